@@ -45,7 +45,9 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 
 	if (!proc && (sample_all || has_roots()) && is_wanted(task))
 		proc = take_up(task);
-	return proc && !proc->unsampled && is_recorded(task, proc) ? proc : NULL;
+	if (!proc || proc->unsampled || (only_windows && !proc->in_window))
+		return NULL;
+	return is_recorded(task, proc) ? proc : NULL;
 }
 
 /*

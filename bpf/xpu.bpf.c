@@ -26,6 +26,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile __u64 ring_wakeup_bytes = 0;
 const volatile bool want_waits = true;
 const volatile bool want_accounts = false;
+const volatile bool only_windows = false;	/* processes say when they are to be sampled */
 const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain made here; not more */
 
 /* Set by identify(), which the loader runs in its own context. */
@@ -727,6 +728,15 @@ int BPF_KPROBE(on_init, unsigned long heard)
 	done;								\
 })
 
+static __always_inline void note_window(struct xpu_proc *proc, const void *records)
+{
+	struct xpu_record hdr = {};
+
+	if (!bpf_probe_read_user(&hdr, sizeof(hdr), records + sizeof(struct xpu_record_counters)) &&
+	    hdr.type == XPU_RECORD_WINDOW)
+		proc->in_window = hdr.misc == XPU_MISC_WINDOW_OPEN;
+}
+
 SEC("uprobe")
 int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 {
@@ -741,6 +751,8 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 		drop_of(proc->proc_id, XPU_LOST_READ, 1);
 		return 0;
 	}
+	if (only_windows && bytes == sizeof(struct xpu_record_counters) + sizeof(struct xpu_record_window))
+		note_window(proc, records);
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(1024);
 	else if (bytes <= 16 * 1024 - sizeof(struct xpu_record_batch))

@@ -42,6 +42,7 @@ struct xpu_proc {
 	__u32	execs;			/* another image is replacing it */
 	__u64	ok_ns;			/* the last time that the invoker might record it */
 	__u64	stop_ns;		/* the recording has nothing later than this */
+	__u64	in_window;		/* with windows: one is open */
 };
 
 /* Counts what could not be sent of a process image; the key is its proc_id. */

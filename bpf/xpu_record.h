@@ -127,6 +127,7 @@ enum xpu_record_type {
 	XPU_RECORD_STALLS	= 83,
 	XPU_RECORD_STALLS_ACCOUNT = 84,
 	XPU_RECORD_CUBIN	= 85,
+	XPU_RECORD_WINDOW	= 86,
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -1066,6 +1067,23 @@ struct xpu_record_stalls_account {
 	__u64	recorded;		/* in records of STALLS, those with _not_issued apart */
 };
 
+#define XPU_MISC_WINDOW_OPEN	1	/* of WINDOW: it opens; else it has closed */
+
+/*
+ * A part of the process's life that is recorded, and nothing else of it is: see XPU_CAPTURE_ENV. The
+ * shim sends each as the second record of a batch that has no third. If the process is killed, its last
+ * one may have no end.
+ */
+struct xpu_record_window {
+	struct xpu_record hdr;
+	__u64	time_ns;		/* now */
+	__u64	open_ns;		/* when it opened */
+	__u32	number;			/* from 1 on */
+	__u32	first_id;		/* correlation ids of its first and last launch; 0: it has */
+	__u32	last_id;		/* none, or it has just opened */
+	__u32	reserved;
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -1173,5 +1191,6 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_stall_reason) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_cubin) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_window) == 40);
 
 #endif /* XPU_RECORD_H */

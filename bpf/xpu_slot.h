@@ -228,4 +228,15 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_STALLS_EXACT	",exact"
 #define XPU_STALLS_PERIOD	"18"	/* what XPU_SITE_LIVE_STALLS asks for */
 
+/*
+ * The program opens and closes windows, and nothing is recorded outside of them. One of:
+ * "cuda-profiler-api"; "nvtx:REGEX", of "DOMAIN:NAME"; "launch:N-M", of each process. With "once," in
+ * front: only the first window.
+ */
+#define XPU_CAPTURE_ENV		"XPUSHIM_CAPTURE"
+#define XPU_CAPTURE_ONCE	"once,"
+#define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
+#define XPU_CAPTURE_NVTX	"nvtx:"
+#define XPU_CAPTURE_LAUNCH	"launch:"
+
 #endif /* XPU_SLOT_H */

@@ -61,7 +61,9 @@ static const struct cmdline_habit habits[] = {
 	{ "--tid", "xpumerge --tid picks threads" },
 	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
 	{ "-c", "CPU samples are taken by the clock; -F HZ says how many" },
-	{ "--capture-range", "xpumerge --nvtx REGEX, or --from and --to, pick a part" },
+	{ "--capture-range", "--capture cuda-profiler-api, or nvtx:REGEX" },
+	{ "--capture-range-end", "--capture-end stop is for the first window alone" },
+	{ "--nvtx-capture", "--capture 'nvtx:^DOMAIN:RANGE$'; in NVTX's own domain 'nvtx:^RANGE$'" },
 	{ "-f", "an old recording is renamed to FILE.old" },
 	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
 	{ "--stats", "-o FILE.txt is a summary, as xpumerge prints it" },
@@ -290,6 +292,13 @@ static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 	return -EINVAL;
 }
 
+static int set_capture(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	return capture__parse(&opts->capture, given->arg);
+}
+
 static int set_transport(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -362,6 +371,7 @@ static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
 static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
+static const char *const capture_end_names[] = { "together", "stop", NULL };
 static const char *const cupti_names[] = { "yield", "share", NULL };
 static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* enum transport */
 
@@ -402,6 +412,13 @@ static const struct cmdline_option rows[] = {
 	{ "api", CMDLINE_FLAG(api),
 	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
 		  "some 0.3 us a call" },
+	{ "capture", 0, "WHAT", .set = set_capture,
+	  .help = "nothing outside of windows that COMMAND opens: cuda-profiler-api, by\n"
+		  "cudaProfilerStart() and Stop(); nvtx:REGEX, while a range that matches\n"
+		  "is open; launch:N-M, from its launch number N to number M" },
+	{ "capture-end", 0, "HOW", CMDLINE_WORD(capture_end), .names = capture_end_names,
+	  .help = "several windows: together (default) in one recording; stop: only the\n"
+		  "first one is recorded" },
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
 		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
@@ -507,6 +524,16 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
+	else if (opts->cpu_only && opts->capture.what)
+		wrong = "--cpu-only knows of no CUDA: it cannot be together with --capture";
+	else if (opts->off_cpu && opts->capture.what)
+		wrong = "--off-cpu accounts for whole lives of threads: it cannot be together with --capture";
+	else if (!opts->nvtx && opts->capture.what && !strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))
+		wrong = "--nvtx=off hears of no range: it cannot be together with --capture nvtx:";
+	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->capture.what)
+		wrong = "--cupti share serves a profiler all the time: it cannot be together with --capture";
+	else if (opts->capture_end && !opts->capture.what)
+		wrong = "--capture-end is for --capture";
 	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->api)
 		wrong = "--cupti share cannot serve a profiler beside all of the API's calls: it "
 			"cannot be together with --api";
@@ -541,6 +568,7 @@ static bool options__agree(const struct options *opts)
 		 only_for_command("--call-graph", opts->call_graph, XPU_CALL_GRAPH_ENV))) &&
 	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
 	       only_for_command("--stalls=", opts->stalls_have_how, XPU_STALLS_ENV) &&
+	       only_for_command("--capture", opts->capture.what, XPU_CAPTURE_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }
 
@@ -639,6 +667,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	    !strcmp(opts->call_graph, "fp"))
 		msg__warn("--call-graph fp reads every launch's stack in the kernel: as with "
 			  "--probe launch");
+	opts->capture.once = opts->capture_end && !strcmp(opts->capture_end, "stop");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
 	return options__check_name(opts) ? -1 : STATUS_FAILED;

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/probes.h"
+#include "capture.h"
 
 #define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
@@ -33,6 +34,8 @@ struct options {
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* with commas between; NULL: those that xpuload-metrics chooses */
+	struct capture capture;		/* windows outside of which nothing is recorded */
+	const char *capture_end;	/* together, stop, or NULL */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
 	bool freq_given;

@@ -25,6 +25,7 @@
 #include "target/sideband.h"
 #include "target/witness.h"
 #include "util.h"
+#include "record/windows.h"
 #include "record/writer.h"
 #include "xpu_slot.h"
 
@@ -62,6 +63,10 @@ static void on_own_sample(void *ctx, pid_t pid, struct xpu_ring_sample *sample, 
 	struct recording *r = ctx;
 
 	sample->proc_id = shared__proc_id(r->shared, pid);
+	if (r->windows && !windows__has(r->windows, sample->proc_id, sample->time_ns)) {
+		r->nr_outside++;
+		return;
+	}
 	if (sample->proc_id)
 		recorder__record(r->recorder, sample, size);
 	else
@@ -297,7 +302,7 @@ int recording__finish(struct recording *r)
 		report.nr_late = probes__nr_late(r->probes);
 	}
 	if (r->own_sampler)
-		report.nr_samples_taken = own_sampler__nr_taken(r->own_sampler);
+		report.nr_samples_taken = own_sampler__nr_taken(r->own_sampler) - r->nr_outside;
 
 	finish_keeper(r);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
@@ -319,6 +324,7 @@ void recording__free(struct recording *r)
 
 	sampler__close(r->sampler);
 	own_sampler__close(r->own_sampler);
+	windows__free(r->windows);
 	writer__close(r->writer, NULL, NULL);
 	safefile__close(&r->file);
 	recorder__free(r->recorder);

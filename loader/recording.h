@@ -24,6 +24,8 @@ struct recording {
 	bool blind;			/* @sideband sees no events */
 	struct sampler *sampler;	/* NULL: no CPU samples by the probes */
 	struct own_sampler *own_sampler;	/* NULL: none beside shared memory, either */
+	struct windows *windows;	/* NULL: nobody has to know of windows */
+	uint64_t nr_outside;		/* samples outside of windows */
 	uint64_t nr_strangers;		/* samples of processes that were not reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: no mapped files are kept */

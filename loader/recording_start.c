@@ -21,6 +21,7 @@
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
+#include "record/windows.h"
 #include "attach/sampler.h"
 #include "attach/shared.h"
 #include "target/sideband.h"
@@ -37,6 +38,8 @@ static void on_record(void *ctx, const void *data, size_t size)
 {
 	struct recording *r = ctx;
 
+	if (r->windows)
+		windows__take(r->windows, data, size);
 	recorder__record(r->recorder, data, size);
 }
 
@@ -248,6 +251,7 @@ static int start_probes(struct recording *r)
 		.blind_stack_bytes = opts->blind_stack_bytes,
 		.api = opts->api,
 		.stalls = opts->stalls,
+		.windows = opts->capture.what,
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_us * 1000ull,
 	};
@@ -293,6 +297,10 @@ static int start_own_sampler(struct recording *r, int err)
 	if (!err)
 		err = own_sampler__open(r->target.pid, 1000000000 / opts->freq_hz, opts->stack_bytes,
 					&r->own_sampler);
+	if (!err && opts->capture.what) {
+		r->windows = windows__new();
+		err = r->windows ? 0 : -ENOMEM;
+	}
 	r->sampled = !err;
 	if (err && (opts->freq_given || opts->cpu_only)) {
 		msg__error("cannot sample CPUs without BPF: perf_event_open: %s", strerror(-err));
@@ -414,6 +422,7 @@ static void set_shim_environment(const struct recording *r)
 	}
 	if (opts->exact_stalls)
 		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 ms more");
+	capture__set_environment(&opts->capture);
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
 	if (opts->max_frames) {

@@ -28,6 +28,8 @@
 #include <unistd.h>
 
 #include "device/activity.h"
+#include "device/buffers.h"
+#include "nvtx/capture.h"
 #include "launch/notes.h"
 #include "device/calls.h"
 #include "base/clock.h"
@@ -49,6 +51,7 @@
 #include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
+#include "launch/window.h"
 #include "device/share.h"
 #include "device/stalls.h"
 #include "device/yield.h"
@@ -60,6 +63,7 @@
 #define INHERITED_NS	2000000000ll	/* how soon a listener attaches to a child of its target */
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
+#define SETTLE_NS	20000000ll	/* between flushes behind the end of a window */
 #define RETRY_NS	1000000000ll	/* between attempts to subscribe while another subscriber
 					 * is there */
 #define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
@@ -70,6 +74,7 @@
 #define MAX_WAIT_S	60		/* in all, while the process ends */
 #define TURN_WAIT_S	1		/* of a launch for the others, while kernels run one at a time */
 
+#define MAX_WATCHED	512		/* calls of the driver: CUDA 13 has some 150 of the kinds */
 #define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
 
 enum state { DORMANT, AWAKE, FAILED, OFF };
@@ -82,6 +87,12 @@ static struct {
 	atomic_bool heard_at_fork;
 	uint64_t inherited_until_ns;	/* the end of probe__inherited */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
+	bool watches;			/* awake for the program's next window: nothing is recorded */
+	bool settling;			/* device work of the last window may still come */
+	uint32_t nr_windows;
+	uint64_t window_ns;		/* when the present one opened */
+	uint16_t cbids[MAX_WATCHED];	/* of the driver's calls to be told of */
+	unsigned int nr_cbids;
 	bool unheard;			/* awake for the program's profiler alone, or for PC samples */
 	bool has_stalls;		/* PC samples are wanted */
 	bool told_busy;
@@ -185,13 +196,18 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 		sem_post(&shim.turn);
 }
 
-static CUpti_CallbackFunc callback(void)
+static CUpti_CallbackFunc inner_callback(void)
 {
 	const char *stalls = environment__get(XPU_STALLS_ENV);
 
 	if (stalls && strstr(stalls, XPU_STALLS_EXACT))
 		return serial_callback;
 	return share__is_wanted() ? share__callback : launch__callback;
+}
+
+static CUpti_CallbackFunc callback(void)
+{
+	return capture__is_armed() ? capture__callback : inner_callback();
 }
 
 static CUptiResult subscribe(char *holder, size_t len)
@@ -231,6 +247,21 @@ static void enable_resource_callbacks(void)
 	}
 }
 
+/* To be told of graphs' nodes is for the time in which launches are recorded. */
+static void enable_callbacks(bool on)
+{
+	static const CUpti_CallbackId nodes[] = {
+		CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+	};
+	struct cupti *c = &shim.cupti;
+	unsigned int i;
+
+	for (i = 0; i < shim.nr_cbids; i++)
+		c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, shim.cbids[i]);
+	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+		c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
+}
+
 /*
  * Enables callbacks for every driver call that launches or waits. Calls are found by name: the
  * numbers differ between versions, the names do not.
@@ -242,6 +273,8 @@ static unsigned int enable_launch_callbacks(void)
 	bool launches, waits;
 	const char *name;
 	uint32_t cbid;
+
+	shim.nr_cbids = 0;
 
 	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
@@ -255,6 +288,8 @@ static unsigned int enable_launch_callbacks(void)
 		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
 		    CUPTI_SUCCESS)
 			continue;
+		if (shim.nr_cbids < MAX_WATCHED)
+			shim.cbids[shim.nr_cbids++] = cbid;
 		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
 		nr_enabled += launches;
@@ -419,15 +454,18 @@ static enum state start_cupti(struct cupti *c)
 	const char *what = "";
 	CUptiResult err;
 
-	err = activity__start(c, &what);
+	shim.watches = capture__is_armed();
+	err = activity__start(c, !shim.watches, &what);
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
 			 cupti__strerror(c, err), err, c->path);
 		unsubscribe();
 		return fail(text);
 	}
-	start_stalls();
-	activity__want_calls(calls_are_wanted());
+	if (!shim.watches) {
+		start_stalls();
+		activity__want_calls(calls_are_wanted());
+	}
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
@@ -436,6 +474,8 @@ static enum state start_cupti(struct cupti *c)
 		unsubscribe();
 		return fail(text);
 	}
+	if (shim.watches)
+		enable_callbacks(capture__counts_launches());
 	return AWAKE;
 }
 
@@ -457,6 +497,130 @@ static void repeat_definitions(void)
 {
 	activity__repeat_definitions();
 	stalls__repeat_definitions();
+}
+
+/* ---- windows: under capture__lock() ---------------------------------------------------------- */
+
+static void pack_window(void *window)
+{
+	wire__window(window);
+}
+
+static void send_window(uint16_t misc, uint32_t first_id, uint32_t last_id)
+{
+	struct xpu_record_window r = {
+		.hdr = { XPU_RECORD_WINDOW, misc, sizeof(r) },
+		.time_ns = clock__ns(),
+		.open_ns = shim.window_ns,
+		.number = shim.nr_windows,
+		.first_id = first_id,
+		.last_id = last_id,
+	};
+
+	activity__pack(pack_window, &r);
+}
+
+static void begin_window(void)
+{
+	CUptiResult err;
+	char text[256];
+
+	shim.watches = false;
+	window__begin();
+	enable_callbacks(true);
+	err = activity__collect(true);
+	if (err != CUPTI_SUCCESS) {
+		snprintf(text, sizeof(text), "cuptiActivityEnable failed: %s (error %d): launches have no "
+			 "device work", cupti__strerror(&shim.cupti, err), err);
+		activity__message(XPU_MESSAGE_WARNING, text);
+	}
+	activity__want_calls(calls_are_wanted());
+	follow_stalls();
+	shim.nr_windows++;
+	shim.window_ns = clock__ns();
+	send_window(XPU_MISC_WINDOW_OPEN, 0, 0);
+	launch__enable(true);
+	ranges__set_mode(RANGES_RECORD);
+}
+
+static void end_window(void)
+{
+	uint32_t first, last = launch__close();
+
+	ranges__set_mode(RANGES_OFF);
+	activity__collect(false);
+	activity__want_calls(false);
+	enable_callbacks(capture__counts_launches());
+	window__end(last, &first);
+	send_window(0, first, first ? last : 0);
+	shim.watches = true;
+	shim.settling = true;
+	activity__wake();
+}
+
+/* At a new subscription: begins with the window that the program has opened, or waits for one. */
+static void watch(void)
+{
+	if (capture__watch(&shim.cupti, shim.subscriber, inner_callback()))
+		begin_window();
+	else
+		ranges__set_mode(RANGES_OFF);
+}
+
+/* The program may come here before the shim is awake. */
+static bool is_ready(void)
+{
+	return atomic_load(&shim.awake) && !atomic_load(&shim.stop) && getpid() == shim.pid;
+}
+
+void shim__open_window(void)
+{
+	int saved_errno = errno;
+
+	if (is_ready() && shim.watches)
+		begin_window();
+	errno = saved_errno;
+}
+
+void shim__close_window(void)
+{
+	int saved_errno = errno;
+
+	if (is_ready() && !shim.watches)
+		end_window();
+	errno = saved_errno;
+}
+
+/*
+ * Makes CUPTI give back the device work of the last window; once it has, CUPTI sleeps until the next one. By
+ * the shim's thread.
+ */
+static void settle(void)
+{
+	activity__flush(false);
+	if (activity__has_buffers_out())
+		return;
+	capture__lock();
+	if (shim.watches && !activity__has_buffers_out()) {
+		activity__drain(false);
+		stalls__drain(0);
+		stalls__listen(false);
+		window__forget();
+		shim.settling = false;
+	}
+	capture__unlock();
+}
+
+/* At exit: the program has not closed its window. */
+static void close_at_exit(void)
+{
+	uint32_t first, last;
+
+	if (!capture__is_armed() || shim.watches)
+		return;
+	last = launch__close();
+	window__end(last, &first);
+	send_window(0, first, first ? last : 0);
 }
 
 static enum state wake(void)
@@ -490,13 +654,18 @@ static enum state wake(void)
 	clock__init();
 	wait__start(c);
 	launch__discard();
-	launch__enable(true);
+	if (!shim.watches)
+		launch__enable(true);
 	if (c->among)
 		tell_of_others();
 	else
 		share__start(c, shim.subscriber);
-	ranges__set_mode(RANGES_RECORD);
-	follow_stalls();
+	if (shim.watches) {
+		watch();
+	} else {
+		ranges__set_mode(RANGES_RECORD);
+		follow_stalls();
+	}
 	repeat_definitions();
 	python__tell(false);
 	if (!c->among && !share__serves() && share__is_asked_for())
@@ -508,7 +677,7 @@ static enum state wake(void)
 
 static void doze(void)
 {
-	launch__enable(false);
+	launch__close();
 	ranges__set_mode(RANGES_OFF);
 	disable_callbacks();
 	activity__stop();
@@ -583,8 +752,8 @@ static void follow_beside(bool heard)
 	shim.unheard = !heard;
 	if (heard)
 		launch__discard();
-	launch__enable(heard);
-	ranges__set_mode(heard ? RANGES_RECORD : RANGES_OFF);
+	launch__enable(heard && !shim.watches);
+	ranges__set_mode(heard && !shim.watches ? RANGES_RECORD : RANGES_OFF);
 	if (heard) {
 		repeat_definitions();
 		python__tell(false);
@@ -628,8 +797,9 @@ static void follow_listeners(void)
 			break;
 		}
 		follow_beside(heard);
-		activity__want_calls(!share__serves() && calls_are_wanted());
-		if (heard)
+		if (!shim.watches)
+			activity__want_calls(!share__serves() && calls_are_wanted());
+		if (heard && !shim.watches)
 			follow_stalls();
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {
 			repeat_definitions();
@@ -733,9 +903,10 @@ static void *shim_thread(void *arg)
 	calls__leave_me_out();
 	shm__populate();
 	while (!atomic_load(&shim.stop)) {
-		activity__wait(POLL_NS);
+		activity__wait(shim.settling ? SETTLE_NS : POLL_NS);
 		if (atomic_load(&shim.stop))
 			break;
+		capture__lock();
 		while (shim.nr_yields_done != atomic_load(&shim.nr_yields_wanted)) {
 			yield();
 			shim.nr_yields_done++;
@@ -747,6 +918,7 @@ static void *shim_thread(void *arg)
 			sem_post(&shim.join_done);
 		}
 		follow_listeners();
+		capture__unlock();
 		if (shim.state != AWAKE)
 			continue;
 		shm__populate();
@@ -757,7 +929,9 @@ static void *shim_thread(void *arg)
 			shim.nr_ends_done++;
 			sem_post(&shim.end_done);
 		}
-		if (clock__ns() >= flush_ns) {
+		if (shim.settling)
+			settle();
+		if (clock__ns() >= flush_ns && !shim.watches) {
 			if (!stalls__are_exact())
 				stalls__drain(0);
 			activity__flush_if_quiet();
@@ -819,6 +993,7 @@ static void at_exit(void)
 		shim.have_thread = false;
 	}
 	if (shim.state == AWAKE) {
+		close_at_exit();
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
 		stalls__drain(0);
@@ -844,6 +1019,7 @@ static void in_forked_child(void)
 	atomic_store(&shim.forked, true);
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
+	capture__forked();
 	share__forked();
 	launch__forked();
 	shm__forked();
@@ -859,6 +1035,7 @@ static void forking(void)
 static void has_forked(void)
 {
 	probe__inherited = atomic_load(&shim.heard_at_fork);
+	capture__has_forked();
 	shim.inherited_until_ns = clock__ns() + INHERITED_NS;
 }
 
@@ -893,6 +1070,8 @@ static void chain_injection(void)
 
 static void initialize(void)
 {
+	const char *why;
+
 	environment__read();
 	chain_injection();
 	__register_atfork(NULL, NULL, in_forked_child, &__dso_handle);
@@ -904,7 +1083,12 @@ static void initialize(void)
 	sem_init(&shim.turn, 0, 1);
 	shim.pid = getpid();
 	probe__init();
+	why = capture__init();
+	capture__lock();
 	follow_listeners();		/* now, so that the first launch is recorded, too */
+	capture__unlock();
+	if (why && shim.state == AWAKE)
+		activity__message(XPU_MESSAGE_WARNING, why);
 	if (shim.state != AWAKE)
 		ranges__set_mode(RANGES_OFF);
 	atexit(at_exit);
@@ -975,6 +1159,7 @@ static void load(void)
 		}
 		nvtx__init(path, may_set);
 	}
+	capture__init();		/* programs may open ranges before they use CUDA */
 	if (probe__way == PROBE_RUN)
 		python__tell(true);
 }

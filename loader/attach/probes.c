@@ -459,6 +459,7 @@ static void set_up(struct xpu_bpf *skel, const struct probes_options *opts, bool
 	if (opts->max_frames)
 		skel->rodata->max_frames = opts->max_frames;
 	skel->rodata->want_waits = opts->waits;
+	skel->rodata->only_windows = opts->windows;
 	strncpy((char *)skel->rodata->filter_comm, opts->comm ?: "",
 		sizeof(skel->rodata->filter_comm) - 1);
 	skel->rodata->filter_cgroup = opts->cgroup.id;

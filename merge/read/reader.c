@@ -82,6 +82,7 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_STALLS]	= UP_TO(struct xpu_record_stalls, RECORD_MAX / 2),
 	[XPU_RECORD_CUBIN]	= UP_TO(struct xpu_record_cubin, RECORD_MAX / 2),
 	[XPU_RECORD_STALLS_ACCOUNT] = FIXED(struct xpu_record_stalls_account),
+	[XPU_RECORD_WINDOW]	= FIXED(struct xpu_record_window),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),

@@ -194,6 +194,7 @@ static const char *const metric_kinds[] = {
 	[XPU_METRIC_MEAN] = "MEAN", [XPU_METRIC_SUM] = "SUM", NULL,
 };
 
+static const char *const window_kinds[] = { "closed", "open", NULL };
 static const char *const message_levels[] = {
 	[XPU_MESSAGE_INFO] = "INFO", [XPU_MESSAGE_WARNING] = "WARNING",
 	[XPU_MESSAGE_ERROR] = "ERROR", NULL,
@@ -647,6 +648,9 @@ MEMBERS(stalls_account, DECIMAL(xpu_record_stalls_account, device),
 	DECIMAL(xpu_record_stalls_account, nr_full),
 	DECIMAL(xpu_record_stalls_account, interval_cycles),
 	DECIMAL(xpu_record_stalls_account, recorded));
+MEMBERS(window, DECIMAL(xpu_record_window, number), DECIMAL(xpu_record_window, time_ns),
+	DECIMAL(xpu_record_window, open_ns), DECIMAL(xpu_record_window, first_id),
+	DECIMAL(xpu_record_window, last_id));
 MEMBERS(range, DECIMAL(xpu_record_range, id), DECIMAL(xpu_record_range, parent));
 MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_launches), DECIMAL(xpu_record_counters, nr_kernels),
@@ -719,6 +723,7 @@ static const struct type types[] = {
 	TYPE(STALLS, stalls, .rest = dump__stalls),
 	TYPE(STALLS_ACCOUNT, stalls_account),
 	TYPE(CUBIN, cubin),
+	TYPE(WINDOW, window, KINDS(window_kinds)),
 	TYPE(SHAPE, shape, .rest = dump__shape),
 	TYPE(GRAPH_CLONE, graph_clone),
 	TYPE(PYCODE, pycode),

@@ -39,6 +39,13 @@ void shim__yield(const char *function);
 void shim__make_room(const char *function);
 void shim__join(void);
 
+/*
+ * A window of the recording opens or closes, on the calling thread; under capture__lock(). They do nothing
+ * while nobody listens.
+ */
+void shim__open_window(void);
+void shim__close_window(void);
+
 /* In ends.c; called when the shim is loaded. */
 void ends__init(void);
 

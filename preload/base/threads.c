@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -133,4 +135,18 @@ int threads__wait_moved(uint64_t timeout_ns)
 	}
 	free(others);
 	return nr;
+}
+
+/* linux/membarrier.h; private barriers are there from Linux 4.14 on. */
+#define BARRIER_PRIVATE			(1 << 3)
+#define BARRIER_REGISTER_PRIVATE	(1 << 4)
+
+void threads__barrier(void)
+{
+	static atomic_bool is_registered;
+
+	if (!atomic_load(&is_registered))
+		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
+	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
+		threads__wait_moved(BLIND_PAUSE_NS);	/* a filter of system calls, or an old kernel */
 }

@@ -16,4 +16,10 @@
  */
 int threads__wait_moved(uint64_t timeout_ns);
 
+/*
+ * Every other thread runs a full memory barrier: what it stored before is visible to the caller, and what
+ * the caller stored before is visible to it. Costs the other threads nothing at other times.
+ */
+void threads__barrier(void);
+
 #endif /* XPU_PRELOAD_THREADS_H */

@@ -26,6 +26,7 @@
 #include "python/python.h"
 #include "nvtx/ranges.h"
 #include "launch/refused.h"
+#include "launch/window.h"
 #include "wire/wire.h"
 #include "device/copies.h"
 #include "device/program.h"
@@ -500,6 +501,24 @@ static void share_buffer(struct buffer *b)
 	}
 }
 
+/* Return: the correlation id of a record of device work; 0 for other records. */
+static uint32_t launch_of(const CUpti_Activity *record)
+{
+	switch (record->kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		return ((const CUpti_ActivityKernel10 *)record)->correlationId;
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		return ((const CUpti_ActivityMemcpy6 *)record)->correlationId;
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		return ((const CUpti_ActivityMemcpyPtoP4 *)record)->correlationId;
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return ((const CUpti_ActivityMemset4 *)record)->correlationId;
+	default:
+		return 0;
+	}
+}
+
 static void pack_buffer(struct buffer *b)
 {
 	CUpti_Activity *record = NULL;
@@ -509,6 +528,8 @@ static void pack_buffer(struct buffer *b)
 	packed_shift_ns = b->shift_ns;
 	share_buffer(b);
 	while (cupti__next_record(cupti, b->data, b->valid_bytes, &record) == CUPTI_SUCCESS) {
+		if (window__are_used && !window__has(launch_of(record)))
+			continue;
 		switch (record->kind) {
 		case CUPTI_ACTIVITY_KIND_KERNEL:
 		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -770,10 +791,27 @@ bool activity__is_among(void)
 	return atomic_load(&is_among);
 }
 
-CUptiResult activity__start(const struct cupti *c, const char **what)
+CUptiResult activity__collect(bool on)
 {
 	CUptiResult err;
 	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++) {
+		err = cupti__enable(cupti, kinds[i], on);
+		if (on && err != CUPTI_SUCCESS)
+			goto disable;
+	}
+	return CUPTI_SUCCESS;
+
+disable:
+	while (i--)
+		cupti__enable(cupti, kinds[i], false);
+	return err;
+}
+
+CUptiResult activity__start(const struct cupti *c, bool collect, const char **what)
+{
+	CUptiResult err;
 
 	cupti = c;
 	forced = false;
@@ -805,17 +843,9 @@ CUptiResult activity__start(const struct cupti *c, const char **what)
 		return err;
 	}
 	*what = "cuptiActivityEnable";
-	for (i = 0; i < NR_KINDS; i++) {
-		err = cupti__enable(c, kinds[i], true);
-		if (err != CUPTI_SUCCESS)
-			goto disable;
-	}
-	return CUPTI_SUCCESS;
-
-disable:
-	while (i--)
-		cupti__enable(c, kinds[i], false);
-	give_back();
+	err = collect ? activity__collect(true) : CUPTI_SUCCESS;
+	if (err != CUPTI_SUCCESS)
+		give_back();
 	return err;
 }
 
@@ -913,8 +943,7 @@ void activity__stop(void)
 
 	activity__flush(false);
 	activity__want_calls(false);
-	for (i = 0; i < NR_KINDS; i++)
-		cupti__enable(cupti, kinds[i], false);
+	activity__collect(false);
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);
 		activity__flush(false);

@@ -20,11 +20,19 @@ void activity__init(void);
 /**
  * activity__start - let CUPTI collect
  * @c: the opened CUPTI
+ * @collect: from now on; if not, from activity__collect(true) on
  * @what: on failure, the name of the CUPTI function that failed
  *
  * Return: CUPTI_SUCCESS, or what that function returned; nothing is left enabled then.
  */
-CUptiResult activity__start(const struct cupti *c, const char **what);
+CUptiResult activity__start(const struct cupti *c, bool collect, const char **what);
+
+/*
+ * Lets CUPTI begin or end to make records of device work, between activity__start() and
+ * activity__stop(). Work that was launched before the end has its record still. On any thread, inside of
+ * CUPTI's callbacks, too. Return: as activity__start().
+ */
+CUptiResult activity__collect(bool on);
 
 /* Starts or stops collecting the calls of CUDA's API, until activity__stop(). Reports a failure. */
 void activity__want_calls(bool want);

@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "base/lock.h"
 #include "base/memory.h"
+#include "base/threads.h"
 #include "launch/in_range.h"
 #include "launch/names.h"
 #include "launch/notes.h"
@@ -30,7 +33,11 @@
 #include "base/life.h"
 #include "launch/unwind.h"
 #include "launch/wait.h"
+#include "launch/window.h"
 #include "xpu_record.h"
+
+#define CLOSE_PAUSE_NS	20000
+#define CLOSE_WAIT_NS	100000000	/* a launch may wait for its queue, and that for this thread */
 
 /*
  * One for each thread that has launched, in pages of its own, so that the totals outlive the
@@ -46,6 +53,10 @@ struct launcher {
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
+	unsigned int gate;			/* the value of the global gate at the last launch */
+	atomic_uint last_id;			/* of the last launch in a window */
+	uint32_t stuck_id;			/* a launch that launch__close() has waited for; under
+						 * lock */
 	struct launcher *next;
 	unsigned int page;			/* of shared memory: see shm__take_page() */
 	atomic_bool dead;			/* its thread has ended */
@@ -64,7 +75,9 @@ static atomic_uint_fast64_t nr_nested;		/* launches in signal handlers that inte
 						 * launch */
 static atomic_uint_fast64_t nr_untagged;	/* launches without memory for a tag; counted, so
 						 * reported as missing */
-static HOT_DATA atomic_bool enabled;
+static HOT_DATA atomic_uint gate;		/* 0: closed; else it differs from opening to opening */
+static atomic_uint last_gate;
+static uint32_t dead_last_id;			/* of threads that have ended; used under lock */
 
 const struct cupti *launch__cupti;
 
@@ -286,7 +299,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		stalls__drain(0);	/* afterwards its functions' names are gone */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
 		stalls__remove_context(resource->context);
-	if (!probe__launch_attached() || !atomic_load(&enabled))
+	if (!probe__launch_attached() || !atomic_load(&gate))
 		return;
 	switch (cbid) {
 	case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
@@ -336,7 +349,7 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
 	};
 
-	if (!t || !probe__launch_attached() || !atomic_load(&enabled) ||
+	if (!t || !probe__launch_attached() || !atomic_load(&gate) ||
 	    !wait__describe(&slot, cbid, d, *d->correlationData))
 		return;
 	slot.home = t->slot.home;
@@ -369,7 +382,7 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 		return;
 	}
 	*d->correlationData = 0;
-	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
+	if (!probe__launch_attached() || !atomic_load_explicit(&gate, memory_order_acquire))
 		return;
 	if (record) {
 		wait__event_recorded(cbid, d);
@@ -400,6 +413,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 {
 	const CUpti_CallbackData *d = data;
 	struct launcher *t = this_thread;
+	unsigned int now;
 	uint64_t ticks;
 
 	(void)userdata;
@@ -416,8 +430,11 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 		call_returned(t, cbid, d);
 		return;
 	}
-	if (!probe__launch_attached() || !atomic_load_explicit(&enabled, memory_order_acquire))
+	now = atomic_load_explicit(&gate, memory_order_acquire);
+	if (!probe__launch_attached() || !now) {
+		window__leave_out(d->correlationId);
 		return;
+	}
 	if (__builtin_expect(!t, 0)) {
 		t = launcher__new();
 		if (!t) {
@@ -428,6 +445,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	if (__builtin_expect(names__wanted(), 0))
 		names__launch(cbid, d);
 	if (__builtin_expect(t->level, 0)) {
+		window__first(d->correlationId);
 		tell_nested(t, cbid, d);
 		begin_call(t, cbid, d, 0);
 		return;
@@ -438,6 +456,20 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->slot.correlation_id = d->correlationId;
+	/* Either the gate is seen closed here, or launch__close() sees the id above: it makes sure. */
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
+		t->slot.correlation_id = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		t->level = 0;
+		window__leave_out(d->correlationId);
+		return;
+	}
+	if (__builtin_expect(t->gate != now, 0)) {
+		t->gate = now;
+		window__first(d->correlationId);
+	}
+	atomic_store_explicit(&t->last_id, d->correlationId, memory_order_relaxed);
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
 	ticks = tell(t, &t->slot, 0);
@@ -528,7 +560,57 @@ void launch__forget_ranges(void)
 
 void launch__enable(bool on)
 {
-	atomic_store(&enabled, on);
+	unsigned int next = 0;
+
+	while (on && !next)		/* 0 after 2^32 openings */
+		next = atomic_fetch_add(&last_gate, 1) + 1;
+	atomic_store(&gate, next);
+}
+
+/* Return: whether a thread is inside of a launch that was recorded. Under lock. */
+static bool any_in_launch(void)
+{
+	struct launcher *t;
+	uint32_t id;
+
+	for (t = threads; t; t = t->next) {
+		id = __atomic_load_n(&t->slot.correlation_id, __ATOMIC_ACQUIRE);
+		if (id && id != t->stuck_id && !atomic_load(&t->dead) && t != this_thread)
+			return true;
+	}
+	return false;
+}
+
+uint32_t launch__close(void)
+{
+	const struct timespec pause = { 0, CLOSE_PAUSE_NS };
+	uint64_t end = clock__ns() + CLOSE_WAIT_NS;
+	struct launcher *t;
+	uint32_t last, id;
+	sigset_t old;
+	bool any;
+
+	launch__enable(false);
+	threads__barrier();
+	for (;;) {
+		lock__take(&lock, &old);
+		any = any_in_launch();
+		if (any && clock__ns() < end) {
+			lock__give(&lock, &old);
+			nanosleep(&pause, NULL);
+			continue;
+		}
+		last = dead_last_id;
+		for (t = threads; t; t = t->next) {
+			id = atomic_load(&t->last_id);
+			if (id && (!last || (int32_t)(id - last) > 0))
+				last = id;
+			t->stuck_id = any ? t->slot.correlation_id : 0;
+		}
+		lock__give(&lock, &old);
+		break;
+	}
+	return last;
 }
 
 static void add_totals(struct launch_totals *totals, struct launcher *t)
@@ -552,6 +634,10 @@ void launch__send(struct launch_totals *totals)
 		add_totals(totals, t);
 		paths__send(t->paths);
 		if (is_dead) {
+			uint32_t id = atomic_load(&t->last_id);
+
+			if (id && (!dead_last_id || (int32_t)(id - dead_last_id) > 0))
+				dead_last_id = id;
 			add_totals(&dead, t);
 			*link = t->next;
 			python__free(t->python);
@@ -602,7 +688,7 @@ void launch__forked(void)
 			shm__leave_page(t);
 	}
 	threads = NULL;
-	atomic_store(&enabled, false);
+	atomic_store(&gate, 0);
 	pthread_mutex_init(&lock, NULL);
 	/* The parent sends the entries of this log, and a child must not call a probe site here. */
 	this_thread = NULL;

@@ -26,6 +26,12 @@ bool launch__is_launch(const char *name);
 /* Starts and stops tagging, at once for every thread. */
 void launch__enable(bool on);
 
+/*
+ * Stops tagging at once for every thread, and waits for launches that were tagged to return, for a tenth
+ * of a second at most. Return: the id of the last one; 0: there was none.
+ */
+uint32_t launch__close(void);
+
 /* The counts of launches and range events so far, all of them sent, and of threads. */
 struct launch_totals {
 	uint64_t nr_launches, nr_threads, nr_ranges;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/libc.h"
+#include "nvtx/capture.h"
 #include "nvtx/nvtx_abi.h"
 #include "nvtx/payload.h"
 #include "wire/probe.h"
@@ -64,20 +65,49 @@ static int tracked(int level)
 	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
 }
 
+/* Whether somebody is to know of ranges. */
+static inline bool are_wanted(void)
+{
+	return ranges__wanted() || capture__watches_ranges();
+}
+
 static __attribute__((noinline)) int push(const void *domain, const struct nvtx_attributes *a)
 {
 	struct xpu_range_payload payload;
 	struct range range = describe(domain, a, &payload);
 
-	return tracked(ranges__push(&range));
+	if (capture__watches_ranges())
+		capture__pushed(&range);	/* before: the range is in its window */
+	return ranges__wanted() ? tracked(ranges__push(&range)) : NVTX_ABI_NO_TRACKING;
+}
+
+static __attribute__((noinline)) int popped(const void *domain)
+{
+	int level = ranges__wanted() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
+
+	if (capture__watches_ranges())
+		capture__popped(domain);
+	return level;
 }
 
 static __attribute__((noinline)) uint64_t start(const void *domain, const struct nvtx_attributes *a)
 {
 	struct xpu_range_payload payload;
 	struct range range = describe(domain, a, &payload);
+	bool captures = capture__watches_ranges() && capture__starts(&range);
+	uint64_t id = ranges__wanted() ? ranges__start(&range) : 0;
 
-	return ranges__start(&range);
+	if (captures)
+		capture__started(id);
+	return id;
+}
+
+static __attribute__((noinline)) void ended(uint64_t id)
+{
+	if (ranges__wanted())
+		ranges__end(id);
+	if (capture__watches_ranges())
+		capture__ended(id);
 }
 
 static __attribute__((noinline)) void mark(const void *domain, const struct nvtx_attributes *a)
@@ -96,65 +126,65 @@ static __attribute__((noinline)) void mark(const void *domain, const struct nvtx
 
 static int domain_push_ex(const void *domain, const struct nvtx_attributes *a)
 {
-	return ranges__wanted() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? push(domain, a) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_ex(const struct nvtx_attributes *a)
 {
-	return ranges__wanted() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? push(NULL, a) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_a(const char *s)
 {
-	return ranges__wanted() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? push(NULL, &ASCII(s)) : NVTX_ABI_NO_TRACKING;
 }
 
 static int push_w(const wchar_t *s)
 {
-	return ranges__wanted() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? push(NULL, &UNICODE(s)) : NVTX_ABI_NO_TRACKING;
 }
 
 static int domain_pop(const void *domain)
 {
-	return ranges__wanted() ? tracked(ranges__pop(domain)) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? popped(domain) : NVTX_ABI_NO_TRACKING;
 }
 
 static int pop(void)
 {
-	return ranges__wanted() ? tracked(ranges__pop(NULL)) : NVTX_ABI_NO_TRACKING;
+	return are_wanted() ? popped(NULL) : NVTX_ABI_NO_TRACKING;
 }
 
 static uint64_t domain_start_ex(const void *domain, const struct nvtx_attributes *a)
 {
-	return ranges__wanted() ? start(domain, a) : 0;
+	return are_wanted() ? start(domain, a) : 0;
 }
 
 static uint64_t start_ex(const struct nvtx_attributes *a)
 {
-	return ranges__wanted() ? start(NULL, a) : 0;
+	return are_wanted() ? start(NULL, a) : 0;
 }
 
 static uint64_t start_a(const char *s)
 {
-	return ranges__wanted() ? start(NULL, &ASCII(s)) : 0;
+	return are_wanted() ? start(NULL, &ASCII(s)) : 0;
 }
 
 static uint64_t start_w(const wchar_t *s)
 {
-	return ranges__wanted() ? start(NULL, &UNICODE(s)) : 0;
+	return are_wanted() ? start(NULL, &UNICODE(s)) : 0;
 }
 
 static void end(uint64_t id)
 {
-	if (ranges__wanted())
-		ranges__end(id);
+	if (are_wanted())
+		ended(id);
 }
 
 static void domain_end(const void *domain, uint64_t id)
 {
 	(void)domain;
-	if (ranges__wanted())
-		ranges__end(id);
+	if (are_wanted())
+		ended(id);
 }
 
 static void domain_mark_ex(const void *domain, const struct nvtx_attributes *a)

@@ -182,6 +182,11 @@ struct domain *ranges__domain(const char *name)
 	return d;
 }
 
+const char *ranges__domain_name(const struct domain *domain)
+{
+	return domain ? domain->name : "";
+}
+
 const char *ranges__string(const char *text)
 {
 	size_t len = strnlen(text, XPU_RANGE_NAME_MAX - 1);

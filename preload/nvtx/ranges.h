@@ -66,6 +66,9 @@ static inline bool ranges__wanted(void)
 struct domain;
 struct domain *ranges__domain(const char *name);
 
+/* Return: its name, "" for NULL, which is NVTX's own domain. */
+const char *ranges__domain_name(const struct domain *domain);
+
 /* Return: a copy of @text, which is never freed, one for each text; NULL without memory. */
 const char *ranges__string(const char *text);
 

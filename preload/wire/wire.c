@@ -476,3 +476,10 @@ void wire__message(uint16_t level, const char *text)
 	memcpy(r->data, text, len);
 	wire__flush();
 }
+
+void wire__window(const struct xpu_record_window *window)
+{
+	wire__flush();			/* the BPF program looks at the second record of the batch */
+	memcpy(wire__reserve(XPU_RECORD_WINDOW, window->hdr.misc, sizeof(*window)), window, sizeof(*window));
+	wire__flush();
+}

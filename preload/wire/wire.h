@@ -52,6 +52,9 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 /* Sends a line for the user at once; @level is XPU_MESSAGE_*. */
 void wire__message(uint16_t level, const char *text);
 
+/* Sends @window at once, in a batch of its own. */
+void wire__window(const struct xpu_record_window *window);
+
 /* Sends the records that are packed so far. */
 void wire__flush(void);
 

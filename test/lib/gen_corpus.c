@@ -200,6 +200,10 @@ static void add_device_work(struct gen *g)
 		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },
 		{ 3000, 10, 1000, 1, CBID_SYNC },
 	};
+	const struct xpu_record_window windows[] = {
+		{ .time_ns = 900, .open_ns = 900, .number = 1 },
+		{ .time_ns = 15000, .open_ns = 900, .number = 1, .first_id = 1, .last_id = 99 },
+	};
 	const struct xpu_record_pycode code = {
 		.id = 1, .name = S_PY_NAME, .filename = S_PY_FILE, .first_line = 40,
 	};
@@ -243,6 +247,8 @@ static void add_device_work(struct gen *g)
 	gen__kernel(g, XPU_MISC_BAD_TIME, 0, 0, 6, S_KERNEL, 1);
 	gen__kernel(g, 0, 11000, 100, 99, S_KERNEL, 1);		/* the record's launch is missing */
 	gen__refused(g, 7, 700);
+	gen__record(g, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_OPEN, &windows[0], sizeof(windows[0]), NULL, 0);
+	gen__record(g, XPU_RECORD_WINDOW, 0, &windows[1], sizeof(windows[1]), NULL, 0);
 	gen__calls(g, 4000, 100, calls, NR(calls));
 	gen__message(g, XPU_MESSAGE_WARNING, "a message of the shim");
 	gen__batch_end(g);

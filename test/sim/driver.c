@@ -356,6 +356,10 @@ DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, ver
 DRIVER_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest), NULL,
 	   ctx_priority_range(least, greatest))
 
+/* No effect on the device: profilers are told of the calls. */
+DRIVER_API_VOID(cuProfilerStart, CUDA_SUCCESS)
+DRIVER_API_VOID(cuProfilerStop, CUDA_SUCCESS)
+
 /* ---- modules and kernels --------------------------------------------------------------------- */
 
 static CUresult module_load(CUmodule *out)
@@ -1313,6 +1317,8 @@ static const struct entry {
 	ENTRY("cuCtxGetCurrent", 4000, cuCtxGetCurrent)
 	ENTRY("cuCtxGetDevice", 2000, cuCtxGetDevice)
 	ENTRY("cuCtxGetDevice_v2", 13000, cuCtxGetDevice_v2)
+	ENTRY("cuProfilerStart", 4000, cuProfilerStart)
+	ENTRY("cuProfilerStop", 4000, cuProfilerStop)
 	ENTRY("cuCtxSynchronize", 2000, cuCtxSynchronize)
 	ENTRY("cuCtxSynchronize_v2", 13000, cuCtxSynchronize_v2)
 	ENTRY("cuCtxGetApiVersion", 3020, cuCtxGetApiVersion)

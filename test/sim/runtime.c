@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 #include <cupti.h>
 
@@ -31,6 +32,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 	X(cuDeviceGetUuid_v2) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute)	\
 	X(cuDeviceGet) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxReset)	\
 	X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice_v2)		\
+	X(cuProfilerStart) X(cuProfilerStop)					\
 	X(cuCtxGetApiVersion) X(cuCtxSynchronize_v2) X(cuModuleGetLoadingMode)	\
 	X(cuLibraryLoadData) X(cuLibraryUnload) X(cuLibraryGetKernel)		\
 	X(cuKernelGetFunction) X(cuKernelGetName)				\
@@ -911,6 +913,8 @@ RUNTIME_API(cudaDeviceGetStreamPriorityRange, v5050, (int *least, int *greatest)
 	    NULL, CALL(driver.cuCtxGetStreamPriorityRange(least, greatest)))
 RUNTIME_API_VOID(cudaDeviceSynchronize, v3020, IN_CONTEXT(device_synchronize()))
 RUNTIME_API_VOID(cudaDeviceReset, v3020, device_reset())
+RUNTIME_API_VOID(cudaProfilerStart, v4000, DRIVER_CALL(driver.cuProfilerStart()))
+RUNTIME_API_VOID(cudaProfilerStop, v4000, DRIVER_CALL(driver.cuProfilerStop()))
 
 /* Name of this function in CUDA 12's headers. */
 SIM_EXPORT cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device)

@@ -65,6 +65,7 @@
 #include <string.h>
 
 #include <cuda.h>
+#include <cudaProfiler.h>
 
 #ifndef SIM_CUDA_MAJOR
 #define SIM_CUDA_MAJOR	13

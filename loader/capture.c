@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "capture.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/msg.h"
+#include "xpu_slot.h"
+
+static int check_regex(const char *text)
+{
+	regex_t regex;
+	char what[128];
+	int err;
+
+	if (!*text) {
+		msg__error("--capture " XPU_CAPTURE_NVTX ": expected a regular expression behind it, for "
+			   "NAME or DOMAIN:NAME of a range");
+		return -EINVAL;
+	}
+	err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+	if (!err) {
+		regfree(&regex);
+		return 0;
+	}
+	regerror(err, &regex, what, sizeof(what));
+	msg__error("--capture " XPU_CAPTURE_NVTX "%s: %s", text, what);
+	return -EINVAL;
+}
+
+static bool take_number(const char **at, unsigned long *n)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)**at))
+		return false;
+	errno = 0;
+	*n = strtoul(*at, &end, 10);
+	*at = end;
+	return !errno && *n && *n < UINT32_MAX;
+}
+
+static int check_launches(const char *text)
+{
+	unsigned long first = 0, last;
+	const char *at = text;
+	bool good = take_number(&at, &first);
+
+	last = first;
+	if (good && *at == '-' && at[1])
+		at++, good = take_number(&at, &last);
+	else if (good && *at == '-')
+		at++;
+	if (good && !*at && last >= first)
+		return 0;
+	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1 on: N-M, N- or N", text);
+	return -EINVAL;
+}
+
+int capture__parse(struct capture *c, const char *arg)
+{
+	int err = 0;
+
+	if (!strncmp(arg, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX))) {
+		err = check_regex(arg + strlen(XPU_CAPTURE_NVTX));
+	} else if (!strncmp(arg, XPU_CAPTURE_LAUNCH, strlen(XPU_CAPTURE_LAUNCH))) {
+		err = check_launches(arg + strlen(XPU_CAPTURE_LAUNCH));
+	} else if (strcmp(arg, XPU_CAPTURE_PROFILER)) {
+		msg__error("--capture %s: expected " XPU_CAPTURE_PROFILER ", " XPU_CAPTURE_NVTX "REGEX or "
+			   XPU_CAPTURE_LAUNCH "N-M", arg);
+		err = -EINVAL;
+	}
+	c->what = err ? NULL : arg;
+	return err;
+}
+
+int capture__set_environment(const struct capture *c)
+{
+	char *value;
+	int err;
+
+	if (!c->what)
+		return 0;
+	if (asprintf(&value, "%s%s", c->once ? XPU_CAPTURE_ONCE : "", c->what) < 0)
+		return -ENOMEM;
+	err = setenv(XPU_CAPTURE_ENV, value, 1);
+	free(value);
+	return err ? -errno : 0;
+}

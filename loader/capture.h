@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* capture.h - --capture: which windows of a program's life are recorded */
+#ifndef XPU_LOADER_CAPTURE_H
+#define XPU_LOADER_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capture {
+	const char *what;		/* the program opens windows: as in XPU_CAPTURE_ENV; or NULL */
+	bool once;			/* its first window alone */
+};
+
+/* Takes --capture's argument, or says what is wrong with it. Return: 0 or -EINVAL. */
+int capture__parse(struct capture *c, const char *arg);
+
+/* Sets the variable by which the target's shim knows. Return: 0 or -ENOMEM. */
+int capture__set_environment(const struct capture *c);
+
+#endif /* XPU_LOADER_CAPTURE_H */

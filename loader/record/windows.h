@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * windows.h - the windows that processes have opened: see struct xpu_record_window
+ *
+ * The kernel's programs sample in windows alone. Without them samples come from perf events, which know of
+ * no windows: those outside are left out by their times, as far as the ring's records have told.
+ */
+#ifndef XPU_LOADER_WINDOWS_H
+#define XPU_LOADER_WINDOWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct windows;
+
+/* Return: NULL without memory. */
+struct windows *windows__new(void);
+void windows__free(struct windows *w);
+
+/* Notes a window that opens or closes, if @record is a batch that says so. */
+void windows__take(struct windows *w, const void *record, size_t size);
+
+/* Return: whether the process image @proc_id had a window open at @time_ns, by its last window. */
+bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns);
+
+#endif /* XPU_LOADER_WINDOWS_H */

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+#include "nvtx/capture.h"
+
+#include <pthread.h>
+#include <regex.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cupti_lib.h"
+#include "base/environment.h"
+#include "base/life.h"
+#include "base/lock.h"
+#include "base/number.h"
+#include "launch/wait.h"
+#include "launch/window.h"
+#include "nvtx/ranges.h"
+#include "xpu_record.h"
+#include "xpu_slot.h"
+
+/*
+ * Windows of launches by number begin that many launches early for CUPTI. Launches in between are not
+ * recorded, and nor is their device work.
+ */
+#define EARLY		256u
+#define MAX_CBID	4096
+
+#define MAX_DOMAINS	8		/* in which one thread has a range that matches, at a time */
+#define MAX_STARTED	256		/* started ranges that match, at a time */
+#define NR_KNOWN	1024u		/* names that were compared; a power of two */
+
+enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
+
+static struct {
+	enum what what;
+	bool once;			/* the first window alone */
+	bool over;			/* there will be no more; used under lock, as are the next */
+	unsigned int nr_open;		/* reasons for the window to be open */
+	bool is_open;
+	const char *message;
+
+	uint32_t start_cbid, stop_cbid;	/* PROFILER */
+	CUpti_CallbackFunc inner;
+
+	uint64_t first, last;		/* LAUNCHES: from 1 on */
+	atomic_uint_fast64_t nr_launches;
+	atomic_bool opened;
+
+	regex_t regex;			/* RANGES */
+	uint64_t started[MAX_STARTED];
+	atomic_uint nr_started;
+} capture;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static sigset_t before_lock;		/* under lock */
+
+/* The pushed ranges of this thread that match, by domain: each with those that were pushed within. */
+static __thread struct {
+	const void *domain;
+	unsigned int depth;		/* 0: free */
+} pushed[MAX_DOMAINS] __attribute__((tls_model("initial-exec")));
+
+void capture__lock(void)
+{
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	before_lock = old;
+}
+
+void capture__unlock(void)
+{
+	sigset_t old = before_lock;
+
+	lock__give(&lock, &old);
+}
+
+bool capture__is_armed(void)
+{
+	return capture.what != NOTHING;
+}
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+/* There is a reason more, or one less, for the window to be open. Under lock. */
+static void change(bool more)
+{
+	if (!more && !capture.nr_open)
+		return;
+	capture.nr_open += more ? 1 : -1;
+	if (more == capture.is_open || (more ? capture.over : capture.nr_open))
+		return;
+	capture.is_open = more;
+	capture.over = !more && capture.once;
+	if (more)
+		shim__open_window();
+	else
+		shim__close_window();
+}
+
+static void change_now(bool more)
+{
+	capture__lock();
+	change(more);
+	capture__unlock();
+}
+
+/* ---- launches, by their number --------------------------------------------------------------- */
+
+/* Opens and closes the window of launches. Return: whether launch number @nr is in it. */
+static bool count_launch(uint64_t nr)
+{
+	if (nr + EARLY < capture.first || nr > capture.last + 1)
+		return false;
+	if (!atomic_load_explicit(&capture.opened, memory_order_acquire)) {
+		capture__lock();	/* waits for a thread that is opening it */
+		if (!atomic_load(&capture.opened) && !capture.over)
+			change(true);
+		atomic_store(&capture.opened, true);
+		capture__unlock();
+	}
+	if (nr == capture.last + 1) {
+		capture.once = true;
+		change_now(false);
+	}
+	return nr >= capture.first && nr <= capture.last;
+}
+
+/* ---- CUPTI's callback ------------------------------------------------------------------------ */
+
+/* The window opens as the call returns, and closes as it begins: as NVIDIA's own tools have it. */
+static void profiler_call(bool start, const CUpti_CallbackData *d)
+{
+	if (start != (d->callbackSite == CUPTI_API_EXIT))
+		return;
+	capture__lock();
+	if (start ? !capture.nr_open : capture.nr_open > 0)	/* a second call has no effect */
+		change(start);
+	capture__unlock();
+}
+
+void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+				const void *data)
+{
+	const CUpti_CallbackData *d = data;
+
+	if (domain != CUPTI_CB_DOMAIN_DRIVER_API) {
+		capture.inner(userdata, domain, cbid, data);
+		return;
+	}
+	if (capture.what == PROFILER && (cbid == capture.start_cbid || cbid == capture.stop_cbid)) {
+		profiler_call(cbid == capture.start_cbid, d);
+		return;
+	}
+	if (capture.what == LAUNCHES && d->callbackSite == CUPTI_API_ENTER &&
+	    wait__call(cbid) < WAIT_STREAM &&
+	    !count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1)) {
+		window__leave_out(d->correlationId);
+		*d->correlationData = 0;
+		return;
+	}
+	capture.inner(userdata, domain, cbid, data);
+}
+
+static uint32_t find_cbid(const struct cupti *c, const char *wanted)
+{
+	const char *name;
+	uint32_t cbid;
+
+	for (cbid = 1; cbid < MAX_CBID; cbid++) {
+		name = NULL;
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) == CUPTI_SUCCESS && name &&
+		    !strcmp(name, wanted))
+			return cbid;
+	}
+	return 0;
+}
+
+bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber, CUpti_CallbackFunc inner)
+{
+	capture.inner = inner;
+	switch (capture.what) {
+	case PROFILER:
+		capture.start_cbid = find_cbid(c, "cuProfilerStart");
+		capture.stop_cbid = find_cbid(c, "cuProfilerStop");
+		c->enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, capture.start_cbid);
+		c->enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, capture.stop_cbid);
+		break;
+	case LAUNCHES:
+		if (capture.first > EARLY || atomic_load(&capture.opened))
+			break;
+		atomic_store(&capture.opened, true);
+		capture.nr_open = 1;
+		capture.is_open = true;
+		break;
+	default:
+		break;
+	}
+	return capture.is_open;
+}
+
+bool capture__counts_launches(void)
+{
+	return capture.what == LAUNCHES && !capture.over;
+}
+
+/* ---- NVTX ranges ----------------------------------------------------------------------------- */
+
+bool capture__watches_ranges(void)
+{
+	return capture.what == RANGES;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+	return hash ^ hash >> 29;
+}
+
+/*
+ * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, as xpumerge --nvtx does.
+ * Names that were met are known again by a hash of 63 bits: two of a million names would be mixed up once in
+ * 18 million programs.
+ */
+static bool matches(struct range *range)
+{
+	static _Atomic uint64_t known[NR_KNOWN];	/* hash << 1 | whether it matches */
+	static char text[XPU_RANGE_DOMAIN_MAX + XPU_RANGE_NAME_MAX];	/* under lock */
+	char narrow[256];
+	const char *domain = ranges__domain_name(range->domain), *name = range->name;
+	uint64_t hash, there;
+
+	if (range->wide)
+		name = ranges__narrow(range->wide, narrow, sizeof(narrow));
+	hash = hash_text(hash_text(0xcbf29ce484222325ull, domain) * 31, name) << 1;
+	there = atomic_load_explicit(&known[(hash >> 32) % NR_KNOWN], memory_order_relaxed);
+	if ((there & ~1ull) == hash && there)
+		return there & 1;
+	capture__lock();
+	snprintf(text, sizeof(text), "%s%s%.*s", domain, domain[0] ? ":" : "", XPU_RANGE_NAME_MAX - 1, name);
+	hash |= !regexec(&capture.regex, text, 0, NULL, 0);
+	capture__unlock();
+	atomic_store_explicit(&known[(hash >> 32) % NR_KNOWN], hash, memory_order_relaxed);
+	return hash & 1;
+}
+
+void capture__pushed(struct range *range)
+{
+	int i, free = -1;
+
+	for (i = 0; i < MAX_DOMAINS; i++) {
+		if (pushed[i].depth && pushed[i].domain == range->domain) {
+			pushed[i].depth++;
+			return;
+		}
+		if (!pushed[i].depth)
+			free = i;
+	}
+	if (free < 0 || !matches(range))
+		return;
+	pushed[free].domain = range->domain;
+	pushed[free].depth = 1;
+	change_now(true);
+}
+
+void capture__popped(const void *domain)
+{
+	int i;
+
+	for (i = 0; i < MAX_DOMAINS; i++)
+		if (pushed[i].depth && pushed[i].domain == domain && !--pushed[i].depth)
+			change_now(false);
+}
+
+bool capture__starts(struct range *range)
+{
+	if (!matches(range))
+		return false;
+	change_now(true);
+	return true;
+}
+
+void capture__started(uint64_t id)
+{
+	int i;
+
+	capture__lock();
+	for (i = 0; i < MAX_STARTED && capture.started[i]; i++)
+		;
+	if (id && i < MAX_STARTED) {
+		capture.started[i] = id;
+		atomic_fetch_add(&capture.nr_started, 1);
+	} else {
+		change(false);		/* nobody could tell its end */
+	}
+	capture__unlock();
+}
+
+void capture__ended(uint64_t id)
+{
+	int i;
+
+	if (!id || !atomic_load(&capture.nr_started))
+		return;
+	capture__lock();
+	for (i = 0; i < MAX_STARTED; i++) {
+		if (capture.started[i] != id)
+			continue;
+		capture.started[i] = 0;
+		atomic_fetch_sub(&capture.nr_started, 1);
+		change(false);
+		break;
+	}
+	capture__unlock();
+}
+
+/* ---- the option ------------------------------------------------------------------------------ */
+
+static bool parse_launches(const char *text)
+{
+	unsigned int first, last = UINT32_MAX;
+
+	if (!number__read(&text, &first) || !first)
+		return false;
+	capture.first = capture.last = first;
+	if (!*text)
+		return true;
+	if (*text++ != '-' || (*text && !number__read(&text, &last)) || *text || last < first)
+		return false;
+	capture.last = last;
+	return true;
+}
+
+static bool parse(const char *text)
+{
+	if (!strncmp(text, XPU_CAPTURE_ONCE, strlen(XPU_CAPTURE_ONCE))) {
+		capture.once = true;
+		text += strlen(XPU_CAPTURE_ONCE);
+	}
+	if (!strcmp(text, XPU_CAPTURE_PROFILER)) {
+		capture.what = PROFILER;
+	} else if (!strncmp(text, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX))) {
+		text += strlen(XPU_CAPTURE_NVTX);
+		if (!regcomp(&capture.regex, text, REG_EXTENDED | REG_NOSUB))
+			capture.what = RANGES;
+	} else if (!strncmp(text, XPU_CAPTURE_LAUNCH, strlen(XPU_CAPTURE_LAUNCH))) {
+		if (parse_launches(text + strlen(XPU_CAPTURE_LAUNCH)))
+			capture.what = LAUNCHES;
+	}
+	return capture.what != NOTHING;
+}
+
+const char *capture__init(void)
+{
+	static bool done;
+	const char *text;
+
+	if (done)
+		return capture.message;
+	done = true;
+	text = environment__get(XPU_CAPTURE_ENV);
+	if (!text)
+		return NULL;
+	if (!parse(text))
+		capture.message = XPU_CAPTURE_ENV " cannot be understood: everything is recorded";
+	window__are_used = capture__is_armed();
+	return capture.message;
+}
+
+void capture__has_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+void capture__forked(void)
+{
+	capture.what = NOTHING;
+	window__are_used = false;
+}

@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --capture: exactly the launches in the windows that the program opens are recorded, on every thread, and CUPTI
+# makes no record outside of them; threads that launch across a window's edges lose nothing.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+capture="$XPU_BUILD/workload/capture"
+"$capture" -t 1 -n 1 -m push >/dev/null
+nvtx=$?
+
+# counts NAME: prints the launches of each site, as "in N any N", and the account.
+counts() {
+	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
+	sed -n 's/.*\[GPU_Kernel\]kernel_\([a-z]*\) \([0-9]*\)$/\1 \2/p' "$1.folded" | sort |
+		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
+	sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log
+}
+
+# run NAME CAPTURE IN OPTIONS-OF-XPULOAD ARGS...: IN launches of site_in are recorded and no others, and
+# CUPTI has made no records but theirs.
+run() {
+	name=$1 what=$2 in=$3 opts=$4
+	shift 4
+	rm -f stats
+	# shellcheck disable=SC2086
+	XPU_SIM_STATS=$PWD/stats xpuload --strict --capture "$what" $opts -o "$name.data" "$capture" "$@" \
+		>/dev/null 2>load.log
+	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is "$(counts "$name")" "in $in launches $in matched $in unmatched 0 lost 0" "$name: exact" ||
+		diag "$(cat load.log)"
+	is "$(awk '$2 == "records" { n += $3 } END { print n + 0 }' stats)" "$in" \
+		"$name: no device record but those"
+}
+
+for transport in bpf shm; do
+	run "profiler-$transport" cuda-profiler-api $((8 * 200 * 25)) "--gpu-only --transport $transport" \
+		-t 8 -w 200 -n 25
+done
+is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=open')" 200 "each window begins ..."
+is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=closed')" 200 "... and ends"
+# A child that the program forked has windows of its own; the parent has none.
+run fork cuda-profiler-api 1200 '' -t 4 -w 3 -n 100 -f
+run stop cuda-profiler-api 400 '--capture-end stop' -t 4 -w 3 -n 100
+run each cuda-profiler-api 1200 '--probe launch' -t 4 -w 3 -n 100
+run fp cuda-profiler-api 1200 '--call-graph fp' -t 4 -w 3 -n 100
+run api cuda-profiler-api 1200 '--api' -t 4 -w 3 -n 100
+is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null | awk -F, '/cudaLaunchKernel/ { print $3 }')" 1200 \
+	"--api: the calls in windows alone"
+
+if [ $nvtx != 77 ]; then
+	run push nvtx:^window$ 2000 '' -t 4 -w 5 -n 100 -m push
+	run start nvtx:window 2000 '' -t 4 -w 5 -n 100 -m start
+	run domain 'nvtx:^test:wi.*w$' 2000 '' -t 4 -w 5 -n 100 -m domain
+	xpuload --capture 'nvtx:^window$' -o none.data "$capture" -t 2 -w 2 -n 10 -m domain >/dev/null 2>&1
+	is "$(counts none)" "launches 0 matched 0 unmatched 0 lost 0" "a range of another domain opens none"
+	is "$(xpumerge -i push.data --nvtx '^window$' -f folded --gpu-only --unit count 2>/dev/null |
+		awk '{ n += $NF } END { print n + 0 }')" 0 "the range is the pushing thread's alone"
+fi
+
+# Launches by number: those of threads that launch at the same time are counted one by one.
+launch() {		# launch N-M IN OUT
+	xpuload --strict --gpu-only --capture "launch:$1" -o launch.data "$capture" -t 8 -w 1 -n 200 -m none \
+		>/dev/null 2>load.log
+	is $? 0 "launch:$1: status" || diag "$(cat load.log)"
+	is "$(counts launch)" "${2:+in $2 }${3:+out $3 }launches $((${2:-0} + ${3:-0})) matched $((${2:-0} +
+		${3:-0})) unmatched 0 lost 0" "launch:$1: exact"
+}
+launch 1-10 "" 10
+launch 1 "" 1
+launch 1601-3200 1600 ""
+launch 1401-2600 1000 200
+launch 3201- "" 1600
+launch 5000-6000 "" ""
+
+# Threads that launch all the time are in or out at a window's edges, and each launch has its kernel.
+for transport in bpf shm; do
+	xpuload --strict --transport $transport --capture cuda-profiler-api -o "race-$transport.data" \
+		"$capture" -t 4 -w 150 -n 10 -r 4 >race.out 2>load.log
+	is $? 0 "racers, $transport: status" || diag "$(cat load.log)"
+	like "$(counts "race-$transport")" \
+		'^any [0-9]+ in 6000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+		"racers, $transport: nothing of a launch is missing, and nothing is left over"
+	[ "$(sed -n 's/.*kernel_any //p' "race-$transport.folded")" -lt "$(sed 's/.*any //' race.out)" ]
+	ok $? "racers, $transport: not all of their launches are in windows"
+done
+# CPU samples are of windows, too.
+for transport in bpf shm; do
+	xpuload --transport $transport --capture cuda-profiler-api -F 999 -o cpu.data "$capture" -t 2 -w 0 \
+		-n 40000 >/dev/null 2>&1
+	is "$(xpumerge -i cpu.data -f folded 2>/dev/null | wc -l)" 0 \
+		"$transport: without a window there are no samples"
+	xpuload --transport $transport --capture launch:1- -F 999 -o cpu.data "$capture" -t 2 -w 0 \
+		-n 40000 >/dev/null 2>&1
+	[ "$(xpumerge -i cpu.data --cpu-only -f folded 2>/dev/null | wc -l)" -gt 0 ]
+	ok $? "$transport: in a window there are"
+done
+
+for bad in 'nvtx:' 'nvtx:(' launch:0-3 launch:5-4 launch:x launch:1-2x profiler ''; do
+	xpuload --capture "$bad" true 2>log
+	is "$? $(wc -l <log)" "125 1" "--capture '$bad': refused in one line"
+done
+for bad in '--capture launch:1 --off-cpu' '--capture launch:1 --cpu-only' '--capture-end stop' \
+	'--capture nvtx:x --nvtx=off' '--capture launch:1 --cupti share' '--capture launch:1 -p 1'; do
+	# shellcheck disable=SC2086
+	xpuload $bad 2>log
+	is $? 125 "$bad: refused"
+done
+done_testing

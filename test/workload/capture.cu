@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/*
+ * capture.cu - launches in and out of windows: for tests of xpuload --capture
+ *
+ *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f]
+ *
+ * In each of WINDOWS rounds each of THREADS threads makes LAUNCHES launches out of the window, by site_out,
+ * then the main thread opens the window, the threads make as many in it, by site_in, and it closes the
+ * window, while the device is busy still. HOW: profiler, by cudaProfilerStart() and Stop(); push, by an
+ * NVTX range "window" that is pushed; start, by one that is started, and that another thread ends; domain, by
+ * one of the domain "test"; none, by nothing. RACERS threads launch all the time, by site_any, in and out. -f:
+ * a child that is forked before CUDA is used does it, and the parent launches by site_out alone.
+ */
+#include <cuda_profiler_api.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define HAVE_NVTX 1
+#endif
+
+#include "kernels.h"
+
+#define MAX_THREADS	64
+
+#define SITE(name)								\
+	KERNEL(kernel_##name)							\
+	static NOINLINE void site_##name(cudaStream_t stream)			\
+	{									\
+		LAUNCH(kernel_##name, stream, 3000ull);				\
+		NO_TAIL_CALL();							\
+	}
+
+SITE(in)
+SITE(out)
+SITE(any)
+
+static int nr_threads = 1, nr_windows = 1, nr_launches = 10, nr_racers;
+static const char *how = "profiler";
+static pthread_barrier_t barrier;
+static volatile bool over;
+static long nr_raced;
+
+#ifdef HAVE_NVTX
+static nvtxDomainHandle_t domain;
+static nvtxRangeId_t started;
+
+static void *end_range(void *arg)
+{
+	nvtxRangeEnd(started);
+	return arg;
+}
+
+static void push_in_domain(const char *name)
+{
+	nvtxEventAttributes_t a = {};
+
+	a.version = NVTX_VERSION;
+	a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	a.messageType = NVTX_MESSAGE_TYPE_ASCII;
+	a.message.ascii = name;
+	nvtxDomainRangePushEx(domain, &a);
+}
+
+static bool nvtx_window(bool open)
+{
+	pthread_t other;
+
+	if (!strcmp(how, "push") && open) {
+		nvtxRangePushA("outer");
+		nvtxRangePushA("window");
+		nvtxRangePushA("window");	/* within: no window of its own */
+		nvtxRangePop();
+	} else if (!strcmp(how, "push")) {
+		nvtxRangePop();
+		nvtxRangePop();
+	} else if (!strcmp(how, "domain") && open) {
+		push_in_domain("window");
+	} else if (!strcmp(how, "domain")) {
+		nvtxDomainRangePop(domain);
+	} else if (!strcmp(how, "start") && open) {
+		started = nvtxRangeStartA("window");
+	} else if (!strcmp(how, "start")) {
+		if (pthread_create(&other, NULL, end_range, NULL) || pthread_join(other, NULL))
+			exit(1);
+	} else {
+		return false;
+	}
+	return true;
+}
+#endif
+
+static void set_window(bool open)
+{
+	if (!strcmp(how, "none"))
+		return;
+#ifdef HAVE_NVTX
+	if (nvtx_window(open))
+		return;
+#endif
+	CHECK(open ? cudaProfilerStart() : cudaProfilerStop());
+}
+
+static void *worker(void *arg)
+{
+	cudaStream_t stream;
+	int round, i;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	for (round = 0; round < nr_windows; round++) {
+		for (i = 0; i < nr_launches; i++)
+			site_out(stream);
+		pthread_barrier_wait(&barrier);	/* the window opens */
+		pthread_barrier_wait(&barrier);
+		for (i = 0; i < nr_launches; i++)
+			site_in(stream);
+		pthread_barrier_wait(&barrier);	/* the window closes */
+		pthread_barrier_wait(&barrier);
+	}
+	for (i = 0; i < nr_launches; i++)
+		site_out(stream);
+	CHECK(cudaStreamSynchronize(stream));
+	return arg;
+}
+
+static void *racer(void *arg)
+{
+	cudaStream_t stream;
+	long nr = 0;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	while (!over) {
+		site_any(stream);
+		if (!(++nr % 512))
+			CHECK(cudaStreamSynchronize(stream));
+	}
+	CHECK(cudaStreamSynchronize(stream));
+	__atomic_fetch_add(&nr_raced, nr, __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void work(void)
+{
+	pthread_t workers[MAX_THREADS], racers[MAX_THREADS];
+	int i, round;
+
+#ifdef HAVE_NVTX
+	domain = nvtxDomainCreateA("test");
+#endif
+	CHECK(cudaFree(NULL));
+	pthread_barrier_init(&barrier, NULL, (unsigned int)nr_threads + 1);
+	for (i = 0; i < nr_racers; i++)
+		if (pthread_create(&racers[i], NULL, racer, NULL))
+			exit(1);
+	for (i = 0; i < nr_threads; i++)
+		if (pthread_create(&workers[i], NULL, worker, NULL))
+			exit(1);
+	for (round = 0; round < nr_windows; round++) {
+		pthread_barrier_wait(&barrier);
+		set_window(true);
+		pthread_barrier_wait(&barrier);
+		pthread_barrier_wait(&barrier);
+		set_window(false);
+		pthread_barrier_wait(&barrier);
+	}
+	for (i = 0; i < nr_threads; i++)
+		pthread_join(workers[i], NULL);
+	over = true;
+	for (i = 0; i < nr_racers; i++)
+		pthread_join(racers[i], NULL);
+	CHECK(cudaDeviceSynchronize());
+}
+
+int main(int argc, char **argv)
+{
+	bool forks = false;
+	int opt, status = 0;
+	pid_t child;
+
+	while ((opt = getopt(argc, argv, "t:w:n:r:m:f")) != -1) {
+		switch (opt) {
+		case 't':
+			nr_threads = atoi(optarg);
+			break;
+		case 'w':
+			nr_windows = atoi(optarg);
+			break;
+		case 'n':
+			nr_launches = atoi(optarg);
+			break;
+		case 'r':
+			nr_racers = atoi(optarg);
+			break;
+		case 'm':
+			how = optarg;
+			break;
+		case 'f':
+			forks = true;
+			break;
+		default:
+			return 2;
+		}
+	}
+#ifndef HAVE_NVTX
+	if (strcmp(how, "profiler") && strcmp(how, "none"))
+		return 77;		/* skipped: the installed CUDA headers lack NVTX */
+#endif
+	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_racers < 0 || nr_racers > MAX_THREADS)
+		return 2;
+	child = forks ? fork() : -1;
+	if (child > 0) {
+		how = "none";
+		nr_windows = 0;
+	}
+	work();
+	if (child > 0 && waitpid(child, &status, 0) != child)
+		return 1;
+	printf("capture: in %d out %d any %ld\n", nr_threads * nr_windows * nr_launches,
+	       nr_threads * (nr_windows + 1) * nr_launches, nr_raced);
+	return status ? 1 : 0;
+}
