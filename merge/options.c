@@ -356,6 +356,8 @@ static const struct cmdline_option rows[] = {
 	{ "no-trim", CMDLINE_FLAG(no_trim), .group = FORMAT_MERGED,
 	  .help = "keep the frames of CUDA, CUPTI, the shim and the Python\n"
 		  "interpreter itself" },
+	{ "own-threads", CMDLINE_FLAG(own_threads), .group = FORMAT_MERGED,
+	  .help = "keep what the shim's own threads in the programs did" },
 	{ "python-frames", 0, "HOW", CMDLINE_NAME(python_style, python_names),
 	  .group = FORMAT_MERGED,
 	  .help = "short: train.py:step:41 (default); full: with the path of\n"

@@ -29,7 +29,7 @@ struct options {
 	struct write_opts write;
 	bool by_shape;			/* --by shape, which is not in write.by */
 	enum graph_mode graph;
-	bool no_trim;
+	bool no_trim, own_threads;
 	enum python_style python_style;
 	struct filter filter;
 	bool show_inline, show_srcline;

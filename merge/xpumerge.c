@@ -181,6 +181,7 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.with_shapes = format->with_shapes,
 		.stats = format->stats,
 		.trim = !o->no_trim,
+		.own_threads = o->own_threads,
 		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
 		.filter = &o->filter,

@@ -82,6 +82,8 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 		err = leaves__get(&m->leaves, LEAF_OFF_CPU, NO_INDEX,
 				    name, leaf);
 	at->time_ns += p->found->shift_ns;
+	if (!err && !p->opts->own_threads && thread_comm__is_ours(at->comm))
+		return 0;
 	return err ?: wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm,
 				   at->time_ns, NULL);
 }
@@ -239,6 +241,8 @@ static int off__account(struct second_pass *p, const struct xpu_record_account *
 	}
 	thread_time__mend(&a.time);
 	a.comm = model__thread_comm(m, &m->threads.v[a.thread], rec->end_ns - 1);
+	if (!p->opts->own_threads && thread_comm__is_ours(a.comm))
+		return 0;
 	err = wanted__thread(p->opts->filter, m, a.thread, a.comm);
 	return err <= 0 ? err : array_push(&p->sums->accounts, a);
 }

@@ -58,6 +58,7 @@ struct session_opts {
 	bool by_shape;			/* tell kernels apart by how they are launched: in their names */
 	bool with_shapes;		/* and for writers that show shapes, as leaves */
 	bool stats;			/* collect leaf_stats */
+	bool own_threads;		/* keep what threads of the shim did */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */
 	enum python_style python_style;
 	struct filter *filter;		/* or NULL */

@@ -45,6 +45,10 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	err = wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, at->time_ns, NULL);
 	if (err <= 0)
 		return err;
+	if (!p->opts->own_threads && thread_comm__is_ours(at->comm)) {
+		p->sums->own_ns += period_ns;
+		return 0;
+	}
 	p->sums->nr_samples++;
 	if (at->thread != NO_INDEX)
 		m->threads.v[at->thread].nr_samples++;

@@ -10,6 +10,7 @@
 
 #include "escape.h"
 #include "join/device.h"
+#include "join/hints.h"
 #include "join/losses.h"
 #include "join/off.h"
 #include "join/ranges.h"
@@ -279,18 +280,36 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		busy__finish(&s->sums.busy.v[i]);
 	if (!err)
 		err = session__finish_samples(s);
-	if (!err)
+	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
+		hints__generated_code(&s->model, &s->msgs);
+	}
 	if (s->sums.first_ns > s->sums.last_ns)
 		s->sums.first_ns = s->sums.last_ns = 0;
 	return err;
 }
 
+/* Return: whether there are CPU samples only: no launches were to be recorded. */
+static bool session__has_only_samples(const struct session *s)
+{
+	const struct loss *l = &s->sums.loss;
+
+	return s->sums.nr_samples && !l->nr_launches && !l->nr_works && !l->missing_launches &&
+	       !l->missing_works;
+}
+
 void session__print_loss(const struct session *s, FILE *f)
 {
+	const struct loss *all = &s->sums.loss;
 	size_t i;
 
-	loss__print(&s->sums.loss, f, "");
+	if (session__has_only_samples(s)) {
+		fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples,
+			loss__lost(all));
+		loss__print_lines(all, f, "");
+	} else {
+		loss__print(all, f, "");
+	}
 	if (filter__active(s->opts.filter)) {
 		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
 			" launches without any; asked for: ", s->sums.nr_left_out,

@@ -78,8 +78,8 @@ void session__exit(struct session *s);
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
 /*
- * Prints the account of all recordings and, if there are several, of each recording that is not
- * clean; then what the filter left out.
+ * Prints the account of all recordings, of samples alone if there are no launches; then what the filter
+ * left out; and, if there are several recordings, the account of each that is not clean.
  */
 void session__print_loss(const struct session *s, FILE *f);
 

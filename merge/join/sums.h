@@ -110,6 +110,7 @@ struct sums {
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
 	uint64_t nr_samples;		/* that passed the filter */
+	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* that passed the filter */
 };
 

@@ -142,6 +142,51 @@ void loss__print(const struct loss *l, FILE *f, const char *prefix)
 	loss__print_lines(l, f, prefix);
 }
 
+/* Words of the lines above, of several and of one. */
+static const char *const words[][2] = {
+	{ "launches", "launch" }, { "records", "record" }, { "batches", "batch" }, { "slots", "slot" },
+	{ "entries", "entry" }, { "events", "event" }, { "waits", "wait" }, { "samples", "sample" },
+	{ "times", "time" }, { "accounts", "account" }, { "losses", "loss" }, { "calls", "call" },
+	{ "references", "reference" }, { "blocks", "block" }, { "bytes", "byte" }, { "frames", "frame" },
+	{ "mappings", "mapping" }, { "nodes", "node" }, { "are", "is" }, { "were", "was" }, { "have", "has" },
+};
+
+/* Prints a line that is about one: its nouns up to the first place where other nouns may be, and its verb. */
+static void print_singular(FILE *f, const char *text)
+{
+	bool nouns = true, verb = true;
+	size_t len, i;
+
+	for (; *text; text += len) {
+		len = strcspn(text, " ,:") ?: 1;
+		for (i = 0; i < ARRAY_SIZE(words); i++)
+			if (strlen(words[i][0]) == len && !strncmp(text, words[i][0], len))
+				break;
+		if (i < ARRAY_SIZE(words) - 3 && nouns) {
+			fputs(words[i][1], f);
+			continue;
+		}
+		if (i >= ARRAY_SIZE(words) - 3 && i < ARRAY_SIZE(words) && verb) {
+			fputs(words[i][1], f);
+			verb = false;
+			continue;
+		}
+		nouns &= strncmp(text, "of ", 3) && strncmp(text, "to ", 3) && strncmp(text, "without", 7) &&
+			 *text != ':';
+		fprintf(f, "%.*s", (int)len, text);
+	}
+}
+
+static void print_line(FILE *f, const char *prefix, uint64_t n, const char *text)
+{
+	fprintf(f, "%s%12" PRIu64 " ", prefix, n);
+	if (n == 1)
+		print_singular(f, text);
+	else
+		fputs(text, f);
+	fputc('\n', f);
+}
+
 void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
 {
 	size_t i;
@@ -153,7 +198,7 @@ void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
 			fprintf(f, "%s%12" PRIu64 " of %" PRIu64 " %s\n", prefix, n, l->nr_frames,
 				lines[i].text);
 		else if (n)
-			fprintf(f, "%s%12" PRIu64 " %s\n", prefix, n, lines[i].text);
+			print_line(f, prefix, n, lines[i].text);
 	}
 }
 

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "model/chain.h"
 #include "model/gpu.h"
@@ -94,6 +95,12 @@ struct model {
 
 void model__init(struct model *m);
 void model__exit(struct model *m);
+
+/* Return: whether a thread's name is that of a thread of the shim, which is xpuload's part of the program. */
+static inline bool thread_comm__is_ours(const char *comm)
+{
+	return !strcmp(comm, "xpushim") || !strcmp(comm, "xpushim-share");
+}
 
 /* Return: the recording that is being read. */
 static inline struct input *model__input(const struct model *m)

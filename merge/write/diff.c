@@ -8,12 +8,11 @@
 
 #include "escape.h"
 #include "write/html.h"
+#include "write/shorten.h"
+#include "write/table.h"
 #include "write/text.h"
 
 enum { A, B };
-
-/* The table shows this many frames of a call path, the innermost ones. */
-#define SHOWN_FRAMES	6
 
 /* ---- values --------------------------------------------------------------------------------- */
 
@@ -208,78 +207,111 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);
 }
 
-static void print_ns(FILE *f, const char *sign, uint64_t ns, enum unit unit)
-{
-	uint64_t per = unit == UNIT_NS ? 1 : unit == UNIT_MS ? 1000000 : 1000;
-	char cell[40];
+#define CELL	48			/* bytes of a number */
 
-	if (unit == UNIT_NS)
-		snprintf(cell, sizeof(cell), "%s%" PRIu64, sign, ns);
-	else
-		snprintf(cell, sizeof(cell), "%s%" PRIu64 ".%03u", sign, ns / per,
-			 (unsigned int)(ns % per * 1000 / per));
-	fprintf(f, " %15s", cell);
+/* Formats a time, as @o asks for it. */
+static void format_ns(char buf[CELL], const char *sign, uint64_t ns, const struct diff *d,
+		      const struct diff_text *o)
+{
+	size_t len = snprintf(buf, CELL, "%s", sign);
+
+	table__format_time(buf + len, CELL - len, ns, o->human, d->opts.unit);
 }
 
 /* How much B is above or below A, in percent of A. */
-static void print_change(FILE *f, const struct row *row)
+static void format_change(char buf[CELL], const struct row *row)
 {
 	const char *sign = row->ns[B] < row->ns[A] ? "-" : "+";
 	uint64_t tenths;
-	char cell[40];
 
 	if (!row->ns[A] || !row->ns[B]) {
-		fprintf(f, " %9s", row->ns[B] ? "new" : row->ns[A] ? "gone" : "");
+		snprintf(buf, CELL, "%s", row->ns[B] ? "new" : row->ns[A] ? "gone" : "");
 		return;
 	}
 	tenths = ((unsigned __int128)row__change(row) * 1000 + row->ns[A] / 2) / row->ns[A];
-	snprintf(cell, sizeof(cell), "%s%" PRIu64 ".%u%%", sign, tenths / 10,
-		 (unsigned int)(tenths % 10));
-	fprintf(f, " %9s", cell);
+	snprintf(buf, CELL, "%s%" PRIu64 ".%u%%", sign, tenths / 10, (unsigned int)(tenths % 10));
 }
 
-static void print_path(const struct diff *d, FILE *f, uint32_t node, const char **path)
+/* Whether a frame of a path in text launches: it is the end of most paths, and tells nothing. */
+static bool is_launch(const char *name)
 {
-	uint32_t nr = diff__path(d, node, path);
-	uint32_t from = nr > SHOWN_FRAMES + 1 ? nr - SHOWN_FRAMES : 1, i;
-
-	fprintf(f, "%s: %s", path[0], from > 1 ? "... > " : "");
-	for (i = from; i < nr; i++)
-		fprintf(f, "%s%s", path[i], i + 1 < nr ? " > " : "");
+	return !strncmp(name, "cu", 2) && strstr(name, "Launch") && !strchr(name, '(');
 }
 
-static void print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *title,
-		       const char **path)
+/* Return: the path to @node for a cell, for the caller to free(), or NULL. */
+static char *diff__cell_path(const struct diff *d, uint32_t node, const char **path)
+{
+	uint32_t nr = diff__path(d, node, path), i;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	if (nr > 2 && is_launch(path[nr - 1]))
+		nr--;
+	for (i = 0; i < nr; i++)
+		fprintf(f, "%s%s", i ? (char[]){ SHORTEN_FRAME, '\0' } : "", path[i]);
+	if (fclose(f) || !text) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* @path: NULL: rows are of frames, not of nodes. Return: 0 or -ENOMEM. */
+static int put_row(const struct diff *d, const struct row *row, const char **path,
+		   const struct diff_text *o, struct table *t)
+{
+	char *name = path ? diff__cell_path(d, row->key, path) : strdup(d->tree.frames.v[row->key].name);
+	const char *sign = row->ns[B] < row->ns[A] ? "-" : row->ns[B] > row->ns[A] ? "+" : "";
+	char change[CELL], percent[CELL], a[CELL], b[CELL];
+
+	if (!name)
+		return -ENOMEM;
+	format_ns(change, sign, row__change(row), d, o);
+	format_change(percent, row);
+	format_ns(a, "", row->ns[A], d, o);
+	format_ns(b, "", row->ns[B], d, o);
+	table__row(t, (struct cell[]){
+		{ .s = change }, { .s = percent }, { .s = a }, { .s = b }, { .n = row->nr[A] },
+		{ .n = row->nr[B] }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static int print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *title,
+		      const char **path, const struct diff_text *o)
 {
 	const char *unit = d->opts.unit == UNIT_NS ? "ns" : d->opts.unit == UNIT_MS ? "ms" : "us";
+	const struct column columns[] = {
+		{ "B - A", "change", COLUMN_WORD, 0 }, { "", "percent", COLUMN_WORD, 0 },
+		{ "A", "a", COLUMN_WORD, 1 }, { "B", "b", COLUMN_WORD, 2 },
+		{ "count A", "count_a", COLUMN_COUNT, 4 }, { "count B", "count_b", COLUMN_COUNT, 3 },
+		{ path ? "path" : "name", "name", path ? COLUMN_PATH : COLUMN_NAME, 0 },
+	};
+	struct table t = { .f = f, .width = o->width, .color = o->color };
 	size_t nr_differ = 0, shown, i;
+	int err = 0;
 
 	rows__sum(rows, d);
 	for (i = 0; i < rows->nr; i++)
 		nr_differ += row__change(&rows->v[i]) != 0;
-	fprintf(f, "\n%s: %zu, of which %zu differ, times in %s\n", title, rows->nr, nr_differ,
-		unit);
-	if (rows->nr)
-		fprintf(f, " %15s %9s %15s %15s %10s %10s  %s\n", "B - A", "", "A", "B", "count A",
-			"count B", path ? "path" : "name");
+	fprintf(f, "\n%s%s: %zu, of which %zu differ%s%s%s%s\n", o->color ? "\033[1m" : "", title,
+		rows->nr, nr_differ, nr_differ == 1 ? "s" : "", o->human ? "" : ", times in ",
+		o->human ? "" : unit, o->color ? "\033[m" : "");
+	if (!rows->nr)
+		return 0;
+	table__begin(&t, title, columns, ARRAY_SIZE(columns));
 	shown = d->opts.max_rows ? min_t(size_t, d->opts.max_rows, rows->nr) : rows->nr;
-	for (i = 0; i < shown; i++) {
-		const struct row *row = &rows->v[i];
-
-		print_ns(f, row->ns[B] < row->ns[A] ? "-" : row->ns[B] > row->ns[A] ? "+" : "",
-			 row__change(row), d->opts.unit);
-		print_change(f, row);
-		print_ns(f, "", row->ns[A], d->opts.unit);
-		print_ns(f, "", row->ns[B], d->opts.unit);
-		fprintf(f, " %10" PRIu64 " %10" PRIu64 "  ", row->nr[A], row->nr[B]);
-		if (path)
-			print_path(d, f, row->key, path);
-		else
-			fputs(d->tree.frames.v[row->key].name, f);
-		fputc('\n', f);
-	}
+	for (i = 0; i < shown && !err; i++)
+		err = put_row(d, &rows->v[i], path, o, &t);
+	if (table__end(&t))
+		err = -ENOMEM;
 	if (shown < rows->nr)
-		fprintf(f, "  ... %zu more\n", rows->nr - shown);
+		fprintf(f, "  ... and %zu more\n", rows->nr - shown);
+	return err;
 }
 
 /* Describes the normalization in words; empty if there is none. */
@@ -292,7 +324,7 @@ static void diff__describe(const struct diff *d, char *buf, size_t size)
 			 "number of launches" : "total");
 }
 
-int diff__write_text(const struct diff *d, FILE *f)
+int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 {
 	const struct tree *t = &d->tree;
 	const char **path = diff__new_path(d);
@@ -326,8 +358,8 @@ int diff__write_text(const struct diff *d, FILE *f)
 	diff__describe(d, words, sizeof(words));
 	if (words[0])
 		fprintf(f, "\n%s\n", words);
-	print_rows(d, f, &work, "kernels and other work", NULL);
-	print_rows(d, f, &paths, "call paths", path);
+	err = print_rows(d, f, &work, "kernels and other work", NULL, o) ?:
+	      print_rows(d, f, &paths, "call paths", path, o);
 out:
 	free(path);
 	array_free(&work);

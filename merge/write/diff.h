@@ -52,11 +52,18 @@ void diff__exit(struct diff *d);
  */
 int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result);
 
+/* How text is laid out, as in struct text_opts. */
+struct diff_text {
+	bool human;
+	unsigned int width;
+	bool color;
+};
+
 /*
  * Writes the kernels and other work, and the call paths, that differ most. Return: as
  * diff__write_folded().
  */
-int diff__write_text(const struct diff *d, FILE *f);
+int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
 
 /* Writes the page with both sides; @unit: as html_opts.unit. Return: as diff__write_folded(). */
 int diff__write_html(const struct diff *d, FILE *f, const char *unit);

@@ -31,9 +31,15 @@ bool column__is(const struct column *c, const char *name)
 	return (c->key && !strcmp(c->key, name)) || (c->title && !strcmp(c->title, name));
 }
 
+/* Whether it gets the width that numbers leave. */
 static bool column__is_text(const struct column *c)
 {
 	return c->type == COLUMN_NAME || c->type == COLUMN_PATH;
+}
+
+static bool column__has_string(const struct column *c)
+{
+	return c->type == COLUMN_WORD || column__is_text(c);
 }
 
 /* Formats a time with integers. Only ms are rounded, to three decimals. */
@@ -46,6 +52,16 @@ static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 			 (unsigned int)(ns / 1000 % 1000));
 	else
 		snprintf(buf, size, "%" PRIu64 ".%03u", ns / 1000, (unsigned int)(ns % 1000));
+}
+
+void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum unit unit)
+{
+	char text[HUMAN_MAX];
+
+	if (human)
+		snprintf(buf, size, "%s", human__time(text, ns));
+	else
+		time__format(buf, size, ns, unit);
 }
 
 /* Formats a cell that has a number and no name. */
@@ -159,7 +175,7 @@ static char *cell__text(const struct table *t, const struct column *c, const str
 	size_t size;
 	FILE *f;
 
-	if (!column__is_text(c)) {
+	if (!column__has_string(c)) {
 		cell__format(buf, sizeof(buf), t, c, cell);
 		return strdup(buf);
 	}
@@ -407,7 +423,7 @@ static void table__keep(struct table *t, const struct cell *cells)
 	for (i = 0; i < t->nr_columns && !t->err; i++) {
 		struct cell cell = cells[i];
 
-		if (column__is_text(&t->columns[i])) {
+		if (column__has_string(&t->columns[i])) {
 			cell.s = strdup(cell.s);
 			if (!cell.s)
 				t->err = -ENOMEM;
@@ -497,7 +513,7 @@ int table__end(struct table *t)
 	if (!t->err && (t->format == TABLE_TEXT || t->sorts))
 		table__write_kept(t);
 	for (i = 0; i < t->cells.nr; i++)
-		if (column__is_text(&t->columns[i % t->nr_columns]))
+		if (column__has_string(&t->columns[i % t->nr_columns]))
 			free((char *)t->cells.v[i].s);
 	array_free(&t->cells);
 	if (t->format == TABLE_JSON) {

@@ -38,6 +38,7 @@ enum column_type {
 	COLUMN_BYTES,
 	COLUMN_SHARE,			/* in tenths of a percent */
 	COLUMN_REAL,			/* cell.d; NaN: without a number */
+	COLUMN_WORD,			/* cell.s, short, aligned to the right; for people */
 	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
 	COLUMN_PATH,			/* a call path: for people with SHORTEN_FRAME between frames */
 };
@@ -54,7 +55,7 @@ struct column {
 
 struct cell {
 	uint64_t n;
-	const char *s;			/* COLUMN_NAME and COLUMN_PATH */
+	const char *s;			/* COLUMN_WORD, COLUMN_NAME, COLUMN_PATH */
 	double d;			/* COLUMN_REAL */
 };
 
@@ -86,6 +87,9 @@ int table__end(struct table *t);
 
 /* Return: whether a column has that key or title. */
 bool column__is(const struct column *c, const char *name);
+
+/* Formats a time for people: as @human says, or in @unit, UNIT_NS, UNIT_US or UNIT_MS. */
+void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum unit unit);
 
 /* Return: tenths of a percent, rounded. */
 uint64_t table__share(uint64_t part, uint64_t whole);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "escape.h"
+#include "human.h"
 #include "json_out.h"
 #include "write/section.h"
 #include "write/text_answer.h"
@@ -304,6 +305,7 @@ static void text__stacks(const struct session *s, FILE *f)
 	uint64_t nr_shim = 0, nr_bpf = 0, nr_named = 0, nr_imported = 0;
 	uint64_t nr_launches = 0;
 	const struct xpu_record_callchain *rec;
+	char time[HUMAN_MAX];
 	size_t i;
 
 	for (i = 0; i < s->model.chains.nr; i++) {
@@ -325,33 +327,24 @@ static void text__stacks(const struct session *s, FILE *f)
 		else if (rec->nr_frames)
 			nr_bpf += chain->nr_launches;
 	}
-	fprintf(f, "\nstacks: %zu call paths", s->model.paths.nr);
+	fprintf(f, "\nstacks: %zu call path%s", s->model.paths.nr, s->model.paths.nr == 1 ? "" : "s");
+	if (nr_launches)
+		fprintf(f, "; of %" PRIu64 " launch%s ", nr_launches, nr_launches == 1 ? "" : "es");
 	if (nr_imported)
-		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " came with a stack, %" PRIu64
-			" have no stack, %" PRIu64 " are truncated", nr_launches, nr_named,
-			s->sums.loss.no_stack, s->sums.loss.truncated);
+		fprintf(f, "%" PRIu64 " came with a stack", nr_named);
 	else if (nr_launches)
-		fprintf(f, "; of %" PRIu64 " launches %" PRIu64 " were unwound in the process, %"
-			PRIu64 " by frame pointers, %" PRIu64 " have no stack, %" PRIu64
-			" are truncated", nr_launches, nr_shim, nr_bpf,
+		fprintf(f, "%" PRIu64 " were unwound in the process, %" PRIu64 " by frame pointers",
+			nr_shim, nr_bpf);
+	if (nr_launches)
+		fprintf(f, ", %" PRIu64 " have no stack, %" PRIu64 " are truncated",
 			s->sums.loss.no_stack, s->sums.loss.truncated);
+	if (s->sums.own_ns)
+		fprintf(f, "\nxpuload's own threads in the programs: %s of CPU time, left out; --own-threads "
+			"shows it", human__time(time, s->sums.own_ns));
 	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
-/* Prints what session__print_loss() prints, but no launches if none were to be recorded. */
-static void text__write_loss(const struct session *s, FILE *f)
-{
-	const struct loss *l = &s->sums.loss;
-
-	if (l->nr_launches || l->nr_works || l->missing_launches || l->missing_works ||
-	    !s->sums.nr_samples) {
-		session__print_loss(s, f);
-		return;
-	}
-	fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples, loss__lost(l));
-	loss__print_lines(l, f, "");
-}
 static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts)
 {
 	const struct loss *l = &s->sums.loss;
@@ -404,7 +397,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
-	err = write_wrapped(s, f, opts, text__write_loss) ?: text__write_tables(s, f, NULL, opts) ?:
+	err = write_wrapped(s, f, opts, session__print_loss) ?: text__write_tables(s, f, NULL, opts) ?:
 	      write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;

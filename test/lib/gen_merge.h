@@ -129,12 +129,13 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	}
 	if (!m->err) {
 		struct diff_opts diff_opts = { .unit = UNIT_NS };
+		const struct diff_text text = { .width = 90 };
 		struct folded_result diff_result;
 		struct diff d;
 
 		f = merged__open(&m->diff);
 		m->err = diff__init(&d, &s, &s, &diff_opts) ?:
-			 diff__write_text(&d, f) ?: diff__write_folded(&d, f, &diff_result);
+			 diff__write_text(&d, f, &text) ?: diff__write_folded(&d, f, &diff_result);
 		diff__exit(&d);
 		fclose(f);
 	}

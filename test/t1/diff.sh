@@ -83,7 +83,7 @@ fi
 
 # ---- text
 
-"$merge" diff a.data b.data --limit 0 >diff.txt 2>/dev/null
+"$merge" diff a.data b.data --limit 0 --unit us >diff.txt 2>/dev/null
 is $? 0 "text: status"
 "$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
 want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)

@@ -158,7 +158,8 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 					  &(struct html_opts){ .unit = "auto", .normalize = "" });
 	if (!err) {
 		err = diff__init(&d, &s, &s, &diff_opts) ?:
-		      diff__write_folded(&d, out, &result) ?: diff__write_text(&d, out);
+		      diff__write_folded(&d, out, &result) ?:
+		      diff__write_text(&d, out, &(struct diff_text){ .human = true, .width = 80 });
 		diff__exit(&d);
 	}
 	*loss = s.sums.loss;

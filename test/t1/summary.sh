@@ -49,6 +49,12 @@ for format in csv json; do
 	ok $? "--$format: whole names, and integers of ns"
 done
 
+# Words.
+"$gen" -o one.data --launches 1
+"$XPUMERGE" one.data >one.txt 2>one.log
+like "$(cat one.txt)" '^kernels: 1 of 1 name$' "one kernel"
+unlike "$(cat one.txt one.log)" '(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' "one of a thing is said so"
+
 # The order of rows.
 column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '
 	NR == 1 { for (i = 1; i <= NF; i++) if ($i == key) n = i; next } { print $n }'; }

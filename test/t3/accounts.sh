@@ -34,6 +34,8 @@ done
 both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
 	"in the summary, too"
+unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "without the shim's own thread"
+like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' "--own-threads: with it"
 
 # The device waits for a thread that sleeps between two launches.
 cat >gaps.py <<-'END'

@@ -89,6 +89,9 @@ touch -d 'next hour' "$map"
 unlike "$(folded jit.data)" 'generated code' "nor by a later one"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
+like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
+	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
+	"what to do about it is said"
 
 # A process with its own /tmp and pids, which are gone afterwards.
 cat >jit.sh <<-'END'

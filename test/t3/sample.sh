@@ -118,6 +118,9 @@ is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a 
 # The default rate, whose error is large: twenty samples are few.
 hz=99 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
+xpumerge default.data >default.txt 2>default.mlog
+like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' "--cpu-only: the account is of samples"
+unlike "$(cat default.txt default.mlog)" 'launches|GPU 0' "and not of launches"
 since "$before_ms"
 xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
 near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "99 a second by default"
