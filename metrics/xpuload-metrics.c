@@ -92,8 +92,8 @@ static int drain_ms(unsigned long hz)
 /* @hz: 0: without CUPTI */
 static void start(int nr, int major, unsigned long hz, const char *const *names)
 {
-	/* CUPTI clears all of it at each drain, used or not. When it is full, a drain has another turn. */
-	unsigned int room = hz * drain_ms(hz) / 1000 * 11 / 10 + 16;
+	/* CUPTI clears all of it at each drain, used or not, and throws away what it has no room for. */
+	unsigned int room = hz * drain_ms(hz) / 1000 * 5 / 3 + 16;
 	uint64_t interval_ns = hz ? 1000000000ull / hz : 0;
 	bool pm = hz && pm__open(major), nvml = nvml__open(), gpm;
 	int i;
