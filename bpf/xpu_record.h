@@ -97,6 +97,12 @@ enum xpu_record_type {
 	XPU_RECORD_METRICS_END	= 27,
 	XPU_RECORD_RANGES	= 28,
 
+	/* a recording in several files; since 2.6 */
+	XPU_RECORD_CUT		= 40,	/* on the way to the files: the next one begins */
+	XPU_RECORD_PART		= 41,
+	XPU_RECORD_EARLIER	= 42,	/* struct xpu_record_launches */
+	XPU_RECORD_CARRIED	= 43,
+
 	/* ring buffer only: the loader turns these into CALLCHAIN, THREAD, LAUNCHES and WAIT */
 	XPU_RECORD_LAUNCH	= 32,
 	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES or STACK */
@@ -640,12 +646,35 @@ struct xpu_record_lost {
 	__u64	count;			/* since the last LOST record of the kind */
 };
 
+#define XPU_MISC_END_CONTINUES	1	/* of END, since 2.6: in another file; see PART */
+
 struct xpu_record_end {			/* the recording was closed in good order */
 	struct xpu_record hdr;
 	__u64	time_ns;
 	__u32	wait_status;		/* the target's, as wait(2) encodes it */
 	__u32	reserved;
 };
+
+/*
+ * A recording may be a row of files, each of which can be read alone: see xpumerge split. A launch is in
+ * the file that has its first device record; one without any is in the file of its process's end, or in
+ * the last one. Definitions are in each file in which they may be referred to, in batches with
+ * XPU_MISC_BATCH_CARRIED. EARLIER has launches that count in an earlier file and that own device records
+ * in this one, too.
+ */
+struct xpu_record_part {
+	struct xpu_record hdr;
+	__u64	time_ns;		/* the file has what came since */
+	__u64	number;			/* of the file, from 1 */
+	__u64	first_mono_ns;		/* start_mono_ns of the first file: equal in all of them */
+};
+
+struct xpu_record_cut {
+	struct xpu_record hdr;
+	__u64	time_ns;
+};
+
+#define XPU_MISC_BATCH_CARRIED	1	/* of BATCH: its records came in batches of earlier files */
 
 /* ---- ring buffer only ----------------------------------------------------------------------- */
 
@@ -1109,6 +1138,20 @@ struct xpu_record_counters {
 	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */
 };
 
+#define XPU_MISC_CARRIED_FINAL	1	/* of CARRIED: the file has the last of the process's records */
+
+/*
+ * The counters of a process that is in earlier files, too. Counts of records in first are those of
+ * records in earlier files; its other members, and last, are those of the latest COUNTERS there.
+ * Counts can be compared in the last file, and where FINAL is.
+ */
+struct xpu_record_carried {
+	struct xpu_record hdr;
+	__u32	proc_id;
+	__u32	reserved;
+	struct xpu_record_counters first, last;
+};
+
 enum xpu_message_level {
 	XPU_MESSAGE_INFO	= 1,
 	XPU_MESSAGE_WARNING	= 2,	/* something is not recorded */
@@ -1163,6 +1206,9 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_ring_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_part) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_cut) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_carried) == 272);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);

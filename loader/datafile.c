@@ -16,6 +16,7 @@
 #include "base/msg.h"
 #include "options.h"
 #include "safefile.h"
+#include "splitter.h"
 #include "version.h"
 #include "record/writer.h"
 
@@ -142,7 +143,8 @@ static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer 
 	return err;
 }
 
-int datafile__create(const struct options *opts, struct safefile *f, struct writer **w)
+/* Begins to write to the file or pipe @fd. Prints a message on failure; then @fd is closed. */
+static int start_writer(const struct options *opts, int fd, int level, struct writer **w)
 {
 	struct xpu_file_header hdr = {
 		.magic = XPU_FILE_MAGIC,
@@ -155,25 +157,50 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 		.start_real_ns = clock__read(CLOCK_REALTIME),
 		.nr_cpus = sysconf(_SC_NPROCESSORS_CONF),
 	};
+	int err = open_writer(fd, &hdr, w);
+
+	if (err) {
+		complain("write", opts->data, err);
+		close(fd);
+		return err;
+	}
+	err = writer__set_level(*w, level);
+	if (!err)
+		return 0;
+	complain("write", opts->data, err);
+	writer__close(*w, NULL, NULL);
+	*w = NULL;
+	return err;
+}
+
+static int create_row(const struct options *opts, struct writer **w, pid_t *splitter)
+{
+	int fd, err = splitter__start(opts, &fd, splitter);
+
+	/* The pipe is for a child on this machine. */
+	err = err ?: start_writer(opts, fd, 0, w);
+	if (!err)
+		write_infos(*w, opts);
+	return err;
+}
+
+int datafile__create(const struct options *opts, struct safefile *f, struct writer **w,
+		     pid_t *splitter)
+{
 	int err;
 
+	*splitter = 0;
+	if (opts->every_ns)
+		return create_row(opts, w, splitter);
 	/* A wait for a FIFO's reader could not be interrupted here. */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {
 		complain("write", opts->data, err);
 		return err;
 	}
-	err = open_writer(f->fd, &hdr, w);
-	if (err) {
-		complain("write", opts->data, err);
-		close(f->fd);
+	err = start_writer(opts, f->fd, opts->level, w);
+	if (err)
 		goto close_file;
-	}
-	err = writer__set_level(*w, opts->level);
-	if (err) {
-		complain("write", opts->data, err);
-		goto close_writer;
-	}
 	err = take_name(opts, f);
 	if (err)
 		goto close_writer;

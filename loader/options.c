@@ -31,6 +31,7 @@
 #define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
+#define MIN_EVERY	0.01
 #define DEFAULT_METRICS_HZ 1000
 #define DEFAULT_STALLS	18		/* 2^N cycles between samples */
 #define MIN_STALLS	5
@@ -204,6 +205,21 @@ static int set_duration(void *target, const struct cmdline_given *given)
 		return -EINVAL;
 	}
 	opts->duration_ns = (uint64_t)(seconds * 1e9) ?: 1;
+	return 0;
+}
+
+static int set_every(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	double seconds;
+	char *end;
+
+	seconds = strtod(given->arg, &end);
+	if (!(seconds >= MIN_EVERY && seconds <= MAX_SECONDS) || *end) {
+		msg__error("--every %s: expected a number of seconds, from %g on", given->arg, MIN_EVERY);
+		return -EINVAL;
+	}
+	opts->every_ns = seconds * 1e9;
 	return 0;
 }
 
@@ -401,6 +417,11 @@ static const struct cmdline_option rows[] = {
 	  .help = "with -a: to those of this name (ps -o comm), and to what they start" },
 	{ "duration", 0, "SECONDS", .set = set_duration,
 	  .help = "how long; without it until Ctrl-C, or until each PID has ended" },
+	{ "every", 0, "SECONDS", .set = set_every,
+	  .help = "a file for each so many seconds, which can be read alone; %n in its name\n"
+		  "is its number, which comes last otherwise" },
+	{ "keep", 0, "N", CMDLINE_NUMBER(keep, 1, 1000000),
+	  .help = "with --every: keep the last N files, remove the others" },
 	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
 	  .help = "CPU samples a second (default 99)" },
 	{ NULL, 'g', .set = set_nothing,
@@ -550,6 +571,11 @@ static bool options__agree(const struct options *opts)
 	else if (opts->transport == TRANSPORT_SHM && opts->off_cpu)
 		wrong = "--transport shm sees no time off the CPU: it cannot be together with "
 			"--off-cpu";
+	else if (opts->keep && !opts->every_ns)
+		wrong = "--keep is for --every";
+	else if (opts->every_ns && opts->exact_stalls)
+		wrong = "--stalls=exact needs each launch beside its samples: it cannot be together with "
+			"--every";
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
@@ -592,7 +618,8 @@ int options__name(struct options *opts, pid_t pid)
 {
 	uint32_t number;
 	size_t i, len;
-	int err = output_name__expand(opts->pattern, pid, &opts->output);
+	int err = opts->every_ns ? output_name__expand_row(opts->pattern, pid, &opts->output) :
+				   output_name__expand(opts->pattern, pid, &opts->output);
 
 	if (err) {
 		opts->output = NULL;
@@ -600,12 +627,14 @@ int options__name(struct options *opts, pid_t pid)
 			msg__error("out of memory");
 		return -1;
 	}
-	for (i = 0; suffixes[i]; i++)
+	for (i = 0; suffixes[i] && !opts->every_ns; i++)
 		opts->merge |= has_suffix(opts->output, suffixes[i]) && strcmp(suffixes[i], ".data");
 	/* A name that nobody can have taken; beside a directory. */
 	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
 		;
-	if (!opts->merge)
+	if (opts->every_ns)
+		opts->data = output_name__of_row(opts->output, 1);
+	else if (!opts->merge)
 		opts->data = strdup(opts->output);
 	else if (getrandom(&number, sizeof(number), 0) != sizeof(number) ||
 		 asprintf(&opts->data, "%.*s.%08x.data", (int)len, opts->output, number) < 0)
@@ -619,8 +648,15 @@ int options__name(struct options *opts, pid_t pid)
 static bool options__check_name(const struct options *opts)
 {
 	char *name;
+	size_t i;
 	int err;
 
+	for (i = 0; suffixes[i] && opts->every_ns; i++)
+		if (has_suffix(opts->pattern, suffixes[i]) && strcmp(suffixes[i], ".data")) {
+			msg__error("-o %s: --every makes recordings, each of which xpumerge can merge: name "
+				   "them .data", opts->pattern);
+			return false;
+		}
 	if (opts->mode == PROBES_ALL && output_name__has_pid(opts->pattern)) {
 		msg__error("-o: %%p is the target's pid: -a has no single one");
 		return false;

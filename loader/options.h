@@ -19,8 +19,9 @@ enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
 
 struct options {
 	const char *pattern;		/* -o, as given */
-	char *output;			/* what it stands for, as the next two from options__name() on */
-	char *data;			/* the recording */
+	char *output;			/* what it stands for, as the next two from options__name() on;
+					 * with every_ns, %n in it is the number of a file */
+	char *data;			/* the recording; with every_ns, the first file */
 	bool merge;			/* output is not the recording itself */
 	bool strict;
 	bool check;			/* the machine, and record nothing */
@@ -49,6 +50,8 @@ struct options {
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
 	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
 	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */
+	uint64_t every_ns;		/* several files, each of that time; 0: one */
+	uint32_t keep;			/* of these the last ones; 0: all */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */

@@ -12,8 +12,27 @@
 
 #define MAX_NUMBER	1000000
 
+/* How a name is made. */
+struct name {
+	FILE *f;
+	pid_t pid;
+	unsigned int number;
+	bool row;			/* of several files: their numbers are not known yet */
+	bool numbered;			/* it has a number in it */
+};
+
+/* Puts text, in which a row has two percent signs for one. */
+static void put_text(struct name *n, const char *text)
+{
+	for (; *text; text++) {
+		putc(*text, n->f);
+		if (*text == '%' && n->row)
+			putc('%', n->f);
+	}
+}
+
 /* Puts the value of the variable that "q{VAR}" names. Return: what follows, or NULL after a message. */
-static const char *put_variable(const char *at, FILE *f)
+static const char *put_variable(const char *at, struct name *n)
 {
 	const char *end = at[1] == '{' ? strchr(at, '}') : NULL, *value = NULL;
 	char *name;
@@ -26,7 +45,7 @@ static const char *put_variable(const char *at, FILE *f)
 	if (name)
 		value = getenv(name);
 	if (value)
-		fputs(value, f);
+		put_text(n, value);
 	else
 		msg__error("-o: %%q{%s}: %s", name ? name : "",
 			   name ? "there is no such variable" : "out of memory");
@@ -34,42 +53,51 @@ static const char *put_variable(const char *at, FILE *f)
 	return value ? end + 1 : NULL;
 }
 
-static void put_host(FILE *f)
+static void put_host(struct name *n)
 {
 	struct utsname u;
 
-	fputs(uname(&u) ? "localhost" : u.nodename, f);
+	put_text(n, uname(&u) ? "localhost" : u.nodename);
 }
 
-/* Return: whether all of it could be put. @numbered: it has a number in it */
-static bool put_all(const char *at, pid_t pid, unsigned int number, bool *numbered, FILE *f)
+static void put_number(struct name *n)
 {
-	*numbered = false;
+	if (n->row)
+		fputs("%n", n->f);
+	else
+		fprintf(n->f, "%u", n->number);
+	n->numbered = true;
+}
+
+/* Return: whether all of it could be put. */
+static bool put_all(const char *at, struct name *n)
+{
+	n->numbered = false;
 	while (at && *at) {
 		if (*at != '%') {
-			putc(*at++, f);
+			putc(*at++, n->f);
 			continue;
 		}
 		switch (*++at) {
 		case '%':
-			putc(*at++, f);
+			put_text(n, "%");
+			at++;
 			break;
 		case 'h':
-			put_host(f);
+			put_host(n);
 			at++;
 			break;
 		case 'p':
-			fprintf(f, "%d", (int)pid);
+			fprintf(n->f, "%d", (int)n->pid);
 			at++;
 			break;
 		case 'n':
 		case 'i':
-			fprintf(f, "%u", number);
-			*numbered = true;
+			put_number(n);
 			at++;
 			break;
 		case 'q':
-			at = put_variable(at, f);
+			at = put_variable(at, n);
 			break;
 		default:
 			msg__error("-o: %%%.1s is none of %%h (host), %%p (pid), %%n and %%i (number), "
@@ -77,6 +105,8 @@ static bool put_all(const char *at, pid_t pid, unsigned int number, bool *number
 			return false;
 		}
 	}
+	if (at && n->row && !n->numbered)
+		fputs(".%n", n->f);
 	return at;
 }
 
@@ -90,33 +120,53 @@ bool output_name__has_pid(const char *pattern)
 	return false;
 }
 
+/* Makes one name. Return: 0, with *@text for the caller to free(); -ENOMEM or -EINVAL. */
+static int name__make(struct name *n, const char *pattern, char **text)
+{
+	size_t size;
+	bool put, whole;
+
+	*text = NULL;
+	n->f = open_memstream(text, &size);
+	if (!n->f)
+		return -ENOMEM;
+	put = put_all(pattern, n);
+	whole = !ferror(n->f);
+	if (!fclose(n->f) && whole && put && *text)
+		return 0;
+	free(*text);
+	return put ? -ENOMEM : -EINVAL;
+}
+
 int output_name__expand(const char *pattern, pid_t pid, char **name)
 {
-	bool numbered, whole;
-	unsigned int number;
-	size_t size;
-	FILE *f;
+	struct name n = { .pid = pid };
+	int err;
 
-	for (number = 1; number <= MAX_NUMBER; number++) {
-		*name = NULL;
-		f = open_memstream(name, &size);
-		if (!f)
-			return -ENOMEM;
-		if (!put_all(pattern, pid, number, &numbered, f)) {
-			fclose(f);
-			free(*name);
-			return -EINVAL;
-		}
-		whole = !ferror(f);
-		if (fclose(f) || !whole || !*name) {
-			free(*name);
-			return -ENOMEM;
-		}
+	for (n.number = 1; n.number <= MAX_NUMBER; n.number++) {
+		err = name__make(&n, pattern, name);
+		if (err)
+			return err;
 		/* As the user who called: what others may see is not to be found out. */
-		if (!numbered || !pid || access(*name, F_OK))
+		if (!n.numbered || !pid || access(*name, F_OK))
 			return 0;
 		free(*name);
 	}
 	msg__error("-o %s: all numbers are taken", pattern);
 	return -EINVAL;
+}
+
+int output_name__expand_row(const char *pattern, pid_t pid, char **names)
+{
+	struct name n = { .pid = pid, .row = true };
+
+	return name__make(&n, pattern, names);
+}
+
+char *output_name__of_row(const char *names, unsigned int number)
+{
+	struct name n = { .number = number };
+	char *name;
+
+	return name__make(&n, names, &name) ? NULL : name;
 }

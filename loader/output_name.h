@@ -16,6 +16,15 @@
  */
 int output_name__expand(const char *pattern, pid_t pid, char **name);
 
+/*
+ * As output_name__expand() for a row of files: %n stays for the number of each, and %% for a percent
+ * sign; if the number is not in it, it comes last.
+ */
+int output_name__expand_row(const char *pattern, pid_t pid, char **names);
+
+/* Return: the name of file @number of a row, or NULL without memory. */
+char *output_name__of_row(const char *names, unsigned int number);
+
 /* Whether the target's pid is in it. */
 bool output_name__has_pid(const char *pattern);
 

@@ -22,6 +22,7 @@
 #include "report.h"
 #include "attach/sampler.h"
 #include "attach/shared.h"
+#include "splitter.h"
 #include "target/sideband.h"
 #include "target/witness.h"
 #include "util.h"
@@ -34,6 +35,7 @@
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
+#define UNTOLD_NS		1000000000ull	/* wait for definitions before a file ends */
 
 static void take_signals(struct recording *r)
 {
@@ -146,6 +148,30 @@ void recording__drain(struct recording *r)
 		tell_disk(r, err, ": the recording stops here; the part before can be read");
 }
 
+/* Begins the next file, if it is time. All that came so far has been taken. */
+static void cut(struct recording *r, uint64_t now)
+{
+	if (!r->opts->every_ns || now < r->cut_ns)
+		return;
+	if ((recorder__nr_untold(r->recorder) || sideband__waits(r->sideband)) &&
+	    now - r->cut_ns < UNTOLD_NS)
+		return;
+	/* The records that were taken last may be of mappings that are newer than the drain. */
+	recording__take_events(r, clock__now());
+	recorder__flush(r->recorder);
+	recorder__cut(r->recorder, now);
+	writer__push(r->writer);
+	r->cut_ns += (now - r->cut_ns) / r->opts->every_ns * r->opts->every_ns + r->opts->every_ns;
+}
+
+/* Return: when poll() is to return, for the next file's sake, if not before @until_ns. */
+static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t until_ns)
+{
+	if (!r->opts->every_ns || now >= r->cut_ns || r->cut_ns > until_ns)
+		return until_ns;
+	return r->cut_ns;
+}
+
 /*
  * Detaches from shims that go on without us, in attached processes and in descendants that outlive
  * the target: they notice that nobody listens to launches any more, and send the rest. A target
@@ -215,18 +241,20 @@ void recording__run(struct recording *r)
 		{ .fd = -1, .events = POLLIN },
 		{ .fd = r->own_sampler ? own_sampler__fd(r->own_sampler) : -1, .events = POLLIN },
 	};
-	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms;
+	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms, until_ns;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
 	bool relaying = false, behind = false, waits;
 
+	r->cut_ns = start_ns + r->opts->every_ns;
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
 		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;
 		if (r->shared && !relaying && !behind)
 			timeout_ms = shared__pause_ms(r->shared);
 		fds[3].fd = waits ? -1 : sideband__fd(r->sideband);
-		if (end_ns - now < timeout_ms * NS_PER_MS)
-			timeout_ms = (end_ns - now) / NS_PER_MS + 1;
+		until_ns = before_cut(r, now, end_ns);
+		if (until_ns - now < timeout_ms * NS_PER_MS)
+			timeout_ms = (until_ns - now) / NS_PER_MS + 1;
 		fds[4].fd = pyfind__fd(r->pyfind);	/* the child may have ended */
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
@@ -237,8 +265,10 @@ void recording__run(struct recording *r)
 		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
-		if (!behind)
-			recording__drain(r);
+		if (behind)
+			continue;
+		recording__drain(r);
+		cut(r, now);
 	}
 	detach(r);
 	if (r->opts->off_cpu)
@@ -311,6 +341,9 @@ int recording__finish(struct recording *r)
 	r->writer = NULL;
 	if (err)
 		tell_disk(r, -err, "");
+	if (r->splitter && !splitter__finish(r->splitter))
+		err = -EIO;
+	r->splitter = 0;
 	recorder__stats(r->recorder, &report.stats);
 	whole = report__print(&report);
 	if (err || report.stats.nr_errors)
@@ -326,6 +359,8 @@ void recording__free(struct recording *r)
 	own_sampler__close(r->own_sampler);
 	windows__free(r->windows);
 	writer__close(r->writer, NULL, NULL);
+	if (r->splitter)
+		splitter__finish(r->splitter);
 	safefile__close(&r->file);
 	recorder__free(r->recorder);
 	sideband__close(r->sideband);

@@ -34,6 +34,8 @@ struct recording {
 	struct pyfind *pyfind;		/* NULL: no search for Python */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
+	pid_t splitter;			/* the child that makes several files; 0: none */
+	uint64_t cut_ns;		/* when the next one begins */
 	struct recorder *recorder;
 	int signal_fd;
 	int ends_fd;			/* PROBES_PID: readable when one of the pids ends; else -1 */

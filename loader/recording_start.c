@@ -272,7 +272,7 @@ static int start_recorder(struct recording *r, pid_t pid)
 	};
 	uint64_t period_ns = 1000000000 / opts->freq_hz;
 
-	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer))
+	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer, &r->splitter))
 		return STATUS_FAILED;
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
 	if (!r->recorder) {

@@ -451,7 +451,7 @@ static const struct cmdline_option rows[] = {
 
 _Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "options.given has a bit for each");
 
-static const char *const commands[] = { "diff", "dump", NULL };
+static const char *const commands[] = { "diff", "dump", "split", NULL };
 
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,

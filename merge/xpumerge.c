@@ -20,6 +20,7 @@
 #include "write/terminal.h"
 #include "read/reader.h"
 #include "join/session.h"
+#include "split.h"
 #include "writers.h"
 
 enum {
@@ -394,6 +395,8 @@ int main(int argc, char **argv)
 	int err, ret = EXIT_BAD;
 	size_t i, nr_files;
 
+	if (argc > 1 && !strcmp(argv[1], "split"))
+		return split_command(argc - 1, argv + 1);
 	err = options__parse(&o, argc, argv);
 	if (err) {
 		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;

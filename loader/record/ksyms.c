@@ -43,8 +43,9 @@ struct ksyms *ksyms__new(void)
 
 static void ksyms__join(struct ksyms *k)
 {
-	if (k->started && !k->joined)
-		pthread_join(k->reader, NULL);
+	if (!k->started || k->joined)
+		return;
+	pthread_join(k->reader, NULL);
 	k->joined = true;
 }
 

@@ -337,6 +337,16 @@ unsigned int processes__nr_awake(const struct processes *ps)
 	return nr;
 }
 
+uint64_t processes__nr_untold(const struct processes *ps)
+{
+	const struct process *p;
+	uint64_t nr = 0;
+
+	for (p = ps->all; p; p = p->hh.next)
+		nr += p->gone ? 0 : p->nr_untold;
+	return nr;
+}
+
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /*

@@ -112,6 +112,9 @@ unsigned int processes__nr_awake(const struct processes *ps);
 /* Computes the statistics from the shims' last counters and from the records received. */
 void processes__stats(struct processes *ps, struct recorder_stats *stats);
 
+/* Return: how many launches have a call path that is not defined so far, of processes that live. */
+uint64_t processes__nr_untold(const struct processes *ps);
+
 /* Return: how many entries that no shim makes came from all processes so far. */
 uint64_t processes__nr_malformed(const struct processes *ps);
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr);

@@ -116,6 +116,24 @@ void recorder__finish(struct recorder *rec)
 	chains__finish(rec->parts.chains);
 }
 
+void recorder__cut(struct recorder *rec, uint64_t time_ns)
+{
+	struct xpu_record_cut *r;
+
+	recorder__finish(rec);
+	samples__cut(rec->samples);
+	r = writer__reserve(rec->parts.writer, sizeof(*r));
+	if (r)
+		*r = (struct xpu_record_cut){
+			.hdr = { XPU_RECORD_CUT, 0, sizeof(*r) }, .time_ns = time_ns,
+		};
+}
+
+uint64_t recorder__nr_untold(const struct recorder *rec)
+{
+	return processes__nr_untold(rec->parts.processes);
+}
+
 /* ---- interpreters ---------------------------------------------------------------------------- */
 
 static void recorder__python(struct recorder *rec, uint32_t proc_id,

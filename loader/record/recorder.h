@@ -70,6 +70,15 @@ void recorder__drained(struct recorder *rec, uint64_t now_ns);
 /* Writes the records that have waited for the end. */
 void recorder__finish(struct recorder *rec);
 
+/*
+ * Ends a file of several: what comes from here on is for the next one, and refers to no record before
+ * but to definitions. All that was in the rings at @time_ns has been taken.
+ */
+void recorder__cut(struct recorder *rec, uint64_t time_ns);
+
+/* Return: how many launches have a call path that is not defined so far. */
+uint64_t recorder__nr_untold(const struct recorder *rec);
+
 /* Takes a sum of time off the CPU from the kernel; at the end, when no more records come. */
 void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
 		       const struct xpu_off_sum *sum);

@@ -49,6 +49,11 @@ void samples__free(struct samples *s)
 	free(s);
 }
 
+void samples__cut(struct samples *s)
+{
+	stacks__cut(s->stacks);
+}
+
 void samples__stats(const struct samples *s, struct recorder_stats *stats)
 {
 	stats->nr_samples = s->nr;

@@ -29,6 +29,9 @@ static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_byte
 	       stack_bytes;
 }
 
+/* The next stack of each thread is written in full. */
+void samples__cut(struct samples *s);
+
 void samples__stats(const struct samples *s, struct recorder_stats *stats);
 
 #endif /* XPU_LOADER_SAMPLES_H */

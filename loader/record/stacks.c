@@ -42,6 +42,15 @@ void stacks__free(struct stacks *s)
 	free(s);
 }
 
+void stacks__cut(struct stacks *s)
+{
+	size_t i;
+
+	for (i = 0; i < NR_STACKS; i++)
+		if (s->last[i])
+			s->last[i]->thread_id = 0;
+}
+
 static void stack__set(struct stack *s, uint32_t thread_id, uint64_t sp, const void *copy,
 		       size_t bytes)
 {

@@ -14,6 +14,9 @@ struct writer;
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 
+/* The next stack of each thread does not refer to its last one. */
+void stacks__cut(struct stacks *s);
+
 /**
  * stacks__write - write a STACK record
  * @what: the record without its header and data

@@ -250,6 +250,11 @@ void writer__flush(struct writer *w)
 		writer__hand_over(w);
 }
 
+void writer__push(struct writer *w)
+{
+	writer__hand_over(w);
+}
+
 static void writer__count_lost(struct writer *w, size_t size)
 {
 	pthread_mutex_lock(&w->lock);

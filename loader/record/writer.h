@@ -50,6 +50,9 @@ void writer__append(struct writer *w, const struct xpu_record *r);
 /* Hands the records to the thread if they have waited long enough: a second, or less at first. */
 void writer__flush(struct writer *w);
 
+/* Hands the records to the thread at once. */
+void writer__push(struct writer *w);
+
 /* Return: whether the disk is so slow that data should stay in the ring for now. */
 bool writer__is_behind(struct writer *w);
 

@@ -93,6 +93,27 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 	return 0;
 }
 
+int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec)
+{
+	struct launch l;
+	bool one_record;
+	uint64_t key;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < rec->nr; i++) {
+		err = read_launch(p, rec, i, &l, &key, &one_record);
+		if (err < 0)
+			return err;
+		p->sums->loss.bad_refs += err;
+		l.time_ns += p->found->shift_ns;
+		err = take(p, join__add_earlier(p->join, key, &l));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec)
 {
 	struct launch l;

@@ -13,6 +13,9 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch);
 
+/* Takes launches that count in an earlier file of the recording. */
+int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec);
+
 /* For the third pass: gives the join launches that it had forgotten and that work waits for. */
 int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec);
 

@@ -224,6 +224,33 @@ int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool 
 	return served;
 }
 
+int join__add_earlier(struct join *j, uint64_t key, const struct launch *l)
+{
+	struct join_entry *e;
+	int waits = 0;
+
+	if (l->chain > CHAIN_MAX)
+		return -EOVERFLOW;
+	if (!JOIN_KEY_ID(key))
+		return 0;
+	e = join__find(j, key);
+	if (e && e->state != ENTRY_WAITING)
+		return 0;
+	if (e) {
+		waits = join__serve_waiting(j, e, l, false);
+	} else {
+		e = join__new_entry(j, key);
+		if (!e)
+			return -ENOMEM;
+	}
+	e->time_ns = l->time_ns;
+	e->comm = l->comm;
+	e->chain = l->chain;
+	e->thread = l->thread;
+	e->state = ENTRY_SERVED;
+	return waits;
+}
+
 static int join__wait(struct join *j, struct join_entry *e, uint64_t key, const struct work *w)
 {
 	struct join_waiting *waiting = j->free_waiting;

@@ -115,6 +115,12 @@ void join__exit(struct join *j);
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
+ * Adds a launch that counts elsewhere, and that has had device records there: those that come here are
+ * its further ones. Return: as join__add_launch().
+ */
+int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
+
+/*
  * Prefetches the slot of @key, which will come up in a few records; with many launches in flight,
  * cache misses are most of a merge's time. A wrong guess does no harm.
  */

@@ -24,14 +24,11 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 
 #define SINCE(sent, member)	missing((sent)->last.member, (sent)->first.member, 0)
 
-/*
- * Adds one process's missing records to the losses. Return: how many device records had not ended.
- */
-static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
-				bool outlived)
+/* Adds one process's records that were sent and have not arrived. */
+static void losses__missing(struct loss *l, const struct sent *sent, const struct arrived *a)
 {
 	const struct xpu_record_counters *last = &sent->last, *first = &sent->first;
-	uint64_t nr_missing, nr_unfinished = SINCE(sent, nr_unfinished);
+	uint64_t nr_missing, first_ranges = sent->carried ? first->nr_ranges : 0;
 
 	/* While probes are attached and detached, the shim learns an instant late who listens. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
@@ -43,16 +40,30 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 				    count3(first->nr_kernels, first->nr_memcpys, first->nr_memsets),
 				    a->nr_works);
 	l->missing_calls += missing(last->nr_calls, first->nr_calls, a->nr_calls);
+	/* The baseline's own batch does not count as sent after it. */
+	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
+				      (sent->baseline != 0 && !sent->carried));
+	if ((a->nr_ranges || first_ranges) && !a->window.nr_threads)
+		l->missing_ranges += missing(last->nr_ranges, first_ranges, a->nr_ranges);
+}
+
+/*
+ * Adds one process's losses. @known: all that was sent has arrived by now, or is lost. Return: how
+ * many device records had not ended.
+ */
+static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
+				bool outlived, bool known)
+{
+	uint64_t nr_unfinished = SINCE(sent, nr_unfinished);
+
+	if (known)
+		losses__missing(l, sent, a);
 	l->bad_calls += SINCE(sent, nr_bad_calls);
-	l->missing_batches += missing(last->nr_batches, first->nr_batches,
-				      sent->nr_batches - (sent->baseline != 0));
 	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
 	l->dropped_shim += SINCE(sent, nr_dropped_shim);
 	l->taken += SINCE(sent, nr_taken);
 	if (a->nr_ranges)	/* else only another recording asked for ranges */
 		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
-	if (a->nr_ranges && !a->window.nr_threads)
-		l->missing_ranges += missing(last->nr_ranges, 0, a->nr_ranges);
 	if (outlived)
 		l->unfinished_at_detach += nr_unfinished;
 	return nr_unfinished;
@@ -66,10 +77,13 @@ void losses__settle(struct second_pass *p)
 	uint64_t nr_unfinished = 0;
 	size_t i;
 
-	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++)
-		nr_unfinished += losses__process(l, found__sent(f, f->first_proc + i),
-						 i < p->arrived.nr ? &p->arrived.v[i] : &none,
-						 second_pass__outlived(p, f->first_proc + i));
+	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++) {
+		const struct sent *sent = found__sent(f, f->first_proc + i);
+
+		nr_unfinished += losses__process(l, sent, i < p->arrived.nr ? &p->arrived.v[i] : &none,
+						 second_pass__outlived(p, f->first_proc + i),
+						 sent->final || !model__input(p->model)->continues);
+	}
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times, either, but is counted in a line of its own. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);

@@ -72,6 +72,8 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 	switch (rec->type) {
 	case XPU_RECORD_LAUNCHES:
 		return device__launches(p, (const void *)rec);
+	case XPU_RECORD_EARLIER:
+		return device__earlier(p, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return device__batch(p, it, (const void *)rec);
 	case XPU_RECORD_SAMPLES:

@@ -66,6 +66,8 @@ struct input {
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* an END record was there */
+	bool continues;			/* another file of the recording follows */
+	uint64_t part;			/* the number of the file, if it is one of several */
 	bool attached;			/* recorded by attaching to processes: there is no command */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */

@@ -119,10 +119,31 @@ static void sent__read(struct sent *s, uint64_t place, const struct xpu_record_c
 {
 	if (rec->nr_batches >= s->last.nr_batches)
 		counters__read(&s->last, rec);
-	if (!s->baseline || rec->nr_batches < s->first.nr_batches) {
+	if (!s->carried && (!s->baseline || rec->nr_batches < s->first.nr_batches)) {
 		counters__read(&s->first, rec);
 		s->baseline = place;
 	}
+}
+
+/* Takes the counters of a process of an earlier file. Return: 0 or -ENOMEM. */
+static int collect__carried(struct collect *c, const struct xpu_record_carried *rec)
+{
+	struct sent *sent;
+	uint32_t proc;
+	int err;
+
+	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
+	if (!err)
+		err = found__add_sent(c->found, proc, &sent);
+	if (err)
+		return err;
+	sent->carried = true;
+	sent->baseline = UINT64_MAX;	/* no batch */
+	sent->final = rec->hdr.misc & XPU_MISC_CARRIED_FINAL;
+	sent->first = rec->first;
+	if (rec->last.nr_batches >= sent->last.nr_batches)
+		sent->last = rec->last;
+	return 0;
 }
 
 /*
@@ -329,8 +350,9 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* The shim does not count batches of a single RANGE. */
-	sent->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
+	/* The shim does not count batches of a single RANGE; carried ones count in an earlier file. */
+	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) &&
+			    (batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);
@@ -415,9 +437,16 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 	case XPU_RECORD_LOST:
 		collect__lost(c, (const void *)rec);
 		return 0;
+	case XPU_RECORD_CARRIED:
+		return collect__carried(c, (const void *)rec);
+	case XPU_RECORD_PART:
+		in = model__input(c->model);
+		in->part = ((const struct xpu_record_part *)rec)->number;
+		return 0;
 	case XPU_RECORD_END:
 		in = model__input(c->model);
 		in->ended = true;
+		in->continues = rec->misc & XPU_MISC_END_CONTINUES;
 		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
 		return 0;
 	default:

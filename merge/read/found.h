@@ -60,6 +60,8 @@ struct sent {
 	struct xpu_record_counters first;	/* counters when the recording began ... */
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */
+	bool carried;				/* first is of a CARRIED record, and holds in any case */
+	bool final;				/* no later file has records of the process */
 };
 
 /* When a process with a given pid ended. */

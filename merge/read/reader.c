@@ -60,6 +60,10 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
 	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
 	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
+	[XPU_RECORD_CUT]	  = FIXED(struct xpu_record_cut),
+	[XPU_RECORD_PART]	  = FIXED(struct xpu_record_part),
+	[XPU_RECORD_EARLIER]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
+	[XPU_RECORD_CARRIED]	  = FIXED(struct xpu_record_carried),
 };
 
 static const struct record_type batch_types[] = {
@@ -430,6 +434,7 @@ static const char *record__check(const struct xpu_record *rec)
 		       "CALLCHAIN with more frames than its record holds";
 	}
 	case XPU_RECORD_LAUNCHES:
+	case XPU_RECORD_EARLIER:
 		return launches__fit((const void *)rec) ? NULL :
 		       "LAUNCHES with more launches than its record holds";
 	case XPU_RECORD_RANGES: {

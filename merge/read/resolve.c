@@ -82,7 +82,8 @@ static void resolve_sent(struct found *f, const struct machine *m)
 	size_t i;
 
 	for (i = 0; i < f->sent.nr; i++) {
-		if (m->procs.v[f->first_proc + i].how == XPU_MISC_PROCESS_ATTACH)
+		if (f->sent.v[i].carried ||
+		    m->procs.v[f->first_proc + i].how == XPU_MISC_PROCESS_ATTACH)
 			continue;
 		f->sent.v[i].baseline = 0;
 		memset(&f->sent.v[i].first, 0, sizeof(f->sent.v[i].first));

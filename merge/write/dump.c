@@ -208,6 +208,9 @@ static const char *const chain_flags[] = {
 	"TRUNCATED", "SHIM", "FAILED", "CPU", "NO_LAUNCH", "STACK", "OFF", NULL,
 };
 static const char *const launches_flags[] = { "RANGES", NULL };
+static const char *const batch_flags[] = { "CARRIED", NULL };
+static const char *const carried_flags[] = { "FINAL", NULL };
+static const char *const end_flags[] = { "CONTINUES", NULL };
 static const char *const stack_flags[] = { "DELTA", NULL };
 static const char *const wait_flags[] = { "STREAM", "OTHERS", "WORK", "LAUNCH", NULL };
 static const char *const device_flags[] = { "GRAPH_NODE", "BAD_TIME", NULL };
@@ -601,6 +604,14 @@ MEMBERS(batch, DECIMAL(xpu_record_batch, time_ns), DECIMAL(xpu_record_batch, pro
 	DECIMAL(xpu_record_batch, ns_tid));
 MEMBERS(lost, DECIMAL(xpu_record_lost, time_ns), NAME(xpu_record_lost, kind, lost_kinds),
 	DECIMAL(xpu_record_lost, count));
+MEMBERS(part, DECIMAL(xpu_record_part, time_ns), DECIMAL(xpu_record_part, number),
+	DECIMAL(xpu_record_part, first_mono_ns));
+MEMBERS(cut, DECIMAL(xpu_record_cut, time_ns));
+MEMBERS(carried, DECIMAL(xpu_record_carried, proc_id), DECIMAL(xpu_record_carried, first.nr_batches),
+	DECIMAL(xpu_record_carried, first.nr_launches), DECIMAL(xpu_record_carried, first.nr_kernels),
+	DECIMAL(xpu_record_carried, last.nr_batches), DECIMAL(xpu_record_carried, last.nr_launches),
+	DECIMAL(xpu_record_carried, last.nr_kernels), DECIMAL(xpu_record_carried, last.nr_memcpys),
+	DECIMAL(xpu_record_carried, last.nr_memsets));
 MEMBERS(end, DECIMAL(xpu_record_end, time_ns), HEX(xpu_record_end, wait_status));
 MEMBERS(string, DECIMAL(xpu_record_string, id));
 MEMBERS(api, DECIMAL(xpu_record_api, domain), DECIMAL(xpu_record_api, cbid),
@@ -694,9 +705,13 @@ static const struct type types[] = {
 	TYPE(EXIT, task),
 	TYPE(CALLCHAIN, callchain, FLAGS(chain_flags), .rest = dump__callchain),
 	TYPE(LAUNCHES, launches, FLAGS(launches_flags), .rest = dump__launches),
-	TYPE(BATCH, batch),
+	TYPE(EARLIER, launches, FLAGS(launches_flags), .rest = dump__launches),
+	TYPE(BATCH, batch, FLAGS(batch_flags)),
 	TYPE(LOST, lost),
-	TYPE(END, end),
+	TYPE(PART, part),
+	TYPE(CUT, cut),
+	TYPE(CARRIED, carried, FLAGS(carried_flags)),
+	TYPE(END, end, FLAGS(end_flags)),
 	TYPE(GRAPH_NODE, graph_node),
 	TYPE(SAMPLES, samples, .rest = dump__samples),
 	TYPE(KSYM, ksym, .rest = dump__ksym),

@@ -297,6 +297,24 @@ static void add_threads(struct gen *g)
 	gen__account(g, 2300, 19300, 2, &time);
 }
 
+/* The records that the second file of a recording begins with. */
+static void add_part(struct gen *g)
+{
+	const struct xpu_record_part part = { .time_ns = 1000, .number = 1, .first_mono_ns = 1000 };
+	const struct xpu_record_cut cut = { .time_ns = 1000 };
+	const struct xpu_record_carried carried = { .proc_id = 2 };
+	const struct xpu_record_launches rec = { .time_ns = 1500, .nr = 1 };
+	const struct xpu_launch earlier = { 900, P_LAUNCH, 0, 1 };
+
+	gen__record(g, XPU_RECORD_CUT, 0, &cut, sizeof(cut), NULL, 0);
+	gen__record(g, XPU_RECORD_PART, 0, &part, sizeof(part), NULL, 0);
+	gen__record(g, XPU_RECORD_CARRIED, XPU_MISC_CARRIED_FINAL, &carried, sizeof(carried), NULL, 0);
+	gen__record(g, XPU_RECORD_EARLIER, 0, &rec, sizeof(rec), &earlier, sizeof(earlier));
+	gen__batch_begin(g, 19000, 2, 103);
+	gen__kernel(g, 0, 12600, 250, 900, S_KERNEL, 1);
+	gen__batch_end(g);
+}
+
 static void add_end(struct gen *g)
 {
 	const struct xpu_record_task exit = {
@@ -329,6 +347,7 @@ int main(int argc, char **argv)
 	add_device_work(&g);
 	add_threads(&g);
 	add_metrics(&g);
+	add_part(&g);
 	add_end(&g);
 	if (!plain)
 		gen__blocks(&blocks, &g, argc == 3 ? atoi(argv[2]) : 3, BLOCK_BYTES);

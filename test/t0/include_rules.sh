@@ -101,7 +101,7 @@ floors() {
 		}' "$work/arrows")" "" "in $program/ no include goes upward: $*"
 }
 
-floors merge write join+import read symbols model
+floors merge stream+write join+import read symbols model
 floors loader target attach record base
 floors preload device nvtx launch python wire base arch
 

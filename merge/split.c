@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The command "split": several files of one recording. xpuload runs it as a child for --every, with
+ * the recording at its standard input.
+ */
+#include "split.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "block.h"
+#include "cmdline.h"
+#include "complain.h"
+#include "stream/split.h"
+#include "util.h"
+#include "version.h"
+
+#define EXIT_BAD	2
+
+struct options {
+	const char *output;
+	uint32_t keep, level;
+};
+
+static int complain_number(const struct cmdline_given *given)
+{
+	complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, given->option->name, given->arg,
+		 given->option->min, given->option->max);
+	return -EINVAL;
+}
+
+static int set_number(void *target, const struct cmdline_given *given)
+{
+	char *end;
+	unsigned long long value = strtoull(given->arg, &end, 10);
+
+	if (*end || end == given->arg || *given->arg == '-' || value < given->option->min ||
+	    value > given->option->max)
+		return complain_number(given);
+	*(uint32_t *)((char *)target + given->option->member) = value;
+	return 0;
+}
+
+static const struct cmdline_option rows[] = {
+	{ "output", 'o', "FILE", CMDLINE_STRING(output),
+	  .help = "names: %n stands for the file's number; without it, it is put behind\n"
+		  "(default xpu.data)" },
+	{ "keep", 0, "N", .set = set_number, CMDLINE_RANGE(keep, 1, 1000000),
+	  .help = "keep the last N files, remove the others" },
+	{ "compression-level", 'z', "N", .set = set_number, CMDLINE_RANGE(level, 0, BLOCK_LEVEL_MAX),
+	  .help = "of the files: 1 (default) to 22, or 0: none" },
+	{ "version", 'V', .set = cmdline__version, .help = "print the version" },
+	{ "help", 'h', .set = cmdline__help, .help = "print this" },
+};
+
+static void complain_invalid(const struct cmdline_option *option, const char *arg)
+{
+	complain("--%s %s: not known", option->name, arg);
+}
+
+static const struct cmdline cmdline = {
+	.version = "xpumerge " XPU_VERSION,
+	.usage = "Usage: xpumerge split [OPTION...] [FILE]\n"
+		 "Makes several files of the recording FILE, or of the one at standard input, each of which\n"
+		 "can be read alone.\n\n",
+	.footer = "",
+	.column = 25, .columns = 97,
+	.options = rows,
+	.nr_options = ARRAY_SIZE(rows),
+	.error = complain,
+	.invalid = complain_invalid,
+};
+
+static void report(const struct split_result *result)
+{
+	if (result->nr_damaged)
+		complain("%" PRIu64 " batches are damaged: passed on as they are", result->nr_damaged);
+	if (result->nr_forced)
+		complain("%" PRIu64 " launches and device records were not held back until they had each "
+			 "other, because of a limit: they may be in different files", result->nr_forced);
+	if (result->nr_beyond)
+		complain("%" PRIu64 " definitions are not repeated in later files, because of a limit: names "
+			 "are missing there", result->nr_beyond);
+}
+
+static int split(const struct options *o, const char *input)
+{
+	struct split_opts opts = {
+		.pattern = o->output, .level = o->level, .keep = o->keep,
+	};
+	struct split_result result;
+	int fd = strcmp(input, "-") ? open(input, O_RDONLY | O_CLOEXEC | O_NOCTTY) : STDIN_FILENO;
+	int err;
+
+	if (fd < 0) {
+		complain("%s cannot be opened: %s", input, strerror(errno));
+		return EXIT_BAD;
+	}
+	err = split__run(fd, &opts, &result);
+	if (err)
+		complain("%s: %s", strcmp(input, "-") ? input : "standard input", result.what);
+	report(&result);
+	if (fd != STDIN_FILENO)
+		close(fd);
+	return err ? EXIT_BAD : 0;
+}
+
+int split_command(int argc, char **argv)
+{
+	struct options o = { .output = "xpu.data", .level = BLOCK_LEVEL_DEFAULT };
+	int err = cmdline__parse(&cmdline, &o, argc, argv, NULL);
+
+	if (err)
+		return err > 0 ? 0 : EXIT_BAD;
+	if (argc - optind > 1) {
+		complain("split takes one recording: xpumerge split FILE");
+		return EXIT_BAD;
+	}
+	return split(&o, optind < argc ? argv[optind] : "-");
+}

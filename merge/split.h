@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* split.h - the command "xpumerge split", with a command line of its own */
+#ifndef MERGE_SPLIT_COMMAND_H
+#define MERGE_SPLIT_COMMAND_H
+
+/* @argv: from the word "split" on. Return: the status to exit with. */
+int split_command(int argc, char **argv);
+
+#endif /* MERGE_SPLIT_COMMAND_H */

@@ -1,0 +1,793 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stream/carry.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hash.h"
+#include "util.h"
+
+#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
+#define MAX_EVENTS	1024		/* in a RANGES record that is made here */
+#define FINAL_AFTER	2		/* files: see carry.h */
+
+/* Records, one behind the other. */
+struct records {
+	uint8_t *v;
+	size_t nr, cap;			/* bytes */
+};
+
+/* Definitions inside a batch have ids by type. */
+#define FIRST_NESTED	XPU_RECORD_STRING
+#define NR_NESTED	32
+
+struct carried_process {
+	UT_hash_handle hh;
+	uint32_t proc_id;
+	uint16_t how;			/* XPU_MISC_PROCESS_* */
+	bool ended;
+	uint64_t ended_in;		/* the file that had its end */
+	uint64_t final_in;		/* the file with the last of it; 0: not known yet */
+	struct records top;		/* PROCESS, THREAD, CALLCHAIN, GRAPH_NODE */
+	struct records nested;		/* of batches */
+	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
+	bool has_counters;
+	struct xpu_record_counters first, last;
+	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_batches;	/* written, or passed on */
+	uint64_t nr_open_ranges;	/* that the file begins with */
+};
+
+struct carried_thread {
+	UT_hash_handle hh;
+	uint32_t thread_id;
+	uint32_t proc_id;
+	uint32_t range_id;		/* the NVTX ranges that are open */
+};
+
+struct carried_path {
+	UT_hash_handle hh;
+	uint32_t path_id;
+	uint32_t proc_id;
+};
+
+/* The mappings of one program in a process. */
+struct carried_image {
+	struct records events;		/* MMAP; COMM of an exec first */
+	uint32_t nr_maps;
+	uint64_t ended_in;		/* 0: it runs */
+};
+
+struct carried_name {
+	struct xpu_record_comm comm;
+	uint64_t ended_in;		/* 0: the thread runs */
+};
+
+struct carried_pid {
+	UT_hash_handle hh;
+	uint32_t pid;
+	uint64_t ended_in;		/* 0: it runs */
+	ARRAY(struct carried_image) images;
+	ARRAY(struct carried_name) names;
+};
+
+struct carry {
+	uint64_t number;		/* of the file */
+	struct carried_process *processes;
+	struct carried_thread *threads;
+	struct carried_path *paths;
+	struct carried_pid *pids;
+	struct records infos;
+	struct records others;		/* KSYM, PYSOURCE, METRIC: of no process */
+	uint64_t nr_beyond;
+};
+
+struct carry *carry__new(void)
+{
+	struct carry *c = calloc(1, sizeof(*c));
+
+	if (c)
+		c->number = 1;
+	return c;
+}
+
+static int records__add(struct records *r, const struct xpu_record *rec)
+{
+	int err = array_reserve(r, r->nr + rec->size);
+
+	if (err)
+		return err;
+	memcpy(r->v + r->nr, rec, rec->size);
+	r->nr += rec->size;
+	return 0;
+}
+
+static const struct xpu_record *records__at(const struct records *r, size_t at)
+{
+	return at < r->nr ? (const struct xpu_record *)(r->v + at) : NULL;
+}
+
+#define records__each(r, at, rec) \
+	for (at = 0; ((rec) = records__at(r, at)); at += (rec)->size)
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static struct carried_process *carry__find(const struct carry *c, uint32_t proc_id)
+{
+	struct carried_process *p;
+
+	HASH_FIND(hh, c->processes, &proc_id, sizeof(proc_id), p);
+	return p;
+}
+
+/* Return: the process, which is made if it is new; NULL without memory. */
+static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
+{
+	struct carried_process *p = carry__find(c, proc_id);
+	bool oom = false;
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->proc_id = proc_id;
+	HASH_ADD(hh, c->processes, proc_id, sizeof(p->proc_id), p);
+	if (!oom)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static void carry__free_process(struct carry *c, struct carried_process *p)
+{
+	struct carried_thread *t, *next_thread;
+	struct carried_path *path, *next_path;
+	size_t i;
+
+	HASH_ITER(hh, c->threads, t, next_thread) {
+		if (t->proc_id != p->proc_id)
+			continue;
+		HASH_DEL(c->threads, t);
+		free(t);
+	}
+	HASH_ITER(hh, c->paths, path, next_path) {
+		if (path->proc_id != p->proc_id)
+			continue;
+		HASH_DEL(c->paths, path);
+		free(path);
+	}
+	HASH_DEL(c->processes, p);
+	for (i = 0; i < NR_NESTED; i++)
+		idmap__free(&p->known[i]);
+	array_free(&p->top);
+	array_free(&p->nested);
+	free(p);
+}
+
+static void pid__free(struct carry *c, struct carried_pid *p)
+{
+	size_t i;
+
+	for (i = 0; i < p->images.nr; i++)
+		array_free(&p->images.v[i].events);
+	array_free(&p->images);
+	array_free(&p->names);
+	HASH_DEL(c->pids, p);
+	free(p);
+}
+
+void carry__free(struct carry *c)
+{
+	struct carried_process *p, *next_process;
+	struct carried_pid *pid, *next_pid;
+
+	if (!c)
+		return;
+	HASH_ITER(hh, c->processes, p, next_process)
+		carry__free_process(c, p);
+	HASH_ITER(hh, c->pids, pid, next_pid)
+		pid__free(c, pid);
+	array_free(&c->infos);
+	array_free(&c->others);
+	free(c);
+}
+
+uint64_t carry__nr_beyond(const struct carry *c)
+{
+	return c->nr_beyond;
+}
+
+bool carry__is_final(const struct carry *c, uint32_t proc_id)
+{
+	const struct carried_process *p = carry__find(c, proc_id);
+
+	return !p || p->final_in;
+}
+
+static void process__end(struct carry *c, struct carried_process *p)
+{
+	if (!p || p->ended)
+		return;
+	p->ended = true;
+	p->ended_in = c->number;
+}
+
+/* Keeps a definition of a process. Return: 0 or -ENOMEM. */
+static int process__keep(struct carry *c, struct carried_process *p, struct records *to,
+			 const struct xpu_record *rec)
+{
+	if (p->top.nr + p->nested.nr + rec->size <= CARRY_MAX_BYTES)
+		return records__add(to, rec);
+	c->nr_beyond++;
+	return 0;
+}
+
+static int carry__process(struct carry *c, const struct xpu_record_process *rec)
+{
+	struct carried_process *p = carry__get(c, rec->proc_id);
+
+	if (!p)
+		return -ENOMEM;
+	p->how = rec->hdr.misc;
+	if (p->how == XPU_MISC_PROCESS_EXEC)
+		process__end(c, carry__find(c, rec->parent_proc_id));
+	return process__keep(c, p, &p->top, &rec->hdr);
+}
+
+static int carry__thread(struct carry *c, const struct xpu_record_thread *rec)
+{
+	struct carried_process *p = carry__get(c, rec->proc_id);
+	struct carried_thread *t;
+	bool oom = false;
+
+	if (!p)
+		return -ENOMEM;
+	HASH_FIND(hh, c->threads, &rec->thread_id, sizeof(rec->thread_id), t);
+	if (!t) {
+		t = calloc(1, sizeof(*t));
+		if (!t)
+			return -ENOMEM;
+		t->thread_id = rec->thread_id;
+		t->proc_id = rec->proc_id;
+		HASH_ADD(hh, c->threads, thread_id, sizeof(t->thread_id), t);
+		if (oom) {
+			free(t);
+			return -ENOMEM;
+		}
+	}
+	return process__keep(c, p, &p->top, &rec->hdr);
+}
+
+static int carry__callchain(struct carry *c, const struct xpu_record_callchain *rec)
+{
+	struct carried_process *p = carry__get(c, rec->proc_id);
+	struct carried_path *path;
+	bool oom = false;
+
+	if (!p)
+		return -ENOMEM;
+	HASH_FIND(hh, c->paths, &rec->path_id, sizeof(rec->path_id), path);
+	if (path)
+		return 0;
+	path = calloc(1, sizeof(*path));
+	if (!path)
+		return -ENOMEM;
+	path->path_id = rec->path_id;
+	path->proc_id = rec->proc_id;
+	HASH_ADD(hh, c->paths, path_id, sizeof(path->path_id), path);
+	if (oom) {
+		free(path);
+		return -ENOMEM;
+	}
+	return process__keep(c, p, &p->top, &rec->hdr);
+}
+
+uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id)
+{
+	struct carried_thread *t;
+	struct carried_path *path;
+
+	HASH_FIND(hh, c->threads, &thread_id, sizeof(thread_id), t);
+	if (t)
+		return t->proc_id;
+	HASH_FIND(hh, c->paths, &path_id, sizeof(path_id), path);
+	return path ? path->proc_id : 0;
+}
+
+/* Notes which ranges are open on the threads. */
+static void carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
+{
+	struct carried_process *p = NULL;
+	struct carried_thread *t;
+	uint32_t i;
+
+	for (i = 0; i < rec->nr; i++) {
+		HASH_FIND(hh, c->threads, &rec->events[i].thread_id, sizeof(t->thread_id), t);
+		if (!t)
+			continue;
+		if (!p || p->proc_id != t->proc_id)
+			p = carry__find(c, t->proc_id);
+		if (p)
+			p->nr_ranges++;
+		if (rec->events[i].what != XPU_RANGE_MARK)
+			t->range_id = rec->events[i].range_id;
+	}
+}
+
+/* ---- pids: mappings and names ---------------------------------------------------------------- */
+
+static struct carried_pid *carry__pid(struct carry *c, uint32_t pid)
+{
+	struct carried_pid *p;
+	bool oom = false;
+
+	HASH_FIND(hh, c->pids, &pid, sizeof(pid), p);
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	HASH_ADD(hh, c->pids, pid, sizeof(p->pid), p);
+	if (!oom)
+		return p;
+	free(p);
+	return NULL;
+}
+
+static struct carried_image *pid__image(struct carried_pid *p)
+{
+	if (!p->images.nr && array_push(&p->images, ((struct carried_image){ .ended_in = 0 })))
+		return NULL;
+	return &p->images.v[p->images.nr - 1];
+}
+
+static int pid__add_map(struct carry *c, struct carried_pid *p, const struct xpu_record_mmap *rec)
+{
+	struct carried_image *image = pid__image(p);
+	const struct xpu_record *old;
+	size_t at;
+
+	if (!image)
+		return -ENOMEM;
+	/* A library that is loaded again, at its old place. */
+	records__each(&image->events, at, old)
+		if (old->type == XPU_RECORD_MMAP && old->size == rec->hdr.size &&
+		    !memcmp(&((const struct xpu_record_mmap *)old)->pid, &rec->pid,
+			    rec->hdr.size - offsetof(struct xpu_record_mmap, pid)))
+			return 0;
+	if (image->nr_maps == CARRY_MAX_MAPS) {
+		c->nr_beyond++;
+		return 0;
+	}
+	image->nr_maps++;
+	return records__add(&image->events, &rec->hdr);
+}
+
+static int carry__mmap(struct carry *c, const struct xpu_record_mmap *rec)
+{
+	struct carried_pid *p = carry__pid(c, rec->pid);
+
+	return p ? pid__add_map(c, p, rec) : -ENOMEM;
+}
+
+static int pid__name(struct carried_pid *p, const struct xpu_record_comm *comm)
+{
+	struct carried_name name = { .comm = *comm };
+	size_t i;
+
+	name.comm.hdr = (struct xpu_record){ XPU_RECORD_COMM, 0, sizeof(name.comm) };
+	for (i = 0; i < p->names.nr; i++) {
+		if (p->names.v[i].comm.tid != comm->tid)
+			continue;
+		p->names.v[i] = name;
+		return 0;
+	}
+	return array_push(&p->names, name);
+}
+
+static int carry__comm(struct carry *c, const struct xpu_record_comm *rec)
+{
+	struct carried_pid *p = carry__pid(c, rec->pid);
+	struct carried_image *image;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->ended_in = 0;
+	err = pid__name(p, rec);
+	if (err || !(rec->hdr.misc & XPU_MISC_COMM_EXEC))
+		return err;
+	if (p->images.nr)
+		p->images.v[p->images.nr - 1].ended_in = c->number;
+	err = array_push(&p->images, ((struct carried_image){ .ended_in = 0 }));
+	if (err)
+		return err;
+	image = &p->images.v[p->images.nr - 1];
+	return records__add(&image->events, &rec->hdr);
+}
+
+/* A new process has its parent's mappings, as of now. */
+static int carry__inherit(struct carry *c, struct carried_pid *child, uint32_t ppid)
+{
+	const struct carried_pid *parent;
+	const struct xpu_record *rec;
+	const struct carried_image *image;
+	struct xpu_record_mmap *copy;
+	size_t at;
+	int err = 0;
+
+	HASH_FIND(hh, c->pids, &ppid, sizeof(ppid), parent);
+	if (!parent || !parent->images.nr)
+		return 0;
+	image = &parent->images.v[parent->images.nr - 1];
+	records__each(&image->events, at, rec) {
+		if (rec->type != XPU_RECORD_MMAP)
+			continue;
+		copy = malloc(rec->size);
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, rec, rec->size);
+		copy->pid = copy->tid = child->pid;
+		err = pid__add_map(c, child, copy);
+		free(copy);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int carry__fork(struct carry *c, const struct xpu_record_task *rec)
+{
+	struct carried_pid *p, *parent;
+	size_t i;
+	int err = 0;
+
+	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
+	if (rec->pid != rec->ppid) {
+		if (p)		/* the number is used again */
+			pid__free(c, p);
+		p = carry__pid(c, rec->pid);
+		if (!p)
+			return -ENOMEM;
+		err = carry__inherit(c, p, rec->ppid);
+	}
+	HASH_FIND(hh, c->pids, &rec->ppid, sizeof(rec->ppid), parent);
+	for (i = 0; p && parent && !err && i < parent->names.nr; i++) {
+		struct xpu_record_comm comm = parent->names.v[i].comm;
+
+		if (comm.tid != rec->ptid)
+			continue;
+		comm.pid = rec->pid;
+		comm.tid = rec->tid;
+		comm.time_ns = rec->time_ns;
+		err = pid__name(p, &comm);
+		break;
+	}
+	return err;
+}
+
+static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
+{
+	struct carried_pid *p;
+	bool alive = false;
+	size_t i;
+
+	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
+	for (i = 0; p && i < p->names.nr; i++) {
+		if (p->names.v[i].comm.tid == rec->tid)
+			p->names.v[i].ended_in = c->number;
+		alive |= !p->names.v[i].ended_in;
+	}
+	if (p && !alive)
+		p->ended_in = c->number;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static int carry__graph_node(struct carry *c, const struct xpu_record_graph_node *rec)
+{
+	struct carried_process *p = carry__get(c, rec->proc_id);
+
+	return p ? process__keep(c, p, &p->top, &rec->hdr) : -ENOMEM;
+}
+
+int carry__record(struct carry *c, const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_INFO:
+		return records__add(&c->infos, rec);
+	case XPU_RECORD_PROCESS:
+		return carry__process(c, (const void *)rec);
+	case XPU_RECORD_PROCESS_EXIT:
+		process__end(c, carry__find(c, ((const struct xpu_record_process_exit *)rec)->proc_id));
+		return 0;
+	case XPU_RECORD_THREAD:
+		return carry__thread(c, (const void *)rec);
+	case XPU_RECORD_CALLCHAIN:
+		return carry__callchain(c, (const void *)rec);
+	case XPU_RECORD_GRAPH_NODE:
+		return carry__graph_node(c, (const void *)rec);
+	case XPU_RECORD_RANGES:
+		carry__ranges(c, (const void *)rec);
+		return 0;
+	case XPU_RECORD_MMAP:
+		return carry__mmap(c, (const void *)rec);
+	case XPU_RECORD_COMM:
+		return carry__comm(c, (const void *)rec);
+	case XPU_RECORD_FORK:
+		return carry__fork(c, (const void *)rec);
+	case XPU_RECORD_EXIT:
+		carry__exit(c, (const void *)rec);
+		return 0;
+	case XPU_RECORD_KSYM:
+	case XPU_RECORD_PYSOURCE:
+	case XPU_RECORD_METRIC:
+		if (c->others.nr + rec->size <= CARRY_MAX_BYTES)
+			return records__add(&c->others, rec);
+		c->nr_beyond++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* Return: whether the record defines something; sets *@id to the id that it has among its type. */
+static bool nested__is_definition(const struct xpu_record *rec, uint64_t *id)
+{
+	switch (rec->type) {
+	case XPU_RECORD_STRING:
+		*id = ((const struct xpu_record_string *)rec)->id;
+		return true;
+	case XPU_RECORD_API:
+		*id = ID_KEY(((const struct xpu_record_api *)rec)->domain,
+			     ((const struct xpu_record_api *)rec)->cbid);
+		return true;
+	case XPU_RECORD_STREAM:
+		*id = ((const struct xpu_record_stream *)rec)->id;
+		return true;
+	case XPU_RECORD_DEVICE:
+		*id = ((const struct xpu_record_device *)rec)->device;
+		return true;
+	case XPU_RECORD_SHAPE:
+		*id = ((const struct xpu_record_shape *)rec)->name;
+		return true;
+	case XPU_RECORD_PYCODE:
+		*id = ((const struct xpu_record_pycode *)rec)->id;
+		return true;
+	case XPU_RECORD_RANGE:
+		*id = ((const struct xpu_record_range *)rec)->id;
+		return true;
+	case XPU_RECORD_STALL_REASON:
+		*id = ((const struct xpu_record_stall_reason *)rec)->index;
+		return true;
+	case XPU_RECORD_GRAPH_CLONE:
+		*id = ((const struct xpu_record_graph_clone *)rec)->node_id;
+		return true;
+	case XPU_RECORD_CUBIN:
+		/* Pieces come in order; each has its place in one module's. */
+		*id = ((const struct xpu_record_cubin *)rec)->crc * 31 +
+		      ((const struct xpu_record_cubin *)rec)->offset;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The totals with the fewest batches are the first; a process that ran before has others before. */
+static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
+{
+	struct xpu_record_counters counters = { .nr_batches = 0 };
+
+	memcpy(&counters, rec, min_t(size_t, sizeof(counters), rec->hdr.size));
+	if (!p->has_counters || counters.nr_batches >= p->last.nr_batches)
+		p->last = counters;
+	if (!p->has_counters || counters.nr_batches < p->first.nr_batches) {
+		p->first = counters;
+		if (p->how == XPU_MISC_PROCESS_ATTACH)
+			p->nr_works = p->nr_calls = 0;
+	}
+	p->has_counters = true;
+}
+
+int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
+{
+	struct carried_process *p = carry__get(c, proc_id);
+	uint64_t id;
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	if (rec->type == XPU_RECORD_COUNTERS)
+		process__counters(p, (const void *)rec);
+	if (rec->type == XPU_RECORD_CALLS)
+		p->nr_calls += ((const struct xpu_record_calls *)rec)->nr;
+	if (!nested__is_definition(rec, &id))
+		return 0;
+	err = idmap__add(&p->known[rec->type - FIRST_NESTED], id, 0);
+	return err > 0 ? process__keep(c, p, &p->nested, rec) : err;
+}
+
+int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch)
+{
+	struct carried_process *p = carry__get(c, batch->proc_id);
+	const struct xpu_record *rec = (const void *)batch->records;
+
+	if (!p)
+		return -ENOMEM;
+	/* As xpumerge counts them. */
+	p->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
+	return 0;
+}
+
+void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr)
+{
+	struct carried_process *p = carry__find(c, proc_id);
+
+	if (p)
+		p->nr_works += nr;
+}
+
+void carry__count_launch(struct carry *c, uint32_t proc_id)
+{
+	struct carried_process *p = carry__find(c, proc_id);
+
+	if (p)
+		p->nr_launches++;
+}
+
+/* ---- the next file --------------------------------------------------------------------------- */
+
+static void records__write(const struct records *r, struct part *p)
+{
+	const struct xpu_record *rec;
+	size_t at;
+
+	records__each(r, at, rec)
+		part__append(p, rec);
+}
+
+void carry__write_infos(const struct carry *c, struct part *p)
+{
+	records__write(&c->infos, p);
+}
+
+/* Writes definitions of a process in batches. */
+static void process__write_nested(const struct carried_process *p, struct part *part, uint64_t time_ns)
+{
+	size_t from = 0, at;
+	const struct xpu_record *rec;
+	struct xpu_record_batch *r;
+
+	for (at = 0; from < p->nested.nr; at += rec->size) {
+		rec = records__at(&p->nested, at);
+		if (rec && (at == from || at + rec->size - from <= BATCH_BYTES))
+			continue;
+		r = part__reserve(part, sizeof(*r) + at - from);
+		if (r) {
+			*r = (struct xpu_record_batch){
+				.hdr = { XPU_RECORD_BATCH, XPU_MISC_BATCH_CARRIED,
+					 sizeof(*r) + at - from },
+				.time_ns = time_ns,
+				.proc_id = p->proc_id,
+				.bytes = at - from,
+			};
+			memcpy(r->records, p->nested.v + from, at - from);
+		}
+		from = at;
+		if (!rec)
+			break;
+	}
+}
+
+static void process__write_counters(const struct carried_process *p, struct part *part)
+{
+	bool attached = p->how == XPU_MISC_PROCESS_ATTACH;
+	struct xpu_record_carried *r = part__reserve(part, sizeof(*r));
+
+	if (!r)
+		return;
+	*r = (struct xpu_record_carried){
+		.hdr = { XPU_RECORD_CARRIED, p->final_in ? XPU_MISC_CARRIED_FINAL : 0, sizeof(*r) },
+		.proc_id = p->proc_id,
+		.first = p->last,
+		.last = p->last,
+	};
+	r->first.nr_launches = p->nr_launches;
+	r->first.nr_kernels = p->nr_works;
+	r->first.nr_memcpys = r->first.nr_memsets = 0;
+	r->first.nr_calls = p->nr_calls;
+	r->first.nr_ranges = p->nr_ranges - min_t(uint64_t, p->nr_ranges, p->nr_open_ranges);
+	r->first.nr_batches = p->nr_batches;
+	if (!attached || !p->has_counters)
+		return;
+	/* Those before the recording began; the batch that told them does not count. */
+	r->first.nr_launches += p->first.nr_launches;
+	r->first.nr_kernels += p->first.nr_kernels + p->first.nr_memcpys + p->first.nr_memsets;
+	r->first.nr_calls += p->first.nr_calls;
+	r->first.nr_ranges += p->first.nr_ranges;
+	r->first.nr_batches += p->first.nr_batches - !!p->nr_batches;
+}
+
+/* Writes which ranges are open on the threads, and counts them by process. */
+static void carry__write_ranges(const struct carry *c, struct part *part, uint64_t time_ns)
+{
+	struct carried_thread *t, *next;
+	struct carried_process *p;
+	struct xpu_record_ranges *r;
+
+	HASH_ITER(hh, c->threads, t, next) {
+		p = t->range_id ? carry__find(c, t->proc_id) : NULL;
+		r = p ? part__reserve(part, sizeof(*r) + sizeof(r->events[0])) : NULL;
+		if (!r)
+			continue;
+		*r = (struct xpu_record_ranges){
+			.hdr = { XPU_RECORD_RANGES, 0, sizeof(*r) + sizeof(r->events[0]) },
+			.time_ns = time_ns, .nr = 1,
+		};
+		r->events[0] = (struct xpu_range_event){
+			.range_id = t->range_id, .thread_id = t->thread_id, .what = XPU_RANGE_SET,
+		};
+		p->nr_open_ranges++;
+	}
+}
+
+/* Forgets images and names that ended before the file before this one. */
+static void pid__prune(struct carried_pid *p, uint64_t number)
+{
+	size_t i, nr;
+
+	for (i = nr = 0; i < p->images.nr; i++) {
+		if (p->images.v[i].ended_in && p->images.v[i].ended_in + FINAL_AFTER <= number)
+			array_free(&p->images.v[i].events);
+		else
+			p->images.v[nr++] = p->images.v[i];
+	}
+	p->images.nr = nr;
+	for (i = nr = 0; i < p->names.nr; i++)
+		if (!p->names.v[i].ended_in || p->names.v[i].ended_in + FINAL_AFTER > number)
+			p->names.v[nr++] = p->names.v[i];
+	p->names.nr = nr;
+}
+
+static void pid__write(const struct carried_pid *p, struct part *part)
+{
+	size_t i;
+
+	for (i = 0; i < p->images.nr; i++)
+		records__write(&p->images.v[i].events, part);
+	for (i = 0; i < p->names.nr; i++)
+		part__append(part, &p->names.v[i].comm.hdr);
+}
+
+void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t time_ns)
+{
+	struct carried_process *p, *next_process;
+	struct carried_pid *pid, *next_pid;
+
+	c->number = number;
+	records__write(&c->others, part);
+	HASH_ITER(hh, c->pids, pid, next_pid) {
+		pid__prune(pid, number);
+		if (pid->ended_in && pid->ended_in + FINAL_AFTER <= number)
+			pid__free(c, pid);
+		else
+			pid__write(pid, part);
+	}
+	HASH_ITER(hh, c->processes, p, next_process) {
+		if (p->final_in) {
+			carry__free_process(c, p);
+			continue;
+		}
+		if (p->ended && p->ended_in + FINAL_AFTER <= number)
+			p->final_in = number;
+	}
+	carry__write_ranges(c, part, time_ns);
+	HASH_ITER(hh, c->processes, p, next_process) {
+		records__write(&p->top, part);
+		process__write_counters(p, part);
+		process__write_nested(p, part, time_ns);
+		p->nr_open_ranges = 0;
+	}
+}

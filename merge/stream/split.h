@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * split.h - makes several files of one recording, each of which can be read alone
+ *
+ * The recording comes from a pipe, or a file, in blocks; XPU_RECORD_CUT says where a file ends. Records
+ * are passed on as they are, but for launches and device records (held.h); definitions are repeated in
+ * each file (carry.h). So the sums over all files are those of the recording.
+ */
+#ifndef MERGE_SPLIT_H
+#define MERGE_SPLIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+
+struct split_opts {
+	const char *pattern;		/* of the files' names: see split__name() */
+	int level;			/* of compression */
+	uint32_t keep;			/* so many files stay, the last ones; 0: all */
+	/* A file is whole; or NULL. @name is the callee's, to be freed. */
+	void (*whole)(void *ctx, char *name, uint64_t number);
+	void *ctx;
+};
+
+struct split_result {
+	uint64_t nr_files;
+	uint64_t nr_forced;		/* see held__nr_forced() */
+	uint64_t nr_beyond;		/* see carry__nr_beyond() */
+	uint64_t nr_damaged;		/* batches, or the recording's end */
+	char what[256];			/* the error, if split__run() fails */
+};
+
+/*
+ * Return: the name of file @number: @pattern with the number in the place of %n, or behind it, and of
+ * %% a percent sign; NULL without memory.
+ */
+char *split__name(const char *pattern, uint64_t number);
+
+/**
+ * split__run - split the recording that @fd gives, up to its end
+ *
+ * Return: 0; or a negative errno, with result->what set. The files so far are good.
+ */
+int split__run(int fd, const struct split_opts *opts, struct split_result *result);
+
+#endif /* MERGE_SPLIT_H */

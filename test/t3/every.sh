@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload --every: each file can be read alone, and the files add up to the recording: every launch once,
+# under its own call path, whatever is in flight when a file ends.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+. "$XPU_SRC/test/lib/live.sh"
+use_sim
+
+# Adds up folded stacks.
+sum_stacks() {
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
+		LC_ALL=C sort
+}
+
+# parts NAME: its files, in their order
+parts() {
+	ls -v "$1".*.data
+}
+
+# check NAME: merges all files of NAME and each of them; sets nr, and account: the sum of each one's.
+check() {
+	name=$1
+	# shellcheck disable=SC2046 # several files
+	xpumerge $(parts "$name") -f folded --unit ns 2>all.log | LC_ALL=C sort >all.folded
+	: >accounts
+	nr=0 bad=
+	for part in $(parts "$name"); do
+		xpumerge "$part" -f folded --unit ns 2>part.log || bad="$bad $part"
+		grep -m 1 '^launches ' part.log >>accounts
+		grep -q 'references to' part.log && bad="$bad $part"
+		nr=$((nr + 1))
+	done | sum_stacks >sum.folded
+	nr=$(parts "$name" | wc -l)
+	account=$(awk '{ l += $2; m += $4; u += $6; o += $8 } END { print "launches", l, "matched", m, "unmatched", u, "lost", o }' accounts)
+	is "$(head -n 1 all.log)" "$account" "$name: the accounts of $nr files add up"
+	cmp -s all.folded sum.folded && [ -s sum.folded ]
+	ok $? "$name: so do their $(wc -l <sum.folded) stacks, to the nanosecond" || diag "$(diff all.folded sum.folded | head -n 5)"
+	unlike "$(cat all.log)" 'that nothing defines|not closed' "$name: nothing is referred to that is not there" ||
+		diag "$(cat all.log)"
+}
+
+run() {			# run NAME LAUNCHES OPTIONS -- COMMAND...
+	name=$1 launches=$2
+	shift 2
+	xpuload -o "$name.%n.data" "$@" >out 2>load.log
+	is $? 0 "$name: status" || diag "$(cat load.log)"
+	like "$(cat load.log)" 'lost 0$' "$name: nothing is lost"
+	check "$name"
+	[ "$nr" -gt 2 ]
+	ok $? "$name: there are several files"
+	is "$account" "launches $launches matched $launches unmatched 0 lost 0" "$name: each launch is in one of them"
+}
+
+run exact 100000 --every 0.05 -- "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 100000
+# shellcheck disable=SC2046
+xpumerge $(parts exact) -f folded --unit count -o exact.folded 2>merge.log
+is "$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)" \
+	"launches 100000 matched 100000 wrong 0 unmatched 0 lost 0" "exact: each kernel is under its own site"
+xpumerge dump exact.2.data >dump 2>&1
+like "$(sed -n 3,12p dump)" 'PART time_ns=[0-9]+ number=2 ' "the second file says that it is the second"
+like "$(tail -n 1 dump)" 'END misc=CONTINUES' "and that there is another"
+
+run graph 3000 --every 0.01 -- "$XPU_BUILD/workload/graph"
+run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -n 20000
+
+# A program that runs on: launches before, after and in between; kernels of two seconds at each cut.
+start_dormant a -t 4
+ask a "burst 100" >/dev/null
+xpuload -p "$a_pid" --every 0.1 --duration 1 -o live.%n.data 2>load.log &
+wait_for grep -q 'attached to' load.log
+for i in 1 2 3 4 5; do
+	ask a "burst 200" >/dev/null
+	sleep 0.1
+done
+wait $!
+ask a "burst 100" >/dev/null
+finish a
+check live
+like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "live: exact in its window: $account"
+is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all are matched"
+
+xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 20000 >/dev/null 2>load.log
+is $? 0 "--keep: status" || diag "$(cat load.log)"
+is "$(ls kept.data.* | wc -l)" 2 "--keep 2: two files stay"
+for part in kept.data.*; do
+	like "$(xpumerge "$part" 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' "$part: it can be read alone"
+done
+
+# The files' child cannot write: the recording ends, and the program does not notice.
+mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
+if [ $? = 0 ]; then
+	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 -n 60000 >out 2>load.log
+	is $? 125 "full disk: status"
+	like "$(cat out)" '^exact: ' "full disk: the program has run to its end"
+	like "$(cat load.log)" 'cannot write full/x.data.[0-9]+: No space left' "full disk: one line says it"
+	umount full
+else
+	skip "full disk" "cannot mount"
+fi
+
+while read -r said options; do
+	# shellcheck disable=SC2086
+	xpuload $options touch ran >bad.log 2>&1
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused in a line" || diag "$(cat bad.log)"
+	like "$(cat bad.log)" "$said" "$options: why"
+done <<'END'
+from.0.01 --every 0
+expected.a.number --every x
+for.--every --keep 3
+name.them..data --every 1 -o x.folded
+--stalls=exact --every 1 --stalls=exact
+END
+[ ! -e ran ]
+ok $? "and nothing has run"
+done_testing
