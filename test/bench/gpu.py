@@ -4,6 +4,7 @@
 `make bench-gpu`; TREE= for a portable tree, SIM=1 for the simulated device. Settings:
 
   WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
+             cycle random        the same from one thread and 16 sites, in turn and in random order
              step graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
   ROWS       bare                nothing on
@@ -15,6 +16,8 @@
              shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
              api                 xpuload --gpu-only --api
+             capture captured    xpuload --gpu-only --capture cuda-profiler-api, outside: before the
+                                 first window, and after it
              merge all           xpuload with CPU samples; with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only
@@ -48,9 +51,11 @@ import time
 SRC, BUILD = os.environ["XPU_SRC"], os.environ["XPU_BUILD"]
 SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
-NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"]}
+NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"],
+          "cycle": ["-n", "5000", "-x", "cycle"], "random": ["-n", "5000", "-x", "random"]}
 TORCH = ["step", "graph", "matmul"]
-OURS = ["path", "launch", "shm", "fp", "api", "merge", "all"]
+WINDOWS = ["capture", "captured"]
+OURS = ["path", "launch", "shm", "fp", "api", "merge", "all"] + WINDOWS
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
@@ -145,7 +150,7 @@ class Tools:
     def why_not(self, row):
         """None, or why there is no such row here."""
         needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "api": "--api",
-                 "merge": "--freq", "all": "--off-cpu"}
+                 "merge": "--freq", "all": "--off-cpu", "capture": "--capture", "captured": "--capture"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
         if row.startswith("proton"):
@@ -160,6 +165,8 @@ class Tools:
             return ["-F", "99"]
         if row == "all":
             return ["-F", "99", "--off-cpu"]
+        if row in WINDOWS:
+            return ["--gpu-only", "--capture", "cuda-profiler-api"]
         how = {"fp": ["--call-graph", "fp"], "api": ["--api"],
                "shm": ["--probe", "path", "--transport", "shm"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
@@ -440,7 +447,7 @@ class Bench:
         for row, merge in merges:
             try:
                 account = merge.result()
-                self.status |= not account.exact
+                self.status |= not account.exact and row != "capture"
                 if row in accounts:
                     account.counts = [a + b for a, b in zip(accounts[row].counts, account.counts)]
                 accounts[row] = account
@@ -455,7 +462,8 @@ class Bench:
 
     def native(self, workload):
         self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
-            ("torch", "proton")) else lambda name: ["./launch", *NATIVE[workload], "-c", name])
+            ("torch", "proton")) else lambda name: [
+                "./launch", *NATIVE[workload], *(["-w"] if row == "captured" else []), "-c", name])
 
     def torch(self, workloads):
         if self.tools.torch_why:
@@ -463,13 +471,15 @@ class Bench:
             return
 
         def command(row):
+            if row == "captured":
+                return None
             tool = row if row.startswith(("torch", "proton")) else "none"
             return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name, *workloads]
         self.group("pytorch", workloads, "us/step", command)
 
     def cpu(self):
         """xpuload's CPU time in percent of the time that passes, at a steady rate."""
-        for row in (row for row in self.rows if row in OURS):
+        for row in (row for row in self.rows if row in OURS and row not in WINDOWS):
             why = self.tools.why_not(row)
             if why:
                 print(f"{'cpu':8} {row:13} left out: {why}")
@@ -521,7 +531,13 @@ class Bench:
         lines += [
             (f"matmul: {best} / bare", ratio(f.get("matmul", {}), best, "bare"), 1.005),
         ]
+        lines += [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.06)
+                  for w in ("cycle", "random")]
+        lines.append(("step: added to bare by api / by nsys", added(step, "api", "nsys", "bare"), 0.67))
+        lines += [(f"{w}: {row} / {best}", ratio(f[w], row, best), aim)
+                  for w in f for row, aim in (("merge", 1.03), ("all", 1.06))]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
+        lines += [(f"{w}: {row} / dormant", ratio(f[w], row, "dormant"), 1.00) for w in f for row in WINDOWS]
         lines += [(f"{w}: shm / {best}", ratio(f[w], "shm", best), 1.02) for w in f]
         print()
         for what, value, aim in lines:

@@ -6,6 +6,8 @@
  *	launch ... -c CONTROL			the same once for each line that it reads from the
  *						FIFO CONTROL.go, to CONTROL.said; first "ready".
  *						A single thread is always on the same CPU.
+ *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
+ *	launch ... -w				first 1,000 in a window: cudaProfilerStart() to Stop()
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
  *
@@ -13,14 +15,18 @@
  * alone, so a profile shows whether it is exact) and calls from a dozen frames deep, as programs
  * do. Threads start together, warm; making them and warming them up is not timed.
  */
+#include <cuda_profiler_api.h>
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "kernels.h"
 
 #define NR_SITES	8
+#define NR_MIXED	16
+#define NR_ORDER	4096		/* a power of two */
 #define MAX_THREADS	256
 #define DEPTH		12
 #define CHUNK		1000		/* launches between two looks at the clock */
@@ -45,6 +51,9 @@ static long nr_launches = 100000;	/* of each thread */
 static double seconds;			/* not 0: so long, and not so many */
 static double rate;			/* not 0: of all threads */
 static const char *control;		/* of FIFOs; NULL: one turn */
+static unsigned char order[NR_ORDER];	/* of sites */
+static bool mixed;			/* launches go by that */
+static bool window;
 static bool done;
 static pthread_barrier_t turn;		/* of all and main() */
 static pthread_barrier_t start_line;	/* of all, warm */
@@ -72,10 +81,47 @@ static void (*const sites[NR_SITES])(struct worker *, long) = {
 	site_00, site_01, site_02, site_03, site_04, site_05, site_06, site_07,
 };
 
+#define MIXED(nn)								\
+	NULL_KERNEL(kernel_m##nn)						\
+	extern "C" NOINLINE void site_m##nn(struct worker *w)			\
+	{									\
+		LAUNCH(kernel_m##nn, w->stream, 0);				\
+		NO_TAIL_CALL();							\
+	}
+
+MIXED(00) MIXED(01) MIXED(02) MIXED(03) MIXED(04) MIXED(05) MIXED(06) MIXED(07)
+MIXED(08) MIXED(09) MIXED(10) MIXED(11) MIXED(12) MIXED(13) MIXED(14) MIXED(15)
+
+static void (*const mixed_sites[NR_MIXED])(struct worker *) = {
+	site_m00, site_m01, site_m02, site_m03, site_m04, site_m05, site_m06, site_m07,
+	site_m08, site_m09, site_m10, site_m11, site_m12, site_m13, site_m14, site_m15,
+};
+
+static void set_order(const char *how)
+{
+	unsigned int seed = 12345;
+	int i;
+
+	mixed = true;
+	for (i = 0; i < NR_ORDER; i++) {
+		seed = seed * 1103515245u + 12345u;
+		order[i] = (unsigned char)(strcmp(how, "random") ? i % NR_MIXED : seed >> 16 & (NR_MIXED - 1));
+	}
+}
+
+static NOINLINE void launch_mixed(struct worker *w, long nr)
+{
+	for (long i = 0; i < nr; i++)
+		mixed_sites[order[i & (NR_ORDER - 1)]](w);
+	NO_TAIL_CALL();
+}
+
 extern "C" NOINLINE void launch_deep(struct worker *w, int depth, long nr)
 {
 	if (depth)
 		launch_deep(w, depth - 1, nr);
+	else if (mixed)
+		launch_mixed(w, nr);
 	else
 		sites[w->nr % NR_SITES](w, nr);
 	NO_TAIL_CALL();
@@ -192,7 +238,7 @@ int main(int argc, char **argv)
 {
 	int i, opt, status = 0;
 
-	while ((opt = getopt(argc, argv, "t:n:s:r:c:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:n:s:r:c:x:w")) != -1) {
 		if (opt == 't')
 			nr_threads = atoi(optarg);
 		else if (opt == 'n')
@@ -203,6 +249,10 @@ int main(int argc, char **argv)
 			rate = atof(optarg);
 		else if (opt == 'c')
 			control = optarg;
+		else if (opt == 'x')
+			set_order(optarg);
+		else if (opt == 'w')
+			window = true;
 		else
 			return 2;
 	}
@@ -212,6 +262,14 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	CHECK(cudaFree(NULL));
+	if (window) {
+		CHECK(cudaProfilerStart());
+		workers[0].nr = 0;
+		launch(&workers[0], 1000);
+		CHECK(cudaProfilerStop());
+		CHECK(cudaDeviceSynchronize());
+		workers[0].nr_launched = 0;
+	}
 	pthread_barrier_init(&turn, NULL, (unsigned int)nr_threads + 1);
 	pthread_barrier_init(&start_line, NULL, (unsigned int)nr_threads);
 	for (i = 0; i < nr_threads; i++) {

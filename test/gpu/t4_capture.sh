@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --capture on a real GPU: exactly the launches in windows, of C++ with eight threads and of PyTorch; and, to be
+# read, what a launch costs outside of them.
+. "$XPU_SRC/test/lib/tap.sh"
+need root gpu nvcc bpf
+
+"$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets \
+	-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
+	-I"$XPU_SRC/test/workload" -o capture "$XPU_SRC/test/workload/capture.cu" -lcuda -ldl 2>nvcc.log
+ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
+
+counts() {		# counts NAME: the launches of each site, and the account
+	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
+	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\) \([0-9]*\)$/\1 \2/p' "$1.folded" |
+		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
+	sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log
+}
+
+run() {			# run NAME CAPTURE KERNELS OPTIONS-OF-XPULOAD ARGS...
+	name=$1 what=$2 expected=$3 opts=$4
+	shift 4
+	nr=$(echo "$expected" | awk '{ print $2 + 0 }')
+	# shellcheck disable=SC2086
+	xpuload --strict --capture "$what" $opts -o "$name.data" ./capture "$@" >out 2>load.log
+	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is "$(counts "$name")" "${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" "$name: exact" ||
+		diag "$(cat load.log)"
+}
+
+run profiler cuda-profiler-api "in 40000" '' -t 8 -w 100 -n 50
+run shm cuda-profiler-api "in 20000" '--gpu-only --transport shm' -t 8 -w 50 -n 50
+run api cuda-profiler-api "in 8000" '--api' -t 8 -w 20 -n 50
+run stalls cuda-profiler-api "in 8000" '--stalls --gpu-metrics' -t 8 -w 20 -n 50
+if ./capture -t 1 -n 1 -m push >/dev/null; then
+	run push 'nvtx:^window$' "in 20000" '' -t 8 -w 50 -n 50 -m push
+	run start nvtx:window "in 8000" '' -t 8 -w 20 -n 50 -m start
+fi
+run first launch:1-10 "out 10" '--gpu-only' -t 8 -w 1 -n 400 -m none
+run second launch:3201-6400 "in 3200" '--gpu-only' -t 8 -w 1 -n 400 -m none
+run none launch:100000-200000 "" '--gpu-only' -t 8 -w 1 -n 400 -m none
+xpuload --strict --capture cuda-profiler-api -o race.data ./capture -t 4 -w 100 -n 10 -r 4 >out 2>load.log
+is $? 0 "racers: status" || diag "$(cat load.log)"
+like "$(counts race)" '^any [0-9]+ in 4000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+	"racers: nothing of a launch is missing, and nothing is left over"
+diag "racers: $(cat out); $(counts race)"
+
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	for how in profiler nvtx; do
+		what=cuda-profiler-api
+		[ $how = profiler ] || what='nvtx:^window$'
+		xpuload --strict --capture "$what" -o torch.data python3 "$XPU_SRC/test/gpu/capture.py" $how \
+			>out 2>load.log
+		is $? 0 "PyTorch, $how: status" || diag "$(cat load.log out)"
+		diag "PyTorch, $how: $(grep 'launches from' load.log)"
+		xpumerge -i torch.data -f folded --gpu-only --unit count -o torch.folded 2>merge.log
+		is "$(sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log)" \
+			"launches 8000 matched 8000 unmatched 0 lost 0" "PyTorch, $how: exact"
+		is "$(grep -v -i 'mul' torch.folded | awk '{ n += $NF } END { print n + 0 }')" 0 \
+			"PyTorch, $how: nothing of outside"
+	done
+else
+	skip "windows of PyTorch" "no PyTorch with CUDA"
+fi
+
+WORKLOADS=null1 ROWS='bare dormant floor capture captured path' ROUNDS=${XPU_BENCH_ROUNDS:-10} \
+	python3 "$XPU_SRC/test/bench/gpu.py" >bench.log 2>&1
+diag "$(cat bench.log)"
+done_testing
