@@ -247,7 +247,7 @@ void gen__launches_in(struct gen *g, uint64_t time_ns, const struct xpu_launch *
 		      const uint32_t *range_ids, size_t nr)
 {
 	struct xpu_record_launches rec = { .time_ns = time_ns, .nr = nr };
-	uint8_t tail[4096];
+	uint8_t tail[256 * (sizeof(*launches) + sizeof(*range_ids))];
 
 	if (nr * (sizeof(*launches) + sizeof(*range_ids)) > sizeof(tail))
 		abort();

@@ -45,6 +45,12 @@ struct options {
 	uint64_t level;			/* compression level of the blocks */
 	uint64_t host;			/* number of the host, which is called after it; 0: none */
 	uint64_t pid;			/* of the first process */
+	uint64_t nccl_every;		/* each so-manieth call path is an operation of NCCL */
+	uint64_t slow;			/* percent that other kernels last longer */
+	uint64_t samples_every;		/* a CPU sample for so many launches */
+	uint64_t pause_every;		/* nothing is launched for 100 us after so many launches */
+	uint64_t noise;			/* up to so many ns are added to times, at random */
+	uint64_t rank;			/* UINT64_MAX: none */
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
@@ -68,6 +74,7 @@ struct flight {
 
 struct held {
 	struct xpu_launch *launches;
+	uint32_t *ranges;		/* with nccl_every: those that the launches are in */
 	size_t nr;
 	uint64_t base_ns;
 };
@@ -84,7 +91,7 @@ struct state {
 	uint32_t proc_id;
 	uint64_t now_ns;
 	uint64_t random;
-	uint64_t nr_records, nr_launched;
+	uint64_t nr_records, nr_launched, nr_until_sample;
 	struct block_packer *packer;
 	struct gen packed;
 	int fd;
@@ -122,10 +129,52 @@ static size_t held_max(const struct options *o)
 	return o->thread_batch ? o->thread_batch : LAUNCHES_MAX;
 }
 
+static bool path__is_nccl(const struct options *o, uint32_t path)
+{
+	return o->nccl_every && path % o->nccl_every == o->nccl_every - 1;
+}
+
+/* Opens a range around each launch that is in one, and closes it. */
+static void emit_range_events(struct state *s, const struct held *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->nr; i++) {
+		const struct xpu_launch *l = &h->launches[i];
+		const struct xpu_range_event events[] = {
+			{ h->ranges[i], l->thread_id, (int32_t)l->delta_ns - 20, XPU_RANGE_PUSH, 0 },
+			{ 0, l->thread_id, (int32_t)l->delta_ns + 20, XPU_RANGE_POP, 0 },
+		};
+
+		if (h->ranges[i])
+			gen__ranges(&s->g, h->base_ns, events, sizeof(events) / sizeof(events[0]));
+	}
+}
+
+static void emit_samples(struct state *s, const struct held *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->nr; i++) {
+		const struct xpu_launch *l = &h->launches[i];
+		const struct xpu_sample sample = { l->path_id, l->thread_id, l->delta_ns + 5000, 0, 0 };
+
+		/* The last one before a pause is among them. */
+		if (++s->nr_until_sample % s->o->samples_every == s->o->samples_every - 1)
+			gen__samples(&s->g, h->base_ns, 1000000, &sample, 1);
+	}
+}
+
 static void emit_held(struct state *s, struct held *h)
 {
-	if (h->nr)
+	if (h->nr && h->ranges) {
+		emit_range_events(s, h);
+		gen__launches_in(&s->g, h->base_ns, h->launches, h->ranges, h->nr);
+	} else if (h->nr) {
 		gen__launches(&s->g, h->base_ns, h->launches, h->nr);
+	}
+	if (s->o->samples_every)
+		emit_samples(s, h);
 	h->nr = 0;
 }
 
@@ -188,13 +237,28 @@ static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 	s->counters.nr_calls += sizeof(calls) / sizeof(calls[0]);
 }
 
+/* Return: a number of ns to add to a time. */
+static uint64_t noise_ns(struct state *s)
+{
+	return s->o->noise ? next_random(s) % s->o->noise : 0;
+}
+
+static uint64_t path__duration_ns(struct state *s, uint32_t path)
+{
+	const struct options *o = s->o;
+
+	if (path__is_nccl(o, path))
+		return 1000 + noise_ns(s);
+	return (1000 + path + noise_ns(s)) * (100 + o->slow) / 100;
+}
+
 static void finish_one(struct state *s)
 {
 	const struct options *o = s->o;
 	size_t oldest = o->jitter && o->jitter < s->nr_window ? o->jitter : s->nr_window;
 	size_t at = (s->window_head + next_random(s) % oldest) % o->window;
 	struct flight f = s->window[at];
-	uint64_t start_ns = f.time_ns + 2000, i, nr = 1;
+	uint64_t start_ns = f.time_ns + 2000 + noise_ns(s), i, nr = 1;
 	uint32_t cbid = path__cbid(o, f.path), stream = 1 + f.correlation_id % o->streams;
 
 	s->window[at] = s->window[s->window_head];
@@ -217,8 +281,8 @@ static void finish_one(struct state *s)
 				    1);
 		else
 			gen__kernel(&s->batch, nr > 1 ? XPU_MISC_GRAPH_NODE : 0,
-				    start_ns + i * 1100, 1000 + f.path, f.correlation_id,
-				    100 + f.path, stream);
+				    start_ns + i * 1100, path__duration_ns(s, f.path),
+				    f.correlation_id, 100 + f.path, stream);
 	}
 	if (s->batch.nr > 60000)
 		emit(s);
@@ -230,7 +294,9 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 	uint32_t path = next_random(s) % o->paths, thread = next_random(s) % o->threads;
 	struct held *h;
 
-	s->now_ns += 500;
+	s->now_ns += 500 + noise_ns(s);
+	if (o->pause_every && s->nr_launched % o->pause_every == o->pause_every - 1)
+		s->now_ns += 100000;
 	s->counters.nr_launches++;
 	s->nr_launched++;
 	s->window[(s->window_head + s->nr_window++) % o->window] =
@@ -240,6 +306,8 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 	h = &s->held[o->thread_batch ? thread : 0];
 	if (!h->nr)
 		h->base_ns = s->now_ns;
+	if (h->ranges)
+		h->ranges[h->nr] = path__is_nccl(o, path) ? s->proc_id : 0;
 	h->launches[h->nr++] = (struct xpu_launch){
 		.correlation_id = correlation_id,
 		.path_id = (s->proc_id - 1) * o->paths + path + 1,
@@ -376,6 +444,8 @@ static void emit_names(struct state *s)
 	for (i = 0; i < o->paths; i++) {
 		snprintf(site, sizeof(site), "site%u", (unsigned int)i);
 		snprintf(name, sizeof(name), "_Z%zu%sPf", strlen(site), site);
+		if (path__is_nccl(o, i))
+			snprintf(name, sizeof(name), "ncclDevKernel_AllReduce_%u", (unsigned int)i);
 		if (names && getdelim(&given, &given_bytes, 0, names) > 0)
 			gen__string(&s->batch, 100 + i, given);
 		else
@@ -396,6 +466,9 @@ static void emit_process(struct state *s)
 	uint64_t i, nr = o->launches / o->procs;
 	char comm[32], *name = NULL;
 	FILE *names = o->name_all && o->names ? fopen(o->names, "r") : NULL;
+	const struct xpu_range_payload nccl = {
+		.comm = 0xc0ffee, .bytes = 4096, .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
+	};
 	size_t size = 0;
 
 	s->now_ns += 1000000;
@@ -422,6 +495,8 @@ static void emit_process(struct state *s)
 	s->now_ns += 1000;
 	for (i = 0; i < o->paths; i++)
 		emit_path(s, i);
+	if (o->nccl_every)
+		gen__nccl_range(&s->g, s->now_ns, s->proc_id, s->proc_id, 0, "ncclAllReduce", &nccl);
 	memset(&s->counters, 0, sizeof(s->counters));
 	s->counters.nr_slots = o->threads;
 	emit_names(s);
@@ -455,7 +530,9 @@ static int generate(const struct options *o)
 	}
 	for (i = 0; i < nr; i++) {
 		s.held[i].launches = calloc(held_max(o), sizeof(*s.held[i].launches));
-		if (!s.held[i].launches) {
+		if (o->nccl_every)
+			s.held[i].ranges = calloc(held_max(o), sizeof(*s.held[i].ranges));
+		if (!s.held[i].launches || (o->nccl_every && !s.held[i].ranges)) {
 			perror("launches");
 			goto out;
 		}
@@ -486,8 +563,10 @@ static int generate(const struct options *o)
 	flush(&s);
 	err = 0;
 out:
-	for (i = 0; s.held && i < nr; i++)
+	for (i = 0; s.held && i < nr; i++) {
+		free(s.held[i].ranges);
 		free(s.held[i].launches);
+	}
 	free(s.held);
 	free(s.window);
 	block_packer__free(s.packer);
@@ -506,7 +585,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.launches = 1000, .paths = 9, .frames = 20, .threads = 1, .procs = 1, .streams = 4,
 		.gpus = 1, .window = 64, .graph_nodes = 5, .seed = 1, .level = BLOCK_LEVEL_DEFAULT,
-		.pid = 1000, .map = "/nonexistent/app", .output = "xpu.data",
+		.pid = 1000, .rank = UINT64_MAX, .map = "/nonexistent/app", .output = "xpu.data",
 	};
 	const struct {
 		const char *name;
@@ -520,6 +599,9 @@ int main(int argc, char **argv)
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut }, { "blocks", &o.block_bytes },
 		{ "level", &o.level }, { "host", &o.host }, { "pid", &o.pid },
+		{ "nccl-every", &o.nccl_every }, { "slow", &o.slow },
+		{ "samples-every", &o.samples_every }, { "noise", &o.noise },
+		{ "pause-every", &o.pause_every }, { "rank", &o.rank },
 	};
 	const struct {
 		const char *name;
@@ -530,7 +612,7 @@ int main(int argc, char **argv)
 	};
 	size_t i, nr_numbers = sizeof(numbers) / sizeof(numbers[0]);
 	size_t nr_flags = sizeof(flags) / sizeof(flags[0]);
-	struct option longs[32] = { { 0 } };
+	struct option longs[64] = { { 0 } };
 	int opt;
 
 	for (i = 0; i < nr_numbers; i++)

@@ -173,20 +173,36 @@ static const char *nvtx_text(struct tables_recording *r, const struct model *m, 
 	return interned;
 }
 
-int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
-			   const char **text)
+static int make_ranges(struct tables_recording *r, const struct model *m, uint32_t range,
+		       struct row_ranges *of)
 {
+	const struct xpu_range_payload *payload = NULL;
+	uint32_t i;
+
+	for (i = range; i != NVTX_NO_RANGE && !payload; i = m->nvtx.ranges.v[i].parent)
+		payload = m->nvtx.ranges.v[i].rec ? range__payload(m->nvtx.ranges.v[i].rec) : NULL;
+	of->text = nvtx_text(r, m, range);
+	of->communicator = payload && payload->fields & XPU_COLLECTIVE_COMM ?
+			   (int64_t)payload->comm : PARQUET_NULL;
+	of->message_bytes = payload && payload->fields & XPU_COLLECTIVE_BYTES ?
+			    (int64_t)payload->bytes : PARQUET_NULL;
+	return of->text ? 0 : -ENOMEM;
+}
+
+int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
+			   struct row_ranges *of)
+{
+	static const struct row_ranges none = { NULL, PARQUET_NULL, PARQUET_NULL };
 	int err = 0;
 
-	*text = NULL;
+	*of = none;
 	if (range == NVTX_NO_RANGE)
 		return 0;
 	while (!err && r->nvtx.nr <= range)
-		err = array_push(&r->nvtx, NULL);
-	if (err)
-		return err;
-	if (!r->nvtx.v[range])
-		r->nvtx.v[range] = nvtx_text(r, m, range);
-	*text = r->nvtx.v[range];
-	return *text ? 0 : -ENOMEM;
+		err = array_push(&r->nvtx, none);
+	if (!err && !r->nvtx.v[range].text)
+		err = make_ranges(r, m, range, &r->nvtx.v[range]);
+	if (!err)
+		*of = r->nvtx.v[range];
+	return err;
 }

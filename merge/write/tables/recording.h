@@ -14,6 +14,12 @@ struct row_process {
 	uint32_t partition;
 };
 
+/* The cells of a row about the NVTX ranges that were open. */
+struct row_ranges {
+	const char *text;		/* as --by nvtx shows them; NULL: there is none */
+	int64_t communicator, message_bytes;	/* of NCCL's innermost one; or null */
+};
+
 struct tables_recording {
 	struct parts parts;
 	uint32_t nr;			/* its index in model.inputs; NO_INDEX: none yet */
@@ -23,7 +29,7 @@ struct tables_recording {
 	uint32_t first_proc;
 	ARRAY(struct row_process) procs;	/* by process, from first_proc on */
 	struct strpool strings;
-	ARRAY(const char *) nvtx;	/* by range: its text; NULL: not made yet */
+	ARRAY(struct row_ranges) nvtx;	/* by range; without text: not made yet */
 };
 
 /* Begins the recording that is input @nr of @m. Return: 0 or -ENOMEM. */
@@ -47,9 +53,9 @@ int64_t tables_recording__process_id(const struct tables_recording *r, uint32_t 
 int tables_recording__process(struct tables_recording *r, const struct model *m, uint32_t proc,
 			      struct row_process *p);
 
-/* Sets *@text to the open ranges as --by nvtx shows them; NULL: there is none. Return: 0 or -ENOMEM. */
+/* Finds what a row has of @range and those around it. Return: 0 or -ENOMEM. */
 int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
-			   const char **text);
+			   struct row_ranges *of);
 
 /* Return: a time on the recording's own clock, as a cell. */
 static inline int64_t tables_recording__time(const struct tables_recording *r, uint64_t ns)

@@ -35,11 +35,14 @@
 	C(duration_ns, INT64, DICTIONARY, false)	\
 	C(bytes, INT64, DICTIONARY, true)		\
 	C(launch_ns, INT64, DELTA, true)		\
+	C(launch_tid, INT64, DICTIONARY, true)		\
 	C(tid, INT64, DICTIONARY, true)			\
 	C(comm, STRING, DICTIONARY, false)		\
 	C(path_id, INT64, DICTIONARY, false)		\
 	C(launch_path_id, INT64, DICTIONARY, true)	\
-	C(nvtx, STRING, DICTIONARY, true)
+	C(nvtx, STRING, DICTIONARY, true)		\
+	C(communicator, INT64, DICTIONARY, true)	\
+	C(message_bytes, INT64, DICTIONARY, true)
 
 #define PATHS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
@@ -76,7 +79,9 @@
 	C(name, STRING, DICTIONARY, false)		\
 	C(nvtx, STRING, DICTIONARY, false)		\
 	C(start_ns, INT64, DELTA, false)		\
-	C(duration_ns, INT64, DELTA, false)
+	C(duration_ns, INT64, DICTIONARY, false)	\
+	C(communicator, INT64, DICTIONARY, true)	\
+	C(message_bytes, INT64, DICTIONARY, true)
 
 #define CALLS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\

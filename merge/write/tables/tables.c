@@ -34,15 +34,15 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 {
 	struct tables_recording *r = &t->recording;
 	struct row_process proc;
-	const char *nvtx;
+	struct row_ranges in;
 	int err;
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
-	      tables_recording__nvtx(r, m, m->chains.v[l->chain].range, &nvtx);
+	      tables_recording__nvtx(r, m, m->chains.v[l->chain].range, &in);
 	return err ?: parts__put(&r->parts, proc.partition, tables_launches, (int64_t[]){
 		proc.id, JOIN_KEY_ID(key), l->time_ns - r->shift_ns, thread__cell(m, l->thread),
 		parquet__string(l->comm ?: ""), tables_recording__path(r, m, l->chain),
-		parquet__string(nvtx),
+		parquet__string(in.text),
 	});
 }
 
@@ -122,7 +122,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 /* The cells of a work that its launch has; of an orphan they are null. */
 struct launch_cells {
-	int64_t time_ns, path_id, correlation_id;
+	int64_t time_ns, tid, path_id, correlation_id;
 };
 
 static struct launch_cells launch__cells(const struct tables_recording *r, const struct model *m,
@@ -130,6 +130,7 @@ static struct launch_cells launch__cells(const struct tables_recording *r, const
 {
 	return (struct launch_cells){
 		.time_ns = l ? tables_recording__time(r, l->time_ns) : PARQUET_NULL,
+		.tid = thread__cell(m, l ? l->thread : NO_INDEX),
 		.path_id = l ? tables_recording__path(r, m, l->chain) : PARQUET_NULL,
 		.correlation_id = JOIN_KEY_ID(key) ? (int64_t)JOIN_KEY_ID(key) : PARQUET_NULL,
 	};
@@ -144,11 +145,11 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 	const struct gpu *gpu = &m->gpus.list.v[stream->gpu];
 	const struct launch_cells of = launch__cells(r, m, key, l);
 	struct row_process proc;
-	const char *nvtx;
+	struct row_ranges in;
 	int err;
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
-	      tables_recording__nvtx(r, m, m->chains.v[t->placed.chain].range, &nvtx);
+	      tables_recording__nvtx(r, m, m->chains.v[t->placed.chain].range, &in);
 	return err ?: parts__put(&r->parts, proc.partition, tables_device, (int64_t[]){
 		proc.id, of.correlation_id, parquet__string(leaf_kind__name(leaf->kind)),
 		parquet__string(leaf->name), gpu->number, parquet__string(gpu->name),
@@ -156,8 +157,9 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 		stream->known ? (int64_t)stream->stream : PARQUET_NULL,
 		w->start_ns ? tables_recording__time(r, w->start_ns) : PARQUET_NULL,
 		w->duration_ns, leaf->kind == LEAF_KERNEL ? PARQUET_NULL : (int64_t)w->bytes,
-		of.time_ns, thread__cell(m, t->placed.thread), parquet__string(t->placed.comm ?: ""),
-		tables_recording__path(r, m, t->placed.chain), of.path_id, parquet__string(nvtx),
+		of.time_ns, of.tid, thread__cell(m, t->placed.thread), parquet__string(t->placed.comm ?: ""),
+		tables_recording__path(r, m, t->placed.chain), of.path_id, parquet__string(in.text),
+		in.communicator, in.message_bytes,
 	});
 }
 
@@ -208,7 +210,7 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 	const struct chain *chain = &m->chains.v[p->chain];
 	struct tables *t = ctx;
 	struct row_process proc;
-	const char *nvtx;
+	struct row_ranges in;
 	int err;
 
 	/* Device work comes again, with all there is to know. */
@@ -217,10 +219,10 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 		return 0;
 	err = tables__enter(t, m, m->machine.recording) ?:
 	      tables_recording__process(&t->recording, m, chain->proc, &proc) ?:
-	      tables_recording__nvtx(&t->recording, m, chain->range, &nvtx);
+	      tables_recording__nvtx(&t->recording, m, chain->range, &in);
 	if (err)
 		return err;
-	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, nvtx) : put_wait(t, m, p, &proc, nvtx);
+	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, in.text) : put_wait(t, m, p, &proc, in.text);
 }
 
 /* ---- calls and ranges ----------------------------------------------------------------------- */
@@ -242,13 +244,13 @@ static int put_range(struct tables *t, const struct model *m, const struct slice
 		     const struct row_process *proc)
 {
 	struct tables_recording *r = &t->recording;
-	const char *nvtx;
-	int err = tables_recording__nvtx(r, m, slice->range, &nvtx);
+	struct row_ranges in;
+	int err = tables_recording__nvtx(r, m, slice->range, &in);
 
 	return err ?: parts__put(&r->parts, proc->partition, tables_ranges, (int64_t[]){
 		proc->id, thread__cell(m, slice->thread), parquet__string(slice->name),
-		parquet__string(nvtx ?: ""), slice->start_ns - r->shift_ns,
-		slice->end_ns - slice->start_ns,
+		parquet__string(in.text ?: ""), slice->start_ns - r->shift_ns,
+		slice->end_ns - slice->start_ns, in.communicator, in.message_bytes,
 	});
 }
 
