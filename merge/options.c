@@ -296,12 +296,6 @@ static const char *const unit_names[] = {
 	[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", NULL,
 };
 
-static const char *const by_names[NR_BY + 1] = {
-	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
-	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
-	[BY_SHAPE] = "shape",
-};
-
 static const char *const graph_names[] = {
 	[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both", NULL,
 };

@@ -178,6 +178,7 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
 		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||
 			    filter__given(&o->filter, FILTER_NVTX),
+		.by_time = format->by_time,
 		.by_shape = options__has_by(o, BY_SHAPE),
 		.with_shapes = format->with_shapes,
 		.stats = format->stats,

@@ -124,6 +124,18 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 				  max_t(uint64_t, sum.sum_ns, sum.max_ns));
 }
 
+/* Says when a thread was off the CPU. The sum of all such times of its path comes in a record of its own. */
+static int off__when(struct second_pass *p, const struct launch *at, uint32_t leaf, uint64_t end_ns)
+{
+	uint64_t ns = end_ns - at->time_ns;
+
+	if (!p->sums->times.wanted || tell__leaves_out(p, leaf))
+		return 0;
+	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
+	       sums__when(p->sums, at->time_ns, end_ns, &(struct bin_value){ .ns = ns, .nr = 1 }) ?:
+	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, at->time_ns, end_ns, ns);
+}
+
 int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 {
 	struct model *m = p->model;
@@ -141,8 +153,23 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 		p->sums->loss.bad_refs++;
 		return 0;
 	}
-	return idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
-			  at.chain, at.time_ns, end_ns);
+	err = idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+			 at.chain, at.time_ns, end_ns);
+	return err ?: off__when(p, &at, leaf, end_ns);
+}
+
+/* Says when a thread waited for one piece of work: a wait that is shared out is so evenly. */
+static int wait__when(struct second_pass *p, const struct wait *wait, const struct launch *l,
+		      uint32_t leaf, uint64_t ns)
+{
+	uint64_t end_ns;
+
+	if (tell__leaves_out(p, leaf) ||
+	    __builtin_add_overflow(wait->start_ns, wait->rec->duration_ns, &end_ns))
+		return 0;
+	return sums__when(p->sums, wait->start_ns, end_ns, &(struct bin_value){ .ns = ns, .nr = 1 }) ?:
+	       times__thread(&p->sums->times, l->thread, l->comm, LEAF_GPU_WAIT, wait->start_ns, end_ns,
+			      ns);
 }
 
 /* For waits__share(): adds the time that a wait waited for a leaf. */
@@ -172,6 +199,8 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	if (err <= 0)
 		return err;
 	err = tell__sum(p, l.chain, l.comm, l.thread, leaf, &share);
+	if (!err)
+		err = wait__when(p, wait, &l, leaf, ns);
 	return err ?: tell_time(p, &l, wait->start_ns, leaf, ns);
 }
 

@@ -104,6 +104,16 @@ static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 	});
 }
 
+/* Says when a piece of device work was. */
+static int tell__device_time(struct second_pass *p, const struct work *w)
+{
+	uint64_t end_ns = w->start_ns + w->duration_ns;
+
+	return times__device(&p->sums->times, p->model->streams.v[w->stream].gpu, w->start_ns, end_ns) ?:
+	       tell__when(p, w->leaf, w->start_ns, end_ns,
+			  &(struct bin_value){ w->duration_ns, 1, w->bytes });
+}
+
 /*
  * Adds device work to the sums of its call path: that of its launch, @chain, or that of its graph
  * node's making, or both. Passes it to the sink, too.
@@ -147,6 +157,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 				  w->start_ns + w->duration_ns);
 	if (!err)
 		err = tell__sum(p, chain, comm, thread, w->leaf, w);
+	if (!err && w->start_ns)
+		err = tell__device_time(p, w);
 	if (!err)
 		err = tell__placed(p, &(struct placed){
 			.time_ns = l ? l->time_ns : w->start_ns,
@@ -190,6 +202,8 @@ static int place__pending(struct second_pass *p, uint64_t key, const struct laun
 	err = leaves__get(&m->leaves, LEAF_PENDING, NO_INDEX, "", &leaf);
 	if (!err)
 		err = tell__sum(p, l->chain, l->comm, l->thread, leaf, NULL);
+	if (!err)
+		err = tell__when(p, leaf, l->time_ns, l->time_ns, &(struct bin_value){ .nr = 1 });
 	return err ?: tell__placed(p, &(struct placed){
 		.time_ns = l->time_ns, .comm = l->comm, .chain = l->chain, .thread = l->thread,
 		.leaf = leaf,

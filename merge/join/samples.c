@@ -8,6 +8,7 @@
 #include "join/origin.h"
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "xpu_time.h"
 
 /* A call chain that was unwound here. Equal chains are one path. */
 struct unwound_entry {
@@ -18,6 +19,17 @@ struct unwound_entry {
 		struct xpu_record_callchain rec;
 	} key;
 };
+
+/* A sample stands for the time since the one before it, as far as anybody knows. */
+static int sample__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
+			uint32_t period_ns)
+{
+	uint64_t from_ns = xpu_ns_between(period_ns, at->time_ns);
+
+	return times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, from_ns, at->time_ns,
+			     period_ns) ?:
+	       tell__when(p, leaf, from_ns, at->time_ns, &(struct bin_value){ .ns = period_ns, .nr = 1 });
+}
 
 /*
  * Adds one sample to the sums. @at: its chain, thread, name and time in the recording; @period_ns:
@@ -55,6 +67,8 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	err = leaves__get(&m->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
 	if (!err)
 		err = tell__sum(p, at->chain, at->comm, at->thread, leaf, &w);
+	if (!err)
+		err = sample__when(p, at, leaf, period_ns);
 	if (!err && at->thread != NO_INDEX)
 		err = idles__sample(&p->sums->idles, at->thread, at->chain, at->time_ns);
 	if (!err)

@@ -44,6 +44,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.show_srcline = opts->show_srcline;
 	copied_stacks__init(&s->unwind, &s->dsos);
 	err = sums__init(&s->sums);
+	s->sums.times.wanted = opts->by_time;
 	if (err)
 		session__exit(s);
 	return err;
@@ -282,6 +283,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		busy__finish(&s->sums.busy.v[i]);
 	if (!err)
 		err = session__finish_samples(s);
+	if (!err)
+		err = times__finish(&s->sums.times);
 	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);

@@ -12,6 +12,7 @@ int sums__init(struct sums *s)
 {
 	memset(s, 0, sizeof(*s));
 	idles__init(&s->idles);
+	times__init(&s->times);
 	s->aggregates.secret = secret();
 	s->first_ns = UINT64_MAX;
 	s->aggregates.recent = calloc(NR_RECENT, sizeof(*s->aggregates.recent));
@@ -26,6 +27,7 @@ void sums__exit(struct sums *s)
 	for (i = 0; i < s->busy.nr; i++)
 		busy__free(&s->busy.v[i]);
 	array_free(&s->busy);
+	times__exit(&s->times);
 	metric_sums__exit(&s->metrics);
 	stall_sums__exit(&s->stalls);
 	array_free(&s->accounts);
@@ -126,17 +128,16 @@ static int aggregates__add_work(struct aggregates *all, struct aggregate *a, con
 	return 0;
 }
 
-int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
-	      uint32_t thread, uint32_t leaf, const struct work *w)
+int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
+		uint32_t thread, uint32_t leaf, uint32_t stream)
 {
 	const struct owner owner = {
 		.comm = comm,
 		.thread = opts->by_thread ? thread : NO_INDEX,
-		.stream = opts->by_stream && w ? w->stream : NO_INDEX,
+		.stream = opts->by_stream ? stream : NO_INDEX,
 	};
 	struct aggregate key = { .chain = chain, .leaf = leaf, .spread = NO_INDEX };
 	struct aggregates *all = &s->aggregates;
-	struct aggregate *a;
 	uint32_t *recent;
 	int err;
 
@@ -151,7 +152,19 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 			return err;
 	}
 	all->last = *recent;
-	a = &all->v[*recent];
+	return 0;
+}
+
+int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
+	      uint32_t thread, uint32_t leaf, const struct work *w)
+{
+	struct aggregates *all = &s->aggregates;
+	struct aggregate *a;
+	int err = sums__place(s, opts, chain, comm, thread, leaf, w ? w->stream : NO_INDEX);
+
+	if (err)
+		return err;
+	a = &all->v[all->last];
 	err = w ? aggregates__add_work(all, a, w) : 0;
 	if (err)
 		return err;
@@ -205,7 +218,8 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		if (err || (!part.nr && !part.sum_ns))
 			continue;
 		if (i)
-			err = array_push(&s->aggregates, part);
+			err = array_push(&s->aggregates, part) ?: array_push(&s->times.parts,
+				((struct times_part){ at, s->aggregates.nr - 1 }));
 		else
 			s->aggregates.v[at] = part;
 	}

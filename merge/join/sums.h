@@ -13,6 +13,7 @@
 #include "join/opts.h"
 #include "join/stall_sums.h"
 #include "model/busy.h"
+#include "join/times.h"
 #include "model/idle.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -103,6 +104,7 @@ struct sums {
 	ARRAY(struct busy) busy;	/* by GPU; with opts.stats */
 	struct metric_sums metrics;
 	struct stall_sums stalls;
+	struct times times;
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
@@ -122,6 +124,16 @@ void sums__exit(struct sums *s);
 void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 
 /**
+ * sums__place - find or add the sum of (chain, leaf, comm), and of thread and stream if @opts asks
+ * for them
+ * @stream: NO_INDEX if it has none
+ *
+ * Return: 0 or -ENOMEM; s->aggregates.last is its index.
+ */
+int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
+		uint32_t thread, uint32_t leaf, uint32_t stream);
+
+/**
  * sums__add - add to the sum of (chain, leaf, comm), and of thread and stream if @opts asks for
  * them
  * @w: its time and bytes; NULL: only count it
@@ -136,6 +148,16 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
  * Return: 0 or -ENOMEM.
  */
 int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns);
+
+/*
+ * Says when the event was, or the events, that sums__add() or sums__place() was called for last, with
+ * times.wanted. Return: 0 or -ENOMEM.
+ */
+static inline int sums__when(struct sums *s, uint64_t from_ns, uint64_t to_ns,
+			     const struct bin_value *value)
+{
+	return times__sum(&s->times, s->aggregates.last, from_ns, to_ns, value);
+}
 
 /*
  * Splits the aggregates of kernels that have PC samples by place and reason, in proportion to their

@@ -23,6 +23,15 @@ static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *c
 	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w);
 }
 
+/* Says when the event was that tell__sum() was called for last. */
+static inline int tell__when(struct second_pass *p, uint32_t leaf, uint64_t from_ns, uint64_t to_ns,
+			     const struct bin_value *value)
+{
+	if (tell__leaves_out(p, leaf))
+		return 0;
+	return sums__when(p->sums, from_ns, to_ns, value);
+}
+
 static inline int tell__placed(struct second_pass *p, const struct placed *placed)
 {
 	const struct session_sink *sink = p->opts->sink;

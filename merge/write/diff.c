@@ -62,8 +62,8 @@ int diff__init(struct diff *d, const struct session *a, const struct session *b,
 	d->sides[A] = a;
 	d->sides[B] = b;
 	d->num = d->den = 1;
-	err = tree__init(&d->tree) ?: tree__add(&d->tree, a, A, &opts->by, false) ?:
-	      tree__add(&d->tree, b, B, &opts->by, false) ?: tree__sort(&d->tree);
+	err = tree__init(&d->tree) ?: tree__add(&d->tree, a, A, &opts->by, 0) ?:
+	      tree__add(&d->tree, b, B, &opts->by, 0) ?: tree__sort(&d->tree);
 	if (err || opts->normalize == NORMALIZE_NONE)
 		return err;
 	d->num = diff__total(d, B);
@@ -377,7 +377,7 @@ int diff__write_html(const struct diff *d, FILE *f, const char *unit)
 	char words[128];
 
 	diff__describe(d, words, sizeof(words));
-	return html__write(f, &d->tree, sides, TREE_SIDES,
+	return html__write(f, sides, TREE_SIDES,
 			   &(struct html_opts){
 				   .unit = unit, .normalize = words, .by = d->opts.by,
 			   });

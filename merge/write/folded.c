@@ -9,6 +9,12 @@
 #include "escape.h"
 #include "util.h"
 
+const char *const by_names[NR_BY + 1] = {
+	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
+	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
+	[BY_SHAPE] = "shape",
+};
+
 /* A line, whose value is that of an aggregate, or of all whose lines have that text. */
 struct line {
 	const char *text;

@@ -47,6 +47,9 @@ enum by {
 	NR_BY
 };
 
+/* By enum by: as --by has it. NULL ends them. */
+extern const char *const by_names[NR_BY + 1];
+
 /* Root first; an empty one is BY_COMM. */
 struct by_list {
 	uint32_t nr;

@@ -52,7 +52,7 @@ struct format {
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
 	uint32_t by;			/* what --by may have: 1 << enum by, or'ed; 0: all */
 	/* as in struct session_opts */
-	bool by_thread, by_stream, by_range, with_shapes, stats;
+	bool by_thread, by_stream, by_range, by_time, with_shapes, stats;
 
 	/*
 	 * For formats that need single events: makes a sink, to which the session passes each event.

@@ -11,6 +11,13 @@
 #include "write/page.h"
 #include "write/stall_rows.h"
 #include "write/text.h"
+#include "write/tree.h"
+
+/* With more than that, cells are of fewer owners: some 30 bytes of a page each. */
+#define MAX_CELLS	60000
+
+/* With more than that, bins are longer: some 14 bytes each. */
+#define MAX_CELL_BINS	250000
 
 /* One number of an array. The lines are short, for people who open the file in an editor. */
 static void print_number(struct json_out *j, size_t i, uint64_t n)
@@ -325,13 +332,13 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 	json_out__open(j, '{');
 	open_array(j, "node");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(j, i, t->cells.v[i].node - 1);
+		print_index(j, i, t->cells.v[i].node == TREE_ROOT ? NO_INDEX : t->cells.v[i].node - 1);
 	next_array(j, "kind");
 	for (i = 0; i < t->cells.nr; i++)
 		print_number(j, i, t->cells.v[i].kind);
-	next_array(j, "gpu");
+	next_array(j, "owner");
 	for (i = 0; i < t->cells.nr; i++)
-		print_index(j, i, t->cells.v[i].gpu);
+		print_number(j, i, t->cells.v[i].owner);
 	next_array(j, "values");
 	for (side = 0; side < nr_sides; side++) {
 		if (side)
@@ -353,6 +360,285 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 	json_out__close(j, '}');
 }
 
+static void print_owners(struct json_out *j, const struct tree *t, uint32_t owners, uint32_t left_out)
+{
+	size_t i, k;
+	int by;
+
+	open_array(j, "labels");
+	for (i = 0; i < t->labels.nr; i++) {
+		if (i)
+			json_out__line(j, 0);
+		json_out__string(j, t->labels.v[i]);
+	}
+	next_array(j, "ranges");
+	for (i = 0; i < t->ranges.nr; i++) {
+		if (i)
+			json_out__line(j, 0);
+		json_out__open(j, '[');
+		for (k = 0; k < t->ranges.v[i].nr; k++)
+			json_out__u64(j, t->range_labels.v[t->ranges.v[i].first + k]);
+		json_out__close(j, ']');
+	}
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+	json_out__key(j, "owners");
+	json_out__open(j, '{');
+	for (by = 0; by < NR_BY; by++) {
+		if (!(owners & 1u << by))
+			continue;
+		json_out__line(j, 0);
+		open_array(j, by_names[by]);
+		for (i = 0; i < t->owners.nr; i++)
+			print_index(j, i, t->owners.v[i].label[by]);
+		json_out__close(j, ']');
+	}
+	json_out__close(j, '}');
+	json_out__line(j, 0);
+	open_array(j, "without");
+	for (by = 0; by < NR_BY; by++)
+		if (left_out & 1u << by)
+			json_out__word(j, by_names[by]);
+	json_out__close(j, ']');
+}
+
+/* ---- over time ------------------------------------------------------------------------------ */
+
+/* The sums of one cell in a bin. */
+struct cell_bin {
+	uint32_t cell;
+	uint64_t bin;
+	struct bin_value value;
+};
+
+typedef ARRAY(struct cell_bin) cell_bins_t;
+
+static int cell_bin__cmp(const void *va, const void *vb)
+{
+	const struct cell_bin *a = va, *b = vb;
+
+	return cmp3(a->cell, b->cell) ?: cmp3(a->bin, b->bin);
+}
+
+/* Adds @sum to the cell of aggregate @idx: @part of @whole of its time. */
+static int cell_bins__add(cell_bins_t *bins, const uint32_t *cell_of, uint32_t idx, const struct bin_sum *sum,
+			  uint64_t part, uint64_t whole, bool counts)
+{
+	struct cell_bin bin = { .cell = cell_of[idx], .bin = sum->bin };
+
+	bin.value.ns = whole ? (unsigned __int128)sum->value.ns * part / whole : sum->value.ns;
+	if (counts) {
+		bin.value.nr = sum->value.nr;
+		bin.value.bytes = sum->value.bytes;
+	}
+	return array_push(bins, bin);
+}
+
+/*
+ * Puts the sums by aggregate under cells. Aggregates that were split share the time of the whole.
+ * @cell_of: by aggregate. Return: 0 or -ENOMEM.
+ */
+static int cell_bins__collect(cell_bins_t *bins, const struct sums *sums, const uint32_t *cell_of)
+{
+	const struct times *times = &sums->times;
+	size_t i, part = 0, end;
+	int err = 0;
+
+	for (i = 0; i < times->sums.list.nr && !err; i++) {
+		const struct bin_sum *sum = &times->sums.list.v[i];
+		uint64_t whole = sums->aggregates.v[sum->key].sum_ns;
+		size_t k;
+
+		/* Both lists are by aggregate. */
+		while (part < times->parts.nr && times->parts.v[part].whole < sum->key)
+			part++;
+		for (end = part; end < times->parts.nr && times->parts.v[end].whole == sum->key; end++)
+			whole += sums->aggregates.v[times->parts.v[end].part].sum_ns;
+		if (end == part)
+			whole = 0;
+		err = cell_bins__add(bins, cell_of, sum->key, sum, sums->aggregates.v[sum->key].sum_ns, whole,
+				     true);
+		for (k = part; k < end && !err; k++)
+			err = cell_bins__add(bins, cell_of, times->parts.v[k].part, sum,
+					     sums->aggregates.v[times->parts.v[k].part].sum_ns, whole, false);
+	}
+	return err;
+}
+
+/* Sorts the sums; makes one of those of one cell and bin. */
+static void cell_bins__merge(cell_bins_t *bins)
+{
+	size_t i, nr = 0;
+
+	if (bins->nr)
+		qsort(bins->v, bins->nr, sizeof(*bins->v), cell_bin__cmp);
+	for (i = 0; i < bins->nr; i++) {
+		struct bin_value *last = nr ? &bins->v[nr - 1].value : NULL;
+
+		if (last && !cell_bin__cmp(&bins->v[nr - 1], &bins->v[i]))
+			bin_value__add(last, &bins->v[i].value);
+		else
+			bins->v[nr++] = bins->v[i];
+	}
+	bins->nr = nr;
+}
+
+/* Makes bins longer until there are few enough of them. */
+static void cell_bins__widen(cell_bins_t *bins, struct bin_scale *scale)
+{
+	size_t i;
+
+	cell_bins__merge(bins);
+	while (bins->nr > MAX_CELL_BINS && scale->first < scale->last) {
+		for (i = 0; i < bins->nr; i++)
+			bins->v[i].bin >>= 1;
+		scale->shift++;
+		scale->first >>= 1;
+		scale->last >>= 1;
+		cell_bins__merge(bins);
+	}
+}
+
+static void print_scale(struct json_out *j, const struct session *s, const struct bin_scale *scale)
+{
+	uint64_t from_ns = scale->first << scale->shift, start_ns = s->model.start_ns;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)(from_ns - start_ns));
+	json_out__key(j, "from_ns");
+	json_out__literal(j, text);
+	print_u64(j, "bin_ns", 1ull << scale->shift);
+	print_u64(j, "nr", scale->last - scale->first + 1);
+}
+
+static void print_row_thread(struct json_out *j, const struct session *s, const struct times_row *row)
+{
+	const struct thread *thread;
+
+	print_u64(j, "kind", row->kind);
+	json_out__key(j, "name");
+	json_out__string(j, row->comm);
+	if (row->thread == NO_INDEX)
+		return;
+	thread = &s->model.threads.v[row->thread];
+	print_u64(j, "tid", thread->tid);
+	print_u64(j, "pid", s->model.machine.procs.v[thread->proc].pid);
+}
+
+/* Prints the rows of the overview. */
+static void print_rows(struct json_out *j, const struct session *s)
+{
+	const struct times *times = &s->sums.times;
+	const struct bins *bins = &times->rows;
+	size_t i, k, end;
+
+	json_out__key(j, "rows");
+	json_out__open(j, '{');
+	print_scale(j, s, &bins->scale);
+	open_array(j, "list");
+	for (i = 0; i < bins->list.nr; i = end) {
+		const struct times_row *row = &times->row_list.v[bins->list.v[i].key];
+
+		for (end = i; end < bins->list.nr && bins->list.v[end].key == bins->list.v[i].key; end++)
+			;
+		json_out__line(j, 0);
+		json_out__open(j, '{');
+		if (row->device)
+			print_u64(j, "gpu", s->model.gpus.list.v[row->gpu].number);
+		else
+			print_row_thread(j, s, row);
+		open_array(j, "bin");
+		for (k = i; k < end; k++)
+			print_number(j, k - i, bins->list.v[k].bin - bins->scale.first);
+		next_array(j, "ns");
+		for (k = i; k < end; k++)
+			print_number(j, k - i, bins->list.v[k].value.ns);
+		json_out__close(j, ']');
+		json_out__close(j, '}');
+	}
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+}
+
+/* Prints how many of its bins each cell has. */
+static void print_bins_of_cells(struct json_out *j, const struct tree *t, const cell_bins_t *bins)
+{
+	size_t i, k = 0, nr;
+
+	open_array(j, "each");
+	for (i = 0; i < t->cells.nr; i++) {
+		for (nr = 0; k < bins->nr && bins->v[k].cell == i; k++)
+			nr++;
+		print_number(j, i, nr);
+	}
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+}
+
+static void print_bins(struct json_out *j, const struct session *s, const struct tree *t,
+		       const cell_bins_t *bins, const struct bin_scale *scale)
+{
+	size_t i, nr;
+
+	json_out__open(j, '{');
+	print_scale(j, s, scale);
+	print_bins_of_cells(j, t, bins);
+	open_array(j, "bin");
+	for (i = 0; i < bins->nr; i++)
+		print_number(j, i, bins->v[i].bin - scale->first);
+	next_array(j, "ns");
+	for (i = 0; i < bins->nr; i++)
+		print_number(j, i, bins->v[i].value.ns);
+	next_array(j, "count");
+	for (i = 0; i < bins->nr; i++)
+		print_number(j, i, bins->v[i].value.nr);
+	next_array(j, "bytes");
+	for (i = nr = 0; i < bins->nr; i++)
+		if (tree__value(t, &t->cells.v[bins->v[i].cell], 0).bytes)
+			print_number(j, nr++, bins->v[i].value.bytes);
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+	print_rows(j, s);
+	json_out__close(j, '}');
+}
+
+/* Prints when the work of the only side was, if that is known. Return: 0 or -ENOMEM. */
+static int print_times(struct json_out *j, const struct session *s, const struct tree *t)
+{
+	const struct times *times = &s->sums.times;
+	uint32_t *place = calloc(t->cells.nr + 1, sizeof(*place)), *cell_of = NULL;
+	struct bin_scale scale = times->sums.scale;
+	cell_bins_t bins = { 0 };
+	int err = place ? 0 : -ENOMEM;
+	size_t i;
+
+	json_out__key(j, "times");
+	if (err || !times->wanted || times->sums.full || times->rows.full || !times->sums.list.nr) {
+		json_out__literal(j, "null");
+		goto out;
+	}
+	err = -ENOMEM;
+	cell_of = calloc(t->cell_of[0].nr + 1, sizeof(*cell_of));
+	if (!cell_of)
+		goto out;
+	for (i = 0; i < t->cells.nr; i++)
+		place[t->cells.v[i].value] = i;
+	for (i = 0; i < t->cell_of[0].nr; i++)
+		cell_of[i] = place[t->cell_of[0].v[i]];
+	err = cell_bins__collect(&bins, &s->sums, cell_of);
+	if (err)
+		goto out;
+	cell_bins__widen(&bins, &scale);
+	print_bins(j, s, t, &bins, &scale);
+out:
+	array_free(&bins);
+	free(cell_of);
+	free(place);
+	return err;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
 static int print_sides(struct json_out *j, const struct html_side *sides, unsigned int nr_sides)
 {
 	unsigned int side;
@@ -368,10 +654,18 @@ static int print_sides(struct json_out *j, const struct html_side *sides, unsign
 	return err;
 }
 
-static int print_data(FILE *f, const struct tree *t, const struct html_side *sides,
+/* A tree, and what its owners tell. */
+struct page {
+	struct tree tree;
+	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
+};
+
+static int print_data(FILE *f, const struct page *page, const struct html_side *sides,
 		      unsigned int nr_sides, const struct html_opts *opts)
 {
+	const struct tree *t = &page->tree;
 	struct json_out j;
+	uint32_t by;
 	size_t i;
 	int err;
 
@@ -380,12 +674,15 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 		return err;
 	json_out__open(&j, '{');
 	json_out__member_word(&j, "format", "xpuload-html");
-	print_u64(&j, "version", 1);
+	print_u64(&j, "version", 2);
 	json_out__key(&j, "unit");
 	json_out__string(&j, opts->unit);
 	json_out__key(&j, "normalize");
 	json_out__string(&j, opts->normalize);
-	print_u64(&j, "roots", by_list__nr(&opts->by));
+	open_array(&j, "by");
+	for (by = 0; by < by_list__nr(&opts->by); by++)
+		json_out__word(&j, by_names[opts->by.v[by]]);
+	json_out__close(&j, ']');
 	json_out__line(&j, 0);
 	err = print_sides(&j, sides, nr_sides);
 	json_out__line(&j, 0);
@@ -404,15 +701,75 @@ static int print_data(FILE *f, const struct tree *t, const struct html_side *sid
 	json_out__line(&j, 0);
 	print_nodes(&j, t);
 	json_out__line(&j, 0);
+	print_owners(&j, t, page->owners, page->left_out);
+	json_out__line(&j, 0);
 	print_cells(&j, t, nr_sides);
+	json_out__line(&j, 0);
+	if (nr_sides == 1)
+		err = err ?: print_times(&j, sides->session, t);
+	else
+		json_out__key(&j, "times"), json_out__literal(&j, "null");
 	json_out__close(&j, '}');
 	json_out__end_line(&j);
 	json_out__exit(&j);
 	return err;
 }
 
-int html__write(FILE *f, const struct tree *tree, const struct html_side *sides, unsigned int nr,
-		const struct html_opts *opts)
+/* Return: what the owners of cells can tell: 1 << enum by, or'ed. */
+static uint32_t page__owners(const struct html_side *sides, unsigned int nr)
+{
+	const struct session_opts *opts = &sides->session->opts;
+	uint32_t owners = ((1u << NR_BY) - 1) & ~(1u << BY_SHAPE);
+
+	/* Processes and threads of two recordings have nothing in common but their names. */
+	if (!opts->by_thread || nr > 1)
+		owners &= ~(1u << BY_TID);
+	if (nr > 1)
+		owners &= ~(1u << BY_PID);
+	if (!opts->by_stream)
+		owners &= ~(1u << BY_STREAM);
+	if (!opts->by_range)
+		owners &= ~(1u << BY_NVTX);
+	return owners;
+}
+
+static int page__build(struct page *page, const struct html_side *sides, unsigned int nr)
+{
+	unsigned int side;
+	int err = tree__init(&page->tree);
+
+	for (side = 0; side < nr && !err; side++)
+		err = tree__add(&page->tree, sides[side].session, side, NULL, page->owners);
+	return err;
+}
+
+/* Makes the tree; where that has too many cells, makes it again with owners that tell less. */
+static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
+		      const struct by_list *by)
+{
+	static const enum by dear[] = { BY_NVTX, BY_STREAM, BY_TID };
+	uint32_t asked = 0, i;
+	int err;
+
+	for (i = 0; i < by_list__nr(by); i++)
+		asked |= 1u << by->v[i];
+	page->owners = page__owners(sides, nr);
+	err = page__build(page, sides, nr);
+	if (page->tree.ranges.nr <= 1)
+		page->owners &= ~(1u << BY_NVTX);	/* nothing was in a range, or all in one */
+	for (i = 0; i < ARRAY_SIZE(dear) && !err && page->tree.cells.nr > MAX_CELLS; i++) {
+		if (!(page->owners & ~asked & 1u << dear[i]))
+			continue;
+		page->owners &= ~(1u << dear[i]);
+		page->left_out |= 1u << dear[i];
+		tree__exit(&page->tree);
+		err = page__build(page, sides, nr);
+	}
+	return err ?: tree__sort(&page->tree);
+}
+
+static int write_parts(FILE *f, const struct page *page, const struct html_side *sides,
+		       unsigned int nr, const struct html_opts *opts)
 {
 	static const struct {
 		const char *line;
@@ -434,23 +791,19 @@ int html__write(FILE *f, const struct tree *tree, const struct html_side *sides,
 		if (i < ARRAY_SIZE(parts))
 			fputs(parts[i].text, f);
 		else if (!strncmp(at, "@DATA@\n", 7))
-			err = print_data(f, tree, sides, nr, opts);
+			err = print_data(f, page, sides, nr, opts);
 		else
 			fwrite(at, 1, end - at, f);
 	}
 	return err;
 }
 
-int html__write_session(FILE *f, const struct session *s, const struct html_opts *opts)
+int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const struct html_opts *opts)
 {
-	const struct html_side side = { s, 1 };
-	struct tree t;
-	int err;
+	struct page page = { 0 };
+	int err = page__make(&page, sides, nr, &opts->by);
 
-	err = tree__init(&t) ?:
-	      tree__add(&t, s, 0, &opts->by, gpus__nr_used(&s->model.gpus) > 1) ?:
-	      tree__sort(&t);
-	err = err ?: html__write(f, &t, &side, 1, opts);
-	tree__exit(&t);
+	err = err ?: write_parts(f, &page, sides, nr, opts);
+	tree__exit(&page.tree);
 	return err;
 }

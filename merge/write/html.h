@@ -5,7 +5,7 @@
  * The page is page/ beside this file, with the drawing library of third_party/d3-flame-graph. It
  * has the merged tree, not the events, as JSON in the element of id "xpu-data":
  *
- *	{ "format": "xpuload-html", "version": 1, "unit": "auto", "normalize": "", "roots": 1,
+ *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
  *				   "clean": true },	(frames without a name aside)
@@ -19,13 +19,30 @@
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ],
  *		      "kind": [ index in kinds, or -1 ] },
- *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: the first of "roots" ] },
- *	  "cells": { "node": [ index in nodes ], "kind": [ ... ], "gpu": [ number, or -1 ],
- *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] } }
+ *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: a root of call paths ] },
+ *	  "labels": [ "worker", "[GPU 0]", ... ], "ranges": [ [ index in labels, outermost first ], ... ],
+ *	  "owners": { "comm": [ index in labels ], ..., "nvtx": [ index in ranges ] },
+ *	  "without": [ "nvtx" ],	(left out of owners, for there would be too many cells)
+ *	  "cells": { "node": [ index in nodes, or -1 ], "kind": [ ... ], "owner": [ index ],
+ *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
+ *	  "times": null, or { "from_ns": of bin 0, from the recording's start on, perhaps negative,
+ *		     "bin_ns": N, "nr": of bins, "each": [ by cell: how many of its bins are not 0 ],
+ *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],
+ *		     "bytes": [ only of cells that have bytes ],
+ *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N,
+ *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
+ *					 "bin": [ ... ], "ns": [ ... ] ] } } }
  *
  * Nodes come in the order of folded lines, each before what it calls, which is one deeper. A cell
- * is what ran at a node itself; the sums below are the page's to make. "values" has one element for
- * each of "sides": one, or two of recordings that are compared, whose values "scale" multiplies.
+ * is what ran at a node itself, for an owner: one of each member of "owners", whose labels are those
+ * of the frames at the root that --by NAME would make, or -1. What ran is named without "[GPU_Kernel]",
+ * which its kind says. The sums below are the page's to make, and so are the frames at the root. "values"
+ * has one element for each of "sides": one, or two of recordings that are compared, whose values
+ * "scale" multiplies.
+ *
+ * "times" says when the work of each cell was, in equal stretches of time: its ns in them, and the
+ * count and the bytes of the work that began in them. The sum over the bins may be less than the cell's: not
+ * all of it has times. A row says how long a device had work, or how long a thread was in a state.
  */
 #ifndef MERGE_HTML_H
 #define MERGE_HTML_H
@@ -33,7 +50,7 @@
 #include <stdio.h>
 
 #include "join/session.h"
-#include "write/tree.h"
+#include "write/folded.h"
 
 struct html_side {
 	const struct session *session;
@@ -44,21 +61,16 @@ struct html_opts {
 	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms",
 					 * "count", "bytes" */
 	const char *normalize;		/* in words; "" if it is not */
-	struct by_list by;		/* the roots, as in the tree */
+	struct by_list by;		/* what the frames at the root show first */
 };
 
 /**
  * html__write - write the page
  * @f: an error of it stays in its error flag
- * @tree: of all sides, sorted
- * @sides: @nr of them, 1 or TREE_SIDES
+ * @sides: @nr of them, 1 or TREE_SIDES; a single one may have been made with opts.by_time
  *
  * Return: 0 or -ENOMEM.
  */
-int html__write(FILE *f, const struct tree *tree, const struct html_side *sides, unsigned int nr,
-		const struct html_opts *opts);
-
-/* Writes the page of a single session. */
-int html__write_session(FILE *f, const struct session *s, const struct html_opts *opts);
+int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const struct html_opts *opts);
 
 #endif /* MERGE_HTML_H */

@@ -2,6 +2,7 @@
 #include "write/tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,16 +17,21 @@ struct adder {
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
 	ARRAY(uint32_t) leaves;		/* of each of session.model.leaves, NO_INDEX until used */
 	folded_text_t buf, root;
-	const struct by_list *by;
-	bool numbered;
+	const struct by_list *by;	/* NULL: none, cells have owners */
+	uint32_t owners;		/* 1 << enum by */
+	unsigned int side;
 };
 
 int tree__init(struct tree *t)
 {
+	struct tree_owner no_owner;
+
+	memset(&no_owner, 0xff, sizeof(no_owner));	/* NO_INDEX */
 	memset(t, 0, sizeof(*t));
 	t->secret = secret();
 	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
-	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 }));
+	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 })) ?:
+	       array_push(&t->owners, no_owner);
 }
 
 void tree__exit(struct tree *t)
@@ -36,9 +42,18 @@ void tree__exit(struct tree *t)
 	array_free(&t->frames);
 	array_free(&t->nodes);
 	array_free(&t->cells);
-	for (side = 0; side < TREE_SIDES; side++)
+	array_free(&t->labels);
+	array_free(&t->owners);
+	array_free(&t->ranges);
+	array_free(&t->range_labels);
+	for (side = 0; side < TREE_SIDES; side++) {
 		array_free(&t->values[side]);
+		array_free(&t->cell_of[side]);
+	}
 	idmap__free(&t->by_file);
+	idmap__free(&t->by_label);
+	hashes__free(&t->by_owner);
+	hashes__free(&t->by_range);
 	hashes__free(&t->by_name);
 	hashes__free(&t->by_edge);
 	hashes__free(&t->by_cell);
@@ -55,6 +70,28 @@ static int tree__file(struct tree *t, const char *name, uint32_t *idx)
 		return 0;
 	*idx = t->files.nr;
 	return array_push(&t->files, s) ?: idmap__put(&t->by_file, (uintptr_t)s, *idx);
+}
+
+/*
+ * Gives a frame another file. The devices that a kernel ran on have one frame in a tree without roots,
+ * and each tells how it ran there. Return: 0 or -ENOMEM.
+ */
+static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t file)
+{
+	struct tree *t = a->tree;
+	char *both;
+	int err;
+
+	if (a->by || a->side || frame->kind != LEAF_KERNEL || frame->file <= FILE_SEVERAL ||
+	    file <= FILE_SEVERAL) {
+		frame->file = FILE_SEVERAL;
+		return 0;
+	}
+	if (asprintf(&both, "%s; %s", t->files.v[frame->file], t->files.v[file]) < 0)
+		return -ENOMEM;
+	err = tree__file(t, both, &frame->file);
+	free(both);
+	return err;
 }
 
 /* @name: @label and @text as folded stacks have them; @file: NULL if there is none. */
@@ -95,9 +132,7 @@ static int adder__name(struct adder *a, const char *label, const char *text, enu
 
 		if (frame->name != name || frame->kind != kind)
 			continue;
-		if (frame->file != file_idx)
-			frame->file = FILE_SEVERAL;
-		return 0;
+		return frame->file == file_idx ? 0 : adder__other_file(a, frame, file_idx);
 	}
 	*idx = t->frames.nr;
 	return array_push(&t->frames, ((struct tree_frame){ name, file_idx, kind })) ?:
@@ -124,6 +159,86 @@ static int adder__root(struct adder *a, const struct aggregate *agg, enum by by,
 	err = folded__put_root(&a->root, a->session, agg, by, nr) ?: array_push(&a->root, 0);
 	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
 }
+
+/* ---- whose work ----------------------------------------------------------------------------- */
+
+/* Finds or adds the label of root frame number @nr. Return: 0 or -ENOMEM. */
+static int adder__label(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,
+			uint32_t *idx)
+{
+	struct tree *t = a->tree;
+	const char *label;
+	int err;
+
+	a->root.nr = 0;
+	err = folded__put_root(&a->root, a->session, agg, by, nr);
+	if (err)
+		return err;
+	label = strpool__intern(&t->strings, a->root.v ?: "", a->root.nr);
+	if (!label)
+		return -ENOMEM;
+	if (idmap__get(&t->by_label, (uintptr_t)label, idx))
+		return 0;
+	*idx = t->labels.nr;
+	return array_push(&t->labels, label) ?: idmap__put(&t->by_label, (uintptr_t)label, *idx);
+}
+
+static bool tree__range_is(const struct tree *t, uint32_t idx, const uint32_t *labels, uint32_t nr)
+{
+	const struct tree_range *range = &t->ranges.v[idx];
+
+	return range->nr == nr && !memcmp(t->range_labels.v + range->first, labels, nr * sizeof(*labels));
+}
+
+/* Finds or adds the NVTX ranges of an aggregate. Return: 0 or -ENOMEM. */
+static int adder__range(struct adder *a, const struct aggregate *agg, uint32_t *idx)
+{
+	uint32_t labels[XPU_RANGE_DEPTH + 1], nr = folded__nr_roots(a->session, agg, BY_NVTX), i;
+	uint32_t hash = 0;
+	struct tree *t = a->tree;
+	size_t at = HASHES_START;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		err = adder__label(a, agg, BY_NVTX, i, &labels[i]);
+		hash = hash__mix(ID_KEY(hash, err ? 0 : labels[i]), nr, t->secret);
+	}
+	while (!err && hashes__next(&t->by_range, hash, &at, idx))
+		if (tree__range_is(t, *idx, labels, nr))
+			return 0;
+	*idx = t->ranges.nr;
+	err = err ?: array_push(&t->ranges, ((struct tree_range){ t->range_labels.nr, nr })) ?:
+	      hashes__add(&t->by_range, hash, *idx);
+	for (i = 0; i < nr && !err; i++)
+		err = array_push(&t->range_labels, labels[i]);
+	return err;
+}
+
+/* Finds or adds the owner of an aggregate. Return: 0 or -ENOMEM. */
+static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *idx)
+{
+	struct tree_owner owner;
+	struct tree *t = a->tree;
+	size_t at = HASHES_START;
+	uint32_t hash = 0;
+	int by, err = 0;
+
+	memset(&owner, 0xff, sizeof(owner));
+	for (by = 0; by < NR_BY && !err; by++) {
+		if (!(a->owners & 1u << by))
+			continue;
+		err = by == BY_NVTX ? adder__range(a, agg, &owner.label[by]) :
+				      adder__label(a, agg, by, 0, &owner.label[by]);
+		hash = hash__mix(ID_KEY(hash, owner.label[by]), by, t->secret);
+	}
+	while (!err && hashes__next(&t->by_owner, hash, &at, idx))
+		if (!memcmp(&t->owners.v[*idx], &owner, sizeof(owner)))
+			return 0;
+	*idx = t->owners.nr;
+	return err ?: array_push(&t->owners, owner) ?: hashes__add(&t->by_owner, hash, *idx);
+}
+
+/* ---- frames --------------------------------------------------------------------------------- */
 
 /* Prints what the GPU's counters showed, behind how it was launched; not clocks, nor what was always 0. */
 static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
@@ -172,6 +287,8 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 		free(how);
 		return NULL;
 	}
+	if (!a->by && m->metrics.names.nr && gpus__nr_used(&m->gpus) > 1)
+		fprintf(f, "GPU %" PRIu32 ": ", m->gpus.list.v[leaf->gpu].number);
 	fputs(leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", f);
 	free(how);
 	err = adder__print_metrics(a, part ? part->kernel : leaf_idx, f);
@@ -199,11 +316,12 @@ static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, 
 static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 {
 	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
-	char label[LEAF_LABEL_MAX];
+	char label[LEAF_LABEL_MAX] = "";
 	int err = 0;
 
 	if (a->leaves.v[leaf_idx] == NO_INDEX) {
-		leaf__label(&a->session->model.gpus, leaf, a->numbered, label);
+		if (a->by)
+			leaf__label(&a->session->model.gpus, leaf, false, label);
 		if (leaf->kind == LEAF_KERNEL)
 			err = adder__kernel(a, leaf_idx, label, &a->leaves.v[leaf_idx]);
 		else
@@ -235,9 +353,9 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 }
 
 static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
-			   uint32_t gpu, const struct aggregates *all, const struct aggregate *a)
+			   uint32_t owner, const struct aggregates *all, const struct aggregate *a)
 {
-	uint32_t hash = hash__mix(node, ID_KEY(kind, gpu), t->secret), idx;
+	uint32_t hash = hash__mix(node, ID_KEY(kind, owner), t->secret), idx;
 	static const struct tree_value none;
 	struct tree_cell *cell = NULL;
 	size_t at = HASHES_START;
@@ -245,11 +363,11 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 
 	while (!cell && hashes__next(&t->by_cell, hash, &at, &idx))
 		if (t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
-		    t->cells.v[idx].gpu == gpu)
+		    t->cells.v[idx].owner == owner)
 			cell = &t->cells.v[idx];
 	if (!cell) {
 		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind,
-							       .gpu = gpu,
+							       .owner = owner,
 							       .value = t->cells.nr })) ||
 		    hashes__add(&t->by_cell, hash, t->cells.nr - 1))
 			return -ENOMEM;
@@ -262,7 +380,7 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	v->ns += a->sum_ns;
 	v->nr += a->nr;
 	v->bytes += aggregate__spread(all, a).bytes;
-	return 0;
+	return array_push(&t->cell_of[side], cell->value);
 }
 
 /* Goes on to the frames of where a kernel stood still, and why. */
@@ -287,10 +405,10 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 	const struct session *s = a->session;
 	const struct stack *stack = s->model.chains.v[agg->chain].stack;
 	const struct leaf *leaf = &s->model.leaves.v[agg->leaf];
-	uint32_t node = TREE_ROOT, frame, i, k;
-	int err = 0;
+	uint32_t node = TREE_ROOT, owner = 0, frame, i, k;
+	int err = a->by ? 0 : adder__owner(a, agg, &owner);
 
-	for (i = 0; i < by_list__nr(a->by); i++)
+	for (i = 0; a->by && i < by_list__nr(a->by); i++)
 		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
 			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
 			      tree__descend(a->tree, &node, frame);
@@ -301,16 +419,13 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
 	if (!err && leaf__part(&s->model.leaves, leaf))
 		err = adder__stall(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, &node);
-	return err ?: tree__add_value(a->tree, side, node, leaf->kind,
-				      leaf_kind__is_device(leaf->kind) ?
-				      s->model.gpus.list.v[leaf->gpu].number : NO_INDEX,
-				      &s->sums.aggregates, agg);
+	return err ?: tree__add_value(a->tree, side, node, leaf->kind, owner, &s->sums.aggregates, agg);
 }
 
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
-	      const struct by_list *by, bool numbered)
+	      const struct by_list *by, uint32_t owners)
 {
-	struct adder a = { .tree = t, .session = s, .by = by, .numbered = numbered };
+	struct adder a = { .tree = t, .session = s, .by = by, .owners = owners, .side = side };
 	size_t i;
 	int err = 0;
 
@@ -357,7 +472,7 @@ static int cell__cmp(const void *va, const void *vb)
 {
 	const struct tree_cell *a = va, *b = vb;
 
-	return cmp3(a->node, b->node) ?: cmp3(a->kind, b->kind) ?: cmp3(a->gpu, b->gpu);
+	return cmp3(a->node, b->node) ?: cmp3(a->kind, b->kind) ?: cmp3(a->owner, b->owner);
 }
 
 static int tree__link(const struct tree *t, struct links *links)

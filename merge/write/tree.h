@@ -7,6 +7,9 @@
  * folded stacks, and frames of one name under one parent are one frame, as for readers of folded
  * lines.
  *
+ * A tree without such roots says in its cells whose work they are (struct tree_owner): a reader can put
+ * any of these there. What ran is named without "[GPU_Kernel]" then; its kind says that.
+ *
  * There are two sides, so that two recordings can be compared; a single one is side 0.
  */
 #ifndef MERGE_TREE_H
@@ -48,8 +51,18 @@ struct tree_node {
 struct tree_cell {
 	uint32_t node;
 	enum leaf_kind kind;
-	uint32_t gpu;			/* number of the GPU; NO_INDEX for other than device work */
+	uint32_t owner;			/* index in owners; 0 in a tree with roots */
 	uint32_t value;			/* see tree__value() */
+};
+
+/* Whose work it is, in the words of the frames at the root that --by asks for. */
+struct tree_owner {
+	uint32_t label[NR_BY];		/* index in labels; of BY_NVTX in ranges; NO_INDEX: not told */
+};
+
+/* The labels of the NVTX ranges that were open, outermost first. */
+struct tree_range {
+	uint32_t first, nr;		/* in range_labels */
 };
 
 struct tree {
@@ -59,8 +72,14 @@ struct tree {
 	ARRAY(struct tree_node) nodes;	/* [0]: the root; a parent comes before its children */
 	ARRAY(struct tree_cell) cells;
 	ARRAY(struct tree_value) values[TREE_SIDES];
-	struct idmap by_file;
+	ARRAY(const char *) labels;
+	ARRAY(struct tree_owner) owners;
+	ARRAY(struct tree_range) ranges;
+	ARRAY(uint32_t) range_labels;	/* indices in labels */
+	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* by aggregate of that session: its cell's value */
+	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* of frames, nodes, cells */
+	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
 
@@ -73,13 +92,13 @@ void tree__exit(struct tree *t);
  * @t: initialized, not sorted yet
  * @s: processed
  * @side: which side its values count for
- * @by: what the frames at the root show
- * @numbered: tell devices apart by name, as folded stacks do where there are several
+ * @by: what the frames at the root show; NULL: there are none, and cells have owners
+ * @owners: 1 << enum by, or'ed: what the owners tell
  *
  * Return: 0 or -ENOMEM.
  */
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
-	      const struct by_list *by, bool numbered);
+	      const struct by_list *by, uint32_t owners);
 
 /* Return: the value of a cell on a side. */
 static inline struct tree_value tree__value(const struct tree *t, const struct tree_cell *cell,

@@ -17,6 +17,15 @@ function folded(file, nr = 1) {
 const sum = (lines, column = 1) => lines.reduce((a, l) => a + l[column], 0);
 const leaf = line => line[0][line[0].length - 1];
 
+/* Return: the page's name of a piece of work, by that of folded stacks. */
+function shown(name) {
+	const m = /^\[(GPU\d*_Kernel|GPU\d*_Memcpy|GPU\d*_Memset|GPU_Launch_Pending|Off_CPU|GPU_Wait)\](.*)$/s.exec(name);
+	const what = m && m[1].replace(/^GPU\d*_/, "");
+
+	return !m ? name : what === "Kernel" ? m[2] : what === "Memcpy" ? "copy " + m[2] : what === "Memset" ? "set" :
+	       what === "Launch_Pending" ? "pending launch" : what === "Wait" ? "wait for " + m[2] : "off CPU: " + m[2];
+}
+
 async function ready(page) {
 	await page.waitForSelector("html[data-ready]");
 	await settle(page);
@@ -80,4 +89,4 @@ async function tip(page, name) {
 
 const number = text => parseFloat(text.replace(/,/g, ""));
 
-module.exports = { folded, sum, leaf, ready, settle, drawn, frame, click, tip, number };
+module.exports = { folded, sum, leaf, shown, ready, settle, drawn, frame, click, tip, number };

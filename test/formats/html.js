@@ -2,7 +2,7 @@
 "use strict";
 const fs = require("fs");
 const { ok, is, near, open, shot, run } = require("./browser.js");
-const { folded, sum, leaf, ready, settle, drawn, frame, click, tip, number } =
+const { folded, sum, leaf, shown, ready, settle, drawn, frame, click, tip, number } =
 	require("./flamegraph.js");
 
 async function testGraph() {
@@ -72,7 +72,7 @@ async function testMoving() {
 	/* Zoom: a kernel. */
 	const isKernel = l => /^\[GPU0_Kernel\]/.test(leaf(l));
 	const at = lines.find(l => l[0][0] === "worker" && isKernel(l))[0];
-	const name = at[at.length - 1], parent = at[at.length - 2];
+	const name = shown(leaf([at])), parent = at[at.length - 2];
 	const before = (await drawn(page)).length;
 
 	ok(await page.isDisabled("#reset"), "nothing to reset at first");
@@ -129,8 +129,16 @@ async function testMoving() {
 
 	/* By keyboard alone. */
 	await page.focus("#chart");
-	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp", "Enter"])
+	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"])
 		await page.keyboard.press(key);
+	const folds = async () => (await drawn(page)).filter(d => / \(\d+ frames\)$/.test(d.name)).length;
+	const nrFolds = await folds();
+
+	ok(nrFolds > 0, "frames that all share are folded", nrFolds);
+	await page.keyboard.press("Enter");
+	await settle(page);
+	is(await folds(), nrFolds - 1, "Enter opens them");
+	await page.keyboard.press("Enter");
 	await settle(page);
 	ok(!(await page.isDisabled("#reset")) && !(await page.isHidden("#detail")),
 	   "arrow keys and Enter zoom");
@@ -151,26 +159,27 @@ async function testMoving() {
 	const kernels = {};
 
 	for (const l of lines)
-		kernels[leaf(l)] = (kernels[leaf(l)] || 0) + l[1];
+		kernels[shown(leaf(l))] = (kernels[shown(leaf(l))] || 0) + l[1];
 	const largest = Object.keys(kernels).sort((a, b) => kernels[b] - kernels[a])[0];
 
 	await page.click("#tab-top");
 	is(await page.textContent("#top tbody tr:first-child td.name"), largest,
 	   "top: what took longest comes first");
-	await page.fill("#search", "^worker$");
+	await page.fill("#search", `^${parent.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
 	await settle(page);
 	is(number(await page.textContent("#top tbody tr:first-child td:nth-child(5)")),
-	   sum(folded("app.count").filter(l => l[0][0] === "worker")), "top: launches below a frame");
+	   sum(folded("app.count").filter(l => l[0].includes(parent))), "top: launches below a frame");
 	await page.fill("#search", "");
 	await settle(page);
 	await shot(page, "html-top");
 	await page.click("#top thead th:nth-child(3) button");
 	near(number(await page.textContent("#top tbody tr:first-child td:nth-child(4)")), 100,
 	     "top by total: what all are under", .01);
-	await page.click("#top tbody tr:nth-child(2)");
+	await page.click("#top tbody tr:nth-child(2) .name button");
+	await page.click("#show-in-graph");
 	await settle(page);
 	ok((await page.textContent("#matched")).includes("matched") && !(await page.isHidden("#graph")),
-	   "a row leads to its frames");
+	   "a row leads to its frames, by its callers and callees");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -184,12 +193,23 @@ async function testLoss() {
 	ok(/unmatched [1-9]/.test(log), "the recording has losses");
 	for (const line of log.trim().split("\n"))
 		ok(text.includes(line.trim()), `the page says: ${line.trim()}`, text);
-	ok(await page.isVisible("#accounts pre"), "without being asked");
-	ok(!(await page.isVisible("#accounts dl")), "but not all about the recording");
+	ok(await page.isVisible("#accounts .loss summary"), "the loss is seen without being asked for");
+	ok(/unmatched 16 lost 19/.test(await page.textContent("#accounts .loss summary")), "with its counts");
+	ok((await page.$eval("header", e => e.offsetHeight)) <= 80, "the header is no higher than 80 pixels");
+	await page.click("#accounts .loss summary");
+	ok(await page.isVisible("#accounts pre"), "a click shows the notes");
+	await shot(page, "html-notes");
 	await page.click("#accounts details:last-child summary");
-	ok(await page.isVisible("#accounts dl"), "which can be had");
-	await page.click("#accounts summary");
-	ok(!(await page.isVisible("#accounts pre")), "and can be told to be silent");
+	ok(await page.isVisible("#accounts dl"), "another one what was recorded");
+	ok(!(await page.isVisible("#accounts pre")), "in the place of the notes");
+	await page.click("#title");
+	ok(!(await page.isVisible("#accounts dl")), "which a click elsewhere closes");
+	const trifle = await open("wide.html");
+
+	await ready(trifle);
+	ok(/frames without a function name/.test(await trifle.textContent("#accounts")) &&
+	   !(await trifle.$("#accounts .loss")), "frames without a name are no loss");
+	await trifle.context().close();
 	for (const fact of ["./app --size 4096", "host", "UTC"])
 		ok((await page.textContent("header")).includes(fact), `the page says: ${fact}`);
 	await page.context().close();
@@ -201,7 +221,7 @@ async function testHostile() {
 	await ready(page);
 	await page.click("#tab-top");
 	const names = new Set(await page.$$eval("#top td.name", cells => cells.map(c => c.textContent)));
-	const missing = lines.filter(l => !names.has(leaf(l))).map(leaf);
+	const missing = lines.map(l => shown(leaf(l))).filter(name => !names.has(name));
 
 	is(missing.join("\n"), "", "hostile names are shown as folded stacks have them");
 	ok([...names].some(n => n.includes("<img src=x onerror=alert(2)>")), "and not as elements");
@@ -213,7 +233,7 @@ async function testHostile() {
 	for (const f of (await drawn(page)).filter(d => /alert|bad|semi/.test(d.name))) {
 		is((await tip(page, f.name)).name, f.name, "tooltip of a hostile name");
 	}
-	const long = lines.map(leaf).sort((a, b) => b.length - a.length)[0];
+	const long = lines.map(l => shown(leaf(l))).sort((a, b) => b.length - a.length)[0];
 
 	ok(long.length >= 10000, "a name of 10000 characters");
 	await click(page, long);
@@ -234,9 +254,14 @@ async function testWide() {
 	await ready(page);
 	await shot(page, "html-wide");
 	const note = await page.textContent("#note");
-	const nr = (await drawn(page)).length - 1;		/* without the root */
+	let nr = (number(note) || 0) - 1;		/* without the root */
 
-	is(number(note) + nr, nodes.size, "what is too narrow to draw is counted");
+	for (const f of await drawn(page)) {
+		const several = /^([\d,]+) frames?, |\((\d+) frames\)$/.exec(f.name);
+
+		nr += several ? number(several[1] || several[2]) : 1;
+	}
+	is(nr, nodes.size, "what is too narrow to draw, or folded, is counted");
 	await page.context().close();
 }
 
@@ -247,7 +272,7 @@ async function testDiff() {
 	await ready(page);
 	await shot(page, "html-diff");
 	for (const [frames, a, b] of lines) {
-		const pair = by[frames[frames.length - 1]] ||= [0, 0];
+		const pair = by[shown(frames[frames.length - 1])] ||= [0, 0];
 
 		pair[0] += a;
 		pair[1] += b;
@@ -265,7 +290,7 @@ async function testDiff() {
 	for (const f of await drawn(page)) {
 		const pair = by[f.name];
 
-		if (!pair || !/^\[GPU_/.test(f.name))
+		if (!pair)
 			continue;
 		/* Frames of the same name elsewhere may have changed in other ways; these have not. */
 		if (!pair[1])
@@ -360,7 +385,7 @@ async function testLines() {
 	/* From the graph to a kernel's lines. */
 	await page.click("#tab-graph");
 	await settle(page);
-	await click(page, (await drawn(page)).find(f => f.name.endsWith(`Kernel]${first}`)).name);
+	await click(page, (await drawn(page)).find(f => f.name === first).name);
 	await page.click("#show-lines");
 	is(await page.$eval("#lines-kernel", e => e.value), first, "a kernel's frame leads to its lines");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");

@@ -19,6 +19,7 @@ run(async () => {
 
 	for (const kind of ["kernel", "memcpy", "memset", "cpu", "gpu_wait"])
 		ok(kinds.includes(kind), `there is a button for ${kind}`, kinds);
+	await page.click('[data-mode="both"]');
 	await page.selectOption("#unit", "ns");
 	await settle(page);
 	is(number((await tip(page, "all")).total), sum(lines), "all of it");

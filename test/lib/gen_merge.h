@@ -124,7 +124,8 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	/* A page is slow to write, so write it for some inputs only. */
 	if (!m->err && size / 8 % 4 == 0) {
 		f = merged__open(&m->html);
-		m->err = html__write_session(f, &s, &(struct html_opts){ .unit = "auto", .normalize = "" });
+		m->err = html__write(f, &(struct html_side){ &s, 1 }, 1,
+				     &(struct html_opts){ .unit = "auto", .normalize = "" });
 		fclose(f);
 	}
 	if (!m->err) {

@@ -33,6 +33,54 @@ class Page(html.parser.HTMLParser):
             self.scripts[self.where] += text
 
 
+def roots_of(data, by, owner):
+    """The frames at the root that --by BY gives the owner of a cell."""
+    idx = data["owners"][by][owner]
+    return [data["labels"][k] for k in (data["ranges"][idx] if by == "nvtx" else [idx])]
+
+
+def names_of(data, path, gpu):
+    """The names of frames, with the label of the first that has a kind, which the page leaves out."""
+    labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
+    others = {"pending": "[GPU_Launch_Pending]", "off_cpu": "[Off_CPU]", "gpu_wait": "[GPU_Wait]"}
+    names, labelled = [], False
+    for frame in path:
+        name, kind = data["frames"]["name"][frame], data["frames"]["kind"][frame]
+        if kind >= 0 and not labelled:
+            word, labelled = data["kinds"][kind], True
+            name = (f"[GPU{gpu[5:-1]}_{labels[word]}]" if word in labels else others[word]) + name
+        names.append(name)
+    return names
+
+
+def check_times(data):
+    """What cells have in bins of time is no more than what they have; of device work it is as much, unless
+    its times are bad."""
+    times, values = data["times"], data["cells"]["values"][0]
+    bad = any("without valid times" in line for line in data["sides"][0]["account"])
+    if not times:
+        return
+    at = bytes_at = 0
+    for i, nr in enumerate(times["each"]):
+        bins = range(at, at + nr)
+        assert all(times["bin"][k] < times["bin"][k + 1] for k in bins[:-1])
+        assert all(0 <= times["bin"][k] < times["nr"] for k in bins)
+        sums = [sum(times[what][k] for k in bins) for what in ("ns", "count")]
+        if values["bytes"][i]:
+            sums.append(sum(times["bytes"][bytes_at:bytes_at + nr]))
+            bytes_at += nr
+        whole = [values[what][i] for what in ("ns", "nr", "bytes")][:len(sums)]
+        assert all(a <= b for a, b in zip(sums, whole)), (i, sums, whole)
+        if data["kinds"][data["cells"]["kind"][i]] in ("kernel", "memcpy", "memset", "pending") and not bad:
+            assert sums == whole, (i, sums, whole)
+        at += nr
+    assert (at, bytes_at) == (len(times["bin"]), len(times["bytes"]))
+    for row in times["rows"]["list"]:
+        assert all(0 <= b < times["rows"]["nr"] for b in row["bin"])
+        if "gpu" in row:
+            assert all(ns <= times["rows"]["bin_ns"] for ns in row["ns"]), "busier than possible"
+
+
 def main():
     unit = sys.argv[1]
     side = int(sys.argv[2]) if len(sys.argv) > 2 else 0
@@ -43,9 +91,9 @@ def main():
     text = page.scripts["xpu-data"]
     assert "<" not in text, "a '<' in the data"
     data = json.loads(text)
-    assert (data["format"], data["version"]) == ("xpuload-html", 1)
+    assert (data["format"], data["version"]) == ("xpuload-html", 2)
 
-    frames, nodes, cells = data["frames"], data["nodes"], data["cells"]
+    frames, nodes, cells, owners = data["frames"], data["nodes"], data["cells"], data["owners"]
     nr_frames, nr_nodes, nr_cells = len(frames["name"]), len(nodes["frame"]), len(cells["node"])
     assert all(len(frames[k]) == nr_frames for k in ("file", "kind"))
     assert all(0 <= f < len(data["files"]) for f in frames["file"])
@@ -59,21 +107,25 @@ def main():
     for frame, depth in zip(nodes["frame"], nodes["depth"]):
         assert 0 <= depth <= len(at), "a node without its parent"
         del at[depth:]
-        at.append(frames["name"][frame])
-        paths.append(";".join(at))
-    assert len(set(zip(paths, (frames["kind"][f] for f in nodes["frame"])))) == nr_nodes, \
-        "the same path twice"
+        at.append(frame)
+        paths.append(tuple(at))
+    assert len(set(paths)) == nr_nodes, "the same path twice"
+    check_times(data)
 
     gpus = {gpu["number"] for gpu in data["sides"][side]["gpus"]}
     lines = {}
     for i in range(nr_cells):
-        kind, leaf = cells["kind"][i], frames["kind"][nodes["frame"][cells["node"][i]]]
+        kind, owner, node = (cells[k][i] for k in ("kind", "owner", "node"))
+        path = paths[node] if node >= 0 else ()
+        leaf = frames["kind"][path[-1]] if path else -1
         assert leaf == kind or (leaf == -1 and data["kinds"][kind] == "cpu")
-        assert (data["kinds"][kind] in ("kernel", "memcpy", "memset")) == (cells["gpu"][i] != -1)
-        assert cells["gpu"][i] in gpus | {-1}
-        path = paths[cells["node"][i]]
+        gpu = data["labels"][owners["device"][owner]]
+        assert (data["kinds"][kind] in ("kernel", "memcpy", "memset")) == (gpu != "[GPU unknown]")
+        assert gpu == "[GPU unknown]" or int(gpu[5:-1]) in gpus
+        roots = [label for by in data["by"] for label in roots_of(data, by, owner)]
+        line = ";".join(roots + names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else ""))
         value = cells["values"][side]["ns" if unit == "us" else unit][i]
-        lines[path] = lines.get(path, 0) + value
+        lines[line] = lines.get(line, 0) + value
     for path, value in sorted(lines.items(), key=lambda line: line[0].encode()):
         value = (value + 500) // 1000 if unit == "us" else value
         sys.stdout.buffer.write(f"{path} {value}\n".encode())

@@ -154,7 +154,7 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	if (!err)
 		err = pprof__write(&s, out);
 	if (!err)
-		err = html__write_session(out, &s,
+		err = html__write(out, &(struct html_side){ &s, 1 }, 1,
 					  &(struct html_opts){ .unit = "auto", .normalize = "" });
 	if (!err) {
 		err = diff__init(&d, &s, &s, &diff_opts) ?:

@@ -20,7 +20,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	const struct html_opts opts = { .unit = page_unit(o), .normalize = "", .by = o->by };
 
 	(void)events, (void)result;
-	return html__write_session(f, s, &opts);
+	return html__write(f, &(struct html_side){ s, 1 }, 1, &opts);
 }
 
 static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
@@ -38,6 +38,9 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 const struct format html_format = {
 	.help = "interactive flame graph, one file for any browser",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_BY,
+	.by_thread = true,
+	.by_range = true,
+	.by_time = true,
 	.units = UNITS_SUMS,
 	.diff_units = UNITS_SUMS,
 	.write = write_session,

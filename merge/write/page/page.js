@@ -8,101 +8,357 @@
   var diff = sides.length === 2;
   var kinds = data.kinds;
   var NONE = -1;
-  var nrNodes = data.nodes.frame.length + 1;
-  var frameOf = new Int32Array(nrNodes);
-  var depthOf = new Int32Array(nrNodes);
-  var parentOf = new Int32Array(nrNodes);
-  var endOf = new Int32Array(nrNodes);
-  (() => {
-    const at = [0];
-    frameOf[0] = NONE;
-    parentOf[0] = NONE;
-    for (let i = 1; i < nrNodes; i++) {
-      frameOf[i] = data.nodes.frame[i - 1];
-      depthOf[i] = data.nodes.depth[i - 1] + 1;
-      parentOf[i] = at[depthOf[i] - 1];
-      at[depthOf[i]] = i;
+  var base = (() => {
+    const nr = data.nodes.frame.length + 1, at2 = [0];
+    const frame = new Int32Array(nr), depth = new Int32Array(nr), parent = new Int32Array(nr);
+    frame[0] = NONE;
+    parent[0] = NONE;
+    for (let i = 1; i < nr; i++) {
+      frame[i] = data.nodes.frame[i - 1];
+      depth[i] = data.nodes.depth[i - 1] + 1;
+      parent[i] = at2[depth[i] - 1];
+      at2[depth[i]] = i;
     }
-    for (let i = nrNodes - 1; i >= 0; i--) {
-      endOf[i] = Math.max(endOf[i], i + 1);
-      if (i)
-        endOf[parentOf[i]] = Math.max(endOf[parentOf[i]], endOf[i]);
-    }
+    return { nr, frame, depth, parent };
   })();
   var cells = {
     nr: data.cells.node.length,
     node: Int32Array.from(data.cells.node, (n) => n + 1),
     kind: Uint8Array.from(data.cells.kind),
-    gpu: Int32Array.from(data.cells.gpu),
+    owner: Int32Array.from(data.cells.owner),
     values: data.cells.values.map((v) => ({
       ns: Float64Array.from(v.ns),
       nr: Float64Array.from(v.nr),
       bytes: Float64Array.from(v.bytes)
     }))
   };
-  var frames = data.frames;
-  var nameOf = (i) => i ? frames.name[frameOf[i]] : "all";
-  var fileOf = (i) => i ? data.files[frames.file[frameOf[i]]] : "";
-  var kindOf = (i) => i ? frames.kind[frameOf[i]] : NONE;
-  var whereName = (i) => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
+  var LEAF_NAMES = {
+    memcpy: (name) => "copy " + name,
+    memset: () => "set",
+    pending: () => "pending launch",
+    off_cpu: (name) => "off CPU: " + name,
+    gpu_wait: (name) => "wait for " + name
+  };
+  var frames = {
+    name: data.frames.name.map((name, f) => {
+      const naming = LEAF_NAMES[kinds[data.frames.kind[f]]];
+      return naming ? naming(name) : name;
+    }),
+    file: data.frames.file.slice(),
+    kind: data.frames.kind.slice(),
+    root: data.frames.name.map(() => false)
+  };
+  var rootFrames = /* @__PURE__ */ new Map();
+  function rootFrame(name) {
+    let f = rootFrames.get(name);
+    if (f === void 0) {
+      f = frames.name.length;
+      rootFrames.set(name, f);
+      frames.name.push(name);
+      frames.file.push(0);
+      frames.kind.push(NONE);
+      frames.root.push(true);
+    }
+    return f;
+  }
+  var isDevice = kinds.map((kind) => ["kernel", "memcpy", "memset", "pending"].includes(kind));
   var present = new Array(kinds.length).fill(false);
   for (let c = 0; c < cells.nr; c++)
     present[cells.kind[c]] = true;
-  var isDevice = kinds.map((kind) => ["kernel", "memcpy", "memset", "pending"].includes(kind));
-  function forChildren(node, visit) {
-    for (let i = node + 1; i < endOf[node]; i = endOf[i])
+  var gpuOfOwner = (data.owners.device || []).map((label) => {
+    const number2 = /^\[GPU (\d+)/.exec(data.labels[label] || "");
+    return number2 ? +number2[1] : NONE;
+  });
+  var times = data.times && (() => {
+    const t = data.times, nr = t.bin.length;
+    const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
+    let at2 = 0;
+    for (let c = 0; c < cells.nr; c++)
+      first[c + 1] = first[c] + t.each[c];
+    for (let c = 0; c < cells.nr; c++)
+      if (cells.values[0].bytes[c])
+        for (let k = first[c]; k < first[c + 1]; k++)
+          bytes[k] = t.bytes[at2++];
+    return {
+      from: t.from_ns,
+      width: t.bin_ns,
+      nr: t.nr,
+      first,
+      bin: Int32Array.from(t.bin),
+      ns: Float64Array.from(t.ns),
+      count: Float64Array.from(t.count),
+      bytes,
+      rows: t.rows
+    };
+  })();
+
+  // src/dom.js
+  var el = (id) => document.getElementById(id);
+  function fill(e, props, children) {
+    for (const [name, value] of Object.entries(props || {})) {
+      if (name.startsWith("on"))
+        e.addEventListener(name.slice(2), value);
+      else if (name === "class")
+        e.setAttribute("class", value);
+      else if (name === "style")
+        e.style.cssText = value;
+      else
+        e.setAttribute(name, value);
+    }
+    e.append(...children);
+    return e;
+  }
+  var make = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+  var draw = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+
+  // src/tree.js
+  var nrNodes = 0;
+  var frameOf;
+  var depthOf;
+  var parentOf;
+  var endOf;
+  var nodeOfCell;
+  var WORDS = {
+    comm: "thread name",
+    tid: "thread",
+    pid: "process",
+    host: "host",
+    rank: "rank",
+    device: "device",
+    stream: "stream",
+    nvtx: "NVTX range",
+    none: "nothing"
+  };
+  function shortLabel(by, label) {
+    const m = /^\[(\w+) (.*)\]$/s.exec(label);
+    if (by === "nvtx")
+      return label === "[no NVTX range]" ? "no NVTX range" : label.replace(/^\[NVTX\]/, "");
+    if (!m || by === "comm")
+      return label;
+    if (m[2] === "unknown")
+      return by === "device" ? "no device" : `no ${WORDS[by] || by}`;
+    return by === "device" ? `GPU ${m[2]}` : by === "host" ? m[2] : `${WORDS[by] || by} ${m[2]}`;
+  }
+  function labelOf(by, owner) {
+    const label = data.owners[by][owner];
+    return label === NONE ? "unknown" : data.labels[label];
+  }
+  function rootsOf(by, owner) {
+    if (by === "none" || !data.owners[by])
+      return [];
+    if (by === "nvtx") {
+      const range = data.ranges[data.owners.nvtx[owner]] || [];
+      return range.map((label) => shortLabel(by, data.labels[label]));
+    }
+    if (by !== "tid")
+      return [shortLabel(by, labelOf(by, owner))];
+    const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOf("pid", owner))}` : "";
+    return [`${labelOf("comm", owner)} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+  }
+  var counts = /* @__PURE__ */ new Map();
+  function distinct(by) {
+    if (!counts.has(by)) {
+      const used = /* @__PURE__ */ new Set();
+      for (let c = 0; c < cells.nr; c++)
+        used.add(data.owners[by][cells.owner[c]]);
+      counts.set(by, used.size);
+    }
+    return counts.get(by);
+  }
+  var asked = data.by.join(",");
+  function groupings() {
+    const list2 = Object.keys(data.owners).filter((by) => by === "comm" || by === asked || distinct(by) > 1);
+    if (!list2.includes(asked) && data.by.every((by) => data.owners[by] || by === "none"))
+      list2.unshift(asked);
+    return [...list2, "none"].map((by) => [by, by.split(",").map((b) => WORDS[b] || b).join(", ")]);
+  }
+  function rootTree(by) {
+    const lists = by.split(","), top = { frame: NONE, name: "", below: /* @__PURE__ */ new Map(), cells: [] };
+    const of = /* @__PURE__ */ new Map();
+    const find = (owner) => {
+      let at2 = top;
+      for (const name of lists.flatMap((b) => rootsOf(b, owner))) {
+        if (!at2.below.has(name))
+          at2.below.set(name, { frame: rootFrame(name), name, below: /* @__PURE__ */ new Map(), cells: [] });
+        at2 = at2.below.get(name);
+      }
+      return at2;
+    };
+    for (let c = 0; c < cells.nr; c++) {
+      const owner = cells.owner[c];
+      if (!of.has(owner))
+        of.set(owner, find(owner));
+      of.get(owner).cells.push(c);
+    }
+    return top;
+  }
+  function nodesOf(list2, mark, stamp) {
+    const found = [];
+    for (const c of list2)
+      for (let n = cells.node[c]; n > 0 && mark[n] !== stamp; n = base.parent[n]) {
+        mark[n] = stamp;
+        found.push(n);
+      }
+    return Int32Array.from(found).sort();
+  }
+  var byName = (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+  function group(by) {
+    const mark = new Int32Array(base.nr), where = new Int32Array(base.nr);
+    const frame = [], depth = [], parent = [];
+    let stamp = 0;
+    nodeOfCell = new Int32Array(cells.nr);
+    const add = (root, at2, level) => {
+      const me = frame.length;
+      frame.push(root.frame);
+      depth.push(level);
+      parent.push(at2);
+      for (const below of [...root.below.values()].sort(byName))
+        add(below, me, level + 1);
+      where[0] = me;
+      for (const n of nodesOf(root.cells, mark, ++stamp)) {
+        where[n] = frame.length;
+        frame.push(base.frame[n]);
+        depth.push(level + base.depth[n]);
+        parent.push(where[base.parent[n]]);
+      }
+      for (const c of root.cells)
+        nodeOfCell[c] = where[cells.node[c]];
+    };
+    add(rootTree(by), NONE, 0);
+    nrNodes = frame.length;
+    frameOf = Int32Array.from(frame);
+    depthOf = Int32Array.from(depth);
+    parentOf = Int32Array.from(parent);
+    endOf = new Int32Array(nrNodes);
+    for (let i = nrNodes - 1; i >= 0; i--) {
+      endOf[i] = Math.max(endOf[i], i + 1);
+      if (i)
+        endOf[parentOf[i]] = Math.max(endOf[parentOf[i]], endOf[i]);
+    }
+  }
+  var nameOf = (i) => i ? frames.name[frameOf[i]] : "all";
+  var fileOf = (i) => i ? data.files[frames.file[frameOf[i]]] : "";
+  var kindOf = (i) => i ? frames.kind[frameOf[i]] : NONE;
+  var isRoot = (i) => !i || frames.root[frameOf[i]];
+  var whereName = (i) => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
+  function forChildren(node2, visit) {
+    for (let i = node2 + 1; i < endOf[node2]; i = endOf[i])
       visit(i);
+  }
+  function pathOf(i) {
+    const path = [];
+    for (let n = i; n > 0; n = parentOf[n])
+      path.push(nameOf(n));
+    return path.reverse();
   }
 
   // src/model.js
-  var state = {
-    kinds: present.slice(),
+  var MODES = ["gpu", "thread", "both"];
+  var kindsOf = (mode) => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
+  var hasMode = (mode) => kindsOf(mode).some(Boolean);
+  var firstMode = !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
+  var DEFAULTS = {
+    mode: firstMode,
+    off: "",
+    /* kinds that are left out */
+    by: asked,
     gpu: "all",
     unit: data.unit,
     width: "larger",
     order: "name",
     flame: true,
     zoom: 0,
+    group: "",
+    /* of narrow children of the zoomed frame: "first-last-width" */
+    open: "",
+    /* the first frames of folded runs that are opened */
     selected: NONE,
     tab: "graph",
     term: "",
     sortBy: "self",
+    focus: NONE,
+    /* the frame whose callers and callees are shown */
+    from: 0,
+    /* bins of the picked stretch */
+    to: times ? times.nr : 0,
     kernel: "",
     /* whose lines are shown; "": that of the most samples */
-    linesBy: "samples"
+    linesBy: "samples",
+    strip: true
   };
-  var self = sides.map(() => new Float64Array(nrNodes));
-  var total = sides.map(() => new Float64Array(nrNodes));
-  var count = sides.map(() => new Float64Array(nrNodes));
-  var width = diff ? new Float64Array(nrNodes) : total[0];
-  var shownBefore = new Int32Array(nrNodes + 1);
-  var measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
-  function unitIsOf(kind) {
-    return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && present[k] && state.kinds[k]);
+  var state = { ...DEFAULTS };
+  var isPicked = () => times && (state.from > 0 || state.to < times.nr);
+  function chosen(kind) {
+    return kindsOf(state.mode)[kind] && !state.off.split(".").includes(kinds[kind]);
   }
-  function cellCounts(c) {
-    return state.kinds[cells.kind[c]] && unitIsOf(cells.kind[c]) && (state.gpu === "all" || cells.gpu[c] === NONE || cells.gpu[c] === +state.gpu);
+  var self;
+  var total;
+  var count;
+  var width;
+  var shownBefore;
+  var values = cells.values;
+  var measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
+  function regroup() {
+    group(state.by);
+    self = sides.map(() => new Float64Array(nrNodes));
+    total = sides.map(() => new Float64Array(nrNodes));
+    count = sides.map(() => new Float64Array(nrNodes));
+    width = diff ? new Float64Array(nrNodes) : total[0];
+    shownBefore = new Int32Array(nrNodes + 1);
+  }
+  function pick() {
+    if (!isPicked()) {
+      values = cells.values;
+      return;
+    }
+    const ns = new Float64Array(cells.nr), nr = new Float64Array(cells.nr), bytes = new Float64Array(cells.nr);
+    for (let c = 0; c < cells.nr; c++)
+      for (let k = times.first[c]; k < times.first[c + 1]; k++) {
+        if (times.bin[k] < state.from || times.bin[k] >= state.to)
+          continue;
+        ns[c] += times.ns[k];
+        nr[c] += times.count[k];
+        bytes[c] += times.bytes[k];
+      }
+    values = [{ ns, nr, bytes }];
+  }
+  var cellValues = (s) => values[s];
+  var onDevice = (c) => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE || gpuOfOwner[cells.owner[c]] === +state.gpu;
+  function unitIsOf(counted, kind) {
+    return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && counted[k]);
+  }
+  function sumsOfKinds(s) {
+    const sums = kinds.map(() => 0), v = values[s][measure()];
+    for (let c = 0; c < cells.nr; c++)
+      if (onDevice(c))
+        sums[cells.kind[c]] += v[c] * sides[s].scale;
+    return sums;
   }
   function sumUp(totals) {
     for (let i = nrNodes - 1; i > 0; i--)
       totals[parentOf[i]] += totals[i];
   }
-  function compute() {
-    for (let s = 0; s < sides.length; s++) {
-      const values = cells.values[s][measure()];
-      self[s].fill(0);
-      count[s].fill(0);
-      for (let c = 0; c < cells.nr; c++) {
-        if (!cellCounts(c))
-          continue;
-        self[s][cells.node[c]] += values[c] * sides[s].scale;
-        if (isDevice[cells.kind[c]])
-          count[s][cells.node[c]] += cells.values[s].nr[c];
-      }
-      total[s].set(self[s]);
-      sumUp(total[s]);
-      sumUp(count[s]);
+  function sumCells(s) {
+    const v = values[s][measure()], nr = values[s].nr, scale = sides[s].scale;
+    const counted = kinds.map((_, k) => chosen(k)), fits = kinds.map((_, k) => counted[k] && unitIsOf(counted, k));
+    const devices2 = kinds.some((_, k) => counted[k] && isDevice[k]);
+    self[s].fill(0);
+    count[s].fill(0);
+    for (let c = 0; c < cells.nr; c++) {
+      const kind = cells.kind[c];
+      if (!fits[kind] || !onDevice(c))
+        continue;
+      self[s][nodeOfCell[c]] += v[c] * scale;
+      if (isDevice[kind] || !devices2)
+        count[s][nodeOfCell[c]] += nr[c];
     }
+    total[s].set(self[s]);
+    sumUp(total[s]);
+    sumUp(count[s]);
+  }
+  function compute() {
+    for (let s = 0; s < sides.length; s++)
+      sumCells(s);
     if (diff && state.width === "larger") {
       for (let i = 0; i < nrNodes; i++)
         width[i] = Math.max(self[0][i], self[1][i]);
@@ -113,23 +369,10 @@
     for (let i = 0; i < nrNodes; i++)
       shownBefore[i + 1] = shownBefore[i] + (width[i] > 0);
   }
-
-  // src/dom.js
-  var el = (id) => document.getElementById(id);
-  function make(tag, props, ...children) {
-    const e = document.createElement(tag);
-    for (const [name, value] of Object.entries(props || {})) {
-      if (name.startsWith("on"))
-        e.addEventListener(name.slice(2), value);
-      else if (name === "class")
-        e.className = value;
-      else if (name === "style")
-        e.style.cssText = value;
-      else
-        e.setAttribute(name, value);
-    }
-    e.append(...children);
-    return e;
+  function onCpu(i) {
+    if (!i || kindOf(i) !== NONE)
+      return 0;
+    return !diff ? self[0][i] : state.width === "larger" ? Math.max(self[0][i], self[1][i]) : self[state.width === "a" ? 0 : 1][i];
   }
 
   // src/words.js
@@ -160,8 +403,8 @@
   function plural(nr, what) {
     return `${integer.format(nr)} ${what}${nr === 1 ? "" : "s"}`;
   }
-  function percent(part, whole) {
-    return whole ? (100 * part / whole).toFixed(2) + "%" : "\u2013";
+  function percent(part2, whole) {
+    return whole ? (100 * part2 / whole).toFixed(2) + "%" : "\u2013";
   }
   var KIND_WORDS = {
     kernel: "kernels",
@@ -175,6 +418,144 @@
   function kindWords(kind) {
     return KIND_WORDS[kinds[kind]] || kinds[kind];
   }
+
+  // src/header.js
+  function fact(side, label) {
+    for (const recording of side.recordings)
+      for (const [key, value] of recording)
+        if (key === label)
+          return value;
+    return "";
+  }
+  function panel(props, line, ...content) {
+    return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
+  }
+  function account(side, s) {
+    const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
+    const [summary, ...lines2] = side.account.concat(side.messages);
+    const none = !t.launches && !t.lost ? "no launches" : summary;
+    const words = (diff ? "AB"[s] + ": " : "") + none + (lines2.length ? `; ${plural(lines2.length, "note")}` : "");
+    if (!lines2.length)
+      return make("span", { class: "account" }, words);
+    return panel(
+      { class: clean ? "account" : "account loss" },
+      words,
+      make(
+        "pre",
+        { tabindex: "0", "aria-label": "Notes" },
+        [summary, ...lines2.map((line) => line.trim())].join("\n")
+      )
+    );
+  }
+  function about() {
+    return panel(
+      { class: "account" },
+      "Recording",
+      ...sides.flatMap((side, s) => side.recordings.map((recording) => make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording).flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)]))))
+    );
+  }
+  function gpuFacts(side) {
+    const byName2 = /* @__PURE__ */ new Map();
+    for (const gpu of side.gpus)
+      byName2.set(gpu.name, [...byName2.get(gpu.name) || [], gpu.number]);
+    return [...byName2].map(([name, numbers2]) => `GPU ${numbers2.join(", ")} ${name}`.trim());
+  }
+  function setUpHeader() {
+    const title = sides.map((side) => fact(side, "command") || fact(side, "recording")).filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ");
+    const facts = sides.map((side, s) => (diff ? `${"AB"[s]}: ` : "") + [
+      diff ? fact(side, "recording") : "",
+      fact(side, "host"),
+      fact(side, "start"),
+      ...gpuFacts(side),
+      side.filter && "only " + side.filter
+    ].filter(Boolean).join(" \xB7 "));
+    document.title = `${title.slice(0, 120)} \u2013 xpuload`;
+    el("title").textContent = title;
+    el("title").title = title;
+    el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
+    el("facts").title = el("facts").textContent;
+    el("accounts").append(...sides.map(account), about());
+    document.addEventListener("click", (event) => {
+      for (const open of document.querySelectorAll("#accounts details[open]"))
+        if (!open.contains(event.target))
+          open.open = false;
+    }, true);
+  }
+
+  // src/url.js
+  var number = (low, high) => (text2) => /^-?\d+$/.test(text2) && +text2 >= low && +text2 <= high ? +text2 : void 0;
+  var one = (list2) => (text2) => list2().includes(text2) ? text2 : void 0;
+  var text = (limit) => (t) => t.length <= limit ? t : void 0;
+  var numbers = (t) => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4e3 ? t : void 0;
+  var node = number(NONE, 2 ** 31 - 1);
+  var devices = () => ["all", ...sides.flatMap((side) => side.gpus.map((gpu) => String(gpu.number)))];
+  var PARAMS = {
+    tab: ["view", one(() => ["graph", "top", "lines"])],
+    mode: ["time", one(() => MODES.filter(hasMode))],
+    off: ["without", (t) => t.split(".").every((kind) => kinds.includes(kind)) ? t : void 0],
+    by: ["by", one(() => groupings().map(([by]) => by))],
+    gpu: ["device", one(devices)],
+    unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), "count", "bytes"])],
+    width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
+    order: ["order", one(() => ["name", "value"])],
+    flame: ["icicle", (t) => t === "1" ? false : void 0, () => "1"],
+    from: ["from", number(0, times ? times.nr : 0)],
+    to: ["to", number(0, times ? times.nr : 0)],
+    zoom: ["zoom", node],
+    group: ["narrow", (t) => /^\d+-\d+-\d+(\.\d+)?$/.test(t) ? t : void 0],
+    open: ["open", numbers],
+    selected: ["frame", node],
+    term: ["search", text(2e3)],
+    sortBy: ["sort", one(() => ["self", "total", "count", "delta", "name"])],
+    focus: ["of", number(0, frames.name.length - 1)],
+    kernel: ["kernel", text(2e4)],
+    linesBy: ["lines", one(() => ["samples", "place"])],
+    strip: ["overview", (t) => t === "0" ? false : void 0, () => "0"]
+  };
+  function readUrl() {
+    const choices = { ...DEFAULTS }, given = new URLSearchParams(location.hash.slice(1));
+    for (const [member, [name, read]] of Object.entries(PARAMS)) {
+      const value = given.has(name) ? read(given.get(name)) : void 0;
+      if (value !== void 0)
+        choices[member] = value;
+    }
+    if (choices.from >= choices.to) {
+      choices.from = DEFAULTS.from;
+      choices.to = DEFAULTS.to;
+    }
+    return choices;
+  }
+  function writeUrl(replace) {
+    const given = new URLSearchParams();
+    for (const [member, [name, , write]] of Object.entries(PARAMS))
+      if (state[member] !== DEFAULTS[member])
+        given.set(name, write ? write(state[member]) : state[member]);
+    const hash2 = given.toString();
+    if (hash2 === location.hash.slice(1))
+      return;
+    history[replace ? "replaceState" : "pushState"](null, "", hash2 ? "#" + hash2 : location.pathname + location.search);
+  }
+
+  // src/actions.js
+  var TABS = ["graph", "top", "lines"];
+  var show = () => {
+  };
+  function onStep(update2) {
+    show = update2;
+  }
+  function go(choices, replace = false) {
+    const before = { ...state };
+    Object.assign(state, choices);
+    if (state.by !== before.by)
+      Object.assign(state, { zoom: 0, group: "", open: "", selected: NONE });
+    show(before);
+    writeUrl(replace);
+  }
+  function select(i, zoom) {
+    go(zoom ? { selected: i, zoom: Math.max(i, 0), group: "" } : { selected: i }, !zoom);
+  }
+  var showTab = (tab) => go({ tab });
+  var flip = () => go({ flame: !state.flame });
 
   // src/search.js
   var matches = null;
@@ -222,18 +603,19 @@
   var dark = matchMedia("(prefers-color-scheme: dark)");
   var MATCH = "#e65cf0";
   var KIND_COLOURS = {
-    kernel: [212, 16, 68, 66],
-    memcpy: [174, 12, 48, 58],
-    memset: [262, 12, 48, 72],
+    kernel: [212, 14, 74, 66],
+    memcpy: [174, 10, 52, 56],
+    memset: [262, 10, 54, 73],
     pending: [338, 8, 62, 74],
-    cpu: [26, 28, 88, 64],
-    off_cpu: [215, 10, 10, 68],
-    gpu_wait: [215, 10, 14, 76]
+    cpu: [26, 8, 92, 62],
+    off_cpu: [215, 8, 10, 70],
+    gpu_wait: [228, 10, 30, 78],
+    nccl_wait: [292, 10, 42, 74]
   };
-  function hash(text) {
+  function hash(text2) {
     let h = 2166136261;
-    for (let i = 0; i < text.length && i < 64; i++)
-      h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+    for (let i = 0; i < text2.length && i < 64; i++)
+      h = Math.imul(h ^ text2.charCodeAt(i), 16777619);
     return (h >>> 0) / 4294967296;
   }
   function hsl(hue, saturation, lightness) {
@@ -251,28 +633,35 @@
     const name = frames.name[frame], kind = frames.kind[frame], vector = hash(name);
     if (kind !== NONE)
       colour2 = kindColour(kind, vector);
+    else if (frames.root[frame])
+      colour2 = hsl(215, 14, 84);
     else if (name.endsWith("_[k]"))
-      colour2 = hsl(350 + vector * 14, 62, 70);
+      colour2 = hsl(350 + vector * 10, 34, 82);
     else if (/\.py:/.test(name))
-      colour2 = hsl(50 + vector * 14, 78, 62);
+      colour2 = hsl(54 + vector * 8, 58, 76);
     else if (/^\[.*\]$/.test(name))
-      colour2 = hsl(30, 12, 76);
+      colour2 = hsl(30, 6, 82);
     else
-      colour2 = hsl(8 + vector * 38, 86, 66);
+      colour2 = hsl(34 + vector * 14, 44 + vector * 14, 84 - vector * 5);
     frameColours.set(frame, colour2);
     return colour2;
   }
   function deltaColour(i) {
     const larger = Math.max(total[0][i], total[1][i]);
-    const change2 = larger ? (total[1][i] - total[0][i]) / larger : 0;
-    const lightness = 94 - 38 * Math.sqrt(Math.abs(change2));
-    return hsl(change2 > 0 ? 4 : 214, change2 ? 82 : 0, lightness);
+    const change = larger ? (total[1][i] - total[0][i]) / larger : 0;
+    const lightness = 94 - 38 * Math.sqrt(Math.abs(change));
+    return hsl(change > 0 ? 4 : 214, change ? 82 : 0, lightness);
   }
+  var paler = (own) => matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
   function colour(i) {
     if (i && matches && matches[frameOf[i]])
       return MATCH;
-    const own = !i ? hsl(30, 12, 82) : diff ? deltaColour(i) : frameColour(frameOf[i]);
-    return matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
+    return paler(!i ? hsl(215, 10, 88) : diff ? deltaColour(i) : frameColour(frameOf[i]));
+  }
+  function specialColour(what, matched) {
+    if (matched)
+      return MATCH;
+    return paler(what === "cpu" ? kindColour(kinds.indexOf("cpu"), 0.5) : hsl(215, 8, what === "fold" ? 90 : 86));
   }
 
   // src/lines.js
@@ -324,13 +713,13 @@
         addSamples(to, v.reasons[v.reason[i]], samples, v.not_issued[i]);
     });
   });
-  var samplesOf = (list) => list.reduce((sum2, p) => sum2 + p.samples, 0);
+  var samplesOf = (list2) => list2.reduce((sum2, p) => sum2 + p.samples, 0);
   var names = [...kernels.keys()].sort((a, b) => samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
   var haveLines = names.length > 0;
   function kernelOf(i) {
     if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
       return "";
-    const name = nameOf(i).replace(/^\[GPU\d*_Kernel\]/, "");
+    const name = nameOf(i);
     return names.find((n) => {
       const shown = n.replaceAll(";", ":");
       return name === shown || name.startsWith(shown + "<<<");
@@ -374,15 +763,9 @@
     return a.localeCompare(b, "en", { numeric: true });
   }
   function chooser() {
-    const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () => {
-      state.kernel = kernel.value;
-      drawLines();
-    } }, ...names.map((n) => make("option", { value: n }, n)));
-    const order = make("select", { id: "lines-by", onchange: () => {
-      state.linesBy = order.value;
-      drawLines();
-    } }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) => make("option", { value: v }, text)));
-    kernel.value = state.kernel;
+    const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () => go({ kernel: kernel.value }) }, ...names.map((n) => make("option", { value: n }, n)));
+    const order = make("select", { id: "lines-by", onchange: () => go({ linesBy: order.value }) }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text2]) => make("option", { value: v }, text2)));
+    kernel.value = kernels.has(state.kernel) ? state.kernel : names[0];
     order.value = state.linesBy;
     return make(
       "div",
@@ -400,24 +783,22 @@
     ];
   }
   function drawLines() {
-    if (!kernels.has(state.kernel))
-      state.kernel = names[0];
-    const k = kernels.get(state.kernel), head = make("tr"), body = make("tbody");
-    const rows = [...k.places].filter(([place]) => !pattern || pattern.test(place));
-    rows.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ? samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
+    const k = kernels.get(state.kernel) || kernels.get(names[0]), head = make("tr"), body = make("tbody");
+    const rows2 = [...k.places].filter(([place]) => !pattern || pattern.test(place));
+    rows2.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ? samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
     sides.forEach((_, s) => {
       const side = diff ? " " + "AB"[s] : "";
-      for (const text of ["Samples", "%", "No issue %", "Reasons"])
-        head.append(make("th", { scope: "col", class: text === "Reasons" ? "name" : "" }, text + side));
+      for (const text2 of ["Samples", "%", "No issue %", "Reasons"])
+        head.append(make("th", { scope: "col", class: text2 === "Reasons" ? "name" : "" }, text2 + side));
     });
     head.append(make("th", { scope: "col", class: "name" }, "Line"));
-    for (const [place, list] of rows.slice(0, LINES_ROWS))
-      body.append(make("tr", null, ...list.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
+    for (const [place, list2] of rows2.slice(0, LINES_ROWS))
+      body.append(make("tr", null, ...list2.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
     el("lines").replaceChildren(
       chooser(),
       ...k.sums.map(legend),
       make("table", null, make("thead", null, head), body),
-      make("p", null, `${integer.format(rows.length)} lines, ${k.sums.map((s) => integer.format(s.samples)).join(" and ")} samples, of all call paths` + (rows.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") + ".")
+      make("p", null, `${integer.format(rows2.length)} lines, ${k.sums.map((s) => integer.format(s.samples)).join(" and ")} samples, of all call paths` + (isPicked() ? " and all of the time" : "") + (rows2.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") + ".")
     );
   }
 
@@ -425,9 +806,7 @@
   function sharesOf(i, s) {
     return `${percent(total[s][i], total[s][0])} of all` + (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of parent` : "");
   }
-  function showTip(event, i) {
-    const tip = el("tip"), list = make("dl");
-    const add = (label, value, cls) => list.append(make("dt", null, label), make("dd", { class: cls || "" }, value));
+  function addNumbers(add, i) {
     if (diff) {
       const delta2 = total[1][i] - total[0][i];
       for (const s of [0, 1])
@@ -447,7 +826,29 @@
     }
     if (fileOf(i))
       add(whereName(i), fileOf(i));
-    tip.replaceChildren(make("strong", null, nameOf(i)), list);
+  }
+  function tipOf(d, add) {
+    switch (d.what) {
+      case "narrow":
+        add("width", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+        add("", "too narrow to draw each: a click shows them");
+        return plural(d.nr, "frame");
+      case "fold":
+        addNumbers(add, d.run[0]);
+        add("", "these all share one path: a click opens them");
+        return d.run.map(nameOf).join("\n");
+      case "cpu":
+        add("time", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+        return `on CPU in ${nameOf(d.i)}`;
+      default:
+        addNumbers(add, d.i);
+        return nameOf(d.i);
+    }
+  }
+  function showTip(event, d) {
+    const tip = el("tip"), list2 = make("dl");
+    const name = tipOf(d, (label, value, cls) => list2.append(make("dt", null, label), make("dd", { class: cls || "" }, value)));
+    tip.replaceChildren(make("strong", null, name), list2);
     tip.hidden = false;
     moveTip(event);
   }
@@ -464,43 +865,49 @@
   }
   function tooltip() {
   }
-  tooltip.show = (event, d) => showTip(event, d.data.i);
+  tooltip.show = (event, d) => showTip(event, d.data);
   tooltip.hide = hideTip;
 
   // src/detail.js
-  var cellOrder = Int32Array.from({ length: cells.nr }, (_, c) => c).sort((a, b) => cells.node[a] - cells.node[b]);
-  function firstCell(node) {
+  var orderOf = null;
+  var cellOrder;
+  function ordered() {
+    if (orderOf !== nodeOfCell) {
+      orderOf = nodeOfCell;
+      cellOrder = Int32Array.from({ length: cells.nr }, (_, c) => c).sort((a, b) => nodeOfCell[a] - nodeOfCell[b]);
+    }
+    return cellOrder;
+  }
+  function* cellsBelow(i) {
+    const order = ordered();
     let lo = 0, hi = cells.nr;
     while (lo < hi) {
       const mid = lo + hi >> 1;
-      if (cells.node[cellOrder[mid]] < node)
+      if (nodeOfCell[order[mid]] < i)
         lo = mid + 1;
       else
         hi = mid;
     }
-    return lo;
-  }
-  function* cellsBelow(i) {
-    for (let n = firstCell(i); n < cells.nr && cells.node[cellOrder[n]] < endOf[i]; n++)
-      yield cellOrder[n];
+    for (; lo < cells.nr && nodeOfCell[order[lo]] < endOf[i]; lo++)
+      yield order[lo];
   }
   function kindRows(i) {
-    const rows = kinds.map(() => sides.map(() => ({ ns: 0, self: 0, nr: 0, bytes: 0 })));
+    const rows2 = kinds.map(() => sides.map(() => ({ ns: 0, self: 0, nr: 0, bytes: 0 })));
     for (const c of cellsBelow(i))
-      cells.values.forEach((v, s) => {
-        const row = rows[cells.kind[c]][s];
+      sides.forEach((_, s) => {
+        const row = rows2[cells.kind[c]][s], v = cellValues(s);
         row.ns += v.ns[c];
         row.nr += v.nr[c];
         row.bytes += v.bytes[c];
-        if (cells.node[c] === i)
+        if (nodeOfCell[c] === i)
           row.self += v.ns[c];
       });
-    return rows;
+    return rows2;
   }
   function kindTable(i) {
     const body = make("tbody");
     kindRows(i).forEach((row, kind) => row.forEach((r, s) => {
-      if (!r.nr)
+      if (!r.nr && !r.ns)
         return;
       body.append(make(
         "tr",
@@ -515,7 +922,7 @@
     return make(
       "table",
       null,
-      make("thead", null, make("tr", null, ...["", "total", "self", "count", "bytes"].map((text) => make("th", text === "count" ? { scope: "col", title: "device records; launches where they are pending; samples" } : { scope: "col" }, text)))),
+      make("thead", null, make("tr", null, ...["kind", "total", "self", "count", "bytes"].map((text2) => make("th", text2 === "count" ? { scope: "col", title: "device records; launches where they are pending; samples" } : { scope: "col" }, text2)))),
       body
     );
   }
@@ -524,15 +931,45 @@
       return "";
     if (kindOf(i) !== NONE)
       return kindWords(kindOf(i));
-    if (depthOf[i] > data.roots)
-      return "function";
-    return data.roots > 1 || /^\[(?:pid|tid|host|GPU|stream) /.test(nameOf(i)) ? "root" : "threads of this name";
+    return isRoot(i) ? "group" : "function";
   }
-  function showDetail(select2, showLines2) {
-    const panel = el("detail"), i = state.selected, list = make("dl"), path = [];
-    const add = (label, value) => list.append(make("dt", null, label), make("dd", null, value));
-    if (i === NONE) {
-      panel.hidden = true;
+  async function copy(text2) {
+    try {
+      await navigator.clipboard.writeText(text2);
+    } catch {
+      const box = make("textarea", { class: "hidden", "aria-hidden": "true" });
+      box.value = text2;
+      document.body.append(box);
+      box.select();
+      document.execCommand("copy");
+      box.remove();
+    }
+  }
+  async function copyPath() {
+    if (state.selected === NONE)
+      return;
+    await copy(pathOf(state.selected).map((name, depth) => " ".repeat(depth) + name).join("\n") + "\n");
+    el("said").textContent = "The call path is copied.";
+    const button = el("copy-path");
+    if (button)
+      button.textContent = "Copied";
+  }
+  function buttons(i) {
+    const kernel = kernelOf(i);
+    const button = (id, text2, onclick) => make("button", { type: "button", id, onclick }, text2);
+    return make(
+      "p",
+      { class: "actions" },
+      button("copy-path", "Copy path", copyPath),
+      ...i ? [button("show-sandwich", "Callers and callees", () => go({ tab: "top", focus: frameOf[i] }))] : [],
+      ...kernel ? [button("show-lines", "Its lines", () => go({ tab: "lines", kernel }))] : []
+    );
+  }
+  function showDetail() {
+    const panel2 = el("detail"), i = state.selected, list2 = make("dl"), path = [];
+    const add = (label, value) => list2.append(make("dt", null, label), make("dd", null, value));
+    if (i === NONE || state.tab !== "graph") {
+      panel2.hidden = true;
       return;
     }
     if (i)
@@ -546,21 +983,17 @@
     });
     for (let n = i; n !== NONE; n = parentOf[n])
       path.push(n);
-    panel.replaceChildren(
+    panel2.replaceChildren(
       make("button", {
         type: "button",
         class: "close",
         "aria-label": "Close",
-        onclick: () => select2(NONE, false)
+        onclick: () => select(NONE, false)
       }, "\xD7"),
-      make("h2", null, nameOf(i)),
-      list,
-      ...kernelOf(i) ? [make("p", null, make("button", {
-        type: "button",
-        id: "show-lines",
-        onclick: () => showLines2(i)
-      }, "Its lines"))] : [],
-      make("h3", null, "Recorded below, whatever is chosen above"),
+      make("h2", { tabindex: "0" }, nameOf(i)),
+      list2,
+      buttons(i),
+      make("h3", null, "Below it, whatever is chosen above" + (isPicked() ? ", in this stretch" : "")),
       kindTable(i),
       make("h3", null, "Call path, innermost first"),
       make("ul", { class: "path" }, ...path.map((n) => make(
@@ -569,11 +1002,11 @@
         make("button", {
           type: "button",
           title: nameOf(n),
-          onclick: () => select2(n, true)
+          onclick: () => select(n, true)
         }, nameOf(n))
       )))
     );
-    panel.hidden = false;
+    panel2.hidden = false;
   }
 
   // src/library.js
@@ -581,51 +1014,171 @@
 
   // src/graph.js
   var CELL_HEIGHT = 18;
-  var chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false).tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName((d) => nameOf(d.data.i)).setColorMapper((d) => colour(d.data.i)).setLabelHandler((d) => nameOf(d.data.i)).setDetailsHandler(() => {
+  var GROUP_PIXELS = 110;
+  var chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false).tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName((d) => labelOf2(d.data)).setColorMapper((d) => fillOf(d.data)).setLabelHandler((d) => labelOf2(d.data)).setDetailsHandler(() => {
   });
   var started = false;
-  function visibleTree(pixels) {
-    const zoom = state.zoom, least = width[zoom] / pixels;
-    const top = { i: zoom, v: width[zoom], children: [] };
-    const todo = [top];
-    let nr = 1, narrow = 0, narrowSum = 0, root = top;
-    while (todo.length) {
-      const node = todo.pop();
-      forChildren(node.i, (i) => {
-        if (!width[i])
-          return;
-        if (width[i] < least) {
-          narrow += shownBefore[endOf[i]] - shownBefore[i];
-          narrowSum += width[i];
-          return;
-        }
-        const child = { i, v: width[i], children: [] };
-        node.children.push(child);
-        todo.push(child);
-        nr++;
-      });
-      if (state.order === "value")
-        node.children.sort((a, b) => b.v - a.v);
+  var narrowWords = (d) => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
+  function labelOf2(d) {
+    switch (d.what) {
+      case "cpu":
+        return "on CPU";
+      case "narrow":
+        return narrowWords(d);
+      case "fold":
+        return `${nameOf(d.run[0])} \u22EF ${nameOf(d.run[d.run.length - 1])} (${d.run.length} frames)`;
+      default:
+        return nameOf(d.i);
     }
-    for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i])
-      root = { i, v: width[zoom], fade: true, children: [root] };
-    return { root, nr, narrow, narrowSum };
+  }
+  function fillOf(d) {
+    if (!d.what)
+      return colour(d.i);
+    const within = d.what === "fold" ? d.run.some((n) => matches && matches[frameOf[n]]) : false;
+    return specialColour(d.what, within);
+  }
+  var opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
+  function sharedRun(root) {
+    const run = [];
+    for (let at2 = root; ; ) {
+      let only = NONE, nr = 0;
+      forChildren(at2, (c) => {
+        if (width[c] > 0) {
+          nr++;
+          only = c;
+        }
+      });
+      if (nr !== 1 || width[only] !== width[at2] || kindOf(only) !== NONE || isRoot(only))
+        break;
+      run.push(only);
+      at2 = only;
+    }
+    run.pop();
+    return run.length > 1 ? run : null;
+  }
+  var folds = /* @__PURE__ */ new Map();
+  function findFolds() {
+    const open = opened();
+    folds = /* @__PURE__ */ new Map();
+    if (!open)
+      return;
+    const visit = (root) => {
+      const run = sharedRun(root);
+      if (run && !open.has(run[0]))
+        run.forEach((n) => folds.set(n, run));
+      forChildren(root, (c) => {
+        if (isRoot(c) && width[c] > 0)
+          visit(c);
+      });
+    };
+    visit(0);
+  }
+  function inGroup() {
+    const [first, last, limit] = state.group.split("-").map(Number);
+    return (i) => i >= first && i <= last && width[i] < limit;
+  }
+  function groupWidth() {
+    const of = inGroup();
+    let sum2 = 0;
+    forChildren(state.zoom, (i) => {
+      if (of(i))
+        sum2 += width[i];
+    });
+    return sum2;
+  }
+  function groupNarrow(parent, list2, least, tally) {
+    const sum2 = list2.reduce((v, i) => v + width[i], 0);
+    const nr = Math.max(1, Math.min(list2.length, Math.floor(sum2 / (GROUP_PIXELS * least))));
+    let at2 = 0, done = 0;
+    if (sum2 < least) {
+      for (const i of list2)
+        tally.hidden += shownBefore[endOf[i]] - shownBefore[i];
+      tally.hiddenSum += sum2;
+      return [];
+    }
+    return Array.from({ length: nr }, (_, k) => {
+      const d = { i: parent, what: "narrow", first: list2[at2], v: 0, nr: 0, limit: least, children: [] };
+      for (; at2 < list2.length; at2++) {
+        if (k < nr - 1 && done + d.v >= (k + 1) * sum2 / nr)
+          break;
+        d.last = list2[at2];
+        d.v += width[list2[at2]];
+        d.nr += shownBefore[endOf[list2[at2]]] - shownBefore[list2[at2]];
+      }
+      done += d.v;
+      return d;
+    }).filter((d) => d.v > 0);
+  }
+  function drawnChildren(d, least, only, tally) {
+    const list2 = [], narrow = [], own = onCpu(d.i);
+    forChildren(d.i, (i) => {
+      if (!width[i] || only && !only(i))
+        return;
+      if (width[i] < least)
+        narrow.push(i);
+      else
+        list2.push({ i, v: width[i], children: [] });
+    });
+    if (state.order === "value")
+      list2.sort((a, b) => b.v - a.v);
+    if (own >= least && !only)
+      list2.push({ i: d.i, what: "cpu", v: own, children: [] });
+    return list2.concat(groupNarrow(d.i, narrow, least, tally));
+  }
+  function visibleTree(pixels) {
+    const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom], least = all / pixels;
+    const tally = { hidden: 0, hiddenSum: 0 };
+    const top = { i: zoom, v: all, children: [] }, todo = [top];
+    let root = top;
+    findFolds();
+    while (todo.length) {
+      const d = todo.pop();
+      const run = d !== top && !d.what && folds.get(d.i);
+      if (run) {
+        const last = run[run.length - 1];
+        Object.assign(d, { what: "fold", run, i: run[0] });
+        d.children = drawnChildren({ i: last }, least, null, tally);
+      } else if (!d.what) {
+        d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
+      }
+      todo.push(...d.children.filter((c) => !c.what));
+    }
+    if (state.group)
+      top.fade = true;
+    for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i]) {
+      const run = folds.get(i);
+      root = run ? { i: run[0], what: "fold", run, v: all, fade: true, children: [root] } : { i, v: all, fade: true, children: [root] };
+      if (run)
+        i = run[0];
+    }
+    return { root, ...tally };
   }
   function note(drawn) {
-    const parts = [];
-    const nothing = nrNodes - shownBefore[nrNodes];
+    const parts = [], nothing = nrNodes - shownBefore[nrNodes], all = state.group ? groupWidth() : width[state.zoom];
     let pending = 0;
-    if (drawn.narrow)
-      parts.push(`${plural(drawn.narrow, "frame")} narrower than a pixel not drawn, at the ends of ${percent(drawn.narrowSum, width[state.zoom])} of the width: zoom in to see them.`);
+    if (state.group)
+      parts.push("Frames that were too narrow to draw; Esc goes back.");
+    if (drawn.hidden)
+      parts.push(`${plural(drawn.hidden, "frame")} narrower than a pixel, ${percent(drawn.hiddenSum, all)} of the width, not drawn: zoom in to see them.`);
     for (let c = 0; c < cells.nr; c++)
       if (kinds[cells.kind[c]] === "pending")
-        for (const v of cells.values)
-          pending += v.nr[c];
+        pending += state.tab === "graph" ? sumOfCell(c) : 0;
     if (pending && measure() !== "nr")
-      parts.push(`${plural(pending, "pending launch").replace("hs", "hes")} without time: unit count shows them.`);
-    else if (nothing && !drawn.narrow && state.zoom === 0)
+      parts.push(`${integer.format(pending)} pending launch${pending === 1 ? "" : "es"} without time: unit count shows them.`);
+    else if (nothing && !drawn.hidden && state.zoom === 0 && !isPicked() && state.mode === "both")
       parts.push(`${plural(nothing, "frame")} without any of what is chosen.`);
     el("note").textContent = parts.join(" ");
+    el("note").hidden = !parts.length;
+  }
+  function sumOfCell(c) {
+    return cells.values.reduce((sum2, _, s) => sum2 + cellValues(s).nr[c], 0);
+  }
+  function drawEmpty(box) {
+    if (started)
+      chart.destroy();
+    started = false;
+    box.append(make("p", { id: "empty" }, isPicked() ? "Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
+    note({});
   }
   function drawGraph() {
     const box = el("chart"), pixels = Math.max(200, box.clientWidth - 16);
@@ -633,16 +1186,14 @@
     hideTip();
     if (!(width[state.zoom] > 0))
       state.zoom = 0;
-    el("reset").disabled = state.zoom === 0;
+    if (state.group && !(groupWidth() > 0))
+      state.group = "";
+    el("reset").disabled = state.zoom === 0 && !state.group;
     if (empty)
       empty.remove();
     box.classList.toggle("flame", state.flame);
     if (!(width[0] > 0)) {
-      if (started)
-        chart.destroy();
-      started = false;
-      box.append(make("p", { id: "empty" }, "Nothing of what is chosen is in this recording."));
-      note({ narrow: 0 });
+      drawEmpty(box);
       return;
     }
     const drawn = visibleTree(pixels);
@@ -656,309 +1207,204 @@
     note(drawn);
   }
   function groupOf(i) {
-    return selectElements("#chart svg").selectAll("g").filter((d) => d.data.i === i);
+    return selectElements("#chart svg").selectAll("g").filter((d) => (!d.data.what || d.data.what === "fold") && d.data.i === i);
+  }
+  function endsOf(i) {
+    const run = folds.get(i);
+    return run ? [run[0], run[run.length - 1]] : [i, i];
   }
   function markSelected() {
-    selectElements("#chart svg").selectAll("g").classed("selected", (d) => d.data.i === state.selected);
-  }
-  function zoomTo(i) {
-    state.zoom = i;
-    drawGraph();
-    scrollToRoot();
+    selectElements("#chart svg").selectAll("g").classed("selected", (d) => d.data.what !== "narrow" && d.data.i === state.selected);
   }
   function scrollToRoot() {
     const box = el("chart");
     box.scrollTop = state.flame ? box.scrollHeight : 0;
   }
 
-  // src/top.js
-  var TOP_ROWS = 500;
-  function frameRows() {
-    const rows = frames.name.map((_, frame) => ({
-      frame,
-      self: sides.map(() => 0),
-      total: sides.map(() => 0),
-      count: sides.map(() => 0),
-      open: 0
-    }));
-    const open = [];
-    const shut = (end) => {
-      while (open.length && endOf[open[open.length - 1]] <= end)
-        rows[frameOf[open.pop()]].open--;
-    };
-    for (let i = 1; i < nrNodes; i++) {
-      const row = rows[frameOf[i]];
-      shut(i);
-      sides.forEach((_, s) => {
-        row.self[s] += self[s][i];
-        if (row.open)
-          return;
-        row.total[s] += total[s][i];
-        row.count[s] += count[s][i];
-      });
-      row.open++;
-      open.push(i);
-    }
-    return rows.filter((r) => r.total.some((v) => v > 0) && (!matches || matches[r.frame]));
-  }
-  var sum = (list) => list.reduce((a, b) => a + b, 0);
-  var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
-  var TOP_KEYS = {
-    self: (r) => sum(r.self),
-    total: (r) => sum(r.total),
-    count: (r) => sum(r.count),
-    delta: (r) => Math.abs(delta(r)),
-    name: null
-  };
-  function topColumns() {
-    const columns = [];
-    sides.forEach((_, s) => {
-      const side = diff ? " " + "AB"[s] : "";
-      columns.push(
-        ["Self" + side, "self", (r) => format(r.self[s])],
-        ["", null, (r) => percent(r.self[s], total[s][0])],
-        ["Total" + side, "total", (r) => format(r.total[s])],
-        ["", null, (r) => percent(r.total[s], total[s][0])],
-        ["Count" + side, "count", (r) => integer.format(r.count[s])]
+  // src/help.js
+  var KEYS = [
+    ["/", "search: a regular expression; a capital letter makes case matter"],
+    ["1 2 3", "flame graph, Top, lines of kernels"],
+    ["t", "GPU time, thread time, both"],
+    ["b", "group by the next of: thread name, thread, process ..."],
+    ["arrow keys", "in the graph: the parent, the widest child, the neighbours; in the overview: move the stretch, with Shift make it longer or shorter"],
+    ["Enter", "zoom to the chosen frame; show what a frame stands for"],
+    ["u", "zoom out to the parent"],
+    ["s", "callers and callees of the chosen frame"],
+    ["c", "copy the call path of the chosen frame"],
+    ["f", "fold or open the frames that all calls of a thread share"],
+    ["i", "turn the graph upside down"],
+    ["o", "show or hide the overview"],
+    ["Esc", "one step out: the search, the zoom, the stretch of time"],
+    ["Alt+\u2190", "the browser's Back undoes each step; the address has all choices"],
+    ["?", "this list"]
+  ];
+  function openHelp() {
+    const box = el("help");
+    if (!box.firstChild)
+      box.append(
+        make("h2", { id: "help-title" }, "Keys"),
+        make("dl", null, ...KEYS.flatMap(([key, what]) => [make("dt", null, make("kbd", null, key)), make("dd", null, what)])),
+        make("button", { type: "button", onclick: () => box.close() }, "Close")
       );
-    });
-    if (diff)
-      columns.push(["Total B \u2212 A", "delta", (r) => formatDelta(delta(r))]);
-    return columns;
+    box.showModal();
   }
-  function drawTop(showFrame2) {
-    const rows = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
-    const name = (r) => frames.name[r.frame];
-    const byName = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
-    const head = make("tr"), body = make("tbody");
-    const header = (text, sort, cls) => make("th", {
-      scope: "col",
-      class: cls,
-      ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
-    }, ...sort ? [make("button", { type: "button", onclick: () => {
-      state.sortBy = sort;
-      drawTop(showFrame2);
-    } }, text)] : ["%"]);
-    rows.sort((a, b) => key ? key(b) - key(a) || byName(a, b) : byName(a, b));
-    columns.forEach(([text, sort]) => head.append(header(text, sort, "")));
-    head.append(header("Name", "name", "name"));
-    for (const r of rows.slice(0, TOP_ROWS))
-      body.append(make(
-        "tr",
-        { onclick: () => showFrame2(r.frame), title: name(r).slice(0, 2e3) },
-        ...columns.map(([, , cell]) => make("td", null, cell(r))),
-        make(
-          "td",
-          { class: "name" },
-          make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
-          name(r)
-        )
+
+  // src/sandwich.js
+  var ROW = 18;
+  var MAX_DEPTH = 200;
+  function nodesOf2(frame) {
+    const list2 = [];
+    for (let i = 1; i < nrNodes; i++)
+      if (frameOf[i] === frame && width[i] > 0) {
+        list2.push(i);
+        i = endOf[i] - 1;
+      }
+    return list2;
+  }
+  function merge(pairs) {
+    const byFrame = /* @__PURE__ */ new Map();
+    for (const pair of pairs) {
+      const frame = frameOf[pair.i];
+      if (!byFrame.has(frame))
+        byFrame.set(frame, { frame, v: 0, pairs: [] });
+      const m = byFrame.get(frame);
+      m.v += pair.v;
+      m.pairs.push(pair);
+    }
+    return [...byFrame.values()].sort((a, b) => b.v - a.v || a.frame - b.frame);
+  }
+  var callers = (pairs) => pairs.filter((p) => parentOf[p.i] > 0).map((p) => ({ i: parentOf[p.i], v: p.v }));
+  function callees(pairs) {
+    const list2 = [];
+    for (const p of pairs)
+      forChildren(p.i, (i) => {
+        if (width[i] > 0)
+          list2.push({ i, v: width[i] });
+      });
+    return list2;
+  }
+  function layOut(pairs, next2, all, pixels) {
+    const placed = [], least = all / pixels;
+    let rows2 = [{ pairs, x: 0 }];
+    for (let level = 0; level < MAX_DEPTH && rows2.length; level++) {
+      const below = [];
+      for (const row of rows2) {
+        let x = row.x, narrow = 0, nr = 0;
+        for (const m of merge(next2(row.pairs))) {
+          if (m.v < least) {
+            narrow += m.v;
+            nr++;
+            continue;
+          }
+          placed.push({ frame: m.frame, v: m.v, x, level });
+          below.push({ pairs: m.pairs, x });
+          x += m.v / all * pixels;
+        }
+        if (narrow >= least)
+          placed.push({ frame: NONE, v: narrow, x, level, words: plural(nr, "frame") });
+      }
+      rows2 = below;
+    }
+    return placed;
+  }
+  function rect(p, y, all, pixels) {
+    const w = p.v / all * pixels;
+    const name = p.frame === NONE ? p.words : frames.name[p.frame];
+    const chars = Math.floor((w - 6) / 6.7);
+    const box = draw(
+      "g",
+      { class: p.frame === NONE ? "frame rest" : "frame", "data-frame": p.frame },
+      draw("title", null, `${name}
+${format(p.v)}, ${percent(p.v, width[0])} of all`),
+      draw("rect", {
+        x: p.x.toFixed(2),
+        y,
+        width: Math.max(0.5, w - 0.6).toFixed(2),
+        height: ROW - 1,
+        fill: p.frame === NONE ? "hsl(215,8%,80%)" : frameColour(p.frame)
+      })
+    );
+    if (chars >= 3)
+      box.append(draw(
+        "text",
+        { x: (p.x + 3).toFixed(2), y: y + 13 },
+        name.length > chars ? name.slice(0, chars - 1) + "\u2026" : name
       ));
-    el("top").replaceChildren(
-      make("table", null, make("thead", null, head), body),
-      make("p", null, rows.length > TOP_ROWS ? `${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` : `${integer.format(rows.length)} rows. Click one to find it in the flame graph.`)
-    );
-  }
-
-  // src/view.js
-  function draw() {
-    if (state.tab === "graph")
-      drawGraph();
-    else if (state.tab === "top")
-      drawTop(showFrame);
-    else
-      drawLines();
-    showMatched();
-    showDetail(select, showLines);
-  }
-  function change() {
-    compute();
-    draw();
-  }
-  var TABS = ["graph", "top", "lines"];
-  function showTab(name) {
-    state.tab = name;
-    for (const tab of TABS) {
-      el(tab).hidden = tab !== name;
-      el("tab-" + tab).setAttribute("aria-selected", tab === name);
-    }
-    draw();
-  }
-  function select(i, zoom) {
-    state.selected = i;
-    hideTip();
-    if (zoom)
-      zoomTo(i);
-    else
-      markSelected();
-    showDetail(select, showLines);
-  }
-  function showLines(i) {
-    state.kernel = kernelOf(i);
-    showTab("lines");
-  }
-  function showFrame(frame) {
-    const term = "^" + frames.name[frame].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
-    el("search").value = term;
-    search(term);
-    state.zoom = 0;
-    showTab("graph");
-  }
-  function flip() {
-    state.flame = !state.flame;
-    el("flip").textContent = state.flame ? "Icicle" : "Flame";
-    draw();
-    scrollToRoot();
-  }
-
-  // src/controls.js
-  function setOptions(id, options, value, change2) {
-    const box = el(id);
-    box.replaceChildren(...options.map(([v, text]) => make("option", { value: v }, text)));
-    box.value = value;
-    box.addEventListener("change", () => change2(box.value));
-  }
-  function setUpKinds() {
-    kinds.forEach((kind, k) => {
-      if (!present[k])
-        return;
-      const button = make(
-        "button",
-        {
-          type: "button",
-          class: "kind",
-          "aria-pressed": "true",
-          "data-kind": kind,
-          title: "Count or leave out; with Shift, this one only"
-        },
-        make("span", { class: "swatch" }),
-        kindWords(k)
-      );
-      button.addEventListener("click", (event) => {
-        if (event.shiftKey)
-          state.kinds = present.map((_, n) => n === k);
-        else
-          state.kinds[k] = !state.kinds[k];
-        for (const b of el("kinds").children)
-          b.setAttribute("aria-pressed", state.kinds[kinds.indexOf(b.dataset.kind)]);
-        change();
-      });
-      el("kinds").append(button);
-    });
-  }
-  function paintControls() {
-    for (const b of el("kinds").children)
-      b.firstChild.style.background = kindColour(kinds.indexOf(b.dataset.kind), 0.5);
-    if (diff)
-      el("legend").replaceChildren("less in B ", make("span", { class: "scale", style: `background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},${hsl(4, 82, 56)})` }), " more in B");
-  }
-  function setUpControls() {
-    const gpus = /* @__PURE__ */ new Map();
-    for (const side of sides)
-      for (const gpu of side.gpus)
-        gpus.set(gpu.number, gpu.name);
-    setOptions(
-      "gpu",
-      [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0]).map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])],
-      "all",
-      (value) => {
-        state.gpu = value;
-        change();
-      }
-    );
-    el("gpu-label").hidden = gpus.size < 2;
-    el("gpu-label").style.display = gpus.size < 2 ? "none" : "";
-    setOptions(
-      "unit",
-      [
-        ["auto", "time"],
-        ...Object.keys(TIMES).map((u) => [u, u]),
-        ["count", "count"],
-        ["bytes", "bytes"]
-      ],
-      state.unit,
-      (value) => {
-        state.unit = value;
-        change();
-      }
-    );
-    el("width-label").style.display = diff ? "" : "none";
-    el("width").addEventListener("change", () => {
-      state.width = el("width").value;
-      change();
-    });
-    el("order").addEventListener("change", () => {
-      state.order = el("order").value;
-      draw();
-    });
-    el("flip").addEventListener("click", flip);
-    el("reset").addEventListener("click", () => select(NONE, true));
-    el("search").addEventListener("input", () => {
-      search(el("search").value);
-      draw();
-    });
-    el("tab-lines").hidden = !haveLines;
-    for (const tab of TABS)
-      el("tab-" + tab).addEventListener("click", () => showTab(tab));
-    setUpKinds();
-    paintControls();
-    dark.addEventListener("change", () => {
-      frameColours.clear();
-      paintControls();
-      draw();
-    });
-  }
-
-  // src/header.js
-  function fact(side, label) {
-    for (const recording of side.recordings)
-      for (const [key, value] of recording)
-        if (key === label)
-          return value;
-    return "";
-  }
-  function account(side, s) {
-    const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
-    const [summary, ...lines] = side.account.concat(side.messages);
-    const box = make(
-      "details",
-      clean ? { class: "account" } : { class: "account loss", open: "" },
-      make("summary", null, (diff ? "AB"[s] + ": " : "") + summary + (lines.length ? `; ${plural(lines.length, "note")}` : ""))
-    );
-    if (lines.length)
-      box.append(make("pre", null, lines.map((line) => line.trim()).join("\n")));
     return box;
   }
-  function about() {
-    return make(
-      "details",
-      { class: "account" },
-      make("summary", null, "Recording"),
-      ...sides.flatMap((side, s) => side.recordings.map((recording) => make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording).flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)]))))
+  function chart2(id, placed, up, all, pixels, words) {
+    const levels = placed.reduce((n, p) => Math.max(n, p.level + 1), 0);
+    if (!levels)
+      return make("p", { id, class: "nothing" }, words);
+    return draw(
+      "svg",
+      { id, width: pixels, height: levels * ROW, "aria-hidden": "true" },
+      ...placed.map((p) => rect(p, (up ? levels - 1 - p.level : p.level) * ROW, all, pixels))
     );
   }
-  function gpuFacts(side) {
-    const byName = /* @__PURE__ */ new Map();
-    for (const gpu of side.gpus)
-      byName.set(gpu.name, [...byName.get(gpu.name) || [], gpu.number]);
-    return [...byName].map(([name, numbers]) => `GPU ${numbers.join(", ")} ${name}`.trim());
-  }
-  function setUpHeader() {
-    const title = sides.map((side) => fact(side, "command") || fact(side, "recording")).filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ");
-    document.title = `${title.slice(0, 120)} \u2013 xpuload`;
-    el("title").textContent = title;
-    el("facts").append(...sides.map((side, s) => make(
-      "div",
+  function list(title, placed) {
+    return make("div", { class: "hidden" }, make("h3", null, title), make(
+      "ul",
       null,
-      (diff ? `${"AB"[s]}: ` : "") + [
-        diff ? fact(side, "recording") : "",
-        fact(side, "host"),
-        fact(side, "start"),
-        ...gpuFacts(side),
-        side.filter && "only " + side.filter
-      ].filter(Boolean).join(" \xB7 ")
-    )), data.normalize);
-    el("accounts").append(...sides.map(account), about());
+      ...placed.filter((p) => !p.level && p.frame !== NONE).slice(0, 50).map((p) => make(
+        "li",
+        null,
+        make(
+          "button",
+          { type: "button", tabindex: "-1", onclick: () => go({ focus: p.frame }) },
+          `${frames.name[p.frame]}: ${format(p.v)}`
+        )
+      ))
+    ));
+  }
+  function figures(nodes) {
+    if (!diff)
+      return format(nodes.reduce((sum2, i) => sum2 + total[0][i], 0));
+    const [a, b] = [0, 1].map((s) => nodes.reduce((sum2, i) => sum2 + total[s][i], 0));
+    return `A ${format(a)}, B ${format(b)}, ${formatDelta(b - a)}`;
+  }
+  function showInGraph() {
+    const term = "^" + frames.name[state.focus].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
+    el("search").value = term;
+    go({ term, zoom: 0, group: "", tab: "graph" });
+  }
+  function drawSandwich() {
+    const box = el("sandwich"), nodes = nodesOf2(state.focus);
+    const pairs = nodes.map((i) => ({ i, v: width[i] })), all = pairs.reduce((sum2, p) => sum2 + p.v, 0);
+    const pixels = Math.max(160, box.clientWidth - 24);
+    const up = all ? layOut(pairs, callers, all, pixels) : [], down = all ? layOut(pairs, callees, all, pixels) : [];
+    const own = nodes.reduce((sum2, i) => sum2 + onCpu(i), 0);
+    box.replaceChildren(
+      make(
+        "p",
+        { class: "actions" },
+        make("button", { type: "button", id: "show-in-graph", onclick: showInGraph }, "Show in the flame graph"),
+        make("button", {
+          type: "button",
+          class: "close",
+          "aria-label": "Close callers and callees",
+          onclick: () => go({ focus: NONE })
+        }, "\xD7")
+      ),
+      make("h3", null, "Called by"),
+      chart2("callers", up, true, all, pixels, "Nothing: it is where calls begin."),
+      list("Callers", up),
+      make("h2", {
+        id: "focus-name",
+        tabindex: "0",
+        style: `background:${frameColour(state.focus)}`
+      }, frames.name[state.focus]),
+      make("p", { id: "focus-total" }, all ? `${figures(nodes)} in ${plural(nodes.length, "place")}, ${percent(all, width[0])} of all` + (own ? `; itself on CPU ${format(own)}` : "") : "Nothing of what is chosen is in it."),
+      make("h3", null, "Calls"),
+      chart2("callees", down, false, all, pixels, "Nothing."),
+      list("Callees", down)
+    );
+    box.onclick = (event) => {
+      const g = event.target.closest("g.frame");
+      if (g && +g.dataset.frame !== NONE)
+        go({ focus: +g.dataset.frame });
+    };
   }
 
   // src/input.js
@@ -968,9 +1414,9 @@
     if (i === NONE)
       return state.zoom;
     if (key === outward)
-      return i ? parentOf[i] : i;
+      return i ? endsOf(parentOf[endsOf(i)[0]])[0] : i;
     if (key === "ArrowUp" || key === "ArrowDown") {
-      forChildren(i, (c) => {
+      forChildren(endsOf(i)[1], (c) => {
         if (width[c] > 0 && (best === NONE || width[c] > width[best]))
           best = c;
       });
@@ -988,61 +1434,594 @@
     best = row[row.indexOf(i) + (key === "ArrowRight" ? 1 : -1)];
     return best === void 0 ? i : best;
   }
-  function onKey(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey)
-      return;
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
-    if (event.key === "Escape") {
-      if (el("search").value) {
-        el("search").value = "";
-        search("");
-        draw();
-      } else if (state.zoom || state.selected !== NONE) {
-        select(NONE, true);
-      }
-      if (typing)
-        event.target.blur();
-    } else if (!typing && event.key === "/") {
-      event.preventDefault();
+  function stepOut() {
+    if (state.term) {
+      el("search").value = "";
+      go({ term: "" });
+    } else if (state.tab === "top" && state.focus !== NONE) {
+      go({ focus: NONE });
+    } else if (state.zoom || state.group || state.selected !== NONE) {
+      go({ zoom: 0, group: "", selected: NONE });
+    } else if (isPicked()) {
+      go({ from: 0, to: times.nr });
+    }
+  }
+  var next = (list2, value) => list2[(list2.indexOf(value) + 1) % list2.length];
+  function toTab(tab) {
+    if (!el("tab-" + tab).hidden)
+      go({ tab });
+  }
+  var KEYS2 = {
+    "/": () => {
       el("search").focus();
       el("search").select();
-    } else if (!typing && event.key === "i") {
-      flip();
-    } else if (event.target === el("chart") && /^Arrow/.test(event.key)) {
+    },
+    "?": openHelp,
+    1: () => toTab(TABS[0]),
+    2: () => toTab(TABS[1]),
+    3: () => toTab(TABS[2]),
+    t: () => go({ mode: next(MODES.filter(hasMode), state.mode) }),
+    b: () => go({ by: next(groupings().map(([by]) => by), state.by) }),
+    i: flip,
+    o: () => go({ strip: !state.strip }),
+    f: () => go({ open: state.open ? DEFAULTS.open : "all" }),
+    c: copyPath,
+    s: () => {
+      if (state.selected > 0)
+        go({ tab: "top", focus: frameOf[state.selected] });
+    },
+    u: () => {
+      if (state.group)
+        go({ group: "" });
+      else if (state.zoom)
+        select(parentOf[state.zoom], true);
+    }
+  };
+  function onFrame(d) {
+    if (d.what === "narrow")
+      go({ zoom: d.i, group: `${d.first}-${d.last}-${d.limit}`, selected: NONE });
+    else if (d.what === "fold")
+      go({ open: [state.open, d.run[0]].filter((v) => v !== "").join(".") });
+    else if (d.what === "cpu")
+      go({ selected: d.i }, true);
+    else
+      select(d.i, true);
+  }
+  function onChartKey(event) {
+    if (/^Arrow/.test(event.key)) {
       event.preventDefault();
       select(neighbour(event.key), false);
       const g = groupOf(state.selected).node();
       if (g)
         g.scrollIntoView({ block: "nearest" });
-    } else if (event.target === el("chart") && event.key === "Enter" && state.selected !== NONE) {
-      select(state.selected, true);
+    } else if (event.key === "Enter" && state.selected !== NONE) {
+      const g = groupOf(state.selected).node();
+      onFrame(g ? g.__data__.data : { i: state.selected });
     }
+  }
+  function onKey(event) {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.ctrlKey || event.altKey || event.metaKey || el("help").open)
+      return;
+    if (event.key === "Escape") {
+      stepOut();
+      if (typing)
+        event.target.blur();
+    } else if (!typing && Object.hasOwn(KEYS2, event.key)) {
+      event.preventDefault();
+      KEYS2[event.key]();
+    } else if (event.target === el("chart")) {
+      onChartKey(event);
+    }
+  }
+  function onResize(id, tab, redraw) {
+    let width2 = 0;
+    new ResizeObserver(() => {
+      const now = el(id).clientWidth;
+      if (now === width2 || state.tab !== tab || el(id).hidden)
+        return;
+      width2 = now;
+      redraw();
+    }).observe(el(id));
   }
   function listen() {
     el("chart").addEventListener("click", (event) => {
       const g = event.target.closest("g.frame");
       event.stopPropagation();
       if (g)
-        select(g.__data__.data.i, true);
+        onFrame(g.__data__.data);
     }, true);
     el("chart").addEventListener("mousemove", moveTip);
     el("chart").addEventListener("scroll", hideTip);
     document.addEventListener("keydown", onKey);
-    let width2 = 0;
-    new ResizeObserver(() => {
-      const now = el("chart").clientWidth;
-      if (now === width2 || state.tab !== "graph")
+    onResize("chart", "graph", drawGraph);
+    onResize("sandwich", "top", drawSandwich);
+  }
+
+  // src/strip.js
+  var HEIGHT = 14;
+  var GAP = 2;
+  var MAX_DEVICES = 8;
+  var MAX_THREADS = 5;
+  var STATES = ["cpu", "gpu_wait", "off_cpu"].map((kind) => kinds.indexOf(kind));
+  function series(list2) {
+    const v = new Float64Array(times.rows.nr);
+    for (const row of list2)
+      row.bin.forEach((bin, k) => {
+        v[bin] += row.ns[k];
+      });
+    return v;
+  }
+  var sumOf = (list2) => list2.reduce((sum2, row) => sum2 + row.ns.reduce((a, b) => a + b, 0), 0);
+  function lines() {
+    const list2 = times.rows.list, width2 = times.rows.bin_ns, all = [];
+    const gpus = list2.filter((row) => row.gpu !== void 0).sort((a, b) => a.gpu - b.gpu);
+    const threads = /* @__PURE__ */ new Map(), cpu = kinds.indexOf("cpu");
+    const onCpu2 = list2.filter((row) => row.kind === cpu);
+    for (const row of list2.filter((r) => r.kind !== void 0)) {
+      const key = `${row.pid} ${row.tid}`;
+      if (!threads.has(key))
+        threads.set(key, { name: `${row.name} ${row.tid === void 0 ? "" : row.tid}`, rows: [], active: 0 });
+      const thread = threads.get(key);
+      thread.rows.push(row);
+      thread.active += sumOf([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
+    }
+    const kernel = kinds.indexOf("kernel");
+    for (const row of gpus.slice(0, MAX_DEVICES))
+      all.push({ name: `GPU ${row.gpu}`, full: width2, device: true, busy: sumOf([row]), layers: [[kernel, series([row])]] });
+    if (gpus.length > MAX_DEVICES)
+      all.push({
+        name: plural(gpus.length - MAX_DEVICES, "more GPU"),
+        device: true,
+        busy: sumOf(gpus.slice(MAX_DEVICES)) / (gpus.length - MAX_DEVICES),
+        full: width2 * (gpus.length - MAX_DEVICES),
+        layers: [[kernel, series(gpus.slice(MAX_DEVICES))]]
+      });
+    const byActivity = [...threads.values()].sort((a, b) => b.active - a.active);
+    for (const thread of byActivity.slice(0, MAX_THREADS))
+      all.push({ name: thread.name, full: width2, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(thread.rows.filter((row) => row.kind === kind))]) });
+    if (byActivity.length > MAX_THREADS) {
+      const rest = byActivity.slice(MAX_THREADS).flatMap((thread) => thread.rows), nr = byActivity.length - MAX_THREADS;
+      all.push({ name: plural(nr, "more thread"), full: width2 * nr, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(rest.filter((row) => row.kind === kind))]) });
+    }
+    if (onCpu2.length) {
+      const v = series(onCpu2), most = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width2 - 0.05));
+      all.push({ name: `CPU use, of ${most}`, full: width2 * most, layers: [[cpu, v]], busy: sumOf(onCpu2) });
+    }
+    return all;
+  }
+  function outline(low, high, full, y) {
+    const at2 = (v) => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
+    let up = "", down = "";
+    for (let b = 0; b < high.length; b++) {
+      up += `L${b},${at2(high[b])}L${b + 1},${at2(high[b])}`;
+      down = `L${b + 1},${at2(low[b])}L${b},${at2(low[b])}` + down;
+    }
+    return "M" + (up + down).slice(1) + "Z";
+  }
+  var rows = null;
+  function drawRows() {
+    const nr = times.rows.nr, svg = el("strip-rows");
+    const height = rows.length * (HEIGHT + GAP);
+    svg.setAttribute("viewBox", `0 0 ${nr} ${height}`);
+    svg.style.height = height + "px";
+    svg.replaceChildren(...rows.flatMap((row, r) => {
+      const y = r * (HEIGHT + GAP);
+      let low = new Float64Array(nr);
+      return [
+        draw("rect", { class: "ground", x: 0, y, width: nr, height: HEIGHT }),
+        ...row.layers.map(([kind, values2]) => {
+          const high = low.map((v, b) => v + values2[b]);
+          const path = draw("path", {
+            d: outline(low, high, row.full, y),
+            fill: kindColour(kind, 0.5),
+            "data-kind": kinds[kind],
+            "data-row": row.name
+          });
+          low = high;
+          return path;
+        })
+      ];
+    }));
+    const span = times.rows.nr * times.rows.bin_ns;
+    el("strip-names").replaceChildren(...rows.map((row) => {
+      const busy = row.device ? ` ${percent(row.busy, span)}` : "";
+      return make("div", { title: row.name + (row.device ? `: busy${busy} of the time` : "") }, row.name + busy);
+    }));
+  }
+  function part(b) {
+    const rowsFrom = times.rows.from_ns, span = times.rows.nr * times.rows.bin_ns;
+    return Math.min(1, Math.max(0, (times.from + b * times.width - rowsFrom) / span));
+  }
+  function binAt(at2) {
+    const ns = times.rows.from_ns + at2 * times.rows.nr * times.rows.bin_ns;
+    return Math.min(times.nr - 1, Math.max(0, Math.floor((ns - times.from) / times.width)));
+  }
+  function placeStretch(from, to) {
+    const box = el("stretch"), picked = from > 0 || to < times.nr;
+    box.hidden = !picked;
+    box.style.left = 100 * part(from) + "%";
+    box.style.width = 100 * (part(to) - part(from)) + "%";
+  }
+  var at = (b) => formatTime(times.from + b * times.width, "auto");
+  function describe2() {
+    const whole = `${at(0)} to ${at(times.nr)}`;
+    const words = isPicked() ? `${at(state.from)} to ${at(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
+    el("stretch-words").textContent = words;
+    el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.`;
+    el("all-time").hidden = !isPicked();
+    el("strip-area").setAttribute("aria-valuetext", words);
+    el("strip-area").setAttribute("aria-valuenow", state.from);
+  }
+  function movePicked(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], length = state.to - state.from;
+    if (!step || times.nr < 2)
+      return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!isPicked()) {
+      const eighth = Math.max(1, Math.round(times.nr / 8));
+      go(step > 0 ? { from: 0, to: eighth } : { from: times.nr - eighth, to: times.nr });
+    } else if (event.shiftKey) {
+      go({ to: Math.min(times.nr, Math.max(state.from + 1, state.to + step)) }, true);
+    } else {
+      const from = Math.min(times.nr - length, Math.max(0, state.from + step));
+      go({ from, to: from + length }, true);
+    }
+  }
+  function listenToDrag() {
+    const area = el("strip-area");
+    let start2 = null, startX = 0;
+    const where = (event) => {
+      const box = area.getBoundingClientRect();
+      return binAt((event.clientX - box.left) / box.width);
+    };
+    const ends = (event) => {
+      const now = where(event);
+      return [Math.min(start2, now), Math.max(start2, now) + 1];
+    };
+    area.addEventListener("pointerdown", (event) => {
+      if (event.button || times.nr < 2)
         return;
-      width2 = now;
+      start2 = where(event);
+      startX = event.clientX;
+      area.setPointerCapture(event.pointerId);
+    });
+    area.addEventListener("pointermove", (event) => {
+      if (start2 !== null && Math.abs(event.clientX - startX) > 3)
+        placeStretch(...ends(event));
+    });
+    area.addEventListener("pointerup", (event) => {
+      if (start2 === null)
+        return;
+      const [from, to] = Math.abs(event.clientX - startX) > 3 ? ends(event) : [0, times.nr];
+      start2 = null;
+      go({ from, to });
+    });
+    area.addEventListener("pointercancel", () => {
+      start2 = null;
+      drawStrip();
+    });
+    area.addEventListener("keydown", movePicked);
+  }
+  function drawStrip() {
+    const shown = Boolean(times) && state.strip;
+    el("strip").hidden = !shown;
+    if (!shown)
+      return;
+    rows || (rows = lines());
+    drawRows();
+    placeStretch(state.from, state.to);
+    describe2();
+  }
+  function setUpStrip() {
+    if (!times)
+      return;
+    el("strip-area").setAttribute("aria-valuemax", times.nr - 1);
+    el("all-time").addEventListener("click", () => go({ from: 0, to: times.nr }));
+    listenToDrag();
+  }
+
+  // src/controls.js
+  var MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
+  function setOptions(id, options, change) {
+    const box = el(id);
+    box.replaceChildren(...options.map(([v, text2]) => make("option", { value: v }, text2)));
+    box.addEventListener("change", () => change(box.value));
+  }
+  function show2(id, shown) {
+    el(id).style.display = shown ? "" : "none";
+  }
+  var offKinds = () => state.off.split(".").filter(Boolean);
+  function toggleKind(k, alone) {
+    const of = kindsOf(state.mode), all = kinds.filter((_, n) => of[n]);
+    const off = new Set(offKinds());
+    if (alone)
+      all.forEach((kind) => kind === kinds[k] ? off.delete(kind) : off.add(kind));
+    else if (!off.delete(kinds[k]))
+      off.add(kinds[k]);
+    go({ off: kinds.filter((kind) => off.has(kind)).join(".") });
+  }
+  function setUpModes() {
+    for (const mode of MODES.filter(hasMode))
+      el("modes").append(make("button", {
+        type: "button",
+        role: "radio",
+        "data-mode": mode,
+        onclick: () => go({ mode })
+      }, MODE_WORDS[mode], " ", make("b")));
+    show2("modes", hasMode("gpu") && hasMode("thread"));
+    kinds.forEach((kind, k) => {
+      if (present[k])
+        el("kinds").append(make(
+          "button",
+          {
+            type: "button",
+            class: "kind",
+            "data-kind": kind,
+            title: "Count or leave out; with Shift, this one only",
+            onclick: (event) => toggleKind(k, event.shiftKey)
+          },
+          make("span", { class: "swatch" }),
+          kindWords(k),
+          " ",
+          make("b")
+        ));
+    });
+  }
+  function sumWords(list2, of) {
+    return list2.map((sums) => format(sums.reduce((sum2, v, k) => sum2 + (of(k) ? v : 0), 0))).join(" \u2192 ");
+  }
+  var hasUnit = (k) => isDevice[k] || state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread");
+  function paintChoices() {
+    const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
+    for (const b of el("modes").children) {
+      b.setAttribute("aria-checked", b.dataset.mode === state.mode);
+      b.tabIndex = b.dataset.mode === state.mode ? 0 : -1;
+      b.lastChild.textContent = sumWords(sums, (k) => kindsOf(b.dataset.mode)[k] && hasUnit(k));
+    }
+    for (const b of el("kinds").children) {
+      const k = kinds.indexOf(b.dataset.kind);
+      b.hidden = !of[k];
+      b.setAttribute("aria-pressed", !off.includes(kinds[k]));
+      b.firstChild.style.background = kindColour(k, 0.5);
+      b.lastChild.textContent = hasUnit(k) ? sumWords(sums, (n) => n === k) : "";
+    }
+    for (const id of ["by", "gpu", "unit", "order", "width"])
+      el(id).value = state[id];
+    el("flip").textContent = state.flame ? "Icicle" : "Flame";
+    el("overview").setAttribute("aria-pressed", state.strip);
+    show2("graph-controls", state.tab === "graph");
+  }
+  function paintLegend() {
+    if (diff)
+      el("legend").replaceChildren("less in B ", make("span", { class: "scale", style: `background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},${hsl(4, 82, 56)})` }), " more in B");
+  }
+  function setUpTabs() {
+    el("tab-lines").hidden = !haveLines;
+    for (const tab of TABS)
+      el("tab-" + tab).addEventListener("click", () => showTab(tab));
+    for (const [id, attribute] of [["tabs", "aria-selected"], ["modes", "aria-checked"]])
+      el(id).addEventListener("keydown", (event) => {
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        const list2 = [...el(id).children].filter((b) => !b.hidden);
+        const now = list2.findIndex((b) => b.getAttribute(attribute) === "true");
+        if (!step)
+          return;
+        event.preventDefault();
+        const next2 = list2[(now + step + list2.length) % list2.length];
+        next2.click();
+        next2.focus();
+      });
+  }
+  function setUpControls(redraw) {
+    const gpus = /* @__PURE__ */ new Map();
+    for (const side of sides)
+      for (const gpu of side.gpus)
+        gpus.set(gpu.number, gpu.name);
+    setOptions("by", groupings(), (by) => go({ by }));
+    el("by").title = data.without.length ? `Left out, for the page would be too large: ${data.without.join(", ")}` : "";
+    setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0]).map(([number2, name]) => [number2, `GPU ${number2}${name ? " " + name : ""}`])], (gpu) => go({ gpu }));
+    show2("gpu-label", gpus.size > 1);
+    setOptions("unit", [
+      ["auto", "time"],
+      ...Object.keys(TIMES).map((u) => [u, u]),
+      ["count", "count"],
+      ["bytes", "bytes"]
+    ], (unit) => go({ unit }));
+    show2("width-label", diff);
+    show2("overview", Boolean(times));
+    el("width").addEventListener("change", () => go({ width: el("width").value }));
+    el("order").addEventListener("change", () => go({ order: el("order").value }));
+    el("flip").addEventListener("click", flip);
+    el("reset").addEventListener("click", () => select(NONE, true));
+    el("overview").addEventListener("click", () => go({ strip: !state.strip }));
+    el("help-button").addEventListener("click", openHelp);
+    el("search").addEventListener("input", () => go({ term: el("search").value }, true));
+    setUpTabs();
+    setUpModes();
+    paintLegend();
+    dark.addEventListener("change", () => {
+      frameColours.clear();
+      paintLegend();
+      redraw();
+    });
+  }
+
+  // src/top.js
+  var TOP_ROWS = 500;
+  function frameRows() {
+    const rows2 = frames.name.map((_, frame) => ({
+      frame,
+      self: sides.map(() => 0),
+      total: sides.map(() => 0),
+      count: sides.map(() => 0),
+      open: 0
+    }));
+    const open = [];
+    const shut = (end) => {
+      while (open.length && endOf[open[open.length - 1]] <= end)
+        rows2[frameOf[open.pop()]].open--;
+    };
+    for (let i = 1; i < nrNodes; i++) {
+      const row = rows2[frameOf[i]];
+      shut(i);
+      sides.forEach((_, s) => {
+        row.self[s] += self[s][i];
+        if (row.open)
+          return;
+        row.total[s] += total[s][i];
+        row.count[s] += count[s][i];
+      });
+      row.open++;
+      open.push(i);
+    }
+    return rows2.filter((r) => r.total.some((v) => v > 0) && !frames.root[r.frame] && (!matches || matches[r.frame]));
+  }
+  var sum = (list2) => list2.reduce((a, b) => a + b, 0);
+  var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
+  var TOP_KEYS = {
+    self: (r) => sum(r.self),
+    total: (r) => sum(r.total),
+    count: (r) => sum(r.count),
+    delta: (r) => Math.abs(delta(r)),
+    name: null
+  };
+  function topColumns() {
+    const columns = [];
+    sides.forEach((_, s) => {
+      const side = diff ? " " + "AB"[s] : "";
+      columns.push(
+        ["Self" + side, "self", (r) => r.self[s] ? format(r.self[s]) : ""],
+        ["", null, (r) => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
+        ["Total" + side, "total", (r) => format(r.total[s])],
+        ["", null, (r) => percent(r.total[s], total[s][0])]
+      );
+      if (count[s][0])
+        columns.push(["Count" + side, "count", (r) => r.count[s] ? integer.format(r.count[s]) : ""]);
+    });
+    if (diff)
+      columns.push(["Total B \u2212 A", "delta", (r) => formatDelta(delta(r))]);
+    return columns;
+  }
+  function topRow(r, columns) {
+    const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
+    return make(
+      "tr",
+      {
+        onclick: focus,
+        title: name.slice(0, 2e3),
+        ...r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}
+      },
+      ...columns.map(([, , cell]) => make("td", null, cell(r))),
+      make(
+        "td",
+        { class: "name" },
+        make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
+        make("button", { type: "button", class: "plain", "data-frame": r.frame }, name)
+      )
+    );
+  }
+  function drawTable() {
+    const rows2 = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
+    const name = (r) => frames.name[r.frame];
+    const byName2 = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
+    const head = make("tr"), body = make("tbody");
+    const header = (text2, sort, cls) => make("th", {
+      scope: "col",
+      class: cls,
+      ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
+    }, ...sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text2)] : ["%"]);
+    rows2.sort((a, b) => key ? key(b) - key(a) || byName2(a, b) : byName2(a, b));
+    columns.forEach(([text2, sort]) => head.append(header(text2, sort, "")));
+    head.append(header("Name", "name", "name"));
+    for (const r of rows2.slice(0, TOP_ROWS))
+      body.append(topRow(r, columns));
+    el("top-list").replaceChildren(
+      make("table", null, make("thead", null, head), body),
+      make("p", null, rows2.length > TOP_ROWS ? `${integer.format(rows2.length - TOP_ROWS)} more rows; search to narrow them down.` : `${integer.format(rows2.length)} rows. A click shows a row's callers and callees.`)
+    );
+  }
+  function drawTop() {
+    const at2 = el("top-list").scrollTop, focused = document.activeElement;
+    const frame = focused && focused.dataset ? focused.dataset.frame : void 0;
+    drawTable();
+    el("top-list").scrollTop = at2;
+    if (frame !== void 0 && state.focus === +frame) {
+      const again = el("top-list").querySelector(`[data-frame="${+frame}"]`);
+      if (again)
+        again.focus({ preventScroll: true });
+    }
+    el("sandwich").hidden = state.focus === NONE;
+    if (state.focus !== NONE)
+      drawSandwich();
+  }
+
+  // src/view.js
+  var SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
+  var SCROLL = ["by", "zoom", "group", "flame", "tab"];
+  function draw2() {
+    for (const tab of TABS) {
+      el(tab).hidden = tab !== state.tab;
+      el("tab-" + tab).setAttribute("aria-selected", tab === state.tab);
+      el("tab-" + tab).tabIndex = tab === state.tab ? 0 : -1;
+    }
+    paintChoices();
+    drawStrip();
+    if (state.tab === "graph")
       drawGraph();
-    }).observe(el("chart"));
+    else if (state.tab === "top")
+      drawTop();
+    else
+      drawLines();
+    showMatched();
+    showDetail();
+  }
+  function update(before) {
+    const differs = (list2) => list2.some((member) => state[member] !== before[member]);
+    if (differs(["by"]))
+      regroup();
+    for (const member of ["zoom", "selected"])
+      if (state[member] >= nrNodes)
+        state[member] = DEFAULTS[member];
+    if (differs(["term", "by"]))
+      search(state.term);
+    if (differs(["from", "to"]))
+      pick();
+    if (differs(SUMS))
+      compute();
+    hideTip();
+    if (!differs(Object.keys(DEFAULTS).filter((member) => member !== "selected")) && state.tab === "graph") {
+      markSelected();
+      showDetail();
+      return;
+    }
+    draw2();
+    if (differs(SCROLL))
+      scrollToRoot();
+  }
+  function follow() {
+    const before = { ...state };
+    Object.assign(state, readUrl());
+    el("search").value = state.term;
+    update(before);
+  }
+  function start() {
+    setUpControls(draw2);
+    onStep(update);
+    regroup();
+    compute();
+    Object.assign(state, readUrl());
+    el("search").value = state.term;
+    update(Object.fromEntries(Object.keys(DEFAULTS).map((member) => [member, void 0])));
+    addEventListener("popstate", follow);
+    addEventListener("hashchange", follow);
   }
 
   // src/main.js
   setUpHeader();
-  setUpControls();
+  setUpStrip();
+  start();
   listen();
-  change();
-  scrollToRoot();
   document.documentElement.dataset.ready = "1";
 })();

@@ -3,7 +3,8 @@
 // that cannot run or cannot mean what it says. Layout is no rule here.
 "use strict";
 
-const page = ["document", "globalThis", "innerHeight", "innerWidth", "matchMedia", "ResizeObserver"];
+const page = ["addEventListener", "document", "globalThis", "history", "innerHeight", "innerWidth", "location", "matchMedia",
+		"navigator", "ResizeObserver", "URLSearchParams"];
 const node = ["console", "globalThis", "module", "process", "require", "MessageChannel", "WebAssembly"];
 // The tests of formats hand functions to a browser.
 const evaluated = ["document", "requestAnimationFrame"];

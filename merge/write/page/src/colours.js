@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* colours.js - colours of frames and kinds */
-import { NONE, diff, frameOf, frames, kinds } from "./data.js";
+/* colours.js - colours of frames and kinds: work is saturated, its callers are pale */
+import { NONE, diff, frames, kinds } from "./data.js";
 import { total } from "./model.js";
 import { matches } from "./search.js";
+import { frameOf } from "./tree.js";
 
 export const dark = matchMedia("(prefers-color-scheme: dark)");
 const MATCH = "#e65cf0";
 
 /* The kinds of leaf frames: hue, spread of the hue, saturation, lightness. */
 const KIND_COLOURS = {
-	kernel: [212, 16, 68, 66], memcpy: [174, 12, 48, 58], memset: [262, 12, 48, 72],
-	pending: [338, 8, 62, 74], cpu: [26, 28, 88, 64], off_cpu: [215, 10, 10, 68],
-	gpu_wait: [215, 10, 14, 76],
+	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
+	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 10, 70],
+	gpu_wait: [228, 10, 30, 78], nccl_wait: [292, 10, 42, 74],
 };
 
 function hash(text) {
@@ -44,14 +45,16 @@ export function frameColour(frame) {
 
 	if (kind !== NONE)
 		colour = kindColour(kind, vector);
+	else if (frames.root[frame])
+		colour = hsl(215, 14, 84);
 	else if (name.endsWith("_[k]"))
-		colour = hsl(350 + vector * 14, 62, 70);
+		colour = hsl(350 + vector * 10, 34, 82);
 	else if (/\.py:/.test(name))
-		colour = hsl(50 + vector * 14, 78, 62);
+		colour = hsl(54 + vector * 8, 58, 76);
 	else if (/^\[.*\]$/.test(name))
-		colour = hsl(30, 12, 76);
+		colour = hsl(30, 6, 82);
 	else
-		colour = hsl(8 + vector * 38, 86, 66);
+		colour = hsl(34 + vector * 14, 44 + vector * 14, 84 - vector * 5);
 	frameColours.set(frame, colour);
 	return colour;
 }
@@ -65,11 +68,18 @@ function deltaColour(i) {
 	return hsl(change > 0 ? 4 : 214, change ? 82 : 0, lightness);
 }
 
+/* Frames that do not match are paler. */
+const paler = own => matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
+
 export function colour(i) {
 	if (i && matches && matches[frameOf[i]])
 		return MATCH;
-	const own = !i ? hsl(30, 12, 82) : diff ? deltaColour(i) : frameColour(frameOf[i]);
+	return paler(!i ? hsl(215, 10, 88) : diff ? deltaColour(i) : frameColour(frameOf[i]));
+}
 
-	/* Frames that do not match are paler. */
-	return matches ? own.replace("hsl(", "hsla(").replace(")", ",.45)") : own;
+/* The colour of a frame that stands for several: of CPU time, of narrow frames, of folded ones. */
+export function specialColour(what, matched) {
+	if (matched)
+		return MATCH;
+	return paler(what === "cpu" ? kindColour(kinds.indexOf("cpu"), .5) : hsl(215, 8, what === "fold" ? 90 : 86));
 }

@@ -1,80 +1,144 @@
 /* SPDX-License-Identifier: MIT */
 /* controls.js - the buttons and lists above the graph */
+import { TABS, flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, diff, kinds, present, sides } from "./data.js";
+import { NONE, data, diff, isDevice, kinds, present, sides, times } from "./data.js";
 import { el, make } from "./dom.js";
+import { openHelp } from "./help.js";
 import { haveLines } from "./lines.js";
-import { state } from "./model.js";
-import { search } from "./search.js";
-import { TABS, change, draw, flip, select, showTab } from "./view.js";
-import { TIMES, kindWords } from "./words.js";
+import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
+import { groupings } from "./tree.js";
+import { TIMES, format, kindWords } from "./words.js";
 
-function setOptions(id, options, value, change) {
+const MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
+
+function setOptions(id, options, change) {
 	const box = el(id);
 
 	box.replaceChildren(...options.map(([v, text]) => make("option", { value: v }, text)));
-	box.value = value;
 	box.addEventListener("change", () => change(box.value));
 }
 
-function setUpKinds() {
-	kinds.forEach((kind, k) => {
-		if (!present[k])
-			return;
-		const button = make("button", { type: "button", class: "kind", "aria-pressed": "true",
-			"data-kind": kind, title: "Count or leave out; with Shift, this one only" },
-			make("span", { class: "swatch" }), kindWords(k));
+function show(id, shown) {
+	el(id).style.display = shown ? "" : "none";
+}
 
-		button.addEventListener("click", event => {
-			if (event.shiftKey)
-				state.kinds = present.map((_, n) => n === k);
-			else
-				state.kinds[k] = !state.kinds[k];
-			for (const b of el("kinds").children)
-				b.setAttribute("aria-pressed", state.kinds[kinds.indexOf(b.dataset.kind)]);
-			change();
-		});
-		el("kinds").append(button);
+const offKinds = () => state.off.split(".").filter(Boolean);
+
+function toggleKind(k, alone) {
+	const of = kindsOf(state.mode), all = kinds.filter((_, n) => of[n]);
+	const off = new Set(offKinds());
+
+	if (alone)
+		all.forEach(kind => kind === kinds[k] ? off.delete(kind) : off.add(kind));
+	else if (!off.delete(kinds[k]))
+		off.add(kinds[k]);
+	go({ off: kinds.filter(kind => off.has(kind)).join(".") });
+}
+
+function setUpModes() {
+	for (const mode of MODES.filter(hasMode))
+		el("modes").append(make("button", { type: "button", role: "radio", "data-mode": mode,
+			onclick: () => go({ mode }) }, MODE_WORDS[mode], " ", make("b")));
+	show("modes", hasMode("gpu") && hasMode("thread"));
+	kinds.forEach((kind, k) => {
+		if (present[k])
+			el("kinds").append(make("button", { type: "button", class: "kind", "data-kind": kind,
+				title: "Count or leave out; with Shift, this one only",
+				onclick: event => toggleKind(k, event.shiftKey) },
+				make("span", { class: "swatch" }), kindWords(k), " ", make("b")));
 	});
 }
 
-function paintControls() {
-	for (const b of el("kinds").children)
-		b.firstChild.style.background = kindColour(kinds.indexOf(b.dataset.kind), .5);
+/* Each sum in words; of both recordings where there are two. */
+function sumWords(list, of) {
+	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0))).join(" \u2192 ");
+}
+
+/* The unit counts nothing but device records where there are any. */
+const hasUnit = k => isDevice[k] || (state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
+
+/* Shows in the controls what is chosen, and how much each choice would count. */
+export function paintChoices() {
+	const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
+
+	for (const b of el("modes").children) {
+		b.setAttribute("aria-checked", b.dataset.mode === state.mode);
+		b.tabIndex = b.dataset.mode === state.mode ? 0 : -1;
+		b.lastChild.textContent = sumWords(sums, k => kindsOf(b.dataset.mode)[k] && hasUnit(k));
+	}
+	for (const b of el("kinds").children) {
+		const k = kinds.indexOf(b.dataset.kind);
+
+		b.hidden = !of[k];
+		b.setAttribute("aria-pressed", !off.includes(kinds[k]));
+		b.firstChild.style.background = kindColour(k, .5);
+		b.lastChild.textContent = hasUnit(k) ? sumWords(sums, n => n === k) : "";
+	}
+	for (const id of ["by", "gpu", "unit", "order", "width"])
+		el(id).value = state[id];
+	el("flip").textContent = state.flame ? "Icicle" : "Flame";
+	el("overview").setAttribute("aria-pressed", state.strip);
+	show("graph-controls", state.tab === "graph");
+}
+
+function paintLegend() {
 	if (diff)
 		el("legend").replaceChildren("less in B ", make("span", { class: "scale", style:
 			`background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},` +
 			`${hsl(4, 82, 56)})` }), " more in B");
 }
 
-export function setUpControls() {
+function setUpTabs() {
+	el("tab-lines").hidden = !haveLines;
+	for (const tab of TABS)
+		el("tab-" + tab).addEventListener("click", () => showTab(tab));
+	/* The arrow keys go through the tabs and the modes, as in lists of such. */
+	for (const [id, attribute] of [["tabs", "aria-selected"], ["modes", "aria-checked"]])
+		el(id).addEventListener("keydown", event => {
+			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+			const list = [...el(id).children].filter(b => !b.hidden);
+			const now = list.findIndex(b => b.getAttribute(attribute) === "true");
+
+			if (!step)
+				return;
+			event.preventDefault();
+			const next = list[(now + step + list.length) % list.length];
+
+			next.click();
+			next.focus();
+		});
+}
+
+/* @redraw: called when the browser turns dark, or light. */
+export function setUpControls(redraw) {
 	const gpus = new Map();
 
 	for (const side of sides)
 		for (const gpu of side.gpus)
 			gpus.set(gpu.number, gpu.name);
+	setOptions("by", groupings(), by => go({ by }));
+	el("by").title = data.without.length ? `Left out, for the page would be too large: ${data.without.join(", ")}` : "";
 	setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0])
-		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])],
-		"all", value => { state.gpu = value; change(); });
-	el("gpu-label").hidden = gpus.size < 2;
-	el("gpu-label").style.display = gpus.size < 2 ? "none" : "";
+		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])], gpu => go({ gpu }));
+	show("gpu-label", gpus.size > 1);
 	setOptions("unit", [["auto", "time"], ...Object.keys(TIMES).map(u => [u, u]),
-		["count", "count"], ["bytes", "bytes"]], state.unit,
-		value => { state.unit = value; change(); });
-	el("width-label").style.display = diff ? "" : "none";
-	el("width").addEventListener("change", () => { state.width = el("width").value; change(); });
-	el("order").addEventListener("change", () => { state.order = el("order").value; draw(); });
+		["count", "count"], ["bytes", "bytes"]], unit => go({ unit }));
+	show("width-label", diff);
+	show("overview", Boolean(times));
+	el("width").addEventListener("change", () => go({ width: el("width").value }));
+	el("order").addEventListener("change", () => go({ order: el("order").value }));
 	el("flip").addEventListener("click", flip);
 	el("reset").addEventListener("click", () => select(NONE, true));
-	el("search").addEventListener("input", () => { search(el("search").value); draw(); });
-	el("tab-lines").hidden = !haveLines;
-	for (const tab of TABS)
-		el("tab-" + tab).addEventListener("click", () => showTab(tab));
-	setUpKinds();
-	paintControls();
+	el("overview").addEventListener("click", () => go({ strip: !state.strip }));
+	el("help-button").addEventListener("click", openHelp);
+	el("search").addEventListener("input", () => go({ term: el("search").value }, true));
+	setUpTabs();
+	setUpModes();
+	paintLegend();
 	dark.addEventListener("change", () => {
 		frameColours.clear();
-		paintControls();
-		draw();
+		paintLegend();
+		redraw();
 	});
 }

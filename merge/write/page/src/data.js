@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data.js - the merged tree, as merge/write/html.h describes it
+ * data.js - what the page has of the recordings, as merge/write/html.h describes it
  *
- * Nothing here depends on what the user chooses.
+ * Nothing here depends on what the user chooses. The tree that is shown is tree.js's.
  */
 
 export const data = JSON.parse(document.getElementById("xpu-data").textContent);
@@ -11,58 +11,96 @@ export const diff = sides.length === 2;
 export const kinds = data.kinds;
 export const NONE = -1;
 
-/* Node 0 is the root, "all". Node i + 1 is node i of the page. Parents come before their children. */
-export const nrNodes = data.nodes.frame.length + 1;
-export const frameOf = new Int32Array(nrNodes);
-export const depthOf = new Int32Array(nrNodes);
-export const parentOf = new Int32Array(nrNodes);
-export const endOf = new Int32Array(nrNodes);		/* the node after the last descendant */
+/* Call paths without what stands at their root. Node i of the page is base node i + 1; 0 is the root. */
+export const base = (() => {
+	const nr = data.nodes.frame.length + 1, at = [0];
+	const frame = new Int32Array(nr), depth = new Int32Array(nr), parent = new Int32Array(nr);
 
-(() => {
-	const at = [0];
-
-	frameOf[0] = NONE;
-	parentOf[0] = NONE;
-	for (let i = 1; i < nrNodes; i++) {
-		frameOf[i] = data.nodes.frame[i - 1];
-		depthOf[i] = data.nodes.depth[i - 1] + 1;
-		parentOf[i] = at[depthOf[i] - 1];
-		at[depthOf[i]] = i;
+	frame[0] = NONE;
+	parent[0] = NONE;
+	for (let i = 1; i < nr; i++) {
+		frame[i] = data.nodes.frame[i - 1];
+		depth[i] = data.nodes.depth[i - 1] + 1;
+		parent[i] = at[depth[i] - 1];
+		at[depth[i]] = i;
 	}
-	for (let i = nrNodes - 1; i >= 0; i--) {
-		endOf[i] = Math.max(endOf[i], i + 1);
-		if (i)
-			endOf[parentOf[i]] = Math.max(endOf[parentOf[i]], endOf[i]);
-	}
+	return { nr, frame, depth, parent };
 })();
 
 export const cells = {
 	nr: data.cells.node.length,
 	node: Int32Array.from(data.cells.node, n => n + 1),
 	kind: Uint8Array.from(data.cells.kind),
-	gpu: Int32Array.from(data.cells.gpu),
+	owner: Int32Array.from(data.cells.owner),
 	values: data.cells.values.map(v => ({
 		ns: Float64Array.from(v.ns), nr: Float64Array.from(v.nr),
 		bytes: Float64Array.from(v.bytes),
 	})),
 };
-export const frames = data.frames;
 
-export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
-export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
-export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
+/* Work is named by its kind, too, in the words of the page. */
+const LEAF_NAMES = {
+	memcpy: name => "copy " + name, memset: () => "set", pending: () => "pending launch",
+	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name,
+};
 
-/* A kernel has how it was launched in place of its file. */
-export const whereName = i => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
+export const frames = {
+	name: data.frames.name.map((name, f) => {
+		const naming = LEAF_NAMES[kinds[data.frames.kind[f]]];
 
+		return naming ? naming(name) : name;
+	}),
+	file: data.frames.file.slice(),
+	kind: data.frames.kind.slice(),
+	root: data.frames.name.map(() => false),
+};
+
+const rootFrames = new Map();
+
+/* Return: the frame of that name that stands at the root of call paths. */
+export function rootFrame(name) {
+	let f = rootFrames.get(name);
+
+	if (f === undefined) {
+		f = frames.name.length;
+		rootFrames.set(name, f);
+		frames.name.push(name);
+		frames.file.push(0);
+		frames.kind.push(NONE);
+		frames.root.push(true);
+	}
+	return f;
+}
+
+export const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending"].includes(kind));
 export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;
 
-export const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending"].includes(kind));
+/* The number of each owner's device; NONE: none. */
+export const gpuOfOwner = (data.owners.device || []).map(label => {
+	const number = /^\[GPU (\d+)/.exec(data.labels[label] || "");
 
-/* Calls @visit for each child of @node. */
-export function forChildren(node, visit) {
-	for (let i = node + 1; i < endOf[node]; i = endOf[i])
-		visit(i);
-}
+	return number ? +number[1] : NONE;
+});
+
+/*
+ * When the work of cells was. Bins of cell c are those from first[c] on, up to first[c + 1].
+ * null: not known.
+ */
+export const times = data.times && (() => {
+	const t = data.times, nr = t.bin.length;
+	const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
+	let at = 0;
+
+	for (let c = 0; c < cells.nr; c++)
+		first[c + 1] = first[c] + t.each[c];
+	for (let c = 0; c < cells.nr; c++)
+		if (cells.values[0].bytes[c])
+			for (let k = first[c]; k < first[c + 1]; k++)
+				bytes[k] = t.bytes[at++];
+	return {
+		from: t.from_ns, width: t.bin_ns, nr: t.nr, first, bin: Int32Array.from(t.bin),
+		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes, rows: t.rows,
+	};
+})();

@@ -1,49 +1,55 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.js - the panel of the frame that was clicked */
-import {
-	NONE, cells, data, depthOf, diff, endOf, fileOf, kindOf, kinds, nameOf, parentOf, whereName,
-	sides,
-} from "./data.js";
+import { go, select } from "./actions.js";
+import { NONE, cells, diff, kinds, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { kernelOf } from "./lines.js";
-import { self, state, total } from "./model.js";
+import { cellValues, isPicked, self, state, total } from "./model.js";
 import { sharesOf } from "./tooltip.js";
+import {
+	endOf, fileOf, frameOf, isRoot, kindOf, nameOf, nodeOfCell, parentOf, pathOf, whereName,
+} from "./tree.js";
 import { format, formatBytes, formatTime, integer, kindWords } from "./words.js";
 
-/* The cells sorted by node: the cells below a node are a range of this order. */
-const cellOrder = Int32Array.from({ length: cells.nr }, (_, c) => c)
-	.sort((a, b) => cells.node[a] - cells.node[b]);
+let orderOf = null, cellOrder;
 
-function firstCell(node) {
+/* Return: the cells sorted by node: the cells below a node are a range of this order. */
+function ordered() {
+	if (orderOf !== nodeOfCell) {
+		orderOf = nodeOfCell;
+		cellOrder = Int32Array.from({ length: cells.nr }, (_, c) => c)
+			.sort((a, b) => nodeOfCell[a] - nodeOfCell[b]);
+	}
+	return cellOrder;
+}
+
+function* cellsBelow(i) {
+	const order = ordered();
 	let lo = 0, hi = cells.nr;
 
 	while (lo < hi) {
 		const mid = (lo + hi) >> 1;
 
-		if (cells.node[cellOrder[mid]] < node)
+		if (nodeOfCell[order[mid]] < i)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	return lo;
-}
-
-function* cellsBelow(i) {
-	for (let n = firstCell(i); n < cells.nr && cells.node[cellOrder[n]] < endOf[i]; n++)
-		yield cellOrder[n];
+	for (; lo < cells.nr && nodeOfCell[order[lo]] < endOf[i]; lo++)
+		yield order[lo];
 }
 
 function kindRows(i) {
 	const rows = kinds.map(() => sides.map(() => ({ ns: 0, self: 0, nr: 0, bytes: 0 })));
 
 	for (const c of cellsBelow(i))
-		cells.values.forEach((v, s) => {
-			const row = rows[cells.kind[c]][s];
+		sides.forEach((_, s) => {
+			const row = rows[cells.kind[c]][s], v = cellValues(s);
 
 			row.ns += v.ns[c];
 			row.nr += v.nr[c];
 			row.bytes += v.bytes[c];
-			if (cells.node[c] === i)
+			if (nodeOfCell[c] === i)
 				row.self += v.ns[c];
 		});
 	return rows;
@@ -53,7 +59,7 @@ function kindTable(i) {
 	const body = make("tbody");
 
 	kindRows(i).forEach((row, kind) => row.forEach((r, s) => {
-		if (!r.nr)
+		if (!r.nr && !r.ns)
 			return;
 		body.append(make("tr", null,
 			make("td", null, kindWords(kind) + (diff ? ` (${"AB"[s]})` : "")),
@@ -63,7 +69,7 @@ function kindTable(i) {
 			make("td", null, r.bytes ? formatBytes(r.bytes) : "")));
 	}));
 	return make("table", null,
-		make("thead", null, make("tr", null, ...["", "total", "self", "count", "bytes"]
+		make("thead", null, make("tr", null, ...["kind", "total", "self", "count", "bytes"]
 			.map(text => make("th", text === "count" ? { scope: "col", title:
 				"device records; launches where they are pending; samples" } :
 				{ scope: "col" }, text)))),
@@ -75,21 +81,51 @@ function describe(i) {
 		return "";
 	if (kindOf(i) !== NONE)
 		return kindWords(kindOf(i));
-	if (depthOf[i] > data.roots)
-		return "function";
-	return data.roots > 1 || /^\[(?:pid|tid|host|GPU|stream) /.test(nameOf(i)) ? "root" :
-		"threads of this name";
+	return isRoot(i) ? "group" : "function";
 }
 
-/*
- * @select: called as view.js's select() when a frame of the panel is clicked. @showLines: called with the
- * node of a kernel whose lines are asked for.
- */
-export function showDetail(select, showLines) {
+/* Puts text where other programs find it; without the clipboard's permission, through a selection. */
+async function copy(text) {
+	try {
+		await navigator.clipboard.writeText(text);
+	} catch {
+		const box = make("textarea", { class: "hidden", "aria-hidden": "true" });
+
+		box.value = text;
+		document.body.append(box);
+		box.select();
+		document.execCommand("copy");
+		box.remove();
+	}
+}
+
+/* Copies the call path of the chosen frame: a line for each frame, root first, as a text. */
+export async function copyPath() {
+	if (state.selected === NONE)
+		return;
+	await copy(pathOf(state.selected).map((name, depth) => " ".repeat(depth) + name).join("\n") + "\n");
+	el("said").textContent = "The call path is copied.";
+	const button = el("copy-path");
+
+	if (button)
+		button.textContent = "Copied";
+}
+
+function buttons(i) {
+	const kernel = kernelOf(i);
+	const button = (id, text, onclick) => make("button", { type: "button", id, onclick }, text);
+
+	return make("p", { class: "actions" },
+		button("copy-path", "Copy path", copyPath),
+		...(i ? [button("show-sandwich", "Callers and callees", () => go({ tab: "top", focus: frameOf[i] }))] : []),
+		...(kernel ? [button("show-lines", "Its lines", () => go({ tab: "lines", kernel }))] : []));
+}
+
+export function showDetail() {
 	const panel = el("detail"), i = state.selected, list = make("dl"), path = [];
 	const add = (label, value) => list.append(make("dt", null, label), make("dd", null, value));
 
-	if (i === NONE) {
+	if (i === NONE || state.tab !== "graph") {
 		panel.hidden = true;
 		return;
 	}
@@ -108,10 +144,9 @@ export function showDetail(select, showLines) {
 	panel.replaceChildren(
 		make("button", { type: "button", class: "close", "aria-label": "Close",
 				 onclick: () => select(NONE, false) }, "\u00d7"),
-		make("h2", null, nameOf(i)), list,
-		...(kernelOf(i) ? [make("p", null, make("button", {
-			type: "button", id: "show-lines", onclick: () => showLines(i) }, "Its lines"))] : []),
-		make("h3", null, "Recorded below, whatever is chosen above"), kindTable(i),
+		make("h2", { tabindex: "0" }, nameOf(i)), list, buttons(i),
+		make("h3", null, "Below it, whatever is chosen above" + (isPicked() ? ", in this stretch" : "")),
+		kindTable(i),
 		make("h3", null, "Call path, innermost first"),
 		make("ul", { class: "path" }, ...path.map(n => make("li", null,
 			make("button", { type: "button", title: nameOf(n),

@@ -3,15 +3,12 @@
 
 export const el = id => document.getElementById(id);
 
-/* Creates an element with properties and children. Strings become text. */
-export function make(tag, props, ...children) {
-	const e = document.createElement(tag);
-
+function fill(e, props, children) {
 	for (const [name, value] of Object.entries(props || {})) {
 		if (name.startsWith("on"))
 			e.addEventListener(name.slice(2), value);
 		else if (name === "class")
-			e.className = value;
+			e.setAttribute("class", value);
 		else if (name === "style")
 			e.style.cssText = value;
 		else
@@ -20,3 +17,10 @@ export function make(tag, props, ...children) {
 	e.append(...children);
 	return e;
 }
+
+/* Creates an element with properties and children. Strings become text. */
+export const make = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+
+/* Creates an element of a drawing. */
+export const draw = (tag, props, ...children) =>
+	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);

@@ -1,75 +1,233 @@
 /* SPDX-License-Identifier: MIT */
 /* graph.js - the flame graph */
-import { colour } from "./colours.js";
-import { NONE, cells, endOf, forChildren, kinds, nameOf, nrNodes, parentOf } from "./data.js";
+import { colour, specialColour } from "./colours.js";
+import { NONE, cells, kinds } from "./data.js";
 import { el, make } from "./dom.js";
 import { flamegraph, selectElements } from "./library.js";
-import { measure, shownBefore, state, width } from "./model.js";
+import { cellValues, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
+import { matches } from "./search.js";
 import { hideTip, tooltip } from "./tooltip.js";
-import { percent, plural } from "./words.js";
+import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
+import { integer, percent, plural } from "./words.js";
 
 const CELL_HEIGHT = 18;
+const GROUP_PIXELS = 110;		/* of a frame that stands for narrow ones, where there are many */
 
+/*
+ * The frames that are drawn: { i, v, children } of a node, and what stands for several:
+ * what "cpu": the CPU time of node i itself
+ * what "narrow": children of node i from "first" to "last" that are narrower than "limit"
+ * what "fold": the nodes "run", which all have one child, the next of them
+ */
 const chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false)
-	.tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName(d => nameOf(d.data.i))
-	.setColorMapper(d => colour(d.data.i)).setLabelHandler(d => nameOf(d.data.i))
+	.tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName(d => labelOf(d.data))
+	.setColorMapper(d => fillOf(d.data)).setLabelHandler(d => labelOf(d.data))
 	.setDetailsHandler(() => {});
 let started = false;
+
+const narrowWords = d => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
+
+export function labelOf(d) {
+	switch (d.what) {
+	case "cpu": return "on CPU";
+	case "narrow": return narrowWords(d);
+	case "fold": return `${nameOf(d.run[0])} \u22ef ${nameOf(d.run[d.run.length - 1])} (${d.run.length} frames)`;
+	default: return nameOf(d.i);
+	}
+}
+
+function fillOf(d) {
+	if (!d.what)
+		return colour(d.i);
+	const within = d.what === "fold" ? d.run.some(n => matches && matches[frameOf[n]]) : false;
+
+	return specialColour(d.what, within);
+}
+
+const opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
+
+/*
+ * Return: the frames that all calls below a root share: each has one child, and nothing else. The last
+ * of them, where paths part, is not among them.
+ */
+function sharedRun(root) {
+	const run = [];
+
+	for (let at = root;;) {
+		let only = NONE, nr = 0;
+
+		forChildren(at, c => {
+			if (width[c] > 0) {
+				nr++;
+				only = c;
+			}
+		});
+		if (nr !== 1 || width[only] !== width[at] || kindOf(only) !== NONE || isRoot(only))
+			break;
+		run.push(only);
+		at = only;
+	}
+	run.pop();
+	return run.length > 1 ? run : null;
+}
+
+/* By node: the run that it is folded into. */
+let folds = new Map();
+
+function findFolds() {
+	const open = opened();
+
+	folds = new Map();
+	if (!open)
+		return;
+	const visit = root => {
+		const run = sharedRun(root);
+
+		if (run && !open.has(run[0]))
+			run.forEach(n => folds.set(n, run));
+		forChildren(root, c => {
+			if (isRoot(c) && width[c] > 0)
+				visit(c);
+		});
+	};
+
+	visit(0);
+}
+
+/* The children of the zoomed frame that are shown when it is a group of narrow ones. */
+function inGroup() {
+	const [first, last, limit] = state.group.split("-").map(Number);
+
+	return i => i >= first && i <= last && width[i] < limit;
+}
+
+export function groupWidth() {
+	const of = inGroup();
+	let sum = 0;
+
+	forChildren(state.zoom, i => {
+		if (of(i))
+			sum += width[i];
+	});
+	return sum;
+}
+
+/* Makes frames of children that are too narrow: one, or several where they would be wide. */
+function groupNarrow(parent, list, least, tally) {
+	const sum = list.reduce((v, i) => v + width[i], 0);
+	const nr = Math.max(1, Math.min(list.length, Math.floor(sum / (GROUP_PIXELS * least))));
+	let at = 0, done = 0;
+
+	if (sum < least) {
+		for (const i of list)
+			tally.hidden += shownBefore[endOf[i]] - shownBefore[i];
+		tally.hiddenSum += sum;
+		return [];
+	}
+	return Array.from({ length: nr }, (_, k) => {
+		const d = { i: parent, what: "narrow", first: list[at], v: 0, nr: 0, limit: least, children: [] };
+
+		for (; at < list.length; at++) {
+			if (k < nr - 1 && done + d.v >= (k + 1) * sum / nr)
+				break;
+			d.last = list[at];
+			d.v += width[list[at]];
+			d.nr += shownBefore[endOf[list[at]]] - shownBefore[list[at]];
+		}
+		done += d.v;
+		return d;
+	}).filter(d => d.v > 0);
+}
+
+function drawnChildren(d, least, only, tally) {
+	const list = [], narrow = [], own = onCpu(d.i);
+
+	forChildren(d.i, i => {
+		if (!width[i] || (only && !only(i)))
+			return;
+		if (width[i] < least)
+			narrow.push(i);
+		else
+			list.push({ i, v: width[i], children: [] });
+	});
+	if (state.order === "value")
+		list.sort((a, b) => b.v - a.v);
+	if (own >= least && !only)
+		list.push({ i: d.i, what: "cpu", v: own, children: [] });
+	return list.concat(groupNarrow(d.i, narrow, least, tally));
+}
 
 /*
  * Return: the frames to draw. They are the ancestors of the frame that is zoomed to, and the frames
  * below it that are at least a pixel wide.
  */
 function visibleTree(pixels) {
-	const zoom = state.zoom, least = width[zoom] / pixels;
-	const top = { i: zoom, v: width[zoom], children: [] };
-	const todo = [top];
-	let nr = 1, narrow = 0, narrowSum = 0, root = top;
+	const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom], least = all / pixels;
+	const tally = { hidden: 0, hiddenSum: 0 };
+	const top = { i: zoom, v: all, children: [] }, todo = [top];
+	let root = top;
 
+	findFolds();
 	while (todo.length) {
-		const node = todo.pop();
+		const d = todo.pop();
+		const run = d !== top && !d.what && folds.get(d.i);
 
-		forChildren(node.i, i => {
-			if (!width[i])
-				return;
-			if (width[i] < least) {
-				narrow += shownBefore[endOf[i]] - shownBefore[i];
-				narrowSum += width[i];
-				return;
-			}
-			const child = { i, v: width[i], children: [] };
+		if (run) {
+			const last = run[run.length - 1];
 
-			node.children.push(child);
-			todo.push(child);
-			nr++;
-		});
-		if (state.order === "value")
-			node.children.sort((a, b) => b.v - a.v);
+			/* The run's last frame has the child where paths part. */
+			Object.assign(d, { what: "fold", run, i: run[0] });
+			d.children = drawnChildren({ i: last }, least, null, tally);
+		} else if (!d.what) {
+			d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
+		}
+		todo.push(...d.children.filter(c => !c.what));
 	}
-	for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i])
-		root = { i, v: width[zoom], fade: true, children: [root] };
-	return { root, nr, narrow, narrowSum };
+	if (state.group)
+		top.fade = true;
+	for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i]) {
+		const run = folds.get(i);
+
+		root = run ? { i: run[0], what: "fold", run, v: all, fade: true, children: [root] } :
+		       { i, v: all, fade: true, children: [root] };
+		if (run)
+			i = run[0];
+	}
+	return { root, ...tally };
 }
 
 function note(drawn) {
-	const parts = [];
-	const nothing = nrNodes - shownBefore[nrNodes];
+	const parts = [], nothing = nrNodes - shownBefore[nrNodes], all = state.group ? groupWidth() : width[state.zoom];
 	let pending = 0;
 
-	if (drawn.narrow)
-		parts.push(`${plural(drawn.narrow, "frame")} narrower than a pixel not drawn, ` +
-			   `at the ends of ${percent(drawn.narrowSum, width[state.zoom])} of the ` +
-			   "width: zoom in to see them.");
+	if (state.group)
+		parts.push("Frames that were too narrow to draw; Esc goes back.");
+	if (drawn.hidden)
+		parts.push(`${plural(drawn.hidden, "frame")} narrower than a pixel, ` +
+			   `${percent(drawn.hiddenSum, all)} of the width, not drawn: zoom in to see them.`);
 	for (let c = 0; c < cells.nr; c++)
 		if (kinds[cells.kind[c]] === "pending")
-			for (const v of cells.values)
-				pending += v.nr[c];
+			pending += state.tab === "graph" ? sumOfCell(c) : 0;
 	if (pending && measure() !== "nr")
-		parts.push(`${plural(pending, "pending launch").replace("hs", "hes")} without ` +
+		parts.push(`${integer.format(pending)} pending launch${pending === 1 ? "" : "es"} without ` +
 			   "time: unit count shows them.");
-	else if (nothing && !drawn.narrow && state.zoom === 0)
+	else if (nothing && !drawn.hidden && state.zoom === 0 && !isPicked() && state.mode === "both")
 		parts.push(`${plural(nothing, "frame")} without any of what is chosen.`);
 	el("note").textContent = parts.join(" ");
+	el("note").hidden = !parts.length;
+}
+
+function sumOfCell(c) {
+	return cells.values.reduce((sum, _, s) => sum + cellValues(s).nr[c], 0);
+}
+
+function drawEmpty(box) {
+	if (started)
+		chart.destroy();
+	started = false;
+	box.append(make("p", { id: "empty" }, isPicked() ?
+		"Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
+	note({});
 }
 
 export function drawGraph() {
@@ -79,16 +237,14 @@ export function drawGraph() {
 	hideTip();
 	if (!(width[state.zoom] > 0))
 		state.zoom = 0;
-	el("reset").disabled = state.zoom === 0;
+	if (state.group && !(groupWidth() > 0))
+		state.group = "";
+	el("reset").disabled = state.zoom === 0 && !state.group;
 	if (empty)
 		empty.remove();
 	box.classList.toggle("flame", state.flame);
 	if (!(width[0] > 0)) {
-		if (started)
-			chart.destroy();
-		started = false;
-		box.append(make("p", { id: "empty" }, "Nothing of what is chosen is in this recording."));
-		note({ narrow: 0 });
+		drawEmpty(box);
 		return;
 	}
 	const drawn = visibleTree(pixels);
@@ -104,17 +260,20 @@ export function drawGraph() {
 }
 
 export function groupOf(i) {
-	return selectElements("#chart svg").selectAll("g").filter(d => d.data.i === i);
+	return selectElements("#chart svg").selectAll("g")
+		.filter(d => (!d.data.what || d.data.what === "fold") && d.data.i === i);
+}
+
+/* Return: the first and the last node of the frame that @i is drawn in: others where it is folded. */
+export function endsOf(i) {
+	const run = folds.get(i);
+
+	return run ? [run[0], run[run.length - 1]] : [i, i];
 }
 
 export function markSelected() {
-	selectElements("#chart svg").selectAll("g").classed("selected", d => d.data.i === state.selected);
-}
-
-export function zoomTo(i) {
-	state.zoom = i;
-	drawGraph();
-	scrollToRoot();
+	selectElements("#chart svg").selectAll("g")
+		.classed("selected", d => d.data.what !== "narrow" && d.data.i === state.selected);
 }
 
 export function scrollToRoot() {

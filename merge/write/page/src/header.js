@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* header.js - the title, the account and the facts of the recordings */
+/* header.js - the title, the account and the facts of the recordings, in two lines */
 import { data, diff, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { plural } from "./words.js";
@@ -12,21 +12,27 @@ function fact(side, label) {
 	return "";
 }
 
+/* A line that opens a panel below it. */
+function panel(props, line, ...content) {
+	return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
+}
+
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
 	const [summary, ...lines] = side.account.concat(side.messages);
-	const box = make("details", clean ? { class: "account" } : { class: "account loss", open: "" },
-		make("summary", null, (diff ? "AB"[s] + ": " : "") + summary +
-		     (lines.length ? `; ${plural(lines.length, "note")}` : "")));
+	const none = !t.launches && !t.lost ? "no launches" : summary;
+	const words = (diff ? "AB"[s] + ": " : "") + none + (lines.length ? `; ${plural(lines.length, "note")}` : "");
 
-	if (lines.length)
-		box.append(make("pre", null, lines.map(line => line.trim()).join("\n")));
-	return box;
+	if (!lines.length)
+		return make("span", { class: "account" }, words);
+	return panel({ class: clean ? "account" : "account loss" }, words,
+		     make("pre", { tabindex: "0", "aria-label": "Notes" },
+			  [summary, ...lines.map(line => line.trim())].join("\n")));
 }
 
 /* The facts of each recording, folded away until a reader opens them. */
 function about() {
-	return make("details", { class: "account" }, make("summary", null, "Recording"),
+	return panel({ class: "account" }, "Recording",
 		...sides.flatMap((side, s) => side.recordings.map(recording =>
 			make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording)
 				.flatMap(([key, value]) =>
@@ -45,13 +51,20 @@ function gpuFacts(side) {
 export function setUpHeader() {
 	const title = sides.map(side => fact(side, "command") || fact(side, "recording"))
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ");
+	const facts = sides.map((side, s) => (diff ? `${"AB"[s]}: ` : "") +
+		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
+		 ...gpuFacts(side), side.filter && "only " + side.filter].filter(Boolean).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;
 	el("title").textContent = title;
-	el("facts").append(...sides.map((side, s) => make("div", null,
-		(diff ? `${"AB"[s]}: ` : "") +
-		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
-		 ...gpuFacts(side), side.filter && "only " + side.filter]
-			.filter(Boolean).join(" \u00b7 "))), data.normalize);
+	el("title").title = title;
+	el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
+	el("facts").title = el("facts").textContent;
 	el("accounts").append(...sides.map(account), about());
+	/* One panel at a time, until something else is clicked. */
+	document.addEventListener("click", event => {
+		for (const open of document.querySelectorAll("#accounts details[open]"))
+			if (!open.contains(event.target))
+				open.open = false;
+	}, true);
 }

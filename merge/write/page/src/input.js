@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* input.js - the keyboard, and the pointer on the graph */
-import { NONE, forChildren, parentOf } from "./data.js";
+import { TABS, flip, go, select } from "./actions.js";
+import { NONE, times } from "./data.js";
+import { copyPath } from "./detail.js";
 import { el } from "./dom.js";
-import { drawGraph, groupOf } from "./graph.js";
-import { state, width } from "./model.js";
-import { search } from "./search.js";
+import { drawGraph, endsOf, groupOf } from "./graph.js";
+import { openHelp } from "./help.js";
+import { DEFAULTS, MODES, hasMode, isPicked, state, width } from "./model.js";
+import { drawSandwich } from "./sandwich.js";
 import { hideTip, moveTip } from "./tooltip.js";
-import { draw, flip, select } from "./view.js";
+import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
 
 /* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbour. */
 function neighbour(key) {
@@ -16,9 +19,9 @@ function neighbour(key) {
 	if (i === NONE)
 		return state.zoom;
 	if (key === outward)
-		return i ? parentOf[i] : i;
+		return i ? endsOf(parentOf[endsOf(i)[0]])[0] : i;
 	if (key === "ArrowUp" || key === "ArrowDown") {
-		forChildren(i, c => {
+		forChildren(endsOf(i)[1], c => {
 			if (width[c] > 0 && (best === NONE || width[c] > width[best]))
 				best = c;
 		});
@@ -38,37 +41,110 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-function onKey(event) {
-	if (event.ctrlKey || event.altKey || event.metaKey)
-		return;
-	const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+/* One step out: of the search, of the zoom, of the stretch of time. */
+function stepOut() {
+	if (state.term) {
+		el("search").value = "";
+		go({ term: "" });
+	} else if (state.tab === "top" && state.focus !== NONE) {
+		go({ focus: NONE });
+	} else if (state.zoom || state.group || state.selected !== NONE) {
+		go({ zoom: 0, group: "", selected: NONE });
+	} else if (isPicked()) {
+		go({ from: 0, to: times.nr });
+	}
+}
 
-	if (event.key === "Escape") {
-		if (el("search").value) {
-			el("search").value = "";
-			search("");
-			draw();
-		} else if (state.zoom || state.selected !== NONE) {
-			select(NONE, true);
-		}
-		if (typing)
-			event.target.blur();
-	} else if (!typing && event.key === "/") {
-		event.preventDefault();
+const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
+
+function toTab(tab) {
+	if (!el("tab-" + tab).hidden)
+		go({ tab });
+}
+
+const KEYS = {
+	"/": () => {
 		el("search").focus();
 		el("search").select();
-	} else if (!typing && event.key === "i") {
-		flip();
-	} else if (event.target === el("chart") && /^Arrow/.test(event.key)) {
+	},
+	"?": openHelp,
+	1: () => toTab(TABS[0]),
+	2: () => toTab(TABS[1]),
+	3: () => toTab(TABS[2]),
+	t: () => go({ mode: next(MODES.filter(hasMode), state.mode) }),
+	b: () => go({ by: next(groupings().map(([by]) => by), state.by) }),
+	i: flip,
+	o: () => go({ strip: !state.strip }),
+	f: () => go({ open: state.open ? DEFAULTS.open : "all" }),
+	c: copyPath,
+	s: () => {
+		if (state.selected > 0)
+			go({ tab: "top", focus: frameOf[state.selected] });
+	},
+	u: () => {
+		if (state.group)
+			go({ group: "" });
+		else if (state.zoom)
+			select(parentOf[state.zoom], true);
+	},
+};
+
+/* A click on a drawn frame: see graph.js for the frames that stand for several. */
+function onFrame(d) {
+	if (d.what === "narrow")
+		go({ zoom: d.i, group: `${d.first}-${d.last}-${d.limit}`, selected: NONE });
+	else if (d.what === "fold")
+		go({ open: [state.open, d.run[0]].filter(v => v !== "").join(".") });
+	else if (d.what === "cpu")
+		go({ selected: d.i }, true);
+	else
+		select(d.i, true);
+}
+
+function onChartKey(event) {
+	if (/^Arrow/.test(event.key)) {
 		event.preventDefault();
 		select(neighbour(event.key), false);
 		const g = groupOf(state.selected).node();
 
 		if (g)
 			g.scrollIntoView({ block: "nearest" });
-	} else if (event.target === el("chart") && event.key === "Enter" && state.selected !== NONE) {
-		select(state.selected, true);
+	} else if (event.key === "Enter" && state.selected !== NONE) {
+		const g = groupOf(state.selected).node();
+
+		onFrame(g ? g.__data__.data : { i: state.selected });
 	}
+}
+
+function onKey(event) {
+	const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+
+	if (event.ctrlKey || event.altKey || event.metaKey || el("help").open)
+		return;
+	if (event.key === "Escape") {
+		stepOut();
+		if (typing)
+			event.target.blur();
+	} else if (!typing && Object.hasOwn(KEYS, event.key)) {
+		event.preventDefault();
+		KEYS[event.key]();
+	} else if (event.target === el("chart")) {
+		onChartKey(event);
+	}
+}
+
+/* Draws again what depends on the width of an element. */
+function onResize(id, tab, redraw) {
+	let width = 0;
+
+	new ResizeObserver(() => {
+		const now = el(id).clientWidth;
+
+		if (now === width || state.tab !== tab || el(id).hidden)
+			return;
+		width = now;
+		redraw();
+	}).observe(el(id));
 }
 
 export function listen() {
@@ -78,19 +154,11 @@ export function listen() {
 
 		event.stopPropagation();
 		if (g)
-			select(g.__data__.data.i, true);
+			onFrame(g.__data__.data);
 	}, true);
 	el("chart").addEventListener("mousemove", moveTip);
 	el("chart").addEventListener("scroll", hideTip);
 	document.addEventListener("keydown", onKey);
-	let width = 0;
-
-	new ResizeObserver(() => {
-		const now = el("chart").clientWidth;
-
-		if (now === width || state.tab !== "graph")
-			return;
-		width = now;
-		drawGraph();
-	}).observe(el("chart"));
+	onResize("chart", "graph", drawGraph);
+	onResize("sandwich", "top", drawSandwich);
 }

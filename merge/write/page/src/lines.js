@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* lines.js - the lines of a kernel: where its warps stood still, and why */
+import { go } from "./actions.js";
 import { hsl } from "./colours.js";
-import { diff, kindOf, kinds, nameOf, sides } from "./data.js";
+import { diff, kinds, sides } from "./data.js";
 import { el, make } from "./dom.js";
-import { state } from "./model.js";
+import { isPicked, state } from "./model.js";
 import { pattern } from "./search.js";
+import { kindOf, nameOf } from "./tree.js";
 import { integer, percent } from "./words.js";
 
 const LINES_ROWS = 500;
@@ -62,7 +64,7 @@ export const haveLines = names.length > 0;
 export function kernelOf(i) {
 	if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
 		return "";
-	const name = nameOf(i).replace(/^\[GPU\d*_Kernel\]/, "");
+	const name = nameOf(i);
 
 	return names.find(n => {
 		const shown = n.replaceAll(";", ":");
@@ -113,17 +115,13 @@ function byPlace(a, b) {
 }
 
 function chooser() {
-	const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () => {
-		state.kernel = kernel.value;
-		drawLines();
-	} }, ...names.map(n => make("option", { value: n }, n)));
-	const order = make("select", { id: "lines-by", onchange: () => {
-		state.linesBy = order.value;
-		drawLines();
-	} }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) =>
+	const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () =>
+		go({ kernel: kernel.value }) }, ...names.map(n => make("option", { value: n }, n)));
+	const order = make("select", { id: "lines-by", onchange: () =>
+		go({ linesBy: order.value }) }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) =>
 		make("option", { value: v }, text)));
 
-	kernel.value = state.kernel;
+	kernel.value = kernels.has(state.kernel) ? state.kernel : names[0];
 	order.value = state.linesBy;
 	return make("div", { class: "choice" }, make("label", null, "Kernel ", kernel),
 		    make("label", null, "Order ", order));
@@ -137,9 +135,7 @@ function cellsOf(place, sum) {
 }
 
 export function drawLines() {
-	if (!kernels.has(state.kernel))
-		state.kernel = names[0];
-	const k = kernels.get(state.kernel), head = make("tr"), body = make("tbody");
+	const k = kernels.get(state.kernel) || kernels.get(names[0]), head = make("tr"), body = make("tbody");
 	const rows = [...k.places].filter(([place]) => !pattern || pattern.test(place));
 
 	rows.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ?
@@ -157,5 +153,6 @@ export function drawLines() {
 		make("table", null, make("thead", null, head), body),
 		make("p", null, `${integer.format(rows.length)} lines, ` +
 			`${k.sums.map(s => integer.format(s.samples)).join(" and ")} samples, of all call paths` +
+			(isPicked() ? " and all of the time" : "") +
 			(rows.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") + "."));
 }

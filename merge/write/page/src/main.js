@@ -2,23 +2,23 @@
 /*
  * main.js - the interactive flame graph of `xpumerge -f html`
  *
- * The page has the merged tree: merge/write/html.h describes it. The user chooses on the page what to
- * count (kinds of work, device, unit), so the page makes all sums. d3-flame-graph only gets the frames
- * that are at least a pixel wide at the current zoom.
+ * The page has the merged call paths: merge/write/html.h describes them. The user chooses on the page what
+ * to count (kinds of work, device, unit, a stretch of time) and how to group it, so the page makes the tree
+ * (tree.js) and all sums (model.js). d3-flame-graph only gets the frames that are at least a pixel wide at
+ * the current zoom (graph.js). Each choice goes through actions.js, is kept in the
+ * address (url.js), and shown by view.js.
  *
  * `make page` bundles these modules into ../page.js, which xpumerge embeds.
  *
  * Names come from other people's programs: they enter the document as text, never as markup.
  */
-import { setUpControls } from "./controls.js";
-import { scrollToRoot } from "./graph.js";
 import { setUpHeader } from "./header.js";
 import { listen } from "./input.js";
-import { change } from "./view.js";
+import { setUpStrip } from "./strip.js";
+import { start } from "./view.js";
 
 setUpHeader();
-setUpControls();
+setUpStrip();
+start();
 listen();
-change();
-scrollToRoot();
 document.documentElement.dataset.ready = "1";

@@ -1,47 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 /* model.js - the choices of the user, and the sums over the whole tree that follow from them */
 import {
-	NONE, cells, data, diff, isDevice, kinds, nrNodes, parentOf, present, sides,
+	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, sides, times,
 } from "./data.js";
+import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
-export const state = {
-	kinds: present.slice(),
+/* The time that is counted: of devices, of threads, or of both. */
+export const MODES = ["gpu", "thread", "both"];
+export const kindsOf = mode => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
+export const hasMode = mode => kindsOf(mode).some(Boolean);
+const firstMode = !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
+
+export const DEFAULTS = {
+	mode: firstMode,
+	off: "",		/* kinds that are left out */
+	by: asked,
 	gpu: "all",
 	unit: data.unit,
 	width: "larger",
 	order: "name",
 	flame: true,
 	zoom: 0,
+	group: "",		/* of narrow children of the zoomed frame: "first-last-width" */
+	open: "",		/* the first frames of folded runs that are opened */
 	selected: NONE,
 	tab: "graph",
 	term: "",
 	sortBy: "self",
+	focus: NONE,		/* the frame whose callers and callees are shown */
+	from: 0,		/* bins of the picked stretch */
+	to: times ? times.nr : 0,
 	kernel: "",		/* whose lines are shown; "": that of the most samples */
 	linesBy: "samples",
+	strip: true,
 };
 
+export const state = { ...DEFAULTS };
+
+export const isPicked = () => times && (state.from > 0 || state.to < times.nr);
+
+export function chosen(kind) {
+	return kindsOf(state.mode)[kind] && !state.off.split(".").includes(kinds[kind]);
+}
+
 /* Sums by node, for each side. Count is that of device work; it and total include the descendants. */
-export const self = sides.map(() => new Float64Array(nrNodes));
-export const total = sides.map(() => new Float64Array(nrNodes));
-export const count = sides.map(() => new Float64Array(nrNodes));
+export let self, total, count;
 /* By node: its width in the graph, and how many nodes before it have a width. */
-export const width = diff ? new Float64Array(nrNodes) : total[0];
-export const shownBefore = new Int32Array(nrNodes + 1);
+export let width, shownBefore;
+
+/* By cell, for each side: what is in the picked stretch, or all of it. */
+let values = cells.values;
 
 export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
+
+/* Makes the tree for what the user groups by. */
+export function regroup() {
+	group(state.by);
+	self = sides.map(() => new Float64Array(nrNodes));
+	total = sides.map(() => new Float64Array(nrNodes));
+	count = sides.map(() => new Float64Array(nrNodes));
+	width = diff ? new Float64Array(nrNodes) : total[0];
+	shownBefore = new Int32Array(nrNodes + 1);
+}
+
+/* Sums up the bins of the picked stretch. */
+export function pick() {
+	if (!isPicked()) {
+		values = cells.values;
+		return;
+	}
+	const ns = new Float64Array(cells.nr), nr = new Float64Array(cells.nr), bytes = new Float64Array(cells.nr);
+
+	for (let c = 0; c < cells.nr; c++)
+		for (let k = times.first[c]; k < times.first[c + 1]; k++) {
+			if (times.bin[k] < state.from || times.bin[k] >= state.to)
+				continue;
+			ns[c] += times.ns[k];
+			nr[c] += times.count[k];
+			bytes[c] += times.bytes[k];
+		}
+	values = [{ ns, nr, bytes }];
+}
+
+export const cellValues = s => values[s];
+
+const onDevice = c => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
+	gpuOfOwner[cells.owner[c]] === +state.gpu;
 
 /*
  * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device
  * records; samples and waits are counted only where no kind of device work is chosen.
  */
-function unitIsOf(kind) {
-	return measure() === "ns" || isDevice[kind] ||
-	       !kinds.some((_, k) => isDevice[k] && present[k] && state.kinds[k]);
+function unitIsOf(counted, kind) {
+	return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
-function cellCounts(c) {
-	return state.kinds[cells.kind[c]] && unitIsOf(cells.kind[c]) &&
-	       (state.gpu === "all" || cells.gpu[c] === NONE || cells.gpu[c] === +state.gpu);
+/* Return: by kind, the sum over all cells, whatever kinds are chosen, in the chosen unit. */
+export function sumsOfKinds(s) {
+	const sums = kinds.map(() => 0), v = values[s][measure()];
+
+	for (let c = 0; c < cells.nr; c++)
+		if (onDevice(c))
+			sums[cells.kind[c]] += v[c] * sides[s].scale;
+	return sums;
 }
 
 function sumUp(totals) {
@@ -49,24 +110,31 @@ function sumUp(totals) {
 		totals[parentOf[i]] += totals[i];
 }
 
-export function compute() {
-	for (let s = 0; s < sides.length; s++) {
-		const values = cells.values[s][measure()];
+function sumCells(s) {
+	const v = values[s][measure()], nr = values[s].nr, scale = sides[s].scale;
+	const counted = kinds.map((_, k) => chosen(k)), fits = kinds.map((_, k) => counted[k] && unitIsOf(counted, k));
+	const devices = kinds.some((_, k) => counted[k] && isDevice[k]);
 
-		self[s].fill(0);
-		count[s].fill(0);
-		for (let c = 0; c < cells.nr; c++) {
-			if (!cellCounts(c))
-				continue;
-			self[s][cells.node[c]] += values[c] * sides[s].scale;
-			/* As in -f folded --unit count: samples and waits are not launches. */
-			if (isDevice[cells.kind[c]])
-				count[s][cells.node[c]] += cells.values[s].nr[c];
-		}
-		total[s].set(self[s]);
-		sumUp(total[s]);
-		sumUp(count[s]);
+	self[s].fill(0);
+	count[s].fill(0);
+	for (let c = 0; c < cells.nr; c++) {
+		const kind = cells.kind[c];
+
+		if (!fits[kind] || !onDevice(c))
+			continue;
+		self[s][nodeOfCell[c]] += v[c] * scale;
+		/* As in -f folded --unit count: samples and waits are not launches. */
+		if (isDevice[kind] || !devices)
+			count[s][nodeOfCell[c]] += nr[c];
 	}
+	total[s].set(self[s]);
+	sumUp(total[s]);
+	sumUp(count[s]);
+}
+
+export function compute() {
+	for (let s = 0; s < sides.length; s++)
+		sumCells(s);
 	if (diff && state.width === "larger") {
 		/* Summed up from the nodes' own values, so that a parent is as wide as its children. */
 		for (let i = 0; i < nrNodes; i++)
@@ -77,4 +145,12 @@ export function compute() {
 	}
 	for (let i = 0; i < nrNodes; i++)
 		shownBefore[i + 1] = shownBefore[i] + (width[i] > 0);
+}
+
+/* Return: how wide the CPU time of a function itself is, beside what it calls. */
+export function onCpu(i) {
+	if (!i || kindOf(i) !== NONE)
+		return 0;
+	return !diff ? self[0][i] : state.width === "larger" ? Math.max(self[0][i], self[1][i]) :
+	       self[state.width === "a" ? 0 : 1][i];
 }

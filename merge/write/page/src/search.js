@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* search.js - frames that match what was typed */
-import { endOf, frameOf, frames, nrNodes } from "./data.js";
+import { frames } from "./data.js";
 import { el } from "./dom.js";
 import { state, width } from "./model.js";
+import { endOf, frameOf, nrNodes } from "./tree.js";
 import { percent, plural } from "./words.js";
 
 export let matches = null;			/* by frame; null without a search */

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* tooltip.js - the numbers of the frame under the pointer */
-import { diff, fileOf, nameOf, parentOf, whereName } from "./data.js";
+import { diff } from "./data.js";
 import { el, make } from "./dom.js";
-import { count, self, total } from "./model.js";
-import { format, formatDelta, integer, percent } from "./words.js";
+import { count, self, total, width } from "./model.js";
+import { fileOf, nameOf, parentOf, whereName } from "./tree.js";
+import { format, formatDelta, integer, percent, plural } from "./words.js";
 
 export function sharesOf(i, s) {
 	return `${percent(total[s][i], total[s][0])} of all` +
 	       (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of parent` : "");
 }
 
-function showTip(event, i) {
-	const tip = el("tip"), list = make("dl");
-	const add = (label, value, cls) =>
-		list.append(make("dt", null, label), make("dd", { class: cls || "" }, value));
-
+/* Adds the numbers of a node. */
+function addNumbers(add, i) {
 	if (diff) {
 		const delta = total[1][i] - total[0][i];
 
@@ -32,7 +30,34 @@ function showTip(event, i) {
 	}
 	if (fileOf(i))
 		add(whereName(i), fileOf(i));
-	tip.replaceChildren(make("strong", null, nameOf(i)), list);
+}
+
+/* The name and the numbers of what is drawn: see graph.js. */
+function tipOf(d, add) {
+	switch (d.what) {
+	case "narrow":
+		add("width", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+		add("", "too narrow to draw each: a click shows them");
+		return plural(d.nr, "frame");
+	case "fold":
+		addNumbers(add, d.run[0]);
+		add("", "these all share one path: a click opens them");
+		return d.run.map(nameOf).join("\n");
+	case "cpu":
+		add("time", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+		return `on CPU in ${nameOf(d.i)}`;
+	default:
+		addNumbers(add, d.i);
+		return nameOf(d.i);
+	}
+}
+
+function showTip(event, d) {
+	const tip = el("tip"), list = make("dl");
+	const name = tipOf(d, (label, value, cls) =>
+		list.append(make("dt", null, label), make("dd", { class: cls || "" }, value)));
+
+	tip.replaceChildren(make("strong", null, name), list);
 	tip.hidden = false;
 	moveTip(event);
 }
@@ -55,5 +80,5 @@ export function hideTip() {
 }
 
 export function tooltip() {}
-tooltip.show = (event, d) => showTip(event, d.data.i);
+tooltip.show = (event, d) => showTip(event, d.data);
 tooltip.hide = hideTip;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* top.js - the table of functions */
+/* top.js - the table of functions and kernels, over all devices and threads; beside it callers and callees */
+import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
-import { diff, endOf, frameOf, frames, nrNodes, sides } from "./data.js";
+import { NONE, diff, frames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, state, total } from "./model.js";
+import { drawSandwich } from "./sandwich.js";
 import { matches } from "./search.js";
+import { endOf, frameOf, nrNodes } from "./tree.js";
 import { format, formatDelta, integer, percent } from "./words.js";
 
 const TOP_ROWS = 500;
@@ -35,7 +38,7 @@ function frameRows() {
 		row.open++;
 		open.push(i);
 	}
-	return rows.filter(r => r.total.some(v => v > 0) && (!matches || matches[r.frame]));
+	return rows.filter(r => r.total.some(v => v > 0) && !frames.root[r.frame] && (!matches || matches[r.frame]));
 }
 
 const sum = list => list.reduce((a, b) => a + b, 0);
@@ -51,19 +54,31 @@ function topColumns() {
 	sides.forEach((_, s) => {
 		const side = diff ? " " + "AB"[s] : "";
 
-		columns.push(["Self" + side, "self", r => format(r.self[s])],
-			     ["", null, r => percent(r.self[s], total[s][0])],
+		columns.push(["Self" + side, "self", r => r.self[s] ? format(r.self[s]) : ""],
+			     ["", null, r => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
 			     ["Total" + side, "total", r => format(r.total[s])],
-			     ["", null, r => percent(r.total[s], total[s][0])],
-			     ["Count" + side, "count", r => integer.format(r.count[s])]);
+			     ["", null, r => percent(r.total[s], total[s][0])]);
+		/* Nothing was counted where the unit or the kinds have no counts. */
+		if (count[s][0])
+			columns.push(["Count" + side, "count", r => r.count[s] ? integer.format(r.count[s]) : ""]);
 	});
 	if (diff)
 		columns.push(["Total B \u2212 A", "delta", r => formatDelta(delta(r))]);
 	return columns;
 }
 
-/* @showFrame: called with the frame of the row that is clicked. */
-export function drawTop(showFrame) {
+function topRow(r, columns) {
+	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
+
+	return make("tr", { onclick: focus, title: name.slice(0, 2000),
+			    ...(r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}) },
+		...columns.map(([, , cell]) => make("td", null, cell(r))),
+		make("td", { class: "name" },
+		     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
+		     make("button", { type: "button", class: "plain", "data-frame": r.frame }, name)));
+}
+
+function drawTable() {
 	const rows = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
 	const name = r => frames.name[r.frame];
 	const byName = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
@@ -71,23 +86,33 @@ export function drawTop(showFrame) {
 	const header = (text, sort, cls) => make("th", {
 		scope: "col", class: cls, ...(sort && sort === state.sortBy ?
 			{ "aria-sort": sort === "name" ? "ascending" : "descending" } : {}),
-	}, ...(sort ? [make("button", { type: "button", onclick: () => {
-		state.sortBy = sort;
-		drawTop(showFrame);
-	} }, text)] : ["%"]));
+	}, ...(sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text)] : ["%"]));
 
 	rows.sort((a, b) => key ? key(b) - key(a) || byName(a, b) : byName(a, b));
 	columns.forEach(([text, sort]) => head.append(header(text, sort, "")));
 	head.append(header("Name", "name", "name"));
 	for (const r of rows.slice(0, TOP_ROWS))
-		body.append(make("tr", { onclick: () => showFrame(r.frame), title: name(r).slice(0, 2000) },
-			...columns.map(([, , cell]) => make("td", null, cell(r))),
-			make("td", { class: "name" },
-			     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
-			     name(r))));
-	el("top").replaceChildren(
+		body.append(topRow(r, columns));
+	el("top-list").replaceChildren(
 		make("table", null, make("thead", null, head), body),
 		make("p", null, rows.length > TOP_ROWS ?
 			`${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` :
-			`${integer.format(rows.length)} rows. Click one to find it in the flame graph.`));
+			`${integer.format(rows.length)} rows. A click shows a row's callers and callees.`));
+}
+
+export function drawTop() {
+	const at = el("top-list").scrollTop, focused = document.activeElement;
+	const frame = focused && focused.dataset ? focused.dataset.frame : undefined;
+
+	drawTable();
+	el("top-list").scrollTop = at;
+	if (frame !== undefined && state.focus === +frame) {
+		const again = el("top-list").querySelector(`[data-frame="${+frame}"]`);
+
+		if (again)
+			again.focus({ preventScroll: true });
+	}
+	el("sandwich").hidden = state.focus === NONE;
+	if (state.focus !== NONE)
+		drawSandwich();
 }

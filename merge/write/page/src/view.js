@@ -1,70 +1,83 @@
 /* SPDX-License-Identifier: MIT */
 /* view.js - what the page shows, drawn again after each choice */
-import { frames } from "./data.js";
+import { TABS, onStep } from "./actions.js";
+import { paintChoices, setUpControls } from "./controls.js";
 import { showDetail } from "./detail.js";
 import { el } from "./dom.js";
-import { drawGraph, markSelected, scrollToRoot, zoomTo } from "./graph.js";
-import { drawLines, kernelOf } from "./lines.js";
-import { compute, state } from "./model.js";
+import { drawGraph, markSelected, scrollToRoot } from "./graph.js";
+import { drawLines } from "./lines.js";
+import { DEFAULTS, compute, pick, regroup, state } from "./model.js";
 import { search, showMatched } from "./search.js";
+import { drawStrip } from "./strip.js";
 import { hideTip } from "./tooltip.js";
 import { drawTop } from "./top.js";
+import { nrNodes } from "./tree.js";
+import { readUrl } from "./url.js";
 
-export function draw() {
+const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
+const SCROLL = ["by", "zoom", "group", "flame", "tab"];
+
+function draw() {
+	for (const tab of TABS) {
+		el(tab).hidden = tab !== state.tab;
+		el("tab-" + tab).setAttribute("aria-selected", tab === state.tab);
+		el("tab-" + tab).tabIndex = tab === state.tab ? 0 : -1;
+	}
+	paintChoices();
+	drawStrip();
 	if (state.tab === "graph")
 		drawGraph();
 	else if (state.tab === "top")
-		drawTop(showFrame);
+		drawTop();
 	else
 		drawLines();
 	showMatched();
-	showDetail(select, showLines);
+	showDetail();
 }
 
-export function change() {
-	compute();
-	draw();
-}
+/* Brings everything up to date with choices that were others before. */
+function update(before) {
+	const differs = list => list.some(member => state[member] !== before[member]);
 
-export const TABS = ["graph", "top", "lines"];
-
-export function showTab(name) {
-	state.tab = name;
-	for (const tab of TABS) {
-		el(tab).hidden = tab !== name;
-		el("tab-" + tab).setAttribute("aria-selected", tab === name);
+	if (differs(["by"]))
+		regroup();
+	for (const member of ["zoom", "selected"])
+		if (state[member] >= nrNodes)
+			state[member] = DEFAULTS[member];
+	if (differs(["term", "by"]))
+		search(state.term);
+	if (differs(["from", "to"]))
+		pick();
+	if (differs(SUMS))
+		compute();
+	hideTip();
+	if (!differs(Object.keys(DEFAULTS).filter(member => member !== "selected")) && state.tab === "graph") {
+		markSelected();
+		showDetail();
+		return;
 	}
 	draw();
+	if (differs(SCROLL))
+		scrollToRoot();
 }
 
-/* Zooms to the clicked frame itself, even where a parent is as wide. */
-export function select(i, zoom) {
-	state.selected = i;
-	hideTip();
-	if (zoom)
-		zoomTo(i);
-	else
-		markSelected();
-	showDetail(select, showLines);
+/* Shows what the address says: at first, and when the browser goes back or forth. */
+function follow() {
+	const before = { ...state };
+
+	Object.assign(state, readUrl());
+	el("search").value = state.term;
+	update(before);
 }
 
-function showLines(i) {
-	state.kernel = kernelOf(i);
-	showTab("lines");
-}
-
-function showFrame(frame) {
-	const term = "^" + frames.name[frame].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
-
-	el("search").value = term;
-	search(term);
-	state.zoom = 0;
-	showTab("graph");
-}
-
-export function flip() {
-	state.flame = !state.flame;
-	el("flip").textContent = state.flame ? "Icicle" : "Flame";
-	draw();
-	scrollToRoot();
+export function start() {
+	setUpControls(draw);
+	onStep(update);
+	regroup();
+	compute();
+	Object.assign(state, readUrl());
+	el("search").value = state.term;
+	update(Object.fromEntries(Object.keys(DEFAULTS).map(member => [member, undefined])));
+	addEventListener("popstate", follow);
+	addEventListener("hashchange", follow);
 }

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree.js - the tree that is shown: call paths below what the user groups them by
+ *
+ * It is made anew when that changes. Node 0 is the root, "all"; parents come before their children, and
+ * what is below a node follows it. The modules that import these variables see each new tree.
+ */
+import { NONE, base, cells, data, frames, kinds, rootFrame } from "./data.js";
+
+export let nrNodes = 0;
+export let frameOf, depthOf, parentOf;
+export let endOf;			/* the node after the last descendant */
+export let nodeOfCell;			/* by cell */
+
+/* ---- what calls can be grouped by ----------------------------------------------------------- */
+
+const WORDS = {
+	comm: "thread name", tid: "thread", pid: "process", host: "host", rank: "rank", device: "device",
+	stream: "stream", nvtx: "NVTX range", none: "nothing",
+};
+
+/* A label of the owners, as folded stacks have it, in fewer signs. */
+function shortLabel(by, label) {
+	const m = /^\[(\w+) (.*)\]$/s.exec(label);
+
+	if (by === "nvtx")
+		return label === "[no NVTX range]" ? "no NVTX range" : label.replace(/^\[NVTX\]/, "");
+	if (!m || by === "comm")
+		return label;
+	if (m[2] === "unknown")
+		return by === "device" ? "no device" : `no ${WORDS[by] || by}`;
+	return by === "device" ? `GPU ${m[2]}` : by === "host" ? m[2] : `${WORDS[by] || by} ${m[2]}`;
+}
+
+function labelOf(by, owner) {
+	const label = data.owners[by][owner];
+
+	return label === NONE ? "unknown" : data.labels[label];
+}
+
+/* Return: the names of the frames at the root for an owner. */
+function rootsOf(by, owner) {
+	if (by === "none" || !data.owners[by])
+		return [];
+	if (by === "nvtx") {
+		const range = data.ranges[data.owners.nvtx[owner]] || [];
+
+		return range.map(label => shortLabel(by, data.labels[label]));
+	}
+	if (by !== "tid")
+		return [shortLabel(by, labelOf(by, owner))];
+	/* Threads of several processes may have one number. */
+	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOf("pid", owner))}` : "";
+
+	return [`${labelOf("comm", owner)} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+}
+
+const counts = new Map();
+
+function distinct(by) {
+	if (!counts.has(by)) {
+		const used = new Set();
+
+		for (let c = 0; c < cells.nr; c++)
+			used.add(data.owners[by][cells.owner[c]]);
+		counts.set(by, used.size);
+	}
+	return counts.get(by);
+}
+
+export const asked = data.by.join(",");
+
+/* Return: [value, words] for each way of grouping that tells anything apart here. */
+export function groupings() {
+	const list = Object.keys(data.owners)
+		.filter(by => by === "comm" || by === asked || distinct(by) > 1);
+
+	if (!list.includes(asked) && data.by.every(by => data.owners[by] || by === "none"))
+		list.unshift(asked);
+	return [...list, "none"].map(by => [by, by.split(",").map(b => WORDS[b] || b).join(", ")]);
+}
+
+/* ---- the tree ------------------------------------------------------------------------------- */
+
+/* Frames at the root, as a tree: an element's cells hang below it. */
+function rootTree(by) {
+	const lists = by.split(","), top = { frame: NONE, name: "", below: new Map(), cells: [] };
+	const of = new Map();
+
+	const find = owner => {
+		let at = top;
+
+		for (const name of lists.flatMap(b => rootsOf(b, owner))) {
+			if (!at.below.has(name))
+				at.below.set(name, { frame: rootFrame(name), name, below: new Map(), cells: [] });
+			at = at.below.get(name);
+		}
+		return at;
+	};
+
+	for (let c = 0; c < cells.nr; c++) {
+		const owner = cells.owner[c];
+
+		if (!of.has(owner))
+			of.set(owner, find(owner));
+		of.get(owner).cells.push(c);
+	}
+	return top;
+}
+
+/* Return: the base nodes on the way to the cells, each after its parent, without the root. */
+function nodesOf(list, mark, stamp) {
+	const found = [];
+
+	for (const c of list)
+		for (let n = cells.node[c]; n > 0 && mark[n] !== stamp; n = base.parent[n]) {
+			mark[n] = stamp;
+			found.push(n);
+		}
+	return Int32Array.from(found).sort();
+}
+
+const byName = (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+
+/* Makes the tree; @by: what groupings() has. */
+export function group(by) {
+	const mark = new Int32Array(base.nr), where = new Int32Array(base.nr);
+	const frame = [], depth = [], parent = [];
+	let stamp = 0;
+
+	nodeOfCell = new Int32Array(cells.nr);
+	const add = (root, at, level) => {
+		const me = frame.length;
+
+		frame.push(root.frame);
+		depth.push(level);
+		parent.push(at);
+		for (const below of [...root.below.values()].sort(byName))
+			add(below, me, level + 1);
+		where[0] = me;
+		for (const n of nodesOf(root.cells, mark, ++stamp)) {
+			where[n] = frame.length;
+			frame.push(base.frame[n]);
+			depth.push(level + base.depth[n]);
+			parent.push(where[base.parent[n]]);
+		}
+		for (const c of root.cells)
+			nodeOfCell[c] = where[cells.node[c]];
+	};
+
+	add(rootTree(by), NONE, 0);
+	nrNodes = frame.length;
+	frameOf = Int32Array.from(frame);
+	depthOf = Int32Array.from(depth);
+	parentOf = Int32Array.from(parent);
+	endOf = new Int32Array(nrNodes);
+	for (let i = nrNodes - 1; i >= 0; i--) {
+		endOf[i] = Math.max(endOf[i], i + 1);
+		if (i)
+			endOf[parentOf[i]] = Math.max(endOf[parentOf[i]], endOf[i]);
+	}
+}
+
+export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
+export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
+export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
+export const isRoot = i => !i || frames.root[frameOf[i]];
+
+/* A kernel has how it was launched in place of its file. */
+export const whereName = i => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
+
+/* Calls @visit for each child of @node. */
+export function forChildren(node, visit) {
+	for (let i = node + 1; i < endOf[node]; i = endOf[i])
+		visit(i);
+}
+
+/* Return: the names from the root to a node, without "all". */
+export function pathOf(i) {
+	const path = [];
+
+	for (let n = i; n > 0; n = parentOf[n])
+		path.push(nameOf(n));
+	return path.reverse();
+}

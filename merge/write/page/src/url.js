@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * url.js - the choices of the user in the page's address, behind "#": what is not as at first
+ *
+ * The address comes from anybody: a value that this page cannot have is as if it were not there.
+ */
+import { NONE, diff, frames, kinds, sides, times } from "./data.js";
+import { DEFAULTS, MODES, hasMode, state } from "./model.js";
+import { groupings } from "./tree.js";
+import { TIMES } from "./words.js";
+
+const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ? +text : undefined;
+const one = list => text => list().includes(text) ? text : undefined;
+const text = limit => t => t.length <= limit ? t : undefined;
+const numbers = t => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4000 ? t : undefined;
+/* Ids of nodes depend on the grouping, which is known when all has been read: view.js checks their range. */
+const node = number(NONE, 2 ** 31 - 1);
+
+const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => String(gpu.number)))];
+
+/* By member of state: its name in the address, and what makes a value of the text there. */
+const PARAMS = {
+	tab: ["view", one(() => ["graph", "top", "lines"])],
+	mode: ["time", one(() => MODES.filter(hasMode))],
+	off: ["without", t => t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
+	by: ["by", one(() => groupings().map(([by]) => by))],
+	gpu: ["device", one(devices)],
+	unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), "count", "bytes"])],
+	width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
+	order: ["order", one(() => ["name", "value"])],
+	flame: ["icicle", t => t === "1" ? false : undefined, () => "1"],
+	from: ["from", number(0, times ? times.nr : 0)],
+	to: ["to", number(0, times ? times.nr : 0)],
+	zoom: ["zoom", node],
+	group: ["narrow", t => /^\d+-\d+-\d+(\.\d+)?$/.test(t) ? t : undefined],
+	open: ["open", numbers],
+	selected: ["frame", node],
+	term: ["search", text(2000)],
+	sortBy: ["sort", one(() => ["self", "total", "count", "delta", "name"])],
+	focus: ["of", number(0, frames.name.length - 1)],
+	kernel: ["kernel", text(20000)],
+	linesBy: ["lines", one(() => ["samples", "place"])],
+	strip: ["overview", t => t === "0" ? false : undefined, () => "0"],
+};
+
+/* Return: the choices that the address has. */
+export function readUrl() {
+	const choices = { ...DEFAULTS }, given = new URLSearchParams(location.hash.slice(1));
+
+	for (const [member, [name, read]] of Object.entries(PARAMS)) {
+		const value = given.has(name) ? read(given.get(name)) : undefined;
+
+		if (value !== undefined)
+			choices[member] = value;
+	}
+	if (choices.from >= choices.to) {
+		choices.from = DEFAULTS.from;
+		choices.to = DEFAULTS.to;
+	}
+	return choices;
+}
+
+/* Puts the choices into the address; @replace: not as a step that Back undoes. */
+export function writeUrl(replace) {
+	const given = new URLSearchParams();
+
+	for (const [member, [name, , write]] of Object.entries(PARAMS))
+		if (state[member] !== DEFAULTS[member])
+			given.set(name, write ? write(state[member]) : state[member]);
+	const hash = given.toString();
+
+	if (hash === location.hash.slice(1))
+		return;
+	history[replace ? "replaceState" : "pushState"](null, "", hash ? "#" + hash : location.pathname + location.search);
+}
