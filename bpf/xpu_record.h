@@ -96,6 +96,7 @@ enum xpu_record_type {
 	XPU_RECORD_METRICS	= 26,
 	XPU_RECORD_METRICS_END	= 27,
 	XPU_RECORD_RANGES	= 28,
+	XPU_RECORD_PROCESS_LABEL = 29,
 
 	/* a recording in several files; since 2.6 */
 	XPU_RECORD_CUT		= 40,	/* on the way to the files: the next one begins */
@@ -134,6 +135,7 @@ enum xpu_record_type {
 	XPU_RECORD_STALLS_ACCOUNT = 84,
 	XPU_RECORD_CUBIN	= 85,
 	XPU_RECORD_WINDOW	= 86,
+	XPU_RECORD_LABEL	= 87,
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -1152,6 +1154,55 @@ struct xpu_record_carried {
 	struct xpu_record_counters first, last;
 };
 
+/*
+ * The place of a process in a job that has many; since 2.6. The shim reads what launchers put into the
+ * process's environment, and writes LABEL into a batch. The recorder reads the process's cgroup, and
+ * writes PROCESS_LABEL. A label is a number or a text; one that is not known is not there. A process
+ * without any of a carrier's has its parent's, if its parent has some.
+ */
+enum xpu_label {
+	XPU_LABEL_RANK		= 1,	/* numbers, from 0 */
+	XPU_LABEL_LOCAL_RANK	= 2,	/* among those on its node */
+	XPU_LABEL_WORLD_SIZE	= 3,
+	XPU_LABEL_LOCAL_SIZE	= 4,
+	XPU_LABEL_NODE_RANK	= 5,	/* the node's own number */
+
+	XPU_LABEL_JOB		= 32,	/* texts */
+	XPU_LABEL_STEP		= 33,	/* of the job */
+	XPU_LABEL_RUN		= 34,	/* as torchrun names it */
+	XPU_LABEL_NODE		= 35,
+	XPU_LABEL_POD		= 36,
+	XPU_LABEL_NAMESPACE	= 37,	/* of the pod */
+	XPU_LABEL_POD_UID	= 38,
+	XPU_LABEL_CONTAINER	= 39,	/* its id; a name where the runtime tells only that */
+};
+
+#define XPU_LABEL_IS_TEXT(label)	((label) >= XPU_LABEL_JOB)
+#define XPU_LABEL_TEXT_MAX	256	/* bytes, NUL included */
+
+enum xpu_label_source {			/* misc of LABEL and PROCESS_LABEL: who told it */
+	XPU_LABEL_BY_TORCH	= 1,
+	XPU_LABEL_BY_JAX	= 2,
+	XPU_LABEL_BY_OPEN_MPI	= 3,
+	XPU_LABEL_BY_MVAPICH	= 4,
+	XPU_LABEL_BY_PMI	= 5,
+	XPU_LABEL_BY_PMIX	= 6,
+	XPU_LABEL_BY_SLURM	= 7,
+	XPU_LABEL_BY_PBS	= 8,
+	XPU_LABEL_BY_LSF	= 9,
+	XPU_LABEL_BY_KUBERNETES	= 10,
+	XPU_LABEL_BY_CGROUP	= 11,
+};
+
+struct xpu_record_label {		/* LABEL and PROCESS_LABEL */
+	struct xpu_record hdr;
+	__u32	proc_id;		/* LABEL: 0, the batch's process */
+	__u32	label;			/* enum xpu_label */
+	__u32	number;
+	__u32	bytes;			/* of a text, with its NUL; 0: none */
+	char	data[];
+};
+
 enum xpu_message_level {
 	XPU_MESSAGE_INFO	= 1,
 	XPU_MESSAGE_WARNING	= 2,	/* something is not recorded */
@@ -1230,6 +1281,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 128);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_range_payload) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_label) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metric) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics_end) == 32);

@@ -24,6 +24,7 @@
 #include "record/windows.h"
 #include "attach/sampler.h"
 #include "attach/shared.h"
+#include "target/cgroup_name.h"
 #include "target/sideband.h"
 #include "target/witness.h"
 #include "util.h"
@@ -43,10 +44,28 @@ static void on_record(void *ctx, const void *data, size_t size)
 	recorder__record(r->recorder, data, size);
 }
 
+/* Writes what the cgroup of a process tells. A process that has gone has its parent's. */
+static void label(struct recording *r, const struct xpu_record_process *p)
+{
+	struct cgroup_labels l;
+
+	if (cgroup_labels__read(&l, p->pid))
+		return;
+	if (*l.container)
+		recorder__label(r->recorder, p->proc_id, XPU_LABEL_CONTAINER, l.container);
+	if (*l.pod_uid)
+		recorder__label(r->recorder, p->proc_id, XPU_LABEL_POD_UID, l.pod_uid);
+	if (*l.job)
+		recorder__label(r->recorder, p->proc_id, XPU_LABEL_JOB, l.job);
+	if (*l.step)
+		recorder__label(r->recorder, p->proc_id, XPU_LABEL_STEP, l.step);
+}
+
 static void on_process(void *ctx, const struct xpu_record_process *p)
 {
 	struct recording *r = ctx;
 
+	label(r, p);
 	if (r->shared) {
 		if (r->blind && p->hdr.misc != XPU_MISC_PROCESS_ROOT)
 			sideband__look(r->sideband, p->pid, true, p->time_ns, r->writer);

@@ -334,9 +334,10 @@ static const struct cmdline_option rows[] = {
 		  "of device records, samples at --freq, bytes of copies" },
 	{ "by", 0, "LIST", .set = set_by, .names = by_names, .group = FORMAT_BY,
 	  .help = "folded, html: what the root frames tell, of comm (default), host,\n"
-		  "pid, tid, device, stream, nvtx (the ranges that were open at the\n"
-		  "launch, a frame each, in pprof a label); as in --by pid,comm;\n"
-		  "shape: kernels by their grid, block and memory" },
+		  "pid, rank, node, pod, container, job, tid, device, stream, nvtx\n"
+		  "(the ranges that were open at the launch, a frame each, in pprof\n"
+		  "a label); as in --by rank,comm; shape: kernels by their grid,\n"
+		  "block and memory" },
 	{ "freq", 'F', "HZ", CMDLINE_NUMBER(write.freq_hz, 1, UINT32_MAX), .group = FORMAT_FREQ,
 	  .use = USE_MERGE,
 	  .help = "for --unit samples (default: as CPU samples were recorded, or 99)" },
@@ -357,11 +358,13 @@ static const struct cmdline_option rows[] = {
 	  .help = "short: train.py:step:41 (default); full: with the path of\n"
 		  "the file; no-line: train.py:step" },
 	{ "pid", 0, "LIST", FILTER(FILTER_PID) },
+	{ "rank", 0, "LIST", FILTER(FILTER_RANK) },
 	{ "tid", 0, "LIST", FILTER(FILTER_TID) },
 	{ "comm", 0, "LIST", FILTER(FILTER_COMM) },
 	{ "device", 0, "LIST", FILTER(FILTER_DEVICE) },
 	{ "stream", 0, "LIST", FILTER(FILTER_STREAM),
-	  .help = "only what is of one of them: numbers, or names of threads" },
+	  .help = "only what is of one of them: numbers, as in 0,4-7, or names of\n"
+		  "threads" },
 	{ "kernel", 0, "REGEX", FILTER(FILTER_KERNEL),
 	  .help = "only kernels with a name that matches" },
 	{ "nvtx", 0, "REGEX", FILTER(FILTER_NVTX),
@@ -665,7 +668,7 @@ static int options__pick_format(struct options *o)
 /* Return: -EINVAL, said, if the format does not have what --by asks for. */
 static int options__check_by(const struct options *o)
 {
-	char known[64] = "";
+	char known[128] = "";
 	uint32_t allowed = o->format->format->by;
 	bool wrong = false;
 	int by;

@@ -41,6 +41,7 @@
 #include "launch/names.h"
 #include "nvtx/nvtx.h"
 #include "base/environment.h"
+#include "base/labels.h"
 #include "launch/paths.h"
 #include "launch/stalls.h"
 #include "wire/probe.h"
@@ -623,6 +624,19 @@ static void close_at_exit(void)
 	send_window(0, first, first ? last : 0);
 }
 
+/* Variables whose values cannot be what launchers put there: the program may use them for itself. */
+static void tell_of_labels(void)
+{
+	const struct labels *labels = environment__labels();
+	char text[256];
+
+	if (!labels->nr_refused)
+		return;
+	snprintf(text, sizeof(text), "the value of %s is none that a launcher sets: it is not recorded as a "
+		 "label%s", labels->refused, labels->nr_refused > 1 ? ", nor those of others" : "");
+	activity__message(XPU_MESSAGE_INFO, text);
+}
+
 static enum state wake(void)
 {
 	struct cupti *c = &shim.cupti;
@@ -649,6 +663,7 @@ static enum state wake(void)
 	why = nvtx__message();
 	if (why)
 		activity__message(XPU_MESSAGE_WARNING, why);
+	tell_of_labels();
 	paths__init();
 	python__look(unwinder__bytes());
 	clock__init();

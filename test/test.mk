@@ -293,6 +293,15 @@ $(O)/test/t0/shm_reader.t: $(O)/loader/record/shm_reader.o
 $(O)/test/t0/shm_reader.t: T0_EXTRA = -Iloader
 $(O)/test/t0/shm_reader.t: T0_OBJ = $(O)/loader/record/shm_reader.o
 
+$(O)/test/t0/cgroup_name.t: $(O)/loader/target/cgroup_name.o
+$(O)/test/t0/cgroup_name.t: T0_EXTRA = -Iloader
+$(O)/test/t0/cgroup_name.t: T0_OBJ = $(O)/loader/target/cgroup_name.o
+
+# The shim's.
+$(O)/test/t0/labels.t: $(O)/preload/base/labels.o
+$(O)/test/t0/labels.t: T0_EXTRA = -Ipreload
+$(O)/test/t0/labels.t: T0_OBJ = $(O)/preload/base/labels.o
+
 $(O)/test/t0/recent.t: $(O)/loader/target/recent.o
 $(O)/test/t0/recent.t: T0_EXTRA = -Iloader
 $(O)/test/t0/recent.t: T0_OBJ = $(O)/loader/target/recent.o
@@ -331,7 +340,7 @@ comma		:= ,
 # The unwinder alone; -rdynamic, for plug-ins call back.
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
 		  launch/code_$(ARCH).c \
-		  launch/objects.c launch/generation.c base/memory.c base/environment.c))
+		  launch/objects.c launch/generation.c base/memory.c base/environment.c base/labels.c))
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)

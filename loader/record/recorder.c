@@ -291,6 +291,24 @@ void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state
 	offcpu__take_living(rec->offcpu, t, end_ns);
 }
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label, const char *text)
+{
+	size_t bytes = strnlen(text, XPU_LABEL_TEXT_MAX - 1) + 1;
+	size_t size = (sizeof(struct xpu_record_label) + bytes + 7) & ~7ul;
+	struct xpu_record_label *r = writer__reserve(rec->parts.writer, size);
+
+	if (!r)
+		return;
+	memset(r, 0, size);
+	r->hdr = (struct xpu_record){ XPU_RECORD_PROCESS_LABEL, XPU_LABEL_BY_CGROUP, size };
+	r->proc_id = proc_id;
+	r->label = label;
+	r->bytes = bytes;
+	memcpy(r->data, text, bytes - 1);
+}
+
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total)

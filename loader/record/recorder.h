@@ -58,6 +58,9 @@ void recorder__record(struct recorder *rec, const void *data, size_t size);
 void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
 			    const struct xpu_python *python);
 
+/* Writes a text that the recorder knows of a process, other than from the process itself. */
+void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label, const char *text);
+
 /* Writes the launches and samples taken so far as records; after every round of draining. */
 void recorder__flush(struct recorder *rec);
 

@@ -14,11 +14,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "target/cgroup_name.h"
 #include "util.h"
 
 #define MAX_MOUNTS	32
 #define MAX_DEPTH	32		/* of cgroups that are looked through */
-#define ID_LEN		64		/* hexadecimal digits of a container's id */
 #define MIN_ID_LEN	4		/* of its beginning */
 
 /* A mounted hierarchy. */
@@ -209,54 +209,18 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* Runtimes put these before and behind a container's id or name. */
-static const struct {
-	const char *before, *behind;
-	bool id;			/* else a name */
-} scopes[] = {
-	{ "", "", true },				/* Docker, containerd, with cgroupfs */
-	{ "docker-", ".scope", true },
-	{ "libpod-", ".scope", true },
-	{ "libpod-", "", true },
-	{ "cri-containerd-", ".scope", true },
-	{ "crio-", ".scope", true },
-	{ "crio-", "", true },
-	{ "nerdctl-", ".scope", true },
-	{ "lxc.payload.", "", false },
-	{ "machine-", ".scope", false },
-	{ "systemd-nspawn@", ".service", false },
-};
-
-static bool is_hex(const char *s, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (!isdigit((unsigned char)s[i]) && (s[i] < 'a' || s[i] > 'f'))
-			return false;
-	return true;
-}
-
 /* Whether a cgroup @dir, in one that is called @parent, is that of the container @name. */
 static bool is_container(const char *dir, const char *parent, const char *name)
 {
-	size_t len = strlen(dir), wanted = strlen(name), before, behind, i;
+	size_t wanted = strlen(name);
+	struct cgroup_part found;
+	bool is_id;
 
-	if (!strcmp(parent, "lxc") && !strcmp(dir, name))
-		return true;
-	for (i = 0; i < ARRAY_SIZE(scopes); i++) {
-		before = strlen(scopes[i].before);
-		behind = strlen(scopes[i].behind);
-		if (len <= before + behind || strncmp(dir, scopes[i].before, before) ||
-		    strcmp(dir + len - behind, scopes[i].behind))
-			continue;
-		if (scopes[i].id ? len - before - behind == ID_LEN && wanted >= MIN_ID_LEN &&
-		    wanted <= ID_LEN && is_hex(dir + before, ID_LEN) &&
-		    !strncmp(dir + before, name, wanted) :
-		    len - before - behind == wanted && !strncmp(dir + before, name, wanted))
-			return true;
-	}
-	return false;
+	found = cgroup_name__container((struct cgroup_part){ dir, strlen(dir) },
+				       (struct cgroup_part){ parent, strlen(parent) }, &is_id);
+	if (!found.len || memcmp(found.s, name, min_t(size_t, wanted, found.len)))
+		return false;
+	return is_id ? wanted >= MIN_ID_LEN && wanted <= found.len : wanted == found.len;
 }
 
 struct search {

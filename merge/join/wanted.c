@@ -32,6 +32,7 @@ int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t
 {
 	struct filter_event e = {
 		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,
+		.rank = model__rank(m, m->chains.v[chain].proc),
 		.tid = thread != NO_INDEX ? m->threads.v[thread].tid : NO_INDEX,
 		.comm = comm,
 		.timed = time_ns,
@@ -60,6 +61,7 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 {
 	struct filter_event e = {
 		.pid = m->machine.procs.v[m->threads.v[thread].proc].pid,
+		.rank = model__rank(m, m->threads.v[thread].proc),
 		.tid = m->threads.v[thread].tid,
 		.comm = comm,
 		.timed = true,
@@ -76,6 +78,7 @@ int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx,
 	const struct thread *thread = &m->threads.v[thread_idx];
 	struct filter_event e = {
 		.pid = m->machine.procs.v[thread->proc].pid,
+		.rank = model__rank(m, thread->proc),
 		.tid = thread->tid,
 		.comm = comm,
 		.device = NO_INDEX,

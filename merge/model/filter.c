@@ -10,7 +10,7 @@
 const char *filter_kind__name(enum filter_kind kind)
 {
 	static const char *const names[NR_FILTERS] = {
-		[FILTER_PID] = "pid", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
+		[FILTER_PID] = "pid", [FILTER_RANK] = "rank", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
 		[FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
 		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_FROM] = "from",
 		[FILTER_TO] = "to",
@@ -48,22 +48,43 @@ static int filter__add_text(struct filter *f, enum filter_kind kind, const char 
 	return 0;
 }
 
-static int filter__add_numbers(struct filter *f, enum filter_kind kind, const char *arg,
-			       char why[128])
+/* Reads a number at *@arg, and moves that behind it. Return: whether there is one. */
+static bool read_number(const char **arg, uint32_t *number)
 {
 	unsigned long long n;
 	char *end;
 
-	for (;; arg = end + 1) {
-		errno = 0;
-		n = strtoull(arg, &end, 10);
-		if (errno || *arg < '0' || *arg > '9' || (*end && *end != ',') || n >= NO_INDEX) {
-			snprintf(why, 128, "'%.60s': expected a list of numbers, such as 1,2", arg);
+	errno = 0;
+	n = strtoull(*arg, &end, 10);
+	if (errno || **arg < '0' || **arg > '9' || n >= NO_INDEX)
+		return false;
+	*arg = end;
+	*number = n;
+	return true;
+}
+
+static int filter__add_numbers(struct filter *f, enum filter_kind kind, const char *arg,
+			       char why[128])
+{
+	struct filter_numbers n;
+	const char *at = arg;
+	bool good;
+
+	for (;; at++) {
+		arg = at;
+		good = read_number(&at, &n.first);
+		n.last = n.first;
+		if (good && *at == '-') {
+			at++;
+			good = read_number(&at, &n.last) && n.first <= n.last;
+		}
+		if (!good || (*at && *at != ',')) {
+			snprintf(why, 128, "'%.60s': expected a list of numbers, such as 1,2 or 4-7", arg);
 			return -EINVAL;
 		}
 		if (array_push(&f->numbers[kind], n))
 			return -ENOMEM;
-		if (!*end)
+		if (!*at)
 			return 0;
 	}
 }
@@ -167,7 +188,7 @@ static bool filter__has_number(const struct filter *f, enum filter_kind kind, ui
 	size_t i;
 
 	for (i = 0; i < f->numbers[kind].nr; i++)
-		if (f->numbers[kind].v[i] == number)
+		if (f->numbers[kind].v[i].first <= number && number <= f->numbers[kind].v[i].last)
 			return true;
 	return !f->given[kind];
 }
@@ -214,6 +235,7 @@ int filter__keeps(struct filter *f, const struct filter_event *e)
 		      (f->given[FILTER_TO] && e->time_ns >= f->to_ns)))
 		return 0;
 	if (!filter__has_number(f, FILTER_PID, e->pid) ||
+	    !filter__has_number(f, FILTER_RANK, e->rank) ||
 	    !filter__has_number(f, FILTER_TID, e->tid) ||
 	    !filter__has_number(f, FILTER_DEVICE, e->device) ||
 	    !filter__has_number(f, FILTER_STREAM, e->stream) || !filter__has_comm(f, e->comm))

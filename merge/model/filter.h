@@ -2,7 +2,7 @@
 /*
  * filter.h - selects a part of a recording
  *
- * A filter is made from the command line's --pid, --tid, --comm, --device, --stream, --kernel,
+ * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream, --kernel,
  * --nvtx, --from and --to; an event must pass each of the options that were given. The session asks
  * the filter about everything that it has joined, before summing up. So the join and the account
  * cover the whole recording, and all formats get one and the same part of it.
@@ -18,6 +18,7 @@
 
 enum filter_kind {
 	FILTER_PID,
+	FILTER_RANK,
 	FILTER_TID,
 	FILTER_COMM,
 	FILTER_DEVICE,
@@ -29,9 +30,13 @@ enum filter_kind {
 	NR_FILTERS
 };
 
+struct filter_numbers {
+	uint32_t first, last;
+};
+
 struct filter {
 	bool given[NR_FILTERS];
-	ARRAY(uint32_t) numbers[NR_FILTERS];
+	ARRAY(struct filter_numbers) numbers[NR_FILTERS];
 	ARRAY(char *) comms;
 	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
 	struct idmap kernels;		/* address of an interned name -> whether it matches */
@@ -42,6 +47,7 @@ struct filter {
 /* An event that was joined. Zeroed members that are not numbers mean "none". */
 struct filter_event {
 	uint32_t pid;
+	uint32_t rank;			/* NO_INDEX: not known */
 	uint32_t tid;			/* NO_INDEX: not known */
 	const char *comm;
 	bool timed;
@@ -60,7 +66,8 @@ void filter__free(struct filter *f);
  * filter__set - take one option of the command line
  * @f: the filter
  * @kind: which option; if it is given twice, the values of a list add up
- * @arg: a comma-separated list (PID, TID, COMM, DEVICE, STREAM), a POSIX extended regular
+ * @arg: a comma-separated list (PID, RANK, TID, COMM, DEVICE, STREAM), of numbers or of ranges such
+ *	as 4-7, or of names; a POSIX extended regular
  *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
  * @why: on -EINVAL, the error in it
  *

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "model/labels.h"
 #include "model/maps.h"
 #include "util.h"
 
@@ -47,6 +48,7 @@ struct proc {
 	const char *comm;			/* at its start; interned */
 	const char *name;			/* its last name; machine__next() keeps it */
 	uint32_t recording;			/* number of its recording */
+	struct labels labels;
 };
 
 struct machine_task;

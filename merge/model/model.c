@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CONTAINER_ID_LEN	64	/* of an id; names are shown whole */
+#define CONTAINER_SHOWN_LEN	12
 
 void model__init(struct model *m)
 {
@@ -48,6 +52,69 @@ uint32_t model__freq_hz(const struct model *m)
 const char *model__host(const struct model *m, uint32_t proc)
 {
 	return m->nr_hosts > 1 ? m->inputs.v[m->machine.procs.v[proc].recording].host : "";
+}
+
+const char *model__node(const struct model *m, uint32_t proc)
+{
+	const struct proc *p = &m->machine.procs.v[proc];
+
+	return labels__text(&p->labels, XPU_LABEL_NODE) ?: m->inputs.v[p->recording].host;
+}
+
+char *model__process_label(const struct model *m, uint32_t proc, enum process_label label)
+{
+	const struct labels *l = &m->machine.procs.v[proc].labels;
+	const char *space = labels__text(l, XPU_LABEL_NAMESPACE), *text = NULL;
+	char *both;
+
+	switch (label) {
+	case PROCESS_NODE:
+		text = model__node(m, proc);
+		break;
+	case PROCESS_POD:
+		text = labels__text(l, XPU_LABEL_POD);
+		if (text && space)
+			return asprintf(&both, "%s/%s", space, text) < 0 ? NULL : both;
+		text = text ?: labels__text(l, XPU_LABEL_POD_UID);
+		break;
+	case PROCESS_CONTAINER:
+		text = labels__text(l, XPU_LABEL_CONTAINER);
+		if (text && strlen(text) == CONTAINER_ID_LEN)
+			return strndup(text, CONTAINER_SHOWN_LEN);
+		break;
+	case PROCESS_JOB:
+		text = labels__text(l, XPU_LABEL_JOB);
+		break;
+	}
+	return text && *text ? strdup(text) : NULL;
+}
+
+char *model__process_labels(const struct model *m, uint32_t proc)
+{
+	static const char *const names[] = {
+		[PROCESS_NODE] = "node", [PROCESS_JOB] = "job", [PROCESS_POD] = "pod",
+		[PROCESS_CONTAINER] = "container",
+	};
+	char *all = NULL, *text;
+	const char *comma = "";
+	size_t size, i;
+	FILE *f = open_memstream(&all, &size);
+
+	if (!f)
+		return NULL;
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		text = model__process_label(m, proc, i);
+		if (text) {
+			fprintf(f, "%s%s %s", comma, names[i], text);
+			comma = ", ";
+		}
+		free(text);
+	}
+	if (fclose(f)) {
+		free(all);
+		return NULL;
+	}
+	return all;
 }
 
 const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns)

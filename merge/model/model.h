@@ -118,6 +118,32 @@ uint32_t model__freq_hz(const struct model *m);
 /* Return: the host that a process ran on; "" if there is one only. */
 const char *model__host(const struct model *m, uint32_t proc);
 
+/* Properties of a process that its labels tell. */
+enum process_label {
+	PROCESS_NODE,
+	PROCESS_POD,			/* "ml/train-0"; its uid if its name is not known */
+	PROCESS_CONTAINER,		/* of an id the first 12 digits, as runtimes show it */
+	PROCESS_JOB,
+};
+
+/* Return: one of them, for the caller to free(); NULL if it is not known, or without memory. */
+char *model__process_label(const struct model *m, uint32_t proc, enum process_label label);
+
+/*
+ * Return: all that are known, "node n1, job 4711, pod ml/train-0", for the caller to free(); NULL
+ * without memory.
+ */
+char *model__process_labels(const struct model *m, uint32_t proc);
+
+/* Return: the node that a process ran on, else its recording's host; "" if neither is known. */
+const char *model__node(const struct model *m, uint32_t proc);
+
+/* Return: the rank of a process, or NO_INDEX. */
+static inline uint32_t model__rank(const struct model *m, uint32_t proc)
+{
+	return labels__number(&m->machine.procs.v[proc].labels, XPU_LABEL_RANK);
+}
+
 /* Return: the name to show for a process, which is its last one; never NULL or empty. */
 const char *model__proc_name(const struct model *m, uint32_t proc);
 

@@ -191,6 +191,23 @@ static int collect__string(struct found *f, uint32_t proc, const struct xpu_reco
 	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 
+/* Return: 0 or -ENOMEM. */
+static int collect__label(struct collect *c, uint32_t proc, const struct xpu_record_label *rec,
+			  bool by_recorder)
+{
+	struct model *m = c->model;
+
+	return labels__take(&m->machine.procs.v[proc].labels, &m->strings, rec, by_recorder);
+}
+
+static int collect__process_label(struct collect *c, const struct xpu_record_label *rec)
+{
+	uint32_t proc;
+	int err = machine__proc(&c->model->machine, rec->proc_id, &proc);
+
+	return err ?: collect__label(c, proc, rec, true);
+}
+
 static int collect__shape(struct collect *c, uint32_t proc, const struct xpu_record_shape *rec)
 {
 	uint32_t idx;
@@ -328,6 +345,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 		return 0;
 	case XPU_RECORD_RANGE:
 		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
+	case XPU_RECORD_LABEL:
+		return collect__label(c, proc, (const void *)rec, false);
 	case XPU_RECORD_MESSAGE:
 		return collect__message(c->model, proc, (const void *)rec);
 	default:
@@ -398,6 +417,8 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return machine__add_process(&c->model->machine, (const void *)rec);
 	case XPU_RECORD_PROCESS_EXIT:
 		return machine__add_process_exit(&c->model->machine, (const void *)rec);
+	case XPU_RECORD_PROCESS_LABEL:
+		return collect__process_label(c, (const void *)rec);
 	case XPU_RECORD_THREAD:
 		return collect__thread(c, (const void *)rec);
 	case XPU_RECORD_MMAP:

@@ -64,6 +64,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_PART]	  = FIXED(struct xpu_record_part),
 	[XPU_RECORD_EARLIER]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
 	[XPU_RECORD_CARRIED]	  = FIXED(struct xpu_record_carried),
+	[XPU_RECORD_PROCESS_LABEL] = UP_TO(struct xpu_record_label, XPU_LABEL_TEXT_MAX),
 };
 
 static const struct record_type batch_types[] = {
@@ -90,6 +91,7 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
 	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
+	[XPU_RECORD_LABEL]	= UP_TO(struct xpu_record_label, XPU_LABEL_TEXT_MAX),
 	[XPU_RECORD_RANGE]	= UP_TO(struct xpu_record_range,
 					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX +
 					sizeof(struct xpu_range_payload)),
@@ -414,6 +416,13 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	       "METRICS with more rows than its record holds";
 }
 
+/* Return: as record__check(). */
+static const char *label__check(const struct xpu_record_label *l)
+{
+	return !l->bytes || record__string_fits(&l->hdr, l->data, l->bytes) ? NULL :
+	       "LABEL that does not end inside its record";
+}
+
 /* Return: NULL if the counts and strings of a record fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
@@ -451,6 +460,8 @@ static const char *record__check(const struct xpu_record *rec)
 	}
 	case XPU_RECORD_PYSOURCE:
 		return pysource__check((const void *)rec);
+	case XPU_RECORD_PROCESS_LABEL:
+		return label__check((const void *)rec);
 	case XPU_RECORD_METRIC:
 		return metric__check((const void *)rec);
 	case XPU_RECORD_METRICS:
@@ -514,6 +525,8 @@ static const char *record__check_nested(const struct xpu_record *rec)
 		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->stalls[0])) ? NULL :
 		       "STALLS with more of them than its record holds";
 	}
+	case XPU_RECORD_LABEL:
+		return label__check((const void *)rec);
 	case XPU_RECORD_KERNEL:
 		return rec->misc & XPU_MISC_GRAPH_NODE &&
 		       !record__fits(rec, sizeof(struct xpu_record_kernel), 1, sizeof(__u64)) ?

@@ -29,7 +29,7 @@ struct carried_process {
 	bool ended;
 	uint64_t ended_in;		/* the file that had its end */
 	uint64_t final_in;		/* the file with the last of it; 0: not known yet */
-	struct records top;		/* PROCESS, THREAD, CALLCHAIN, GRAPH_NODE */
+	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
 	struct records nested;		/* of batches */
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
@@ -486,11 +486,11 @@ static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static int carry__graph_node(struct carry *c, const struct xpu_record_graph_node *rec)
+static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
 {
-	struct carried_process *p = carry__get(c, rec->proc_id);
+	struct carried_process *p = carry__get(c, proc_id);
 
-	return p ? process__keep(c, p, &p->top, &rec->hdr) : -ENOMEM;
+	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
 int carry__record(struct carry *c, const struct xpu_record *rec)
@@ -508,7 +508,9 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 	case XPU_RECORD_CALLCHAIN:
 		return carry__callchain(c, (const void *)rec);
 	case XPU_RECORD_GRAPH_NODE:
-		return carry__graph_node(c, (const void *)rec);
+		return carry__of_process(c, ((const struct xpu_record_graph_node *)rec)->proc_id, rec);
+	case XPU_RECORD_PROCESS_LABEL:
+		return carry__of_process(c, ((const struct xpu_record_label *)rec)->proc_id, rec);
 	case XPU_RECORD_RANGES:
 		carry__ranges(c, (const void *)rec);
 		return 0;
@@ -561,6 +563,9 @@ static bool nested__is_definition(const struct xpu_record *rec, uint64_t *id)
 		return true;
 	case XPU_RECORD_STALL_REASON:
 		*id = ((const struct xpu_record_stall_reason *)rec)->index;
+		return true;
+	case XPU_RECORD_LABEL:
+		*id = ((const struct xpu_record_label *)rec)->label;
 		return true;
 	case XPU_RECORD_GRAPH_CLONE:
 		*id = ((const struct xpu_record_graph_clone *)rec)->node_id;

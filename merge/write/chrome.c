@@ -177,12 +177,47 @@ static void put_host(struct writer *w, uint32_t proc)
 	json_out__add(&w->json, host);
 }
 
-static void write_process(struct writer *w, uint32_t proc)
+/* The rank is in the name, too: so viewers that order processes by name have them in order. */
+static void put_rank(struct writer *w, uint32_t proc)
+{
+	uint32_t rank = model__rank(&w->s->model, proc);
+
+	if (rank == NO_INDEX)
+		return;
+	json_out__add(&w->json, "rank ");
+	json_out__add_u64(&w->json, rank);
+	json_out__add(&w->json, ": ");
+}
+
+static int write_process_labels(struct writer *w, uint32_t proc)
+{
+	const struct model *m = &w->s->model;
+	char *labels;
+
+	if (model__rank(m, proc) != NO_INDEX) {
+		put_metadata(w, w->t->pids[proc], 0, "process_sort_index", "sort_index");
+		json_out__u64(&w->json, timeline__sort_index(w->s, proc));
+		end_event(w);
+	}
+	if (!labels__any(&m->machine.procs.v[proc].labels))
+		return 0;
+	labels = model__process_labels(m, proc);
+	if (!labels)
+		return -ENOMEM;
+	put_metadata(w, w->t->pids[proc], 0, "process_labels", "labels");
+	json_out__string(&w->json, labels);
+	end_event(w);
+	free(labels);
+	return 0;
+}
+
+static int write_process(struct writer *w, uint32_t proc)
 {
 	struct json_out *j = &w->json;
 
 	put_metadata(w, w->t->pids[proc], 0, "process_name", "name");
 	json_out__open_string(j);
+	put_rank(w, proc);
 	json_out__add(j, model__proc_name(&w->s->model, proc));
 	json_out__add(j, " (pid ");
 	json_out__add_u64(j, w->s->model.machine.procs.v[proc].pid);
@@ -190,6 +225,7 @@ static void write_process(struct writer *w, uint32_t proc)
 	json_out__add(j, ")");
 	json_out__close_string(j);
 	end_event(w);
+	return write_process_labels(w, proc);
 }
 
 static void write_host_thread(struct writer *w, uint32_t proc, uint32_t thread)
@@ -368,8 +404,8 @@ static int write_tracks(struct writer *w, const struct timeline *t)
 
 	for (i = 0; i < t->tracks.nr && !err; i++) {
 		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc)
-			write_process(w, t->tracks.v[i].proc);
-		err = write_track(w, &t->tracks.v[i]);
+			err = write_process(w, t->tracks.v[i].proc);
+		err = err ?: write_track(w, &t->tracks.v[i]);
 	}
 	return err;
 }

@@ -8,6 +8,7 @@
 
 #include "block.h"
 #include "escape.h"
+#include "model/labels.h"
 #include "model/nvtx.h"
 #include "xpu_utf8.h"
 
@@ -195,6 +196,15 @@ static const char *const metric_kinds[] = {
 };
 
 static const char *const window_kinds[] = { "closed", "open", NULL };
+
+static const char *const label_sources[] = {
+	[XPU_LABEL_BY_TORCH] = "TORCH", [XPU_LABEL_BY_JAX] = "JAX",
+	[XPU_LABEL_BY_OPEN_MPI] = "OPEN_MPI", [XPU_LABEL_BY_MVAPICH] = "MVAPICH",
+	[XPU_LABEL_BY_PMI] = "PMI", [XPU_LABEL_BY_PMIX] = "PMIX", [XPU_LABEL_BY_SLURM] = "SLURM",
+	[XPU_LABEL_BY_PBS] = "PBS", [XPU_LABEL_BY_LSF] = "LSF",
+	[XPU_LABEL_BY_KUBERNETES] = "KUBERNETES", [XPU_LABEL_BY_CGROUP] = "CGROUP", NULL,
+};
+
 static const char *const message_levels[] = {
 	[XPU_MESSAGE_INFO] = "INFO", [XPU_MESSAGE_WARNING] = "WARNING",
 	[XPU_MESSAGE_ERROR] = "ERROR", NULL,
@@ -546,6 +556,17 @@ static void dump__range(struct dump *d, const struct xpu_record *rec)
 	dump__payload(d, range__payload(r));
 }
 
+static void dump__label(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_label *l = (const void *)rec;
+
+	fprintf(d->f, " %s=", label__name(l->label));
+	if (XPU_LABEL_IS_TEXT(l->label))
+		print_text(d->f, l->bytes ? l->data : "");
+	else
+		fprintf(d->f, "%" PRIu32, l->number);
+}
+
 /* ---- all types ------------------------------------------------------------------------------ */
 
 #define MEMBERS(name, ...) static const struct member name##_members[] = { __VA_ARGS__, END }
@@ -642,6 +663,7 @@ MEMBERS(metric, DECIMAL(xpu_record_metric, set), DECIMAL(xpu_record_metric, inde
 	NAME(xpu_record_metric, kind, metric_kinds));
 MEMBERS(metrics, DECIMAL(xpu_record_metrics, set), DECIMAL(xpu_record_metrics, nr_metrics),
 	DECIMAL(xpu_record_metrics, nr_rows), DECIMAL(xpu_record_metrics, time_ns));
+MEMBERS(label, DECIMAL(xpu_record_label, proc_id), DECIMAL(xpu_record_label, label));
 MEMBERS(metrics_end, DECIMAL(xpu_record_metrics_end, set),
 	DECIMAL(xpu_record_metrics_end, nr_overflows), DECIMAL(xpu_record_metrics_end, nr_rows),
 	DECIMAL(xpu_record_metrics_end, lost_ns));
@@ -724,6 +746,7 @@ static const struct type types[] = {
 	TYPE(METRIC, metric, .rest = dump__metric),
 	TYPE(METRICS, metrics, .rest = dump__metrics),
 	TYPE(METRICS_END, metrics_end),
+	TYPE(PROCESS_LABEL, label, KINDS(label_sources), .rest = dump__label),
 	TYPE(RANGES, ranges, .rest = dump__ranges),
 	TYPE(STRING, string, .rest = dump__string),
 	TYPE(API, api),
@@ -745,6 +768,7 @@ static const struct type types[] = {
 	TYPE(CALLS, calls, .rest = dump__calls),
 	TYPE(REFUSED, refused),
 	TYPE(RANGE, range, .rest = dump__range),
+	TYPE(LABEL, label, KINDS(label_sources), .rest = dump__label),
 };
 
 static void dump__header(struct dump *d)

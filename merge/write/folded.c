@@ -12,7 +12,8 @@
 const char *const by_names[NR_BY + 1] = {
 	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
 	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
-	[BY_SHAPE] = "shape",
+	[BY_RANK] = "rank", [BY_NODE] = "node", [BY_POD] = "pod", [BY_CONTAINER] = "container",
+	[BY_JOB] = "job", [BY_SHAPE] = "shape",
 };
 
 /* A line, whose value is that of an aggregate, or of all whose lines have that text. */
@@ -108,6 +109,25 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
 }
 
+/* "[node n1]" */
+static int buf__put_label(buf_t *buf, const struct session *s, uint32_t proc, enum by by)
+{
+	static const struct {
+		const char *what;
+		enum process_label label;
+	} labels[NR_BY] = {
+		[BY_NODE] = { "node", PROCESS_NODE }, [BY_POD] = { "pod", PROCESS_POD },
+		[BY_CONTAINER] = { "container", PROCESS_CONTAINER }, [BY_JOB] = { "job", PROCESS_JOB },
+	};
+	char *text = model__process_label(&s->model, proc, labels[by].label);
+	int err;
+
+	err = buf__put(buf, "[", 1) ?: buf__put(buf, labels[by].what, strlen(labels[by].what)) ?:
+	      buf__put(buf, " ", 1) ?: buf__put_name(buf, text ?: "unknown") ?: buf__put(buf, "]", 1);
+	free(text);
+	return err;
+}
+
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
 		     enum by by, uint32_t nr)
 {
@@ -132,6 +152,16 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 		if (!err)
 			err = buf__put_name(buf, *host ? host : "unknown");
 		return err ?: buf__put(buf, "]", 1);
+	case BY_RANK:
+		what = "rank";
+		number = model__rank(&s->model, proc);
+		known = number != NO_INDEX;
+		break;
+	case BY_NODE:
+	case BY_POD:
+	case BY_CONTAINER:
+	case BY_JOB:
+		return buf__put_label(buf, s, proc, by);
 	case BY_TID:
 		what = "tid";
 		known = owner->thread != NO_INDEX;

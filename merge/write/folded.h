@@ -43,12 +43,21 @@ enum by {
 	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
 	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that
 					 * was open; needs session_opts.by_range */
+	BY_RANK,			/* [rank 3] */
+	BY_NODE,			/* [node n1] */
+	BY_POD,				/* [pod ml/train-0] */
+	BY_CONTAINER,			/* [container 0123456789ab] */
+	BY_JOB,				/* [job 4711] */
 	BY_SHAPE,			/* no frame of its own: session_opts.by_shape */
 	NR_BY
 };
 
 /* By enum by: as --by has it. NULL ends them. */
 extern const char *const by_names[NR_BY + 1];
+
+/* Those that all work of a process has in common. */
+#define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | 1u << BY_POD | \
+			 1u << BY_CONTAINER | 1u << BY_JOB)
 
 /* Root first; an empty one is BY_COMM. */
 struct by_list {

@@ -404,9 +404,45 @@ static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent
 	pftrace__finish_packet(p, TRACE_PACKET__TRACK_DESCRIPTOR, &p->inner);
 }
 
+static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s%" PRIu32, before, number);
+	pftrace__add_text(p, text, ESCAPE_TEXT);
+}
+
+/* Puts what is known of the process's place in its job into the descriptor. */
+static void pftrace__process_labels(struct pftrace *p, uint32_t proc)
+{
+	const struct model *m = &p->s->model;
+	char *labels;
+
+	if (model__rank(m, proc) != NO_INDEX)
+		msg__uint(&p->event, PROCESS_DESCRIPTOR__LEGACY_SORT_INDEX,
+			  timeline__sort_index(p->s, proc));
+	if (!labels__any(&m->machine.procs.v[proc].labels))
+		return;
+	labels = model__process_labels(m, proc);
+	if (!labels) {
+		p->failed = true;
+		return;
+	}
+	pftrace__clear_text(p);
+	pftrace__add_text(p, labels, ESCAPE_TEXT);
+	msg__bytes(&p->event, PROCESS_DESCRIPTOR__PROCESS_LABELS, p->text.v, p->text.nr);
+	free(labels);
+}
+
 static void pftrace__process(struct pftrace *p, uint32_t proc)
 {
+	uint32_t rank = model__rank(&p->s->model, proc);
+
 	pftrace__clear_text(p);
+	if (rank != NO_INDEX) {
+		pftrace__add_number(p, "rank ", rank);
+		pftrace__add_text(p, ": ", ESCAPE_TEXT);
+	}
 	pftrace__add_text(p, model__proc_name(&p->s->model, proc), ESCAPE_TEXT);
 	if (*model__host(&p->s->model, proc)) {
 		pftrace__add_text(p, " on ", ESCAPE_TEXT);
@@ -414,6 +450,7 @@ static void pftrace__process(struct pftrace *p, uint32_t proc)
 	}
 	msg__uint(&p->event, PROCESS_DESCRIPTOR__PID, p->t->pids[proc]);
 	msg__bytes(&p->event, PROCESS_DESCRIPTOR__PROCESS_NAME, p->text.v, p->text.nr);
+	pftrace__process_labels(p, proc);
 	msg__message(&p->inner, TRACK_DESCRIPTOR__PROCESS, &p->event);
 	pftrace__put_track(p, UUID_PROCESS | proc, 0);
 }
@@ -443,14 +480,6 @@ static void pftrace__named_track(struct pftrace *p, uint64_t uuid, uint64_t pare
 {
 	msg__bytes(&p->inner, TRACK_DESCRIPTOR__NAME, p->text.v, p->text.nr);
 	pftrace__put_track(p, uuid, parent);
-}
-
-static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t number)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%s%" PRIu32, before, number);
-	pftrace__add_text(p, text, ESCAPE_TEXT);
 }
 
 static void pftrace__gpus(struct pftrace *p)

@@ -323,13 +323,15 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 	return p->leaf_locations[idx];
 }
 
-struct labels {
-	Perftools__Profiles__Label v[8];
-	Perftools__Profiles__Label *p[8];
+#define MAX_LABELS	(7 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
+
+struct sample_labels {
+	Perftools__Profiles__Label v[MAX_LABELS];
+	Perftools__Profiles__Label *p[MAX_LABELS];
 	size_t nr;
 };
 
-static void labels__add(struct labels *l, struct pprof *p, const char *key, const char *value)
+static void sample_labels__add(struct sample_labels *l, struct pprof *p, const char *key, const char *value)
 {
 	Perftools__Profiles__Label *label = &l->v[l->nr];
 
@@ -339,16 +341,17 @@ static void labels__add(struct labels *l, struct pprof *p, const char *key, cons
 	l->p[l->nr++] = label;
 }
 
-static void labels__add_number(struct labels *l, struct pprof *p, const char *key, uint32_t number)
+static void sample_labels__add_number(struct sample_labels *l, struct pprof *p, const char *key,
+				      uint32_t number)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%" PRIu32, number);
-	labels__add(l, p, key, text);
+	sample_labels__add(l, p, key, text);
 }
 
 /* "step;forward", the range that was opened first before the others. */
-static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l)
+static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_labels *l)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->model.nvtx, range, path), i;
 	char *text = NULL;
@@ -369,11 +372,24 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct labels *l
 	if (fclose(f))
 		p->err = -ENOMEM;
 	else
-		labels__add(l, p, "nvtx", text);
+		sample_labels__add(l, p, "nvtx", text);
 	free(text);
 }
 
-static void pprof__labels(struct pprof *p, const struct aggregate *a, struct labels *l)
+/* Adds the process's place in its job, under the names of its labels. */
+static void pprof__process_labels(struct pprof *p, const struct labels *from, struct sample_labels *l)
+{
+	uint32_t i;
+
+	for (i = 0; i < LABELS_NR_NUMBERS; i++)
+		if (from->numbers[i])
+			sample_labels__add_number(l, p, label__name(i + 1), from->numbers[i] - 1);
+	for (i = 0; i < LABELS_NR_TEXTS; i++)
+		if (from->texts[i])
+			sample_labels__add(l, p, label__name(LABELS_FIRST_TEXT + i), from->texts[i]);
+}
+
+static void pprof__labels(struct pprof *p, const struct aggregate *a, struct sample_labels *l)
 {
 	const struct session *s = p->s;
 	const struct owner *owner = aggregate__owner(&s->sums.aggregates, a);
@@ -381,18 +397,19 @@ static void pprof__labels(struct pprof *p, const struct aggregate *a, struct lab
 	const struct leaf *leaf = &s->model.leaves.v[a->leaf];
 
 	l->nr = 0;
-	labels__add(l, p, "comm", *owner->comm ? owner->comm : "[unknown]");
+	sample_labels__add(l, p, "comm", *owner->comm ? owner->comm : "[unknown]");
 	if (pid)
-		labels__add_number(l, p, "pid", pid);
+		sample_labels__add_number(l, p, "pid", pid);
 	if (owner->thread != NO_INDEX)
-		labels__add_number(l, p, "tid", s->model.threads.v[owner->thread].tid);
+		sample_labels__add_number(l, p, "tid", s->model.threads.v[owner->thread].tid);
 	if (leaf_kind__is_device(leaf->kind))
-		labels__add_number(l, p, "device", s->model.gpus.list.v[leaf->gpu].number);
+		sample_labels__add_number(l, p, "device", s->model.gpus.list.v[leaf->gpu].number);
 	if (owner->stream != NO_INDEX && s->model.streams.v[owner->stream].known)
-		labels__add_number(l, p, "stream", s->model.streams.v[owner->stream].stream);
+		sample_labels__add_number(l, p, "stream", s->model.streams.v[owner->stream].stream);
 	pprof__range_label(p, s->model.chains.v[a->chain].range, l);
+	pprof__process_labels(p, &s->model.machine.procs.v[proc].labels, l);
 	if (*model__host(&s->model, proc))
-		labels__add(l, p, "host", model__host(&s->model, proc));
+		sample_labels__add(l, p, "host", model__host(&s->model, proc));
 }
 
 static void aggregate__values(const struct session *s, const struct aggregate *a,
@@ -426,7 +443,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *ps = &sample;
 	const struct stack *stack = p->s->model.chains.v[a->chain].stack;
 	int64_t values[NR_VALUES];
-	struct labels labels;
+	struct sample_labels labels;
 	uint64_t leaf;
 	uint32_t i, nr;
 

@@ -20,6 +20,7 @@
 struct section_rows {
 	const struct session *s;
 	const char *times;		/* for people: ", times in us", or "" */
+	const struct by_list *by;	/* to tell launch paths apart by; NULL: nothing */
 	void *v;			/* allocated; @nr rows of struct section.row_bytes, in order */
 	size_t nr;
 	uint64_t sum_ns;		/* what shares are of */
@@ -96,6 +97,8 @@ extern const struct section section_stalls;
 extern const struct section section_api_calls;
 /* text_nvtx.c: the program's own ranges */
 extern const struct section section_nvtx_ranges;
+/* text_processes.c: what processes did, and where they stand in a job */
+extern const struct section section_processes;
 /* text_threads.c: what threads did, and devices did not */
 extern const struct section section_threads, section_idle;
 

@@ -25,6 +25,7 @@ static const struct section *const sections[] = {
 	&section_launch_sites,
 	&section_cpu_functions,
 	&section_nvtx_ranges,
+	&section_processes,
 	&section_devices,
 	&section_streams,
 	&section_threads,
@@ -249,7 +250,7 @@ static int section__write(const struct section *section, const struct session *s
 			  const struct text_opts *opts)
 {
 	bool people = opts->format == TABLE_TEXT;
-	struct section_rows rows = { .s = s, .times = "" };
+	struct section_rows rows = { .s = s, .times = "", .by = &opts->by };
 	char times[32];
 	size_t i, shown;
 	int err;

@@ -19,6 +19,7 @@ struct text_opts {
 	const char *table;		/* only that one; NULL: all */
 	bool human;			/* each time in the unit that fits it, in place of @unit */
 	unsigned int width;		/* of the terminal; 0: nothing is left out or cut */
+	struct by_list by;		/* properties of processes, to tell launch paths apart by */
 	bool color;
 	const char *sort;		/* of each table that has such a column; NULL: by time */
 };

@@ -12,7 +12,8 @@
 
 /* A row of a table: the sums of one group of aggregates. */
 struct row {
-	uintptr_t group[3];		/* equal: one row */
+	uintptr_t group[3];		/* equal: one row; of launch paths the last one is odd for
+					 * launches that are pending */
 	const struct aggregate *a;	/* one of them, for its names */
 	uint64_t nr;
 	uint64_t sum_ns;
@@ -230,25 +231,48 @@ char *stack__path(const struct stack *stack, enum table_format format, const cha
 	return name;
 }
 
+static bool row__is_pending(const struct row *row)
+{
+	return row->group[2] & 1;
+}
+
 static const char *row__comm(const struct session *s, const struct row *row)
 {
 	return aggregate__owner(&s->sums.aggregates, row->a)->comm;
 }
 
+/* Puts what --by asks for, with @behind each: "[rank 0];[node n1];". Return: 0 or -ENOMEM. */
+static int put_roots(folded_text_t *text, const struct section_rows *rows, const struct aggregate *a,
+		     char behind)
+{
+	uint32_t i, nr = rows->by ? rows->by->nr : 0;
+	int err = 0;
+
+	text->nr = 0;
+	for (i = 0; i < nr && !err; i++)
+		err = folded__put_root(text, rows->s, a, rows->by->v[i], 0) ?: array_push(text, behind);
+	return err ?: array_push(text, '\0');
+}
+
 /* Return: the call path of a row, for the caller to free(), or NULL. */
-static char *launch_site__path(const struct session *s, const struct row *row,
+static char *launch_site__path(const struct section_rows *rows, const struct row *row,
 			       enum table_format format)
 {
+	const struct session *s = rows->s;
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
 	const struct leaf *leaf = row->leaf == NO_INDEX ? NULL : &s->model.leaves.v[row->leaf];
 	const char *comm = row__comm(s, row);
+	bool people = format == TABLE_TEXT;
+	folded_text_t roots = { 0 };
 	char *path, *name = NULL;
 
 	path = stack__path(stack, format, leaf && !row->nr_more && leaf->kind == LEAF_KERNEL ? leaf->name :
-			   NULL);	if (!path || format != TABLE_TEXT)
-		return path;
-	if (asprintf(&name, "%s%c%s", *comm ? comm : "[unknown]", SHORTEN_FRAME, path) < 0)
+			   NULL);
+	if (!path || put_roots(&roots, rows, row->a, people ? SHORTEN_FRAME : ';') ||
+	    (people ? asprintf(&name, "%s%s%c%s", roots.v, *comm ? comm : "[unknown]", SHORTEN_FRAME, path) :
+		      asprintf(&name, "%s%s", roots.v, path)) < 0)
 		name = NULL;
+	array_free(&roots);
 	free(path);
 	return name;
 }
@@ -268,22 +292,52 @@ static char *launch_site__work(const struct session *s, const struct row *row)
 	return name;
 }
 
+/*
+ * Finds the number that tells a process from those for which --by shows something else. @known: that
+ * number, from 1 on in order of appearance, or 0 if the process was not met yet. Return: 0 or -ENOMEM.
+ */
+static int process__group(const struct section_rows *rows, const struct aggregate *a, struct strpool *pool,
+			  folded_text_t *text, uint32_t *known)
+{
+	const char *roots;
+	int err;
+
+	if (*known)
+		return 0;
+	err = put_roots(text, rows, a, ';');
+	roots = err ? NULL : strpool__intern(pool, text->v, text->nr - 1);
+	if (!roots)
+		return -ENOMEM;
+	*known = 1 + strpool__id(roots);
+	return 0;
+}
+
 static int launch_sites__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
 	const struct aggregates *all = &s->sums.aggregates;
+	uint32_t *groups = calloc(s->model.machine.procs.nr + 1, sizeof(*groups)), *group;
 	struct rows rows = { .s = s, .secret = secret(), .with_leaves = true };
+	struct strpool pool = { 0 };
+	folded_text_t text = { 0 };
+	int err = groups ? 0 : -ENOMEM;
 	size_t i;
-	int err = 0;
 
 	for (i = 0; i < all->nr && !err; i++) {
 		const struct aggregate *a = &all->v[i];
 		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
 
-		if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
-			err = rows__add(&rows, a, (uintptr_t)s->model.chains.v[a->chain].stack,
-					(uintptr_t)aggregate__owner(all, a)->comm, kind == LEAF_PENDING);
+		if (!leaf_kind__is_device(kind) && kind != LEAF_PENDING)
+			continue;
+		group = &groups[s->model.chains.v[a->chain].proc];
+		err = process__group(to, a, &pool, &text, group) ?:
+		      rows__add(&rows, a, (uintptr_t)s->model.chains.v[a->chain].stack,
+				(uintptr_t)aggregate__owner(all, a)->comm,
+				2 * (uintptr_t)*group + (kind == LEAF_PENDING));
 	}
+	array_free(&text);
+	strpool__free(&pool);
+	free(groups);
 	return rows__finish(&rows, err, to);
 }
 
@@ -295,8 +349,8 @@ static void launch_sites__head(const struct section_rows *rows, FILE *f)
 static int launch_sites__row(const struct section_rows *rows, const void *vrow, struct table *t)
 {
 	const struct row *row = vrow;
-	uint64_t nr_works = row->group[2] ? 0 : row->nr;
-	char *path = launch_site__path(rows->s, row, t->format);
+	uint64_t nr_works = row__is_pending(row) ? 0 : row->nr;
+	char *path = launch_site__path(rows, row, t->format);
 	char *work = launch_site__work(rows->s, row);
 	int err = path && work ? 0 : -ENOMEM;
 
@@ -333,7 +387,7 @@ int launch_sites__largest(const struct session *s, char **path, uint64_t *permil
 	err = launch_sites__collect(&rows);
 	row = rows.v;
 	if (!err && rows.nr && row->sum_ns) {
-		*path = launch_site__path(s, row, TABLE_TEXT);
+		*path = launch_site__path(&rows, row, TABLE_TEXT);
 		*permille = table__share(row->sum_ns, rows.sum_ns);
 		err = *path ? 0 : -ENOMEM;
 	}

@@ -519,9 +519,31 @@ static int timeline__number_pids(struct timeline *t, const struct session *s)
 	return err;
 }
 
+uint32_t timeline__sort_index(const struct session *s, uint32_t proc)
+{
+	uint32_t rank = model__rank(&s->model, proc), first = 1;
+	size_t i;
+
+	if (rank == NO_INDEX)
+		return 0;
+	for (i = 0; i < s->model.gpus.list.nr; i++)
+		first = max_t(uint32_t, first, s->model.gpus.list.v[i].number + 1);
+	return min_t(uint64_t, (uint64_t)first + rank, INT32_MAX);
+}
+
 uint32_t timeline__tid(const struct session *s, uint32_t thread)
 {
 	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
+}
+
+/* Ranks in their order; the others behind them. */
+static int track__cmp_rank(const void *va, const void *vb, void *ctx)
+{
+	const struct timeline_track *a = va, *b = vb;
+	const struct session *s = ctx;
+
+	return cmp3(model__rank(&s->model, a->proc), model__rank(&s->model, b->proc)) ?:
+	       cmp3(a->proc, b->proc) ?: cmp3(a->thread, b->thread);
 }
 
 int timeline__prepare(struct timeline *t, const struct session *s)
@@ -547,6 +569,8 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	err = timeline__prepare_slices(t, s) ?: timeline__find_tracks(t);
 	if (err)
 		return err;
+	if (t->tracks.nr)
+		qsort_r(t->tracks.v, t->tracks.nr, sizeof(*t->tracks.v), track__cmp_rank, (void *)s);
 	err = timeline__assign_lanes(t);
 	if (err)
 		return err;

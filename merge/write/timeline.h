@@ -158,4 +158,7 @@ void track_walk__exit(struct track_walk *w);
 /* Return: the thread's number on its process's tracks; 0 if it is not known. */
 uint32_t timeline__tid(const struct session *s, uint32_t thread);
 
+/* Return: where a process with a rank is to stand among the GPUs and the others; 0 for one without. */
+uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
+
 #endif /* MERGE_TIMELINE_H */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/labels.h"
 #include "xpu_slot.h"
 
 static const char *const names[] = {
@@ -19,6 +20,7 @@ static const char *const names[] = {
 
 static const char *values[NR_OPTIONS];
 static bool are_read;
+static struct labels labels;
 
 void environment__read(void)
 {
@@ -29,7 +31,13 @@ void environment__read(void)
 		value = getenv(names[i]);
 		values[i] = value ? strdup(value) : NULL;
 	}
+	labels__read(&labels, getenv);
 	are_read = true;
+}
+
+const struct labels *environment__labels(void)
+{
+	return &labels;
 }
 
 const char *environment__get(const char *name)

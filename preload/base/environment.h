@@ -9,8 +9,13 @@
 #ifndef XPU_PRELOAD_ENVIRONMENT_H
 #define XPU_PRELOAD_ENVIRONMENT_H
 
+struct labels;
+
 /* Remembers the variables as they are now. */
 void environment__read(void);
+
+/* Return: what launchers' variables say, at environment__read(); empty before that call. */
+const struct labels *environment__labels(void);
 
 /*
  * Return: the value of @name, one of the variables in environment.c, at environment__read(); before

@@ -15,6 +15,7 @@
 
 #include "device/calls.h"
 #include "base/clock.h"
+#include "base/environment.h"
 #include "launch/launch.h"
 #include "base/libc.h"
 #include "base/lock.h"
@@ -728,6 +729,7 @@ static uint64_t CUPTIAPI realtime_ns(void)
 void activity__init(void)
 {
 	sem_init(&wakeup, 0, 0);
+	wire__labels(environment__labels());
 }
 
 /*

@@ -12,6 +12,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/labels.h"
 #include "wire/probe.h"
 
 /* A definition that may have to be repeated; it keeps the finished record. */
@@ -122,7 +123,7 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size)
 
 static void send_definition(const struct definition *d)
 {
-	memcpy(wire__reserve(d->record->type, 0, d->record->size), d->record, d->record->size);
+	memcpy(wire__reserve(d->record->type, d->record->misc, d->record->size), d->record, d->record->size);
 }
 
 /*
@@ -463,6 +464,27 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 	r->filename = filename_id;
 	r->first_line = first_line;
 	send_definition(d);
+}
+
+void wire__labels(const struct labels *labels)
+{
+	struct xpu_record_label *r;
+	struct definition *d;
+	uint32_t bytes;
+	size_t i;
+
+	for (i = 0; i < labels->nr; i++) {
+		bytes = XPU_LABEL_IS_TEXT(labels->v[i].label) ? strlen(labels->v[i].text) + 1 : 0;
+		d = definition__new(XPU_RECORD_LABEL, sizeof(*r) + bytes);
+		if (!d)
+			return;
+		r = (struct xpu_record_label *)d->record;
+		r->hdr.misc = labels->v[i].source;
+		r->label = labels->v[i].label;
+		r->number = labels->v[i].number;
+		r->bytes = bytes;
+		memcpy(r->data, labels->v[i].text, bytes);
+	}
 }
 
 void wire__message(uint16_t level, const char *text)

@@ -650,6 +650,17 @@ void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id)
 	RECORD(XPU_RECORD_GRAPH_CLONE, 0, rec);
 }
 
+void gen__label(struct gen *g, uint32_t proc_id, uint16_t source, uint32_t label, uint32_t number,
+		const char *text)
+{
+	struct xpu_record_label rec = {
+		.proc_id = proc_id, .label = label, .number = number, .bytes = text ? strlen(text) + 1 : 0,
+	};
+
+	RECORD_TAIL(proc_id ? XPU_RECORD_PROCESS_LABEL : XPU_RECORD_LABEL, source, rec, text ?: "",
+		    rec.bytes);
+}
+
 void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result)
 {
 	struct xpu_record_refused rec = { .correlation_id = correlation_id, .result = result };

@@ -141,6 +141,9 @@ void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, 
 void gen__nccl_range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id,
 		     uint32_t parent, const char *name, const struct xpu_range_payload *payload);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
+/* A LABEL of a batch, or with a @proc_id a PROCESS_LABEL; @text: NULL for a number */
+void gen__label(struct gen *g, uint32_t proc_id, uint16_t source, uint32_t label, uint32_t number,
+		const char *text);
 void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result);
 void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);
 void gen__message(struct gen *g, uint16_t level, const char *s);

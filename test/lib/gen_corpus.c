@@ -57,6 +57,9 @@ static void add_processes(struct gen *g)
 	gen__process(g, XPU_MISC_PROCESS_FORK, 2201, 4, 101, 2, "app");
 	gen__fork(g, 2300, 100, 102, 100, 100);
 	gen__comm(g, 0, 2310, 100, 102, "w\xc3\xb6rker;2");
+	gen__label(g, 2, XPU_LABEL_BY_CGROUP, XPU_LABEL_CONTAINER, 0,
+		   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+	gen__label(g, 2, XPU_LABEL_BY_CGROUP, XPU_LABEL_POD_UID, 0, "01234567-89ab-cdef-0123-456789abcdef");
 	gen__thread(g, 1, 2, 100);
 	g->ns_tid = 7;
 	gen__thread(g, 2, 2, 102);
@@ -250,6 +253,18 @@ static void add_device_work(struct gen *g)
 	gen__record(g, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_OPEN, &windows[0], sizeof(windows[0]), NULL, 0);
 	gen__record(g, XPU_RECORD_WINDOW, 0, &windows[1], sizeof(windows[1]), NULL, 0);
 	gen__calls(g, 4000, 100, calls, NR(calls));
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, 5, NULL);
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_LOCAL_RANK, 1, NULL);
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_WORLD_SIZE, 8, NULL);
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_LOCAL_SIZE, 4, NULL);
+	gen__label(g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_NODE_RANK, 1, NULL);
+	gen__label(g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_JOB, 0, "4711");
+	gen__label(g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_STEP, 0, "0");
+	gen__label(g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_NODE, 0, "node;1");
+	gen__label(g, 0, XPU_LABEL_BY_KUBERNETES, XPU_LABEL_POD, 0, "train-0");
+	gen__label(g, 0, XPU_LABEL_BY_KUBERNETES, XPU_LABEL_NAMESPACE, 0, "ml");
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_RUN, 0, "run 7");
+	gen__label(g, 0, XPU_LABEL_BY_TORCH, 999, 1, NULL);
 	gen__message(g, XPU_MESSAGE_WARNING, "a message of the shim");
 	gen__batch_end(g);
 }

@@ -70,9 +70,9 @@ is $? 0 "--version: status"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
-		"--unit bytes" "-f pprof --unit ns" "-f pprof --by pid" "-f perf --unit ns" "--by pid" \
+		"--unit bytes" "-f pprof --unit ns" "-f pprof --by tid" "-f perf --unit ns" "--by tid" \
 		"-f folded --csv" "-f chrome --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
-		"-f folded --by ," "-f chrome --by pid" "--graph nonsense" "-F 1000" \
+		"-f folded --rank 1-" "-f folded --rank 4-2" "-f folded --rank 1--2" "-f folded --pid -1" "-f folded --by ," "-f chrome --by pid" "--graph nonsense" "-F 1000" \
 		"-f folded -F 1000" "-f html --limit 3" "-s" "-t 5" "--nvtx-event-prefix a" \
 		"--nvtx-color-scheme {}" "--gpu-only --cpu-only"; do
 	# shellcheck disable=SC2086 # several arguments on purpose

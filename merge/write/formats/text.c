@@ -9,7 +9,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 	const struct text_opts opts = {
 		.unit = o->unit, .human = !o->unit_given, .max_rows = o->max_rows,
 		.format = o->table_format, .table = o->table, .width = o->width, .color = o->color,
-		.sort = o->sort,
+		.sort = o->sort, .by = o->by,
 	};
 
 	(void)events, (void)result;
@@ -34,7 +34,7 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 const struct format text_format = {
 	.help = "summary (default)",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES | FORMAT_BY,
-	.by = 1u << BY_SHAPE,
+	.by = BY_OF_PROCESSES | 1u << BY_SHAPE,
 	.units = UNITS_TIME,
 	.diff_units = UNITS_TIME,
 	.by_range = true,

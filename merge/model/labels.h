@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * labels.h - the place of a process in a job of many: its rank, its node, its container
+ *
+ * The shim tells what launchers have put into the process's environment, the recorder what the
+ * process's cgroup says. A process that has nothing of one kind has its parent's: data loaders are
+ * forked by the ranks that they load for.
+ */
+#ifndef MERGE_LABELS_H
+#define MERGE_LABELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+#define LABELS_FIRST_TEXT	XPU_LABEL_JOB
+#define LABELS_NR_NUMBERS	XPU_LABEL_NODE_RANK
+#define LABELS_NR_TEXTS		(XPU_LABEL_CONTAINER - XPU_LABEL_JOB + 1)
+#define LABELS_MAX_NUMBER	INT32_MAX
+
+struct labels {				/* all 0: none */
+	uint32_t numbers[LABELS_NR_NUMBERS];	/* by label - 1: the number + 1; 0: not known */
+	const char *texts[LABELS_NR_TEXTS];	/* by label - LABELS_FIRST_TEXT: interned, or NULL */
+	bool by_shim, by_recorder;	/* told of this very process */
+};
+
+/* Return: the name of an enum xpu_label, such as "local_rank"; "label" for one that is not known. */
+const char *label__name(uint32_t label);
+
+/* Takes a label. One that is told twice stays, but for the recorder's. Return: 0 or -ENOMEM. */
+int labels__take(struct labels *l, struct strpool *strings, const struct xpu_record_label *rec,
+		 bool by_recorder);
+
+/* Fills in what a process has of its parent. */
+void labels__inherit(struct labels *l, const struct labels *parent);
+
+/* Return: a number; NO_INDEX if it is not known. */
+static inline uint32_t labels__number(const struct labels *l, enum xpu_label label)
+{
+	return l->numbers[label - 1] ? l->numbers[label - 1] - 1 : NO_INDEX;
+}
+
+/* Return: an interned text, or NULL. */
+static inline const char *labels__text(const struct labels *l, enum xpu_label label)
+{
+	return l->texts[label - LABELS_FIRST_TEXT];
+}
+
+/* Return: whether anything is known. */
+bool labels__any(const struct labels *l);
+
+#endif /* MERGE_LABELS_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * labels.h - the place of this process in a job of many, from the variables that launchers set
+ *
+ * The values are anybody's: numbers are checked against one another, texts are bounded and without
+ * control characters. What does not hold is left out, and counted.
+ */
+#ifndef XPU_PRELOAD_LABELS_H
+#define XPU_PRELOAD_LABELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+#define LABELS_MAX	16
+
+struct label {
+	uint16_t label;			/* enum xpu_label */
+	uint16_t source;		/* enum xpu_label_source */
+	uint32_t number;
+	char text[XPU_LABEL_TEXT_MAX];
+};
+
+struct labels {
+	struct label v[LABELS_MAX];
+	size_t nr;
+	size_t nr_refused;		/* variables whose values cannot be what they should be */
+	const char *refused;		/* the first of them */
+};
+
+/**
+ * labels__read - read the environment
+ * @get: getenv(), or as it
+ *
+ * All numbers are of the innermost launcher that gives a rank: torchrun or a program that sets
+ * its variables, JAX's, Open MPI, MVAPICH, PMI (MPICH and Intel), PMIx, Slurm. A launcher behind it adds a
+ * number that is missing if its rank is equal, for then both number the same processes.
+ */
+void labels__read(struct labels *all, char *(*get)(const char *name));
+
+#endif /* XPU_PRELOAD_LABELS_H */

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * Labels from the names of cgroups: paths as Docker, containerd, CRI-O, Podman, the kubelet, LXC and Slurm
+ * make them, with cgroup v1 and v2; and names that only look so.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "target/cgroup_name.h"
+
+#define ID	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define ID2	"fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define UID	"01234567-89ab-cdef-0123-456789abcdef"
+#define UID_	"01234567_89ab_cdef_0123_456789abcdef"
+
+/* Return: "container|pod|job|step" of some lines. */
+static const char *labels_of(const char *lines)
+{
+	static char text[1024];
+	struct cgroup_labels l = { .job = "" };
+	char line[4096];
+	size_t len;
+
+	for (; *lines; lines += len + !!lines[len]) {
+		len = strcspn(lines, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)len, lines);
+		cgroup_labels__add_line(&l, line);
+	}
+	snprintf(text, sizeof(text), "%s|%s|%s|%s", l.container, l.pod_uid, l.job, l.step);
+	return text;
+}
+
+static void test_container(void)
+{
+	struct cgroup_part parent = { "", 0 };
+	bool is_id;
+
+	is_str(labels_of("0::/system.slice/docker-" ID ".scope"), ID "|||", "Docker, systemd");
+	is_str(labels_of("12:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID), ID "|||",
+	       "Docker, cgroup v1");
+	is_str(labels_of("0::/docker/" ID "/init.scope"), ID "|||", "a cgroup inside");
+	is_str(labels_of("0::/machine.slice/libpod-" ID ".scope/container"), ID "|||", "Podman");
+	is_str(labels_of("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope"),
+	       ID "|||", "Podman without root");
+	is_str(labels_of("0::/lxc.payload.box"), "box|||", "LXC");
+	is_str(labels_of("0::/lxc/box"), "box|||", "LXC, cgroup v1");
+	is_str(labels_of("0::/machine.slice/machine-debian.scope"), "debian|||", "systemd-nspawn");
+	is_str(labels_of("0::/docker/" ID "/kubelet/docker/" ID2), ID2 "|||", "the innermost");
+	cgroup_name__container((struct cgroup_part){ ID, 64 }, parent, &is_id);
+	ok(is_id, "an id");
+	cgroup_name__container((struct cgroup_part){ "lxc.payload.box", 15 }, parent, &is_id);
+	ok(!is_id, "a name");
+}
+
+static void test_pod(void)
+{
+	is_str(labels_of("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
+			 ".slice/cri-containerd-" ID ".scope"), ID "|" UID "||", "containerd, systemd");
+	is_str(labels_of("0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope"), ID "|" UID "||",
+	       "CRI-O, guaranteed");
+	is_str(labels_of("11:memory:/kubepods/besteffort/pod" UID "/" ID), ID "|" UID "||",
+	       "cgroupfs");
+	is_str(labels_of("0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+			 "kubelet-kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope"),
+	       ID "|||", "another prefix: no pod that is known");
+	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
+	       ID "|0123456789abcdef0123456789abcdef||", "a static pod");
+	is_str(labels_of("0::/podman-thing/pod1"), "|||", "no pod");
+	is_str(labels_of("0::/pod01234567-89ab-cdef-0123-456789abcdeg"), "|||", "no digits");
+}
+
+static void test_slurm(void)
+{
+	is_str(labels_of("0::/system.slice/slurmstepd.scope/job_4711/step_0/user"
+	       "/task_3"), "||4711|0",
+	       "v2");
+	is_str(labels_of("4:cpuset:/slurm/uid_1000/job_4711/step_batch\n"
+	       		 "3:freezer:/slurm/uid_1000/job_4711/step_batch"),
+	       "||4711|batch", "v1, the batch step");
+	is_str(labels_of("0::/slurm_node1/uid_0/job_7/step_extern/task_0"), "||7|extern",
+	       "v1 with a node's name");
+	is_str(labels_of("0::/home/job_4711/step_0"), "|||", "not Slurm's");
+	is_str(labels_of("0::/slurm/job_x/step_0"), "|||0", "no job's number");
+	is_str(labels_of("0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_3/docker/" ID),
+	       ID "||4711|0", "a container in a job");
+}
+
+static void test_hostile(void)
+{
+	char line[8192] = "0::";
+	size_t i;
+
+	is_str(labels_of(""), "|||", "nothing");
+	is_str(labels_of("0::/"), "|||", "the root");
+	is_str(labels_of("0::"), "|||", "no path");
+	is_str(labels_of("garbage"), "|||", "no line of it");
+	is_str(labels_of("0::////"), "|||", "no names");
+	is_str(labels_of("0::/lxc.payload.\x01\x02"), "|||", "control characters");
+	is_str(labels_of("0::/docker/" ID "0"), "|||", "one digit more");
+	is_str(labels_of("0::/slurm/job_99999999999999999999999999999999999999"), "|||",
+	       "a number that does not fit");
+	memset(line + 3, 'x', 5000);
+	memcpy(line + 3, "/lxc.payload.", 13);
+	is_str(labels_of(line), "|||", "a name of 5000");
+	for (i = 3; i < sizeof(line) - 3; i += 2)
+		memcpy(line + i, "/a", 3);
+	is_str(labels_of(line), "|||", "4000 levels");
+}
+
+int main(void)
+{
+	struct cgroup_labels l;
+
+	test_container();
+	test_pod();
+	test_slurm();
+	test_hostile();
+	is_int(cgroup_labels__read(&l, getpid()), 0, "of this process");
+	ok(cgroup_labels__read(&l, 0x7fffffff) < 0, "of none");
+	return done_testing();
+}
