@@ -154,6 +154,8 @@ static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 		__sync_fetch_and_add(&loss->nr_batches, nr);
 	else if (kind == XPU_LOST_WAIT)
 		__sync_fetch_and_add(&loss->nr_waits, nr);
+	else if (kind == XPU_LOST_ALLOC)
+		__sync_fetch_and_add(&loss->nr_allocs, nr);
 	else if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_SCRATCH)
 		__sync_fetch_and_add(&loss->nr_launches, nr);
 	return 0;
@@ -357,12 +359,18 @@ int BPF_PROG(on_exec, struct task_struct *task)
 static __noinline int drop_log(const struct xpu_ring_log *r)
 {
 	const struct xpu_log_entry *e = (const struct xpu_log_entry *)(r + 1);
-	__u32 i, nr_ranges = 0;
+	__u32 i, id, nr_ranges = 0, nr_allocs = 0, nr_launches = r->nr;
 
-	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++)
-		nr_ranges += e[i].path_id >> 31;
+	/* Without branches, each of which the verifier would follow. */
+	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++) {
+		id = e[i].path_id;
+		nr_ranges += id >> 31;
+		nr_allocs += (id >> 30 & ~id >> 31 & ~id >> 29) & 1;
+		nr_launches -= (id >> 31 | id >> 30) & 1;
+	}
 	drop_of(r->proc_id, XPU_LOST_RANGE, nr_ranges);
-	drop_of(r->proc_id, XPU_LOST_LAUNCH, r->nr - nr_ranges);
+	drop_of(r->proc_id, XPU_LOST_ALLOC, nr_allocs);
+	drop_of(r->proc_id, XPU_LOST_LAUNCH, nr_launches);
 	return 0;
 }
 

@@ -53,6 +53,7 @@ struct xpu_loss {
 					 * have an unknown version */
 	__u64	nr_batches;		/* the ring was full */
 	__u64	nr_waits;		/* waits for the device: the ring was full */
+	__u64	nr_allocs;		/* events of memory: the ring was full */
 };
 
 enum {

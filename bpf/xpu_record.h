@@ -97,6 +97,7 @@ enum xpu_record_type {
 	XPU_RECORD_METRICS_END	= 27,
 	XPU_RECORD_RANGES	= 28,
 	XPU_RECORD_PROCESS_LABEL = 29,
+	XPU_RECORD_ALLOCS	= 30,
 
 	/* a recording in several files; since 2.6 */
 	XPU_RECORD_CUT		= 40,	/* on the way to the files: the next one begins */
@@ -136,6 +137,7 @@ enum xpu_record_type {
 	XPU_RECORD_CUBIN	= 85,
 	XPU_RECORD_WINDOW	= 86,
 	XPU_RECORD_LABEL	= 87,
+	XPU_RECORD_ALLOC	= 88,	/* for the loader, alone in its batch: becomes ALLOCS */
 };
 
 /* ---- blocks --------------------------------------------------------------------------------- */
@@ -417,6 +419,72 @@ struct xpu_record_ranges {
 };
 
 /*
+ * Memory, for --memory; since 2.6. Every event has a number, unique in its process, and the numbers are
+ * an order in which the events may have happened: a free takes its number before CUDA is asked, an
+ * allocation when CUDA has answered. So of one address, each allocation comes behind the free that made
+ * room for it, whatever thread made either. Numbers have no gaps.
+ */
+enum xpu_alloc_what {
+	XPU_ALLOC_NONE		= 0,	/* nothing: fills up a log */
+	XPU_ALLOC_MADE		= 1,
+	XPU_ALLOC_FREED		= 2,
+	XPU_ALLOC_FAILED	= 3,	/* to make it: address is what was free on the device then,
+					 * or ~0; extra CUDA's result */
+	XPU_ALLOC_NOT_FREED	= 4,	/* CUDA refused to free it; extra is its result */
+	XPU_ALLOC_CONTEXT_END	= 5,	/* all that context extra owns is freed */
+	XPU_ALLOC_TOTALS	= 6,	/* of an allocator for a device, with the event before this one
+					 * on that device: address what is allocated of it, bytes what
+					 * it has reserved */
+	XPU_ALLOC_START		= 7,	/* the recording begins with this number. bytes: 1 if the
+					 * process had used CUDA before */
+	XPU_ALLOC_HANDLE	= 8,	/* of the MAPPING that has the next number: address, and
+					 * bytes into it */
+	XPU_ALLOC_RETAINED	= 9,	/* one more reference to a PHYSICAL */
+	XPU_ALLOC_NR
+};
+
+enum xpu_alloc_space {
+	XPU_SPACE_DEVICE	= 0,	/* these three have addresses in common */
+	XPU_SPACE_MANAGED	= 1,
+	XPU_SPACE_POOL		= 2,	/* of a pool, in the order of a stream */
+	XPU_SPACE_PINNED	= 3,	/* of the host */
+	XPU_SPACE_REGISTERED	= 4,	/* the program's own, pinned later */
+	XPU_SPACE_PHYSICAL	= 5,	/* cuMemCreate: the address is a handle */
+	XPU_SPACE_MAPPING	= 6,	/* of such memory, which it keeps alive; takes none itself */
+	XPU_SPACE_ARRAY		= 7,	/* the address is a handle */
+	XPU_SPACE_IMPORTED	= 8,	/* another process's: takes none itself */
+	XPU_SPACE_BLOCK		= 9,	/* of a framework's allocator, cut from memory that it has
+					 * of CUDA */
+	XPU_SPACE_NR
+};
+
+#define XPU_ALLOC_NO_DEVICE	0x3ff	/* the host's */
+
+struct xpu_alloc {
+	__u32	path_id;		/* 0: not known */
+	__u32	thread_id;
+	__u32	range_id;		/* as a launch's */
+	__s32	delta_ns;		/* to the record's time_ns; may be negative */
+	__s32	delta_order;		/* to the record's order; may be negative */
+	__u8	what;			/* enum xpu_alloc_what */
+	__u8	space;			/* enum xpu_alloc_space */
+	__u16	device;			/* the process's ordinal */
+	__u32	extra;			/* of MADE: CUPTI's id of the context that owns it; 0: none */
+	__u32	reserved;
+	__u64	address;
+	__u64	bytes;
+};
+
+struct xpu_record_allocs {		/* of one process */
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u64	order;
+	__u32	proc_id;
+	__u32	nr;
+	struct xpu_alloc events[];
+};
+
+/*
  * CPU samples: each stands for period_ns of its thread on a CPU. Their chains have XPU_CHAIN_CPU.
  * If the thread was in the kernel, its innermost user frame is the place where it entered the
  * kernel. That frame and the chain's first frame are addresses of instructions, not return
@@ -637,6 +705,7 @@ enum xpu_lost_kind {
 	XPU_LOST_ACCOUNT	= 11,	/* threads' accounts: maps or ring full */
 	XPU_LOST_RANGE		= 12,	/* events of NVTX ranges: ring full */
 	XPU_LOST_MALFORMED	= 13,	/* entries that no shim makes: ignored */
+	XPU_LOST_ALLOC		= 14,	/* events of memory: ring full */
 	XPU_LOST_NR
 };
 
@@ -1115,6 +1184,17 @@ struct xpu_record_window {
 	__u32	reserved;
 };
 
+/*
+ * An event of memory that could not go into its thread's log; path_id is the shim's number. On its way to
+ * the loader only.
+ */
+struct xpu_record_alloc {
+	struct xpu_record hdr;
+	__u64	time_ns;
+	__u64	order;
+	struct xpu_alloc event;		/* thread_id and both deltas are 0 */
+};
+
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
@@ -1138,6 +1218,7 @@ struct xpu_record_counters {
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
 	__u64	nr_dropped_ranges;	/* events that were not logged: see preload/nvtx/ranges.h */
 	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */
+	__u64	nr_allocs;		/* events of memory that were told of; since 2.6 */
 };
 
 #define XPU_MISC_CARRIED_FINAL	1	/* of CARRIED: the file has the last of the process's records */
@@ -1259,7 +1340,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_end) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_part) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_cut) == 16);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_carried) == 272);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_carried) == 288);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_launch) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_log) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_sample) == 40);
@@ -1277,7 +1358,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_pycode) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_python) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_call) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_calls) == 24);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 128);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_counters) == 136);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_range) == 24);
 XPU_STATIC_ASSERT(sizeof(struct xpu_range_payload) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_message) == 16);
@@ -1290,5 +1371,8 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_cubin) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_window) == 40);
+XPU_STATIC_ASSERT(sizeof(struct xpu_alloc) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_allocs) == 32);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_alloc) == 72);
 
 #endif /* XPU_RECORD_H */

@@ -78,6 +78,26 @@ struct xpu_log_entry {
 #define XPU_LOG_RANGE_WHAT(path_id)	((__u16)((path_id) & 0xff))
 #define XPU_LOG_RANGE_PLACE(path_id)	((__u16)((path_id) >> 8 & 0xff))
 
+/*
+ * An event of memory is three entries, one behind the other, written at once:
+ *
+ *	time		correlation_id	path_id, beside the flags
+ *	when		path		what, space << 4, device << 8
+ *	address		order		order >> 32
+ *	bytes		extra
+ *
+ * as struct xpu_alloc has them. Entries with XPU_LOG_ALLOC_MORE that do not follow one of the first form mean
+ * nothing: they fill up the end of the array.
+ */
+#define XPU_LOG_ALLOC		(1u << 30)
+#define XPU_LOG_ALLOC_MORE	(1u << 29)
+#define XPU_LOG_IS_ALLOC(path_id)	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
+#define XPU_LOG_ALLOC_ENTRIES	3
+
+/* The domain of the functions of allocators other than CUDA's, beside CUPTI's; and these functions. */
+#define XPU_DOMAIN_ALLOCATORS	64
+#define XPU_ALLOCATOR_TORCH	1
+
 #define XPU_LOG_ENTRIES	128		/* a power of two */
 
 /*
@@ -179,6 +199,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /* So is one that takes PC samples. */
 #define XPU_SITE_LIVE_STALLS	"xpu_live_stalls"
 
+/* So is one that records memory. */
+#define XPU_SITE_LIVE_MEMORY	"xpu_live_memory"
+
 /*
  * A program that xpuload did not start calls this site once, when it initializes CUDA. The argument
  * says whether its semaphores were raised by then. If not, the loader knows that launches may be
@@ -216,6 +239,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /* "on": the shim reports the calls of CUDA's API, in processes that xpuload started. */
 #define XPU_API_ENV		"XPUSHIM_API"
+
+/* "on": the shim reports memory, in processes that xpuload started. */
+#define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
 
 /* "share": the shim keeps CUPTI, and serves a profiler in the program; else it yields to that. */
 #define XPU_CUPTI_ENV		"XPUSHIM_CUPTI_FOR"

@@ -193,6 +193,12 @@ static int columns__add(struct columns *c, const struct xpu_record *r)
 		return !HAS(xpu_record_samples) ? 0 :
 		       columns__array(c, r->type, l->samples, l->nr, sizeof(l->samples[0]), end);
 	}
+	case XPU_RECORD_ALLOCS: {
+		const struct xpu_record_allocs *l = (const void *)r;
+
+		return !HAS(xpu_record_allocs) ? 0 :
+		       columns__array(c, r->type, l->events, l->nr, sizeof(l->events[0]), end);
+	}
 	case XPU_RECORD_CALLS: {
 		const struct xpu_record_calls *l = (const void *)r;
 

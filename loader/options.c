@@ -440,6 +440,9 @@ static const struct cmdline_option rows[] = {
 	{ "capture-end", 0, "HOW", CMDLINE_WORD(capture_end), .names = capture_end_names,
 	  .help = "several windows: together (default) in one recording; stop: only the\n"
 		  "first one is recorded" },
+	{ "memory", CMDLINE_FLAG(memory),
+	  .help = "also every allocation and free of GPU memory and of pinned memory, by\n"
+		  "call path, and blocks of PyTorch's allocator: who holds the memory" },
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
 		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
@@ -543,6 +546,10 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no GPU: it cannot be together with --gpu-metrics";
 	else if (opts->cpu_only && opts->api)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
+	else if (opts->capture.what && opts->memory)
+		wrong = "--memory is recorded from the beginning: it cannot be together with --capture";
+	else if (opts->cpu_only && opts->memory)
+		wrong = "--cpu-only knows of no CUDA: it cannot be together with --memory";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
 	else if (opts->cpu_only && opts->capture.what)

@@ -29,6 +29,7 @@ struct options {
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
+	bool memory;			/* events of memory, too */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool exact_stalls;		/* one kernel at a time, so that samples know their launch */
 	bool stalls_have_how;		/* one of these two was given */

@@ -271,6 +271,7 @@ static int start_probes(struct recording *r)
 		.api = opts->api,
 		.stalls = opts->stalls,
 		.windows = opts->capture.what,
+		.memory = opts->memory,
 		.off_cpu = opts->off_cpu,
 		.off_min_ns = opts->off_min_us * 1000ull,
 	};
@@ -293,7 +294,7 @@ static int start_recorder(struct recording *r, pid_t pid)
 
 	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer, &r->splitter))
 		return STATUS_FAILED;
-	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, &listener);
+	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, opts->memory, &listener);
 	if (!r->recorder) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
@@ -434,6 +435,8 @@ static void set_shim_environment(const struct recording *r)
 		setenv(XPU_API_ENV, "on", 1);
 	if (opts->cupti)
 		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
+	if (opts->memory)
+		setenv(XPU_MEMORY_ENV, "on", 1);
 	if (opts->stalls) {
 		snprintf(number, sizeof(number), "%u%s", opts->stalls,
 			 opts->exact_stalls ? XPU_STALLS_EXACT : "");

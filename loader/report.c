@@ -51,13 +51,15 @@ static void count_losses(const struct report *r, struct losses *l)
 		[XPU_LOST_SIDEBAND] = "mmap or comm events",
 		[XPU_LOST_SAMPLE] = "CPU samples (ring full: try -m)",
 		[XPU_LOST_RANGE] = "events of NVTX ranges (ring full: try -m)",
+		[XPU_LOST_ALLOC] = "events of memory (ring full: try -m)",
 	};
 	const struct recorder_stats *st = &r->stats;
 	int kind;
 
 	memset(l, 0, sizeof(*l));
 	for (kind = 0; kind < XPU_LOST_NR; kind++)
-		if (kernel[kind] && (kind != XPU_LOST_RANGE || r->opts->nvtx))
+		if (kernel[kind] && (kind != XPU_LOST_RANGE || r->opts->nvtx) &&
+		    (kind != XPU_LOST_ALLOC || r->opts->memory))
 			add_loss(l, r->lost[kind], kernel[kind]);
 	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");
 	add_loss(l, st->nr_no_memory, "launches for want of memory");
@@ -68,6 +70,8 @@ static void count_losses(const struct report *r, struct losses *l)
 		add_loss(l, st->nr_ranges_dropped, "events of NVTX ranges dropped by the shim");
 		add_loss(l, st->nr_ranges_missing, "events of NVTX ranges logged but not seen");
 	}
+	if (r->opts->memory)
+		add_loss(l, st->nr_allocs_missing, "events of memory told of but not seen");
 	add_loss(l, st->nr_samples_no_memory, "CPU samples for want of memory");
 	add_loss(l, missing(r->nr_samples_taken, st->nr_samples + r->lost[XPU_LOST_SAMPLE]),
 		 "CPU samples taken but not seen");
@@ -180,7 +184,7 @@ bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
-	char calls[64] = "", samples[64] = "", metrics[64] = "", end[4200];
+	char calls[64] = "", allocs[64] = "", samples[64] = "", metrics[64] = "", end[4200];
 	struct losses losses;
 	bool nothing, stopped, taken, missed, gaps;
 	int n;
@@ -197,6 +201,8 @@ bool report__print(const struct report *r)
 		snprintf(metrics, sizeof(metrics), "; %llu samples of GPU metrics", U(r->metrics.nr_rows));
 	if (r->opts->api)
 		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
+	if (r->opts->memory)
+		snprintf(allocs, sizeof(allocs), ", %llu events of memory", U(st->nr_allocs));
 	n = snprintf(end, sizeof(end), "; through %s; %s, %.1f MB; lost %llu",
 		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
 		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
@@ -207,9 +213,9 @@ bool report__print(const struct report *r)
 		msg__info("%llu CPU samples, %llu process%s%s", U(st->nr_samples),
 			  U(st->nr_processes), es, end);
 	else
-		msg__info("%llu launches from %llu call path%s, %llu device records%s, %llu "
+		msg__info("%llu launches from %llu call path%s, %llu device records%s%s, %llu "
 			  "process%s%s%s%s", U(st->nr_launches), U(st->nr_paths),
-			  st->nr_paths == 1 ? "" : "s", U(st->nr_device_records), calls,
+			  st->nr_paths == 1 ? "" : "s", U(st->nr_device_records), calls, allocs,
 			  U(st->nr_processes), es, samples, metrics, end);
 	if (st->nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching",

@@ -105,7 +105,7 @@ enum use {
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
-	char expected[256];
+	char expected[512];
 
 	if (!names) {
 		complain("--%s %s: expected a number from %" PRIu32 " on", option->name, arg,
@@ -145,6 +145,41 @@ static int set_format(void *target, const struct cmdline_given *given)
 		return i;
 	o->format = &formats[i];
 	return 0;
+}
+
+static int set_memory(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	int i = cmdline__find_name(given, given->arg);
+
+	if (i < 0)
+		return i;
+	o->view = MEMORY_NONE + 1 + i;
+	return 0;
+}
+
+/* A moment, or two with a comma between. */
+static int set_at(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	const char *at = given->arg;
+	char text[64], why[128];
+	size_t side, len;
+
+	for (side = 0; side < TREE_SIDES; side++, at += len + 1) {
+		len = strcspn(at, ",");
+		snprintf(text, sizeof(text), "%.*s", (int)min_t(size_t, len, sizeof(text)), at);
+		o->at[side] = at;
+		o->at_failure[side] = !strcmp(text, "failed");
+		if (!o->at_failure[side] && filter__read_time(&o->at_ns[side], text, why)) {
+			complain("--at: %s, or failed", why);
+			return -EINVAL;
+		}
+		if (!at[len])
+			return 0;
+	}
+	complain("--at %s: expected one moment, or two for diff", given->arg);
+	return -EINVAL;
 }
 
 static int set_by(void *target, const struct cmdline_given *given)
@@ -296,6 +331,10 @@ static const char *const unit_names[] = {
 	[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", NULL,
 };
 
+static const char *const memory_names[] = {	/* in the order of enum memory_view */
+	"live", "peak", "allocated", "leaked", "failed", NULL,
+};
+
 static const char *const graph_names[] = {
 	[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both", NULL,
 };
@@ -345,6 +384,13 @@ static const struct cmdline_option rows[] = {
 	  .help = "launches and device work, not what threads did" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
 	  .help = "what threads did, not launches and device work" },
+	{ "memory", 0, "WHAT", .set = set_memory, .names = memory_names, .group = FORMAT_MERGED,
+	  .help = "in place of times: memory in bytes, by call path: live (at the end,\n"
+		  "or --at), peak (when most was used), allocated (in all), leaked\n"
+		  "(never freed), failed (that CUDA refused)" },
+	{ "at", 0, "TIME", .set = set_at, .group = FORMAT_MERGED,
+	  .help = "for --memory live: at TIME, as for --from, or failed: when CUDA last\n"
+		  "refused to give memory; in diff TIME,TIME: of A and of B" },
 	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
 	  .help = "work of CUDA graphs under the call path that made the node:\n"
 		  "capture (default); that launched the graph: launch; or both" },
@@ -665,6 +711,38 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
+/* Memory is counted in bytes, unless its allocations are to be counted. */
+static int options__check_memory(struct options *o)
+{
+	const struct format *format = o->format->format;
+	uint32_t known = o->diff ? format->diff_units : format->units;
+
+	if (o->at[0] && o->view != MEMORY_LIVE) {
+		complain("--at is for --memory live");
+		return -EINVAL;
+	}
+	if (o->at[1] && !o->diff) {
+		complain("--at with two moments is for diff");
+		return -EINVAL;
+	}
+	if (!o->view)
+		return 0;
+	if (o->gpu_only || o->cpu_only) {
+		complain("--memory shows memory alone: it cannot be together with --%s",
+			 o->gpu_only ? "gpu-only" : "cpu-only");
+		return -EINVAL;
+	}
+	if (format->no_memory) {
+		complain("--memory is not for -f %s", o->format->name);
+		return -EINVAL;
+	}
+	if (!o->write.unit_given && known & 1u << UNIT_BYTES) {
+		o->write.unit = UNIT_BYTES;
+		o->write.unit_given = true;
+	}
+	return 0;
+}
+
 /* Return: -EINVAL, said, if the format does not have what --by asks for. */
 static int options__check_by(const struct options *o)
 {
@@ -740,6 +818,8 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	o->write.unit_given = options__given(o, "unit");
+	if (options__check_memory(o))
+		return -EINVAL;
 	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
 	if (options__check_by(o))

@@ -38,6 +38,10 @@ struct options {
 	uint32_t width;			/* --width, if it was given */
 	enum color color;
 	bool no_pager;
+	enum memory_view view;
+	const char *at[TREE_SIDES];	/* --at: of each side of diff */
+	uint64_t at_ns[TREE_SIDES];
+	bool at_failure[TREE_SIDES];
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
 	bool dump;			/* the command is "dump": records as text */

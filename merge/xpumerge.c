@@ -168,8 +168,11 @@ static struct screen screen__open(struct options *o)
 	return screen;
 }
 
-static struct session_opts options__session(struct options *o, struct progress *progress)
+/* @side: of diff; else 0 */
+static struct session_opts options__session(struct options *o, unsigned int side, struct progress *progress)
 {
+	unsigned int moment = o->at[side] ? side : 0;
+
 	const struct format *format = o->format->format;
 
 	return (struct session_opts){
@@ -184,7 +187,13 @@ static struct session_opts options__session(struct options *o, struct progress *
 		.stats = format->stats,
 		.trim = !o->no_trim,
 		.own_threads = o->own_threads,
-		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
+		.memory = o->view,
+		.memory_made = format->all_memory,
+		.memory_at = o->at[moment],
+		.memory_at_failure = o->at_failure[moment],
+		.memory_at_ns = o->at_ns[moment],
+		.without = o->view ? ~(1u << LEAF_MEMORY) :
+			   (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
 		.filter = &o->filter,
 		.show_inline = o->show_inline,
@@ -210,7 +219,7 @@ static int session__exit_status(const struct session *s, bool strict)
 static int merge(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
-	struct session_opts opts = options__session(o, &progress);
+	struct session_opts opts = options__session(o, 0, &progress);
 	struct folded_result folded = { 0 };
 	void *events;
 	struct screen screen;
@@ -255,7 +264,6 @@ out_events:
 static int compare(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
-	const struct session_opts opts = options__session(o, &progress);
 	const struct diff_opts diff_opts = {
 		.normalize = o->normalize, .unit = o->write.unit, .max_rows = o->write.max_rows,
 		.by = o->write.by,
@@ -269,6 +277,8 @@ static int compare(struct options *o, const struct reader *r)
 
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	for (nr = 0; nr < TREE_SIDES && !err; nr++) {
+		struct session_opts opts = options__session(o, nr, &progress);
+
 		err = session__init(&s[nr], &opts);
 		if (err)
 			break;

@@ -35,7 +35,9 @@
 #include "base/clock.h"
 #include "base/cupti_lib.h"
 #include "base/hot.h"
+#include "launch/allocs.h"
 #include "launch/launch.h"
+#include "launch/torch.h"
 #include "base/libc.h"
 #include "base/lock.h"
 #include "launch/names.h"
@@ -96,6 +98,8 @@ static struct {
 	unsigned int nr_cbids;
 	bool unheard;			/* awake for the program's profiler alone, or for PC samples */
 	bool has_stalls;		/* PC samples are wanted */
+	bool has_memory;		/* events of memory are wanted */
+	bool begins;			/* in cuInit: the program has no memory yet */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
@@ -315,6 +319,60 @@ static bool calls_are_wanted(void)
 	return told;
 }
 
+/* As calls_are_wanted(), of events of memory. */
+static bool memory_is_wanted(void)
+{
+	const char *env;
+
+	if (probe__live())
+		return probe__live_memory();
+	env = environment__get(XPU_MEMORY_ENV);
+	return env && !strcmp(env, "on");
+}
+
+/* Has CUPTI call back at each driver call that makes or frees memory. */
+static void watch_allocs(void)
+{
+	struct cupti *c = &shim.cupti;
+	const char *name;
+	uint32_t cbid;
+
+	for (cbid = 1; cbid < MAX_CBID; cbid++) {
+		name = NULL;
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) != CUPTI_SUCCESS || !name ||
+		    !allocs__watch(cbid, name))
+			continue;
+		wait__watch_alloc(cbid);
+		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
+		    CUPTI_SUCCESS)
+			continue;
+		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
+	}
+	activity__name_api(XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH, "[PyTorch's allocator]");
+}
+
+/* Follows the listeners' wish to hear of memory. */
+static void follow_memory(bool heard)
+{
+	bool want = heard && memory_is_wanted();
+	const char *why;
+
+	if (want != shim.has_memory) {
+		shim.has_memory = want;
+		if (want) {
+			watch_allocs();
+			allocs__start(&shim.cupti, !shim.begins);
+		} else {
+			allocs__stop();
+		}
+		torch__watch(want);
+	}
+	why = want ? torch__message() : NULL;
+	if (why)
+		activity__message(XPU_MESSAGE_WARNING, why);
+}
+
 /* How PC samples are wanted; NULL: they are not. */
 static const char *stalls_wanted(void)
 {
@@ -498,6 +556,7 @@ static void repeat_definitions(void)
 {
 	activity__repeat_definitions();
 	stalls__repeat_definitions();
+	allocs__repeat();
 }
 
 /* ---- windows: under capture__lock() ---------------------------------------------------------- */
@@ -682,6 +741,7 @@ static enum state wake(void)
 		follow_stalls();
 	}
 	repeat_definitions();
+	follow_memory(true);
 	python__tell(false);
 	if (!c->among && !share__serves() && share__is_asked_for())
 		activity__message(XPU_MESSAGE_WARNING, "a profiler in the program is not served "
@@ -694,6 +754,7 @@ static void doze(void)
 {
 	launch__close();
 	ranges__set_mode(RANGES_OFF);
+	follow_memory(false);
 	disable_callbacks();
 	activity__stop();
 	end_stalls();
@@ -812,6 +873,7 @@ static void follow_listeners(void)
 			break;
 		}
 		follow_beside(heard);
+		follow_memory(heard);
 		if (!shim.watches)
 			activity__want_calls(!share__serves() && calls_are_wanted());
 		if (heard && !shim.watches)
@@ -999,6 +1061,7 @@ static void at_exit(void)
 	/* A child may come from a bare system call, which runs no fork handlers. */
 	if (atomic_load(&shim.forked) || getpid() != shim.pid)
 		return;
+	allocs__exiting();
 	if (shim.have_thread) {
 		atomic_store(&shim.stop, true);
 		activity__wake();
@@ -1036,6 +1099,8 @@ static void in_forked_child(void)
 	atomic_store(&shim.awake, false);
 	capture__forked();
 	share__forked();
+	allocs__stop();
+	torch__watch(false);
 	launch__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);
@@ -1100,7 +1165,9 @@ static void initialize(void)
 	probe__init();
 	why = capture__init();
 	capture__lock();
+	shim.begins = true;
 	follow_listeners();		/* now, so that the first launch is recorded, too */
+	shim.begins = false;
 	capture__unlock();
 	if (why && shim.state == AWAKE)
 		activity__message(XPU_MESSAGE_WARNING, why);

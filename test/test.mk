@@ -4,7 +4,7 @@
 
 # ---- the simulated device ------------------------------------------------------------------------
 
-SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c
+SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c test/sim/vmm.c
 SIM_CUDART_SRC	:= test/sim/runtime.c
 SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c test/sim/pm.c test/sim/pc.c
 SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13 $(O)/sim/libnvidia-ml.so.1

@@ -109,6 +109,7 @@ static void choose_sites(struct sites *sites, const struct probes_options *opts)
 		[SITE_RANGE] = opts->ranges,
 		[SITE_API] = opts->api,
 		[SITE_STALLS] = opts->stalls,
+		[SITE_MEMORY] = opts->memory,
 	};
 	const struct site *site;
 	size_t group, i, nr;

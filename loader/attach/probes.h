@@ -45,6 +45,7 @@ struct probes_options {
 					 * target's environment must ask for them, too */
 	bool stalls;			/* ask running programs for PC samples */
 	bool windows;			/* samples only while a process says that it has a window open */
+	bool memory;			/* ask running programs for events of memory */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */

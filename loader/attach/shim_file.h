@@ -31,7 +31,7 @@ enum site_group {
 	NR_SITE_GROUPS
 };
 
-#define MAX_SITES	6		/* in a group */
+#define MAX_SITES	8		/* in a group */
 
 /* Not every recording needs each site. */
 enum site_use {
@@ -40,6 +40,7 @@ enum site_use {
 	SITE_RANGE,
 	SITE_API,
 	SITE_STALLS,
+	SITE_MEMORY,
 };
 
 /* The places of the kernel's breakpoint and of the counter that goes with it, in the file. */

@@ -9,6 +9,7 @@
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
 #define MAX_SAMPLES	1024		/* in one record: 16 KiB */
 #define MAX_RANGES	1024		/* in one record: 16 KiB */
+#define MAX_ALLOCS	1024		/* in one record: 48 KiB */
 
 /* The events of one record, with their times as differences to the record's time. */
 struct pack {
@@ -30,6 +31,11 @@ struct events {
 
 	struct pack samples;
 	struct xpu_sample sample[MAX_SAMPLES];
+
+	struct pack allocs;
+	uint32_t alloc_proc_id;
+	uint64_t alloc_order;
+	struct xpu_alloc alloc[MAX_ALLOCS];
 };
 
 struct events *events__new(struct writer *w, uint32_t sample_period_ns)
@@ -113,11 +119,33 @@ static void events__flush_samples(struct events *e)
 	e->samples.nr = 0;
 }
 
+static void events__flush_allocs(struct events *e)
+{
+	size_t bytes = e->allocs.nr * sizeof(e->alloc[0]);
+	struct xpu_record_allocs *r;
+
+	if (!e->allocs.nr)
+		return;
+	r = writer__reserve(e->writer, sizeof(*r) + bytes);
+	if (r) {
+		*r = (struct xpu_record_allocs){
+			.hdr = { XPU_RECORD_ALLOCS, 0, sizeof(*r) + bytes },
+			.time_ns = e->allocs.base_ns,
+			.order = e->alloc_order,
+			.proc_id = e->alloc_proc_id,
+			.nr = e->allocs.nr,
+		};
+		memcpy(r->events, e->alloc, bytes);
+	}
+	e->allocs.nr = 0;
+}
+
 void events__flush(struct events *e)
 {
 	events__flush_launches(e);
 	events__flush_ranges(e);
 	events__flush_samples(e);
+	events__flush_allocs(e);
 }
 
 /*
@@ -158,4 +186,20 @@ void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sa
 	sample.delta_ns = events__place(e, &e->samples, MAX_SAMPLES, time_ns,
 					events__flush_samples);
 	e->sample[e->samples.nr++] = sample;
+}
+
+void events__add_alloc(struct events *e, uint32_t proc_id, uint64_t time_ns, uint64_t order,
+		       struct xpu_alloc alloc)
+{
+	int64_t delta = order - e->alloc_order;
+
+	if (e->alloc_proc_id != proc_id || delta > INT32_MAX || delta < INT32_MIN)
+		events__flush_allocs(e);
+	alloc.delta_ns = events__place(e, &e->allocs, MAX_ALLOCS, time_ns, events__flush_allocs);
+	if (!e->allocs.nr) {
+		e->alloc_proc_id = proc_id;
+		e->alloc_order = order;
+	}
+	alloc.delta_order = order - e->alloc_order;
+	e->alloc[e->allocs.nr++] = alloc;
 }

@@ -26,12 +26,12 @@
 
 struct launches {
 	struct parts parts;
-	bool want_ranges;
+	bool want_ranges, want_memory;
 	uint64_t nr_no_memory;		/* launches of processes without a struct process, for want
 					 * of memory */
 };
 
-struct launches *launches__new(const struct parts *parts, bool ranges)
+struct launches *launches__new(const struct parts *parts, bool ranges, bool memory)
 {
 	struct launches *l = calloc(1, sizeof(*l));
 
@@ -39,6 +39,7 @@ struct launches *launches__new(const struct parts *parts, bool ranges)
 		return NULL;
 	l->parts = *parts;
 	l->want_ranges = ranges;
+	l->want_memory = memory;
 	return l;
 }
 
@@ -196,13 +197,14 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 	p = processes__get(parts->processes, launch->proc_id);
 	if (p && launch->path_id)
 		launches__name_path(l, p, launch, &chain);
+	if (p)
+		threads__learn(parts->threads, p, launch->tid, launch->ns_tid);
 	if (launch->flags & XPU_CHAIN_NO_LAUNCH)
 		return;
 	if (!p) {
 		l->nr_no_memory++;
 		return;
 	}
-	threads__learn(parts->threads, p, launch->tid, launch->ns_tid);
 	thread_id = threads__id(parts->threads, p, launch->tid);
 	path_id = chains__id(parts->chains, p, &chain, launch->frames, launch->time_ns,
 			     launch->hdr.type == XPU_RECORD_LAUNCH);
@@ -253,6 +255,76 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 	p->nr_ranges++;
 	events__add_range(l->parts.events, time_ns, range);
 }
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void launches__add_alloc(struct launches *l, struct process *p, uint64_t time_ns, uint64_t order,
+				struct xpu_alloc alloc)
+{
+	bool shims_own = alloc.what == XPU_ALLOC_START;
+
+	if (!l->want_memory)
+		return;
+	if (alloc.what == XPU_ALLOC_NONE || alloc.what >= XPU_ALLOC_NR || alloc.space >= XPU_SPACE_NR ||
+	    alloc.device > XPU_ALLOC_NO_DEVICE || (alloc.path_id && !is_path(alloc.path_id))) {
+		processes__add_malformed(l->parts.processes, p, 1);
+		return;
+	}
+	if (alloc.path_id)
+		alloc.path_id = launches__numbered_path(l, p, alloc.path_id, time_ns);
+	if (!l->want_ranges)
+		alloc.range_id = 0;
+	p->nr_allocs += !shims_own;
+	events__add_alloc(l->parts.events, p->proc_id, time_ns, order, alloc);
+}
+
+/*
+ * Takes the event that begins at @e, of @nr entries that are left. Return: how many of them it has; 0 if
+ * the event is not whole.
+ */
+static uint32_t launches__log_alloc(struct launches *l, struct process *p, const struct xpu_log_entry *e,
+				    uint32_t nr, uint64_t time_ns, uint32_t thread_id, uint32_t range_id)
+{
+	uint32_t i, what = e[0].path_id;
+
+	if (nr < XPU_LOG_ALLOC_ENTRIES)
+		return 0;
+	for (i = 1; i < XPU_LOG_ALLOC_ENTRIES; i++)
+		if (!XPU_LOG_IS_ALLOC(e[i].path_id) || !(e[i].path_id & XPU_LOG_ALLOC_MORE))
+			return 0;
+	launches__add_alloc(l, p, time_ns,
+			    e[1].correlation_id | (uint64_t)(e[1].path_id & 0xffff) << 32,
+			    (struct xpu_alloc){
+		.path_id = e[0].correlation_id,
+		.thread_id = thread_id,
+		.range_id = range_id,
+		.what = what & 0xf,
+		.space = what >> 4 & 0xf,
+		.device = what >> 8 & 0x3ff,
+		.extra = e[2].correlation_id,
+		.address = e[1].time,
+		.bytes = e[2].time,
+	});
+	return XPU_LOG_ALLOC_ENTRIES;
+}
+
+void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,
+			  const struct xpu_record_alloc *alloc)
+{
+	struct process *p = processes__get(l->parts.processes, proc_id);
+	struct xpu_alloc event = alloc->event;
+
+	if (!p) {
+		l->nr_no_memory++;
+		return;
+	}
+	threads__learn(l->parts.threads, p, tid, ns_tid);
+	event.thread_id = event.what == XPU_ALLOC_START ? 0 : threads__id(l->parts.threads, p, tid);
+	event.reserved = 0;
+	launches__add_alloc(l, p, alloc->time_ns, alloc->order, event);
+}
+
+/* ---- whole logs ------------------------------------------------------------------------------ */
 
 static bool is_range_event(uint32_t path_id)
 {
@@ -305,6 +377,18 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		}
 		if (known)
 			continue;
+		if (XPU_LOG_IS_ALLOC(e->path_id)) {
+			uint32_t nr = 0;
+
+			if (e->path_id & XPU_LOG_ALLOC_MORE)
+				continue;	/* fills up the log */
+			nr = launches__log_alloc(l, p, e, end - e, time_ns, thread_id, range_id);
+			if (!nr)
+				processes__add_malformed(l->parts.processes, p, 1);
+			else
+				e += nr - 1;
+			continue;
+		}
 		if (!is_path(e->path_id)) {
 			processes__add_malformed(l->parts.processes, p, 1);
 			continue;

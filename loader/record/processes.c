@@ -436,6 +436,9 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_untold += p->nr_untold;
 	stats->nr_no_memory += p->nr_no_memory;
 	stats->nr_ranges += p->nr_ranges;
+	stats->nr_allocs += p->nr_allocs;
+	if (!p->attached)
+		stats->nr_allocs_missing += beyond(c->nr_allocs, p->nr_allocs + loss.nr_allocs);
 	if (!p->attached)		/* else some events were not for this recording */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;

@@ -52,6 +52,7 @@ struct process {
 	uint64_t stopped_ns;		/* 0, or when its recording stopped */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_ranges;		/* received events of NVTX ranges */
+	uint64_t nr_allocs;		/* received events of memory */
 	uint64_t nr_batches;
 	uint64_t nr_untold;		/* launches whose call path is not defined so far */
 	uint64_t nr_malformed;		/* entries that no shim makes */

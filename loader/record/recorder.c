@@ -49,7 +49,7 @@ static void recorder__loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 		rec->listener.loss(rec->listener.ctx, proc_id, loss);
 }
 
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges, bool memory,
 			       const struct recorder_listener *listener)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
@@ -64,7 +64,7 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 	parts->chains = chains__new(w, parts->processes);
 	parts->threads = threads__new(w, parts->processes);
 	parts->events = events__new(w, sample_period_ns);
-	rec->launches = launches__new(parts, ranges);
+	rec->launches = launches__new(parts, ranges, memory);
 	rec->samples = samples__new(parts, sample_period_ns);
 	rec->offcpu = offcpu__new(parts, rec->samples);
 	if (parts->chains && parts->threads && parts->events && parts->processes &&
@@ -184,6 +184,7 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 			    size_t size)
 {
 	const struct xpu_record_python *python = (const void *)batch->records;
+	const struct xpu_record_alloc *alloc = (const void *)batch->records;
 	struct xpu_record_batch *r;
 	size_t bytes;
 
@@ -191,6 +192,10 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 		return;
 	if (batch->bytes >= sizeof(*python) && python->hdr.type == XPU_RECORD_PYTHON) {
 		recorder__python(rec, batch->proc_id, &python->python);
+		return;
+	}
+	if (batch->bytes >= sizeof(*alloc) && alloc->hdr.type == XPU_RECORD_ALLOC) {
+		launches__take_alloc(rec->launches, batch->proc_id, batch->tid, batch->ns_tid, alloc);
 		return;
 	}
 	bytes = sizeof(*batch) + batch->bytes;

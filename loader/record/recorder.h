@@ -32,8 +32,11 @@ struct recorder_listener {
 	void *ctx;
 };
 
-/* @sample_period_ns: the time that each CPU sample stands for; @ranges: NVTX ranges are recorded */
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+/*
+ * @sample_period_ns: the time that each CPU sample stands for; @ranges, @memory: NVTX
+ * ranges and events of memory are recorded
+ */
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges, bool memory,
 			       const struct recorder_listener *listener);
 void recorder__free(struct recorder *rec);
 

@@ -47,6 +47,8 @@ struct recorder_stats {
 	uint64_t nr_ranges;		/* received: events of NVTX ranges */
 	uint64_t nr_ranges_missing;	/* events logged, as the shims say, but not received */
 	uint64_t nr_ranges_dropped;	/* events that the shims say they dropped */
+	uint64_t nr_allocs;		/* received: events of memory */
+	uint64_t nr_allocs_missing;	/* told of, as the shims say, but not received */
 	uint64_t nr_errors;		/* processes that could not be recorded */
 	uint64_t nr_no_memory;		/* launches dropped here for want of memory */
 	uint64_t nr_samples_no_memory;	/* samples dropped here for want of memory */

@@ -131,7 +131,7 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 
 	/* Nothing else is counted by the process, so it cannot tell of other losses. */
 	if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_BATCH || kind == XPU_LOST_WAIT ||
-	    kind == XPU_LOST_RANGE)
+	    kind == XPU_LOST_RANGE || kind == XPU_LOST_ALLOC)
 		nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
 	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
 }

@@ -45,6 +45,9 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 				      (sent->baseline != 0 && !sent->carried));
 	if ((a->nr_ranges || first_ranges) && !a->window.nr_threads)
 		l->missing_ranges += missing(last->nr_ranges, first_ranges, a->nr_ranges);
+	if (a->nr_allocs && !a->window.nr_threads)
+		l->missing_allocs += missing(last->nr_allocs, sent->carried ? first->nr_allocs : 0,
+					     a->nr_allocs);
 }
 
 /*

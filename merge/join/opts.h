@@ -49,7 +49,21 @@ enum graph_mode {
 	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
+/* The memory that is shown, in place of all else. */
+enum memory_view {
+	MEMORY_NONE,
+	MEMORY_LIVE,			/* at a moment; without one, at the end */
+	MEMORY_PEAK,
+	MEMORY_ALLOCATED,		/* in all */
+	MEMORY_LEAKED,			/* never freed */
+	MEMORY_FAILED,			/* that CUDA refused */
+};
+
 struct session_opts {
+	enum memory_view memory;
+	bool memory_made;		/* what was allocated in all, beside it */
+	bool memory_at, memory_at_failure;	/* a moment is given; it is the last failure */
+	uint64_t memory_at_ns;		/* since the recording began */
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	enum graph_mode graph;
 	bool by_thread;			/* sum up by thread, not by thread name */

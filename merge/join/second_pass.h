@@ -7,6 +7,7 @@
  *	samples.c		CPU samples, and stacks that are unwound here
  *	off.c			off-CPU time; then waits, and accounts of threads
  *	ranges.c		the times of NVTX ranges, and which were open when
+ *	allocs.c		events of memory, in order
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
  * wanted.c (the filter) and tell.h (the sums and the sink).
@@ -34,6 +35,7 @@ struct arrived {
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */
+	uint64_t nr_allocs;		/* events of memory */
 	uint32_t nr_threads;
 	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
 };
@@ -76,6 +78,7 @@ struct second_pass {
 					 * [1]: by the tid in their own pid namespace */
 		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
 	} calls;
+	struct alloc_order *allocs;	/* allocs.c; NULL: no events of memory */
 	struct {			/* samples.c */
 		struct unwound_entry *unwound;
 		ARRAY(char) unwound_key;	/* to look one up */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "escape.h"
+#include "join/allocs.h"
 #include "join/device.h"
 #include "join/hints.h"
 #include "join/losses.h"
@@ -77,6 +78,8 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 		return device__earlier(p, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return device__batch(p, it, (const void *)rec);
+	case XPU_RECORD_ALLOCS:
+		return allocs__read(p, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
 		return samples__read(p, (const void *)rec);
 	case XPU_RECORD_STACK:
@@ -147,6 +150,8 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 	if (!err)
 		err = ranges__open(p);
 	if (!err)
+		err = allocs__open(p, &s->passes);
+	if (!err)
 		err = pass__run(r, &s->passes, stream_record, p, 300, 950, &it);
 	if (!err && join__wants_rescan(p->join))
 		err = pass__run(r, &s->passes, rescan_record, p, 950, 950, &it);
@@ -158,6 +163,8 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 		err = samples__finish(p);
 	if (!err)
 		err = ranges__finish(p);
+	if (!err)
+		err = allocs__finish(p);
 	if (!err)
 		err = off__finish(p);
 	if (!err)
@@ -204,6 +211,7 @@ static int session__input(struct session *s, size_t nr)
 	if (!err)
 		err = session__second_pass(s, &pass);
 	in->loss = s->sums.loss;
+	allocs__exit(&pass);
 	samples__exit(&pass);
 	second_pass__exit(&pass);
 	join__exit(&s->join);

@@ -14,6 +14,7 @@
 #include "join/stall_sums.h"
 #include "model/busy.h"
 #include "join/times.h"
+#include "model/heap.h"
 #include "model/idle.h"
 #include "model/loss.h"
 #include "model/model.h"
@@ -105,6 +106,8 @@ struct sums {
 	struct metric_sums metrics;
 	struct stall_sums stalls;
 	struct times times;
+	ARRAY(struct heap) heaps;	/* of the recordings with events of memory */
+	ARRAY(struct heap_sum) memory_made;	/* by aggregate, with opts.memory_made: in all */
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
@@ -142,6 +145,12 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
  */
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w);
+
+/*
+ * Adds @nr allocations of @bytes together to the sum of (chain, leaf, comm). Return: 0 or -ENOMEM.
+ */
+int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
+		     uint32_t thread, uint32_t leaf, const struct heap_sum *sum);
 
 /*
  * Adds @nr more events, which took @ns together, to the sum that sums__add() has just added to.

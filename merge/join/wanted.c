@@ -73,6 +73,26 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 	return filter__active(f) ? filter__keeps(f, &e) : 1;
 }
 
+int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
+		   uint64_t time_ns, uint32_t gpu)
+{
+	struct filter_event e = {
+		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,
+		.tid = thread != NO_INDEX ? m->threads.v[thread].tid : NO_INDEX,
+		.comm = comm,
+		.timed = true,
+		.time_ns = xpu_ns_between(m->start_ns, time_ns),
+		.device = gpu != NO_INDEX ? m->gpus.list.v[gpu].number : NO_INDEX,
+		.stream = NO_INDEX,
+	};
+	int keeps;
+
+	if (!filter__active(f))
+		return 1;
+	keeps = wanted__range(f, m, m->chains.v[chain].range);
+	return keeps <= 0 ? keeps : filter__keeps(f, &e);
+}
+
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm)
 {
 	const struct thread *thread = &m->threads.v[thread_idx];

@@ -28,6 +28,10 @@ static inline int wanted__work(struct filter *f, struct model *m, uint32_t chain
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
 		 uint64_t time_ns);
 
+/* Whether memory passes; @gpu: an index in gpus.list, or NO_INDEX. */
+int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
+		   uint64_t time_ns, uint32_t gpu);
+
 /* Whether a thread's whole life passes, which has no time and no device. */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 

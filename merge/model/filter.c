@@ -130,7 +130,7 @@ static int filter__set_regex(struct filter *f, enum filter_kind kind, const char
 	return -EINVAL;
 }
 
-static int filter__set_time(uint64_t *ns, const char *arg, char why[128])
+int filter__read_time(uint64_t *ns, const char *arg, char why[128])
 {
 	static const struct {
 		const char *suffix;
@@ -168,10 +168,10 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 		err = filter__set_regex(f, kind, arg, why);
 		break;
 	case FILTER_FROM:
-		err = filter__set_time(&f->from_ns, arg, why);
+		err = filter__read_time(&f->from_ns, arg, why);
 		break;
 	case FILTER_TO:
-		err = filter__set_time(&f->to_ns, arg, why);
+		err = filter__read_time(&f->to_ns, arg, why);
 		break;
 	default:
 		err = filter__add_numbers(f, kind, arg, why);

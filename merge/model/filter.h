@@ -62,6 +62,9 @@ const char *filter_kind__name(enum filter_kind kind);
 /* Zero it to start. */
 void filter__free(struct filter *f);
 
+/* Reads a time since the recording began: "1.5", "20ms". Return: 0; -EINVAL, with the reason in @why. */
+int filter__read_time(uint64_t *ns, const char *arg, char why[128]);
+
 /**
  * filter__set - take one option of the command line
  * @f: the filter

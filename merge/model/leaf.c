@@ -30,6 +30,7 @@ const char *leaf_kind__name(enum leaf_kind kind)
 		[LEAF_CPU] = "cpu",
 		[LEAF_OFF_CPU] = "off_cpu",
 		[LEAF_GPU_WAIT] = "gpu_wait",
+		[LEAF_MEMORY] = "memory",
 	};
 
 	return names[kind];
@@ -66,9 +67,12 @@ void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered
 		[LEAF_CPU] = "",
 		[LEAF_OFF_CPU] = "[Off_CPU]",
 		[LEAF_GPU_WAIT] = "[GPU_Wait]",
+		[LEAF_MEMORY] = "Memory",
 	};
 
-	if (!leaf_kind__is_device(leaf->kind))
+	if (leaf->kind == LEAF_MEMORY && leaf->gpu == NO_INDEX)
+		snprintf(buf, LEAF_LABEL_MAX, "[Host_Memory]");
+	else if (!leaf_kind__is_device(leaf->kind) && leaf->kind != LEAF_MEMORY)
 		snprintf(buf, LEAF_LABEL_MAX, "%s", kinds[leaf->kind]);
 	else if (numbered)
 		snprintf(buf, LEAF_LABEL_MAX, "[GPU%" PRIu32 "_%s]",

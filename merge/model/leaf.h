@@ -20,6 +20,8 @@ enum leaf_kind {
 	LEAF_OFF_CPU,			/* a thread was blocked: "lock", "io", "sleep", "runnable",
 					 * ... */
 	LEAF_GPU_WAIT,			/* a thread waited for the device: the name of the work */
+	LEAF_MEMORY,			/* memory that is held: "block", "pinned", ...; the
+					 * host's has gpu NO_INDEX */
 	NR_LEAF_KINDS
 };
 

@@ -38,6 +38,9 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_RANGE], "events of NVTX ranges lost: ring buffer full"),
 	LINE(dropped_ranges, "events of NVTX ranges dropped by the shim"),
 	LINE(missing_ranges, "events of NVTX ranges that the shim logged are not in the recording"),
+	LINE(recorder[XPU_LOST_ALLOC], "events of memory lost: ring buffer full"),
+	LINE(missing_allocs, "events of memory that the shim told of are not in the recording"),
+	LINE(bad_allocs, "events of memory that cannot be: a free or an allocation is missing before them"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
@@ -77,6 +80,7 @@ static const struct loss_line lines[] = {
 	NOTE(after_detach, "device records of launches after the detach ([after detach])"),
 	NOTE(at_detach, "launches in flight at the detach: not among the launches"),
 	NOTE(at_edges, "launches tagged, not recorded, while the probes came or went"),
+	NOTE(alloc_gaps, "calls that free memory in progress when the recording ended"),
 	NOTE(unfinished_at_detach, "device records of work that still ran at the detach"),
 	NOTE(unknown_nodes, "device records of graph nodes whose making was not recorded: under "
 	     "their launch"),
@@ -122,6 +126,7 @@ uint64_t loss__lost(const struct loss *l)
 	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +
 	       l->recorder[XPU_LOST_SAMPLE] + l->dropped_ranges +
 	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) +
+	       max_t(uint64_t, l->recorder[XPU_LOST_ALLOC], l->missing_allocs) +
 	       l->recorder_other + l->dropped_cupti + l->dropped_shim;
 }
 

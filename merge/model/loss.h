@@ -38,6 +38,9 @@ struct loss {
 	uint64_t missing_batches;
 	uint64_t missing_ranges;	/* events of NVTX ranges */
 	uint64_t dropped_ranges;
+	uint64_t missing_allocs;	/* events of memory */
+	uint64_t alloc_gaps;		/* their numbers that nothing has, when a process ended */
+	uint64_t bad_allocs;		/* events of memory that cannot be */
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
 	uint64_t taken;			/* device records that programs collected themselves */

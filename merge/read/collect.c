@@ -390,6 +390,26 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	return 0;
 }
 
+/* Sees which kinds of events of memory there are, and when. */
+static void collect__allocs(struct found *f, const struct xpu_record_allocs *rec)
+{
+	uint64_t ns;
+	uint32_t i;
+
+	if (!f->allocs.nr) {
+		f->allocs.proc_id = rec->proc_id;
+		f->allocs.from_ns = UINT64_MAX;
+	}
+	f->allocs.several_procs |= f->allocs.proc_id != rec->proc_id;
+	f->allocs.nr += rec->nr;
+	for (i = 0; i < rec->nr; i++) {
+		f->allocs.blocks |= rec->events[i].space == XPU_SPACE_BLOCK;
+		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
+		f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
+		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);
+	}
+}
+
 static void collect__see_period(struct collect *c, uint32_t period_ns)
 {
 	struct input *in = model__input(c->model);
@@ -436,6 +456,9 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return array_push(&c->found->waits, (const void *)rec);
 	case XPU_RECORD_RANGES:
 		return array_push(&c->found->ranges, (const void *)rec);
+	case XPU_RECORD_ALLOCS:
+		collect__allocs(c->found, (const void *)rec);
+		return 0;
 	case XPU_RECORD_ACCOUNT:
 		return array_push(&c->found->accounts, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:

@@ -97,6 +97,11 @@ struct found {
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;
+	struct {			/* events of memory */
+		uint64_t nr, from_ns, to_ns;	/* times as in the recording */
+		uint32_t proc_id;		/* of the first */
+		bool several_procs, blocks;	/* of an allocator are among them */
+	} allocs;
 	ARRAY(struct sent) sent;	/* by process, from first_proc to the last that sent */
 	ARRAY(struct exit_at) exits;	/* by pid, then time */
 	struct graphs graphs;

@@ -56,6 +56,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_METRICS_END]  = FIXED(struct xpu_record_metrics_end),
 	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
 	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
+	[XPU_RECORD_ALLOCS]	  = UP_TO(struct xpu_record_allocs, RECORD_MAX / 2),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
 	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
 	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
@@ -451,6 +452,12 @@ static const char *record__check(const struct xpu_record *rec)
 
 		return record__fits(rec, sizeof(*r), r->nr, sizeof(r->events[0])) ? NULL :
 		       "RANGES with more events than its record holds";
+	}
+	case XPU_RECORD_ALLOCS: {
+		const struct xpu_record_allocs *a = (const void *)rec;
+
+		return record__fits(rec, sizeof(*a), a->nr, sizeof(a->events[0])) ? NULL :
+		       "ALLOCS with more events than its record holds";
 	}
 	case XPU_RECORD_SAMPLES: {
 		const struct xpu_record_samples *s = (const void *)rec;

@@ -172,12 +172,28 @@ static const char *const lost_kinds[] = {
 	[XPU_LOST_SIDEBAND] = "SIDEBAND", [XPU_LOST_DISK] = "DISK", [XPU_LOST_WAIT] = "WAIT",
 	[XPU_LOST_SAMPLE] = "SAMPLE", [XPU_LOST_OFF_CPU] = "OFF_CPU",
 	[XPU_LOST_ACCOUNT] = "ACCOUNT", [XPU_LOST_RANGE] = "RANGE",
-	[XPU_LOST_MALFORMED] = "MALFORMED", [XPU_LOST_NR] = NULL,
+	[XPU_LOST_MALFORMED] = "MALFORMED", [XPU_LOST_ALLOC] = "ALLOC", [XPU_LOST_NR] = NULL,
 };
 
 static const char *const range_whats[] = {
 	[XPU_RANGE_PUSH] = "PUSH", [XPU_RANGE_POP] = "POP", [XPU_RANGE_START] = "START",
 	[XPU_RANGE_END] = "END", [XPU_RANGE_MARK] = "MARK", [XPU_RANGE_SET] = "SET", NULL,
+};
+
+static const char *const alloc_whats[] = {
+	[XPU_ALLOC_NONE] = "NONE", [XPU_ALLOC_MADE] = "MADE", [XPU_ALLOC_FREED] = "FREED",
+	[XPU_ALLOC_FAILED] = "FAILED", [XPU_ALLOC_NOT_FREED] = "NOT_FREED",
+	[XPU_ALLOC_CONTEXT_END] = "CONTEXT_END", [XPU_ALLOC_TOTALS] = "TOTALS",
+	[XPU_ALLOC_START] = "START", [XPU_ALLOC_HANDLE] = "HANDLE",
+	[XPU_ALLOC_RETAINED] = "RETAINED", [XPU_ALLOC_NR] = NULL,
+};
+
+static const char *const alloc_spaces[] = {
+	[XPU_SPACE_DEVICE] = "DEVICE", [XPU_SPACE_MANAGED] = "MANAGED", [XPU_SPACE_POOL] = "POOL",
+	[XPU_SPACE_PINNED] = "PINNED", [XPU_SPACE_REGISTERED] = "REGISTERED",
+	[XPU_SPACE_PHYSICAL] = "PHYSICAL", [XPU_SPACE_MAPPING] = "MAPPING",
+	[XPU_SPACE_ARRAY] = "ARRAY", [XPU_SPACE_IMPORTED] = "IMPORTED", [XPU_SPACE_BLOCK] = "BLOCK",
+	[XPU_SPACE_NR] = NULL,
 };
 
 static const char *const process_kinds[] = {
@@ -319,6 +335,20 @@ static void dump__ranges(struct dump *d, const struct xpu_record *rec)
 	const struct xpu_record_ranges *r = (const void *)rec;
 
 	dump__rows(d, members, r->events, r->nr, sizeof(r->events[0]));
+}
+
+static void dump__allocs(struct dump *d, const struct xpu_record *rec)
+{
+	static const struct member members[] = {
+		NAME(xpu_alloc, what, alloc_whats), NAME(xpu_alloc, space, alloc_spaces),
+		MEMBER(xpu_alloc, delta_order, MEMBER_SIGNED), HEX(xpu_alloc, address),
+		DECIMAL(xpu_alloc, bytes), DECIMAL(xpu_alloc, device), DECIMAL(xpu_alloc, extra),
+		DECIMAL(xpu_alloc, path_id), DECIMAL(xpu_alloc, thread_id),
+		DECIMAL(xpu_alloc, range_id), MEMBER(xpu_alloc, delta_ns, MEMBER_SIGNED), END
+	};
+	const struct xpu_record_allocs *a = (const void *)rec;
+
+	dump__rows(d, members, a->events, a->nr, sizeof(a->events[0]));
 }
 
 static void dump__samples(struct dump *d, const struct xpu_record *rec)
@@ -653,6 +683,8 @@ MEMBERS(memory, DECIMAL(xpu_record_memory, start_ns), DECIMAL(xpu_record_memory,
 	DECIMAL(xpu_record_memory, is_async), DECIMAL(xpu_record_memory, graph_id));
 MEMBERS(calls, DECIMAL(xpu_record_calls, time_ns), DECIMAL(xpu_record_calls, tid),
 	DECIMAL(xpu_record_calls, nr));
+MEMBERS(allocs, DECIMAL(xpu_record_allocs, time_ns), DECIMAL(xpu_record_allocs, order),
+	DECIMAL(xpu_record_allocs, proc_id), DECIMAL(xpu_record_allocs, nr));
 MEMBERS(graph_clone, DECIMAL(xpu_record_graph_clone, node_id),
 	DECIMAL(xpu_record_graph_clone, original_id));
 MEMBERS(refused, DECIMAL(xpu_record_refused, correlation_id),
@@ -693,7 +725,8 @@ MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_bad_times), DECIMAL(xpu_record_counters, nr_unfinished),
 	DECIMAL(xpu_record_counters, nr_slots), DECIMAL(xpu_record_counters, nr_calls),
 	DECIMAL(xpu_record_counters, nr_bad_calls), DECIMAL(xpu_record_counters, nr_ranges),
-	DECIMAL(xpu_record_counters, nr_dropped_ranges), DECIMAL(xpu_record_counters, nr_taken));
+	DECIMAL(xpu_record_counters, nr_dropped_ranges), DECIMAL(xpu_record_counters, nr_taken),
+	DECIMAL(xpu_record_counters, nr_allocs));
 static const struct member no_members[] = { END };
 
 static void dump__stalls(struct dump *d, const struct xpu_record *rec)
@@ -748,6 +781,7 @@ static const struct type types[] = {
 	TYPE(METRICS_END, metrics_end),
 	TYPE(PROCESS_LABEL, label, KINDS(label_sources), .rest = dump__label),
 	TYPE(RANGES, ranges, .rest = dump__ranges),
+	TYPE(ALLOCS, allocs, .rest = dump__allocs),
 	TYPE(STRING, string, .rest = dump__string),
 	TYPE(API, api),
 	TYPE(STREAM, stream),

@@ -252,6 +252,8 @@ static uint64_t line_sum__value(const struct line_sum *line, const struct folded
 
 bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 {
+	if (kind == LEAF_MEMORY)
+		return unit == UNIT_BYTES || unit == UNIT_COUNT;
 	if (unit == UNIT_BYTES ||
 	    (unit == UNIT_COUNT && (s->opts.without & LEAVES_DEVICE) != LEAVES_DEVICE))
 		return LEAVES_DEVICE & 1u << kind;

@@ -45,6 +45,8 @@ struct format {
 	const char *help;		/* for --help; \n between lines */
 	bool binary;			/* not for a terminal */
 	bool imported;			/* only for imports, which are written unchanged */
+	bool no_memory;			/* has times alone, or single events */
+	bool all_memory;		/* all that was allocated, beside what is asked for */
 	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
 	const struct format *as;	/* writes in that format, if not NULL, */
 	enum table_format table_format;	/* with tables of this format */

@@ -26,6 +26,19 @@ enum value {
 	NR_VALUES
 };
 
+/* In place of these, for memory: as Go's profiles of the heap have them. */
+enum memory_value {
+	VALUE_ALLOC_OBJECTS,
+	VALUE_ALLOC_SPACE,
+	VALUE_INUSE_OBJECTS,
+	VALUE_INUSE_SPACE,
+	NR_MEMORY_VALUES
+};
+
+struct value_type {
+	const char *type, *unit;
+};
+
 struct gzip {
 	FILE *f;
 	z_stream z;
@@ -52,7 +65,7 @@ struct pprof {
 	ARRAY(char) escaped;
 	ARRAY(uint8_t) packed;
 	ARRAY(uint64_t) stack;
-	bool has_wait;
+	unsigned int nr_values;
 	int err;			/* -ENOMEM: nothing that follows counts */
 };
 
@@ -415,6 +428,8 @@ static void pprof__labels(struct pprof *p, const struct aggregate *a, struct sam
 static void aggregate__values(const struct session *s, const struct aggregate *a,
 			      enum leaf_kind kind, int64_t *values)
 {
+	struct heap_sum made = { 0 };
+
 	memset(values, 0, NR_VALUES * sizeof(*values));
 	switch (kind) {
 	case LEAF_KERNEL:
@@ -431,6 +446,14 @@ static void aggregate__values(const struct session *s, const struct aggregate *a
 	case LEAF_OFF_CPU:
 	case LEAF_GPU_WAIT:
 		values[VALUE_WAIT] = a->sum_ns;
+		break;
+	case LEAF_MEMORY:
+		made = (size_t)(a - s->sums.aggregates.v) < s->sums.memory_made.nr ?
+		       s->sums.memory_made.v[a - s->sums.aggregates.v] : made;
+		values[VALUE_ALLOC_OBJECTS] = made.nr;
+		values[VALUE_ALLOC_SPACE] = made.bytes;
+		values[VALUE_INUSE_OBJECTS] = a->nr;
+		values[VALUE_INUSE_SPACE] = aggregate__spread(&s->sums.aggregates, a).bytes;
 		break;
 	case NR_LEAF_KINDS:
 		break;
@@ -465,7 +488,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	aggregate__values(p->s, a, p->s->model.leaves.v[a->leaf].kind, values);
 	sample.n_location_id = p->stack.nr;
 	sample.location_id = p->stack.v;
-	sample.n_value = NR_VALUES - !p->has_wait;
+	sample.n_value = p->nr_values;
 	sample.value = values;
 	sample.n_label = labels.nr;
 	sample.label = labels.p;
@@ -506,17 +529,22 @@ static void pprof__main_mapping(struct pprof *p)
 
 static void pprof__head(struct pprof *p)
 {
-	static const struct {
-		const char *type, *unit;
-	} types[NR_VALUES] = {
+	static const struct value_type times[NR_VALUES] = {
 		[VALUE_GPU] = { "gpu", "nanoseconds" },
 		[VALUE_CPU] = { "cpu", "nanoseconds" },
 		[VALUE_LAUNCHES] = { "launches", "count" },
 		[VALUE_BYTES] = { "bytes", "bytes" },
 		[VALUE_WAIT] = { "wait", "nanoseconds" },
 	};
+	static const struct value_type memory[NR_MEMORY_VALUES] = {
+		[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count" },
+		[VALUE_ALLOC_SPACE] = { "alloc_space", "bytes" },
+		[VALUE_INUSE_OBJECTS] = { "inuse_objects", "count" },
+		[VALUE_INUSE_SPACE] = { "inuse_space", "bytes" },
+	};
+	const struct value_type *types = p->s->opts.memory ? memory : times;
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
-	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES];
+	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES] = { 0 };
 	const struct session *s = p->s;
 	const struct xpu_file_header *h = &s->model.inputs.v[0].reader->header;
 	char account[128];
@@ -524,17 +552,17 @@ static void pprof__head(struct pprof *p)
 	size_t i;
 
 	pprof__string(p, "");		/* the table begins with it */
-	for (i = 0; i < NR_VALUES; i++) {
+	for (i = 0; i < p->nr_values; i++) {
 		perftools__profiles__value_type__init(&v[i]);
 		v[i].type = pprof__string(p, types[i].type);
 		v[i].unit = pprof__string(p, types[i].unit);
 		pv[i] = &v[i];
 	}
-	profile.n_sample_type = NR_VALUES - !p->has_wait;
+	profile.n_sample_type = p->nr_values;
 	profile.sample_type = pv;
-	profile.default_sample_type = v[VALUE_GPU].type;
+	profile.default_sample_type = pv[s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU]->type;
 	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
-	profile.period_type = pv[VALUE_GPU];
+	profile.period_type = pv[s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
 	profile.period = 1;
 	profile.time_nanos = s->sums.first_ns;
 	if (!s->model.realtime)
@@ -551,6 +579,7 @@ static void pprof__head(struct pprof *p)
 
 static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 {
+	bool has_wait = false;
 	size_t i;
 
 	memset(p, 0, sizeof(*p));
@@ -568,8 +597,9 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 	for (i = 0; i < s->sums.aggregates.nr; i++) {
 		enum leaf_kind kind = s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind;
 
-		p->has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
+		has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
 	}
+	p->nr_values = s->opts.memory ? NR_MEMORY_VALUES : NR_VALUES - !has_wait;
 	return 0;
 }
 

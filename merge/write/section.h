@@ -102,4 +102,8 @@ extern const struct section section_processes;
 /* text_threads.c: what threads did, and devices did not */
 extern const struct section section_threads, section_idle;
 
+/* text_memory.c: who held memory */
+extern const struct section section_memory_devices, section_memory_holders, section_memory_leaks,
+	section_memory_churn, section_memory_failures;
+
 #endif /* MERGE_SECTION_H */

@@ -34,6 +34,11 @@ static const struct section *const sections[] = {
 	&section_gpu_metrics,
 	&section_kernel_metrics,
 	&section_path_metrics,
+	&section_memory_devices,
+	&section_memory_holders,
+	&section_memory_leaks,
+	&section_memory_churn,
+	&section_memory_failures,
 };
 
 static const char *unit__name(enum unit unit)
@@ -398,8 +403,9 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
-	err = write_wrapped(s, f, opts, session__print_loss) ?: text__write_tables(s, f, NULL, opts) ?:
-	      write_wrapped(s, f, opts, text__stacks);
+	err = write_wrapped(s, f, opts, text__write_memory) ?:
+	      write_wrapped(s, f, opts, session__print_loss) ?:
+	      text__write_tables(s, f, NULL, opts) ?: write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;
 	if (s->model.messages.nr)

@@ -42,4 +42,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f);
 /* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
+/* Writes the peak of memory and its largest holder, if memory was recorded. */
+void text__write_memory(const struct session *s, FILE *f);
+
 #endif /* MERGE_TEXT_H */

@@ -139,6 +139,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		{ &c->get_callback_name, "cuptiGetCallbackName", false },
 		{ &c->get_graph_node_id, "cuptiGetGraphNodeId", true },
 		{ &c->get_context_id, "cuptiGetContextId", true },
+		{ &c->get_device_id, "cuptiGetDeviceId", true },
 		{ &c->get_stream_id, "cuptiGetStreamIdEx", true },
 		{ &c->activity_enable, "cuptiActivityEnable", false },
 		{ &c->activity_disable, "cuptiActivityDisable", false },

@@ -35,6 +35,7 @@ struct cupti {
 	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
 	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* may be NULL: 11.1 on */
 	CUptiResult (*get_context_id)(CUcontext, uint32_t *);
+	CUptiResult (*get_device_id)(CUcontext, uint32_t *);	/* may be NULL */
 	CUptiResult (*get_stream_id)(CUcontext, CUstream, uint8_t, uint32_t *);
 	CUptiResult (*activity_enable)(CUpti_ActivityKind);
 	CUptiResult (*activity_disable)(CUpti_ActivityKind);

@@ -654,6 +654,7 @@ static bool drain(bool last)
 	wire__counters.nr_launches = totals.nr_launches;
 	wire__counters.nr_slots = totals.nr_threads;
 	wire__counters.nr_ranges = totals.nr_ranges;
+	wire__counters.nr_allocs = totals.nr_allocs;
 	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
 	for (; b; b = next) {
 		next = b->next;

@@ -21,6 +21,8 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "launch/allocs.h"
+#include "base/walk_fp.h"
 #include "launch/in_range.h"
 #include "launch/names.h"
 #include "launch/notes.h"
@@ -57,6 +59,8 @@ struct launcher {
 	atomic_uint last_id;			/* of the last launch in a window */
 	uint32_t stuck_id;			/* a launch that launch__close() has waited for; under
 						 * lock */
+	atomic_uint_fast64_t nr_allocs;		/* the same */
+	struct alloc_call alloc_call;
 	struct launcher *next;
 	unsigned int page;			/* of shared memory: see shm__take_page() */
 	atomic_bool dead;			/* its thread has ended */
@@ -297,8 +301,10 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 	/* Samples are read while nobody listens, too. */
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
 		stalls__drain(0);	/* afterwards its functions' names are gone */
-	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
 		stalls__remove_context(resource->context);
+		allocs__end_context(resource->context);
+	}
 	if (!probe__launch_attached() || !atomic_load(&gate))
 		return;
 	switch (cbid) {
@@ -367,13 +373,21 @@ static __attribute__((noinline, cold)) struct launcher *introduce(void)
 	return t;
 }
 
-/* Handles a call that is no launch: it waits, or it records an event that may be waited for. */
+/*
+ * Handles a call that is no launch: it waits, or it records an event that may be waited for, or it makes or
+ * frees memory.
+ */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	bool record = wait__call(cbid) >= WAIT_RECORD;
+	uint8_t call = wait__call(cbid);
+	bool record = (call & ~WAIT_ALLOC) >= WAIT_RECORD;
 	struct launcher *t = this_thread;
 
+	if (call & WAIT_ALLOC && allocs__are_on())
+		allocs__call(cbid, d);
+	if (call & WAIT_ALLOC && (call & ~WAIT_ALLOC) < WAIT_STREAM)
+		return;
 	if (d->callbackSite != CUPTI_API_ENTER) {
 		if (t)
 			t->slot.in_call = 0;
@@ -480,6 +494,132 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_release);
 	begin_call(t, cbid, d, ticks);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct alloc_call *launch__alloc_call(void)
+{
+	struct launcher *t = this_thread;
+
+	if (__builtin_expect(!t, 0))
+		t = launcher__new();
+	return t ? &t->alloc_call : NULL;
+}
+
+static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, struct xpu_slot *slot,
+							enum python_mode python)
+{
+	uint64_t frames[XPU_FP_FRAMES];
+	uint32_t id;
+
+	if (python != PYTHON_OFF)
+		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
+			      slot);
+	if (!slot->nr_frames) {		/* as the kernel walks, where the shim does not unwind */
+		slot->nr_frames = walk_fp(frames, XPU_FP_FRAMES);
+		slot->frames = (uintptr_t)frames;
+		slot->flags = slot->nr_frames == XPU_FP_FRAMES ? XPU_CHAIN_TRUNCATED : 0;
+	}
+	id = slot->nr_frames ? paths__number_walked(t->paths, slot, t->unwinder, t->python, python) :
+			       0;
+	slot->frames = 0;
+	return id;
+}
+
+/* Return: the number of the call path that the calling thread is in; 0: none could be kept. */
+static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t,
+								  struct xpu_slot *slot)
+{
+	const struct unwind_trace *guess = NULL;
+	enum python_mode python;
+	uint32_t id;
+
+	python = atomic_load_explicit(&python__mode, memory_order_acquire);
+	slot->nr_frames = 0;
+	slot->flags = 0;
+	if (t->unwinder)
+		guess = paths__guess(t->paths, slot, python);
+	if (t->unwinder && python != PYTHON_ONLY &&
+	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess), 1))
+		id = paths__number_guessed(t->paths, slot);
+	else
+		id = number_walked(t, slot, python);
+	return id;
+}
+
+/* Sends an event by itself: its thread has no log, or no room in it, or interrupts a launch. */
+static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const struct alloc *a,
+						       uint32_t path)
+{
+	struct xpu_record_alloc r = {
+		.hdr = { XPU_RECORD_ALLOC, 0, sizeof(r) },
+		.time_ns = clock__ns(),
+		.order = a->order,
+		.event = {
+			.path_id = path,
+			.range_id = t ? t->slot.range_id : 0,
+			.what = a->what,
+			.space = a->space,
+			.device = a->device,
+			.extra = a->extra,
+			.address = a->address,
+			.bytes = a->bytes,
+		},
+	};
+
+	probe__batch(&r, sizeof(r));
+}
+
+static void count_alloc(struct launcher *t)
+{
+	atomic_store_explicit(&t->nr_allocs,
+			      atomic_load_explicit(&t->nr_allocs, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
+{
+	const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES] = {
+		{ 0, 0, XPU_LOG_ALLOC | a->what | a->space << 4 | a->device << 8 },
+		{ a->address, a->order, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE | (a->order >> 32 & 0xffff) },
+		{ a->bytes, a->extra, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE },
+	};
+	struct launcher *t = this_thread;
+	struct xpu_log_entry log[XPU_LOG_ALLOC_ENTRIES];
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.cbid = cbid,
+		.domain = domain,
+	};
+
+	if (!probe__launch_attached())
+		return;
+	if (!t && !(t = launcher__new())) {
+		send_alloc(NULL, a, 0);
+		return;
+	}
+	if (t->level) {			/* a signal handler, in a launch that is being told of */
+		send_alloc(t, a, 0);
+		count_alloc(t);
+		return;
+	}
+	if (__builtin_expect(atomic_load_explicit(&t->range_logged, memory_order_relaxed) !=
+			     t->slot.range_id, 0))
+		log_range(t);
+	slot.home = t->slot.home;
+	slot.log = t->slot.log;
+	slot.range_id = t->slot.range_id;
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	memcpy(log, entries, sizeof(log));
+	log[0].correlation_id = path_number(t, &slot);
+	if (atomic_load_explicit(&t->range_logged, memory_order_relaxed) != t->slot.range_id ||
+	    !paths__alloc(t->paths, log))
+		send_alloc(t, a, log[0].correlation_id);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = 0;
+	count_alloc(t);
 }
 
 bool launch__is_launch(const char *name)
@@ -617,6 +757,7 @@ static void add_totals(struct launch_totals *totals, struct launcher *t)
 {
 	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
 	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
+	totals->nr_allocs += atomic_load_explicit(&t->nr_allocs, memory_order_acquire);
 	totals->nr_threads++;
 }
 

@@ -32,9 +32,9 @@ void launch__enable(bool on);
  */
 uint32_t launch__close(void);
 
-/* The counts of launches and range events so far, all of them sent, and of threads. */
+/* The counts of launches, range events and events of memory so far, all of them sent, and of threads. */
 struct launch_totals {
-	uint64_t nr_launches, nr_threads, nr_ranges;
+	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs;
 };
 
 /* Sends all threads' logs. */

@@ -242,6 +242,37 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 	return paths__log(p, time_ns, id, code) != 0;
 }
 
+/* Takes the time of an entry that is made now, and the ticks. */
+static inline uint64_t paths__now(struct paths *p, uint64_t *ticks)
+{
+	*ticks = clock__ticks();
+	if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
+		return *ticks | XPU_LOG_TICKS;
+	return clock__ns();
+}
+
+bool paths__alloc(struct paths *p, const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES])
+{
+	uint64_t head = p->log.head, ticks;
+	struct xpu_log_entry *e;
+
+	if (__builtin_expect(p->end - head < XPU_LOG_ALLOC_ENTRIES, 0)) {
+		/* The entries of an event are sent together, and no event wraps around. */
+		for (; head < p->end; head++)
+			p->entries[head % XPU_LOG_ENTRIES] = (struct xpu_log_entry){
+				.path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
+			};
+		__atomic_store_n(&p->log.head, head, __ATOMIC_RELEASE);
+		if (!paths__make_room(p))
+			return false;
+	}
+	e = &p->entries[head % XPU_LOG_ENTRIES];
+	memcpy(e, entries, XPU_LOG_ALLOC_ENTRIES * sizeof(*e));
+	e->time = paths__now(p, &ticks);
+	__atomic_store_n(&p->log.head, head + XPU_LOG_ALLOC_ENTRIES, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* ---- paths ----------------------------------------------------------------------------------- */
 
 static inline bool path__is(const struct path *path, const struct xpu_slot *slot)
@@ -580,4 +611,53 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 		p->last->then = place;
 	p->last = place;
 	return paths__log_launch(p, path, path ? path->id : 0, slot);
+}
+
+/* ---- events of memory ------------------------------------------------------------------------ */
+
+/* @path: NULL if the path could not be kept */
+static uint32_t paths__number(struct paths *p, const struct path *path, struct xpu_slot *slot)
+{
+	uint32_t now = atomic_load_explicit(&listeners, memory_order_relaxed);
+	bool untold = slot->path_id || p->listeners != now;
+
+	p->listeners = now;
+	slot->path_id = 0;
+	if (!path)
+		return 0;
+	if (__builtin_expect(untold, 0)) {
+		path__describe(path, slot);
+		slot->flags |= XPU_CHAIN_NO_LAUNCH;
+		slot->path_id = path->id;
+		probe__path(slot);	/* so the listener also learns where this thread's log is */
+		slot->path_id = 0;
+	}
+	return path->id;
+}
+
+uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot)
+{
+	const struct place *next;
+	struct place *place = p->last->then;
+
+	next = place->then;
+	p->last = place;
+	if (next && next != place)
+		place__prefetch(next);
+	return paths__number(p, place->path, slot);
+}
+
+uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+			      const struct python *python, enum python_mode mode)
+{
+	struct place *place = p->last ? p->last->then : NULL;
+	struct path *path = place ? place->path : NULL;
+
+	if (!path || !path__is(path, slot))
+		path = paths__search(p, slot);
+	place = path ? paths__trace(p, path, u, python, mode) : NULL;
+	if (p->last)
+		p->last->then = place;
+	p->last = place;
+	return paths__number(p, path, slot);
 }

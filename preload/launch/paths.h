@@ -88,6 +88,18 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 			    const struct python *python, enum python_mode mode);
 
 /*
+ * As paths__tell_guessed() and paths__tell_walked(), for an event of memory, which is not logged here: it
+ * only gets its path's number. A path that is new, or that a new listener may not know, is defined.
+ * Return: the number; 0 if no path could be kept.
+ */
+uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot);
+uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
+			      const struct python *python, enum python_mode mode);
+
+/* Logs the entries of one event of memory. Return: false if there is no room now. */
+bool paths__alloc(struct paths *p, const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES]);
+
+/*
  * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. Return: false if
  * there is no room now.
  */

@@ -66,8 +66,14 @@ bool wait__watch(uint32_t cbid, const char *name)
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= WAIT_PER_THREAD;
 	/* Calls may be in progress, if this is not the first time. */
-	__atomic_store_n(&wait__calls[cbid], call, __ATOMIC_RELAXED);
+	__atomic_store_n(&wait__calls[cbid], call | (wait__call(cbid) & WAIT_ALLOC), __ATOMIC_RELAXED);
 	return call >= WAIT_STREAM;
+}
+
+void wait__watch_alloc(uint32_t cbid)
+{
+	if (cbid < WAIT_MAX_CBID)
+		__atomic_fetch_or(&wait__calls[cbid], WAIT_ALLOC, __ATOMIC_RELAXED);
 }
 
 void wait__start(const struct cupti *c)
@@ -144,7 +150,7 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	slot->wait_context = d->contextUid;
 	slot->wait_stream = 0;
 	slot->wait_flags = 0;
-	switch (call & ~WAIT_PER_THREAD) {
+	switch (call & ~(WAIT_PER_THREAD | WAIT_ALLOC)) {
 	case WAIT_STREAM:
 		slot->wait_flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)
 							     d->functionParams)->hStream,

@@ -37,6 +37,7 @@ enum {
 	WAIT_EVENT	= 10,
 	WAIT_FREE	= 12,		/* waits for the context, and does other things */
 	WAIT_RECORD	= 14,		/* does not wait: records an event */
+	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: allocs.h watches the call */
 };
 
 /* By callback id of the driver domain; all 0 if waits are not recorded. */
@@ -52,6 +53,9 @@ static inline uint8_t wait__call(uint32_t cbid)
  * must be watched for waits.
  */
 bool wait__watch(uint32_t cbid, const char *name);
+
+/* Makes allocs__call() be called for the call @cbid, from now on. */
+void wait__watch_alloc(uint32_t cbid);
 
 /* From now on calls are measured. @c: to ask for ids. */
 void wait__start(const struct cupti *c);

@@ -14,7 +14,8 @@
  * and the same five again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
  * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
  * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
- * xpu_hello, xpu_live_api and xpu_live_stalls are never called: only their semaphores are used.
+ * xpu_hello, xpu_live_api, xpu_live_stalls and xpu_live_memory are never called: only their semaphores are
+ * used.
  *
  *   void xpu_live_init(unsigned long heard)
  *
@@ -73,6 +74,7 @@ PROBE_SITE xpu_early, 1
 PROBE_SITE xpu_hello
 PROBE_SITE xpu_live_api
 PROBE_SITE xpu_live_stalls
+PROBE_SITE xpu_live_memory
 PROBE_SITE xpu_live_init, 1
 
 	.section .note.GNU-stack, ""

@@ -29,7 +29,7 @@ PROBE_ABI void xpu_live_init(unsigned long heard);
 extern PROBE_ABI volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore;
-extern PROBE_ABI volatile unsigned short xpu_live_stalls_semaphore;
+extern PROBE_ABI volatile unsigned short xpu_live_stalls_semaphore, xpu_live_memory_semaphore;
 extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 /*
@@ -152,6 +152,12 @@ static inline bool probe__live_api(void)
 static inline bool probe__live_stalls(void)
 {
 	return probe__read(&xpu_live_stalls_semaphore);
+}
+
+/* Whether a listener asks for memory, in a process that xpuload did not start. */
+static inline bool probe__live_memory(void)
+{
+	return probe__read(&xpu_live_memory_semaphore);
 }
 
 /* Whether a listener has come that may not have got the definitions. */

@@ -481,12 +481,16 @@ void shm__batch(const void *records, size_t bytes)
 /* Counts the entries of a log as lost. */
 static void drop_log(const struct xpu_log_entry *e, uint32_t nr)
 {
-	uint32_t i, nr_ranges = 0;
+	uint32_t i, nr_ranges = 0, nr_allocs = 0, nr_launches = nr;
 
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		nr_ranges += e[i].path_id >> 31;
+		nr_launches -= (e[i].path_id & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) != 0;
+		nr_allocs += XPU_LOG_IS_ALLOC(e[i].path_id) && !(e[i].path_id & XPU_LOG_ALLOC_MORE);
+	}
 	drop(XPU_LOST_RANGE, nr_ranges);
-	drop(XPU_LOST_LAUNCH, nr - nr_ranges);
+	drop(XPU_LOST_ALLOC, nr_allocs);
+	drop(XPU_LOST_LAUNCH, nr_launches);
 }
 
 void shm__log(const struct xpu_log *log, uint64_t end)

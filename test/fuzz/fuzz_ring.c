@@ -944,7 +944,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_memory();
 	if (writer__open(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), &header, &writer))
 		abort();
-	rec = recorder__new(writer, 1000000, true, &nobody);
+	rec = recorder__new(writer, 1000000, true, true, &nobody);
 	said = open_memstream(&text, &said_bytes);
 	if (!rec || !said)
 		abort();

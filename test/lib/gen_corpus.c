@@ -191,13 +191,33 @@ static void add_stalls(struct gen *g)
 	gen__record(g, XPU_RECORD_STALLS_ACCOUNT, 0, &account, sizeof(account), NULL, 0);
 }
 
+static void add_memory(struct gen *g)
+{
+	const struct xpu_alloc events[] = {
+		{ .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE },
+		{ P_LAUNCH, 1, 2, 10, 0, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0, 1, 0, 0x7f0000000000, 8 << 20 },
+		{ P_COPY, 1, 2, 20, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000, 1 << 20 },
+		{ P_COPY, 1, 2, 25, 2, XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 0, 0, 0, 1 << 20, 8 << 20 },
+		{ P_SET, 2, 0, 30, 4, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000200000, 3 << 20 },
+		{ P_COPY, 2, 0, 28, 3, XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000, 1 << 20 },
+		{ P_LAUNCH, 1, 0, 40, 5, XPU_ALLOC_FAILED, XPU_SPACE_DEVICE, 0, 2, 0, 4096, 64 << 20 },
+		{ P_GRAPH, 1, 0, 50, 6, XPU_ALLOC_MADE, XPU_SPACE_PINNED, XPU_ALLOC_NO_DEVICE, 1, 0,
+		  0x5000, 100 },
+	};
+	const struct xpu_record_allocs rec = {
+		.time_ns = 12000, .order = 1, .proc_id = 2, .nr = NR(events),
+	};
+
+	gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events, sizeof(events));
+}
+
 static void add_device_work(struct gen *g)
 {
 	const struct xpu_record_counters counters = {
 		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
 		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
 		.nr_unfinished = 1, .nr_slots = 2, .nr_calls = 2, .nr_bad_calls = 1,
-		.nr_ranges = 8, .nr_dropped_ranges = 1, .nr_taken = 3,
+		.nr_ranges = 8, .nr_dropped_ranges = 1, .nr_taken = 3, .nr_allocs = 7,
 	};
 	const struct xpu_call calls[] = {
 		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },
@@ -361,6 +381,7 @@ int main(int argc, char **argv)
 	add_launches(&g);
 	add_device_work(&g);
 	add_threads(&g);
+	add_memory(&g);
 	add_metrics(&g);
 	add_part(&g);
 	add_end(&g);

@@ -158,6 +158,11 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
+/* Takes bytes of a device's memory, or gives them back. Return: whether there are as many. */
+bool memory__take(int device, size_t bytes);
+void memory__give(int device, size_t bytes);
+void memory__info(int device, size_t *free_bytes, size_t *total);
+
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out);
 CUresult memory__free(void *ptr, uint8_t kind);
 bool memory__find(const void *ptr, uint8_t *kind, int *device, void **base, size_t *bytes);

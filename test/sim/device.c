@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -61,6 +62,7 @@ struct allocation {
 	char *base;
 	size_t bytes;
 	int device;
+	struct CUctx_st *ctx;		/* it ends with it; NULL: none owns it */
 	uint8_t kind;			/* CUpti_ActivityMemoryKind */
 	bool registered;		/* memory of the program that cuMemHostRegister
 					 * registered */
@@ -102,7 +104,9 @@ static struct {
 	struct allocation *v;		/* sorted by base */
 	size_t nr;
 	size_t size;
-} memory = { .lock = PTHREAD_RWLOCK_INITIALIZER };
+	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes */
+	size_t total;			/* of each device */
+} memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
 static struct {
 	pthread_mutex_t lock;
@@ -882,6 +886,8 @@ struct CUctx_st *ctx__new(struct device *dev, unsigned int flags)
 	return ctx;
 }
 
+static void memory__end_context(const struct CUctx_st *ctx);
+
 CUresult ctx__destroy(struct CUctx_st *ctx)
 {
 	struct CUstream_st *stream;
@@ -897,6 +903,7 @@ CUresult ctx__destroy(struct CUctx_st *ctx)
 		if (stream->ctx == ctx &&
 		    __atomic_load_n(&stream->magic, __ATOMIC_RELAXED) == SIM_MAGIC_STREAM)
 			stream__destroy(stream);
+	memory__end_context(ctx);
 	__atomic_store_n(&ctx->magic, 0, __ATOMIC_RELAXED);
 	return core__check();
 }
@@ -1133,6 +1140,50 @@ out:
 	return err;
 }
 
+bool memory__take(int device, size_t bytes)
+{
+	size_t used = atomic_load(&memory.used[device]);
+
+	do {
+		if (bytes > memory.total - used)
+			return false;
+	} while (!atomic_compare_exchange_weak(&memory.used[device], &used, used + bytes));
+	return true;
+}
+
+void memory__give(int device, size_t bytes)
+{
+	atomic_fetch_sub(&memory.used[device], bytes);
+}
+
+void memory__info(int device, size_t *free_bytes, size_t *total)
+{
+	*total = memory.total;
+	*free_bytes = memory.total - atomic_load(&memory.used[device]);
+}
+
+/* Frees what a context owns. */
+static void memory__end_context(const struct CUctx_st *ctx)
+{
+	struct allocation *a;
+	size_t i, nr = 0;
+
+	pthread_rwlock_wrlock(&memory.lock);
+	for (i = 0; i < memory.nr; i++) {
+		a = &memory.v[i];
+		if (a->ctx != ctx) {
+			memory.v[nr++] = *a;
+			continue;
+		}
+		if (a->kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE)
+			memory__give(a->device, a->bytes);
+		if (!a->registered)
+			free(a->base);
+	}
+	memory.nr = nr;
+	pthread_rwlock_unlock(&memory.lock);
+}
+
 static CUresult memory__remove(void *ptr, uint8_t kind, bool registered)
 {
 	CUresult err = CUDA_ERROR_INVALID_VALUE;
@@ -1141,6 +1192,8 @@ static CUresult memory__remove(void *ptr, uint8_t kind, bool registered)
 	pthread_rwlock_wrlock(&memory.lock);
 	a = memory__lookup(ptr);
 	if (a && a->base == ptr && a->registered == registered && (!kind || a->kind == kind)) {
+		if (a->kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE)
+			memory__give(a->device, a->bytes);
 		memmove(a, a + 1, (size_t)(&memory.v[--memory.nr] - a) * sizeof(*a));
 		err = CUDA_SUCCESS;
 	}
@@ -1150,18 +1203,22 @@ static CUresult memory__remove(void *ptr, uint8_t kind, bool registered)
 
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out)
 {
-	struct allocation a = { .bytes = bytes, .kind = kind, .device = device };
+	struct allocation a = { .bytes = bytes, .kind = kind, .device = device, .ctx = ctx__current() };
+	bool on_device = kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
 	CUresult err;
 
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (posix_memalign((void **)&a.base, 256, bytes))
+	if (on_device && !memory__take(device, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	err = memory__insert(&a);
-	if (err)
-		free(a.base);
-	else
+	err = posix_memalign((void **)&a.base, 256, bytes) ? CUDA_ERROR_OUT_OF_MEMORY : memory__insert(&a);
+	if (!err) {
 		*out = a.base;
+		return err;
+	}
+	free(a.base);
+	if (on_device)
+		memory__give(device, bytes);
 	return err;
 }
 
@@ -1278,6 +1335,7 @@ static void core__setup(void)
 	uint64_t nr = env_u64("XPU_SIM_DEVICES", 1);
 
 	nr_devices = (unsigned int)(nr < SIM_MAX_DEVICES ? nr : SIM_MAX_DEVICES);
+	memory.total = env_u64("XPU_SIM_MEMORY", memory.total);
 	default_kernel_ns = env_u64("XPU_SIM_KERNEL_NS", default_kernel_ns);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

@@ -11,7 +11,6 @@
 
 #define DRIVER_VERSION		(SIM_CUDA_MAJOR * 1000)
 #define NR_MULTIPROCESSORS	132
-#define TOTAL_MEMORY_BYTES	((size_t)80 << 30)
 
 struct CUmod_st {
 	uint32_t magic;
@@ -103,11 +102,13 @@ DRIVER_API(cuDeviceGetUuid_v2, (CUuuid *uuid, CUdevice dev), (uuid, dev), NULL,
 
 static CUresult device_memory(size_t *bytes, CUdevice dev)
 {
+	size_t free_bytes;
+
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (!device__get(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	*bytes = TOTAL_MEMORY_BYTES;
+	memory__info(dev, &free_bytes, bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -743,8 +744,11 @@ static CUresult mem_managed(CUdeviceptr *out, size_t bytes)
 
 static CUresult mem_info(size_t *free_bytes, size_t *total)
 {
-	*total = TOTAL_MEMORY_BYTES;
-	*free_bytes = TOTAL_MEMORY_BYTES / 2;
+	struct CUctx_st *ctx = ctx__current();
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	memory__info(device__ordinal(ctx->dev), free_bytes, total);
 	return CUDA_SUCCESS;
 }
 

@@ -24,6 +24,7 @@
  *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
  *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process of another machine has
  *				other devices
+ *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
  *				piece of device work
@@ -52,9 +53,9 @@
  * updates of executable graphs (here the nodes keep their ids and nothing is told), and copies
  * between devices, which have CUPTI's record of their own whether or not peer access was enabled.
  *
- * Not modelled: kernel bodies, device-side launches, textures and arrays, managed memory that
- * migrates, enabling of peer access, memory pools (cudaMallocAsync allocates at once), IPC, MPS, statically
- * linked libcudart (it needs private export tables), CUPTI beyond callbacks and activity.
+ * Not modelled: kernel bodies, device-side launches, textures, managed memory that
+ * migrates, enabling of peer access, what memory pools keep (cudaMallocAsync allocates at once), IPC, MPS,
+ * statically linked libcudart (it needs private export tables), CUPTI beyond callbacks and activity.
  */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H

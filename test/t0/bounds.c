@@ -53,7 +53,7 @@ static void begin(const char *path)
 	};
 
 	if (writer__open(open(path, O_RDWR), &header, &w) ||
-	    !(rec = recorder__new(w, 1000000, true, &listener)))
+	    !(rec = recorder__new(w, 1000000, true, true, &listener)))
 		bail("cannot begin");
 	ring_lost = 0;
 }

@@ -179,7 +179,7 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 
 	memset(range_ids, 0xff, sizeof(range_ids));
 	if (writer__open(mkstemp(path), header, &w) ||
-	    !(rec = recorder__new(w, 1000000, wanted, &nobody)))
+	    !(rec = recorder__new(w, 1000000, wanted, true, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	send_log(0, 0, one, 4);
@@ -235,7 +235,7 @@ static void test_living(const struct xpu_file_header *header)
 	struct reader r;
 
 	if (writer__open(mkstemp(path), header, &w) ||
-	    !(rec = recorder__new(w, 1000000, false, &nobody)))
+	    !(rec = recorder__new(w, 1000000, false, true, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -316,7 +316,7 @@ static void test_forged(const struct xpu_file_header *header)
 	struct reader r;
 
 	if (writer__open(mkstemp(path), header, &w) ||
-	    !(rec = recorder__new(w, 1000000, true, &nobody)))
+	    !(rec = recorder__new(w, 1000000, true, true, &nobody)))
 		bail("cannot begin");
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	recorder__record(rec, &forged, sizeof(forged));
@@ -370,7 +370,7 @@ int main(void)
 	struct writer *w;
 
 	if (writer__open(mkstemp(path), &header, &w) ||
-	    !(rec = recorder__new(w, 1000000, true, &nobody)))
+	    !(rec = recorder__new(w, 1000000, true, true, &nobody)))
 		bail("cannot begin");
 
 	/* The child is replaced by an exec, and the new image outlives the child. */

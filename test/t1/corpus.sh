@@ -47,7 +47,7 @@ ok $? "there is one of version $now" || diag "gen_corpus makes it: see $corpus/R
 # The types in the enum, except those in the ring buffer only, and those that the loader takes out.
 awk '/^enum xpu_record_type/ { on = 1 } on && /^};/ { exit }
 	on && /ring buffer only/ { on = 2 } on && /inside a BATCH/ { on = 1 }
-	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_PYTHON/ { sub("XPU_RECORD_", ""); print $1 }' \
+	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_(PYTHON|ALLOC)[ \t]/ { sub("XPU_RECORD_", ""); print $1 }' \
 	"$record_h" | sort >types
 [ "$(wc -l <types)" -gt 35 ]
 ok $? "$(wc -l <types) record types"

@@ -20,6 +20,7 @@ void (*listener__interrupt_log)(void);
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore, xpu_live_stalls_semaphore;
+volatile unsigned short xpu_live_memory_semaphore;
 volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)

@@ -32,6 +32,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * .Sx PERF SCRIPT .
  */
 const struct format perf_format = {
+	.no_memory = true,
 	.help = "device records, CPU samples and waits as perf script prints\nsamples",
 	.options = FORMAT_MERGED,
 	.listen = listen,

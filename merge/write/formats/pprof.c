@@ -19,6 +19,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 const struct format pprof_format = {
 	.help = "profile for go tool pprof and others of its kind",
 	.binary = true,
+	.all_memory = true,
 	.options = FORMAT_MERGED | FORMAT_BY,
 	.by = BY_OF_PROCESSES | 1u << BY_NVTX | 1u << BY_SHAPE,
 	.by_thread = true,

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/allocs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "join/origin.h"
+#include "join/ranges.h"
+#include "join/wanted.h"
+
+#define MAX_HELD	(4u << 20)	/* events of one process that wait for one with a lower number */
+#define HELD_NS		3000000000ull	/* how much later than others a thread's events come */
+
+/* An event as it was recorded. */
+struct held {
+	uint64_t order, time_ns;	/* of the recording's clock */
+	struct xpu_alloc event;
+	uint32_t proc;
+	bool ends;			/* no event: the process ends */
+};
+
+struct held_list {			/* a binary heap: the lowest is first */
+	ARRAY(struct held) list;
+};
+
+struct alloc_proc {
+	struct held_list held;		/* by number */
+	uint64_t next;			/* the number that comes next */
+	uint64_t last_ns;		/* times rise with the numbers */
+	bool started;
+};
+
+struct alloc_order {
+	struct heap heap;
+	ARRAY(struct alloc_proc) procs;	/* by process, from found.first_proc on */
+	bool by_time;			/* there are several processes */
+	struct held_list timed;		/* by time */
+	uint64_t nr_timed, newest_ns;
+};
+
+/* ---- binary heaps ---------------------------------------------------------------------------- */
+
+typedef bool (*before_fn)(const struct held *a, const struct held *b);
+
+static bool before_in_order(const struct held *a, const struct held *b)
+{
+	return a->order < b->order;
+}
+
+/* Here .order counts those that were put in. */
+static bool before_in_time(const struct held *a, const struct held *b)
+{
+	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
+}
+
+static int held__push(struct held_list *h, const struct held *event, before_fn before)
+{
+	int err = array_push(&h->list, *event);
+	size_t i, up;
+
+	if (err)
+		return err;
+	for (i = h->list.nr - 1; i; i = up) {
+		up = (i - 1) / 2;
+		if (!before(event, &h->list.v[up]))
+			break;
+		h->list.v[i] = h->list.v[up];
+	}
+	h->list.v[i] = *event;
+	return 0;
+}
+
+static struct held held__pop(struct held_list *h, before_fn before)
+{
+	struct held first = h->list.v[0], last = h->list.v[--h->list.nr];
+	size_t i, down;
+
+	for (i = 0; (down = 2 * i + 1) < h->list.nr; i = down) {
+		if (down + 1 < h->list.nr && before(&h->list.v[down + 1], &h->list.v[down]))
+			down++;
+		if (!before(&h->list.v[down], &last))
+			break;
+		h->list.v[i] = h->list.v[down];
+	}
+	h->list.v[i] = last;
+	return first;
+}
+
+/* ---- one event ------------------------------------------------------------------------------- */
+
+/* Finds out whose an event is. Return: 1, 0 if the filter leaves it out, or -ENOMEM. */
+static int resolve(struct second_pass *p, const struct held *held, struct heap_event *e)
+{
+	struct launch at = { .time_ns = held->time_ns };
+	uint32_t path, proc = held->proc, gpu = NO_INDEX;
+	struct model *m = p->model;
+	int err, nr_bad;
+
+	if (held->event.device != XPU_ALLOC_NO_DEVICE) {
+		err = gpus__get(&m->gpus, proc, held->event.device, &gpu);
+		if (err)
+			return err;
+		m->gpus.list.v[gpu].used = true;
+	}
+	err = heap__place(&p->allocs->heap, gpu, &e->key.place);
+	if (err)
+		return err;
+	if (p->allocs->heap.pass == HEAP_FIND)
+		return 1;
+	/* A free is known by its address: whose call it was does not matter here. */
+	if (e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED) {
+		nr_bad = origin__read(p->found, m, held->event.path_id, held->event.thread_id, &at, &proc,
+				      &path);
+		if (nr_bad < 0)
+			return nr_bad;
+		p->sums->loss.bad_refs += nr_bad;
+		nr_bad = ranges__chain(p, proc, held->event.range_id, &at.chain);
+		if (nr_bad < 0)
+			return nr_bad;
+		p->sums->loss.bad_refs += nr_bad;
+	} else if (e->what == XPU_ALLOC_TOTALS) {
+		err = chains__of_label(&m->chains, proc, LABEL_BEFORE, &at.chain);
+		if (err)
+			return err;
+		at.thread = NO_INDEX;
+		at.comm = model__proc_comm(m, proc, held->time_ns);
+		if (filter__active(p->opts->filter))
+			return 0;
+	} else {
+		return 1;
+	}
+	e->key.chain = at.chain;
+	e->key.thread = at.thread;
+	e->key.comm = at.comm;
+	return wanted__memory(p->opts->filter, m, at.chain, at.thread, at.comm, e->time_ns, gpu);
+}
+
+static int take(struct second_pass *p, const struct held *held)
+{
+	struct heap_event e = {
+		.order = held->order, .time_ns = held->time_ns + p->found->shift_ns,
+		.address = held->event.address, .bytes = held->event.bytes, .proc = held->proc,
+		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
+	};
+	int keep;
+
+	if (held->ends)
+		return heap__end_process(&p->allocs->heap, held->proc, e.time_ns);
+	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR) {
+		p->allocs->heap.nr_bad++;
+		return 0;
+	}
+	keep = resolve(p, held, &e);
+	if (p->allocs->heap.pass == HEAP_SUM)
+		sums__see_time(p->sums, e.time_ns, e.time_ns);
+	return keep > 0 ? heap__event(&p->allocs->heap, &e) : keep;
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static int take_timed(struct second_pass *p, bool all)
+{
+	struct alloc_order *o = p->allocs;
+	struct held first;
+	uint64_t number;
+	int err = 0;
+
+	while (!err && o->timed.list.nr &&
+	       (all || o->timed.list.v[0].time_ns + HELD_NS < o->newest_ns)) {
+		first = held__pop(&o->timed, before_in_time);
+		/* The event's own number is behind the one by which it was put in. */
+		number = first.event.reserved | (uint64_t)first.event.delta_order << 32;
+		first.order = number;
+		err = take(p, &first);
+	}
+	return err;
+}
+
+/* An event is the next of its process. */
+static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct held *held)
+{
+	struct alloc_order *o = p->allocs;
+
+	proc->last_ns = held->time_ns = max_t(uint64_t, held->time_ns, proc->last_ns);
+	if (!o->by_time)
+		return take(p, held);
+	held->event.reserved = held->order;
+	held->event.delta_order = held->order >> 32;
+	held->order = o->nr_timed++;
+	o->newest_ns = max_t(uint64_t, o->newest_ns, held->time_ns);
+	return held__push(&o->timed, held, before_in_time) ?: take_timed(p, false);
+}
+
+/* Hands on the events whose turn it is; with @all, those behind a gap, too. */
+static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
+{
+	struct held first;
+	int err = 0;
+
+	while (!err && proc->held.list.nr &&
+	       (all || proc->held.list.nr > MAX_HELD ||
+		(proc->started && proc->held.list.v[0].order <= proc->next))) {
+		first = held__pop(&proc->held, before_in_order);
+		if (proc->started && first.order > proc->next && p->allocs->heap.pass == HEAP_SUM)
+			p->sums->loss.alloc_gaps += first.order - proc->next;
+		if (!proc->started || first.order >= proc->next)
+			proc->next = first.order + 1;
+		proc->started = true;
+		err = hand_on(p, proc, &first);
+	}
+	return err;
+}
+
+static int alloc_proc(struct second_pass *p, uint32_t proc, struct alloc_proc **found)
+{
+	struct alloc_order *o = p->allocs;
+	size_t i = proc - p->found->first_proc;
+	static const struct alloc_proc none;
+	int err = 0;
+
+	while (!err && o->procs.nr <= i)
+		err = array_push(&o->procs, none);
+	if (!err)
+		*found = &o->procs.v[i];
+	return err;
+}
+
+/* Takes a record's events, in either pass. */
+static int read_events(struct second_pass *p, const struct xpu_record_allocs *rec)
+{
+	struct held held = { 0 };
+	struct alloc_proc *proc;
+	uint32_t i;
+	int err;
+
+	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?: alloc_proc(p, held.proc, &proc);
+	for (i = 0; i < rec->nr && !err; i++) {
+		held.event = rec->events[i];
+		held.order = rec->order + (int64_t)held.event.delta_order;
+		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
+		if (held.event.what == XPU_ALLOC_START) {
+			if (!proc->started)
+				proc->next = held.order;
+			proc->started = true;
+			/* Earlier events are not of this recording. */
+			while (proc->held.list.nr && proc->held.list.v[0].order < proc->next)
+				held__pop(&proc->held, before_in_order);
+			err = hand_on(p, proc, &held);
+		} else if (proc->started && held.order == proc->next) {
+			proc->next++;
+			err = hand_on(p, proc, &held);
+		} else if (!proc->started || held.order > proc->next) {
+			err = held__push(&proc->held, &held, before_in_order);
+		} else {
+			p->allocs->heap.nr_bad += p->allocs->heap.pass == HEAP_SUM;
+		}
+		err = err ?: go_on(p, proc, false);
+	}
+	return err;
+}
+
+int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec)
+{
+	struct arrived *arrived;
+	uint32_t proc, i;
+	int err;
+
+	err = machine__proc(&p->model->machine, rec->proc_id, &proc) ?:
+	      second_pass__arrived(p, proc, &arrived);
+	if (err)
+		return err;
+	for (i = 0; i < rec->nr; i++)
+		arrived->nr_allocs += rec->events[i].what != XPU_ALLOC_START;
+	return read_events(p, rec);
+}
+
+static int find_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	(void)it;
+	return rec->type == XPU_RECORD_ALLOCS ? read_events(ctx, (const void *)rec) : 0;
+}
+
+/* Processes that end give their memory back, at a time. */
+static int add_ends(struct second_pass *p)
+{
+	const struct machine *m = &p->model->machine;
+	struct alloc_order *o = p->allocs;
+	struct held held = { .ends = true };
+	size_t i;
+	int err = 0;
+
+	for (i = p->found->first_proc; i < m->procs.nr && !err && o->by_time; i++) {
+		if (!m->procs.v[i].exited)
+			continue;
+		held.proc = i;
+		held.time_ns = m->procs.v[i].exit_ns;
+		held.order = UINT64_MAX;	/* behind its events of that time */
+		err = held__push(&o->timed, &held, before_in_time);
+	}
+	return err;
+}
+
+static void forget_order(struct alloc_order *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->procs.nr; i++)
+		array_free(&o->procs.v[i].held.list);
+	array_free(&o->procs);
+	array_free(&o->timed.list);
+	o->nr_timed = o->newest_ns = 0;
+}
+
+static int start_pass(struct second_pass *p, enum heap_pass pass)
+{
+	forget_order(p->allocs);
+	heap__start(&p->allocs->heap, pass);
+	return add_ends(p);
+}
+
+/* Takes all that is held, in order. */
+static int take_rest(struct second_pass *p)
+{
+	struct alloc_order *o = p->allocs;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < o->procs.nr && !err; i++)
+		err = go_on(p, &o->procs.v[i], true);
+	return err ?: take_timed(p, true);
+}
+
+int allocs__open(struct second_pass *p, struct passes *passes)
+{
+	const struct found *f = p->found;
+	const struct session_opts *opts = p->opts;
+	struct record_iter it;
+	struct heap *h;
+	int err;
+
+	if (!f->allocs.nr)
+		return 0;
+	p->allocs = calloc(1, sizeof(*p->allocs));
+	if (!p->allocs)
+		return -ENOMEM;
+	p->allocs->by_time = f->allocs.several_procs;
+	h = &p->allocs->heap;
+	heap__init(h, f->first_proc);
+	h->from_ns = f->allocs.from_ns + f->shift_ns;
+	h->to_ns = f->allocs.to_ns + f->shift_ns;
+	h->has_asked = opts->memory_at;
+	h->asked_is_failure = opts->memory_at_failure;
+	h->at_ns = p->model->start_ns + opts->memory_at_ns;
+	if (f->allocs.blocks) {
+		err = start_pass(p, HEAP_FIND) ?:
+		      pass__run(f->reader, passes, find_record, p, 300, 300, &it) ?: take_rest(p);
+		if (err)
+			return err;
+	}
+	return start_pass(p, HEAP_SUM);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static struct heap_sum sum_of(const struct second_pass *p, const struct heap *h, const struct holder *holder)
+{
+	static const struct heap_sum none;
+	bool failed = holder->key.kind == HEAP_FAILED, held = holder->key.kind == HEAP_FRAGMENTATION ||
+						      holder->key.kind == HEAP_BEFORE;
+
+	switch (p->opts->memory) {
+	case MEMORY_LIVE:
+		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) : holder->never_freed;
+	case MEMORY_PEAK:
+		return failed ? none : holder__at(h, holder, filter__given(p->opts->filter, FILTER_DEVICE) ?
+						  HEAP_DEVICE_PEAK : HEAP_PEAK);
+	case MEMORY_ALLOCATED:
+		return failed ? none : holder->made;
+	case MEMORY_LEAKED:
+		return failed || held ? none : holder->never_freed;
+	case MEMORY_FAILED:
+		return failed ? holder->made : none;
+	default:
+		return none;
+	}
+}
+
+/* Adds to the aggregate that was added to last. */
+static int add_made(struct sums *s, const struct heap_sum *made)
+{
+	static const struct heap_sum none;
+	struct heap_sum *to;
+	int err = 0;
+
+	while (!err && s->memory_made.nr <= s->aggregates.last)
+		err = array_push(&s->memory_made, none);
+	if (err)
+		return err;
+	to = &s->memory_made.v[s->aggregates.last];
+	to->bytes += made->bytes;
+	to->nr += made->nr;
+	return 0;
+}
+
+static int add_holder(struct second_pass *p, const struct heap *h, const struct holder *holder)
+{
+	struct heap_sum sum = sum_of(p, h, holder);
+	const struct holder_key *key = &holder->key;
+	enum heap_kind kind = key->kind;
+	const char *name = heap_kind__name(kind);
+	bool with_made = p->opts->memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION;
+	uint32_t leaf;
+	int err;
+
+	if (!sum.bytes && !(with_made && holder->made.bytes))
+		return 0;
+	if (p->opts->memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
+		name = "segment";
+	err = leaves__get(&p->model->leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
+	err = err ?: sums__add_memory(p->sums, p->opts, key->chain, key->comm, key->thread, leaf, &sum);
+	return err || !with_made ? err : add_made(p->sums, &holder->made);
+}
+
+int allocs__finish(struct second_pass *p)
+{
+	struct alloc_order *o = p->allocs;
+	struct heap *h;
+	size_t i;
+	int err;
+
+	if (!o)
+		return 0;
+	h = &o->heap;
+	err = take_rest(p) ?: heap__finish(h, h->to_ns);
+	for (i = 0; i < h->holders.nr && !err && p->opts->memory; i++)
+		err = add_holder(p, h, &h->holders.v[i]);
+	if (!filter__active(p->opts->filter))
+		p->sums->loss.bad_allocs += h->nr_bad + h->nr_unknown;
+	if (!err)
+		err = array_push(&p->sums->heaps, *h);
+	if (!err)
+		memset(h, 0, sizeof(*h));	/* the sums own it now */
+	return err;
+}
+
+void allocs__exit(struct second_pass *p)
+{
+	if (!p->allocs)
+		return;
+	heap__exit(&p->allocs->heap);
+	forget_order(p->allocs);
+	free(p->allocs);
+	p->allocs = NULL;
+}

@@ -1,0 +1,818 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "model/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller ones */
+#define MAX_ORDERS	(1ull << 36)	/* of a process, that may be segments: 8 GB of bits */
+
+const char *heap_kind__name(enum heap_kind kind)
+{
+	static const char *const names[HEAP_NR_KINDS] = {
+		[HEAP_DEVICE] = "device", [HEAP_MANAGED] = "managed", [HEAP_POOL] = "pool",
+		[HEAP_PINNED] = "pinned", [HEAP_REGISTERED] = "registered",
+		[HEAP_PHYSICAL] = "physical", [HEAP_ARRAY] = "array", [HEAP_BLOCK] = "block",
+		[HEAP_FRAGMENTATION] = "fragmentation", [HEAP_BEFORE] = "before",
+		[HEAP_FAILED] = "failed",
+	};
+
+	return names[kind];
+}
+
+/* The kind of memory of a space; those without memory of their own have none. */
+static enum heap_kind kind_of(uint8_t space)
+{
+	static const uint8_t kinds[XPU_SPACE_NR] = {
+		[XPU_SPACE_DEVICE] = HEAP_DEVICE, [XPU_SPACE_MANAGED] = HEAP_MANAGED,
+		[XPU_SPACE_POOL] = HEAP_POOL, [XPU_SPACE_PINNED] = HEAP_PINNED,
+		[XPU_SPACE_REGISTERED] = HEAP_REGISTERED, [XPU_SPACE_PHYSICAL] = HEAP_PHYSICAL,
+		[XPU_SPACE_MAPPING] = HEAP_NR_KINDS, [XPU_SPACE_ARRAY] = HEAP_ARRAY,
+		[XPU_SPACE_IMPORTED] = HEAP_NR_KINDS, [XPU_SPACE_BLOCK] = HEAP_BLOCK,
+	};
+
+	return kinds[space];
+}
+
+/* The first three spaces share their addresses. */
+static uint8_t addresses_of(uint8_t space)
+{
+	return space <= XPU_SPACE_POOL ? XPU_SPACE_DEVICE : space;
+}
+
+void heap__init(struct heap *h, uint32_t first_proc)
+{
+	memset(h, 0, sizeof(*h));
+	h->secret = secret();
+	h->first_proc = first_proc;
+	h->free_alloc = NO_INDEX;
+}
+
+static void heap__forget_allocs(struct heap *h)
+{
+	array_free(&h->allocs);
+	free(h->slots);
+	h->slots = NULL;
+	h->nr_slots = h->nr_live = 0;
+	h->free_alloc = NO_INDEX;
+}
+
+void heap__exit(struct heap *h)
+{
+	size_t i;
+
+	heap__forget_allocs(h);
+	for (i = 0; i < h->procs.nr; i++) {
+		array_free(&h->procs.v[i].segments);
+		array_free(&h->procs.v[i].is_segment);
+		array_free(&h->procs.v[i].allocators);
+	}
+	array_free(&h->procs);
+	array_free(&h->holders);
+	hashes__free(&h->by_key);
+	array_free(&h->places);
+	idmap__free(&h->by_gpu);
+	array_free(&h->failures);
+}
+
+void heap__start(struct heap *h, enum heap_pass pass)
+{
+	size_t i;
+
+	heap__forget_allocs(h);
+	for (i = 0; i < h->procs.nr; i++) {
+		h->procs.v[i].segments.nr = h->procs.v[i].allocators.nr = 0;
+		h->procs.v[i].late = h->procs.v[i].ended = false;
+		h->procs.v[i].handle_order = 0;
+	}
+	h->nr_events = h->nr_before = h->nr_unknown = h->nr_bad = 0;
+	h->pass = pass;
+}
+
+int heap__place(struct heap *h, uint32_t gpu, uint32_t *place)
+{
+	if (idmap__get(&h->by_gpu, gpu, place))
+		return 0;
+	*place = h->places.nr;
+	return idmap__put(&h->by_gpu, gpu, *place) ?:
+	       array_push(&h->places, ((struct heap_place){ .gpu = gpu }));
+}
+
+static int heap__proc(struct heap *h, uint32_t proc, struct heap_proc **p)
+{
+	static const struct heap_proc none;
+	int err = 0;
+
+	while (!err && h->procs.nr <= proc - h->first_proc)
+		err = array_push(&h->procs, none);
+	if (!err)
+		*p = &h->procs.v[proc - h->first_proc];
+	return err;
+}
+
+/* ---- live allocations, by address ------------------------------------------------------------ */
+
+static uint32_t heap__hash(const struct heap *h, uint32_t proc, uint8_t space, uint64_t address)
+{
+	return hash__mix(address, (uint64_t)proc << 8 | addresses_of(space), h->secret);
+}
+
+/* Return: the slot of the allocation at that address, or of a free one; there is one. */
+static size_t heap__slot(const struct heap *h, uint32_t hash, uint32_t proc, uint8_t space,
+			 uint64_t address)
+{
+	size_t i = slots__home(hash, h->nr_slots);
+	const struct heap_alloc *a;
+
+	for (; h->slots[i] != NO_INDEX; i = slots__next(i, h->nr_slots)) {
+		a = &h->allocs.v[h->slots[i]];
+		if (a->address == address && a->proc == proc &&
+		    addresses_of(a->space) == addresses_of(space))
+			break;
+	}
+	return i;
+}
+
+static uint32_t heap__find(const struct heap *h, uint32_t proc, uint8_t space, uint64_t address)
+{
+	if (!h->nr_slots)
+		return NO_INDEX;
+	return h->slots[heap__slot(h, heap__hash(h, proc, space, address), proc, space, address)];
+}
+
+static int heap__grow(struct heap *h)
+{
+	size_t nr = slots__more(h->nr_slots), i, at;
+	uint32_t *slots;
+
+	if (!slots__full(h->nr_live + 1, h->nr_slots))
+		return 0;
+	slots = malloc(nr * sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	memset(slots, 0xff, nr * sizeof(*slots));
+	for (i = 0; i < h->nr_slots; i++) {
+		if (h->slots[i] == NO_INDEX)
+			continue;
+		at = slots__home(h->allocs.v[h->slots[i]].hash, nr);
+		while (slots[at] != NO_INDEX)
+			at = slots__next(at, nr);
+		slots[at] = h->slots[i];
+	}
+	free(h->slots);
+	h->slots = slots;
+	h->nr_slots = nr;
+	return 0;
+}
+
+/* Makes an allocation that can be found by its address. Return: 0 or -ENOMEM. */
+static int heap__add(struct heap *h, const struct heap_alloc *alloc, uint32_t *idx)
+{
+	struct heap_alloc *a;
+	int err = heap__grow(h);
+
+	if (err)
+		return err;
+	*idx = h->free_alloc;
+	if (*idx == NO_INDEX) {
+		*idx = h->allocs.nr;
+		err = array_push(&h->allocs, *alloc);
+		if (err)
+			return err;
+	} else {
+		h->free_alloc = h->allocs.v[*idx].target;
+		h->allocs.v[*idx] = *alloc;
+	}
+	a = &h->allocs.v[*idx];
+	a->live = a->findable = true;
+	a->hash = heap__hash(h, a->proc, a->space, a->address);
+	h->slots[heap__slot(h, a->hash, a->proc, a->space, a->address)] = *idx;
+	h->nr_live++;
+	return 0;
+}
+
+/* Whether a search that begins at @home, and finds @at, passes @between. */
+static bool is_passed(size_t home, size_t between, size_t at)
+{
+	return home <= at ? home <= between && between <= at : home <= between || between <= at;
+}
+
+/* The allocation can be found by its address no longer. */
+static void heap__hide(struct heap *h, uint32_t idx)
+{
+	struct heap_alloc *a = &h->allocs.v[idx];
+	size_t hole, i;
+
+	if (!a->findable)
+		return;
+	a->findable = false;
+	hole = heap__slot(h, a->hash, a->proc, a->space, a->address);
+	h->nr_live--;
+	/* Those behind it that were put there because this slot was taken move up. */
+	for (i = slots__next(hole, h->nr_slots); h->slots[i] != NO_INDEX;
+	     i = slots__next(i, h->nr_slots)) {
+		if (!is_passed(slots__home(h->allocs.v[h->slots[i]].hash, h->nr_slots), hole, i))
+			continue;
+		h->slots[hole] = h->slots[i];
+		hole = i;
+	}
+	h->slots[hole] = NO_INDEX;
+}
+
+static void heap__drop(struct heap *h, uint32_t idx)
+{
+	heap__hide(h, idx);
+	h->allocs.v[idx].live = false;
+	h->allocs.v[idx].target = h->free_alloc;
+	h->free_alloc = idx;
+}
+
+/* ---- segments, by address -------------------------------------------------------------------- */
+
+/* Return: the place in p->segments of the first one that begins behind @address. */
+static size_t segments__behind(const struct heap *h, const struct heap_proc *p, uint64_t address)
+{
+	size_t lo = 0, hi = p->segments.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (h->allocs.v[p->segments.v[mid]].address <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static int segments__add(struct heap *h, struct heap_proc *p, uint32_t idx)
+{
+	size_t at = segments__behind(h, p, h->allocs.v[idx].address);
+	int err = array_push(&p->segments, idx);
+
+	if (err)
+		return err;
+	memmove(&p->segments.v[at + 1], &p->segments.v[at],
+		(p->segments.nr - 1 - at) * sizeof(p->segments.v[0]));
+	p->segments.v[at] = idx;
+	return 0;
+}
+
+static void segments__remove(struct heap *h, struct heap_proc *p, uint32_t idx)
+{
+	size_t at = segments__behind(h, p, h->allocs.v[idx].address);
+
+	while (at && p->segments.v[at - 1] != idx &&
+	       h->allocs.v[p->segments.v[at - 1]].address == h->allocs.v[idx].address)
+		at--;
+	if (!at || p->segments.v[at - 1] != idx)
+		return;
+	p->segments.nr--;
+	memmove(&p->segments.v[at - 1], &p->segments.v[at],
+		(p->segments.nr - at + 1) * sizeof(p->segments.v[0]));
+}
+
+static bool proc__is_segment(const struct heap_proc *p, uint64_t order)
+{
+	return order / 64 < p->is_segment.nr && p->is_segment.v[order / 64] >> order % 64 & 1;
+}
+
+static int proc__note_segment(struct heap_proc *p, uint64_t order)
+{
+	int err = 0;
+
+	if (order >= MAX_ORDERS)
+		return 0;
+	while (!err && p->is_segment.nr <= order / 64)
+		err = array_push(&p->is_segment, 0);
+	if (!err)
+		p->is_segment.v[order / 64] |= 1ull << order % 64;
+	return err;
+}
+
+/* Return: the memory that a segment has: itself, or what it is a mapping of; or NULL. */
+static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
+{
+	struct heap_alloc *a = &h->allocs.v[segment];
+
+	if (a->space != XPU_SPACE_MAPPING)
+		return a;
+	return a->target == NO_INDEX ? NULL : &h->allocs.v[a->target];
+}
+
+static bool may_be_segment(const struct heap *h, const struct heap_proc *p, const struct heap_event *e,
+			   const struct heap_alloc *target)
+{
+	if (h->pass == HEAP_FIND)
+		return e->bytes >= MIN_SEGMENT || e->space == XPU_SPACE_MAPPING;
+	return target ? target->is_segment : proc__is_segment(p, e->order);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static bool level__add(struct heap_level *l, int64_t bytes, uint64_t time_ns)
+{
+	l->now += bytes;
+	if ((int64_t)l->now <= (int64_t)l->peak)
+		return false;
+	l->peak = l->now;
+	l->peak_ns = time_ns;
+	return true;
+}
+
+static uint32_t heap__version(const struct heap *h, const struct holder *holder, enum heap_moment m)
+{
+	return m == HEAP_DEVICE_PEAK ? h->places.v[holder->key.place].version[m] : h->version[m];
+}
+
+/* The holder is about to change: it keeps its sums of those moments that have passed since it changed. */
+static void holder__touch(const struct heap *h, struct holder *holder)
+{
+	enum heap_moment m;
+	uint32_t version;
+
+	for (m = 0; m < HEAP_NR_MOMENTS; m++) {
+		version = heap__version(h, holder, m);
+		if (holder->version[m] == version)
+			continue;
+		holder->version[m] = version;
+		holder->at[m] = holder->live;
+	}
+}
+
+struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment)
+{
+	uint32_t version = heap__version(h, holder, moment);
+
+	if (!version)
+		return (struct heap_sum){ 0 };
+	return holder->version[moment] == version ? holder->at[moment] : holder->live;
+}
+
+static bool key__is(const struct holder_key *a, const struct holder_key *b)
+{
+	return a->chain == b->chain && a->thread == b->thread && a->comm == b->comm &&
+	       a->place == b->place && a->kind == b->kind;
+}
+
+static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_kind kind, uint32_t *idx)
+{
+	struct holder holder = { .key = *key };
+	size_t at = HASHES_START;
+	enum heap_moment m;
+	uint32_t hash;
+
+	holder.key.kind = kind;
+	hash = hash__mix(ID_KEY(key->chain, key->thread), (uint64_t)key->place << 8 | kind, h->secret);
+	while (hashes__next(&h->by_key, hash, &at, idx))
+		if (key__is(&h->holders.v[*idx].key, &holder.key))
+			return 0;
+	for (m = 0; m < HEAP_NR_MOMENTS; m++)
+		holder.version[m] = heap__version(h, &holder, m);
+	*idx = h->holders.nr;
+	return array_push(&h->holders, holder) ?: hashes__add(&h->by_key, hash, *idx);
+}
+
+/* Adds to what is live of a holder, or takes away. */
+static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
+{
+	struct holder *holder = &h->holders.v[idx];
+
+	holder__touch(h, holder);
+	holder->live.bytes += bytes;
+	holder->live.nr += nr;
+}
+
+static void heap__use(struct heap *h, uint32_t place, int64_t bytes, uint64_t time_ns)
+{
+	struct heap_place *p = &h->places.v[place];
+
+	if (level__add(&p->used, bytes, time_ns))
+		p->version[HEAP_DEVICE_PEAK]++;
+	if (p->gpu != NO_INDEX && level__add(&h->used, bytes, time_ns))
+		h->version[HEAP_PEAK]++;
+}
+
+static void heap__note_moment(struct heap *h)
+{
+	struct heap_place *p;
+
+	h->version[HEAP_ASKED]++;
+	for (p = h->places.v; p < h->places.v + h->places.nr; p++) {
+		p->used_asked = p->used.now;
+		p->reserved_asked = p->reserved.now;
+		p->blocks_asked = p->blocks.now;
+		p->segments_asked = p->segments.now;
+	}
+}
+
+/* The next event is at @time_ns: the moment that was asked for may have passed. */
+static void heap__pass_time(struct heap *h, uint64_t time_ns)
+{
+	if (h->pass == HEAP_SUM && h->has_asked && !h->asked_is_failure && !h->version[HEAP_ASKED] &&
+	    time_ns > h->at_ns)
+		heap__note_moment(h);
+}
+
+/* ---- allocators ------------------------------------------------------------------------------ */
+
+static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allocator **a)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < p->allocators.nr; i++)
+		if (p->allocators.v[i].place == place)
+			break;
+	err = i < p->allocators.nr ? 0 :
+	      array_push(&p->allocators, ((struct heap_allocator){ .place = place }));
+	if (!err)
+		*a = &p->allocators.v[i];
+	return err;
+}
+
+/*
+ * A block is made, or freed: of each segment that it lies in, that much is used more, or less. Return: 0 or
+ * -ENOMEM.
+ */
+static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
+		       uint64_t *covered)
+{
+	size_t at = segments__behind(h, p, block->address);
+	uint64_t end = block->address + block->bytes, from, to;
+	struct heap_alloc *memory;
+	int err = 0;
+
+	for (at -= at > 0; at < p->segments.nr && !err; at++) {
+		const struct heap_alloc *s = &h->allocs.v[p->segments.v[at]];
+
+		from = max_t(uint64_t, s->address, block->address);
+		to = min_t(uint64_t, s->address + s->bytes, end);
+		if (s->address >= end)
+			break;
+		memory = heap__memory_of(h, p->segments.v[at]);
+		/* A segment that came later at that address has no part of the block. */
+		if (from >= to || !memory || s->order > block->order)
+			continue;
+		*covered += to - from;
+		if (h->pass == HEAP_FIND) {
+			err = proc__note_segment(p, memory->order);
+			continue;
+		}
+		memory->used += made ? to - from : from - to;
+		if (memory->holder != NO_INDEX)
+			heap__hold(h, memory->holder, made ? from - to : to - from, 0);
+	}
+	return err;
+}
+
+static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
+		       uint64_t time_ns)
+{
+	struct heap_allocator *a;
+	uint64_t covered = 0;
+	int64_t bytes = made ? block->bytes : -block->bytes;
+	int err = heap__cover(h, p, block, made, &covered) ?: proc__allocator(p, block->place, &a);
+
+	if (err || h->pass == HEAP_FIND)
+		return err;
+	a->blocks += bytes;
+	if (covered < block->bytes)
+		a->uncovered += made ? block->bytes - covered : covered - block->bytes;
+	level__add(&h->places.v[block->place].blocks, bytes, time_ns);
+	heap__use(h, block->place, bytes, time_ns);
+	return 0;
+}
+
+/* ---- memory of CUDA -------------------------------------------------------------------------- */
+
+static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_alloc *a, bool made,
+			 uint64_t time_ns)
+{
+	struct heap_place *place = &h->places.v[a->place];
+	int64_t bytes = made ? a->bytes : -a->bytes;
+	struct heap_allocator *allocator;
+	int err;
+
+	level__add(&place->reserved, bytes, time_ns);
+	if (!a->is_segment) {
+		heap__use(h, a->place, bytes, time_ns);
+		return 0;
+	}
+	level__add(&place->segments, bytes, time_ns);
+	err = proc__allocator(p, a->place, &allocator);
+	if (!err)
+		allocator->segments += bytes;
+	return err;
+}
+
+static void holder__see_end(struct heap *h, const struct heap_alloc *a)
+{
+	struct holder *holder = &h->holders.v[a->holder];
+	uint64_t span = h->to_ns > h->from_ns ? h->to_ns - h->from_ns : 1;
+	uint64_t since = a->time_ns > h->from_ns ? a->time_ns - h->from_ns : 0;
+	unsigned int slice = min_t(uint64_t, (unsigned __int128)since * HEAP_SLICES / span, HEAP_SLICES - 1);
+
+	holder->slices |= 1u << slice;
+	if (!holder->never_freed.nr || a->time_ns < holder->first_ns)
+		holder->first_ns = a->time_ns;
+	holder->last_ns = max_t(uint64_t, holder->last_ns, a->time_ns);
+	holder->never_freed.bytes += a->is_segment ? a->bytes - min_t(uint64_t, a->used, a->bytes) : a->bytes;
+	holder->never_freed.nr++;
+}
+
+static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end);
+
+/* One reference less to physical memory. */
+static int heap__put(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns)
+{
+	struct heap_alloc *a = &h->allocs.v[idx];
+
+	if (!a->nr_refs || --a->nr_refs)
+		return 0;
+	return heap__release(h, p, idx, time_ns, false);
+}
+
+/* Takes what an allocation holds away from the sums, and forgets it. Return: 0 or -ENOMEM. */
+static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end)
+{
+	struct heap_alloc a = h->allocs.v[idx];
+	struct holder *holder;
+	int err = 0;
+
+	if (a.is_segment || a.space == XPU_SPACE_MAPPING || h->pass == HEAP_FIND)
+		segments__remove(h, p, idx);
+	if (a.space == XPU_SPACE_BLOCK)
+		err = heap__block(h, p, &a, false, time_ns);
+	if (a.holder != NO_INDEX) {
+		if (at_end && !a.is_segment)
+			holder__see_end(h, &a);
+		holder = &h->holders.v[a.holder];
+		heap__hold(h, a.holder, a.is_segment ? (int64_t)(a.used - a.bytes) : -(int64_t)a.bytes, -1);
+		if (!at_end) {
+			holder->nr_freed++;
+			holder->lived_ns += time_ns > a.time_ns ? time_ns - a.time_ns : 0;
+		}
+		if (a.space != XPU_SPACE_BLOCK)
+			err = err ?: heap__reserve(h, p, &a, false, time_ns);
+	}
+	heap__drop(h, idx);
+	if (a.space == XPU_SPACE_MAPPING && a.target != NO_INDEX)
+		err = err ?: heap__put(h, p, a.target, time_ns);
+	return err;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	struct heap_alloc a = {
+		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
+		.proc = e->proc, .place = e->key.place, .holder = NO_INDEX, .target = NO_INDEX,
+		.context = e->extra, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
+	};
+	enum heap_kind kind = kind_of(e->space);
+	const struct heap_alloc *target = NULL;
+	uint32_t idx = heap__find(h, e->proc, e->space, e->address);
+	bool segment = false;
+	int err = 0;
+
+	if (a.bytes > INT64_MAX || a.address > UINT64_MAX - a.bytes) {
+		h->nr_bad++;
+		return 0;
+	}
+	if (idx != NO_INDEX) {		/* its free is missing */
+		h->nr_bad++;
+		err = heap__release(h, p, idx, e->time_ns, false);
+		if (err)
+			return err;
+	}
+	if (e->space == XPU_SPACE_MAPPING && p->handle_order + 1 == e->order)
+		a.target = heap__find(h, e->proc, XPU_SPACE_PHYSICAL, p->handle);
+	if (a.target != NO_INDEX) {
+		h->allocs.v[a.target].nr_refs++;
+		target = &h->allocs.v[a.target];
+	}
+	if (addresses_of(e->space) == XPU_SPACE_DEVICE || e->space == XPU_SPACE_MAPPING)
+		segment = may_be_segment(h, p, e, target);
+	a.is_segment = h->pass == HEAP_SUM && e->space != XPU_SPACE_MAPPING &&
+		       proc__is_segment(p, e->order);
+	if (h->pass == HEAP_SUM && kind != HEAP_NR_KINDS) {
+		err = heap__holder(h, &e->key, a.is_segment ? HEAP_FRAGMENTATION : kind, &a.holder);
+		if (err)
+			return err;
+		h->holders.v[a.holder].made.bytes += a.bytes;
+		h->holders.v[a.holder].made.nr++;
+		heap__hold(h, a.holder, a.bytes, 1);
+	}
+	err = heap__add(h, &a, &idx);
+	if (!err && segment)
+		err = segments__add(h, p, idx);
+	if (err)
+		return err;
+	if (e->space == XPU_SPACE_BLOCK)
+		return heap__block(h, p, &h->allocs.v[idx], true, e->time_ns);
+	return a.holder == NO_INDEX ? 0 : heap__reserve(h, p, &h->allocs.v[idx], true, e->time_ns);
+}
+
+/* Blocks of before the attach have their sizes in their frees. Return: 0 or -ENOMEM. */
+static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	struct heap_allocator *a;
+	uint64_t bytes = e->bytes;
+	int err;
+
+	if (p->late)
+		h->nr_before++;
+	else
+		h->nr_unknown++;
+	if (e->space != XPU_SPACE_BLOCK || !p->late || h->pass == HEAP_FIND)
+		return 0;
+	err = proc__allocator(p, e->key.place, &a);
+	if (err || !a->has_totals)
+		return err;
+	bytes = min_t(uint64_t, bytes, a->blocks_before);
+	a->blocks_before -= bytes;
+	heap__hold(h, a->before, -bytes, -1);
+	level__add(&h->places.v[e->key.place].blocks, -bytes, e->time_ns);
+	heap__use(h, e->key.place, -bytes, e->time_ns);
+	return 0;
+}
+
+static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	uint64_t address = e->address, end = e->address + e->bytes, bytes;
+	uint32_t idx;
+	int err = 0;
+
+	do {
+		idx = heap__find(h, e->proc, e->space, address);
+		if (idx == NO_INDEX)
+			return address == e->address ? heap__freed_unknown(h, p, e) : 0;
+		bytes = h->allocs.v[idx].bytes;
+		if (e->space == XPU_SPACE_PHYSICAL) {
+			/* Mappings keep it, and its handle may be given to others. */
+			if (h->allocs.v[idx].nr_refs > 1)
+				heap__hide(h, idx);
+			err = heap__put(h, p, idx, e->time_ns);
+		} else {
+			err = heap__release(h, p, idx, e->time_ns, false);
+		}
+		/* An unmap may be of several mappings, one behind the other. */
+	} while (e->space == XPU_SPACE_MAPPING && bytes && (address += bytes) < end && !err);
+	return err;
+}
+
+static int heap__end_context(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < h->allocs.nr && !err; i++) {
+		const struct heap_alloc *a = &h->allocs.v[i];
+
+		if (a->live && a->proc == e->proc && a->context == e->extra && a->context &&
+		    a->space != XPU_SPACE_BLOCK && a->space != XPU_SPACE_PHYSICAL &&
+		    a->space != XPU_SPACE_MAPPING)
+			err = heap__release(h, p, i, e->time_ns, false);
+	}
+	return err;
+}
+
+static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	struct heap_place *place = &h->places.v[e->key.place];
+	uint64_t allocated = e->address, reserved = e->bytes;
+	struct heap_allocator *a;
+	int64_t more;
+	int err = proc__allocator(p, e->key.place, &a);
+
+	if (err || h->pass == HEAP_FIND)
+		return err;
+	if (p->late && !a->has_totals && allocated >= a->blocks && allocated - a->blocks < INT64_MAX) {
+		a->blocks_before = allocated - a->blocks;
+		err = heap__holder(h, &e->key, HEAP_BEFORE, &a->before);
+		if (err)
+			return err;
+		heap__hold(h, a->before, a->blocks_before, 0);
+		level__add(&place->blocks, a->blocks_before, e->time_ns);
+		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
+	}
+	a->has_totals = true;
+	if (p->late && reserved >= a->segments && reserved - a->segments < INT64_MAX) {
+		more = reserved - a->segments - a->segments_before;
+		a->segments_before += more;
+		level__add(&place->segments, more, e->time_ns);
+		level__add(&place->reserved, more, e->time_ns);
+	}
+	h->nr_totals++;
+	h->nr_wrong_totals += allocated != a->blocks + a->blocks_before;
+	h->nr_wrong_reserved += reserved != a->segments + a->segments_before;
+	return 0;
+}
+
+static int heap__failed(struct heap *h, const struct heap_event *e)
+{
+	const struct heap_place *p = &h->places.v[e->key.place];
+	struct heap_failure f = {
+		.time_ns = e->time_ns, .bytes = e->bytes, .free_bytes = e->address, .used = p->used.now,
+		.reserved = p->reserved.now, .result = e->extra, .key = e->key,
+	};
+	uint32_t idx;
+	int err;
+
+	if (h->pass == HEAP_FIND)
+		return 0;
+	err = heap__holder(h, &e->key, HEAP_FAILED, &idx);
+	if (err)
+		return err;
+	h->holders.v[idx].made.bytes += e->bytes;
+	h->holders.v[idx].made.nr++;
+	h->nr_failures++;
+	if (h->asked_is_failure)
+		heap__note_moment(h);
+	return h->failures.nr < HEAP_MAX_FAILURES ? array_push(&h->failures, f) : 0;
+}
+
+int heap__event(struct heap *h, const struct heap_event *e)
+{
+	struct heap_proc *p;
+	uint32_t idx;
+	int err = heap__proc(h, e->proc, &p);
+
+	if (err || p->ended)
+		return err;
+	h->nr_events++;
+	heap__pass_time(h, e->time_ns);
+	switch (e->what) {
+	case XPU_ALLOC_MADE:
+		return heap__made(h, p, e);
+	case XPU_ALLOC_FREED:
+		return heap__freed(h, p, e);
+	case XPU_ALLOC_FAILED:
+		return heap__failed(h, e);
+	case XPU_ALLOC_CONTEXT_END:
+		return heap__end_context(h, p, e);
+	case XPU_ALLOC_TOTALS:
+		return heap__totals(h, p, e);
+	case XPU_ALLOC_START:
+		p->late |= e->bytes != 0;
+		return 0;
+	case XPU_ALLOC_HANDLE:
+		p->handle = e->address;
+		p->handle_order = e->order;
+		return 0;
+	case XPU_ALLOC_RETAINED:
+		idx = heap__find(h, e->proc, XPU_SPACE_PHYSICAL, e->address);
+		if (idx != NO_INDEX)
+			h->allocs.v[idx].nr_refs++;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
+{
+	struct heap_allocator *a;
+	struct heap_proc *p;
+	size_t i;
+	int err = heap__proc(h, proc, &p);
+
+	if (err || p->ended)
+		return err;
+	heap__pass_time(h, time_ns);
+	p->ended = true;
+	/* Blocks first: what they do not use of their segments is then known. */
+	for (i = 0; i < h->allocs.nr && !err; i++)
+		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc && h->allocs.v[i].is_segment)
+			holder__see_end(h, &h->allocs.v[i]);
+	for (i = 0; i < h->allocs.nr && !err; i++)
+		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc &&
+		    h->allocs.v[i].space != XPU_SPACE_MAPPING && !h->allocs.v[i].is_segment)
+			err = heap__release(h, p, i, time_ns, true);
+	for (i = 0; i < h->allocs.nr && !err; i++)
+		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc && h->allocs.v[i].is_segment)
+			err = heap__release(h, p, i, time_ns, true);
+	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++) {
+		a = &p->allocators.v[i];
+		if (a->blocks_before)
+			heap__hold(h, a->before, -a->blocks_before, 0);
+		level__add(&h->places.v[a->place].blocks, -a->blocks_before, time_ns);
+		level__add(&h->places.v[a->place].segments, -a->segments_before, time_ns);
+		level__add(&h->places.v[a->place].reserved, -a->segments_before, time_ns);
+		heap__use(h, a->place, -a->blocks_before, time_ns);
+	}
+	return err;
+}
+
+int heap__finish(struct heap *h, uint64_t time_ns)
+{
+	size_t i;
+	int err = 0;
+
+	heap__pass_time(h, UINT64_MAX);
+	for (i = 0; i < h->procs.nr && !err; i++)
+		err = heap__end_process(h, h->first_proc + i, time_ns);
+	return err;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * heap.h - who holds memory: the allocations that are live, and sums by call path at moments
+ *
+ * Allocations come in the order of their numbers; each is kept while it is live, and no longer. Sums are
+ * kept by holder: a call path, a thread and a kind of memory on a device. A moment, such as the peak, is
+ * a copy of all sums that is made a holder at a time: when a holder changes for the first time after the
+ * moment, it notes its sum of before. So the peak costs no search, and a new one only makes a number rise.
+ *
+ * Memory that CUDA gave to the process is reserved. A framework's allocator cuts blocks from some of it,
+ * its segments; the part of a segment that no block has is "fragmentation". Used are the blocks, and all that
+ * is reserved and no segment. An allocation is known as a segment only when a block is found in it, so a
+ * heap is filled twice: HEAP_FIND notes the numbers of the segments, and HEAP_SUM knows them from the
+ * beginning.
+ */
+#ifndef MERGE_HEAP_H
+#define MERGE_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+#define HEAP_SLICES	16		/* of the time of the recording, to see what grows */
+
+enum heap_pass { HEAP_FIND, HEAP_SUM };
+
+/* Moments at which sums are kept. */
+enum heap_moment {
+	HEAP_PEAK,			/* most is used on all devices together */
+	HEAP_DEVICE_PEAK,		/* on the holder's device */
+	HEAP_ASKED,			/* heap.at_ns, or the last failure */
+	HEAP_NR_MOMENTS
+};
+
+struct heap_sum {
+	uint64_t bytes;
+	int64_t nr;
+};
+
+/* The kinds of memory, each the name of a leaf. */
+enum heap_kind {
+	HEAP_DEVICE, HEAP_MANAGED, HEAP_POOL, HEAP_PINNED, HEAP_REGISTERED, HEAP_PHYSICAL,
+	HEAP_ARRAY, HEAP_BLOCK, HEAP_FRAGMENTATION, HEAP_BEFORE, HEAP_FAILED,
+	HEAP_NR_KINDS
+};
+
+/* Return: "block", "fragmentation", ... */
+const char *heap_kind__name(enum heap_kind kind);
+
+struct holder_key {
+	uint32_t chain, thread;
+	const char *comm;
+	uint32_t place;			/* index in heap.places */
+	uint32_t kind;			/* enum heap_kind */
+};
+
+struct holder {
+	struct holder_key key;
+	struct heap_sum live;
+	struct heap_sum made;		/* in all */
+	struct heap_sum never_freed;	/* at the end of its process */
+	uint64_t nr_freed, lived_ns;	/* of those that were freed */
+	uint32_t version[HEAP_NR_MOMENTS];
+	struct heap_sum at[HEAP_NR_MOMENTS];
+	uint16_t slices;		/* bits: parts of the time in which something was made that was
+					 * never freed */
+	uint64_t first_ns, last_ns;	/* when the first and the last of these were made */
+};
+
+struct heap_level {
+	uint64_t now, peak, peak_ns;
+};
+
+/* A device, or the host's pinned memory. */
+struct heap_place {
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
+	struct heap_level used, reserved, blocks, segments;
+	uint64_t used_asked, reserved_asked, blocks_asked, segments_asked;
+	uint32_t version[HEAP_NR_MOMENTS];
+	bool asked;
+};
+
+struct heap_failure {
+	uint64_t time_ns, bytes;
+	uint64_t free_bytes;		/* UINT64_MAX: not known */
+	uint64_t used, reserved;	/* of its place */
+	uint32_t result;
+	struct holder_key key;
+};
+
+/* An event, with its ids resolved. */
+struct heap_event {
+	uint64_t order, time_ns;	/* on the common clock */
+	uint64_t address, bytes;
+	uint32_t proc;
+	uint32_t extra;
+	uint8_t what, space;
+	struct holder_key key;		/* its kind is set by the heap */
+};
+
+/* One that is live: memory of CUDA, a mapping of it, or a block. */
+struct heap_alloc {
+	uint64_t address, bytes, order, time_ns;
+	uint64_t used;			/* of a segment: what blocks have of it */
+	uint32_t proc, place, holder;	/* holder: NO_INDEX: its memory is not its own */
+	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of one that is
+					 * not used: the next of these */
+	uint32_t nr_refs;		/* of physical memory: its handle's, and its mappings */
+	uint32_t context;
+	uint32_t hash;
+	uint8_t space;
+	bool live, findable, is_segment;
+};
+
+/* An allocator's part of a device, in one process. */
+struct heap_allocator {
+	uint32_t place;
+	uint64_t blocks, segments;
+	uint64_t uncovered;		/* bytes of blocks that are in no known segment */
+	uint64_t blocks_before, segments_before;	/* of the attach */
+	uint32_t before;		/* holder of these blocks, if it has totals and is late */
+	bool has_totals;
+};
+
+struct heap_proc {
+	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
+	ARRAY(uint64_t) is_segment;	/* bits, by number of the event that made it */
+	ARRAY(struct heap_allocator) allocators;
+	uint64_t handle, handle_order;	/* of the next mapping */
+	bool late;
+	bool ended;
+};
+
+struct heap {
+	enum heap_pass pass;
+	ARRAY(struct heap_alloc) allocs;
+	uint32_t free_alloc;
+	uint32_t *slots;		/* of live allocations, by address */
+	size_t nr_slots, nr_live;
+	uint64_t secret;
+	ARRAY(struct heap_proc) procs;	/* by process, from first_proc on */
+	uint32_t first_proc;
+	ARRAY(struct holder) holders;
+	struct hashes by_key;
+	ARRAY(struct heap_place) places;
+	struct idmap by_gpu;
+	struct heap_level used;		/* of all devices */
+	uint32_t version[HEAP_NR_MOMENTS];
+	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */
+	uint64_t nr_failures;
+	bool has_asked, asked_is_failure;
+	uint64_t at_ns;			/* the moment HEAP_ASKED */
+	uint64_t from_ns, to_ns;	/* of the slices */
+	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
+	uint64_t nr_totals, nr_wrong_totals;	/* compared with allocators' own totals */
+	uint64_t nr_wrong_reserved;
+};
+
+#define HEAP_MAX_FAILURES	1000
+
+void heap__init(struct heap *h, uint32_t first_proc);
+void heap__exit(struct heap *h);
+
+/* Begins with the next pass. */
+void heap__start(struct heap *h, enum heap_pass pass);
+
+/* Finds or makes the place of a GPU, an index in gpus.list, or of the host, NO_INDEX. */
+int heap__place(struct heap *h, uint32_t gpu, uint32_t *place);
+
+/* Takes the next event of a process. Return: 0 or -ENOMEM. */
+int heap__event(struct heap *h, const struct heap_event *e);
+
+/* A process has ended: all that it has not freed is noted, and gone. Return: 0 or -ENOMEM. */
+int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
+
+/* All has been taken: ends the processes that have not ended. Return: 0 or -ENOMEM. */
+int heap__finish(struct heap *h, uint64_t time_ns);
+
+/* Return: the sum of a holder at a moment. */
+struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment);
+
+#endif /* MERGE_HEAP_H */

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/section.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "write/shorten.h"
+#include "write/text.h"
+#include "xpu_time.h"
+
+#define GROWS_SLICES	(HEAP_SLICES / 4)	/* what was left over in so many parts of the time grows */
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+/* A device, or the host, of one recording. */
+struct place_row {
+	const struct heap *heap;
+	const struct heap_place *place;
+};
+
+static int memory_devices__collect(struct section_rows *to)
+{
+	const struct sums *sums = &to->s->sums;
+	ARRAY(struct place_row) rows = { 0 };
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < sums->heaps.nr; i++)
+		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
+			if (sums->heaps.v[i].places.v[k].reserved.peak)
+				err = array_push(&rows, ((struct place_row){
+					&sums->heaps.v[i], &sums->heaps.v[i].places.v[k],
+				}));
+	to->v = rows.v;
+	to->nr = rows.nr;
+	return err;
+}
+
+static void memory_devices__head(const struct section_rows *rows, FILE *f)
+{
+	const struct session_opts *opts = &rows->s->opts;
+	uint64_t nr_totals = 0, nr_wrong = 0, nr_events = 0;
+	size_t i;
+
+	for (i = 0; i < rows->s->sums.heaps.nr; i++) {
+		nr_totals += rows->s->sums.heaps.v[i].nr_totals;
+		nr_wrong += rows->s->sums.heaps.v[i].nr_wrong_totals;
+		nr_events += rows->s->sums.heaps.v[i].nr_events;
+	}
+	fprintf(f, "memory: %" PRIu64 " events, in bytes; used: blocks of allocators, and memory of CUDA's "
+		"that none cuts; times since the start", nr_events);
+	if (opts->memory_at)
+		fputs("; now: at the moment asked for", f);
+	if (nr_totals)
+		fprintf(f, "; %" PRIu64 " totals of the allocator's own compared, %" PRIu64 " differ",
+			nr_totals, nr_wrong);
+	fputc('\n', f);
+}
+
+static int memory_devices__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct place_row *row = vrow;
+	const struct heap_place *p = row->place;
+	const struct model *m = &rows->s->model;
+	uint64_t peak_ns = xpu_ns_between(m->start_ns, p->used.peak_ns);
+	bool asked = row->heap->has_asked;
+	char name[32] = "host";
+
+	if (p->gpu != NO_INDEX)
+		snprintf(name, sizeof(name), "GPU %" PRIu32, m->gpus.list.v[p->gpu].number);
+	table__row(t, (struct cell[]){
+		{ .n = p->used.peak }, { .n = peak_ns }, { .n = p->reserved.peak }, { .n = p->blocks.peak },
+		{ .n = p->segments.peak }, { .n = asked ? p->used_asked : CELL_NONE },
+		{ .n = asked ? p->reserved_asked : CELL_NONE },
+		{ .n = asked ? p->blocks_asked : CELL_NONE },
+		{ .n = asked ? p->segments_asked : CELL_NONE },
+		{ .s = name },
+	});
+	return 0;
+}
+
+static const struct column memory_devices_columns[] = {
+	{ "used, peak", "used_peak", COLUMN_BYTES, 0 }, { "at", "used_peak_ns", COLUMN_TIME, 1 },
+	{ "reserved, peak", "reserved_peak", COLUMN_BYTES, 0 },
+	{ "blocks, peak", "blocks_peak", COLUMN_BYTES, 0 },
+	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 }, { NULL, "used", COLUMN_BYTES, 0 },
+	{ NULL, "reserved", COLUMN_BYTES, 1 }, { NULL, "blocks", COLUMN_BYTES, 0 },
+	{ NULL, "segments", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
+};
+
+SECTION(memory_devices, struct place_row);
+
+/* ---- holders --------------------------------------------------------------------------------- */
+
+/* All holders of one call path and kind of memory. */
+struct holder_row {
+	const struct stack *stack;
+	uint32_t gpu, kind;
+	uint64_t bytes, nr;		/* at the moment */
+	uint64_t made_bytes, nr_made, nr_freed, lived_ns;
+	uint64_t left_bytes, nr_left;	/* never freed */
+	uint64_t first_ns, last_ns;
+	uint16_t slices;
+};
+
+struct holder_rows {
+	ARRAY(struct holder_row) list;
+	struct hashes by_group;
+	uint64_t secret;
+};
+
+static int holder_rows__get(struct holder_rows *rows, const struct stack *stack, uint32_t gpu,
+			    uint32_t kind, struct holder_row **row)
+{
+	uint32_t hash = hash__mix((uintptr_t)stack, ID_KEY(gpu, kind), rows->secret), i;
+	size_t at = HASHES_START;
+	int err;
+
+	while (hashes__next(&rows->by_group, hash, &at, &i)) {
+		*row = &rows->list.v[i];
+		if ((*row)->stack == stack && (*row)->gpu == gpu && (*row)->kind == kind)
+			return 0;
+	}
+	err = hashes__add(&rows->by_group, hash, rows->list.nr) ?:
+	      array_push(&rows->list, ((struct holder_row){ .stack = stack, .gpu = gpu, .kind = kind }));
+	if (!err)
+		*row = &rows->list.v[rows->list.nr - 1];
+	return err;
+}
+
+static int holder_rows__add(struct holder_rows *rows, const struct session *s, const struct heap *h,
+			    const struct holder *holder)
+{
+	struct heap_sum sum = holder__at(h, holder, h->has_asked ? HEAP_ASKED : HEAP_PEAK);
+	struct holder_row *row;
+	int err;
+
+	err = holder_rows__get(rows, s->model.chains.v[holder->key.chain].stack,
+			       h->places.v[holder->key.place].gpu, holder->key.kind, &row);
+	if (err)
+		return err;
+	row->bytes += sum.bytes;
+	row->nr += sum.nr;
+	row->made_bytes += holder->made.bytes;
+	row->nr_made += holder->made.nr;
+	row->nr_freed += holder->nr_freed;
+	row->lived_ns += holder->lived_ns;
+	if (holder->never_freed.nr) {
+		row->first_ns = row->nr_left ? min_t(uint64_t, row->first_ns, holder->first_ns) :
+				holder->first_ns;
+		row->last_ns = max_t(uint64_t, row->last_ns, holder->last_ns);
+		row->left_bytes += holder->never_freed.bytes;
+		row->nr_left += holder->never_freed.nr;
+		row->slices |= holder->slices;
+	}
+	return 0;
+}
+
+/* Collects the rows for which @wants is true, in the order of @compare. */
+static int collect_holders(struct section_rows *to, bool (*wants)(const struct holder_row *row),
+			   int (*compare)(const void *a, const void *b))
+{
+	struct holder_rows rows = { .secret = secret() };
+	const struct sums *sums = &to->s->sums;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < sums->heaps.nr; i++)
+		for (k = 0; k < sums->heaps.v[i].holders.nr && !err; k++)
+			err = holder_rows__add(&rows, to->s, &sums->heaps.v[i],
+					       &sums->heaps.v[i].holders.v[k]);
+	hashes__free(&rows.by_group);
+	for (i = k = 0; i < rows.list.nr; i++)
+		if (wants(&rows.list.v[i]))
+			rows.list.v[k++] = rows.list.v[i];
+	if (k)
+		qsort(rows.list.v, k, sizeof(*rows.list.v), compare);
+	to->v = rows.list.v;
+	to->nr = k;
+	for (i = 0; i < k; i++)
+		to->sum_ns += rows.list.v[i].bytes;
+	return err;
+}
+
+/* Return: the path and the kind of memory, for the caller to free(), or NULL. */
+static char *holder_row__name(const struct session *s, const struct holder_row *row,
+			      enum table_format format)
+{
+	const struct leaf leaf = { .kind = LEAF_MEMORY, .gpu = row->gpu };
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
+	char *path = stack__path(row->stack, format, NULL), *name = NULL;
+	char label[LEAF_LABEL_MAX];
+
+	leaf__label(&s->model.gpus, &leaf, numbered, label);
+	if (path && asprintf(&name, "%s%c%s%s", path, format == TABLE_TEXT ? SHORTEN_FRAME : ';', label,
+			     heap_kind__name(row->kind)) < 0)
+		name = NULL;
+	free(path);
+	return name;
+}
+
+static bool held_at_moment(const struct holder_row *row)
+{
+	return row->bytes && row->kind != HEAP_FAILED;
+}
+
+static int by_bytes(const void *va, const void *vb)
+{
+	const struct holder_row *a = va, *b = vb;
+
+	return cmp3(b->bytes, a->bytes) ?: cmp3(b->nr, a->nr) ?: cmp3(a->kind, b->kind);
+}
+
+static int memory_holders__collect(struct section_rows *to)
+{
+	return collect_holders(to, held_at_moment, by_bytes);
+}
+
+static void memory_holders__head(const struct section_rows *rows, FILE *f)
+{
+	fprintf(f, "memory holders: %zu, bytes %s\n", rows->nr,
+		rows->s->opts.memory_at ? "at the moment asked for" : "at the peak of all devices together");
+}
+
+static int holders__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct holder_row *row = vrow;
+	char *name = holder_row__name(rows->s, row, t->format);
+
+	if (!name)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = table__share(row->bytes, rows->sum_ns) }, { .n = row->bytes }, { .n = row->nr },
+		{ .n = row->made_bytes }, { .n = row->nr_made },
+		{ .n = row->nr_freed ? row->lived_ns / row->nr_freed : CELL_NONE }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+#define HOLDER_COLUMNS { \
+	{ "held %", "held_percent", COLUMN_SHARE, 0 }, { "held", "held_bytes", COLUMN_BYTES, 0 }, \
+	{ "pieces", "pieces", COLUMN_COUNT, 0 }, { "allocated", "allocated_bytes", COLUMN_BYTES, 3 }, \
+	{ "times", "times", COLUMN_COUNT, 3 }, { "avg life", "avg_life_ns", COLUMN_TIME, 2 }, \
+	{ "path", "path", COLUMN_PATH, 0 }, \
+}
+
+static const struct column memory_holders_columns[] = HOLDER_COLUMNS;
+#define memory_holders__row	holders__row
+SECTION(memory_holders, struct holder_row);
+
+/* Calls that allocate over and over, while what they allocate is freed soon. */
+static bool is_churn(const struct holder_row *row)
+{
+	return row->nr_freed > 1 && row->kind != HEAP_FAILED;
+}
+
+static int by_times(const void *va, const void *vb)
+{
+	const struct holder_row *a = va, *b = vb;
+
+	return cmp3(b->nr_made, a->nr_made) ?: cmp3(b->made_bytes, a->made_bytes) ?: cmp3(a->kind, b->kind);
+}
+
+static int memory_churn__collect(struct section_rows *to)
+{
+	return collect_holders(to, is_churn, by_times);
+}
+
+static void memory_churn__head(const struct section_rows *rows, FILE *f)
+{
+	const struct holder_row *row = rows->v;
+	uint64_t nr = 0, bytes = 0, ns = 0;
+	size_t i;
+
+	for (i = 0; i < rows->nr; i++) {
+		nr += row[i].nr_made;
+		bytes += row[i].made_bytes;
+	}
+	for (i = 0; i < rows->s->sums.heaps.nr; i++)
+		ns += rows->s->sums.heaps.v[i].to_ns - rows->s->sums.heaps.v[i].from_ns;
+	fprintf(f, "memory churn: %" PRIu64 " allocations of call paths that free again, %.0f a "
+		"second, %.1f MB a second\n", nr, ns ? nr * 1e9 / ns : 0, ns ? bytes * 1e3 / ns : 0);
+}
+
+static const struct column memory_churn_columns[] = HOLDER_COLUMNS;
+#define memory_churn__row	holders__row
+SECTION(memory_churn, struct holder_row);
+
+/* ---- leaks ----------------------------------------------------------------------------------- */
+
+static unsigned int nr_slices(const struct holder_row *row)
+{
+	return __builtin_popcount(row->slices);
+}
+
+static bool is_left(const struct holder_row *row)
+{
+	return row->nr_left && row->kind != HEAP_FRAGMENTATION && row->kind != HEAP_BEFORE;
+}
+
+/* First what has grown steadily, then what is big. */
+static int by_growth(const void *va, const void *vb)
+{
+	const struct holder_row *a = va, *b = vb;
+	bool a_grows = nr_slices(a) >= GROWS_SLICES, b_grows = nr_slices(b) >= GROWS_SLICES;
+
+	return cmp3(b_grows, a_grows) ?: cmp3(b->left_bytes, a->left_bytes) ?: cmp3(b->nr_left, a->nr_left) ?:
+	       cmp3(a->kind, b->kind);
+}
+
+static int memory_leaks__collect(struct section_rows *to)
+{
+	return collect_holders(to, is_left, by_growth);
+}
+
+static void memory_leaks__head(const struct section_rows *rows, FILE *f)
+{
+	const struct holder_row *row = rows->v;
+	uint64_t nr = 0, bytes = 0;
+	size_t i, grow = 0;
+
+	for (i = 0; i < rows->nr; i++) {
+		nr += row[i].nr_left;
+		bytes += row[i].left_bytes;
+		grow += nr_slices(&row[i]) >= GROWS_SLICES;
+	}
+	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " pieces; %zu of %zu call paths left "
+		"some in %d or more of %d parts of the time, and stand first\n", bytes, nr, grow, rows->nr,
+		GROWS_SLICES, HEAP_SLICES);
+}
+
+static int memory_leaks__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct holder_row *row = vrow;
+	char *name = holder_row__name(rows->s, row, t->format);
+
+	if (!name)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = row->left_bytes }, { .n = row->nr_left }, { .n = nr_slices(row) },
+		{ .n = xpu_ns_between(rows->s->model.start_ns, row->first_ns) },
+		{ .n = xpu_ns_between(rows->s->model.start_ns, row->last_ns) },
+		{ .n = row->nr_made }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static const struct column memory_leaks_columns[] = {
+	{ "left", "left_bytes", COLUMN_BYTES, 0 }, { "pieces", "pieces", COLUMN_COUNT, 0 },
+	{ "parts", "parts", COLUMN_COUNT, 0 }, { "first", "first_ns", COLUMN_TIME, 1 },
+	{ "last", "last_ns", COLUMN_TIME, 1 }, { "of times", "times", COLUMN_COUNT, 3 },
+	{ "path", "path", COLUMN_PATH, 0 },
+};
+
+SECTION(memory_leaks, struct holder_row);
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+struct failure_row {
+	const struct heap_failure *failure;
+	const struct heap *heap;
+};
+
+static int memory_failures__collect(struct section_rows *to)
+{
+	const struct sums *sums = &to->s->sums;
+	ARRAY(struct failure_row) rows = { 0 };
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < sums->heaps.nr; i++)
+		for (k = 0; k < sums->heaps.v[i].failures.nr && !err; k++)
+			err = array_push(&rows, ((struct failure_row){
+				&sums->heaps.v[i].failures.v[k], &sums->heaps.v[i],
+			}));
+	to->v = rows.v;
+	to->nr = rows.nr;
+	return err;
+}
+
+static void memory_failures__head(const struct section_rows *rows, FILE *f)
+{
+	uint64_t nr = 0;
+	size_t i;
+
+	for (i = 0; i < rows->s->sums.heaps.nr; i++)
+		nr += rows->s->sums.heaps.v[i].nr_failures;
+	fprintf(f, "memory refused: %" PRIu64 " times; free: on the device then; --memory live --at failed "
+		"shows who held it\n", nr);
+}
+
+static int memory_failures__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct failure_row *row = vrow;
+	const struct heap_failure *fail = row->failure;
+	const struct stack *stack = rows->s->model.chains.v[fail->key.chain].stack;
+	char *name = stack__path(stack, t->format, NULL);
+
+	if (!name)
+		return -ENOMEM;
+	table__row(t, (struct cell[]){
+		{ .n = xpu_ns_between(rows->s->model.start_ns, fail->time_ns) }, { .n = fail->bytes },
+		{ .n = fail->free_bytes }, { .n = fail->used }, { .n = fail->reserved },
+		{ .n = fail->result }, { .s = name },
+	});
+	free(name);
+	return 0;
+}
+
+static const struct column memory_failures_columns[] = {
+	{ "at", "at_ns", COLUMN_TIME, 0 }, { "asked for", "bytes", COLUMN_BYTES, 0 },
+	{ "free", "free_bytes", COLUMN_BYTES, 0 }, { "used", "used", COLUMN_BYTES, 0 },
+	{ "reserved", "reserved", COLUMN_BYTES, 1 }, { "error", "error", COLUMN_COUNT, 2 },
+	{ "path", "path", COLUMN_PATH, 0 },
+};
+
+SECTION(memory_failures, struct failure_row);
+
+/* ---- the first lines ------------------------------------------------------------------------- */
+
+static void print_path(FILE *f, const char *path)
+{
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, (const char[]){ SHORTEN_FRAME, '\0' });
+		fprintf(f, "%.*s", (int)len, path);
+		if (!path[len])
+			return;
+		fputs(" > ", f);
+	}
+}
+
+void text__write_memory(const struct session *s, FILE *f)
+{
+	struct section_rows rows = { .s = s };
+	const struct holder_row *first;
+	const struct heap *h;
+	char *name;
+
+	if (!s->sums.heaps.nr || collect_holders(&rows, held_at_moment, by_bytes))
+		goto out;
+	for (h = s->sums.heaps.v; h < s->sums.heaps.v + s->sums.heaps.nr; h++)
+		if (h->used.peak)
+			fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used, %.3f s "
+				"after the start\n", h->used.peak,
+				xpu_ns_between(s->model.start_ns, h->used.peak_ns) / 1e9);
+	first = rows.v;
+	name = rows.nr ? holder_row__name(s, first, TABLE_TEXT) : NULL;
+	if (name) {
+		fprintf(f, "largest holder then: %" PRIu64 " bytes: ", first->bytes);
+		print_path(f, name);
+		fputc('\n', f);
+	}
+	free(name);
+out:
+	free(rows.v);
+}

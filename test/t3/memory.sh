@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory: each byte under the call path that allocated it, at any moment, at the peak, in all, never freed. Real
+# BPF and real uprobes on the simulated device, and a program that knows the truth.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+
+exact() {		# exact NAME: compares NAME.data with what the program said
+	memory_wrong "$1.data" "$1.out" >verdict
+	[ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
+	is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "$2 wrong 0" \
+		"$1: each byte under its path at ten moments, at the peak, in all, leaked, refused"
+}
+
+xpuload --memory -o run.data "$XPU_BUILD/workload/memory" >run.out 2>load.log
+is $? 0 "a run: status"
+like "$(cat load.log)" ', [0-9]{5} events of memory, .* lost 0$' "a run: its account"
+exact run 14
+bytes=$(wc -c <run.data)
+events=$(sed -n 's/.*, \([0-9]*\) events of memory.*/\1/p' load.log)
+diag "$bytes bytes, $events events"
+[ "$bytes" -le $((24 * events)) ]
+ok $? "a run: at most 24 bytes an event"
+
+xpumerge -i run.data >run.txt 2>merge.log
+like "$(cat merge.log)" ' lost 0$' "a run: nothing lost"
+unlike "$(cat merge.log)" 'events of memory' "a run: no event is missing or cannot be"
+peak=$(awk '$1 == "peak" && $3 !~ /pinned|registered/ { sum += $4 } END { printf "%.0f", sum }' run.out)
+like "$(cat run.txt)" "^memory: at most $peak bytes of GPU memory were used" "the summary names the peak"
+like "$(cat run.txt)" '^largest holder then: 217055233 bytes: .*mem_site_07 .*\[GPU_Memory\]device$' \
+	"the summary names the largest holder"
+is "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR > 1 { print $2, $6 }' | sort -u)" \
+	"$((1 << 50)) 2" "failures: what was asked for, and CUDA's error"
+managed=$(awk '$1 == "leaked" && $3 == "managed" { sum += $4 } END { printf "%.0f", sum }' run.out)
+free=$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { printf "%.0f", $3 + $5 }')
+is "$((free - managed))" "$((80 << 30))" "failures: what was free then, and what was reserved"
+xpumerge -i run.data --memory live --at failed -f folded -o failed.folded 2>/dev/null
+memory_sums failed.folded >got
+memory_truth run.out leaked >expected
+is "$(diff got expected)" "" "--at failed: who held memory then"
+xpumerge diff -f folded --memory live --at 0s,1h run.data run.data 2>/dev/null >diff.folded
+is "$(awk '{ if ($(NF - 1)) print "before" }' diff.folded)" "" "diff of two moments: nothing was held at the first"
+xpumerge -i run.data --memory peak -o peak.html 2>/dev/null
+like "$(cat peak.html)" '"unit":"bytes"' "a page in bytes"
+xpumerge -i run.data --memory live -o live.pb.gz 2>/dev/null
+is $? 0 "a pprof profile"
+if command -v protoc >/dev/null 2>&1; then
+	gzip -dc live.pb.gz | protoc --decode=perftools.profiles.Profile -I"$XPU_SRC/third_party/pprof" \
+		"$XPU_SRC/third_party/pprof/profile.proto" >live.pb.txt 2>/dev/null
+	is "$(grep -oE '(alloc|inuse)_(objects|space)' live.pb.txt | tr '\n' ' ')" \
+		"alloc_objects alloc_space inuse_objects inuse_space " "pprof: as Go's profiles of the heap have them"
+fi
+
+xpuload --memory --gpu-only --probe launch --call-graph fp -o fp.data \
+	"$XPU_BUILD/workload/memory" -n 100 >fp.out 2>load.log
+exact fp 14
+xpuload --memory --gpu-only --transport shm -o shm.data "$XPU_BUILD/workload/memory" -r 7 >shm.out 2>load.log
+like "$(cat load.log)" 'through shared memory; .* lost 0$' "through shared memory"
+exact shm 14
+
+XPU_SIM_MEMORY=$((1 << 30)) xpuload --memory -o oom.data "$XPU_BUILD/workload/memory" -n 20 >oom.out 2>load.log
+is $? 1 "the program dies for want of memory"
+asked=$(xpumerge -i oom.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $2 }')
+last=$((asked / 1048576 - 201))
+[ "$last" -ge 0 ] && [ "$last" -le 6 ] && [ "$asked" = $(((201 + last) * 1048576 + 1)) ]
+ok $? "what it asked for last: $asked"
+like "$(xpumerge -i oom.data --memory live --at failed -f folded 2>/dev/null)" \
+	"mem_site_0$last;.*\[GPU_Memory\]device $((asked - 1048576))\$" "who held memory then"
+
+xpuload -o without.data "$XPU_BUILD/workload/memory" -n 10 >without.out 2>load.log
+unlike "$(cat load.log)" 'events of memory' "without --memory: no word of it"
+is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 "without --memory: no event"
+xpuload --memory --cpu-only true 2>load.log
+is $? 125 "--memory with --cpu-only: status"
+like "$(cat load.log)" 'cannot be together with --memory' "--memory with --cpu-only: refused"
+done_testing
