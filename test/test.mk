@@ -526,6 +526,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py
 	@$(TEST_ENV) sh test/bench/formats.sh
+	@$(TEST_ENV) sh test/bench/tables.sh
 	@$(TEST_ENV) sh test/bench/twofile.sh
 	@$(TEST_ENV) sh test/bench/switches.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 test/bench/gpu.py

@@ -50,7 +50,7 @@ struct options {
 	uint64_t samples_every;		/* a CPU sample for so many launches */
 	uint64_t pause_every;		/* nothing is launched for 100 us after so many launches */
 	uint64_t noise;			/* up to so many ns are added to times, at random */
-	uint64_t rank;			/* UINT64_MAX: none */
+	uint64_t rank;			/* of the first process, and so on; UINT64_MAX: none */
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
@@ -497,6 +497,13 @@ static void emit_process(struct state *s)
 		emit_path(s, i);
 	if (o->nccl_every)
 		gen__nccl_range(&s->g, s->now_ns, s->proc_id, s->proc_id, 0, "ncclAllReduce", &nccl);
+	if (o->rank != UINT64_MAX) {
+		gen__batch_begin(&s->g, s->now_ns, s->proc_id, pid);
+		gen__label(&s->g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_RANK,
+			   o->rank + s->proc_id - 1, NULL);
+		gen__label(&s->g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_JOB, 0, "job");
+		gen__batch_end(&s->g);
+	}
 	memset(&s->counters, 0, sizeof(s->counters));
 	s->counters.nr_slots = o->threads;
 	emit_names(s);

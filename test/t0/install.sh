@@ -15,7 +15,7 @@ is $? 0 "install: status" || diag "$(tail -n 3 log)"
 (cd "a b/usr" && find . -type f | LC_ALL=C sort) >installed
 for file in bin/xpuload bin/xpumerge lib/xpuload/fold.sh share/man/man1/xpuload.1 \
 		share/man/man1/xpumerge.1 share/doc/xpuload/README.md \
-		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE share/doc/xpuload/doc/results.md \
+		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE share/doc/xpuload/doc/results.md share/doc/xpuload/sql/top_paths.sql \
 		share/bash-completion/completions/xpuload share/bash-completion/completions/xpumerge; do
 	grep -qx "./$file" installed
 	ok $? "install: $file"

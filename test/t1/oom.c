@@ -23,6 +23,7 @@
 #include "read/reader.h"
 #include "join/session.h"
 #include "tap.h"
+#include "write/tables/tables.h"
 #include "write/text.h"
 
 #ifdef OOM_CANNOT
@@ -100,8 +101,33 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* Merges @g, to a timeline or with samples. *@loss: the losses found. Return: 0 or -errno. */
-static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss)
+/* The sinks of single events. */
+enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, NR_SINKS };
+
+/* Merges @g to a directory of tables. Return: 0 or -errno. */
+static int merge_tables(struct session_opts *opts, const struct reader *r, struct loss *loss)
+{
+	struct tables *tables;
+	struct session s;
+	int err;
+
+	err = tables__new(&tables, "tables/", true);
+	if (err)
+		goto out;
+	opts->sink = tables__sink(tables);
+	err = session__init(&s, opts);
+	if (err)
+		goto out;
+	err = session__process(&s, r, 2) ?: tables__write(tables, &s);
+	*loss = s.sums.loss;
+	session__exit(&s);
+out:
+	tables__free(tables);
+	return err;
+}
+
+/* Merges @g, to a timeline, with samples or to tables. *@loss: the losses found. Return: 0 or -errno. */
+static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *loss)
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
 	struct text_opts text_opts = { .unit = UNIT_NS };
@@ -125,17 +151,22 @@ static int merge(const struct gen *g, bool samples, FILE *out, struct loss *loss
 	if (err)
 		return err;
 	r[1] = r[0];
-	if (samples)
+	if (sink == SINK_SAMPLES)
 		perfscript = perfscript__new();
-	else
+	else if (sink == SINK_TIMELINE)
 		timeline = timeline__new();
-	if (!timeline && !perfscript)
+	if (!timeline && !perfscript && sink != SINK_TABLES)
 		return -ENOMEM;
-	opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
+	if (sink != SINK_TABLES)
+		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
 	err = filter__set(&filter, FILTER_PID, "10", why) ?:
 	      filter__set(&filter, FILTER_COMM, "app", why) ?:
 	      filter__set(&filter, FILTER_KERNEL, "^[a-z].*[^ ]|x", why) ?:
 	      filter__set(&filter, FILTER_TO, "1", why);
+	if (!err && sink == SINK_TABLES) {
+		err = merge_tables(&opts, r, loss);
+		goto out;
+	}
 	if (err)
 		goto out;
 	err = session__init(&s, &opts);
@@ -185,13 +216,14 @@ int main(void)
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
 	/* One allocation fails, or all from one on. */
-	for (mode = 0; mode < 4; mode++) {
+	for (mode = 0; mode < 2 * NR_SINKS; mode++) {
 		nr_allocations = 0;
 		is_int(merge(&g, mode / 2, out, &right), 0, "with enough memory");
 		total = nr_allocations;
 		ok(total > 100, "%lu allocations", total);
 		ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
-		for (n = 1; n <= total; n++) {
+		/* Files take time. */
+		for (n = 1; n <= total; n += mode / 2 == SINK_TABLES ? 29 : 1) {
 			nr_allocations = 0;
 			fail_from = n;
 			fail_to = mode % 2 ? ULONG_MAX : n + 1;
@@ -210,7 +242,7 @@ int main(void)
 	is_int(nr_odd, 0, "each failure is called -ENOMEM");
 	is_int(nr_wrong, 0, "and none gives another account");
 	ok(nr_failed > 2 * total, "%lu merges given up, %lu not", nr_failed, nr_passed);
-	is_int(merge(&g, true, out, &got), 0, "and with enough memory again");
+	is_int(merge(&g, SINK_SAMPLES, out, &got), 0, "and with enough memory again");
 	gen__free(&g);
 	fclose(out);
 	return done_testing();

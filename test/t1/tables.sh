@@ -163,6 +163,31 @@ xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
 ok $? "a recording that is merged again is replaced, the other one stays"
 is "$(find . -name '*.tmp')" "" "no temporary file is left"
 
+# Four ranks in one recording, as of mpirun, and one that is recorded alone.
+"$gen" -o four.data --launches 4000 --procs 4 --rank 3 --threads 2
+"$gen" -o seven.data --launches 1000 --rank 7 --pid 7000
+xpumerge -o job/ four.data 2>/dev/null
+xpumerge -o job/ seven.data 2>/dev/null
+is "$(cd job/device && echo *)" "rank=-1 rank=3 rank=4 rank=5 rank=6 rank=7" "a partition for each rank"
+is "$(for rank in 3 4 5 6 7; do "$XPU_BUILD/unparquet" job/launches/rank=$rank/*.parquet | sed 1d | cut -f 1 |
+	sort | uniq -c | awk '{ print $1, NF }'; done | tr '\n' ' ')" "1000 2 1000 2 1000 2 1000 2 1000 2 " \
+	"each with its launches, of one process"
+is "$("$XPU_BUILD/unparquet" job/processes/rank=4/*.parquet | awk -F'\t' 'NR == 2 { print $4, $15 }')" "app2 job" \
+	"and its labels"
+is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) $("$XPU_BUILD/unparquet" \
+	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" "$("$XPU_BUILD/unparquet" \
+	job/losses/rank=7/*.parquet | grep -c launches) 4000" "losses are of the recording's only rank, or of none"
+xpumerge -o job/ four.data --rank 5 2>/dev/null
+is "$(count job launches)" 2000 "with --rank: the others of that recording have no rows, those of others have"
+# An older merge that knew other ranks.
+mkdir job/device/rank=99
+for recording in job/device/rank=3/*; do
+	cp "$recording" job/device/rank=99/
+done
+cp job/device/rank=7/* job/device/rank=99/part-0123456789abcdef.parquet
+xpumerge -o job/ four.data 2>/dev/null
+is "$(ls job/device/rank=99)" part-0123456789abcdef.parquet "what is left of an older merge goes, and nothing else"
+
 mkdir others
 echo mine >others/file
 xpumerge -o others/ plain.data 2>log

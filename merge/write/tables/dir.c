@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MARKER		"_xpuload_tables"
@@ -197,15 +198,22 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
 	return false;
 }
 
-/* Removes the recording's files of partitions of a table in which there are none now. */
-static void remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
+/*
+ * Removes the recording's files of partitions of a table in which there are none now. Return: 0 or
+ * -errno.
+ */
+static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
 {
-	int table_fd = safefile__result_dir(d->fd, tables_schemas[table].name, 0), fd;
+	int table_fd = safefile__result_dir(d->fd, tables_schemas[table].name, 0), fd, err = 0;
 	const struct dirent *entry;
 	char name[NAME_BYTES];
 	DIR *dir;
 
-	dir = table_fd < 0 ? NULL : open_entries(table_fd);
+	if (table_fd < 0)
+		return table_fd;
+	dir = open_entries(table_fd);
+	if (!dir)
+		err = -errno;
 	file_name(recording, name);
 	while (dir && (entry = readdir(dir))) {
 		if (strncmp(entry->d_name, "rank=", 5) || has_file(d, table, entry->d_name))
@@ -218,12 +226,26 @@ static void remove_old(const struct tables_dir *d, enum tables_id table, uint64_
 	}
 	if (dir)
 		closedir(dir);
-	if (table_fd >= 0)
-		close(table_fd);
+	close(table_fd);
+	return err;
 }
 
-int tables_dir__commit(struct tables_dir *d, uint64_t recording)
+/* Return: whether an earlier merge of the recording has written losses into that partition. */
+static bool was_merged(const struct tables_dir *d, uint64_t recording, int64_t rank)
 {
+	char name[NAME_BYTES], path[3 * NAME_BYTES];
+	struct stat st;
+
+	file_name(recording, name);
+	snprintf(path, sizeof(path), "%s/rank=%" PRId64 "/%s", tables_schemas[tables_losses].name, rank,
+		 name);
+	return !fstatat(d->fd, path, &st, AT_SYMLINK_NOFOLLOW);
+}
+
+int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank)
+{
+	/* There may be thousands of partitions, on a server far away: they are not searched for nothing. */
+	bool again = was_merged(d, recording, rank) || was_merged(d, recording, TABLES_NO_RANK);
 	int err = 0, table;
 	size_t i;
 
@@ -231,8 +253,8 @@ int tables_dir__commit(struct tables_dir *d, uint64_t recording)
 		err = output__finish(&d->files.v[i]->out);
 	for (i = 0; i < d->files.nr && !err; i++)
 		err = output__commit(&d->files.v[i]->out);
-	for (table = 0; table < NR_TABLES && !err; table++)
-		remove_old(d, table, recording);
+	for (table = 0; again && table < NR_TABLES && !err; table++)
+		err = remove_old(d, table, recording);
 	drop_files(d);
 	return err;
 }

@@ -19,6 +19,7 @@
 #include "util.h"
 
 #define TABLES_NO_RANK	-1		/* the partition of processes without one */
+#define TABLES_MAX_RANKS 4096		/* of one recording; further ones are in TABLES_NO_RANK */
 
 struct tables_file {
 	struct output out;
@@ -45,9 +46,10 @@ int tables_dir__create(struct tables_dir *d, enum tables_id table, int64_t rank,
 
 /*
  * Gives all files of a recording their names, and removes what is left there of the files that an
- * earlier merge of the recording had written. Return: 0, or -errno of the step that failed.
+ * earlier merge of the recording had written. @rank: the partition of its losses. Return: 0, or -errno of
+ * the step that failed.
  */
-int tables_dir__commit(struct tables_dir *d, uint64_t recording);
+int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank);
 
 /* Return: the text for an error of these functions. */
 const char *tables_dir__strerror(int err);

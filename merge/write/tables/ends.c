@@ -62,6 +62,13 @@ static int64_t exit_cell(const struct proc *proc)
 	return WIFSIGNALED(proc->exit_code) ? 128 + WTERMSIG(proc->exit_code) : WEXITSTATUS(proc->exit_code);
 }
 
+static int64_t known_number(const struct labels *labels, enum xpu_label label)
+{
+	uint32_t n = labels__number(labels, label);
+
+	return n == NO_INDEX ? PARQUET_NULL : (int64_t)n;
+}
+
 static int put_processes(struct tables_recording *r, const struct model *m)
 {
 	const struct input *in = &m->inputs.v[r->nr];
@@ -88,6 +95,13 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 			h->start_real_ns ? (int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) :
 					   PARQUET_NULL,
 			parquet__string(name), known_string(command),
+			known_number(&proc->labels, XPU_LABEL_LOCAL_RANK),
+			known_number(&proc->labels, XPU_LABEL_WORLD_SIZE),
+			known_string(labels__text(&proc->labels, XPU_LABEL_NODE)),
+			known_string(labels__text(&proc->labels, XPU_LABEL_JOB)),
+			known_string(labels__text(&proc->labels, XPU_LABEL_POD)),
+			known_string(labels__text(&proc->labels, XPU_LABEL_NAMESPACE)),
+			known_string(labels__text(&proc->labels, XPU_LABEL_CONTAINER)),
 		});
 	}
 	return err;

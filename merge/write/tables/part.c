@@ -56,6 +56,9 @@ int parts__partition(struct parts *p, int64_t rank, uint32_t *nr)
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
+	/* No host has as many; each would have files of its own. */
+	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
+		return parts__partition(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));
 }
 
@@ -126,7 +129,7 @@ int parts__flush(struct parts *p, enum tables_id table)
 	return err;
 }
 
-int parts__commit(struct parts *p, const struct parquet_pair *pairs, size_t nr)
+int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pairs, size_t nr)
 {
 	size_t i, table;
 	int err = 0;
@@ -138,7 +141,7 @@ int parts__commit(struct parts *p, const struct parquet_pair *pairs, size_t nr)
 		}
 	}
 	if (!err)
-		err = p->err = tables_dir__commit(&p->dir, p->recording);
+		err = p->err = tables_dir__commit(&p->dir, p->recording, rank);
 	parts__drop(p);
 	return err;
 }

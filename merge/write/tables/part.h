@@ -33,7 +33,10 @@ struct parts {
 int parts__open(struct parts *p, const char *path);
 void parts__close(struct parts *p);
 
-/* Finds or makes the partition of a rank. Return: 0 or -ENOMEM; *@nr is its index. */
+/*
+ * Finds or makes the partition of a rank; beyond TABLES_MAX_RANKS, that of TABLES_NO_RANK. Return: 0 or
+ * -ENOMEM; *@nr is its index.
+ */
 int parts__partition(struct parts *p, int64_t rank, uint32_t *nr);
 
 /* Adds a row. Return: 0 or -errno; if p->err is set, it is that of the file. */
@@ -43,9 +46,9 @@ int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const 
 int parts__flush(struct parts *p, enum tables_id table);
 
 /*
- * Ends the recording: each partition has a file for each table from now on, if without rows. Return: as
- * parts__put().
+ * Ends the recording: each partition has a file for each table from now on, if without rows. @rank: the
+ * partition of its losses. Return: as parts__put().
  */
-int parts__commit(struct parts *p, const struct parquet_pair *pairs, size_t nr);
+int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pairs, size_t nr);
 
 #endif /* MERGE_TABLES_PART_H */

@@ -14,8 +14,9 @@
 /* Return: the rank of a process, or TABLES_NO_RANK. */
 static int64_t process__rank(const struct model *m, uint32_t proc)
 {
-	(void)m, (void)proc;
-	return TABLES_NO_RANK;
+	uint32_t rank = labels__number(&m->machine.procs.v[proc].labels, XPU_LABEL_RANK);
+
+	return rank == NO_INDEX ? TABLES_NO_RANK : (int64_t)rank;
 }
 
 /* ---- ids ------------------------------------------------------------------------------------ */
@@ -118,7 +119,7 @@ int tables_recording__commit(struct tables_recording *r, const struct model *m)
 	snprintf(hash, sizeof(hash), "%016" PRIx64, r->hash);
 	snprintf(offset, sizeof(offset), "%" PRIu64, (uint64_t)(
 		 h->start_real_ns ? xpu_ns_between(h->start_mono_ns, h->start_real_ns) : 0));
-	err = parts__commit(&r->parts, pairs, ARRAY_SIZE(pairs));
+	err = parts__commit(&r->parts, tables_recording__rank(r, m), pairs, ARRAY_SIZE(pairs));
 	r->nvtx.nr = 0;
 	strpool__free(&r->strings);
 	return err;

@@ -71,7 +71,14 @@
 	C(exit_status, INT64, DICTIONARY, true)		\
 	C(realtime_ns, INT64, DICTIONARY, true)		\
 	C(recording, STRING, DICTIONARY, false)		\
-	C(command, STRING, DICTIONARY, true)
+	C(command, STRING, DICTIONARY, true)		\
+	C(local_rank, INT64, DICTIONARY, true)		\
+	C(world_size, INT64, DICTIONARY, true)		\
+	C(node, STRING, DICTIONARY, true)		\
+	C(job, STRING, DICTIONARY, true)		\
+	C(pod, STRING, DICTIONARY, true)		\
+	C(namespace, STRING, DICTIONARY, true)		\
+	C(container, STRING, DICTIONARY, true)
 
 #define RANGES_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\

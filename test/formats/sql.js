@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * sql.js: the recipes of scripts/sql/ in DuckDB, on the tables of recordings made by sql.sh, against what
+ * xpumerge itself has of the same recordings, as CSV.
+ */
+"use strict";
+
+const fs = require("fs");
+const { ok, is, run } = require("./tap.js");
+
+const RANKS = [0, 1, 2, 3, 4];
+const ALL = 1000000;
+
+/* Return: the rows of one of xpumerge's tables, as objects of strings. */
+function csv(file) {
+	const rows = fs.readFileSync(file, "utf8").split("\n").filter(line => line).map(line => {
+		const cells = [];
+
+		for (const [, quoted, plain] of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g))
+			cells.push(quoted === undefined ? plain : quoted.replace(/""/g, "\""));
+		return cells;
+	});
+	const names = rows.shift();
+
+	return rows.map(cells => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
+}
+
+/* The recipe without its comments; @limit: in place of the number of rows for each rank. */
+function recipe(name, limit) {
+	const text = fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8").replace(/^--.*$/gm, "");
+
+	return limit ? text.replace(/<= 10\b/, `<= ${limit}`).replace(/LIMIT \d+/g, m =>
+		/LIMIT 1$/.test(m) ? m : `LIMIT ${limit}`) : text;
+}
+
+function sum(rows, key) {
+	return rows.reduce((n, row) => n + Number(row[key]), 0);
+}
+
+function lines(rows) {
+	return rows.map(row => Array.isArray(row) ? row.join(" ") : row).sort().join("\n");
+}
+
+function median(values) {
+	const v = [...values].sort((a, b) => a - b);
+
+	return v.length % 2 ? v[(v.length - 1) / 2] : (v[v.length / 2 - 1] + v[v.length / 2]) / 2;
+}
+
+/* Device time by call path of a rank, outside of collectives. */
+function ownByPath(rank) {
+	const paths = new Map();
+
+	for (const row of csv(`rank${rank}.launch_sites.csv`))
+		paths.set(row.path, (paths.get(row.path) || 0) + Number(row.total_ns));
+	for (const row of csv(`rank${rank}.nccl.csv`))
+		paths.set(row.path, paths.get(row.path) - Number(row.total_ns));
+	return new Map([...paths].filter(([, ns]) => ns));
+}
+
+async function main() {
+	const { DuckDBInstance } = require("@duckdb/node-api");
+	const db = await (await DuckDBInstance.create(":memory:")).connect();
+	const sites = RANKS.map(rank => csv(`rank${rank}.launch_sites.csv`));
+	let rows;
+
+	async function query(sql) {
+		const got = (await db.runAndReadAll(sql)).getRowObjects();
+
+		for (const row of got)
+			for (const key in row)
+				if (typeof row[key] === "bigint")
+					row[key] = Number(row[key]);
+		return got;
+	}
+
+	async function open(dir) {
+		await db.run(`SET VARIABLE dir = '${dir}'`);
+		for (const statement of recipe("duckdb").split(";"))
+			if (statement.trim())
+				await db.run(statement);
+	}
+
+	await open("ranks");
+
+	/* ---- top paths */
+	rows = await query(recipe("top_paths", ALL));
+	is(lines(rows.map(r => [r.rank, r.device_ns, r.records, r.comm, r.path])),
+	   lines(sites.flatMap((table, rank) => table.filter(r => r.pending === "0")
+		.map(r => [rank, r.total_ns, r.instances, r.comm, r.path]))),
+	   "top_paths: each path of each rank, as xpumerge's launch_sites");
+	rows = await query(recipe("top_paths"));
+	is(lines(rows.map(r => [r.rank, r.device_ns])),
+	   lines(sites.flatMap((table, rank) => table.slice(0, 10).map(r => [rank, r.total_ns]))),
+	   "top_paths: the ten largest of each rank");
+	ok(rows.every(r => Math.abs(r.percent - 100 * r.device_ns / sum(sites[r.rank], "total_ns")) <= .05),
+	   "top_paths: their shares");
+
+	/* ---- stragglers */
+	const work = RANKS.map(rank => ({
+		launches: Number(/^launches (\d+) matched \1 /m.exec(fs.readFileSync(`rank${rank}.log`, "utf8"))[1]),
+		device: sum(sites[rank], "total_ns"),
+		own: sum(csv(`rank${rank}.kernels.csv`).filter(r => !r.name.startsWith("nccl")), "total_ns") +
+			sum(csv(`rank${rank}.memory_time.csv`), "total_ns"),
+	}));
+
+	rows = await query(recipe("stragglers"));
+	is(lines(rows.map(r => [r.rank, r.launches, r.device_ns, r.own_ns])),
+	   lines(work.map((w, rank) => [rank, w.launches, w.device, w.own])), "stragglers: as xpumerge's kernels and copies");
+	is(rows[0].rank, 3, "stragglers: the slow rank is the first row");
+	is(rows[0].own_of_median, Math.round(1000 * work[3].own / median(work.map(w => w.own))) / 1000,
+	   "stragglers: compared with the median");
+
+	rows = await query(recipe("straggler_paths", ALL));
+	const own = RANKS.map(ownByPath);
+
+	is(lines(rows.map(r => [r.rank, r.ns, r.median_ns, r.later_ns, r.path])),
+	   lines([...own[3]].map(([path, ns]) => {
+		const middle = median(own.map(paths => paths.get(path) || 0));
+
+		return [3, ns, middle, ns - middle, path];
+	   })), "straggler_paths: each path of the slow rank, less the median");
+	ok(rows[0].later_ns > 0, `straggler_paths: ${rows[0].later_ns} ns in the first row`);
+
+	/* ---- regressed */
+	await db.run("CREATE SCHEMA before; CREATE SCHEMA after");
+	await db.run("CREATE VIEW before.device AS FROM read_parquet('ranks/device/rank=0/*.parquet')");
+	await db.run("CREATE VIEW after.device AS FROM read_parquet('ranks/device/rank=3/*.parquet')");
+	rows = await query(recipe("regressed", ALL));
+	const runs = [0, 3].map(rank => new Map(csv(`rank${rank}.kernels.csv`).map(r => [r.name, r])));
+	const kernels = [...new Set(runs.flatMap(r => [...r.keys()]))];
+
+	is(lines(rows.map(r => [r.name, r.launches_before, r.launches_after, r.ns_before, r.ns_after])),
+	   lines(kernels.map(name => [name, ...["instances", "total_ns"].flatMap(key =>
+		runs.map(r => r.has(name) ? r.get(name)[key] : 0))])), "regressed: kernels of both runs, as xpumerge's");
+	ok(rows[0].avg_ns_after > rows[0].avg_ns_before && rows.filter(r => r.name.startsWith("nccl"))
+		.every(r => r.slower_ns === 0), "regressed: slower ones come first, equal ones have not changed");
+
+	/* ---- collectives: each rank's kernels in the order of their launches */
+	const numbered = new Map();
+
+	for (const r of await query("SELECT rank, start_ns::VARCHAR AS s, duration_ns AS d FROM device " +
+				    "WHERE communicator IS NOT NULL AND kind = 'kernel' ORDER BY rank, correlation_id")) {
+		const nr = (numbered.get(`rank ${r.rank}`) || 0) + 1;
+
+		numbered.set(`rank ${r.rank}`, nr);
+		if (!numbered.has(nr))
+			numbered.set(nr, []);
+		numbered.get(nr).push({ rank: r.rank, begin: Number(r.s), ns: r.d });
+	}
+	const collectives = RANKS.map(() => ({ nr: 0, ns: 0, waited: 0, blamed: 0 }));
+
+	for (const [nr, all] of numbered) {
+		if (typeof nr === "string" || all.length < 2)
+			continue;
+		const last = all.reduce((a, b) => b.begin > a.begin ? b : a);	/* in order of ranks */
+
+		for (const r of all) {
+			const waited = Math.min(last.begin - r.begin, r.ns);
+
+			collectives[r.rank].nr++;
+			collectives[r.rank].ns += r.ns;
+			collectives[r.rank].waited += waited;
+			collectives[last.rank].blamed += waited;
+		}
+	}
+	rows = await query(recipe("collectives"));
+	is(lines(rows.map(r => [r.rank, r.collectives, r.collective_ns, r.waited_ns, r.transfer_ns])),
+	   lines(collectives.map((c, rank) => [rank, c.nr, c.ns, c.waited, c.ns - c.waited])),
+	   "collectives: waits and transfers of each rank");
+	is(sum(rows, "waited_for_it_ns"), sum(rows, "waited_ns"), "collectives: somebody was waited for, each time");
+	is(lines(rows.map(r => [r.rank, r.waited_for_it_ns])), lines(collectives.map((c, rank) => [rank, c.blamed])),
+	   "collectives: who it was");
+
+	/* ---- a live recording, with times off the CPU: gaps */
+	await open("live");
+	rows = await query(recipe("idle", ALL));
+	const idle = new Map(), told = new Map();
+
+	for (const r of csv("live.idle.csv")) {
+		const thread = /^(.*) \(tid (\d+)\): /.exec(r.name);
+
+		if (thread) {
+			const key = `${r.device} ${thread[2]}`;
+
+			told.set(key, (told.get(key) || 0) + Number(r.idle_ns));
+		}
+	}
+	for (const r of rows)
+		idle.set(`${r.gpu} ${r.tid}`, (idle.get(`${r.gpu} ${r.tid}`) || 0) + r.idle_ns);
+	ok(told.size > 1 && sum(rows, "gaps") > 10, `idle: ${sum(rows, "gaps")} gaps of ${told.size} threads`);
+	is(lines([...idle]), lines([...told]), "idle: as xpumerge's idle table, by device and thread");
+
+	rows = await query(recipe("host_waits", ALL));
+	const waits = fs.readFileSync("live.waits", "utf8").split("\n").filter(line => line);
+	const shown = new Map();
+
+	for (const r of rows) {
+		const label = r.kind === "gpu_wait" ? "[GPU_Wait]" : "[Off_CPU]";
+		const line = `${r.comm.replace(/;/g, ":")};${r.path};${label}${r.name.replace(/;/g, ":")}`;
+
+		shown.set(line, (shown.get(line) || 0) + r.ns);
+	}
+	ok(waits.length > 2, `host_waits: ${waits.length} lines`);
+	is(lines([...shown].map(([line, ns]) => `${line} ${ns}`)), lines(waits), "host_waits: as xpumerge's folded waits");
+
+	/* Samples in gaps, without slots: work by work. */
+	rows = await query(recipe("idle_host", ALL));
+	const plain = await query(`WITH ends AS (SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
+			max(start_ns + duration_ns) OVER (PARTITION BY gpu ORDER BY start_ns, duration_ns
+				ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_ns FROM device)
+		SELECT g.gpu, s.process_id::VARCHAR AS process, s.path_id, count(*) AS n FROM samples AS s JOIN ends AS g
+			ON s.process_id = g.process_id AND s.tid = g.tid AND s.time_ns >= g.from_ns AND s.time_ns < g.to_ns
+		WHERE g.to_ns - g.from_ns >= 10000 GROUP BY ALL`);
+
+	is(lines(rows.map(r => r.samples)), lines(plain.map(r => r.n)), "idle_host: each sample in a gap, by call path");
+	ok(rows.length > 0, `idle_host: ${sum(rows, "samples")} samples in gaps`);
+}
+
+run(main);

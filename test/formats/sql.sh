@@ -1,0 +1,30 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The recipes of scripts/sql/, run by DuckDB on a job of five ranks and on a live recording, have what
+# xpumerge's own tables have.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf shim
+use_sim
+
+gen=$XPU_BUILD/gen_data
+
+# Rank 3 is slow, rank 4 has call paths that the others do not have.
+for rank in 0 1 2 3 4; do
+	slow=0 paths=40
+	[ $rank = 3 ] && slow=60
+	[ $rank = 4 ] && paths=52
+	"$gen" --rank $rank --pid $((1000 + 10 * rank)) --seed $((rank + 1)) --launches $((20000 + 100 * rank)) \
+		--paths $paths --threads 3 --memcpy-every 5 --nccl-every 8 --samples-every 50 --slow $slow -o rank$rank.data
+	xpumerge rank$rank.data -o ranks/ 2>rank$rank.log || { cat rank$rank.log; exit 1; }
+	for table in launch_sites kernels memory_time; do
+		xpumerge rank$rank.data --csv --table $table >rank$rank.$table.csv 2>/dev/null
+	done
+	xpumerge rank$rank.data --csv --table launch_sites --kernel '^nccl' >rank$rank.nccl.csv 2>/dev/null
+done
+xpuload -q --off-cpu -F 999 -o live.data "$XPU_BUILD/workload/demo" -s 1 >/dev/null 2>load.log ||
+	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
+xpumerge live.data -o live/ 2>live.log || { cat live.log; exit 1; }
+xpumerge live.data --csv --table idle >live.idle.csv 2>/dev/null
+xpumerge live.data --cpu-only -f folded --unit ns 2>/dev/null | grep -E '\[(GPU_Wait|Off_CPU)\]' >live.waits
+
+exec node "$XPU_SRC/test/formats/sql.js"
