@@ -459,6 +459,14 @@ check-formats:
 	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
 	@echo "screenshots are in $(FORMATS)"
 
+# Slurm and two MPIs, some 25 s to fetch and install: make check skips what is missing.
+LAUNCHERS	:= openmpi-bin mpich munge slurmctld slurmd slurm-client
+
+.PHONY: check-launchers
+check-launchers:
+	@sh scripts/deps.sh $(LAUNCHERS)
+	@$(MAKE) --no-print-directory check T=test/t3/launchers.sh
+
 # With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
