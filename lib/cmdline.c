@@ -9,7 +9,6 @@
 
 #include "util.h"
 
-#define NAME_MAX_LEN	32		/* of an option that could be meant */
 #define LETTERLESS	256		/* + its place: getopt's value of an option without a letter */
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -226,10 +225,9 @@ static void list_options(const struct cmdline *c)
 
 /* ---- an option that is none ----------------------------------------------------------------- */
 
-/* Return: how many letters must be put in, taken out or replaced to make one of the other. */
-static size_t distance(const char *a, const char *b)
+size_t cmdline__distance(const char *a, const char *b)
 {
-	size_t row[NAME_MAX_LEN + 1], diagonal, above, i, k, len = strlen(b);
+	size_t row[CMDLINE_MAX_NAME + 1], diagonal, above, i, k, len = strlen(b);
 
 	for (k = 0; k <= len; k++)
 		row[k] = k;
@@ -254,11 +252,11 @@ static const char *nearest(const struct cmdline *c, const char *name)
 
 	for (i = 0; i < c->nr_options; i++) {
 		known = c->options[i].name;
-		if (!known || strlen(known) > NAME_MAX_LEN)
+		if (!known || strlen(known) > CMDLINE_MAX_NAME)
 			continue;
 		/* --frequency is --freq. */
 		d = strlen(known) > 2 && !strncmp(name, known, strlen(known)) ? 0 :
-			distance(name, known);
+			cmdline__distance(name, known);
 		if (d < best || (d == best && !found)) {
 			best = d;
 			found = known;

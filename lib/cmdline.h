@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CMDLINE_MAX_NAME	32	/* of an option or a suffix that could be meant */
 #define CMDLINE_MAX_OPTIONS	64	/* each has a bit in an uint64_t */
 
 struct cmdline;
@@ -88,6 +89,12 @@ bool cmdline__has(const struct cmdline *c, uint64_t given, const char *name);
 
 /* Return: the text that stands in place of @word, or NULL. */
 const char *cmdline__habit(const struct cmdline_habit *habits, const char *word);
+
+/*
+ * Return: how many letters must be put in, taken out or replaced to make one of the other. @b: of at most
+ * CMDLINE_MAX_NAME letters
+ */
+size_t cmdline__distance(const char *a, const char *b);
 
 /* Joins @names, up to a NULL: "a, b and c", if @last is " and ". */
 void cmdline__join(char *buf, size_t size, const char *const *names, const char *last);

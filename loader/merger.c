@@ -40,26 +40,55 @@ static void print_title(const struct options *opts, char *buf, size_t size)
 		strcpy(buf + size - sizeof("..."), "...");
 }
 
-static _Noreturn void run_tool(const struct options *opts, const char *tool, bool svg)
+/* Return: output @nr of those that are to be merged, or NULL. */
+static const char *merged_output(const struct options *opts, size_t nr)
 {
-	char title[120];
+	if (opts->merge && !nr)
+		return opts->output;
+	nr -= opts->merge;
+	return nr < opts->nr_more ? opts->more_outputs[nr] : NULL;
+}
 
+static void become_user(void)
+{
 	if (invoker__become())
 		_exit(STATUS_FAILED);
 	target__restore();
+}
+
+/* Draws one picture. */
+static _Noreturn void run_fold(const struct options *opts, const char *tool, const char *output)
+{
+	char title[120];
+
+	become_user();
 	print_title(opts, title, sizeof(title));
-	if (svg)
-		execl(tool, tool, "--svg", "--title", title, "-o", opts->output, opts->data, NULL);
-	else
-		execl(tool, tool, "-i", opts->data, "-o", opts->output,
-		      opts->strict ? "--strict" : NULL, NULL);
+	execl(tool, tool, "--svg", "--title", title, "-o", output, opts->data, NULL);
 	_exit(STATUS_FAILED);
 }
 
-bool merger__run(const struct options *opts)
+/* Writes all results but pictures. */
+static _Noreturn void run_xpumerge(const struct options *opts, const char *tool)
 {
-	bool svg = has_suffix(opts->output, ".svg");
-	const char *name = svg ? "fold.sh" : "xpumerge";
+	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 5] = { tool, "-i", opts->data }, *output;
+	size_t nr = 3, i;
+
+	become_user();
+	for (i = 0; (output = merged_output(opts, i)); i++) {
+		if (has_suffix(output, ".svg"))
+			continue;
+		args[nr++] = "-o";
+		args[nr++] = output;
+	}
+	args[nr] = opts->strict ? "--strict" : NULL;
+	execv(tool, (char *const *)args);
+	_exit(STATUS_FAILED);
+}
+
+/* @output: of one picture; NULL: all but pictures. Return: whether it is written and complete. */
+static bool run_tool(const struct options *opts, const char *output)
+{
+	const char *name = output ? "fold.sh" : "xpumerge";
 	char tool[PATH_MAX];
 	int status = 0;
 	pid_t pid;
@@ -69,16 +98,38 @@ bool merger__run(const struct options *opts)
 		return false;
 	}
 	pid = fork();
+	if (!pid && output)
+		run_fold(opts, tool, output);
 	if (!pid)
-		run_tool(opts, tool, svg);
+		run_xpumerge(opts, tool);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
 		return true;
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == MERGE_INCOMPLETE)
-		msg__error("%s is incomplete: the recording stays in %s", opts->output,
-			   opts->data);
+		msg__error("%s is incomplete: the recording stays in %s",
+			   output ?: merged_output(opts, 0), opts->data);
 	else
 		msg__error("%s failed: the recording stays in %s", name, opts->data);
 	return false;
+}
+
+bool merger__wanted(const struct options *opts)
+{
+	return merged_output(opts, 0);
+}
+
+bool merger__run(const struct options *opts)
+{
+	bool all = true, others = false;
+	const char *output;
+	size_t i;
+
+	for (i = 0; (output = merged_output(opts, i)); i++) {
+		if (has_suffix(output, ".svg"))
+			all &= run_tool(opts, output);
+		else
+			others = true;
+	}
+	return (!others || run_tool(opts, NULL)) && all;
 }

@@ -7,13 +7,16 @@
 
 struct options;
 
+/* Return: whether there is any result to make. */
+bool merger__wanted(const struct options *opts);
+
 /**
- * merger__run - make the file opts->output from the recording
+ * merger__run - make the results of -o from the recording
  *
  * The merger runs as the user who called sudo, because it parses other people's files, and with the
  * signal handling that xpuload was started with: Ctrl-C ends it. Prints a message on failure.
  *
- * Return: whether the file was made.
+ * Return: whether all of them are written and complete.
  */
 bool merger__run(const struct options *opts);
 

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "base/own_files.h"
 #include "output_name.h"
 #include "attach/sampler.h"
+#include "suffix.h"
 #include "util.h"
 #include "version.h"
 #include "xpu_record.h"
@@ -41,6 +43,7 @@
 static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
 "       xpuload [record] [OPTION...] -p PID[,PID] | -a [--duration SECONDS]\n"
+"       xpuload report | script | diff [ARG...]\n"
 "       xpuload --check\n"
 "\n"
 "Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
@@ -69,9 +72,6 @@ static const struct cmdline_habit habits[] = {
 	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
 	{ "--stats", "-o FILE.txt is a summary, as xpumerge prints it" },
 	{ "profile", "xpuload COMMAND records" },
-	{ "report", "xpumerge shows recordings" },
-	{ "script", "xpumerge shows recordings" },
-	{ "stats", "xpumerge shows recordings" },
 	{ NULL, NULL },
 };
 
@@ -97,6 +97,43 @@ static void list_suffixes(char *buf, size_t size)
 		if (strcmp(suffixes[i], ".data"))
 			merged[nr++] = suffixes[i];
 	cmdline__join(buf, size, merged, ", ");
+}
+
+/* Whether a name's suffix is that of a merged result. */
+static bool is_merged(const char *name)
+{
+	const char *suffix = suffix__of(name, suffixes);
+	char plain[PATH_MAX];
+
+	if (!suffix && has_suffix(name, ".gz") && strlen(name) < sizeof(plain)) {
+		snprintf(plain, sizeof(plain), "%.*s", (int)strlen(name) - 3, name);
+		suffix = suffix__of(plain, suffixes);
+		/* Neither a directory nor a picture. */
+		if (suffix && (!strcmp(suffix, "/") || !strcmp(suffix, ".svg")))
+			suffix = NULL;
+	}
+	return suffix && strcmp(suffix, ".data");
+}
+
+/*
+ * Return: whether a name is one of a merged result or of a recording, which may have any number or no
+ * suffix, but none of letters that could be a slip; says so if not.
+ */
+static bool is_output_name(const char *name)
+{
+	const char *suffix = suffix__looks_like(name);
+	char meant[64];
+
+	if (!strcmp(name, "-")) {
+		msg__error("-o -: standard output is the target's own: name a file");
+		return false;
+	}
+	if (!suffix || is_merged(name) || !strcmp(suffix, ".data"))
+		return true;
+	suffix__meant(name, suffixes, meant, sizeof(meant));
+	msg__error("-o %s: no output has the suffix %s%s%s: see --help; a recording has .data", name, suffix,
+		   *meant ? ", " : "", meant);
+	return false;
 }
 
 /* ---- arguments of options: what is wrong is said here ---------------------------------------- */
@@ -183,6 +220,33 @@ static int set_freq(void *target, const struct cmdline_given *given)
 	msg__error("-F %s: the kernel allows %llu: see /proc/sys/kernel/perf_event_max_sample_rate",
 		   given->arg, (unsigned long long)max_hz);
 	return -EINVAL;
+}
+
+/* The recording is the first of several outputs, if it is one of them. */
+static int set_output(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	const char *more = given->arg;
+
+	if (!opts->output_given) {
+		opts->output_given = true;
+		opts->pattern = given->arg;
+		return 0;
+	}
+	if (!is_merged(given->arg)) {
+		if (!is_merged(opts->pattern)) {
+			msg__error("-o %s and -o %s both name the recording", opts->pattern, given->arg);
+			return -EINVAL;
+		}
+		more = opts->pattern;
+		opts->pattern = given->arg;
+	}
+	if (opts->nr_more == MAX_MORE_OUTPUTS) {
+		msg__error("-o %s: more than %d outputs", given->arg, MAX_MORE_OUTPUTS + 1);
+		return -EINVAL;
+	}
+	opts->more_patterns[opts->nr_more++] = more;
+	return 0;
 }
 
 static int set_off_cpu_min(void *target, const struct cmdline_given *given)
@@ -394,9 +458,10 @@ static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* 
 #define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
 
 static const struct cmdline_option rows[] = {
-	{ "output", 'o', "FILE", CMDLINE_STRING(pattern),
+	{ "output", 'o', "FILE", .set = set_output,
 	  .help = "what to write; the suffix picks it: .data the recording (default\n"
-		  "xpu.data); the merged result at once:\n%s;\n"
+		  "xpu.data); the merged result at once, with .gz compressed:\n%s;\n"
+		  "several times: all of them;\n"
 		  "%h in it is the host, %p the target's pid, %q{VAR} a variable of\n"
 		  "the environment, %n a number that is not taken",
 	  .list = list_suffixes },
@@ -578,6 +643,8 @@ static bool options__agree(const struct options *opts)
 	else if (opts->transport == TRANSPORT_SHM && opts->off_cpu)
 		wrong = "--transport shm sees no time off the CPU: it cannot be together with "
 			"--off-cpu";
+	else if (opts->every_ns && opts->nr_more)
+		wrong = "--every makes many files of one name: it takes one -o";
 	else if (opts->keep && !opts->every_ns)
 		wrong = "--keep is for --every";
 	else if (opts->every_ns && opts->exact_stalls)
@@ -586,10 +653,6 @@ static bool options__agree(const struct options *opts)
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
-	else if (has_suffix(opts->pattern, ".gz") && !has_suffix(opts->pattern, ".pb.gz"))
-		wrong = "-o: .pb.gz alone is compressed; see gzip(1) for others";
-	else if (!strcmp(opts->pattern, "-"))
-		wrong = "-o -: standard output is the target's own: name a file";
 	if (wrong) {
 		msg__error("%s", wrong);
 		return false;
@@ -628,14 +691,14 @@ int options__name(struct options *opts, pid_t pid)
 	int err = opts->every_ns ? output_name__expand_row(opts->pattern, pid, &opts->output) :
 				   output_name__expand(opts->pattern, pid, &opts->output);
 
+	for (i = 0; i < opts->nr_more && !err; i++)
+		err = output_name__expand(opts->more_patterns[i], pid, &opts->more_outputs[i]);
 	if (err) {
-		opts->output = NULL;
 		if (err == -ENOMEM)
 			msg__error("out of memory");
 		return -1;
 	}
-	for (i = 0; suffixes[i] && !opts->every_ns; i++)
-		opts->merge |= has_suffix(opts->output, suffixes[i]) && strcmp(suffixes[i], ".data");
+	opts->merge = !opts->every_ns && is_merged(opts->output);
 	/* A name that nobody can have taken; beside a directory. */
 	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
 		;
@@ -652,28 +715,47 @@ int options__name(struct options *opts, pid_t pid)
 }
 
 /* A name that is wrong is refused before anything is started. */
-static bool options__check_name(const struct options *opts)
+static bool options__check_name(const struct options *opts, const char *pattern)
 {
 	char *name;
-	size_t i;
 	int err;
 
-	for (i = 0; suffixes[i] && opts->every_ns; i++)
-		if (has_suffix(opts->pattern, suffixes[i]) && strcmp(suffixes[i], ".data")) {
-			msg__error("-o %s: --every makes recordings, each of which xpumerge can merge: name "
-				   "them .data", opts->pattern);
-			return false;
-		}
-	if (opts->mode == PROBES_ALL && output_name__has_pid(opts->pattern)) {
+	if (!is_output_name(pattern))
+		return false;
+	if (opts->every_ns && is_merged(pattern)) {
+		msg__error("-o %s: --every makes recordings, each of which xpumerge can merge: name them "
+			   ".data", pattern);
+		return false;
+	}
+	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern)) {
 		msg__error("-o: %%p is the target's pid: -a has no single one");
 		return false;
 	}
-	err = output_name__expand(opts->pattern, 0, &name);
+	err = output_name__expand(pattern, 0, &name);
 	if (err == -ENOMEM)
 		msg__error("out of memory");
 	if (err)
 		return false;
 	free(name);
+	return true;
+}
+
+static bool options__check_names(const struct options *opts)
+{
+	size_t i, k;
+
+	if (!options__check_name(opts, opts->pattern))
+		return false;
+	for (i = 0; i < opts->nr_more; i++) {
+		if (!options__check_name(opts, opts->more_patterns[i]))
+			return false;
+		for (k = 0; k <= i; k++) {
+			if (strcmp(opts->more_patterns[i], k ? opts->more_patterns[k - 1] : opts->pattern))
+				continue;
+			msg__error("-o %s: twice", opts->more_patterns[i]);
+			return false;
+		}
+	}
 	return true;
 }
 
@@ -713,11 +795,15 @@ int options__parse(struct options *opts, int argc, char **argv)
 	opts->capture.once = opts->capture_end && !strcmp(opts->capture_end, "stop");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
-	return options__check_name(opts) ? -1 : STATUS_FAILED;
+	return options__check_names(opts) ? -1 : STATUS_FAILED;
 }
 
 void options__free(struct options *opts)
 {
+	size_t i;
+
+	for (i = 0; i < opts->nr_more; i++)
+		free(opts->more_outputs[i]);
 	free(opts->pids);
 	free(opts->output);
 	free(opts->data);

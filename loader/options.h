@@ -17,12 +17,18 @@
 
 enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
 
+#define MAX_MORE_OUTPUTS	15	/* -o again */
+
 struct options {
-	const char *pattern;		/* -o, as given */
+	const char *pattern;		/* -o, as given, or xpu.data */
+	bool output_given;
 	char *output;			/* what it stands for, as the next two from options__name() on;
 					 * with every_ns, %n in it is the number of a file */
 	char *data;			/* the recording; with every_ns, the first file */
 	bool merge;			/* output is not the recording itself */
+	const char *more_patterns[MAX_MORE_OUTPUTS];	/* of -o: other results, ... */
+	char *more_outputs[MAX_MORE_OUTPUTS];		/* ... and what they stand for, as output */
+	size_t nr_more;
 	bool strict;
 	bool check;			/* the machine, and record nothing */
 	bool no_cache;			/* keep no mapped files */

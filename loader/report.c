@@ -8,6 +8,7 @@
 #include "base/msg.h"
 #include "options.h"
 
+#define S(n)	((n) == 1 ? "" : "s")	/* the end of a plural */
 #define U(x) ((unsigned long long)(x))
 
 struct losses {
@@ -196,13 +197,15 @@ bool report__print(const struct report *r)
 	gaps = warn_of_gaps(&r->metrics);
 	nothing = warn_of_nothing(r);
 	if (r->sampled)
-		snprintf(samples, sizeof(samples), "; %llu CPU samples", U(st->nr_samples));
+		snprintf(samples, sizeof(samples), "; %llu CPU sample%s", U(st->nr_samples),
+			 S(st->nr_samples));
 	if (r->opts->gpu_metrics)
 		snprintf(metrics, sizeof(metrics), "; %llu samples of GPU metrics", U(r->metrics.nr_rows));
 	if (r->opts->api)
-		snprintf(calls, sizeof(calls), ", %llu API calls", U(st->nr_calls));
+		snprintf(calls, sizeof(calls), ", %llu API call%s", U(st->nr_calls), S(st->nr_calls));
 	if (r->opts->memory)
-		snprintf(allocs, sizeof(allocs), ", %llu events of memory", U(st->nr_allocs));
+		snprintf(allocs, sizeof(allocs), ", %llu event%s of memory", U(st->nr_allocs),
+			 S(st->nr_allocs));
 	n = snprintf(end, sizeof(end), "; through %s; %s, %.1f MB; lost %llu",
 		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
 		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
@@ -210,13 +213,14 @@ bool report__print(const struct report *r)
 	if (r->lost[XPU_LOST_DISK])
 		snprintf(end + n, sizeof(end) - n, " and %llu bytes", U(r->lost[XPU_LOST_DISK]));
 	if (r->opts->cpu_only)
-		msg__info("%llu CPU samples, %llu process%s%s", U(st->nr_samples),
+		msg__info("%llu CPU sample%s, %llu process%s%s", U(st->nr_samples), S(st->nr_samples),
 			  U(st->nr_processes), es, end);
 	else
-		msg__info("%llu launches from %llu call path%s, %llu device records%s%s, %llu "
-			  "process%s%s%s%s", U(st->nr_launches), U(st->nr_paths),
-			  st->nr_paths == 1 ? "" : "s", U(st->nr_device_records), calls, allocs,
-			  U(st->nr_processes), es, samples, metrics, end);
+		msg__info("%llu launch%s from %llu call path%s, %llu device record%s%s%s, %llu "
+			  "process%s%s%s%s", U(st->nr_launches), st->nr_launches == 1 ? "" : "es",
+			  U(st->nr_paths), S(st->nr_paths), U(st->nr_device_records),
+			  S(st->nr_device_records), calls, allocs, U(st->nr_processes), es, samples,
+			  metrics, end);
 	if (st->nr_at_edges)
 		msg__debug("%llu launches fell between attaching and detaching",
 			   U(st->nr_at_edges));

@@ -12,6 +12,7 @@
 #include "attach/caps.h"
 #include "invoker.h"
 #include "target/keeper.h"
+#include "commands.h"
 #include "merger.h"
 #include "base/msg.h"
 #include "options.h"
@@ -41,6 +42,9 @@ int main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	target__init();
+	status = commands__run(argc, argv);
+	if (status != -1)
+		return status;
 	status = options__parse(&opts, argc, argv);
 	if (status != -1) {
 		options__free(&opts);
@@ -57,10 +61,10 @@ int main(int argc, char **argv)
 	setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
 	recording__run(&r);
 	status = recording__finish(&r);
-	if (opts.merge && merger__run(&opts))
-		remove_recording(&r);
-	else if (opts.merge)
+	if (merger__wanted(&opts) && !merger__run(&opts))
 		status = STATUS_FAILED;
+	else if (opts.merge)
+		remove_recording(&r);
 out:
 	recording__free(&r);
 	options__free(&opts);

@@ -15,6 +15,7 @@
 #include "cmdline.h"
 #include "complain.h"
 #include "formats.h"
+#include "suffix.h"
 #include "util.h"
 #include "version.h"
 #include "write/text.h"
@@ -81,11 +82,7 @@ static void list_formats(char *buf, size_t size)
 
 static void list_suffixes(char *buf, size_t size)
 {
-#define SUFFIX(id, name, suffix)	suffix,
-	static const char *const suffixes[] = { FORMATS(SUFFIX) NULL };
-#undef SUFFIX
-
-	cmdline__join(buf, size, suffixes, ", ");
+	cmdline__join(buf, size, format__suffixes(), ", ");
 }
 
 /* ---- one option ----------------------------------------------------------------------------- */
@@ -133,6 +130,36 @@ static int set_input(void *target, const struct cmdline_given *given)
 	struct options *o = target;
 
 	o->inputs[o->nr_inputs++] = given->arg;
+	return 0;
+}
+
+static int set_fail_over(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	char *end;
+
+	o->fail_over = strtod(given->arg, &end);
+	end += *end == '%';
+	if (isdigit((unsigned char)given->arg[0]) && !*end && o->fail_over <= 1e6)
+		return 0;
+	complain("--fail-over %s: expected a percentage, such as 5%%", given->arg);
+	return -EINVAL;
+}
+
+static int set_output(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	size_t i;
+
+	for (i = 0; i < o->nr_outputs; i++) {
+		if (strcmp(o->outputs[i], given->arg))
+			continue;
+		complain("-o %s: twice", given->arg);
+		return -EINVAL;
+	}
+	if (o->nr_outputs == o->which)
+		o->output = given->arg;
+	o->outputs[o->nr_outputs++] = given->arg;
 	return 0;
 }
 
@@ -364,9 +391,10 @@ static const struct cmdline_option rows[] = {
 	  .help = "the recording (default xpu.data; '-': standard input)" },
 	{ "format", 'f', "FORMAT", .set = set_format, .names = format_names,
 	  .help = "%s", .list = list_formats },
-	{ "output", 'o', "FILE", CMDLINE_STRING(output), .use = USE_ALWAYS,
+	{ "output", 'o', "FILE", .set = set_output, .use = USE_ALWAYS,
 	  .help = "write there; %s:\n"
-		  "the suffix implies the format (default: standard output)",
+		  "the suffix implies the format (default: standard output);\n"
+		  "with .gz behind it compressed; several times: each file",
 	  .list = list_suffixes },
 	{ "unit", 0, "UNIT", CMDLINE_NAME(write.unit, unit_names), .group = FORMAT_UNIT,
 	  .help = "ns, us (default) or ms of device time; folded also: count\n"
@@ -433,6 +461,9 @@ static const struct cmdline_option rows[] = {
 	{ "normalize", 0, "HOW", CMDLINE_NAME(normalize, normalize_names), .use = USE_DIFF,
 	  .help = "diff: none (default); total: as if both had the same total;\n"
 		  "launches: as if both had as many launches" },
+	{ "fail-over", 0, "PERCENT", .set = set_fail_over, .use = USE_DIFF,
+	  .help = "diff: exit with status 1, and name them, if call paths take over\n"
+		  "PERCENT more of the device's time in B, as in 5%" },
 	{ "csv", CMDLINE_VALUE(write.table_format, TABLE_CSV), .group = FORMAT_TABLES,
 	  .use = USE_MERGE },
 	{ "json", CMDLINE_VALUE(write.table_format, TABLE_JSON), .group = FORMAT_TABLES,
@@ -691,7 +722,13 @@ static int options__complete_import(struct options *o)
  */
 static int options__pick_format(struct options *o)
 {
+	char meant[64];
 	struct stat st;
+
+	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table)) {
+		complain("with several -o their suffixes pick the formats: no -f, --csv, --json or --table");
+		return -EINVAL;
+	}
 
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
@@ -705,9 +742,13 @@ static int options__pick_format(struct options *o)
 		o->format = format__of_file(o->output);
 	if (o->format)
 		return 0;
-	complain(strstr(o->output, ".svg") ?
-		 "%s: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" :
-		 "%s: no format has this suffix: give one with -f (--help lists them)", o->output);
+	suffix__meant(o->output, format__suffixes(), meant, sizeof(meant));
+	if (strstr(o->output, ".svg"))
+		complain("%s: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html",
+			 o->output);
+	else
+		complain("%s: no format has this suffix%s%s: give one with -f (--help lists them)",
+			 o->output, *meant ? ", " : "", meant);
 	return -EINVAL;
 }
 
@@ -769,6 +810,7 @@ static int options__complete_dump(struct options *o)
 	o->format = format__find("data");
 	if (options__check_given(o))
 		return -EINVAL;
+	o->compress = o->output && has_suffix(o->output, ".gz");
 	if (o->nr_inputs > 1) {
 		complain("dump prints one recording: xpumerge dump FILE");
 		return -EINVAL;
@@ -777,6 +819,20 @@ static int options__complete_dump(struct options *o)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
+	return 0;
+}
+
+/* Standard input can be read for one output alone. */
+static int options__check_stdin(const struct options *o)
+{
+	size_t i;
+
+	for (i = 0; i < o->nr_inputs && o->nr_outputs > 1; i++) {
+		if (!o->inputs[i] || strcmp(o->inputs[i], "-"))
+			continue;
+		complain("standard input can be read once: with several -o name a file");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -791,8 +847,9 @@ static int options__complete(struct options *o)
 		complain("diff compares two recordings: xpumerge diff A B");
 		return -EINVAL;
 	}
-	if (options__pick_format(o) || options__complete_import(o))
+	if (options__check_stdin(o) || options__pick_format(o) || options__complete_import(o))
 		return -EINVAL;
+	o->compress = format__compresses(o->format, o->output);
 	format = o->format->format;
 	if (format->as && !o->diff) {
 		o->write.table_format = o->write.table_format ?: format->table_format;
@@ -811,6 +868,11 @@ static int options__complete(struct options *o)
 	}
 	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns) {
 		complain("--to: expected a time after --from");
+		return -EINVAL;
+	}
+	if (options__given(o, "fail-over") && o->write.unit != UNIT_US && o->write.unit != UNIT_NS &&
+	    o->write.unit != UNIT_MS) {
+		complain("--fail-over compares times: not with --unit %s", unit_names[o->write.unit]);
 		return -EINVAL;
 	}
 	if (o->diff && !format->write_diff) {
@@ -848,7 +910,7 @@ static int options__complete(struct options *o)
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-int options__parse(struct options *o, int argc, char **argv)
+int options__parse(struct options *o, int argc, char **argv, size_t which)
 {
 	int err;
 
@@ -857,7 +919,9 @@ int options__parse(struct options *o, int argc, char **argv)
 	};
 	/* At most as many as arguments, or one default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
-	if (!o->inputs) {
+	o->outputs = calloc(argc + 1, sizeof(*o->outputs));
+	o->which = which;
+	if (!o->inputs || !o->outputs) {
 		complain("out of memory");
 		return -ENOMEM;
 	}
@@ -881,4 +945,5 @@ void options__free(struct options *o)
 	importer__close(&o->importer);
 	filter__free(&o->filter);
 	free(o->inputs);
+	free(o->outputs);
 }

@@ -24,7 +24,11 @@ enum color {
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
+	const char **outputs;		/* of -o, each time that it was given */
+	size_t nr_outputs;
+	size_t which;			/* the one to write now, of several: */
 	const char *output;		/* NULL: stdout */
+	bool compress;			/* its name ends in .gz */
 	const struct named_format *format;
 	struct write_opts write;
 	bool by_shape;			/* --by shape, which is not in write.by */
@@ -46,6 +50,7 @@ struct options {
 	bool diff;			/* the command is "diff": two recordings */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
+	double fail_over;		/* percent; see diff__print_grown() */
 	struct importer importer;
 	uint64_t max_memory;		/* bytes; 0: half of what is free */
 	struct memory_limit memory;	/* main() sets it */
@@ -54,10 +59,13 @@ struct options {
 };
 
 /*
+ * @argv: is changed
+ * @which: the output to write, of those of -o
+ *
  * Return: 0; 1 if nothing is left to do; or -errno after a message. The caller calls
  * options__free() in any case.
  */
-int options__parse(struct options *o, int argc, char **argv);
+int options__parse(struct options *o, int argc, char **argv, size_t which);
 void options__free(struct options *o);
 
 /* Return: whether an option of that name was given. */

@@ -28,6 +28,11 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 
 	/* A recording that is written here is as private as xpuload's. */
 	err = output__open(&out, path ?: "-", job->o->format->format->imported);
+	if (!err && job->o->compress) {
+		err = output__compress(&out);
+		if (err)
+			output__abort(&out);
+	}
 	if (!err) {
 		err = write(job, out.f);
 		if (err) {

@@ -4,11 +4,14 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,7 +29,8 @@
 enum {
 	EXIT_OK		= 0,
 	EXIT_LOSS	= 1,		/* the recording is not whole; or --strict, and anything is
-					 * missing: what is there is written */
+					 * missing; or --fail-over, and something grew: what is
+					 * there is written */
 	EXIT_BAD	= 2,		/* usage, input or output */
 };
 
@@ -128,11 +132,16 @@ static void report_messages(const struct model *m)
 	free(shown);
 }
 
-/* @said: the output has the account of losses, and is on the terminal that standard error is, too */
-static void report(const struct session *s, const struct folded_result *folded, bool said)
+/*
+ * @said: the output has the account of losses, and is on the terminal that standard error is, too
+ * @again: all but that of this output was printed with another one
+ */
+static void report(const struct session *s, const struct folded_result *folded, bool said, bool again)
 {
-	complain_msgs(&s->msgs);
-	report_messages(&s->model);
+	if (!again) {
+		complain_msgs(&s->msgs);
+		report_messages(&s->model);
+	}
 	if (folded->nr_rounded_away)
 		complain("%" PRIu64 " lines show 0 for less than half a unit each, %" PRIu64
 			 " ns in all: --unit ns shows them", folded->nr_rounded_away,
@@ -140,7 +149,7 @@ static void report(const struct session *s, const struct folded_result *folded, 
 	if (folded->nr_without_bytes)
 		complain("%" PRIu64 " lines of kernels show 0: bytes are those of copies and sets",
 			 folded->nr_without_bytes);
-	if (!said)
+	if (!said && !again)
 		session__print_loss(s, stderr);
 }
 
@@ -244,7 +253,7 @@ static int merge(struct options *o, const struct reader *r)
 	screen = screen__open(o);
 	err = writers__write(o, &s, events, &folded);
 	if (!err)
-		report(&s, &folded, screen.said);
+		report(&s, &folded, screen.said, o->which > 0);
 	pager__finish(screen.pager);
 	if (err)
 		goto out_session;
@@ -258,6 +267,16 @@ out_session:
 out_events:
 	writers__close(o, events);
 	return ret;
+}
+
+/* Prints the call paths that grew too much. Return: the exit status. */
+static int compare_growth(struct options *o, const struct diff *d)
+{
+	int64_t nr = diff__print_grown(d, stderr, o->fail_over);
+
+	if (nr < 0)
+		complain_error(&o->memory, o->inputs[0], nr);
+	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
 }
 
 /* The command "diff": @r are A and B. */
@@ -301,10 +320,13 @@ static int compare(struct options *o, const struct reader *r)
 		goto out_diff;
 	ret = EXIT_OK;
 	for (i = 0; i < TREE_SIDES; i++) {
-		complain("%c is %s", 'A' + (int)i, o->inputs[i]);
-		report(&s[i], i ? &folded : &none, screen.said);
+		if (!o->which)
+			complain("%c is %s", 'A' + (int)i, o->inputs[i]);
+		report(&s[i], i ? &folded : &none, screen.said, o->which > 0);
 		ret = max_t(int, ret, session__exit_status(&s[i], o->strict));
 	}
+	if (options__given(o, "fail-over") && !o->which)
+		ret = max_t(int, ret, compare_growth(o, &d));
 out_diff:
 	pager__finish(screen.pager);
 	diff__exit(&d);
@@ -399,47 +421,118 @@ static int convert(struct options *o)
 	return o->strict && !importer__clean(&o->importer) ? EXIT_LOSS : EXIT_OK;
 }
 
-int main(int argc, char **argv)
+/* ---- one output, or several ------------------------------------------------------------------ */
+
+/*
+ * Parses the command line for one of the outputs. Return: as options__parse(); the caller calls
+ * options__free() and frees *@argv_copy in any case.
+ */
+static int parse(struct options *o, int argc, char **argv, size_t which, char ***argv_copy)
 {
-	struct reader *readers = NULL;
-	struct options o;
-	int err, ret = EXIT_BAD;
+	size_t bytes = (argc + 1) * sizeof(*argv);
+
+	*o = (struct options){ 0 };
+	*argv_copy = malloc(bytes);
+	if (!*argv_copy) {
+		complain("out of memory");
+		return -ENOMEM;
+	}
+	memcpy(*argv_copy, argv, bytes);
+	optind = 0;				/* begins anew */
+	return options__parse(o, argc, *argv_copy, which);
+}
+
+/* Return: the exit status. */
+static int run(struct options *o)
+{
+	struct reader *readers;
+	int ret = EXIT_BAD;
 	size_t i, nr_files;
 
-	if (argc > 1 && !strcmp(argv[1], "split"))
-		return split_command(argc - 1, argv + 1);
-	err = options__parse(&o, argc, argv);
-	if (err) {
-		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;
-		goto out;
-	}
 	catch_signals();
 	memory__map_large();
-	memory_limit__set(&o.memory, o.max_memory);
-	readers = calloc(o.nr_inputs, sizeof(*readers));
+	memory_limit__set(&o->memory, o->max_memory);
+	readers = calloc(o->nr_inputs, sizeof(*readers));
 	if (!readers) {
-		complain_error(&o.memory, o.inputs[0], -ENOMEM);
-		goto out;
+		complain_error(&o->memory, o->inputs[0], -ENOMEM);
+		return EXIT_BAD;
 	}
-	nr_files = o.nr_inputs - importer__wanted(&o.importer);
-	if (open_inputs(&o, readers, nr_files))
+	nr_files = o->nr_inputs - importer__wanted(&o->importer);
+	if (open_inputs(o, readers, nr_files))
 		goto out;
-	if (nr_files < o.nr_inputs &&
-	    open_import(&o, &readers[nr_files], nr_files ? readers : NULL)) {
+	if (nr_files < o->nr_inputs &&
+	    open_import(o, &readers[nr_files], nr_files ? readers : NULL)) {
 		while (nr_files--)
 			reader__close(&readers[nr_files]);
 		goto out;
 	}
-	if (o.dump)
-		ret = dump(&o, readers);
-	else if (o.importer.opts.events_only || o.format->format->imported)
-		ret = convert(&o);
+	if (o->dump)
+		ret = dump(o, readers);
+	else if (o->importer.opts.events_only || o->format->format->imported)
+		ret = convert(o);
 	else
-		ret = o.diff ? compare(&o, readers) : merge(&o, readers);
-	for (i = 0; i < o.nr_inputs; i++)
+		ret = o->diff ? compare(o, readers) : merge(o, readers);
+	for (i = 0; i < o->nr_inputs; i++)
 		reader__close(&readers[i]);
 out:
 	free(readers);
+	return ret;
+}
+
+/* Writes one of several outputs in a process of its own, whose memory is free for the next one. */
+static int run_apart(int argc, char **argv, size_t which)
+{
+	struct options o;
+	char **copy;
+	int status;
+	pid_t pid;
+
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		status = parse(&o, argc, argv, which, &copy) ? EXIT_BAD : run(&o);
+		exit(fflush(stdout) ? EXIT_BAD : status);
+	}
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BAD;
+}
+
+/* Return: the worst exit status of all outputs; nothing is written if one of them cannot be. */
+static int run_all(int argc, char **argv, size_t nr)
+{
+	int ret = EXIT_OK;
+	struct options o;
+	char **copy;
+	size_t i;
+
+	for (i = 0; i < nr && ret == EXIT_OK; i++) {
+		if (parse(&o, argc, argv, i, &copy))
+			ret = EXIT_BAD;
+		options__free(&o);
+		free(copy);
+	}
+	for (i = 0; i < nr && ret != EXIT_BAD; i++)
+		ret = max_t(int, ret, run_apart(argc, argv, i));
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	char **copy;
+	int err, ret;
+
+	if (argc > 1 && !strcmp(argv[1], "split"))
+		return split_command(argc - 1, argv + 1);
+	err = parse(&o, argc, argv, 0, &copy);
+	if (err)
+		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;
+	else if (o.nr_outputs > 1)
+		ret = run_all(argc, argv, o.nr_outputs);
+	else
+		ret = run(&o);
 	options__free(&o);
+	free(copy);
 	return ret;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "escape.h"
+#include "human.h"
 #include "write/html.h"
 #include "write/shorten.h"
 #include "write/table.h"
@@ -365,6 +366,80 @@ out:
 	array_free(&work);
 	array_free(&paths);
 	return err;
+}
+
+/* ---- growth --------------------------------------------------------------------------------- */
+
+/* Sums up device work by call path. Return: the device time of A, normalized, or -ENOMEM. */
+static int64_t rows__of_device(rows_t *rows, const struct diff *d)
+{
+	const struct tree *t = &d->tree;
+	uint64_t sum_ns = 0;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < t->cells.nr && !err; i++) {
+		const struct tree_cell *cell = &t->cells.v[i];
+
+		if (leaf_kind__is_device(cell->kind))
+			err = rows__add(rows, t->nodes.v[cell->node].parent, t, cell);
+	}
+	if (err)
+		return err;
+	rows__sum(rows, d);
+	for (i = 0; i < rows->nr; i++)
+		sum_ns += rows->v[i].ns[A];
+	return min_t(uint64_t, sum_ns, INT64_MAX);
+}
+
+static bool row__grew(const struct row *row, double percent, uint64_t least_ns)
+{
+	return row->ns[B] > row->ns[A] && row__change(row) >= least_ns &&
+	       row__change(row) > row->ns[A] * percent / 100;
+}
+
+/* Return: 0 or -ENOMEM. */
+static int print_grown(const struct diff *d, FILE *f, const struct row *row, const char **path)
+{
+	char change[CELL], a[HUMAN_MAX], b[HUMAN_MAX];
+	char *text = diff__cell_path(d, row->key, path), *line = NULL;
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	format_change(change, row);
+	err = shorten__column((const char *const *)&text, 1, 0, &line);
+	if (!err)
+		fprintf(f, "  %s, from %s to %s: %s\n", change, human__time(a, row->ns[A]),
+			human__time(b, row->ns[B]), line);
+	free(line);
+	free(text);
+	return err;
+}
+
+int64_t diff__print_grown(const struct diff *d, FILE *f, double percent)
+{
+	const char **path = diff__new_path(d);
+	int64_t sum_ns, nr = 0, err = 0;
+	rows_t rows = { 0 };
+	size_t i;
+
+	sum_ns = path ? rows__of_device(&rows, d) : -ENOMEM;
+	for (i = 0; i < rows.nr && sum_ns >= 0; i++)
+		nr += row__grew(&rows.v[i], percent, sum_ns / 1000);
+	if (nr)
+		fprintf(f, "%" PRId64 " call path%s %s over %g %% more device time in B:\n", nr,
+			nr == 1 ? "" : "s", nr == 1 ? "takes" : "take", percent);
+	for (i = 0, nr = 0; i < rows.nr && sum_ns >= 0 && !err; i++) {
+		if (!row__grew(&rows.v[i], percent, sum_ns / 1000))
+			continue;
+		nr++;
+		if (!d->opts.max_rows || nr <= d->opts.max_rows)
+			err = print_grown(d, f, &rows.v[i], path);
+	}
+	array_free(&rows);
+	free(path);
+	return sum_ns < 0 ? sum_ns : err ?: nr;
 }
 
 /* ---- html ----------------------------------------------------------------------------------- */

@@ -65,6 +65,15 @@ struct diff_text {
  */
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
 
+/**
+ * diff__print_grown - print the call paths whose device time grew
+ * @percent: by more than this, or that are new
+ *
+ * A path counts if it grew by a thousandth of A's device time or more: less is noise. Prints a line for
+ * each of the largest opts.max_rows, and one of how many there are. Return: how many, or -ENOMEM.
+ */
+int64_t diff__print_grown(const struct diff *d, FILE *f, double percent);
+
 /* Writes the page with both sides; @unit: as html_opts.unit. Return: as diff__write_folded(). */
 int diff__write_html(const struct diff *d, FILE *f, const char *unit);
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/format.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "suffix.h"
+#include "util.h"
 
 #define LIST(id, name, suffix)		{ name, suffix, &id##_format },
 
@@ -29,16 +33,45 @@ const struct named_format *format__named(const struct format *format)
 	return f;
 }
 
+const char *const *format__suffixes(void)
+{
+#define SUFFIX(id, name, suffix)	suffix,
+	static const char *const suffixes[] = { FORMATS(SUFFIX) NULL };
+#undef SUFFIX
+
+	return suffixes;
+}
+
+bool format__compresses(const struct named_format *f, const char *path)
+{
+	/* Neither recordings, nor directories, nor formats that are compressed as they are. */
+	return path && has_suffix(path, ".gz") && !f->format->imported && !has_suffix(f->suffix, "/") &&
+	       !has_suffix(f->suffix, ".gz");
+}
+
+static const struct named_format *format__of_suffix(const char *suffix)
+{
+	const struct named_format *f = formats;
+
+	while (strcmp(f->suffix, suffix))
+		f++;
+	return f;
+}
+
 const struct named_format *format__of_file(const char *path)
 {
-	const struct named_format *f, *best = NULL;
-	size_t len = strlen(path), suffix;
+	const char *suffix = suffix__of(path, format__suffixes());
+	const struct named_format *f = NULL;
+	char *plain;
 
-	for (f = formats; f->name; f++) {
-		suffix = strlen(f->suffix);
-		if (len > suffix && !strcmp(path + len - suffix, f->suffix) &&
-		    (!best || suffix > strlen(best->suffix)))
-			best = f;
-	}
-	return best;
+	if (suffix)
+		return format__of_suffix(suffix);
+	if (!has_suffix(path, ".gz"))
+		return NULL;
+	plain = strndup(path, strlen(path) - 3);
+	suffix = plain ? suffix__of(plain, format__suffixes()) : NULL;
+	free(plain);
+	if (suffix)
+		f = format__of_suffix(suffix);
+	return f && format__compresses(f, path) ? f : NULL;
 }

@@ -102,7 +102,13 @@ const struct named_format *format__find(const char *name);
 /* Return: what @format is called. */
 const struct named_format *format__named(const struct format *format);
 
-/* Return: the format with the longest suffix that @path ends with, or NULL. */
+/* Return: the format with the longest suffix at the end of @path, or there before ".gz"; or NULL. */
 const struct named_format *format__of_file(const char *path);
+
+/* Whether a file of that name is compressed by us: ".gz" is no part of the format's own suffix. */
+bool format__compresses(const struct named_format *f, const char *path);
+
+/* Return: the suffixes of all formats, up to a NULL. */
+const char *const *format__suffixes(void);
 
 #endif /* MERGE_FORMAT_H */

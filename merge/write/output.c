@@ -3,13 +3,46 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
 #define BUFFER_BYTES	(256 * 1024)
 
 /* The open outputs, for the signal handler: a handler has no argument of its own. */
 static struct output *volatile open_outputs;
+
+static void output__write_all(struct output *o, const void *buf, size_t size)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < size && !o->err) {
+		n = write(o->fd, (const char *)buf + done, size - done);
+		if (n >= 0)
+			done += n;
+		else if (errno != EINTR)
+			o->err = -errno;
+	}
+}
+
+/* @flush: Z_NO_FLUSH, or Z_FINISH at the end */
+static void output__deflate(struct output *o, const char *buf, size_t size, int flush)
+{
+	unsigned char packed[16384];
+	int ret = Z_OK;
+
+	o->gzip->next_in = (unsigned char *)buf;
+	o->gzip->avail_in = size;		/* a part of the stream's buffer */
+	do {
+		o->gzip->next_out = packed;
+		o->gzip->avail_out = sizeof(packed);
+		ret = deflate(o->gzip, flush);
+		output__write_all(o, packed, sizeof(packed) - o->gzip->avail_out);
+	} while (!o->err && (flush == Z_FINISH ? ret == Z_OK : !o->gzip->avail_out));
+}
 
 /*
  * The stream's writes come through here: stdio remembers that one failed, but not why, and by the
@@ -18,17 +51,32 @@ static struct output *volatile open_outputs;
 static ssize_t output__write(void *cookie, const char *buf, size_t size)
 {
 	struct output *o = cookie;
-	size_t done = 0;
-	ssize_t n;
 
-	while (done < size && !o->err) {
-		n = write(o->fd, buf + done, size - done);
-		if (n >= 0)
-			done += n;
-		else if (errno != EINTR)
-			o->err = -errno;
-	}
+	if (o->gzip)
+		output__deflate(o, buf, size, Z_NO_FLUSH);
+	else
+		output__write_all(o, buf, size);
 	return o->err ? 0 : (ssize_t)size;
+}
+
+int output__compress(struct output *o)
+{
+	o->gzip = calloc(1, sizeof(*o->gzip));
+	if (o->gzip && deflateInit2(o->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
+				    Z_DEFAULT_STRATEGY) == Z_OK)
+		return 0;
+	free(o->gzip);
+	o->gzip = NULL;
+	return -ENOMEM;
+}
+
+static void output__end_gzip(struct output *o)
+{
+	if (!o->gzip)
+		return;
+	deflateEnd(o->gzip);
+	free(o->gzip);
+	o->gzip = NULL;
 }
 
 static int output__open_stream(struct output *o)
@@ -97,6 +145,9 @@ int output__finish(struct output *o)
 	if (o->f && fclose(o->f) && !o->err)
 		o->err = -EIO;
 	o->f = NULL;
+	if (o->gzip && !o->err)
+		output__deflate(o, NULL, 0, Z_FINISH);
+	output__end_gzip(o);
 	/* Some file systems report a full disk only here. */
 	if (o->fd >= 0 && o->fd != STDOUT_FILENO && close(o->fd) && !o->err)
 		o->err = -errno;
@@ -119,6 +170,7 @@ void output__abort(struct output *o)
 {
 	if (o->f)
 		fclose(o->f);
+	output__end_gzip(o);
 	if (o->fd >= 0 && o->fd != STDOUT_FILENO)
 		close(o->fd);
 	safefile__close(&o->file);

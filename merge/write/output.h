@@ -18,6 +18,7 @@ struct output {
 	int fd;
 	int err;		/* 0, or -errno of the first write that failed */
 	struct safefile file;	/* unless it is stdout */
+	struct z_stream_s *gzip;	/* compresses what is written; NULL: it is not compressed */
 	struct output *next;	/* another one that is open */
 };
 
@@ -30,6 +31,9 @@ int output__open(struct output *o, const char *path, bool private);
 
 /* As output__open(), below a directory. @flags: SAFEFILE_* */
 int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int flags);
+
+/* Compresses what is written from now on, in gzip's format. Return: 0 or -ENOMEM. */
+int output__compress(struct output *o);
 
 /* Ends writing, before output__commit() of files that belong together. Return: 0 or -errno. */
 int output__finish(struct output *o);

@@ -51,8 +51,18 @@ done
 load "--cgroup and --container both name a cgroup: not together" "-a --cgroup x --container y"
 load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
-load "-o: .pb.gz alone is compressed; see gzip(1) for others" "-o trace.json.gz true"
-refuse 127 "cannot run report: No such file or directory: xpumerge shows recordings" xpuload report
+load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" "-o x.data.gz true"
+load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recording has .data" "-o x.pb true"
+load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
+	"-o x.pngg true"
+load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
+load "-o z.html: twice" "-o z.html -o z.html true"
+load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
+	"stat ls"
+load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; a program of this name is run by xpuload -- annotate" \
+	annotate
+is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" "xpuload report: xpumerge"
+is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" "xpuload script: xpumerge -f perf"
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"
@@ -64,7 +74,7 @@ merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_
  nvtx_ranges, processes, devices, streams, threads, idle, stalls, gpu_metrics, kernel_metrics,\
  path_metrics, memory_devices, memory_holders, memory_leaks, memory_churn or memory_failures" "--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
-merge "xpu.data.gz: no format has this suffix: give one with -f (--help lists them)" "-o xpu.data.gz"
+merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" "-o xpu.data.gz"
 
 # ---- formats: what help lists is in the manual, and the recorder knows the suffixes, too
 

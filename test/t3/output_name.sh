@@ -42,6 +42,18 @@ xpuload -q -p "$a_pid" --duration 0.3 -o 'at-%p.data' 2>load.log
 is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: its pid" || diag "$(cat load.log)"
 finish a
 
+# Several at once.
+xpuload -o several.data -o several.folded -o several.json.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
+is $? 0 "three outputs: status" || diag "$(cat several.log)"
+xpumerge several.data -o want.folded 2>log
+cmp several.folded want.folded
+ok $? "three outputs: folded stacks"
+gzip -dc several.json.gz | head -c 1 | grep -q '{'
+ok $? "three outputs: a compressed timeline"
+xpuload -o none.html -o none.txt.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
+is "$? $(echo none.*)" "0 none.html none.txt.gz" "results alone: no recording stays" || diag "$(cat several.log)"
+rm -f several.* none.* want.folded
+
 while read -r pattern said; do
 	rm -f ran
 	xpuload -o "$pattern" touch ran >bad.log 2>&1

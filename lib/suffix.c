@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "suffix.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmdline.h"
+#include "util.h"
+
+const char *suffix__of(const char *path, const char *const *known)
+{
+	const char *best = NULL;
+
+	for (; *known; known++)
+		if (strlen(path) > strlen(*known) && has_suffix(path, *known) &&
+		    (!best || strlen(*known) > strlen(best)))
+			best = *known;
+	return best;
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char *suffix__looks_like(const char *path)
+{
+	const char *name = file_name(path), *dot = strrchr(name, '.'), *at;
+
+	if (!dot || dot == name || !isalpha((unsigned char)dot[1]))
+		return NULL;
+	for (at = dot + 1; isalnum((unsigned char)*at); at++)
+		;
+	return *at ? NULL : dot;
+}
+
+/* Formats of pictures, for which nothing near is known. */
+static bool is_picture(const char *suffix)
+{
+	static const char *const pictures[] = { ".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(pictures); i++)
+		if (!strncmp(suffix, pictures[i], strlen(pictures[i])))
+			return true;
+	return false;
+}
+
+/* Return: how far a suffix is from a known one: 0 if one begins with the other. */
+static size_t suffix__distance(const char *suffix, const char *known)
+{
+	size_t len = strlen(suffix), known_len = strlen(known);
+
+	if (known_len > CMDLINE_MAX_NAME || known_len < 2)
+		return SIZE_MAX;
+	if (len > 2 && !strncmp(suffix, known, min_t(size_t, len, known_len)))
+		return 0;
+	return cmdline__distance(suffix, known);
+}
+
+const char *suffix__meant(const char *path, const char *const *known, char *buf, size_t size)
+{
+	const char *name = file_name(path), *last = strrchr(name, '.'), *meant = NULL, *dot;
+	size_t best = SIZE_MAX, d, i;
+
+	*buf = '\0';
+	if (!last)
+		return buf;
+	if (is_picture(last)) {
+		snprintf(buf, size, "pictures are .html and, drawn by flamegraph.pl, .svg");
+		return buf;
+	}
+	/* With one dot, and with more: ".json" and ".cupti.json". */
+	for (dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+		for (i = 0; known[i]; i++) {
+			d = suffix__distance(dot, known[i]);
+			if (d < best && d <= strlen(dot) / 3) {
+				best = d;
+				meant = known[i];
+			}
+		}
+	}
+	if (meant)
+		snprintf(buf, size, "perhaps %s", meant);
+	return buf;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "commands.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "invoker.h"
+#include "base/msg.h"
+#include "base/own_files.h"
+#include "options.h"
+#include "util.h"
+
+struct command {
+	const char *name;
+	const char *args[3];		/* of xpumerge, up to a NULL; none: it has another answer */
+	const char *instead;
+};
+
+static const struct command commands[] = {
+	{ "report", { "xpumerge" }, NULL },
+	{ "script", { "xpumerge", "-f", "perf" }, NULL },
+	{ "diff", { "xpumerge", "diff" }, NULL },
+	{ "annotate", { NULL }, "record with --stalls, then xpumerge --table stalls has the lines of "
+	  "kernels; xpumerge --srcline has those of call paths" },
+	{ "stat", { NULL }, "xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints "
+	  "how long they took" },
+	{ "stats", { NULL }, "xpumerge prints the tables of nsys stats; --csv, --json and --table pick" },
+};
+
+/* Becomes xpumerge. Return: the status to exit with; then there is a message. */
+static int run_xpumerge(const struct command *c, int argc, char **argv)
+{
+	const char **args = calloc(argc + ARRAY_SIZE(c->args) + 1, sizeof(*args)), *why;
+	char tool[PATH_MAX];
+	size_t nr = 0;
+	int i;
+
+	if (!args) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	while (nr < ARRAY_SIZE(c->args) && c->args[nr]) {
+		args[nr] = c->args[nr];
+		nr++;
+	}
+	for (i = 2; i < argc; i++)
+		args[nr++] = argv[i];
+	if (own_files__find("xpumerge", tool, sizeof(tool)))
+		msg__error("cannot find xpumerge, which shows recordings");
+	else if (invoker__find(&why))
+		msg__error("%s", why);
+	else if (invoker__become())
+		msg__error("cannot become the user who called");
+	else if (execv(tool, (char *const *)args))
+		msg__error("cannot run %s: %s", tool, strerror(errno));
+	free(args);
+	return STATUS_FAILED;
+}
+
+int commands__run(int argc, char **argv)
+{
+	const struct command *c;
+
+	for (c = commands; argc > 1 && c < commands + ARRAY_SIZE(commands); c++) {
+		if (strcmp(argv[1], c->name))
+			continue;
+		if (c->args[0])
+			return run_xpumerge(c, argc, argv);
+		msg__error("%s: %s; a program of this name is run by xpuload -- %s", c->name, c->instead,
+			   c->name);
+		return STATUS_FAILED;
+	}
+	return -1;
+}
