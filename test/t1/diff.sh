@@ -134,7 +134,7 @@ refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit sampl
 refuse "--freq" 'is not for diff' diff a.data b.data -f folded -F 1000
 refuse "--table" 'is not for diff' diff a.data b.data --table kernels
 refuse "--by pid" 'not for diff' diff a.data b.data -f folded --by pid
-refuse "--by, of a table" '-f text: expected one of: shape' diff a.data b.data --by device
+refuse "--by, of a table" '-f text: expected one of: .*shape' diff a.data b.data --by device
 "$gen" --launches 0 -o empty.data
 refuse "nothing to normalize by" 'cannot find anything to normalize by' diff empty.data b.data --normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null
