@@ -185,27 +185,31 @@ static int set_memory(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* A moment, or two with a comma between. */
+/* Moments with commas between. */
 static int set_at(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
 	const char *at = given->arg;
 	char text[64], why[128];
-	size_t side, len;
+	size_t len;
 
-	for (side = 0; side < TREE_SIDES; side++, at += len + 1) {
+	for (o->nr_at = 0; o->nr_at < MAX_MOMENTS; at += len + 1) {
 		len = strcspn(at, ",");
 		snprintf(text, sizeof(text), "%.*s", (int)min_t(size_t, len, sizeof(text)), at);
-		o->at[side] = at;
-		o->at_failure[side] = !strcmp(text, "failed");
-		if (!o->at_failure[side] && filter__read_time(&o->at_ns[side], text, why)) {
+		o->at_failure[o->nr_at] = !strcmp(text, "failed");
+		if (!o->at_failure[o->nr_at] && filter__read_time(&o->at_ns[o->nr_at], text, why)) {
 			complain("--at: %s, or failed", why);
 			return -EINVAL;
 		}
+		if (!o->diff && o->nr_at && o->at_ns[o->nr_at] < o->at_ns[o->nr_at - 1]) {
+			complain("--at %s: expected moments one after the other", given->arg);
+			return -EINVAL;
+		}
+		o->nr_at++;
 		if (!at[len])
 			return 0;
 	}
-	complain("--at %s: expected one moment, or two for diff", given->arg);
+	complain("--at: expected at most %d moments", MAX_MOMENTS);
 	return -EINVAL;
 }
 
@@ -416,9 +420,10 @@ static const struct cmdline_option rows[] = {
 	  .help = "in place of times: memory in bytes, by call path: live (at the end,\n"
 		  "or --at), peak (when most was used), allocated (in all), leaked\n"
 		  "(never freed), failed (that CUDA refused)" },
-	{ "at", 0, "TIME", .set = set_at, .group = FORMAT_MERGED,
+	{ "at", 0, "TIME,...", .set = set_at, .group = FORMAT_MERGED,
 	  .help = "for --memory live: at TIME, as for --from, or failed: when CUDA last\n"
-		  "refused to give memory; in diff TIME,TIME: of A and of B" },
+		  "refused to give memory; TIME,TIME,...: the table memory_moments\n"
+		  "has all, the rest the last; in diff: of A and of B" },
 	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
 	  .help = "work of CUDA graphs under the call path that made the node:\n"
 		  "capture (default); that launched the graph: launch; or both" },
@@ -758,12 +763,12 @@ static int options__check_memory(struct options *o)
 	const struct format *format = o->format->format;
 	uint32_t known = o->diff ? format->diff_units : format->units;
 
-	if (o->at[0] && o->view != MEMORY_LIVE) {
+	if (o->nr_at && o->view != MEMORY_LIVE) {
 		complain("--at is for --memory live");
 		return -EINVAL;
 	}
-	if (o->at[1] && !o->diff) {
-		complain("--at with two moments is for diff");
+	if (o->diff && o->nr_at > TREE_SIDES) {
+		complain("--at: diff has two moments at most: of A, and of B");
 		return -EINVAL;
 	}
 	if (!o->view)

@@ -21,6 +21,8 @@ enum color {
 	COLOR_NEVER,
 };
 
+#define MAX_MOMENTS	256		/* of --at */
+
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
@@ -43,9 +45,9 @@ struct options {
 	enum color color;
 	bool no_pager;
 	enum memory_view view;
-	const char *at[TREE_SIDES];	/* --at: of each side of diff */
-	uint64_t at_ns[TREE_SIDES];
-	bool at_failure[TREE_SIDES];
+	uint64_t at_ns[MAX_MOMENTS];	/* --at; of diff, of each side */
+	size_t nr_at;
+	bool at_failure[MAX_MOMENTS];
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
 	bool dump;			/* the command is "dump": records as text */

@@ -180,7 +180,9 @@ static struct screen screen__open(struct options *o)
 /* @side: of diff; else 0 */
 static struct session_opts options__session(struct options *o, unsigned int side, struct progress *progress)
 {
-	unsigned int moment = o->at[side] ? side : 0;
+	/* A merge has all moments, a side of diff has its own. */
+	size_t last = o->nr_at ? o->nr_at - 1 : 0, moment = o->diff ? min_t(size_t, side, last) : 0;
+	size_t nr_moments = o->diff ? o->nr_at != 0 : o->nr_at;
 
 	const struct format *format = o->format->format;
 
@@ -198,9 +200,9 @@ static struct session_opts options__session(struct options *o, unsigned int side
 		.own_threads = o->own_threads,
 		.memory = o->view,
 		.memory_made = format->all_memory,
-		.memory_at = o->at[moment],
-		.memory_at_failure = o->at_failure[moment],
-		.memory_at_ns = o->at_ns[moment],
+		.memory_at_failure = nr_moments && o->at_failure[moment + nr_moments - 1],
+		.memory_at_ns = o->at_ns + moment,
+		.nr_memory_at = nr_moments,
 		.without = o->view ? ~(1u << LEAF_MEMORY) :
 			   (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,

@@ -349,9 +349,11 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	heap__init(h, f->first_proc);
 	h->from_ns = f->allocs.from_ns + f->shift_ns;
 	h->to_ns = f->allocs.to_ns + f->shift_ns;
-	h->has_asked = opts->memory_at;
+	h->has_asked = opts->nr_memory_at;
 	h->asked_is_failure = opts->memory_at_failure;
-	h->at_ns = p->model->start_ns + opts->memory_at_ns;
+	h->start_ns = p->model->start_ns;
+	h->at_ns = opts->memory_at_ns;
+	h->nr_at = opts->nr_memory_at;
 	if (f->allocs.blocks) {
 		err = start_pass(p, HEAP_FIND) ?:
 		      pass__run(f->reader, passes, find_record, p, 300, 300, &it) ?: take_rest(p);

@@ -62,8 +62,10 @@ enum memory_view {
 struct session_opts {
 	enum memory_view memory;
 	bool memory_made;		/* what was allocated in all, beside it */
-	bool memory_at, memory_at_failure;	/* a moment is given; it is the last failure */
-	uint64_t memory_at_ns;		/* since the recording began */
+	bool memory_at_failure;		/* the moment asked for is the last failure */
+	const uint64_t *memory_at_ns;	/* moments since the recording began, rising; the last one is
+					 * that asked for */
+	size_t nr_memory_at;
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	enum graph_mode graph;
 	bool by_thread;			/* sum up by thread, not by thread name */

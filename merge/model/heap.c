@@ -74,6 +74,7 @@ void heap__exit(struct heap *h)
 	array_free(&h->places);
 	idmap__free(&h->by_gpu);
 	array_free(&h->failures);
+	array_free(&h->instants);
 }
 
 void heap__start(struct heap *h, enum heap_pass pass)
@@ -393,25 +394,34 @@ static void heap__use(struct heap *h, uint32_t place, int64_t bytes, uint64_t ti
 		h->version[HEAP_PEAK]++;
 }
 
-static void heap__note_moment(struct heap *h)
+/* Notes all places as they are now. Return: 0 or -ENOMEM. */
+static int heap__note_instant(struct heap *h, size_t moment)
 {
-	struct heap_place *p;
+	const struct heap_place *p;
+	size_t i;
+	int err = 0;
 
-	h->version[HEAP_ASKED]++;
-	for (p = h->places.v; p < h->places.v + h->places.nr; p++) {
-		p->used_asked = p->used.now;
-		p->reserved_asked = p->reserved.now;
-		p->blocks_asked = p->blocks.now;
-		p->segments_asked = p->segments.now;
+	for (i = 0; i < h->places.nr && !err; i++) {
+		p = &h->places.v[i];
+		err = array_push(&h->instants, ((struct heap_instant){
+			moment, i, p->used.now, p->reserved.now, p->blocks.now, p->segments.now,
+		}));
 	}
+	return err;
 }
 
-/* The next event is at @time_ns: the moment that was asked for may have passed. */
-static void heap__pass_time(struct heap *h, uint64_t time_ns)
+/* The next event is at @time_ns: moments that were asked for may have passed. Return: 0 or -ENOMEM. */
+static int heap__pass_time(struct heap *h, uint64_t time_ns)
 {
-	if (h->pass == HEAP_SUM && h->has_asked && !h->asked_is_failure && !h->version[HEAP_ASKED] &&
-	    time_ns > h->at_ns)
-		heap__note_moment(h);
+	int err = 0;
+
+	while (!err && h->pass == HEAP_SUM && !h->asked_is_failure && h->next_at < h->nr_at &&
+	       time_ns > h->start_ns + h->at_ns[h->next_at]) {
+		err = heap__note_instant(h, h->next_at);
+		if (++h->next_at == h->nr_at)
+			h->version[HEAP_ASKED]++;
+	}
+	return err;
 }
 
 /* ---- allocators ------------------------------------------------------------------------------ */
@@ -729,8 +739,13 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	h->holders.v[idx].made.bytes += e->bytes;
 	h->holders.v[idx].made.nr++;
 	h->nr_failures++;
-	if (h->asked_is_failure)
-		heap__note_moment(h);
+	if (h->asked_is_failure) {
+		h->version[HEAP_ASKED]++;
+		h->instants.nr = 0;
+		err = heap__note_instant(h, h->nr_at - 1);
+		if (err)
+			return err;
+	}
 	return h->failures.nr < HEAP_MAX_FAILURES ? array_push(&h->failures, f) : 0;
 }
 
@@ -743,7 +758,9 @@ int heap__event(struct heap *h, const struct heap_event *e)
 	if (err || p->ended)
 		return err;
 	h->nr_events++;
-	heap__pass_time(h, e->time_ns);
+	err = heap__pass_time(h, e->time_ns);
+	if (err)
+		return err;
 	switch (e->what) {
 	case XPU_ALLOC_MADE:
 		return heap__made(h, p, e);
@@ -781,7 +798,7 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 
 	if (err || p->ended)
 		return err;
-	heap__pass_time(h, time_ns);
+	err = heap__pass_time(h, time_ns);
 	p->ended = true;
 	/* Blocks first: what they do not use of their segments is then known. */
 	for (i = 0; i < h->allocs.nr && !err; i++)
@@ -809,9 +826,8 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 int heap__finish(struct heap *h, uint64_t time_ns)
 {
 	size_t i;
-	int err = 0;
+	int err = heap__pass_time(h, UINT64_MAX);
 
-	heap__pass_time(h, UINT64_MAX);
 	for (i = 0; i < h->procs.nr && !err; i++)
 		err = heap__end_process(h, h->first_proc + i, time_ns);
 	return err;

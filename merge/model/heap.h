@@ -77,9 +77,14 @@ struct heap_level {
 struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
 	struct heap_level used, reserved, blocks, segments;
-	uint64_t used_asked, reserved_asked, blocks_asked, segments_asked;
 	uint32_t version[HEAP_NR_MOMENTS];
-	bool asked;
+};
+
+/* A place at a moment. */
+struct heap_instant {
+	size_t moment;			/* index in heap.at_ns */
+	uint32_t place;
+	uint64_t used, reserved, blocks, segments;
 };
 
 struct heap_failure {
@@ -151,7 +156,10 @@ struct heap {
 	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures;
 	bool has_asked, asked_is_failure;
-	uint64_t at_ns;			/* the moment HEAP_ASKED */
+	uint64_t start_ns;		/* moments are counted from here */
+	const uint64_t *at_ns;		/* rising; the last is HEAP_ASKED */
+	size_t nr_at, next_at;
+	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
 	uint64_t from_ns, to_ns;	/* of the slices */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_totals, nr_wrong_totals;	/* compared with allocators' own totals */

@@ -103,7 +103,7 @@ extern const struct section section_processes;
 extern const struct section section_threads, section_idle;
 
 /* text_memory.c: who held memory */
-extern const struct section section_memory_devices, section_memory_holders, section_memory_leaks,
-	section_memory_churn, section_memory_failures;
+extern const struct section section_memory_devices, section_memory_moments, section_memory_holders,
+	section_memory_leaks, section_memory_churn, section_memory_failures;
 
 #endif /* MERGE_SECTION_H */

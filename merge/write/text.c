@@ -35,6 +35,7 @@ static const struct section *const sections[] = {
 	&section_kernel_metrics,
 	&section_path_metrics,
 	&section_memory_devices,
+	&section_memory_moments,
 	&section_memory_holders,
 	&section_memory_leaks,
 	&section_memory_churn,

@@ -40,7 +40,6 @@ static int memory_devices__collect(struct section_rows *to)
 
 static void memory_devices__head(const struct section_rows *rows, FILE *f)
 {
-	const struct session_opts *opts = &rows->s->opts;
 	uint64_t nr_totals = 0, nr_wrong = 0, nr_events = 0;
 	size_t i;
 
@@ -51,12 +50,18 @@ static void memory_devices__head(const struct section_rows *rows, FILE *f)
 	}
 	fprintf(f, "memory: %" PRIu64 " events, in bytes; used: blocks of allocators, and memory of CUDA's "
 		"that none cuts; times since the start", nr_events);
-	if (opts->memory_at)
-		fputs("; now: at the moment asked for", f);
 	if (nr_totals)
 		fprintf(f, "; %" PRIu64 " totals of the allocator's own compared, %" PRIu64 " differ",
 			nr_totals, nr_wrong);
 	fputc('\n', f);
+}
+
+static void place__name(const struct model *m, const struct heap_place *p, char name[32])
+{
+	if (p->gpu == NO_INDEX)
+		snprintf(name, 32, "host");
+	else
+		snprintf(name, 32, "GPU %" PRIu32, m->gpus.list.v[p->gpu].number);
 }
 
 static int memory_devices__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -65,17 +70,12 @@ static int memory_devices__row(const struct section_rows *rows, const void *vrow
 	const struct heap_place *p = row->place;
 	const struct model *m = &rows->s->model;
 	uint64_t peak_ns = xpu_ns_between(m->start_ns, p->used.peak_ns);
-	bool asked = row->heap->has_asked;
-	char name[32] = "host";
+	char name[32];
 
-	if (p->gpu != NO_INDEX)
-		snprintf(name, sizeof(name), "GPU %" PRIu32, m->gpus.list.v[p->gpu].number);
+	place__name(m, p, name);
 	table__row(t, (struct cell[]){
 		{ .n = p->used.peak }, { .n = peak_ns }, { .n = p->reserved.peak }, { .n = p->blocks.peak },
-		{ .n = p->segments.peak }, { .n = asked ? p->used_asked : CELL_NONE },
-		{ .n = asked ? p->reserved_asked : CELL_NONE },
-		{ .n = asked ? p->blocks_asked : CELL_NONE },
-		{ .n = asked ? p->segments_asked : CELL_NONE },
+		{ .n = p->segments.peak },
 		{ .s = name },
 	});
 	return 0;
@@ -85,12 +85,62 @@ static const struct column memory_devices_columns[] = {
 	{ "used, peak", "used_peak", COLUMN_BYTES, 0 }, { "at", "used_peak_ns", COLUMN_TIME, 1 },
 	{ "reserved, peak", "reserved_peak", COLUMN_BYTES, 0 },
 	{ "blocks, peak", "blocks_peak", COLUMN_BYTES, 0 },
-	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 }, { NULL, "used", COLUMN_BYTES, 0 },
-	{ NULL, "reserved", COLUMN_BYTES, 1 }, { NULL, "blocks", COLUMN_BYTES, 0 },
-	{ NULL, "segments", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
+	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
 };
 
 SECTION(memory_devices, struct place_row);
+
+/* ---- moments --------------------------------------------------------------------------------- */
+
+struct instant_row {
+	const struct heap *heap;
+	const struct heap_instant *instant;
+};
+
+static int memory_moments__collect(struct section_rows *to)
+{
+	const struct sums *sums = &to->s->sums;
+	ARRAY(struct instant_row) rows = { 0 };
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < sums->heaps.nr; i++)
+		for (k = 0; k < sums->heaps.v[i].instants.nr && !err; k++)
+			err = array_push(&rows, ((struct instant_row){
+				&sums->heaps.v[i], &sums->heaps.v[i].instants.v[k],
+			}));
+	to->v = rows.v;
+	to->nr = rows.nr;
+	return err;
+}
+
+static void memory_moments__head(const struct section_rows *rows, FILE *f)
+{
+	fprintf(f, "memory at %s\n", rows->s->opts.memory_at_failure ? "the last refusal" :
+		"the moments asked for, in bytes");
+}
+
+static int memory_moments__row(const struct section_rows *rows, const void *vrow, struct table *t)
+{
+	const struct instant_row *row = vrow;
+	const struct heap_instant *i = row->instant;
+	char name[32];
+
+	place__name(&rows->s->model, &row->heap->places.v[i->place], name);
+	table__row(t, (struct cell[]){
+		{ .n = rows->s->opts.memory_at_failure ? CELL_NONE : row->heap->at_ns[i->moment] },
+		{ .n = i->used }, { .n = i->reserved }, { .n = i->blocks }, { .n = i->segments }, { .s = name },
+	});
+	return 0;
+}
+
+static const struct column memory_moments_columns[] = {
+	{ "at", "at_ns", COLUMN_TIME, 0 }, { "used", "used", COLUMN_BYTES, 0 },
+	{ "reserved", "reserved", COLUMN_BYTES, 0 }, { "blocks", "blocks", COLUMN_BYTES, 0 },
+	{ "segments", "segments", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
+};
+
+SECTION(memory_moments, struct instant_row);
 
 /* ---- holders --------------------------------------------------------------------------------- */
 
@@ -221,7 +271,7 @@ static int memory_holders__collect(struct section_rows *to)
 static void memory_holders__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "memory holders: %zu, bytes %s\n", rows->nr,
-		rows->s->opts.memory_at ? "at the moment asked for" : "at the peak of all devices together");
+		rows->s->opts.nr_memory_at ? "at the moment asked for" : "at the peak of all devices together");
 }
 
 static int holders__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory on a real GPU: a program that knows the truth, PyTorch with what it says of its own memory at each
+# moment, JAX and CuPy; who runs out of memory; and what it costs.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+need root gpu nvcc bpf
+
+# ---- a program that knows the truth
+
+"$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets \
+	-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls -o memory \
+	"$XPU_SRC/test/workload/memory.cu" -lcuda -ldl -lpthread 2>nvcc.log
+ok $? "nvcc builds memory" || diag "$(cat nvcc.log)"
+xpuload --memory --gpu-only -o run.data ./memory -n 200 >run.out 2>load.log
+is $? 0 "memory: status" || diag "$(cat load.log)"
+diag "memory: $(tail -n 1 load.log)"
+memory_wrong run.data run.out >verdict
+[ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
+is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "14 wrong 0" \
+	"memory: each byte under its path at ten moments, at the peak, in all, leaked, refused"
+diag "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | head -n 2 | cut -c1-200)"
+events=$(sed -n 's/.*, \([0-9]*\) events of memory.*/\1/p' load.log)
+diag "memory: $(($(wc -c <run.data) / (events + 1))) bytes an event"
+[ "$(wc -c <run.data)" -le $((24 * events)) ]
+ok $? "memory: at most 24 bytes an event"
+
+if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+	skip "PyTorch" "no PyTorch with CUDA"
+	done_testing
+	exit
+fi
+
+# ---- PyTorch: what it says itself
+
+# torch_agrees NAME: compares what is found at each moment, and the peaks, with what PyTorch says.
+torch_agrees() {
+	start=$(memory_start "$1.data")
+	awk -v start="$start" '$1 == "moment" { printf "%.0f %s %s %s\n", $2 - start, $3, $4, $5 }' "$1.out" >said
+	moments=$(awk '{ print $1 "ns" }' said | uniq | paste -sd, -)
+	xpumerge -i "$1.data" --memory live --at "$moments" --table memory_moments --csv 2>merge.log |
+		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print $1, $NF, $4, $5 }' >found
+	diag "$1: $(wc -l <said) moments said, $(wc -l <found) found"
+	sort said >said.sorted
+	sort found >found.sorted
+	is "$(comm -23 said.sorted found.sorted | wc -l)" 0 \
+		"$1: memory_allocated() and memory_reserved() at each moment" ||
+		diag "$(comm -3 said.sorted found.sorted | head -n 6)"
+	xpumerge -i "$1.data" --table memory_devices --csv 2>/dev/null |
+		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print "peak", $NF, $4, $5 }' | sort >found
+	is "$(cat found)" "$(grep '^peak' "$1.out" | sort)" "$1: max_memory_allocated() and max_memory_reserved()"
+	xpumerge -i "$1.data" --limit 3 >"$1.txt" 2>merge.log
+	diag "$1: $(grep '^memory: [0-9]* events' "$1.txt" | cut -c1-250)"
+	like "$(grep '^memory: [0-9]* events' "$1.txt")" "totals of the allocator's own compared, 0 differ" \
+		"$1: as PyTorch counts, whenever it says"
+	unlike "$(cat merge.log)" 'events of memory' "$1: nothing lost"
+}
+
+xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train 22 >train.out 2>load.log
+is $? 0 "train: status" || diag "$(tail -n 5 load.log train.out)"
+diag "train: $(tail -n 1 load.log)"
+torch_agrees train
+PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True xpuload --memory --gpu-only -o expandable.data \
+	python3 "$XPU_SRC/test/gpu/memory.py" train 22 >expandable.out 2>load.log
+is $? 0 "expandable: status" || diag "$(tail -n 5 load.log expandable.out)"
+torch_agrees expandable
+xpuload --memory --gpu-only -o graph.data python3 "$XPU_SRC/test/gpu/memory.py" graph 20 >graph.out 2>load.log
+is $? 0 "graph: status" || diag "$(tail -n 5 load.log graph.out)"
+torch_agrees graph
+
+first() {		# first TABLE: its first row
+	xpumerge -i train.data --table "$1" --csv --limit 1 2>/dev/null | tail -n 1
+}
+diag "$(first memory_leaks | cut -c1-1000)"
+like "$(first memory_leaks)" 'memory.py:plant_leak:' "the planted leak is the first row, with its line"
+like "$(first memory_holders)" 'memory.py:plant_peak:' "the planted peak is the first row, with its line"
+diag "$(head -n 16 train.txt)"
+
+# ---- out of memory
+
+cat >oom.py <<'PY'
+import torch
+def hoard():
+    held = []
+    while True:
+        held.append(torch.empty(1 << 30, dtype=torch.uint8, device="cuda"))
+hoard()
+PY
+xpuload --memory -o oom.data python3 oom.py >oom.out 2>load.log
+is $? 1 "out of memory: status"
+xpumerge -i oom.data --memory live --at failed -f folded -o oom.folded 2>/dev/null
+diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn | head -n 1) bytes by the largest holder"
+like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: who held it"
+diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
+
+# ---- JAX and CuPy: what they have of CUDA
+
+if python3 -c 'import cupy' 2>/dev/null; then
+	cat >cupy.py <<'PY'
+import cupy
+pool = cupy.get_default_memory_pool()
+held = [cupy.zeros(n << 20, dtype=cupy.uint8) for n in (1, 3, 64, 200)]
+del held[1]
+print(pool.total_bytes())
+PY
+	mv cupy.py use_cupy.py
+	xpuload --memory --gpu-only -o cupy.data python3 use_cupy.py >cupy.out 2>load.log
+	is $? 0 "CuPy: status" || diag "$(tail -n 3 cupy.out load.log)"
+	xpumerge -i cupy.data --memory leaked -f folded 2>/dev/null | grep -F 'use_cupy.py' |
+		awk '{ sum += $NF } END { printf "%.0f\n", sum }' >found
+	is "$(cat found)" "$(cat cupy.out)" "CuPy: what its pool has of CUDA"
+else
+	skip "CuPy" "no CuPy"
+fi
+if python3 -c 'import jax' 2>/dev/null; then
+	cat >use_jax.py <<'PY'
+import jax, jax.numpy as np
+x = np.ones((1 << 20,)) * 2
+x.block_until_ready()
+print(jax.devices()[0].memory_stats()["pool_bytes"])
+PY
+	XLA_PYTHON_CLIENT_MEM_FRACTION=.1 xpuload --memory --gpu-only -o jax.data python3 use_jax.py \
+		>jax.out 2>load.log
+	is $? 0 "JAX: status" || diag "$(tail -n 3 jax.out load.log)"
+	xpumerge -i jax.data --table memory_devices --csv 2>/dev/null >found
+	diag "JAX: pool_bytes $(tail -n 1 jax.out); $(grep GPU found)"
+	largest=$(xpumerge -i jax.data --memory peak -f folded 2>/dev/null | awk '{ print $NF }' | sort -n | tail -n 1)
+	is "$largest" "$(tail -n 1 jax.out)" "JAX: its pool is what it has of CUDA"
+else
+	skip "JAX" "no JAX"
+fi
+
+# ---- what it costs
+
+for try in 1 2; do
+	for how in '' --memory; do
+		# shellcheck disable=SC2086 # an option, or none
+		echo "${how:-without} $(xpuload --gpu-only $how -o bench.data \
+			python3 "$XPU_SRC/test/gpu/memory.py" bench 150 2>bench.log)"
+
+	done
+done >costs
+diag "$(cat costs)"
+diag "$(awk '{ t[$1] = !t[$1] || $3 < t[$1] ? $3 : t[$1] }
+	END { printf "--memory beside --gpu-only: %.3f\n", t["--memory"] / t["without"] }' costs)"
+done_testing
