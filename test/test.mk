@@ -176,6 +176,24 @@ $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
+# Stand-ins for PyTorch's libraries; those in torch_other report in a way that the shim does not know.
+TORCH_LIBS	:= $(if $(CUPTI_CFLAGS),$(foreach d,torch torch_other,$(O)/workload/$(d)_libs/libc10.so \
+			$(O)/workload/$(d)_libs/libc10_cuda.so))
+$(O)/workload/torch_other_libs/%: TORCH_CFLAGS = -DOTHER_ABI
+
+$(O)/workload/torch_libs/libc10.so $(O)/workload/torch_other_libs/libc10.so: test/workload/torch_c10.cc $(O)/flags
+	$(call say,CXX)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) \
+		-Wl,-soname,$(@F) -o $@ $<
+
+$(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cuda.so: %/libc10_cuda.so: \
+		test/workload/torch_c10_cuda.cc %/libc10.so $(SIM_LIBS) $(O)/flags
+	$(call say,CXX)
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) \
+		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' \
+		-lpthread -ldl
+
 # A module with NVTX of its own.
 RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
 
@@ -359,7 +377,7 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 # The programs that tests record, and all that these load.
-TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(RANGES_MODULE) \
+TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(TORCH_LIBS) $(RANGES_MODULE) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets
 targets: $(TARGETS)

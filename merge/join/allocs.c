@@ -141,6 +141,7 @@ static int take(struct second_pass *p, const struct held *held)
 	struct heap_event e = {
 		.order = held->order, .time_ns = held->time_ns + p->found->shift_ns,
 		.address = held->event.address, .bytes = held->event.bytes, .proc = held->proc,
+		.path_id = held->event.path_id,
 		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
 	};
 	int keep;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller ones */
-#define MAX_ORDERS	(1ull << 36)	/* of a process, that may be segments: 8 GB of bits */
 
 const char *heap_kind__name(enum heap_kind kind)
 {
@@ -65,7 +64,6 @@ void heap__exit(struct heap *h)
 	heap__forget_allocs(h);
 	for (i = 0; i < h->procs.nr; i++) {
 		array_free(&h->procs.v[i].segments);
-		array_free(&h->procs.v[i].is_segment);
 		array_free(&h->procs.v[i].allocators);
 	}
 	array_free(&h->procs);
@@ -73,6 +71,7 @@ void heap__exit(struct heap *h)
 	hashes__free(&h->by_key);
 	array_free(&h->places);
 	idmap__free(&h->by_gpu);
+	idmap__free(&h->segment_paths);
 	array_free(&h->failures);
 	array_free(&h->instants);
 }
@@ -273,24 +272,6 @@ static void segments__remove(struct heap *h, struct heap_proc *p, uint32_t idx)
 		(p->segments.nr - at + 1) * sizeof(p->segments.v[0]));
 }
 
-static bool proc__is_segment(const struct heap_proc *p, uint64_t order)
-{
-	return order / 64 < p->is_segment.nr && p->is_segment.v[order / 64] >> order % 64 & 1;
-}
-
-static int proc__note_segment(struct heap_proc *p, uint64_t order)
-{
-	int err = 0;
-
-	if (order >= MAX_ORDERS)
-		return 0;
-	while (!err && p->is_segment.nr <= order / 64)
-		err = array_push(&p->is_segment, 0);
-	if (!err)
-		p->is_segment.v[order / 64] |= 1ull << order % 64;
-	return err;
-}
-
 /* Return: the memory that a segment has: itself, or what it is a mapping of; or NULL. */
 static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 {
@@ -301,12 +282,22 @@ static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 	return a->target == NO_INDEX ? NULL : &h->allocs.v[a->target];
 }
 
-static bool may_be_segment(const struct heap *h, const struct heap_proc *p, const struct heap_event *e,
+/* Whether it was asked for where segments are. */
+static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
+{
+	uint32_t unused;
+
+	return h->pass == HEAP_SUM && (addresses_of(e->space) == XPU_SPACE_DEVICE ||
+				       e->space == XPU_SPACE_PHYSICAL) &&
+	       idmap__get(&h->segment_paths, e->path_id, &unused);
+}
+
+static bool may_be_segment(const struct heap *h, const struct heap_event *e,
 			   const struct heap_alloc *target)
 {
 	if (h->pass == HEAP_FIND)
 		return e->bytes >= MIN_SEGMENT || e->space == XPU_SPACE_MAPPING;
-	return target ? target->is_segment : proc__is_segment(p, e->order);
+	return target ? target->is_segment : heap__is_segment(h, e);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -466,7 +457,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 			continue;
 		*covered += to - from;
 		if (h->pass == HEAP_FIND) {
-			err = proc__note_segment(p, memory->order);
+			err = min_t(int, idmap__add(&h->segment_paths, memory->path_id, 0), 0);
 			continue;
 		}
 		memory->used += made ? to - from : from - to;
@@ -578,7 +569,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
-		.proc = e->proc, .place = e->key.place, .holder = NO_INDEX, .target = NO_INDEX,
+		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .holder = NO_INDEX,
+		.target = NO_INDEX,
 		.context = e->extra, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
 	};
 	enum heap_kind kind = kind_of(e->space);
@@ -604,9 +596,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		target = &h->allocs.v[a.target];
 	}
 	if (addresses_of(e->space) == XPU_SPACE_DEVICE || e->space == XPU_SPACE_MAPPING)
-		segment = may_be_segment(h, p, e, target);
-	a.is_segment = h->pass == HEAP_SUM && e->space != XPU_SPACE_MAPPING &&
-		       proc__is_segment(p, e->order);
+		segment = may_be_segment(h, e, target);
+	a.is_segment = heap__is_segment(h, e);
 	if (h->pass == HEAP_SUM && kind != HEAP_NR_KINDS) {
 		err = heap__holder(h, &e->key, a.is_segment ? HEAP_FRAGMENTATION : kind, &a.holder);
 		if (err)
@@ -813,8 +804,10 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 			err = heap__release(h, p, i, time_ns, true);
 	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++) {
 		a = &p->allocators.v[i];
-		if (a->blocks_before)
+		if (a->blocks_before) {
+			h->holders.v[a->before].never_freed.bytes += a->blocks_before;
 			heap__hold(h, a->before, -a->blocks_before, 0);
+		}
 		level__add(&h->places.v[a->place].blocks, -a->blocks_before, time_ns);
 		level__add(&h->places.v[a->place].segments, -a->segments_before, time_ns);
 		level__add(&h->places.v[a->place].reserved, -a->segments_before, time_ns);

@@ -10,8 +10,8 @@
  * Memory that CUDA gave to the process is reserved. A framework's allocator cuts blocks from some of it,
  * its segments; the part of a segment that no block has is "fragmentation". Used are the blocks, and all that
  * is reserved and no segment. An allocation is known as a segment only when a block is found in it, so a
- * heap is filled twice: HEAP_FIND notes the numbers of the segments, and HEAP_SUM knows them from the
- * beginning.
+ * heap is filled twice: HEAP_FIND notes the call paths that asked CUDA for segments, and HEAP_SUM knows
+ * them from the beginning, and those in which no block ever was.
  */
 #ifndef MERGE_HEAP_H
 #define MERGE_HEAP_H
@@ -100,6 +100,7 @@ struct heap_event {
 	uint64_t order, time_ns;	/* on the common clock */
 	uint64_t address, bytes;
 	uint32_t proc;
+	uint32_t path_id;		/* the recording's */
 	uint32_t extra;
 	uint8_t what, space;
 	struct holder_key key;		/* its kind is set by the heap */
@@ -110,6 +111,7 @@ struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
 	uint64_t used;			/* of a segment: what blocks have of it */
 	uint32_t proc, place, holder;	/* holder: NO_INDEX: its memory is not its own */
+	uint32_t path_id;
 	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of one that is
 					 * not used: the next of these */
 	uint32_t nr_refs;		/* of physical memory: its handle's, and its mappings */
@@ -131,7 +133,6 @@ struct heap_allocator {
 
 struct heap_proc {
 	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
-	ARRAY(uint64_t) is_segment;	/* bits, by number of the event that made it */
 	ARRAY(struct heap_allocator) allocators;
 	uint64_t handle, handle_order;	/* of the next mapping */
 	bool late;
@@ -151,6 +152,7 @@ struct heap {
 	struct hashes by_key;
 	ARRAY(struct heap_place) places;
 	struct idmap by_gpu;
+	struct idmap segment_paths;	/* ids of the call paths that asked for segments */
 	struct heap_level used;		/* of all devices */
 	uint32_t version[HEAP_NR_MOMENTS];
 	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */

@@ -129,7 +129,8 @@ static int memory_moments__row(const struct section_rows *rows, const void *vrow
 	place__name(&rows->s->model, &row->heap->places.v[i->place], name);
 	table__row(t, (struct cell[]){
 		{ .n = rows->s->opts.memory_at_failure ? CELL_NONE : row->heap->at_ns[i->moment] },
-		{ .n = i->used }, { .n = i->reserved }, { .n = i->blocks }, { .n = i->segments }, { .s = name },
+		{ .n = i->used }, { .n = i->reserved }, { .n = i->blocks }, { .n = i->segments },
+		{ .s = name },
 	});
 	return 0;
 }
@@ -271,7 +272,8 @@ static int memory_holders__collect(struct section_rows *to)
 static void memory_holders__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "memory holders: %zu, bytes %s\n", rows->nr,
-		rows->s->opts.nr_memory_at ? "at the moment asked for" : "at the peak of all devices together");
+		rows->s->opts.nr_memory_at ? "at the moment asked for" :
+		"at the peak of all devices together");
 }
 
 static int holders__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -25,7 +25,10 @@
 #define DEVICE_INDEX(device)	((device) >> 8 & 0xff)
 #define TYPE_CUDA		1
 
-/* Totals are told of with a device's first block, and with one block of so many. */
+/*
+ * Totals are told of with a device's first block, with one block of so many, and with the first block after
+ * the allocator has got memory of CUDA, or given some back.
+ */
 #define TOTALS_EVERY	1024
 #define MAX_DEVICES	256
 
@@ -41,6 +44,7 @@ static HOT_DATA _Atomic(report_t) target = find_first;
 static _Atomic(report_t) real;			/* PyTorch's own; NULL: not found so far */
 static atomic_bool is_watched;
 static atomic_uint nr_blocks[MAX_DEVICES];	/* since the watch began */
+static atomic_size_t last_reserved[MAX_DEVICES];
 
 /* ---- PyTorch's own function ------------------------------------------------------------------ */
 
@@ -170,6 +174,16 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
+/* The caller is the only one for its device. */
+static bool wants_totals(unsigned int device, size_t reserved)
+{
+	unsigned int nr = atomic_fetch_add_explicit(&nr_blocks[device], 1, memory_order_relaxed);
+	bool same = atomic_load_explicit(&last_reserved[device], memory_order_relaxed) == reserved;
+
+	atomic_store_explicit(&last_reserved[device], reserved, memory_order_relaxed);
+	return !same || !(nr % TOTALS_EVERY);
+}
+
 /* PyTorch holds the lock of the device's allocator, so the order is that of the allocator. */
 static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
 {
@@ -185,8 +199,7 @@ static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, 
 	if (DEVICE_TYPE(device) == TYPE_CUDA && allocs__are_on()) {
 		a.order = allocs__order(1);
 		launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
-		if (!(atomic_fetch_add_explicit(&nr_blocks[a.device], 1, memory_order_relaxed) %
-		      TOTALS_EVERY)) {
+		if (wants_totals(a.device, reserved)) {
 			a.what = XPU_ALLOC_TOTALS;
 			a.address = allocated;
 			a.bytes = reserved;

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory: the blocks that PyTorch's allocator cuts from memory of CUDA's, told from what they are cut from; with
+# libraries that stand for PyTorch's, and say the truth.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
+
+agrees() {		# agrees NAME FROM: compares moments from number FROM on, and the peaks
+	start=$(memory_start "$1.data")
+	awk -v start="$start" -v from="$2" '$1 == "moment" { ns = $2 - start; nr++ }
+		$1 == "total" && nr >= from { printf "%.0f %s %s\n", ns, $2, $3 }' "$1.out" >said
+	xpumerge -i "$1.data" --memory live --at "$(awk '{ print $1 "ns" }' said | paste -sd, -)" \
+		--table memory_moments --csv 2>merge.log |
+		awk -F, 'NR > 1 && $NF ~ /GPU/ { print $1, $4, $5 }' >found
+	# A segment of before the attach has no size when it is freed: the allocator tells of it later.
+	[ "$2" = 1 ] || { cut -d' ' -f1,2 said >s && mv s said && cut -d' ' -f1,2 found >s && mv s found; }
+	is "$(diff said found)" "" "$1: blocks, and segments, at each of $(wc -l <said) moments"
+	unlike "$(cat merge.log)" 'events of memory' "$1: no event is missing or cannot be"
+	xpumerge -i "$1.data" >"$1.txt" 2>merge.log
+	like "$(tr '\n' ' ' <"$1.txt" | tr -s ' ')" \
+		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' "$1: the allocator's own totals"
+}
+
+blocks() {		# blocks NAME: compares each call path's blocks at ten moments, in all and leaked
+	start=$(memory_start "$1.data")
+	grep '^moment' "$1.out" | awk -v start="$start" '{ printf "live %d --at %.0fns\n", NR, $2 - start }
+		END { print "leaked 0"; print "allocated 0" }' >moments
+	while read -r what nr at; do
+		# shellcheck disable=SC2086 # two words, or none
+		xpumerge -i "$1.data" --memory "$what" $at -f folded 2>/dev/null | grep -E '\]block [0-9]+$' >got.folded
+		memory_sums got.folded >got
+		memory_truth "$1.out" "$what" "$nr" >expected
+		[ -s expected ] && cmp -s got expected && echo same
+	done <moments >same
+	is "$(wc -l <same)" 12 "$1: each block under its path at ten moments, in all, leaked"
+}
+
+for name in plain expandable; do
+	[ $name = plain ] && how='' || how=-e
+	# shellcheck disable=SC2086 # an option, or none
+	xpuload --memory --gpu-only -o $name.data "$torch" $how "$libs" >$name.out 2>load.log
+	is $? 0 "$name: status" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing lost"
+	like "$(cat $name.out)" '^reports ([1-9][0-9]*) of \1$' "$name: the reports go on to libc10"
+	agrees $name 1
+	blocks $name
+	is "$(xpumerge -i $name.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $4, $5 }')" \
+		"$(sed -n 's/^most //p' $name.out)" "$name: the peaks of blocks and of segments"
+	held=$(xpumerge -i $name.data --memory peak -f folded 2>/dev/null | awk '{ t += $NF } END { printf "%.0f", t }')
+	peak_ns=$(xpumerge -i $name.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $2 }')
+	is "$held" "$(xpumerge -i $name.data --memory live --at "${peak_ns}ns" --table memory_moments --csv \
+		2>/dev/null | awk -F, '/GPU/ { print $3 }')" "$name: blocks and fragmentation are what is reserved"
+done
+like "$(xpumerge -i plain.data --memory peak -f folded 2>/dev/null)" \
+	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' "fragmentation stands where CUDA is asked"
+like "$(xpumerge -i expandable.data --memory peak -f folded 2>/dev/null)" \
+	'add_segment\(unsigned long\);cuMemCreate;\[GPU_Memory\]fragmentation [1-9]' "of mapped memory, too"
+
+xpuload --gpu-only -o without.data "$torch" -n 20 "$libs" >without.out 2>load.log
+like "$(cat without.out)" '^reports ([1-9][0-9]*) of \1$' "without --memory: the reports go to libc10"
+LD_PRELOAD=$XPU_SHIM "$torch" -n 20 "$libs" >dormant.out
+like "$(cat dormant.out)" '^reports ([1-9][0-9]*) of \1$' "dormant: the reports go to libc10"
+
+xpuload --memory --gpu-only -o other.data "$torch" -n 100 "$XPU_BUILD/workload/torch_other_libs" >other.out 2>load.log
+is $? 0 "another ABI: status"
+like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' "another ABI: left alone"
+is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 "another ABI: no block is recorded"
+
+# Attached late: what was there before is one sum.
+start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 "$libs"
+wait_for grep -qs waits late.out
+xpuload --memory --gpu-only -o late.data -p "$late_pid" 2>load.log &
+loader=$!
+wait_for grep -qs 'attached' load.log || sleep 2
+sleep 1
+echo go >late.cmd
+wait "$late_pid"
+wait $loader
+diag "$(tail -n 1 load.log)"
+agrees late 7
+before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach/ { print $NF }')
+[ "${before:-0}" -gt 0 ]
+ok $? "late: blocks of before the attach that were not freed: $before"
+done_testing

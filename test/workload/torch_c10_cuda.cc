@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+/*
+ * torch_c10_cuda.cc - a stand-in for PyTorch's libc10_cuda.so: an allocator that cuts blocks from segments
+ *
+ * As PyTorch's it rounds sizes up to 512 bytes, takes segments of 2 and 20 MB or as large as a block needs,
+ * from cudaMalloc() or as physical memory of 2 MB that it maps behind what it has, and reports each block with
+ * its lock held.
+ */
+#include <cstddef>
+#include <cstdint>
+#include <dlfcn.h>
+#include <list>
+#include <map>
+#include <mutex>
+
+#include <cuda.h>
+#include <cuda_runtime.h>
+
+#define EXPORT	extern "C" __attribute__((visibility("default")))
+#define MB	((size_t)1 << 20)
+#define CHUNK	(2 * MB)
+#define RESERVED ((size_t)1 << 34)
+
+namespace c10 {
+struct Device {
+	int8_t type, index;
+};
+#ifdef OTHER_ABI
+void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, size_t, Device);
+#else
+void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, Device);
+#endif
+} // namespace c10
+
+static std::mutex lock;
+static std::map<char *, size_t> free_blocks, used_blocks, segments;
+static size_t allocated, reserved, most_allocated, most_reserved;
+static bool expandable;
+
+static struct {
+	CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
+			   unsigned long long);
+	CUresult (*release)(CUmemGenericAllocationHandle);
+	CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+	CUresult (*unmap)(CUdeviceptr, size_t);
+} cu;
+
+static char *next_chunk;
+static std::map<char *, CUmemGenericAllocationHandle> chunks;
+
+EXPORT bool fake_init(bool want_expandable)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
+	CUdeviceptr at = 0;
+
+	expandable = want_expandable;
+	*(void **)&cu.create = dlsym(cuda, "cuMemCreate");
+	*(void **)&cu.release = dlsym(cuda, "cuMemRelease");
+	*(void **)&cu.reserve = dlsym(cuda, "cuMemAddressReserve");
+	*(void **)&cu.map = dlsym(cuda, "cuMemMap");
+	*(void **)&cu.unmap = dlsym(cuda, "cuMemUnmap");
+	if (!cu.create || !cu.release || !cu.reserve || !cu.map || !cu.unmap)
+		return false;
+	if (expandable && cu.reserve(&at, RESERVED, 0, 0, 0))
+		return false;
+	next_chunk = (char *)at;
+	return true;
+}
+
+static void report(void *at, int64_t bytes)
+{
+	const c10::Device device = { 1, 0 };
+
+#ifdef OTHER_ABI
+	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, 0, device);
+#else
+	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, device);
+#endif
+}
+
+static void add_free(char *at, size_t bytes)
+{
+	auto behind = free_blocks.lower_bound(at);
+
+	if (behind != free_blocks.end() && at + bytes == behind->first && !segments.count(behind->first)) {
+		bytes += behind->second;
+		behind = free_blocks.erase(behind);
+	}
+	if (behind != free_blocks.begin() && !segments.count(at)) {
+		auto before = std::prev(behind);
+
+		if (before->first + before->second == at) {
+			before->second += bytes;
+			return;
+		}
+	}
+	free_blocks[at] = bytes;
+}
+
+static __attribute__((noinline)) bool add_segment(size_t bytes)
+{
+	size_t size = bytes < MB ? 2 * MB : bytes < 10 * MB ? 20 * MB : (bytes + 2 * MB - 1) / (2 * MB) * 2 * MB;
+	CUmemAllocationProp prop = {};
+	CUmemGenericAllocationHandle handle;
+	void *at;
+
+	if (!expandable) {
+		if (cudaMalloc(&at, size))
+			return false;
+		segments[(char *)at] = size;
+		reserved += size;
+		add_free((char *)at, size);
+		return true;
+	}
+	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	for (size = (bytes + CHUNK - 1) / CHUNK * CHUNK; size; size -= CHUNK, next_chunk += CHUNK) {
+		if (cu.create(&handle, CHUNK, &prop, 0) || cu.map((CUdeviceptr)next_chunk, CHUNK, 0, handle, 0))
+			return false;
+		chunks[next_chunk] = handle;
+		reserved += CHUNK;
+		add_free(next_chunk, CHUNK);
+	}
+	return true;
+}
+
+static char *take_free(size_t bytes)
+{
+	for (auto &b : free_blocks) {
+		char *at = b.first;
+		size_t rest = b.second - bytes;
+
+		if (b.second < bytes)
+			continue;
+		free_blocks.erase(at);
+		if (rest)
+			free_blocks[at + bytes] = rest;
+		return at;
+	}
+	return nullptr;
+}
+
+EXPORT __attribute__((noinline)) void *fake_alloc(size_t bytes)
+{
+	std::lock_guard<std::mutex> guard(lock);
+	char *at;
+
+	bytes = (bytes + 511) & ~(size_t)511;
+	at = take_free(bytes);
+	if (!at && add_segment(bytes))
+		at = take_free(bytes);
+	if (!at)
+		return nullptr;
+	used_blocks[at] = bytes;
+	allocated += bytes;
+	most_allocated = allocated > most_allocated ? allocated : most_allocated;
+	most_reserved = reserved > most_reserved ? reserved : most_reserved;
+	report(at, bytes);
+	return at;
+}
+
+EXPORT __attribute__((noinline)) void fake_free(void *at)
+{
+	std::lock_guard<std::mutex> guard(lock);
+	size_t bytes = used_blocks[(char *)at];
+
+	used_blocks.erase((char *)at);
+	allocated -= bytes;
+	add_free((char *)at, bytes);
+	report(at, -(int64_t)bytes);
+}
+
+/* Gives back the segments in which there is no block. */
+EXPORT __attribute__((noinline)) void fake_empty_cache(void)
+{
+	std::lock_guard<std::mutex> guard(lock);
+
+	for (auto s = segments.begin(); s != segments.end();) {
+		auto b = free_blocks.find(s->first);
+
+		if (b == free_blocks.end() || b->second < s->second) {
+			++s;
+			continue;
+		}
+		free_blocks.erase(b);
+		cudaFree(s->first);
+		reserved -= s->second;
+		s = segments.erase(s);
+	}
+	for (auto c = chunks.begin(); c != chunks.end();) {
+		auto b = free_blocks.upper_bound(c->first);
+
+		if (b == free_blocks.begin() || (--b)->first + b->second < c->first + CHUNK) {
+			++c;
+			continue;
+		}
+		char *from = b->first;
+		size_t bytes = b->second;
+
+		free_blocks.erase(b);
+		if (from < c->first)
+			free_blocks[from] = c->first - from;
+		if (from + bytes > c->first + CHUNK)
+			free_blocks[c->first + CHUNK] = from + bytes - c->first - CHUNK;
+		cu.unmap((CUdeviceptr)c->first, CHUNK);
+		cu.release(c->second);
+		reserved -= CHUNK;
+		c = chunks.erase(c);
+	}
+}
+
+EXPORT void fake_totals(size_t totals[4])
+{
+	std::lock_guard<std::mutex> guard(lock);
+
+	totals[0] = allocated;
+	totals[1] = reserved;
+	totals[2] = most_allocated;
+	totals[3] = most_reserved;
+}
