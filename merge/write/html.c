@@ -578,9 +578,14 @@ static void print_bins_of_cells(struct json_out *j, const struct tree *t, const 
 static void print_bins(struct json_out *j, const struct session *s, const struct tree *t,
 		       const cell_bins_t *bins, const struct bin_scale *scale)
 {
+	char start[24];
 	size_t i, nr;
 
 	json_out__open(j, '{');
+	/* As text: with CLOCK_REALTIME, which recordings of several hosts have, it is beyond 2^53. */
+	snprintf(start, sizeof(start), "%" PRIu64, s->model.start_ns);
+	json_out__key(j, "start_ns");
+	json_out__string(j, start);
 	print_scale(j, s, scale);
 	print_bins_of_cells(j, t, bins);
 	open_array(j, "bin");

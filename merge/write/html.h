@@ -25,7 +25,8 @@
  *	  "without": [ "nvtx" ],	(left out of owners, for there would be too many cells)
  *	  "cells": { "node": [ index in nodes, or -1 ], "kind": [ ... ], "owner": [ index ],
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
- *	  "times": null, or { "from_ns": of bin 0, from the recording's start on, perhaps negative,
+ *	  "times": null, or { "start_ns": "of the recording, on its clock",
+ *		     "from_ns": of bin 0, from the recording's start on, perhaps negative,
  *		     "bin_ns": N, "nr": of bins, "each": [ by cell: how many of its bins are not 0 ],
  *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],
  *		     "bytes": [ only of cells that have bytes ],

@@ -17,7 +17,8 @@ let browser;
  * the exceptions that it throws, and its requests for other files.
  */
 async function open(file, options = {}) {
-	const url = file.includes("://") ? file : pathToFileURL(path.resolve(file)).href;
+	const [name, hash] = file.split(/(#.*)/s);
+	const address = file.includes("://") ? file : pathToFileURL(path.resolve(name)).href, url = address + (hash || "");
 	const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, ...options });
 	const page = await context.newPage();
 
@@ -26,7 +27,7 @@ async function open(file, options = {}) {
 	page.on("pageerror", e => page.complaints.push(`error: ${e.message}`));
 	page.on("dialog", d => { page.complaints.push(`dialog: ${d.message()}`); d.dismiss(); });
 	page.on("request", r => {
-		if (r.url() !== url)
+		if (r.url().split("#")[0] !== address.split("#")[0])
 			page.complaints.push(`request: ${r.url()}`);
 	});
 	await page.goto(url);

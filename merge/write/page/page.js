@@ -433,8 +433,7 @@
   function account(side, s) {
     const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
     const [summary, ...lines2] = side.account.concat(side.messages);
-    const none = !t.launches && !t.lost ? "no launches" : summary;
-    const words = (diff ? "AB"[s] + ": " : "") + none + (lines2.length ? `; ${plural(lines2.length, "note")}` : "");
+    const words = (diff ? "AB"[s] + ": " : "") + summary + (lines2.length ? `; ${plural(lines2.length, "note")}` : "");
     if (!lines2.length)
       return make("span", { class: "account" }, words);
     return panel(
@@ -1014,7 +1013,7 @@
 
   // src/graph.js
   var CELL_HEIGHT = 18;
-  var GROUP_PIXELS = 110;
+  var GROUP_PIXELS = 150;
   var chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false).tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName((d) => labelOf2(d.data)).setColorMapper((d) => fillOf(d.data)).setLabelHandler((d) => labelOf2(d.data)).setDetailsHandler(() => {
   });
   var started = false;
@@ -1038,17 +1037,15 @@
     return specialColour(d.what, within);
   }
   var opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
-  function sharedRun(root) {
+  function sharedRun(root, least) {
     const run = [];
     for (let at2 = root; ; ) {
-      let only = NONE, nr = 0;
+      let only = NONE;
       forChildren(at2, (c) => {
-        if (width[c] > 0) {
-          nr++;
+        if (only === NONE || width[c] > width[only])
           only = c;
-        }
       });
-      if (nr !== 1 || width[only] !== width[at2] || kindOf(only) !== NONE || isRoot(only))
+      if (only === NONE || width[at2] - width[only] >= least || kindOf(only) !== NONE || isRoot(only))
         break;
       run.push(only);
       at2 = only;
@@ -1057,13 +1054,13 @@
     return run.length > 1 ? run : null;
   }
   var folds = /* @__PURE__ */ new Map();
-  function findFolds() {
+  function findFolds(least) {
     const open = opened();
     folds = /* @__PURE__ */ new Map();
     if (!open)
       return;
     const visit = (root) => {
-      const run = sharedRun(root);
+      const run = width[root] >= least && sharedRun(root, least);
       if (run && !open.has(run[0]))
         run.forEach((n) => folds.set(n, run));
       forChildren(root, (c) => {
@@ -1109,6 +1106,14 @@
       return d;
     }).filter((d) => d.v > 0);
   }
+  function tallyBeside(run, tally) {
+    run.slice(0, -1).forEach((node2, n) => forChildren(node2, (i) => {
+      if (i === run[n + 1] || !width[i])
+        return;
+      tally.hidden += shownBefore[endOf[i]] - shownBefore[i];
+      tally.hiddenSum += width[i];
+    }));
+  }
   function drawnChildren(d, least, only, tally) {
     const list2 = [], narrow = [], own = onCpu(d.i);
     forChildren(d.i, (i) => {
@@ -1130,13 +1135,14 @@
     const tally = { hidden: 0, hiddenSum: 0 };
     const top = { i: zoom, v: all, children: [] }, todo = [top];
     let root = top;
-    findFolds();
+    findFolds(least);
     while (todo.length) {
       const d = todo.pop();
       const run = d !== top && !d.what && folds.get(d.i);
       if (run) {
         const last = run[run.length - 1];
         Object.assign(d, { what: "fold", run, i: run[0] });
+        tallyBeside(run, tally);
         d.children = drawnChildren({ i: last }, least, null, tally);
       } else if (!d.what) {
         d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
@@ -1203,6 +1209,7 @@
     else
       selectElements(box).datum(drawn.root).call(chart);
     started = true;
+    selectElements("#chart svg").selectAll("g.frame").classed("thin", (d) => (d.x1 - d.x0) * pixels < 4);
     markSelected();
     note(drawn);
   }
@@ -1214,7 +1221,7 @@
     return run ? [run[0], run[run.length - 1]] : [i, i];
   }
   function markSelected() {
-    selectElements("#chart svg").selectAll("g").classed("selected", (d) => d.data.what !== "narrow" && d.data.i === state.selected);
+    selectElements("#chart svg").selectAll("g.frame").classed("selected", (d) => d.data.what !== "narrow" && d.data.i === state.selected);
   }
   function scrollToRoot() {
     const box = el("chart");
@@ -1367,7 +1374,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   function showInGraph() {
     const term = "^" + frames.name[state.focus].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
     el("search").value = term;
-    go({ term, zoom: 0, group: "", tab: "graph" });
+    go({ term, zoom: 0, group: "", open: "all", tab: "graph" });
   }
   function drawSandwich() {
     const box = el("sandwich"), nodes = nodesOf2(state.focus);
@@ -1643,7 +1650,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     box.style.left = 100 * part(from) + "%";
     box.style.width = 100 * (part(to) - part(from)) + "%";
   }
-  var at = (b) => formatTime(times.from + b * times.width, "auto");
+  var at = (b) => formatTime(Math.max(0, times.from + b * times.width), "auto");
   function describe2() {
     const whole = `${at(0)} to ${at(times.nr)}`;
     const words = isPicked() ? `${at(state.from)} to ${at(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
@@ -1913,7 +1920,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         title: name.slice(0, 2e3),
         ...r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}
       },
-      ...columns.map(([, , cell]) => make("td", null, cell(r))),
+      ...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
       make(
         "td",
         { class: "name" },
@@ -1933,7 +1940,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
     }, ...sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text2)] : ["%"]);
     rows2.sort((a, b) => key ? key(b) - key(a) || byName2(a, b) : byName2(a, b));
-    columns.forEach(([text2, sort]) => head.append(header(text2, sort, "")));
+    columns.forEach(([text2, sort]) => head.append(header(text2, sort, sort ? "" : "share")));
     head.append(header("Name", "name", "name"));
     for (const r of rows2.slice(0, TOP_ROWS))
       body.append(topRow(r, columns));

@@ -11,7 +11,7 @@ import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf 
 import { integer, percent, plural } from "./words.js";
 
 const CELL_HEIGHT = 18;
-const GROUP_PIXELS = 110;		/* of a frame that stands for narrow ones, where there are many */
+const GROUP_PIXELS = 150;		/* of a frame that stands for narrow ones, where there are many */
 
 /*
  * The frames that are drawn: { i, v, children } of a node, and what stands for several:
@@ -47,22 +47,20 @@ function fillOf(d) {
 const opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share: each has one child, and nothing else. The last
- * of them, where paths part, is not among them.
+ * Return: the frames that all calls below a root share: each has one child, and nothing else that could be
+ * drawn. The last of them, where paths part, is not among them.
  */
-function sharedRun(root) {
+function sharedRun(root, least) {
 	const run = [];
 
 	for (let at = root;;) {
-		let only = NONE, nr = 0;
+		let only = NONE;
 
 		forChildren(at, c => {
-			if (width[c] > 0) {
-				nr++;
+			if (only === NONE || width[c] > width[only])
 				only = c;
-			}
 		});
-		if (nr !== 1 || width[only] !== width[at] || kindOf(only) !== NONE || isRoot(only))
+		if (only === NONE || width[at] - width[only] >= least || kindOf(only) !== NONE || isRoot(only))
 			break;
 		run.push(only);
 		at = only;
@@ -74,14 +72,14 @@ function sharedRun(root) {
 /* By node: the run that it is folded into. */
 let folds = new Map();
 
-function findFolds() {
+function findFolds(least) {
 	const open = opened();
 
 	folds = new Map();
 	if (!open)
 		return;
 	const visit = root => {
-		const run = sharedRun(root);
+		const run = width[root] >= least && sharedRun(root, least);
 
 		if (run && !open.has(run[0]))
 			run.forEach(n => folds.set(n, run));
@@ -139,6 +137,16 @@ function groupNarrow(parent, list, least, tally) {
 	}).filter(d => d.v > 0);
 }
 
+/* Counts what stands beside the frames of a run, and is too narrow to be drawn. */
+function tallyBeside(run, tally) {
+	run.slice(0, -1).forEach((node, n) => forChildren(node, i => {
+		if (i === run[n + 1] || !width[i])
+			return;
+		tally.hidden += shownBefore[endOf[i]] - shownBefore[i];
+		tally.hiddenSum += width[i];
+	}));
+}
+
 function drawnChildren(d, least, only, tally) {
 	const list = [], narrow = [], own = onCpu(d.i);
 
@@ -167,7 +175,7 @@ function visibleTree(pixels) {
 	const top = { i: zoom, v: all, children: [] }, todo = [top];
 	let root = top;
 
-	findFolds();
+	findFolds(least);
 	while (todo.length) {
 		const d = todo.pop();
 		const run = d !== top && !d.what && folds.get(d.i);
@@ -177,6 +185,7 @@ function visibleTree(pixels) {
 
 			/* The run's last frame has the child where paths part. */
 			Object.assign(d, { what: "fold", run, i: run[0] });
+			tallyBeside(run, tally);
 			d.children = drawnChildren({ i: last }, least, null, tally);
 		} else if (!d.what) {
 			d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
@@ -255,6 +264,8 @@ export function drawGraph() {
 	else
 		selectElements(box).datum(drawn.root).call(chart);
 	started = true;
+	/* Edges would hide frames that are hardly wider. */
+	selectElements("#chart svg").selectAll("g.frame").classed("thin", d => (d.x1 - d.x0) * pixels < 4);
 	markSelected();
 	note(drawn);
 }
@@ -272,7 +283,7 @@ export function endsOf(i) {
 }
 
 export function markSelected() {
-	selectElements("#chart svg").selectAll("g")
+	selectElements("#chart svg").selectAll("g.frame")
 		.classed("selected", d => d.data.what !== "narrow" && d.data.i === state.selected);
 }
 

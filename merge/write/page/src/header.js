@@ -20,8 +20,7 @@ function panel(props, line, ...content) {
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
 	const [summary, ...lines] = side.account.concat(side.messages);
-	const none = !t.launches && !t.lost ? "no launches" : summary;
-	const words = (diff ? "AB"[s] + ": " : "") + none + (lines.length ? `; ${plural(lines.length, "note")}` : "");
+	const words = (diff ? "AB"[s] + ": " : "") + summary + (lines.length ? `; ${plural(lines.length, "note")}` : "");
 
 	if (!lines.length)
 		return make("span", { class: "account" }, words);

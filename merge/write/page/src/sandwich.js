@@ -135,7 +135,7 @@ function showInGraph() {
 	const term = "^" + frames.name[state.focus].replace(/[.*+?^${}()|[\]\\]/g, "\\$&") + "$";
 
 	el("search").value = term;
-	go({ term, zoom: 0, group: "", tab: "graph" });
+	go({ term, zoom: 0, group: "", open: "all", tab: "graph" });
 }
 
 export function drawSandwich() {

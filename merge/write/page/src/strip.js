@@ -140,7 +140,8 @@ function placeStretch(from, to) {
 	box.style.width = 100 * (part(to) - part(from)) + "%";
 }
 
-const at = b => formatTime(times.from + b * times.width, "auto");
+/* A sample may stand for a time that began a little before the recording. */
+const at = b => formatTime(Math.max(0, times.from + b * times.width), "auto");
 
 function describe() {
 	const whole = `${at(0)} to ${at(times.nr)}`;

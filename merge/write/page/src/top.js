@@ -72,7 +72,7 @@ function topRow(r, columns) {
 
 	return make("tr", { onclick: focus, title: name.slice(0, 2000),
 			    ...(r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}) },
-		...columns.map(([, , cell]) => make("td", null, cell(r))),
+		...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
 		make("td", { class: "name" },
 		     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
 		     make("button", { type: "button", class: "plain", "data-frame": r.frame }, name)));
@@ -89,7 +89,7 @@ function drawTable() {
 	}, ...(sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text)] : ["%"]));
 
 	rows.sort((a, b) => key ? key(b) - key(a) || byName(a, b) : byName(a, b));
-	columns.forEach(([text, sort]) => head.append(header(text, sort, "")));
+	columns.forEach(([text, sort]) => head.append(header(text, sort, sort ? "" : "share")));
 	head.append(header("Name", "name", "name"));
 	for (const r of rows.slice(0, TOP_ROWS))
 		body.append(topRow(r, columns));
