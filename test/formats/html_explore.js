@@ -2,7 +2,7 @@
 "use strict";
 const fs = require("fs");
 const { ok, is, near, open, shot, run } = require("./browser.js");
-const { folded, sum, leaf, shown, ready, settle, drawn, frame, click, tip, number } =
+const { folded, sum, leaf, shown, ready, settle, drawn, click, tip, number } =
 	require("./flamegraph.js");
 
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");

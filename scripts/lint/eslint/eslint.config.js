@@ -5,9 +5,9 @@
 
 const page = ["addEventListener", "document", "globalThis", "history", "innerHeight", "innerWidth", "location", "matchMedia",
 		"navigator", "ResizeObserver", "URLSearchParams"];
-const node = ["console", "globalThis", "module", "process", "require", "MessageChannel", "WebAssembly"];
+const node = ["console", "globalThis", "module", "process", "require", "MessageChannel", "WebAssembly", "URL", "URLSearchParams"];
 // The tests of formats hand functions to a browser.
-const evaluated = ["document", "requestAnimationFrame"];
+const evaluated = ["document", "navigator", "requestAnimationFrame"];
 
 function globals(...names) {
 	return Object.fromEntries(names.map(name => [name, "readonly"]));
