@@ -344,6 +344,45 @@ static int option__takes(const struct cmdline_option *o)
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;
 }
 
+/* Whether an option has one value: a second one would take its place without a word. */
+static bool option__has_one_value(const struct cmdline_option *o)
+{
+	return o->set == cmdline__set_string || o->set == cmdline__set_number ||
+	       o->set == cmdline__set_name || o->set == cmdline__set_word || o->set == cmdline__set_value;
+}
+
+/* Puts an option as the user may have written it into @buf. */
+static void option__print(const struct cmdline_option *o, const char *arg, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s%s%s%.40s", o->name ? "--" : "-", o->name ?: (char[]){ o->letter, '\0' },
+		 arg ? " " : "", arg ?: "");
+}
+
+/*
+ * Looks for an earlier option that sets the same member to another value; prints the error if there is one.
+ * @args: of the options that were given, by place in the table
+ */
+static bool conflicts(const struct cmdline *c, const struct cmdline_given *g, const char *const *args,
+		      uint64_t given)
+{
+	const struct cmdline_option *o = g->option;
+	char before[128], now[128];
+	size_t i;
+
+	for (i = 0; i < c->nr_options && option__has_one_value(o); i++) {
+		const struct cmdline_option *other = &c->options[i];
+
+		if (!(given >> i & 1) || !option__has_one_value(other) || other->member != o->member ||
+		    (other == o ? !g->arg || !strcmp(args[i], g->arg) : other->value == o->value))
+			continue;
+		option__print(other, args[i], before, sizeof(before));
+		option__print(o, g->arg, now, sizeof(now));
+		c->error("%s and %s: one or the other", before, now);
+		return true;
+	}
+	return false;
+}
+
 int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv, uint64_t *given)
 {
 	static const char *const colons[] = {
@@ -352,6 +391,8 @@ int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv,
 	struct option longs[CMDLINE_MAX_OPTIONS + 1] = { { 0 } };
 	char letters[3 * CMDLINE_MAX_OPTIONS + 3];
 	struct cmdline_given g = { .cmdline = c, .argc = argc, .argv = argv };
+	const char *args[CMDLINE_MAX_OPTIONS] = { NULL };
+	uint64_t all = 0;
 	size_t i, nr = 0, at;
 	int value, err;
 
@@ -376,12 +417,16 @@ int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv,
 			return -EINVAL;
 		}
 		g.arg = optarg;
+		if (conflicts(c, &g, args, all))
+			return -EINVAL;
 		err = g.option->set(target, &g);
 		if (err)
 			return err;
-		if (given)
-			*given |= 1ull << (g.option - c->options);
+		args[g.option - c->options] = optarg;
+		all |= 1ull << (g.option - c->options);
 	}
+	if (given)
+		*given = all;
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,6 +24,7 @@
 #include "attach/sampler.h"
 #include "attach/shared.h"
 #include "splitter.h"
+#include "status.h"
 #include "target/sideband.h"
 #include "target/witness.h"
 #include "util.h"
@@ -231,6 +233,19 @@ static void write_accounts(struct recording *r)
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
 
+static void show_status(const struct recording *r, struct status *status, uint64_t now_ns)
+{
+	uint64_t nr = 0;
+	struct stat st;
+	int kind;
+
+	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
+		nr += nr_lost(r, kind);
+	if (fstat(r->file.fd, &st))
+		st.st_size = 0;
+	status__show(status, now_ns, recorder__nr_launches(r->recorder), st.st_size, nr);
+}
+
 void recording__run(struct recording *r)
 {
 	struct pollfd fds[] = {
@@ -244,7 +259,9 @@ void recording__run(struct recording *r)
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms, until_ns;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
 	bool relaying = false, behind = false, waits;
+	struct status status;
 
+	status__init(&status, r->opts, start_ns);
 	r->cut_ns = start_ns + r->opts->every_ns;
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
@@ -269,7 +286,10 @@ void recording__run(struct recording *r)
 			continue;
 		recording__drain(r);
 		cut(r, now);
+		if (status__is_due(&status, now))
+			show_status(r, &status, now);
 	}
+	status__clear(&status);
 	detach(r);
 	if (r->opts->off_cpu)
 		write_accounts(r);

@@ -434,8 +434,25 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* Return: @comm, set to the name of a process that runs, or to "?". */
+static const char *comm_of(pid_t pid, char comm[XPU_COMM_LEN])
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(comm, XPU_COMM_LEN, f))
+		strcpy(comm, "?");
+	if (f)
+		fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	return comm;
+}
+
 int recording__take_processes(struct recording *r)
 {
+	char comm[XPU_COMM_LEN];
 	struct taking t = { .r = r, .drained_ns = clock__now() };
 	const struct options *opts = r->opts;
 	bool choosy = opts->mode == PROBES_PID || opts->comm || r->cgroup.id;
@@ -448,6 +465,10 @@ int recording__take_processes(struct recording *r)
 		return STATUS_FAILED;
 	}
 	/* A person or a script that waits for this line misses nothing from here on. */
-	msg__info("attached to %zu process%s, Ctrl-C ends", t.nr, t.nr == 1 ? "" : "es");
+	if (t.nr == 1 && opts->nr_pids == 1)
+		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
+			  comm_of(opts->pids[0], comm));
+	else
+		msg__info("attached to %zu process%s, Ctrl-C ends", t.nr, t.nr == 1 ? "" : "es");
 	return 0;
 }

@@ -36,8 +36,9 @@ static const char usage[] =
 static const char footer[] =
 "\n"
 "Exit status: 0 fine, 1 the recording is cut off or was not closed, or something is\n"
-"missing and --strict was given, 2 bad usage, input that cannot be read or is damaged,\n"
-"or output that could not be written. What a cut or damaged recording has is written.\n";
+"missing and --strict was given, or nothing passes the filters, 2 bad usage, input that\n"
+"cannot be read or is damaged, or output that could not be written. All that a cut or\n"
+"damaged recording has is written.\n";
 
 /* Habits of users of perf report and nsys stats. */
 static const struct cmdline_habit habits[] = {

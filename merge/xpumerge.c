@@ -217,6 +217,15 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	};
 }
 
+/* Whether there is a filter that has left nothing, of a recording that has something. */
+static bool session__is_empty(const struct session *s)
+{
+	const struct loss *l = &s->sums.loss;
+
+	return filter__active(s->opts.filter) && !s->sums.aggregates.nr && !s->sums.nr_calls &&
+	       !s->sums.accounts.nr && (l->nr_works || l->nr_launches || s->model.threads.nr);
+}
+
 /* Return: the exit status for a session that was written. */
 static int session__exit_status(const struct session *s, bool strict)
 {
@@ -234,6 +243,7 @@ static int merge(struct options *o, const struct reader *r)
 	struct folded_result folded = { 0 };
 	void *events;
 	struct screen screen;
+	bool nothing;
 	struct session s;
 	int err, ret = EXIT_BAD;
 
@@ -252,6 +262,7 @@ static int merge(struct options *o, const struct reader *r)
 		goto out_session;
 	}
 
+	nothing = session__is_empty(&s);
 	screen = screen__open(o);
 	err = writers__write(o, &s, events, &folded);
 	if (!err)
@@ -259,11 +270,15 @@ static int merge(struct options *o, const struct reader *r)
 	pager__finish(screen.pager);
 	if (err)
 		goto out_session;
+	if (nothing)
+		complain("nothing in the recording matches %s", o->filter.text.v);
 	ret = session__exit_status(&s, o->strict);
 	if (importer__damaged(&o->importer))
 		ret = EXIT_BAD;
 	else if (o->strict && ret == EXIT_OK && !importer__clean(&o->importer))
 		ret = EXIT_LOSS;
+	if (nothing)
+		ret = max_t(int, ret, EXIT_LOSS);
 out_session:
 	session__exit(&s);
 out_events:

@@ -10,6 +10,17 @@
 bool msg__quiet;
 int msg__verbosity;
 
+void msg__status(const char *line)
+{
+	static bool shown;
+
+	if (*line)
+		fprintf(stderr, "%s\033[K\r", line);
+	else if (shown)
+		fputs("\033[K", stderr);
+	shown = *line;
+}
+
 /*
  * Prints a line. Many lines have names of files and processes, which come from the target; so every
  * line goes through here and is made safe for a terminal. It is one write, so that the target's own
@@ -23,6 +34,7 @@ static void say(const char *kind, const char *fmt, va_list args)
 	if (vsnprintf(line, sizeof(line), fmt, args) < 0)
 		return;
 	escape__line(safe, sizeof(safe), line, ESCAPE_TEXT);
+	msg__status("");
 	fprintf(stderr, "xpuload: %s%s\n", kind, safe);
 }
 

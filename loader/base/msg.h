@@ -22,6 +22,12 @@ MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);
 
 /* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
+/*
+ * Shows one line on the terminal that standard error is, in the place of the one before; the cursor stays
+ * at its beginning, and the next message takes its place. "" takes it away.
+ */
+void msg__status(const char *line);
+
 void msg__from_target(pid_t pid, bool warning, const char *text, size_t len);
 
 #endif /* XPU_LOADER_MSG_H */

@@ -340,6 +340,14 @@ unsigned int recorder__nr_awake(const struct recorder *rec)
 	return processes__nr_awake(rec->parts.processes);
 }
 
+uint64_t recorder__nr_launches(struct recorder *rec)
+{
+	struct recorder_stats stats = { 0 };
+
+	processes__stats(rec->parts.processes, &stats);
+	return stats.nr_launches;
+}
+
 void recorder__stats(struct recorder *rec, struct recorder_stats *stats)
 {
 	processes__stats(rec->parts.processes, stats);

@@ -108,6 +108,9 @@ void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
 /* Computes the statistics from the shims' last counters. To be called once, at the end. */
+/* Return: how many launches have been received; looks at every process. */
+uint64_t recorder__nr_launches(struct recorder *rec);
+
 void recorder__stats(struct recorder *rec, struct recorder_stats *stats);
 
 #endif /* XPU_LOADER_RECORDER_H */

@@ -72,7 +72,8 @@ ok $? "$want of the slices begin from 500 to 900 us"
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, --to: those are left"
 like "$(cat log)" '^left out: ' "--from, --to: the account says so"
 xpumerge --pid 1 -f folded >got 2>log
-is "$?$(cat got)" 0 "a filter that leaves nothing: an empty result"
+is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and status 1"
+like "$(cat log)" '^xpumerge: nothing in the recording matches --pid 1$' "a filter that leaves nothing: said"
 for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --from 1"; do
 	# shellcheck disable=SC2086
 	xpumerge $args >got 2>log

@@ -56,6 +56,10 @@ load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recor
 load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
 	"-o x.pngg true"
 load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
+load "--python off and --python only: one or the other" "--python off --python only true"
+load "--max-stack 3 and --max-stack 4: one or the other" "--max-stack 3 --max-stack 4 true"
+merge "--csv and --json: one or the other" "--csv --json"
+merge "--unit ns and --unit us: one or the other" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
 	"stat ls"

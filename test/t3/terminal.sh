@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# On a terminal: the line that says how a recording goes on, and nothing of it where it does not belong.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf tmux
+. "$XPU_SRC/test/lib/live.sh"
+use_sim
+unset COLUMNS
+nr=0
+screen() {		# screen COMMAND: runs it in a terminal of 80 columns; what it leaves is in $PWD/status
+	nr=$((nr + 1))
+	socket=$PWD/tmux$nr
+	tmux -S "$socket" -f /dev/null new-session -d -x 80 -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
+}
+shows() {		# shows REGEX: the terminal shows such a line within some seconds
+	for i in $(seq 100); do
+		tmux -S "$socket" capture-pane -p >capture 2>/dev/null
+		grep -Eq -- "$1" capture && return
+		sleep 0.1
+	done
+	return 1
+}
+end() {
+	tmux -S "$socket" kill-server 2>/dev/null
+	rm -f status
+}
+
+start_dormant a -t 2
+screen "$XPULOAD -p $a_pid -o a.data --duration 4"
+shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
+ok $? "-p: whom it is attached to" || diag "$(cat capture)"
+for i in 1 2 3 4 5; do
+	ask a "burst 400" >/dev/null
+	sleep 0.3
+done
+shows '^[1-9] s, [0-9.]+ ?k? launches/s, [0-9.]+ [kM]?B, lost 0$'
+ok $? "-p: seconds, launches a second, bytes, losses" || diag "$(cat capture)"
+shows '^xpuload: [1-9][0-9]* launches from'
+ok $? "-p: the end" || diag "$(cat capture)"
+is "$(grep -c 'launches/s' capture)" 0 "the line is gone at the end" || diag "$(cat capture)"
+end
+
+screen "$XPULOAD -q -p $a_pid -o a.data --duration 2"
+wait_for test -e status
+tmux -S "$socket" capture-pane -p >capture
+is "$(cat status; grep -c . capture)" "0
+0" "-q: no line at all" || diag "$(cat capture)"
+end
+
+# The command's own output is on the terminal: nothing is put between its lines.
+screen "$XPULOAD -o b.data sh -c 'printf begin; sleep 2.5; echo end'"
+shows '^xpuload: 0 launches from'
+grep -q '^beginend$' capture
+ok $? "a command that writes to the terminal: undisturbed" || diag "$(cat capture)"
+end
+screen "$XPULOAD -o b.data sleep 2.5 >$PWD/out"
+shows '^[1-9] s, 0 launches/s, [0-9.]+ [kM]?B, lost 0$'
+ok $? "a command whose output goes elsewhere: the line" || diag "$(cat capture)"
+end
+finish a
+
+"$XPULOAD" -o c.data sleep 1.5 2>log
+is "$(grep -c 'launches/s' log)" 0 "no terminal: no line"
+done_testing
