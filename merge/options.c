@@ -24,13 +24,15 @@ static const char usage[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "       xpumerge dump [-o FILE] [FILE]\n"
+"       xpumerge ranks [-o FILE] [OPTION...] FILE...\n"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...] [RECORDING...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
-"dump: every record of one as a line of text, with its offset.\n"
+"dump: every record of one as a line of text, with its offset; ranks: which rank of a\n"
+"job made the others wait, and the call paths that made it late.\n"
 "\n";
 
 static const char footer[] =
@@ -531,7 +533,7 @@ static const struct cmdline_option rows[] = {
 
 _Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "options.given has a bit for each");
 
-static const char *const commands[] = { "diff", "dump", "split", NULL };
+static const char *const commands[] = { "diff", "dump", "split", "ranks", NULL };
 
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
@@ -572,6 +574,10 @@ static const char *option__refuses(const struct cmdline_option *option, const st
 
 	if (o->dump)
 		return option->use == USE_ALWAYS ? NULL : "is not for dump";
+	if (o->ranks && (option->set == set_filter || option->set == set_by ||
+			 !strcmp(option->name, "table") || !strcmp(option->name, "gpu") ||
+			 !strcmp(option->name, "cpu") || !strcmp(option->name, "nsys")))
+		return "is not for ranks";
 	switch (option->use) {
 	case USE_MERGE:
 		return o->diff ? "is not for diff" : NULL;
@@ -885,6 +891,13 @@ static int options__complete(struct options *o)
 		complain("diff: expected one of the formats %s", formats__list(0, true, list));
 		return -EINVAL;
 	}
+	if (o->ranks && !format->write_ranks) {
+		complain("ranks: expected -f text");
+		return -EINVAL;
+	}
+	/* Time of one function counts together. */
+	if (o->ranks && !options__given(o, "python-frames"))
+		o->python_style = PYTHON_NO_LINE;
 	o->write.unit_given = options__given(o, "unit");
 	if (options__check_memory(o))
 		return -EINVAL;
@@ -931,9 +944,11 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 		complain("out of memory");
 		return -ENOMEM;
 	}
-	if (argc > 1 && (!strcmp(argv[1], "diff") || !strcmp(argv[1], "dump"))) {
+	if (argc > 1 && (!strcmp(argv[1], "diff") || !strcmp(argv[1], "dump") ||
+			 !strcmp(argv[1], "ranks"))) {
 		o->diff = !strcmp(argv[1], "diff");
-		o->dump = !o->diff;
+		o->dump = !strcmp(argv[1], "dump");
+		o->ranks = !strcmp(argv[1], "ranks");
 		argv[1] = argv[0];
 		argc--;
 		argv++;

@@ -50,6 +50,7 @@ struct options {
 	bool at_failure[MAX_MOMENTS];
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
+	bool ranks;			/* the command is "ranks": processes that communicate */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	double fail_over;		/* percent; see diff__print_grown() */

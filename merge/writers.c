@@ -12,6 +12,7 @@ struct job {
 	struct options *o;
 	const struct session *session;
 	const struct diff *diff;
+	const struct ranks *ranks;
 	const struct reader *reader;
 	void *events;
 	struct folded_result *folded;
@@ -119,6 +120,21 @@ int writers__write_diff(struct options *o, const struct diff *d,
 	const struct job job = { .o = o, .diff = d, .folded = result };
 
 	return write_output(o->output, &job, write_diff);
+}
+
+static int write_ranks(const struct job *job, FILE *f)
+{
+	struct options *o = job->o;
+
+	return complain_error(&o->memory, o->inputs[0],
+			      o->format->format->write_ranks(job->ranks, f, &o->write));
+}
+
+int writers__write_ranks(struct options *o, const struct ranks *r)
+{
+	const struct job job = { .o = o, .ranks = r };
+
+	return write_output(o->output, &job, write_ranks);
 }
 
 static int write_dump(const struct job *job, FILE *f)

@@ -6,6 +6,7 @@
 #include "write/diff.h"
 #include "write/dump.h"
 #include "write/folded.h"
+#include "write/ranks.h"
 #include "options.h"
 #include "join/session.h"
 
@@ -28,6 +29,8 @@ int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);
 int writers__write_diff(struct options *o, const struct diff *d,
 			struct folded_result *result);
+
+int writers__write_ranks(struct options *o, const struct ranks *r);
 
 /* Writes each record of @r as text. dump_result__free() is due in any case. */
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);

@@ -353,6 +353,48 @@ out:
 	return ret;
 }
 
+/* The command "ranks". */
+static int show_ranks(struct options *o, const struct reader *r)
+{
+	struct progress progress = { .tty = isatty(STDERR_FILENO) };
+	struct session_opts opts = options__session(o, 0, &progress);
+	struct folded_result folded = { 0 };
+	struct ranks *ranks = ranks__new();
+	int err, ret = EXIT_BAD;
+	struct screen screen;
+	struct session s;
+
+	if (!ranks) {
+		complain_error(&o->memory, o->inputs[0], -ENOMEM);
+		return EXIT_BAD;
+	}
+	opts.sink = &ranks->sink;
+	opts.by_range = opts.stats = false;
+	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	err = session__init(&s, &opts);
+	if (err) {
+		complain_error(&o->memory, o->inputs[0], err);
+		goto out_ranks;
+	}
+	err = session__process(&s, r, o->nr_inputs) ?: ranks__finish(ranks, &s);
+	progress__clear(&progress);
+	if (err) {
+		complain_error(&o->memory, o->inputs[s.passes.input], err);
+		goto out;
+	}
+	screen = screen__open(o);
+	if (!writers__write_ranks(o, ranks)) {
+		report(&s, &folded, false, false);
+		ret = session__exit_status(&s, o->strict);
+	}
+	pager__finish(screen.pager);
+out:
+	session__exit(&s);
+out_ranks:
+	ranks__free(ranks);
+	return ret;
+}
+
 /* The command "dump". */
 static int dump(struct options *o, const struct reader *r)
 {
@@ -485,6 +527,8 @@ static int run(struct options *o)
 	}
 	if (o->dump)
 		ret = dump(o, readers);
+	else if (o->ranks)
+		ret = show_ranks(o, readers);
 	else if (o->importer.opts.events_only || o->format->format->imported)
 		ret = convert(o);
 	else

@@ -46,6 +46,21 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 	return err < 0 ? err : nr_bad + err;
 }
 
+/* Tells the operations of NCCL about launch @i, if it was made in a range. Return: 0 or -ENOMEM. */
+static int launch__nccl(struct second_pass *p, const struct xpu_record_launches *rec, uint32_t i,
+			const struct launch *l, uint64_t key)
+{
+	const __u32 *range_ids = (const void *)&rec->launches[rec->nr];
+	struct model *m = p->model;
+	uint32_t range;
+	int err;
+
+	if (!m->nccl.wanted || !(rec->hdr.misc & XPU_MISC_LAUNCHES_RANGES) || !range_ids[i])
+		return 0;
+	err = nvtx__range(&m->nvtx, &m->strings, JOIN_KEY_PROC(key), range_ids[i], &range);
+	return err < 0 ? err : nccl__launch(&m->nccl, &m->nvtx, key, l->thread, range, l->time_ns);
+}
+
 int device__launches(struct second_pass *p, const struct xpu_record_launches *rec)
 {
 	struct model *m = p->model;
@@ -82,6 +97,9 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		if (l.thread != NO_INDEX)
 			m->threads.v[l.thread].nr_launches++;
 		sums__see_time(p->sums, l.time_ns, l.time_ns);
+		err = launch__nccl(p, rec, i, &l, key);
+		if (err)
+			return err;
 		/* With a filter, the sink gets a launch as soon as it is known to pass. */
 		if (!filter__active(p->opts->filter))
 			err = tell__launch(p, key, &l);

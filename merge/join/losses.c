@@ -98,3 +98,22 @@ void losses__settle(struct second_pass *p)
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
 	l->crowded = p->waits.nr_crowded + p->model->machine.nr_crowded;
 }
+
+int losses__nccl(struct second_pass *p)
+{
+	const struct found *f = p->found;
+	const struct arrived *a;
+	const struct sent *sent;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < p->arrived.nr && p->model->nccl.wanted && !err; i++) {
+		a = &p->arrived.v[i];
+		sent = found__sent(f, f->first_proc + i);
+		if (a->nr_ranges && (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
+				     (!a->window.nr_threads &&
+				      missing(sent->last.nr_ranges, 0, a->nr_ranges))))
+			err = nccl__lose(&p->model->nccl, f->first_proc + i);
+	}
+	return err;
+}

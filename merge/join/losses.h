@@ -8,4 +8,9 @@
 /* Completes p->sums->loss, after the last pass. */
 void losses__settle(struct second_pass *p);
 
+/*
+ * Tells the operations of NCCL which processes' ranges are not whole. Return: 0 or -ENOMEM.
+ */
+int losses__nccl(struct second_pass *p);
+
 #endif /* MERGE_LOSSES_H */

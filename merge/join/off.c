@@ -153,8 +153,17 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 		p->sums->loss.bad_refs++;
 		return 0;
 	}
-	err = idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
-			 at.chain, at.time_ns, end_ns);
+	err = tell__off(p, &(struct placed){
+		.time_ns = at.time_ns,
+		.duration_ns = rec->duration_ns,
+		.comm = at.comm,
+		.chain = at.chain,
+		.thread = at.thread,
+		.leaf = leaf,
+	});
+	if (!err)
+		err = idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+				 at.chain, at.time_ns, end_ns);
 	return err ?: off__when(p, &at, leaf, end_ns);
 }
 

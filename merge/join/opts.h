@@ -40,6 +40,8 @@ struct session_sink {
 		    const struct launch *l, uint32_t made, bool first);
 	int (*placed)(void *ctx, const struct model *m, const struct placed *placed);
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
+	/* A single time that a thread was off the CPU; placed() gets sums of them. */
+	int (*off)(void *ctx, const struct model *m, const struct placed *off);
 };
 
 /* The call path under which the work of a CUDA graph's node is summed up. */

@@ -115,6 +115,39 @@ static int tell__device_time(struct second_pass *p, const struct work *w)
 }
 
 /*
+ * Passes device work to the operations of NCCL, whose own is kept. @kernel: set to its index there,
+ * or NO_INDEX. Return: 0 or -ENOMEM.
+ */
+static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w,
+		       const struct launch *l, uint32_t *kernel)
+{
+	struct nccl *n = &p->model->nccl;
+	const struct graph_node *node;
+	struct nccl_kernel k = {
+		.start_ns = w->start_ns, .duration_ns = w->duration_ns, .stream = w->stream,
+		.proc = JOIN_KEY_PROC(key), .leaf = w->leaf, .aggregate = NO_INDEX,
+	};
+	size_t nr = n->kernels.nr;
+	int err;
+
+	*kernel = NO_INDEX;
+	if (!n->wanted || !l || !w->start_ns)
+		return 0;
+	k.gpu = p->model->streams.v[w->stream].gpu;
+	k.launch_ns = l->time_ns;
+	k.thread = l->thread;
+	if (w->node != NO_INDEX) {
+		node = &p->found->graphs.nodes.v[w->node];
+		k.graph = key;
+		key = JOIN_KEY(node->proc, node->rec->correlation_id);
+	}
+	err = nccl__kernel(n, key, &k);
+	if (!err && n->kernels.nr > nr)
+		*kernel = nr;
+	return err;
+}
+
+/*
  * Adds device work to the sums of its call path: that of its launch, @chain, or that of its graph
  * node's making, or both. Passes it to the sink, too.
  */
@@ -124,9 +157,10 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	struct model *m = p->model;
 	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
 	struct node_origin node = { .chain = NO_INDEX };
-	int err = 0;
+	uint32_t nccl;
+	int err = place__nccl(p, key, w, l, &nccl);
 
-	if (w->node != NO_INDEX) {
+	if (!err && w->node != NO_INDEX) {
 		err = place__node(p, w->node, &node);
 		if (!err && p->opts->graph == GRAPH_CAPTURE) {
 			chain = node.chain;
@@ -157,6 +191,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 				  w->start_ns + w->duration_ns);
 	if (!err)
 		err = tell__sum(p, chain, comm, thread, w->leaf, w);
+	if (!err && nccl != NO_INDEX)
+		m->nccl.kernels.v[nccl].aggregate = p->sums->aggregates.last;
 	if (!err && w->start_ns)
 		err = tell__device_time(p, w);
 	if (!err)

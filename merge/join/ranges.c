@@ -53,6 +53,7 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 
 	/* Another thread may have ended the range, and read the clock earlier. */
 	time_ns = max_t(uint64_t, time_ns, open.start_ns);
+	nccl__close(&m->nccl, &m->nvtx, thread, open.range, time_ns);
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
 	keeps = range__wanted(p, thread, open.range, open.start_ns);
@@ -78,7 +79,9 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 	while (t->open.nr > same && !err)
 		err = range__close(p, thread, t, t->open.nr - 1, time_ns);
 	for (; same < nr && !err; same++)
-		err = array_push(&t->open, ((struct open_range){ path[same], time_ns }));
+		err = array_push(&t->open, ((struct open_range){ path[same], time_ns })) ?:
+		      nccl__open(&m->nccl, &m->nvtx, m->threads.v[thread].proc, thread, path[same],
+				 time_ns);
 	return err;
 }
 
@@ -142,7 +145,9 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	case XPU_RANGE_MARK:
 		if (range == NVTX_NO_RANGE)
 			return 0;
-		err = range__wanted(p, thread, range, time_ns);
+		err = nccl__mark(&m->nccl, n, m->threads.v[thread].proc, range, time_ns);
+		if (!err)
+			err = range__wanted(p, thread, range, time_ns);
 		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns);
 	case XPU_RANGE_POP:
 	case XPU_RANGE_END:

@@ -171,7 +171,7 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 		err = frames__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
 	if (!err)
 		losses__settle(p);
-	return err;
+	return err ?: losses__nccl(p);
 }
 
 /* Prepares for the next recording, whose ids and pids have other meanings. */
@@ -289,6 +289,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	s->sums.loss = loss;
 	for (i = 0; i < s->sums.busy.nr; i++)
 		busy__finish(&s->sums.busy.v[i]);
+	if (!err)
+		err = nccl__finish(&s->model.nccl, &s->model);
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)

@@ -41,6 +41,15 @@ static inline int tell__placed(struct second_pass *p, const struct placed *place
 	return sink->placed(sink->ctx, p->model, placed);
 }
 
+static inline int tell__off(struct second_pass *p, const struct placed *off)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	if (!sink || !sink->off || tell__leaves_out(p, off->leaf))
+		return 0;
+	return sink->off(sink->ctx, p->model, off);
+}
+
 static inline int tell__slice(struct second_pass *p, const struct slice *slice)
 {
 	const struct session_sink *sink = p->opts->sink;

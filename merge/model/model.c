@@ -30,6 +30,7 @@ void model__exit(struct model *m)
 	array_free(&m->paths);
 	array_free(&m->threads);
 	nvtx__exit(&m->nvtx);
+	nccl__exit(&m->nccl);
 	gpus__exit(&m->gpus);
 	metrics__exit(&m->metrics);
 	stalls__exit(&m->stalls);

@@ -19,6 +19,7 @@
 #include "model/loss.h"
 #include "model/machine.h"
 #include "model/metrics.h"
+#include "model/nccl.h"
 #include "model/nvtx.h"
 #include "model/shape.h"
 #include "model/stalls.h"
@@ -85,6 +86,7 @@ struct model {
 	struct metrics metrics;
 	struct stalls stalls;
 	struct nvtx nvtx;
+	struct nccl nccl;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;
 	struct chains chains;

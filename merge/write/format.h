@@ -31,6 +31,8 @@ struct write_opts {
 	const char *sort;		/* of each table that has such a column; NULL: by time */
 };
 
+struct ranks;
+
 /* Groups of options; a format accepts the groups that mean something to it. */
 #define FORMAT_MERGED	1u		/* those about joining, naming and filtering */
 #define FORMAT_UNIT	2u
@@ -82,6 +84,8 @@ struct format {
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
 			  struct folded_result *result);	/* NULL: not for diff */
+	/* As write_diff(). NULL: not for ranks */
+	int (*write_ranks)(const struct ranks *r, FILE *f, const struct write_opts *opts);
 };
 
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * nccl_clock.h - the clocks of several hosts, aligned by collectives that end together
+ *
+ * No rank of an all-reduce, all-gather, reduce-scatter or all-to-all can end before the last one has sent
+ * its part, so all of them end within some microseconds. The median of many such ends' differences is
+ * the offset between two clocks; half of the differences are within its error. Recordings of one
+ * host and boot have one clock.
+ */
+#ifndef MERGE_NCCL_CLOCK_H
+#define MERGE_NCCL_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util.h"
+
+/* Both ends of one collective. */
+struct nccl_ends {
+	uint32_t from, to;		/* clocks; from < to */
+	uint64_t time_ns;		/* at the clock from */
+	int64_t difference_ns;		/* the clock to was ahead by that much */
+};
+
+/* A clock that several recordings may have in common. */
+struct nccl_clock {
+	uint32_t input;			/* the first recording that has it */
+	uint64_t nr_ends;		/* collectives that it is aligned by */
+	bool aligned;			/* to the first clock */
+	int64_t offset_ns;		/* ahead of the first clock, at base_ns */
+	double drift;			/* and by that much more each ns */
+	uint64_t base_ns;
+	uint64_t error_ns;		/* half of the differences are off by no more */
+};
+
+struct nccl_clocks {
+	ARRAY(struct nccl_clock) list;	/* [0]: the one that others are compared with */
+	ARRAY(struct nccl_ends) ends;
+};
+
+void nccl_clocks__exit(struct nccl_clocks *c);
+
+/* Adds a clock. Return: 0 or -ENOMEM. */
+int nccl_clocks__add(struct nccl_clocks *c, uint32_t input);
+
+/* Finds all clocks' offsets from the differences. Return: 0 or -ENOMEM. */
+int nccl_clocks__align(struct nccl_clocks *c);
+
+/* Return: by how much a clock is ahead of the first one at a time of its own. */
+int64_t nccl_clocks__ahead(const struct nccl_clocks *c, uint32_t clock, uint64_t time_ns);
+
+#endif /* MERGE_NCCL_CLOCK_H */

@@ -1,0 +1,944 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* nccl_pair.c - the second half of nccl.h: what all recordings have is paired, and waits are found */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+#include "model/nccl.h"
+
+#define MAX_ENDS	(1u << 20)	/* differences of clocks that are kept */
+
+/* ---- which unit a kernel is of --------------------------------------------------------------- */
+
+#define STREAM_SEVERAL	(NO_INDEX - 1)
+
+static int comm__cmp(const void *va, const void *vb)
+{
+	const uint64_t *a = va, *b = vb;
+
+	return cmp3(*a, *b);
+}
+
+/* Lists all communicators' ids, each once. Return: 0 or -ENOMEM. */
+static int nccl__comms(const struct nccl *n, uint64_t **comms, size_t *nr)
+{
+	size_t i, k = 0;
+	uint64_t *v = calloc(n->units.nr + 1, sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	for (i = 0; i < n->units.nr; i++)
+		v[i] = n->units.v[i].comm;
+	qsort(v, n->units.nr, sizeof(*v), comm__cmp);
+	for (i = 0; i < n->units.nr; i++)
+		if (!k || v[k - 1] != v[i])
+			v[k++] = v[i];
+	*comms = v;
+	*nr = k;
+	return 0;
+}
+
+static uint32_t comm__index(const uint64_t *comms, size_t nr, uint64_t comm)
+{
+	const uint64_t *at = bsearch(&comm, comms, nr, sizeof(*comms), comm__cmp);
+
+	return at - comms;
+}
+
+/* Finds the communicator that alone launches on each stream. Return: 0 or -ENOMEM. */
+static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr, struct idmap *streams)
+{
+	uint32_t comm, *there;
+	size_t i;
+	int err;
+
+	for (i = 0; i < n->kernels.nr; i++) {
+		const struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (k->unit != k->last_unit)
+			continue;
+		comm = comm__index(comms, nr, n->units.v[k->unit].comm);
+		err = idmap__add(streams, k->stream, comm);
+		if (err < 0)
+			return err;
+		there = idmap__find(streams, k->stream);
+		if (there && *there != comm)
+			*there = STREAM_SEVERAL;
+	}
+	return 0;
+}
+
+/* Gives the kernels of groups of several communicators to one of them, by stream. */
+static int nccl__share_groups(struct nccl *n)
+{
+	struct idmap streams = { 0 };
+	uint64_t *comms = NULL;
+	size_t nr, i;
+	int err;
+
+	err = nccl__comms(n, &comms, &nr) ?: nccl__streams(n, comms, nr, &streams);
+	for (i = 0; i < n->kernels.nr && !err; i++) {
+		struct nccl_kernel *k = &n->kernels.v[i];
+		uint32_t unit, comm, first = k->unit;
+
+		if (first == k->last_unit)
+			continue;
+		k->unit = NO_INDEX;
+		if (!idmap__get(&streams, k->stream, &comm) || comm == STREAM_SEVERAL)
+			comm = NO_INDEX;
+		for (unit = first; unit <= k->last_unit && comm != NO_INDEX; unit++)
+			if (n->units.v[unit].comm == comms[comm])
+				k->unit = unit;
+		if (k->unit == NO_INDEX) {
+			n->counts.nr_kernels_shared++;
+			n->counts.shared_ns += k->duration_ns;
+		}
+	}
+	free(comms);
+	idmap__free(&streams);
+	return err;
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+static int kernel__cmp_graph(const void *va, const void *vb)
+{
+	const struct nccl_kernel *a = va, *b = vb;
+
+	return cmp3(a->graph != 0, b->graph != 0) ?: cmp3(a->graph, b->graph) ?:
+	       cmp3(a->unit, b->unit) ?: cmp3(a->start_ns, b->start_ns);
+}
+
+/*
+ * Makes a unit for each captured unit in each launch of its graph. Units that were captured one after
+ * the other stay in that order, because they are made in it and have one time.
+ */
+static int nccl__run_graphs(struct nccl *n)
+{
+	struct nccl_unit unit;
+	uint64_t graph = 0;
+	uint32_t captured = NO_INDEX;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < n->kernels.nr && !err; i++) {
+		struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (!k->graph || k->unit == NO_INDEX)
+			continue;
+		if (k->graph != graph || k->unit != captured) {
+			graph = k->graph;
+			captured = k->unit;
+			n->units.v[captured].captured = true;
+			unit = n->units.v[captured];
+			unit.captured = false;
+			unit.start_ns = k->launch_ns;
+			unit.thread = k->thread;
+			err = array_push(&n->units, unit);
+		}
+		k->unit = n->units.nr - 1;
+	}
+	return err;
+}
+
+/* ---- devices --------------------------------------------------------------------------------- */
+
+static int kernel__cmp_unit(const void *va, const void *vb)
+{
+	const struct nccl_kernel *a = va, *b = vb;
+
+	return cmp3(a->unit, b->unit) ?: cmp3(a->gpu, b->gpu) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->duration_ns, b->duration_ns);
+}
+
+/*
+ * Makes units of one device each: one thread may drive several ranks of a communicator. Afterwards the
+ * kernels are in order of units, devices and time.
+ */
+static int nccl__split_devices(struct nccl *n)
+{
+	struct nccl_unit unit;
+	size_t i;
+	int err = 0;
+
+	qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	for (i = 0; i < n->kernels.nr && !err && n->kernels.v[i].unit != NO_INDEX; i++) {
+		struct nccl_kernel *k = &n->kernels.v[i];
+		struct nccl_unit *u = &n->units.v[k->unit];
+
+		if (u->gpu == NO_INDEX)
+			u->gpu = k->gpu;
+		if (u->gpu == k->gpu)
+			continue;
+		if (n->units.v[n->units.nr - 1].gpu == k->gpu &&
+		    n->units.v[n->units.nr - 1].first_op == u->first_op &&
+		    n->units.v[n->units.nr - 1].start_ns == u->start_ns) {
+			k->unit = n->units.nr - 1;
+			continue;
+		}
+		unit = *u;
+		unit.gpu = k->gpu;
+		k->unit = n->units.nr;
+		err = array_push(&n->units, unit);
+	}
+	qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	return err;
+}
+
+static void nccl__sum_kernels(struct nccl *n)
+{
+	size_t i;
+
+	for (i = 0; i < n->kernels.nr && n->kernels.v[i].unit != NO_INDEX; i++) {
+		const struct nccl_kernel *k = &n->kernels.v[i];
+		struct nccl_unit *u = &n->units.v[k->unit];
+
+		if (!u->nr_kernels) {
+			u->first_kernel = i;
+			u->begin_ns = k->start_ns;
+			u->launch_ns = k->launch_ns;
+		}
+		u->nr_kernels++;
+		u->busy_ns += k->duration_ns;
+		u->begin_ns = min_t(uint64_t, u->begin_ns, k->start_ns);
+		u->end_ns = max_t(uint64_t, u->end_ns, k->start_ns + k->duration_ns);
+		u->launch_ns = min_t(uint64_t, u->launch_ns, k->launch_ns);
+	}
+}
+
+/* ---- members --------------------------------------------------------------------------------- */
+
+/* Units by communicator, process and time, in an array of indices. */
+static int unit__cmp_process(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+	const struct nccl_unit *a = &n->units.v[*ia], *b = &n->units.v[*ib];
+
+	return cmp3(a->comm, b->comm) ?: cmp3(a->proc, b->proc) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(*ia, *ib);
+}
+
+static int life__cmp(const void *va, const void *vb)
+{
+	const struct nccl_life *a = va, *b = vb;
+
+	return cmp3(a->comm, b->comm) ?: cmp3(a->proc, b->proc) ?: cmp3(a->time_ns, b->time_ns) ?:
+	       cmp3(a->kind, b->kind);
+}
+
+static bool nccl__is_incomplete(const struct nccl *n, uint32_t proc)
+{
+	return proc < n->incomplete.nr && n->incomplete.v[proc];
+}
+
+/* The units of a communicator in a process, and what is known of its life there. */
+struct tenure {
+	const uint32_t *units;
+	size_t nr;
+	const struct nccl_life *lives;
+	size_t nr_lives;
+	uint32_t first_member;		/* those of this tenure begin there */
+	uint32_t gpu;			/* if all kernels are on one; else NO_INDEX */
+};
+
+static void tenure__find_lives(struct tenure *t, const struct nccl *n)
+{
+	const struct nccl_unit *u = &n->units.v[t->units[0]];
+	size_t low = 0, high = n->lives.nr, mid;
+
+	while (low < high) {
+		const struct nccl_life *at;
+
+		mid = low + (high - low) / 2;
+		at = &n->lives.v[mid];
+		if (at->comm < u->comm || (at->comm == u->comm && at->proc < u->proc))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	t->lives = n->lives.v + low;
+	for (t->nr_lives = 0; low < n->lives.nr && n->lives.v[low].comm == u->comm &&
+	     n->lives.v[low].proc == u->proc; low++)
+		t->nr_lives++;
+}
+
+static void tenure__find_gpu(struct tenure *t, const struct nccl *n)
+{
+	size_t i;
+
+	t->gpu = NO_INDEX;
+	for (i = 0; i < t->nr; i++) {
+		uint32_t gpu = n->units.v[t->units[i]].gpu;
+
+		if (gpu == NO_INDEX || gpu == t->gpu)
+			continue;
+		if (t->gpu != NO_INDEX) {
+			t->gpu = NO_INDEX;
+			return;
+		}
+		t->gpu = gpu;
+	}
+}
+
+/*
+ * Sets the rank that the communicator's making or end tells, if it is one rank in the process. The
+ * member's epoch begins with t->lives[@life].
+ */
+static void member__find_rank(struct nccl_member *member, const struct tenure *t, size_t life)
+{
+	bool alone = t->gpu != NO_INDEX;
+
+	for (; life < t->nr_lives; life++) {
+		const struct nccl_life *at = &t->lives[life];
+
+		member->whole |= at->kind == NCCL_INIT;
+		if (alone && at->own && member->rank >= 0 && member->rank != at->rank) {
+			member->rank = -1;	/* several ranks in one process */
+			alone = false;
+		} else if (alone && at->own) {
+			member->rank = at->rank;
+			member->nr_ranks = at->nr_ranks;
+		}
+		if (at->kind == NCCL_DESTROY)
+			return;
+	}
+}
+
+/* Finds or makes the member of a unit. Return: its index, or -ENOMEM. */
+static int64_t tenure__member(struct tenure *t, struct nccl *n, const struct model *m, uint32_t epoch,
+			      size_t first_life, const struct nccl_unit *u)
+{
+	uint32_t gpu = u->gpu == NO_INDEX ? t->gpu : u->gpu;
+	struct nccl_member new = {
+		.comm = u->comm, .epoch = epoch, .proc = u->proc, .gpu = gpu, .rank = -1,
+		.nr_ranks = -1,
+		.whole = m->machine.procs.v[u->proc].how != XPU_MISC_PROCESS_ATTACH,
+	};
+	size_t i;
+	int err;
+
+	for (i = n->members.nr; i-- > t->first_member && n->members.v[i].epoch == epoch;)
+		if (n->members.v[i].gpu == gpu)
+			return i;
+	member__find_rank(&new, t, first_life);
+	new.whole &= !nccl__is_incomplete(n, u->proc);
+	err = array_push(&n->members, new);
+	return err ?: (int64_t)n->members.nr - 1;
+}
+
+static int tenure__number(struct tenure *t, struct nccl *n, const struct model *m)
+{
+	size_t i, life = 0, first_life = 0;
+	uint32_t epoch = 0;
+
+	t->first_member = n->members.nr;
+	tenure__find_lives(t, n);
+	tenure__find_gpu(t, n);
+	for (i = 0; i < t->nr; i++) {
+		struct nccl_unit *u = &n->units.v[t->units[i]];
+		struct nccl_member *member;
+		int64_t idx;
+
+		for (; life < t->nr_lives && t->lives[life].time_ns <= u->start_ns; life++) {
+			if (t->lives[life].kind != NCCL_DESTROY)
+				continue;
+			epoch++;
+			first_life = life + 1;
+		}
+		if (u->captured) {
+			n->counts.nr_captured += u->nr_ops;
+			continue;
+		}
+		idx = tenure__member(t, n, m, epoch, first_life, u);
+		if (idx < 0)
+			return idx;
+		member = &n->members.v[idx];
+		u->member = idx;
+		u->seq = member->nr_collectives;
+		member->nr_collectives += u->nr_collectives;
+		member->nr_units++;
+		n->counts.nr_ops += u->nr_ops;
+	}
+	return 0;
+}
+
+/* Numbers each rank's operations. Return: 0 or -ENOMEM. */
+static int nccl__number(struct nccl *n, const struct model *m)
+{
+	uint32_t *order = calloc(n->units.nr + 1, sizeof(*order));
+	const struct nccl_unit *u;
+	struct tenure t;
+	size_t i, k;
+	int err = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (i = 0; i < n->units.nr; i++)
+		order[i] = i;
+	array__sort(order, n->units.nr, sizeof(*order), unit__cmp_process, n);
+	if (n->lives.nr)
+		qsort(n->lives.v, n->lives.nr, sizeof(*n->lives.v), life__cmp);
+	for (i = 0; i < n->units.nr && !err; i = k) {
+		u = &n->units.v[order[i]];
+		for (k = i; k < n->units.nr && n->units.v[order[k]].comm == u->comm &&
+		     n->units.v[order[k]].proc == u->proc; k++)
+			;
+		t = (struct tenure){ .units = order + i, .nr = k - i };
+		err = tenure__number(&t, n, m);
+	}
+	free(order);
+	return err;
+}
+
+/* ---- collectives ------------------------------------------------------------------------------ */
+
+struct key {
+	uint64_t comm;
+	uint32_t epoch, seq, nr_collectives, unit;
+};
+
+static int key__cmp_place(const struct key *a, const struct key *b)
+{
+	return cmp3(a->comm, b->comm) ?: cmp3(a->epoch, b->epoch) ?: cmp3(a->seq, b->seq);
+}
+
+static int key__cmp(const void *va, const void *vb)
+{
+	const struct key *a = va, *b = vb;
+
+	return key__cmp_place(a, b) ?: cmp3(a->nr_collectives, b->nr_collectives) ?:
+	       cmp3(a->unit, b->unit);
+}
+
+/* Return: whether two units consist of the same collectives. */
+static bool unit__agrees(const struct nccl *n, const struct nvtx *nvtx, const struct nccl_unit *a,
+			 const struct nccl_unit *b)
+{
+	const struct nccl_op *x = &n->ops.v[a->first_op], *y = &n->ops.v[b->first_op];
+	const struct nccl_op *x_end = x + a->nr_ops, *y_end = y + b->nr_ops;
+
+	for (;; x++, y++) {
+		while (x < x_end && n->kinds.v[x->range] != NCCL_COLLECTIVE)
+			x++;
+		while (y < y_end && n->kinds.v[y->range] != NCCL_COLLECTIVE)
+			y++;
+		if (x == x_end || y == y_end)
+			return x == x_end && y == y_end;
+		if (nvtx->ranges.v[x->range].name != nvtx->ranges.v[y->range].name ||
+		    nccl_op__payload(nvtx, x)->bytes != nccl_op__payload(nvtx, y)->bytes)
+			return false;
+	}
+}
+
+/* A communicator, while its operations are gone through in order. */
+struct comm_state {
+	uint64_t comm;
+	uint32_t epoch;
+	uint32_t nr_members;
+	bool older;			/* a rank's first operations are not recorded */
+	bool disagrees;			/* from here on */
+};
+
+static int member__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+	const struct nccl_member *a = &n->members.v[*ia], *b = &n->members.v[*ib];
+
+	return cmp3(a->comm, b->comm) ?: cmp3(a->epoch, b->epoch) ?: cmp3(*ia, *ib);
+}
+
+typedef ARRAY(struct comm_state) comm_states;
+
+/* Lists the communicators in order. Return: 0 or -ENOMEM. */
+static int nccl__comm_states(struct nccl *n, comm_states *states)
+{
+	uint32_t *order = calloc(n->members.nr + 1, sizeof(*order));
+	struct comm_state *last = NULL;
+	int err = order ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < n->members.nr && !err; i++)
+		order[i] = i;
+	if (!err)
+		array__sort(order, n->members.nr, sizeof(*order), member__cmp, n);
+	for (i = 0; i < n->members.nr && !err; i++) {
+		const struct nccl_member *member = &n->members.v[order[i]];
+
+		if (!last || last->comm != member->comm || last->epoch != member->epoch) {
+			err = array_push(states, ((struct comm_state){ member->comm, member->epoch,
+								       0, false, false }));
+			if (err)
+				break;
+			last = &states->v[states->nr - 1];
+		}
+		last->nr_members++;
+		last->older |= !member->whole;
+	}
+	free(order);
+	return err;
+}
+
+static int comm_state__cmp(const void *va, const void *vb)
+{
+	const struct comm_state *a = va, *b = vb;
+
+	return cmp3(a->comm, b->comm) ?: cmp3(a->epoch, b->epoch);
+}
+
+static struct comm_state *comm_states__of(const comm_states *states, uint64_t comm, uint32_t epoch)
+{
+	struct comm_state key = { comm, epoch, 0, false, false };
+
+	return bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp);
+}
+
+/* Makes a meeting of the units @keys[0..@nr). Return: 0 or -ENOMEM. */
+static int nccl__meet(struct nccl *n, const struct key *keys, size_t nr)
+{
+	struct nccl_meeting meeting = { .first = n->met.nr, .nr = nr, .last = NO_INDEX };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		struct nccl_unit *u = &n->units.v[keys[i].unit];
+
+		u->meeting = n->meetings.nr;
+		u->paired = true;
+		err = array_push(&n->met, keys[i].unit);
+	}
+	return err ?: array_push(&n->meetings, meeting);
+}
+
+/* Counts the collectives of units that stay alone, under the reason for it. */
+static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const struct comm_state *state)
+{
+	uint64_t *why = state->nr_members < 2 ? &n->counts.nr_alone :
+			state->older ? &n->counts.nr_older :
+			state->disagrees ? &n->counts.nr_disagree : &n->counts.nr_missing;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		*why += keys[i].nr_collectives;
+}
+
+/* Pairs the units @keys[0..@nr), which have one number in one communicator. */
+static int nccl__pair_place(struct nccl *n, const struct nvtx *nvtx, const struct key *keys, size_t nr,
+			    struct comm_state *state)
+{
+	size_t i;
+
+	for (i = 1; i < nr && !state->disagrees; i++)
+		state->disagrees = !state->older &&
+			(keys[i].nr_collectives != keys[0].nr_collectives ||
+			 !unit__agrees(n, nvtx, &n->units.v[keys[0].unit], &n->units.v[keys[i].unit]));
+	if (nr > 1 && !state->older && !state->disagrees)
+		return nccl__meet(n, keys, nr);
+	nccl__leave(n, keys, nr, state);
+	return 0;
+}
+
+static int nccl__pair_collectives(struct nccl *n, const struct nvtx *nvtx, const comm_states *states)
+{
+	ARRAY(struct key) keys = { 0 };
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < n->units.nr && !err; i++) {
+		const struct nccl_unit *u = &n->units.v[i];
+
+		if (u->member != NO_INDEX && u->nr_collectives)
+			err = array_push(&keys, ((struct key){
+				u->comm, n->members.v[u->member].epoch, u->seq, u->nr_collectives, i }));
+	}
+	if (keys.nr)
+		qsort(keys.v, keys.nr, sizeof(*keys.v), key__cmp);
+	for (i = 0; i < keys.nr && !err; i = k) {
+		for (k = i; k < keys.nr && !key__cmp_place(&keys.v[i], &keys.v[k]); k++)
+			;
+		err = nccl__pair_place(n, nvtx, keys.v + i, k - i,
+				       comm_states__of(states, keys.v[i].comm, keys.v[i].epoch));
+	}
+	array_free(&keys);
+	return err;
+}
+
+/* ---- clocks ----------------------------------------------------------------------------------- */
+
+/* Finds the clock of each process, and notes all clocks. Return: an allocated array, or NULL. */
+static uint32_t *nccl__clocks(struct nccl *n, const struct model *m)
+{
+	uint32_t *by_proc = calloc(m->machine.procs.nr + 1, sizeof(*by_proc));
+	size_t i, k;
+
+	for (i = 0; by_proc && i < m->machine.procs.nr; i++) {
+		const struct input *in = &m->inputs.v[m->machine.procs.v[i].recording], *other;
+
+		for (k = 0; k < n->clocks.list.nr; k++) {
+			other = &m->inputs.v[n->clocks.list.v[k].input];
+			if (in->host_nr == other->host_nr && in->shift_ns == other->shift_ns)
+				break;
+		}
+		if (k == n->clocks.list.nr &&
+		    nccl_clocks__add(&n->clocks, m->machine.procs.v[i].recording)) {
+			free(by_proc);
+			return NULL;
+		}
+		by_proc[i] = k;
+	}
+	return by_proc;
+}
+
+/* Return: whether all ranks of an operation of that name end together. */
+static bool ends_together(const char *name)
+{
+	static const char *const names[] = {
+		"NCCL:ncclAllReduce", "NCCL:ncclAllGather", "NCCL:ncclReduceScatter",
+		"NCCL:ncclAlltoAll",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+/* Adds the differences of one meeting's ends on several clocks. */
+static int nccl__add_ends(struct nccl *n, const struct nvtx *nvtx, const struct nccl_meeting *meeting,
+			  const uint32_t *clocks, uint64_t *ends)
+{
+	const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
+	uint32_t first = NO_INDEX, i, clock;
+	int err = 0;
+
+	if (u->nr_ops != 1 || !ends_together(nvtx__name(nvtx, n->ops.v[u->first_op].range)))
+		return 0;
+	for (i = 0; i < meeting->nr; i++) {
+		u = &n->units.v[n->met.v[meeting->first + i]];
+		clock = clocks[u->proc];
+		if (!u->nr_kernels)
+			continue;
+		ends[clock] = max_t(uint64_t, ends[clock], u->end_ns);
+		first = min_t(uint32_t, first, clock);
+	}
+	for (i = 0; i < meeting->nr; i++) {
+		clock = clocks[n->units.v[n->met.v[meeting->first + i]].proc];
+		if (clock != first && ends[clock] && !err)
+			err = array_push(&n->clocks.ends, ((struct nccl_ends){
+				first, clock, ends[first], ends[clock] - ends[first] }));
+		if (clock != first)
+			ends[clock] = 0;
+	}
+	if (first != NO_INDEX)
+		ends[first] = 0;
+	return err;
+}
+
+static int nccl__align(struct nccl *n, const struct model *m)
+{
+	uint32_t *clocks = nccl__clocks(n, m);
+	uint64_t *ends = calloc(n->clocks.list.nr + 1, sizeof(*ends));
+	size_t i, step;
+	int err = clocks && ends ? 0 : -ENOMEM;
+
+	step = n->met.nr / MAX_ENDS + 1;
+	for (i = 0; i < n->meetings.nr && n->clocks.list.nr > 1 && !err; i += step)
+		err = nccl__add_ends(n, &m->nvtx, &n->meetings.v[i], clocks, ends);
+	if (!err)
+		err = nccl_clocks__align(&n->clocks);
+	for (i = 0; i < n->units.nr && !err; i++) {
+		struct nccl_unit *u = &n->units.v[i];
+
+		if (u->nr_kernels)
+			u->shift_ns = -nccl_clocks__ahead(&n->clocks, clocks[u->proc], u->end_ns);
+	}
+	array_free(&n->clocks.ends);
+	free(ends);
+	free(clocks);
+	return err;
+}
+
+/* ---- waits ------------------------------------------------------------------------------------ */
+
+static uint64_t unit__begin(const struct nccl_unit *u)
+{
+	return u->begin_ns + u->shift_ns;
+}
+
+/* Splits the kernels of a unit at the aligned time at which the unit @last began. */
+static void unit__wait(struct nccl *n, struct nccl_unit *u, uint32_t last)
+{
+	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* on its own clock */
+	uint32_t i;
+
+	for (i = u->first_kernel; i < u->first_kernel + u->nr_kernels; i++) {
+		struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (k->start_ns >= until_ns)
+			continue;
+		k->wait_ns = min_t(uint64_t, until_ns - k->start_ns, k->duration_ns);
+		u->wait_ns += k->wait_ns;
+	}
+	if (u->wait_ns) {
+		u->waited_for = last;
+		n->units.v[last].caused_ns += u->wait_ns;
+	}
+}
+
+static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+
+	return cmp3(unit__begin(&n->units.v[*ia]), unit__begin(&n->units.v[*ib])) ?: cmp3(*ia, *ib);
+}
+
+/*
+ * Finds the waits of units that met. A unit that ended before the last one began, as the root of a
+ * broadcast may, waited at most for the last one that began before its end.
+ */
+static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
+{
+	uint32_t *v = n->met.v + meeting->first, nr = 0, i, k;
+
+	for (i = 0; i < meeting->nr; i++) {	/* those with kernels first */
+		uint32_t unit = v[i];
+
+		if (!n->units.v[unit].nr_kernels)
+			continue;
+		v[i] = v[nr];
+		v[nr++] = unit;
+	}
+	if (nr < 1)
+		return;
+	array__sort(v, nr, sizeof(*v), unit__cmp_begin, n);
+	meeting->last = v[nr - 1];
+	meeting->begin_ns = unit__begin(&n->units.v[v[0]]);
+	for (i = 0; i < nr; i++) {
+		struct nccl_unit *u = &n->units.v[v[i]];
+
+		for (k = nr - 1; k > i && unit__begin(&n->units.v[v[k]]) >= u->end_ns + u->shift_ns; k--)
+			;
+		if (k > i)
+			unit__wait(n, u, v[k]);
+		meeting->wait_ns += u->wait_ns;
+	}
+}
+
+/* ---- sends and receives ----------------------------------------------------------------------- */
+
+/* One side of a transfer between two ranks. */
+struct side {
+	uint64_t comm;
+	uint32_t epoch;
+	int32_t from, to;
+	uint32_t nr;			/* number among those of that kind, and of these ranks */
+	uint32_t unit;
+	uint64_t bytes;
+	bool receives;
+	uint64_t order;
+};
+
+static int side__cmp_ranks(const struct side *a, const struct side *b)
+{
+	return cmp3(a->comm, b->comm) ?: cmp3(a->epoch, b->epoch) ?: cmp3(a->from, b->from) ?:
+	       cmp3(a->to, b->to);
+}
+
+static int side__cmp_order(const void *va, const void *vb)
+{
+	const struct side *a = va, *b = vb;
+
+	return side__cmp_ranks(a, b) ?: cmp3(a->receives, b->receives) ?: cmp3(a->order, b->order);
+}
+
+static int side__cmp_pair(const void *va, const void *vb)
+{
+	const struct side *a = va, *b = vb;
+
+	return side__cmp_ranks(a, b) ?: cmp3(a->nr, b->nr) ?: cmp3(a->receives, b->receives);
+}
+
+typedef ARRAY(struct side) sides_t;
+
+/* Return: whether sends and receives of that unit are left out, which is counted. */
+static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const comm_states *states,
+			     const struct xpu_range_payload *p)
+{
+	const struct nccl_member *member = &n->members.v[u->member];
+	const struct comm_state *state = comm_states__of(states, u->comm, member->epoch);
+
+	if (state->nr_members < 2)
+		n->counts.nr_alone++;
+	else if (state->older)
+		n->counts.nr_older++;
+	else if (member->rank < 0 || !(p->fields & XPU_COLLECTIVE_PEER))
+		n->counts.nr_no_rank++;
+	else
+		return false;
+	return true;
+}
+
+/* Lists both sides, in the order in which each rank called. Return: 0 or -ENOMEM. */
+static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_states *states, sides_t *sides)
+{
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < n->units.nr; i++) {
+		const struct nccl_unit *u = &n->units.v[i];
+
+		for (k = u->first_op; u->member != NO_INDEX && k < u->first_op + u->nr_ops && !err; k++) {
+			const struct xpu_range_payload *p = nccl_op__payload(nvtx, &n->ops.v[k]);
+			enum nccl_kind kind = n->kinds.v[n->ops.v[k].range];
+			const struct nccl_member *member = &n->members.v[u->member];
+
+			if (kind == NCCL_COLLECTIVE || nccl__leave_side(n, u, states, p))
+				continue;
+			err = array_push(sides, ((struct side){
+				.comm = u->comm, .epoch = member->epoch, .unit = i, .bytes = p->bytes,
+				.from = kind == NCCL_SEND ? member->rank : p->peer,
+				.to = kind == NCCL_SEND ? p->peer : member->rank,
+				.receives = kind == NCCL_RECV, .order = u->start_ns,
+			}));
+		}
+	}
+	/* Calls of one unit have one time, and stay in their order. */
+	for (i = 0; i < sides->nr; i++)
+		sides->v[i].nr = i;
+	return err;
+}
+
+static int side__cmp_stable(const void *va, const void *vb)
+{
+	const struct side *a = va, *b = vb;
+
+	return side__cmp_order(a, b) ?: cmp3(a->nr, b->nr);
+}
+
+/* A unit and one that it sends to or receives from. */
+struct edge {
+	uint32_t unit, other;
+};
+
+static int edge__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const struct edge *a = va, *b = vb;
+
+	return cmp3(a->unit, b->unit) ?:
+	       cmp3(unit__begin(&n->units.v[b->other]), unit__begin(&n->units.v[a->other])) ?:
+	       cmp3(a->other, b->other);
+}
+
+typedef ARRAY(struct edge) edges_t;
+
+static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
+{
+	uint32_t nr = 0;
+	size_t i;
+	int err = 0;
+
+	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_stable);
+	for (i = 0; i < sides->nr; i++) {
+		struct side *at = &sides->v[i];
+
+		nr = i && !side__cmp_ranks(at - 1, at) && at[-1].receives == at->receives ? nr + 1 : 0;
+		at->nr = nr;
+	}
+	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_pair);
+	for (i = 0; i < sides->nr && !err; i++) {
+		const struct side *a = &sides->v[i], *b = a + 1;
+
+		if (i + 1 == sides->nr || side__cmp_ranks(a, b) || a->nr != b->nr ||
+		    a->receives == b->receives || a->bytes != b->bytes) {
+			n->counts.nr_missing++;
+			continue;
+		}
+		i++;
+		n->counts.nr_paired += 2;
+		n->units.v[a->unit].paired = n->units.v[b->unit].paired = true;
+		if (a->unit == b->unit)
+			continue;
+		err = array_push(edges, ((struct edge){ a->unit, b->unit })) ?:
+		      array_push(edges, ((struct edge){ b->unit, a->unit }));
+	}
+	return err;
+}
+
+/* Each unit waits for the last of those that it sends to or receives from. */
+static void nccl__wait_sides(struct nccl *n, edges_t *edges)
+{
+	size_t i;
+
+	array__sort(edges->v, edges->nr, sizeof(*edges->v), edge__cmp, n);
+	for (i = 0; i < edges->nr; i++) {
+		struct nccl_unit *u = &n->units.v[edges->v[i].unit];
+		const struct nccl_unit *other = &n->units.v[edges->v[i].other];
+
+		if (u->meeting != NO_INDEX || u->waited_for != NO_INDEX || !u->nr_kernels ||
+		    !other->nr_kernels || unit__begin(other) <= unit__begin(u) ||
+		    unit__begin(other) >= u->end_ns + u->shift_ns)
+			continue;
+		unit__wait(n, u, edges->v[i].other);
+	}
+}
+
+/* ---- all of it -------------------------------------------------------------------------------- */
+
+static void nccl__count(struct nccl *n)
+{
+	size_t i;
+
+	for (i = 0; i < n->units.nr; i++) {
+		const struct nccl_unit *u = &n->units.v[i];
+
+		if (u->member == NO_INDEX)
+			continue;
+		if (!u->paired) {
+			n->counts.unpaired_ns += u->busy_ns;
+			continue;
+		}
+		if (u->meeting != NO_INDEX)
+			n->counts.nr_paired += u->nr_collectives;
+		n->counts.nr_no_kernel += u->nr_kernels ? 0 : u->nr_ops;
+		n->counts.paired_ns += u->busy_ns;
+		n->counts.wait_ns += u->wait_ns;
+	}
+}
+
+int nccl__finish(struct nccl *n, const struct model *m)
+{
+	comm_states states = { 0 };
+	sides_t sides = { 0 };
+	edges_t edges = { 0 };
+	size_t i;
+	int err;
+
+	if (!n->wanted)
+		return 0;
+	err = nccl__share_groups(n);
+	if (!err) {
+		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
+		err = nccl__run_graphs(n) ?: nccl__split_devices(n);
+	}
+	nccl__sum_kernels(n);
+	if (!err)
+		err = nccl__number(n, m) ?: nccl__comm_states(n, &states) ?:
+		      nccl__pair_collectives(n, &m->nvtx, &states) ?: nccl__align(n, m) ?:
+		      nccl__sides(n, &m->nvtx, &states, &sides);
+	for (i = 0; i < n->meetings.nr && !err; i++)
+		meeting__waits(n, &n->meetings.v[i]);
+	if (!err && sides.nr)
+		err = nccl__pair_sides(n, &sides, &edges);
+	if (!err && edges.nr)
+		nccl__wait_sides(n, &edges);
+	nccl__count(n);
+	array_free(&states);
+	array_free(&sides);
+	array_free(&edges);
+	return err;
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/ranks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *late_kind__name(enum late_kind kind)
+{
+	static const char *const names[] = {
+		[LATE_DEVICE] = "device", [LATE_NCCL] = "nccl", [LATE_CPU] = "cpu",
+		[LATE_OFF_CPU] = "off_cpu", [LATE_HOST] = "host",
+	};
+
+	return names[kind];
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static int sink__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
+{
+	struct ranks *r = ctx;
+
+	(void)m;
+	return array_push(&r->launches, ((struct ranks_launch){
+		.time_ns = l->time_ns, .proc = JOIN_KEY_PROC(key), .thread = l->thread,
+		.chain = l->chain, .blamed = NO_INDEX,
+	}));
+}
+
+static int sink__work(void *ctx, const struct model *m, uint64_t key, const struct work *w,
+		      const struct launch *l, uint32_t made, bool first)
+{
+	struct ranks *r = ctx;
+	struct ranks_event e = {
+		.start_ns = w->start_ns, .ns = w->duration_ns, .proc = JOIN_KEY_PROC(key),
+		.thread = NO_INDEX, .leaf = w->leaf, .nccl = NO_INDEX,
+		.chain = made != NO_INDEX ? made : l ? l->chain : NO_INDEX,
+	};
+
+	(void)first;
+	/* The operations of NCCL get each work before this function does. */
+	if (m->nccl.kernels.nr > r->nr_nccl)
+		e.nccl = m->nccl.kernels.nr - 1;
+	r->nr_nccl = m->nccl.kernels.nr;
+	return e.start_ns ? array_push(&r->events, e) : 0;
+}
+
+static int ranks__add_span(struct ranks *r, const struct model *m, const struct placed *p, bool point)
+{
+	if (p->thread == NO_INDEX)
+		return 0;
+	return array_push(&r->events, ((struct ranks_event){
+		.start_ns = p->time_ns, .ns = p->duration_ns, .proc = m->threads.v[p->thread].proc,
+		.thread = p->thread, .chain = p->chain, .leaf = p->leaf, .nccl = NO_INDEX,
+		.point = point,
+	}));
+}
+
+static int sink__placed(void *ctx, const struct model *m, const struct placed *p)
+{
+	enum leaf_kind kind = m->leaves.v[p->leaf].kind;
+
+	return kind == LEAF_CPU || kind == LEAF_GPU_WAIT ?
+	       ranks__add_span(ctx, m, p, kind == LEAF_CPU) : 0;
+}
+
+static int sink__off(void *ctx, const struct model *m, const struct placed *p)
+{
+	return ranks__add_span(ctx, m, p, false);
+}
+
+struct ranks *ranks__new(void)
+{
+	struct ranks *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->sink = (struct session_sink){
+			.ctx = r, .launch = sink__launch, .work = sink__work, .placed = sink__placed,
+			.off = sink__off,
+		};
+	return r;
+}
+
+void ranks__free(struct ranks *r)
+{
+	if (!r)
+		return;
+	array_free(&r->ranks);
+	array_free(&r->late);
+	array_free(&r->stragglers);
+	array_free(&r->collectives);
+	array_free(&r->others);
+	array_free(&r->events);
+	array_free(&r->launches);
+	array_free(&r->path_texts);
+	idmap__free(&r->paths);
+	strpool__free(&r->strings);
+	free(r->by_proc);
+	free(r);
+}
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* Return: the rank of a process in its largest communicator that tells, or -1. */
+static int32_t proc__number(const struct nccl *n, uint32_t proc)
+{
+	int32_t rank = -1, nr_ranks = 0;
+	size_t i;
+
+	for (i = 0; i < n->members.nr; i++) {
+		const struct nccl_member *member = &n->members.v[i];
+
+		if (member->proc == proc && member->rank >= 0 && member->nr_ranks > nr_ranks) {
+			rank = member->rank;
+			nr_ranks = member->nr_ranks;
+		}
+	}
+	return rank;
+}
+
+static int rank__cmp_number(const void *va, const void *vb)
+{
+	const struct rank *a = va, *b = vb;
+
+	return cmp3(a->number, b->number) ?: cmp3(a->proc, b->proc);
+}
+
+/* Numbers all ranks by their communicator's numbers; or, if these are not all different, by order. */
+static void ranks__number(struct ranks *r, const struct nccl *n)
+{
+	bool own = true;
+	size_t i;
+
+	for (i = 0; i < r->ranks.nr; i++) {
+		int32_t number = proc__number(n, r->ranks.v[i].proc);
+
+		own &= number >= 0;
+		r->ranks.v[i].number = number;
+	}
+	if (own && r->ranks.nr)
+		qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_number);
+	for (i = 1; i < r->ranks.nr; i++)
+		own &= r->ranks.v[i - 1].number != r->ranks.v[i].number;
+	for (i = 0; i < r->ranks.nr; i++) {
+		r->ranks.v[i].own_number = own;
+		if (!own)
+			r->ranks.v[i].number = i;
+		r->by_proc[r->ranks.v[i].proc] = i;
+	}
+}
+
+/* Makes a rank of each process that used a device. Return: 0 or -ENOMEM. */
+static int ranks__find(struct ranks *r, const struct model *m)
+{
+	size_t i;
+	int err = 0;
+
+	r->by_proc = malloc((m->machine.procs.nr + 1) * sizeof(*r->by_proc));
+	if (!r->by_proc)
+		return -ENOMEM;
+	for (i = 0; i < m->machine.procs.nr; i++)
+		r->by_proc[i] = NO_INDEX;
+	for (i = 0; i < r->launches.nr; i++)
+		r->by_proc[r->launches.v[i].proc] = 0;
+	for (i = 0; i < r->events.nr; i++)
+		if (r->events.v[i].thread == NO_INDEX)
+			r->by_proc[r->events.v[i].proc] = 0;
+	for (i = 0; i < m->machine.procs.nr && !err; i++)
+		if (r->by_proc[i] != NO_INDEX)
+			err = array_push(&r->ranks, ((struct rank){
+				.proc = i, .first_unit_ns = UINT64_MAX }));
+	if (!err)
+		ranks__number(r, &m->nccl);
+	return err;
+}
+
+static int event__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct ranks_event *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->proc, b->proc) ?: cmp3(a->thread == NO_INDEX, b->thread == NO_INDEX) ?:
+	       cmp3(a->start_ns, b->start_ns);
+}
+
+static int launch__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct ranks_launch *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->proc, b->proc) ?: cmp3(a->time_ns, b->time_ns) ?: cmp3(a->thread, b->thread);
+}
+
+/* Return: a library whose kernels communicate, by the kernel's name; or NULL. */
+static const char *kernel__library(const char *name)
+{
+	static const struct {
+		const char *part, *library;
+	} libraries[] = {
+		{ "ncclDevKernel", "NCCL" }, { "ncclKernel", "NCCL" }, { "ncclSymDevKernel", "NCCL" },
+		{ "ncclSymkDevKernel", "NCCL" },
+		{ "nvshmem", "NVSHMEM" }, { "mscclpp", "MSCCL++" }, { "msccl", "MSCCL" },
+		{ "deep_ep", "DeepEP" }, { "cross_device_reduce", "vLLM's all-reduce" },
+		{ "symm_mem", "PyTorch's symmetric memory" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(libraries); i++)
+		if (strstr(name, libraries[i].part))
+			return libraries[i].library;
+	return NULL;
+}
+
+/* Sums kernels up that communicate without an operation that is known. Return: 0 or -ENOMEM. */
+static int ranks__add_other(struct ranks *r, const struct model *m, const struct ranks_event *e,
+			    struct idmap *known)
+{
+	const struct leaf *leaf = &m->leaves.v[e->leaf];
+	uint32_t rank = r->by_proc[e->proc], i;
+	const char *library;
+	int err;
+
+	if (leaf->kind != LEAF_KERNEL)
+		return 0;
+	if (!idmap__get(known, ID_KEY(rank, e->leaf), &i)) {
+		library = kernel__library(leaf->name);
+		i = library ? r->others.nr : NO_INDEX;
+		err = idmap__put(known, ID_KEY(rank, e->leaf), i);
+		if (!err && library)
+			err = array_push(&r->others, ((struct other_kernel){
+				rank, e->leaf, library, 0, 0 }));
+		if (err)
+			return err;
+	}
+	if (i != NO_INDEX) {
+		r->others.v[i].nr++;
+		r->others.v[i].ns += e->ns;
+	}
+	return 0;
+}
+
+static int ranks__sum_events(struct ranks *r, const struct model *m)
+{
+	struct idmap known = { 0 };
+	uint64_t busy_to_ns = 0, end_ns;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < r->events.nr && !err; i++) {
+		const struct ranks_event *e = &r->events.v[i];
+		struct rank *rank;
+
+		if (r->by_proc[e->proc] == NO_INDEX)
+			continue;
+		rank = &r->ranks.v[r->by_proc[e->proc]];
+		if (e->thread != NO_INDEX) {
+			if (m->leaves.v[e->leaf].kind == LEAF_GPU_WAIT)
+				rank->gpu_wait_ns += e->ns;
+			continue;
+		}
+		if (!rank->nr_works++)
+			busy_to_ns = 0;
+		end_ns = e->start_ns + e->ns;
+		if (end_ns > busy_to_ns)
+			rank->busy_ns += end_ns - max_t(uint64_t, busy_to_ns, e->start_ns);
+		busy_to_ns = max_t(uint64_t, busy_to_ns, end_ns);
+		if (e->nccl == NO_INDEX) {
+			rank->own_ns += e->ns;
+			err = ranks__add_other(r, m, e, &known);
+		}
+	}
+	for (i = 0; i < r->launches.nr; i++)
+		r->ranks.v[r->by_proc[r->launches.v[i].proc]].nr_launches++;
+	idmap__free(&known);
+	return err;
+}
+
+static void ranks__sum_units(struct ranks *r, const struct nccl *n)
+{
+	size_t i;
+
+	for (i = 0; i < n->units.nr; i++) {
+		const struct nccl_unit *u = &n->units.v[i];
+		struct rank *rank;
+
+		if (u->member == NO_INDEX || r->by_proc[u->proc] == NO_INDEX)
+			continue;
+		rank = &r->ranks.v[r->by_proc[u->proc]];
+		rank->nr_ops += u->nr_ops;
+		if (u->nr_kernels)
+			rank->first_unit_ns = min_t(uint64_t, rank->first_unit_ns, u->launch_ns);
+		if (!u->paired) {
+			rank->unpaired_ns += u->busy_ns;
+			continue;
+		}
+		rank->nr_paired += u->nr_ops;
+		rank->wait_ns += u->wait_ns;
+		rank->transfer_ns += u->busy_ns - u->wait_ns;
+	}
+	for (i = 0; i < n->kernels.nr; i++)
+		if (n->kernels.v[i].unit == NO_INDEX && r->by_proc[n->kernels.v[i].proc] != NO_INDEX)
+			r->ranks.v[r->by_proc[n->kernels.v[i].proc]].unpaired_ns +=
+				n->kernels.v[i].duration_ns;
+}
+
+/* ---- collectives ------------------------------------------------------------------------------ */
+
+static int collective__cmp(const void *va, const void *vb)
+{
+	const struct rank_collective *a = va, *b = vb;
+
+	return cmp3(a->comm, b->comm) ?: cmp3((uintptr_t)a->name, (uintptr_t)b->name);
+}
+
+static int collective__cmp_wait(const void *va, const void *vb)
+{
+	const struct rank_collective *a = va, *b = vb;
+
+	return cmp3(b->wait_ns, a->wait_ns) ?: cmp3(b->transfer_ns, a->transfer_ns) ?:
+	       cmp3(a->comm, b->comm) ?: strcmp(a->name, b->name);
+}
+
+static int ranks__sum_meetings(struct ranks *r, const struct model *m)
+{
+	const struct nccl *n = &m->nccl;
+	struct rank_collective *to;
+	size_t i, k, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < n->meetings.nr && !err; i++) {
+		const struct nccl_meeting *meeting = &n->meetings.v[i];
+		const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
+		const struct nccl_op *op = &n->ops.v[u->first_op];
+		struct rank_collective c = {
+			.comm = u->comm, .name = u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, op->range),
+			.nr_ranks = meeting->nr, .nr = u->nr_collectives, .wait_ns = meeting->wait_ns,
+		};
+
+		for (k = 0; k < u->nr_ops; k++)
+			c.bytes += nccl_op__payload(&m->nvtx, &op[k])->bytes;
+		for (k = 0; k < meeting->nr; k++) {
+			u = &n->units.v[n->met.v[meeting->first + k]];
+			c.transfer_ns += u->busy_ns - u->wait_ns;
+			c.longest_wait_ns = max_t(uint64_t, c.longest_wait_ns, u->wait_ns);
+		}
+		err = array_push(&r->collectives, c);
+	}
+	if (err || !r->collectives.nr)
+		return err;
+	qsort(r->collectives.v, r->collectives.nr, sizeof(*r->collectives.v), collective__cmp);
+	for (i = 1; i < r->collectives.nr; i++) {
+		const struct rank_collective *c = &r->collectives.v[i];
+
+		to = &r->collectives.v[nr];
+		if (collective__cmp(to, c)) {
+			r->collectives.v[++nr] = *c;
+			continue;
+		}
+		to->nr += c->nr;
+		to->bytes += c->bytes;
+		to->wait_ns += c->wait_ns;
+		to->transfer_ns += c->transfer_ns;
+		to->nr_ranks = max_t(uint32_t, to->nr_ranks, c->nr_ranks);
+		to->longest_wait_ns = max_t(uint64_t, to->longest_wait_ns, c->longest_wait_ns);
+	}
+	r->collectives.nr = nr + 1;
+	qsort(r->collectives.v, r->collectives.nr, sizeof(*r->collectives.v), collective__cmp_wait);
+	return 0;
+}
+
+int ranks__finish(struct ranks *r, const struct session *s)
+{
+	const struct model *m = &s->model;
+	int err;
+
+	r->s = s;
+	array__sort(r->events.v, r->events.nr, sizeof(*r->events.v), event__cmp, NULL);
+	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
+	err = ranks__find(r, m) ?: ranks__sum_events(r, m);
+	if (err)
+		return err;
+	ranks__sum_units(r, &m->nccl);
+	return ranks__sum_meetings(r, m) ?: ranks__find_late(r, m);
+}

@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_ranks DIR [KEY=VALUE...] - recordings of ranks that communicate by NCCL, whose truth is known
+ *
+ * Writes DIR/0.data and so on, and prints the truth, a line each:
+ *
+ *	ops NR paired NR captured NR	of all ranks
+ *	rank NR wait NS transfer NS	of the kernels of paired operations
+ *
+ * All ranks run one random program: collectives of several communicators on streams of their own, in
+ * and out of groups, also of several communicators; rings of sends and receives; launches of a CUDA
+ * graph with collectives; a communicator that is destroyed and made again under its id. Between them
+ * is other work, and time off the CPU. Keys, with times in us:
+ *
+ *	ranks, steps, seed
+ *	files		ranks R with one R % files are in one recording
+ *	hosts		files with one F % hosts are of one host
+ *	offset		each host's clock is ahead of the one before by that much; drift: in ppm
+ *	apart		the most that ends of one collective are apart
+ *	slow_host, slow_gpu	the rank that loads its data slowly, or has a slow kernel; -1: none
+ *	cut		the last rank ends after that many steps; 0: it does not
+ *	lose		the last rank lacks its events of one collective
+ *	payload		0: an NCCL without payloads
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+
+#define MAX_RANKS	64
+#define US		1000ull
+
+enum { COMM_WORLD, COMM_OTHER, COMM_HALF, COMM_AGAIN, NR_COMMS, COMPUTE = NR_COMMS, NR_STREAMS };
+enum { P_LAUNCH = 1, P_LOAD, P_NCCL, P_GRAPH, P_LOADER, P_CAPTURE, NR_PATHS = P_CAPTURE };
+enum { S_LAUNCH = 1, S_GRAPH, S_MAIN, S_TRAIN, S_FORWARD, S_BACKWARD, S_LOAD, S_SLEEP, S_NCCL_KERNEL,
+       S_KERNEL, S_SLOW, S_GPU, S_HOST };
+enum { DRIVER = 1, CBID_LAUNCH = 307, CBID_GRAPH = 514 };
+
+struct range {
+	const char *name;
+	struct xpu_range_payload payload;
+	uint32_t thread;
+};
+
+struct rank {
+	struct gen *g;
+	uint32_t proc, path, thread;	/* ids; paths and threads are unique in a recording */
+	uint32_t next_correlation;
+	uint64_t host_ns, free_ns[NR_STREAMS];
+	struct range ranges[4096];
+	uint32_t nr_ranges;
+	uint64_t wait_ns, transfer_ns;
+	double rate;			/* of its host's clock */
+	int64_t ahead_ns;
+	bool done;
+};
+
+static struct {
+	double ranks, steps, seed, files, hosts, offset, drift, apart, slow_host, slow_gpu;
+	double cut, lose, payload;
+} o = {
+	.ranks = 4, .steps = 40, .seed = 1, .files = 0, .hosts = 1, .apart = 2, .slow_host = -1,
+	.slow_gpu = -1, .payload = 1,
+};
+
+static struct rank *ranks;
+static struct gen *files;
+static uint32_t nr_ranks;
+static uint64_t nr_ops, nr_paired, nr_captured, state;
+
+/* ---- chance and time --------------------------------------------------------------------------- */
+
+static uint32_t chance(uint32_t limit)
+{
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 33) % limit;
+}
+
+static uint64_t local(const struct rank *r, uint64_t ns)
+{
+	return ns + (uint64_t)(r->rate * (double)ns) + r->ahead_ns;
+}
+
+static uint32_t comm_ranks(uint32_t comm)
+{
+	return comm == COMM_HALF ? nr_ranks / 2 : nr_ranks;
+}
+
+/* Return: the communicator's id for a rank. */
+static uint64_t comm_id(uint32_t comm, uint32_t rank)
+{
+	return 0xc0ffee00ull + comm * 16 + (comm == COMM_HALF ? rank % 2 : 0);
+}
+
+static uint32_t comm_rank(uint32_t comm, uint32_t rank)
+{
+	return comm == COMM_HALF ? rank / 2 : rank;
+}
+
+/* Return: whether another rank takes part in what a rank does. */
+static bool has_partner(uint32_t comm, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_ranks; i++)
+		if (i != rank && !ranks[i].done && comm_id(comm, i) == comm_id(comm, rank))
+			return true;
+	return false;
+}
+
+static void count(uint32_t comm, uint32_t rank)
+{
+	nr_ops++;
+	nr_paired += has_partner(comm, rank);
+}
+
+/* ---- what a rank records ------------------------------------------------------------------------ */
+
+static void range_event(struct rank *r, uint32_t thread, uint32_t what, uint32_t id)
+{
+	const struct xpu_range_event e = { .range_id = id, .thread_id = r->thread + thread, .what = what };
+
+	gen__ranges(r->g, local(r, r->host_ns), &e, 1);
+	r->host_ns += 100;
+}
+
+/* Return: the id of a range of a thread. */
+static uint32_t range_id(struct rank *r, uint32_t thread, const char *name,
+			 const struct xpu_range_payload *payload)
+{
+	static const struct xpu_range_payload none;
+	struct range *range;
+	uint32_t i;
+
+	for (i = 0; i < r->nr_ranges; i++) {
+		range = &r->ranges[i];
+		if (range->thread == thread && range->name == name &&
+		    !memcmp(&range->payload, payload ?: &none, sizeof(none)))
+			return i + 1;
+	}
+	if (r->nr_ranges == sizeof(r->ranges) / sizeof(r->ranges[0]))
+		abort();
+	r->ranges[r->nr_ranges++] = (struct range){ name, payload ? *payload : none, thread };
+	if (payload && o.payload)
+		gen__nccl_range(r->g, 1, r->proc, r->nr_ranges, 0, name, payload);
+	else
+		gen__range(r->g, 1, r->proc, r->nr_ranges, 0, "NCCL", name);
+	return r->nr_ranges;
+}
+
+/* Opens a range of NCCL. Return: its id. */
+static uint32_t open_call(struct rank *r, uint32_t thread, const char *name,
+			  const struct xpu_range_payload *payload)
+{
+	uint32_t id = range_id(r, thread, name, payload);
+
+	range_event(r, thread, XPU_RANGE_PUSH, id);
+	return id;
+}
+
+static void close_call(struct rank *r, uint32_t thread)
+{
+	range_event(r, thread, XPU_RANGE_POP, 0);
+}
+
+static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t range)
+{
+	const struct xpu_launch l = {
+		.correlation_id = ++r->next_correlation, .path_id = r->path + path,
+		.thread_id = r->thread + thread,
+	};
+
+	gen__launches_in(r->g, local(r, r->host_ns), &l, &range, 1);
+	r->host_ns += 3 * US;
+	return l.correlation_id;
+}
+
+static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t stream, uint64_t begin_ns,
+		   uint64_t end_ns, uint64_t node)
+{
+	uint64_t begin = local(r, begin_ns);
+
+	gen__batch_begin(r->g, local(r, end_ns), r->proc, 0);
+	r->g->node = node;
+	gen__kernel(r->g, node ? XPU_MISC_GRAPH_NODE : 0, begin, local(r, end_ns) - begin, correlation, name,
+		    stream + 1);
+	r->g->node = 0;
+	gen__batch_end(r->g);
+	r->free_ns[stream] = end_ns;
+}
+
+static void mark(struct rank *r, const char *name, const struct xpu_range_payload *payload)
+{
+	uint32_t id = range_id(r, 1, name, payload);
+	const struct xpu_range_event e = {
+		.range_id = id, .thread_id = r->thread + 1, .what = XPU_RANGE_MARK,
+	};
+
+	gen__ranges(r->g, local(r, r->host_ns), &e, 1);
+	r->host_ns += 100;
+}
+
+static void make_comm(struct rank *r, uint32_t rank, uint32_t comm)
+{
+	const struct xpu_range_payload p = {
+		.comm = comm_id(comm, rank), .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
+		XPU_COLLECTIVE_NR_RANKS, .rank = comm_rank(comm, rank), .nr_ranks = comm_ranks(comm),
+	};
+
+	mark(r, "ncclCommInitRankConfig", &p);
+}
+
+/* ---- operations, on all ranks at once ------------------------------------------------------------ */
+
+static uint64_t begins[MAX_RANKS], ends[MAX_RANKS];
+
+/*
+ * Sets when the kernels of a collective begin and end. @ready: when each rank's is launched; @take_ns:
+ * the transfer
+ */
+static void run_collective(uint32_t comm, uint32_t stream, const uint64_t *ready, uint64_t take_ns)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < nr_ranks; i++) {
+		begins[i] = ready[i] + (2 + chance(4)) * US + chance(1000);
+		if (begins[i] < ranks[i].free_ns[stream])
+			begins[i] = ranks[i].free_ns[stream] + US;
+	}
+	for (i = 0; i < nr_ranks; i++) {
+		uint64_t last = 0;
+
+		for (k = 0; k < nr_ranks; k++)
+			if (comm_id(comm, k) == comm_id(comm, i) && begins[k] > last && !ranks[k].done)
+				last = begins[k];
+		ends[i] = last + take_ns + 1 + chance((uint32_t)(o.apart * US) + 1);
+		if (ranks[i].done || !has_partner(comm, i))
+			continue;
+		ranks[i].wait_ns += last - begins[i];
+		ranks[i].transfer_ns += ends[i] - last;
+	}
+}
+
+static const char *const collectives[] = { "ncclAllReduce", "ncclAllGather", "ncclReduceScatter" };
+
+static struct xpu_range_payload payload_of(uint32_t comm, uint32_t rank, uint64_t bytes)
+{
+	return (struct xpu_range_payload){
+		.comm = comm_id(comm, rank), .bytes = bytes,
+		.fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
+	};
+}
+
+/* One collective, by the forward thread or by the backward thread. */
+static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t bytes, bool lose)
+{
+	uint64_t ready[MAX_RANKS] = { 0 };
+	uint32_t ids[MAX_RANKS], i;
+
+	for (i = 0; i < nr_ranks; i++) {
+		struct rank *r = &ranks[i];
+		struct xpu_range_payload p = payload_of(comm, i, bytes);
+		uint32_t id;
+
+		if (r->done)
+			continue;
+		if (lose && i == nr_ranks - 1) {
+			ids[i] = launch(r, thread, P_NCCL, 0);
+		} else {
+			id = open_call(r, thread, name, &p);
+			ids[i] = launch(r, thread, P_NCCL, id);
+			close_call(r, thread);
+		}
+		ready[i] = r->host_ns;
+		count(comm, i);
+	}
+	run_collective(comm, comm, ready, 20 * US + bytes / 64);
+	for (i = 0; i < nr_ranks; i++)
+		if (!ranks[i].done)
+			kernel(&ranks[i], ids[i], S_NCCL_KERNEL, comm, begins[i], ends[i], 0);
+}
+
+/* A group of collectives of one communicator, in one kernel, or of two, with a kernel of each. */
+static void do_group(uint32_t first, uint32_t second, uint32_t nr)
+{
+	uint64_t ready[2][MAX_RANKS] = { { 0 } };
+	uint32_t ids[2][MAX_RANKS], i, k, c, nr_comms = first == second ? 1 : 2;
+	const uint32_t comms[2] = { first, second };
+	bool deep = chance(2);
+
+	for (i = 0; i < nr_ranks; i++) {
+		struct rank *r = &ranks[i];
+		uint32_t end;
+
+		if (r->done)
+			continue;
+		for (k = 0; k <= deep; k++) {
+			open_call(r, 0, "ncclGroupStart", NULL);
+			close_call(r, 0);
+		}
+		for (k = 0; k < nr; k++)
+			for (c = 0; c < nr_comms; c++) {
+				struct xpu_range_payload p = payload_of(comms[c], i, 4096 << k);
+
+				open_call(r, 0, collectives[k % 3], &p);
+				close_call(r, 0);
+				count(comms[c], i);
+			}
+		if (deep) {
+			open_call(r, 0, "ncclGroupEnd", NULL);
+			close_call(r, 0);
+		}
+		end = open_call(r, 0, "ncclGroupEnd", NULL);
+		for (c = 0; c < nr_comms; c++) {
+			ids[c][i] = launch(r, 0, P_NCCL, end);
+			ready[c][i] = r->host_ns;
+		}
+		close_call(r, 0);
+	}
+	for (c = 0; c < nr_comms; c++) {
+		run_collective(comms[c], comms[c], ready[c], 50 * US);
+		for (i = 0; i < nr_ranks; i++)
+			if (!ranks[i].done)
+				kernel(&ranks[i], ids[c][i], S_NCCL_KERNEL, comms[c], begins[i], ends[i], 0);
+	}
+}
+
+static struct xpu_range_payload payload_to(uint32_t rank, uint32_t peer, uint64_t bytes)
+{
+	struct xpu_range_payload p = payload_of(COMM_WORLD, rank, bytes);
+
+	p.fields |= XPU_COLLECTIVE_PEER;
+	p.peer = peer;
+	return p;
+}
+
+/* Each rank sends to the next one and receives from the one before. */
+static void do_ring(uint64_t bytes)
+{
+	uint64_t ready;
+	uint32_t ids[MAX_RANKS], i;
+
+	for (i = 0; i < nr_ranks; i++) {
+		uint32_t next = (i + 1) % nr_ranks, before = (i + nr_ranks - 1) % nr_ranks, end;
+		struct xpu_range_payload p = payload_to(i, next, bytes);
+		struct rank *r = &ranks[i];
+
+		open_call(r, 0, "ncclGroupStart", NULL);
+		close_call(r, 0);
+		open_call(r, 0, "ncclSend", &p);
+		close_call(r, 0);
+		p.peer = before;
+		open_call(r, 0, "ncclRecv", &p);
+		close_call(r, 0);
+		end = open_call(r, 0, "ncclGroupEnd", NULL);
+		ids[i] = launch(r, 0, P_NCCL, end);
+		close_call(r, 0);
+		ready = r->host_ns + (2 + chance(4)) * US;
+		begins[i] = ready > r->free_ns[COMM_WORLD] ? ready : r->free_ns[COMM_WORLD] + US;
+		nr_ops += 2;
+		nr_paired += 2;
+	}
+	for (i = 0; i < nr_ranks; i++) {
+		uint64_t a = begins[(i + 1) % nr_ranks], b = begins[(i + nr_ranks - 1) % nr_ranks];
+		uint64_t last = a > b ? a : b;
+
+		if (last < begins[i])
+			last = begins[i];
+		ends[i] = last + 30 * US + chance(5000);
+		ranks[i].wait_ns += last - begins[i];
+		ranks[i].transfer_ns += ends[i] - last;
+	}
+	for (i = 0; i < nr_ranks; i++)
+		kernel(&ranks[i], ids[i], S_NCCL_KERNEL, COMM_WORLD, begins[i], ends[i], 0);
+}
+
+enum { NODE_FIRST = 51, NODE_COPY = 71, NR_NODES = 2 };
+
+static void capture_graph(void)
+{
+	uint32_t i, k, id, correlation;
+
+	for (i = 0; i < nr_ranks; i++) {
+		struct rank *r = &ranks[i];
+
+		for (k = 0; k < NR_NODES; k++) {
+			struct xpu_range_payload p = payload_of(COMM_OTHER, i, 1024 << k);
+
+			id = open_call(r, 0, collectives[k], &p);
+			gen__graph_node(r->g, local(r, r->host_ns), i * 100 + NODE_FIRST + k, r->proc,
+					r->next_correlation + 1, r->path + P_CAPTURE, r->thread);
+			correlation = launch(r, 0, P_CAPTURE, id);
+			(void)correlation;
+			close_call(r, 0);
+			gen__batch_begin(r->g, local(r, r->host_ns), r->proc, 0);
+			gen__graph_clone(r->g, i * 100 + NODE_COPY + k, i * 100 + NODE_FIRST + k);
+			gen__batch_end(r->g);
+			nr_captured++;
+		}
+	}
+}
+
+static void do_graph(void)
+{
+	uint64_t ready[MAX_RANKS] = { 0 };
+	uint32_t ids[MAX_RANKS], i, k;
+
+	for (i = 0; i < nr_ranks; i++) {
+		if (ranks[i].done)
+			continue;
+		ids[i] = launch(&ranks[i], 0, P_GRAPH, 0);
+		ready[i] = ranks[i].host_ns;
+	}
+	for (k = 0; k < NR_NODES; k++) {
+		run_collective(COMM_OTHER, COMM_OTHER, ready, 25 * US);
+		for (i = 0; i < nr_ranks; i++) {
+			if (ranks[i].done)
+				continue;
+			kernel(&ranks[i], ids[i], S_NCCL_KERNEL, COMM_OTHER, begins[i], ends[i],
+			       i * 100 + NODE_COPY + k);
+			count(COMM_OTHER, i);
+		}
+	}
+}
+
+static void make_again(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_ranks; i++) {
+		struct xpu_range_payload p = payload_of(COMM_AGAIN, i, 0);
+
+		if (ranks[i].done)
+			continue;
+		open_call(&ranks[i], 1, "ncclCommDestroy", &p);
+		close_call(&ranks[i], 1);
+		make_comm(&ranks[i], i, COMM_AGAIN);
+	}
+}
+
+/* ---- a rank's own work ---------------------------------------------------------------------------- */
+
+/* Loads data, then runs a kernel; one rank may be slow in one of them. */
+static void do_own_work(void)
+{
+	uint32_t i, id;
+
+	for (i = 0; i < nr_ranks; i++) {
+		struct rank *r = &ranks[i];
+		uint64_t load_ns = (50 + chance(50)) * US, run_ns = (40 + chance(20)) * US, begin_ns;
+
+		if (r->done)
+			continue;
+		load_ns += i == o.slow_host ? 5000 * US : 0;
+		run_ns += i == o.slow_gpu ? 5000 * US : 0;
+		gen__off(r->g, XPU_OFF_SLEEP, local(r, r->host_ns), load_ns, r->path + P_LOADER, r->thread);
+		r->host_ns += load_ns + 5 * US;
+		id = launch(r, 0, P_LAUNCH, 0);
+		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US : r->free_ns[COMPUTE] + US;
+		kernel(r, id, S_SLOW, COMPUTE, begin_ns, begin_ns + run_ns, 0);
+		/* Collectives wait for the stream, as after cudaStreamWaitEvent(). */
+		r->free_ns[COMM_WORLD] = begin_ns + run_ns > r->free_ns[COMM_WORLD] ?
+			begin_ns + run_ns : r->free_ns[COMM_WORLD];
+	}
+}
+
+/* ---- recordings ----------------------------------------------------------------------------------- */
+
+#define NAMED(string)	(XPU_FRAME_NAMED | (string))
+
+static void add_paths(struct rank *r)
+{
+	static const uint32_t inner[NR_PATHS + 1] = {
+		[P_LAUNCH] = S_FORWARD, [P_LOAD] = S_LOAD, [P_NCCL] = S_BACKWARD, [P_GRAPH] = S_TRAIN,
+		[P_LOADER] = S_LOAD, [P_CAPTURE] = S_BACKWARD,
+	};
+	uint32_t path;
+
+	for (path = 1; path <= NR_PATHS; path++) {
+		const uint64_t frames[] = {
+			NAMED(path == P_LOADER ? S_SLEEP : inner[path]), NAMED(inner[path]), NAMED(S_TRAIN),
+			NAMED(S_MAIN),
+		};
+		bool off = path == P_LOADER;
+
+		gen__callchain(r->g, off ? XPU_CHAIN_CPU | XPU_CHAIN_OFF : XPU_CHAIN_SHIM, 1,
+			       r->path + path, r->proc, off ? 0 : DRIVER,
+			       off ? 0 : path == P_GRAPH ? CBID_GRAPH : CBID_LAUNCH, frames, 4);
+	}
+}
+
+static void add_names(struct rank *r, uint32_t rank)
+{
+	static const struct {
+		uint32_t id;
+		const char *name;
+	} names[] = {
+		{ S_LAUNCH, "cuLaunchKernel" }, { S_GRAPH, "cuGraphLaunch" }, { S_MAIN, "main" },
+		{ S_TRAIN, "train" }, { S_FORWARD, "forward" }, { S_BACKWARD, "backward" },
+		{ S_LOAD, "load_batch" }, { S_SLEEP, "nanosleep" },
+		{ S_NCCL_KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL" }, { S_KERNEL, "kernel" },
+		{ S_SLOW, "matmul" }, { S_GPU, "Simulated" },
+	};
+	uint8_t uuid[16] = { 0xaa, rank + 1 };
+	uint32_t i;
+
+	gen__batch_begin(r->g, 1, r->proc, 0);
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		gen__string(r->g, names[i].id, names[i].name);
+	gen__api(r->g, DRIVER, CBID_LAUNCH, S_LAUNCH);
+	gen__api(r->g, DRIVER, CBID_GRAPH, S_GRAPH);
+	gen__device(r->g, 0, S_GPU, uuid);
+	for (i = 0; i < NR_STREAMS; i++)
+		gen__stream(r->g, i + 1, 0, 1, 7 + i);
+	gen__batch_end(r->g);
+}
+
+static void open_files(uint32_t nr_files)
+{
+	char host[32];
+	uint32_t i;
+	int len;
+
+	for (i = 0; i < nr_files; i++) {
+		len = snprintf(host, sizeof(host), "node%u", i % (uint32_t)o.hosts);
+		gen__header(&files[i]);
+		gen__info(&files[i], XPU_INFO_HOSTNAME, host, len);
+	}
+	for (i = 0; i < nr_ranks; i++) {
+		struct rank *r = &ranks[i];
+		uint32_t file = i % nr_files, host_nr = file % (uint32_t)o.hosts;
+
+		r->g = &files[file];
+		r->proc = i / nr_files + 1;
+		r->path = (r->proc - 1) * NR_PATHS;
+		r->thread = (r->proc - 1) * 2 + 1;
+		r->host_ns = 1000000 + 1000000ull * chance(50);
+		r->rate = host_nr * o.drift / 1e6;
+		r->ahead_ns = host_nr * o.offset * US;
+		gen__process(r->g, XPU_MISC_PROCESS_ROOT, 1, r->proc, 1000 + i, 0, "train");
+		gen__thread(r->g, r->thread, r->proc, 1000 + i);
+		gen__thread(r->g, r->thread + 1, r->proc, 2000 + i);
+		add_names(r, i);
+		add_paths(r);
+	}
+}
+
+static void close_files(const char *dir, uint32_t nr_files)
+{
+	const struct xpu_record_counters lost = { .nr_dropped_ranges = 1 };
+	struct rank *last = &ranks[nr_ranks - 1];
+	char path[4096];
+	uint32_t i;
+	int err;
+
+	if (o.lose) {
+		gen__batch_begin(last->g, 1, last->proc, 0);
+		gen__counters(last->g, &lost);
+		gen__batch_end(last->g);
+	}
+
+	for (i = 0; i < nr_files; i++) {
+		gen__end(&files[i], 1ull << 40, 0);
+		snprintf(path, sizeof(path), "%s/%u.data", dir, i);
+		err = gen__save(&files[i], path);
+		if (err) {
+			fprintf(stderr, "gen_ranks: %s: %s\n", path, strerror(-err));
+			exit(1);
+		}
+		gen__free(&files[i]);
+	}
+}
+
+/* ---- the program ---------------------------------------------------------------------------------- */
+
+static void run_step(uint32_t step)
+{
+	uint32_t what = chance(12);
+	bool whole = !ranks[nr_ranks - 1].done, lose = o.lose && step == (uint32_t)o.steps / 2;
+
+	do_own_work();
+	if (what < 3)
+		do_group(COMM_WORLD, COMM_WORLD, 1 + chance(3));
+	else if (what < 5)
+		do_group(COMM_WORLD, COMM_OTHER, 1 + chance(2));
+	else if (what < 7 && whole && o.payload)
+		do_ring(1024 << chance(8));
+	else if (what < 9)
+		do_graph();
+	else if (what == 9)
+		make_again();
+	do_single(chance(NR_COMMS), chance(2), collectives[chance(3)], 256 << chance(8), false);
+	do_single(COMM_WORLD, 1, "ncclAllReduce", 1 << 20, lose);
+}
+
+static void set(const char *arg)
+{
+	const struct {
+		const char *key;
+		double *value;
+	} keys[] = {
+		{ "ranks", &o.ranks }, { "steps", &o.steps }, { "seed", &o.seed }, { "files", &o.files },
+		{ "hosts", &o.hosts }, { "offset", &o.offset }, { "drift", &o.drift },
+		{ "apart", &o.apart }, { "slow_host", &o.slow_host }, { "slow_gpu", &o.slow_gpu },
+		{ "cut", &o.cut }, { "lose", &o.lose }, { "payload", &o.payload },
+	};
+	size_t i, len;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		len = strlen(keys[i].key);
+		if (!strncmp(arg, keys[i].key, len) && arg[len] == '=') {
+			*keys[i].value = atof(arg + len + 1);
+			return;
+		}
+	}
+	fprintf(stderr, "gen_ranks: unknown key %s\n", arg);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t i, step, nr_files;
+
+	if (argc < 2) {
+		fputs("usage: gen_ranks DIR [KEY=VALUE...]\n", stderr);
+		return 2;
+	}
+	for (i = 2; i < (uint32_t)argc; i++)
+		set(argv[i]);
+	nr_ranks = o.ranks;
+	nr_files = o.files ? o.files : nr_ranks;
+	if (nr_ranks < 2 || nr_ranks > MAX_RANKS || nr_files > nr_ranks)
+		return 2;
+	state = o.seed * 7919 + 1;
+	ranks = calloc(nr_ranks, sizeof(*ranks));
+	files = calloc(nr_files, sizeof(*files));
+	if (!ranks || !files)
+		return 1;
+	open_files(nr_files);
+	for (i = 0; i < nr_ranks * NR_COMMS; i++)
+		make_comm(&ranks[i / NR_COMMS], i / NR_COMMS, i % NR_COMMS);
+	for (i = 0; i < NR_COMMS; i++)
+		do_single(i, 0, "ncclAllReduce", 8, false);
+	capture_graph();
+	for (step = 0; step < o.steps; step++) {
+		ranks[nr_ranks - 1].done |= o.cut && step >= o.cut;
+		run_step(step);
+	}
+	close_files(argv[1], nr_files);
+	printf("ops %" PRIu64 " paired %" PRIu64 " captured %" PRIu64 "\n", nr_ops, nr_paired, nr_captured);
+	for (i = 0; i < nr_ranks; i++)
+		printf("rank %u wait %" PRIu64 " transfer %" PRIu64 "\n", i, ranks[i].wait_ns,
+		       ranks[i].transfer_ns);
+	free(files);
+	free(ranks);
+	return 0;
+}

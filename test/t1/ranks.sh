@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge ranks: random programs of several ranks, whose pairs and waits the generator knows.
+. "$XPU_SRC/test/lib/tap.sh"
+
+make() {		# make KEY=VALUE...: recordings, and truth
+	rm -f ./*.data
+	"$XPU_BUILD/gen_ranks" . "$@" >truth
+}
+
+# Prints what xpumerge found in the words of the generator.
+found() {
+	awk -F, '/^account/ { next }
+		$1 == "#" || !NF { table = ""; next }
+		NF == 1 { table = $1; getline; next }
+		table == "ranks" { print "rank", $1, "wait", $4, "transfer", $5 }' ranks.csv
+}
+
+account() {		# account KEY: a number of the account
+	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
+}
+
+pairs() {		# pairs NAME: are they the truth's
+	xpumerge ranks ./*.data --json >ranks.json 2>log
+	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
+	{
+		echo "ops $(account ops) paired $(account paired) captured $(account captured)"
+		found
+	} >got
+	cmp -s got truth
+	ok $? "$1: $(head -n 1 truth): pairs, waits and transfers of each rank" || diag "$(diff got truth)"
+}
+
+for seed in 1 2 3 4; do
+	for nr in 2 3 8; do
+		make seed=$seed ranks=$nr
+		pairs "seed $seed, $nr ranks"
+	done
+done
+make ranks=6 files=1 seed=5
+pairs "all ranks in one recording"
+make ranks=6 files=3 seed=6
+pairs "two ranks in each recording"
+make ranks=4 cut=20 seed=7
+pairs "one rank ends early"
+is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" "its partner's operations are counted"
+
+# Waits and transfers are the kernels' time, to the nanosecond.
+is "$(($(awk '/^rank/ { sum += $4 + $6 } END { printf "%d", sum }' truth)))" "$(account paired_ns)" \
+	"waits and transfers are the time of the kernels"
+
+# ---- who is late
+
+first() {		# first: rank, kind and path of the first row of the late paths
+	sed -n '/^late_paths/{n;n;s/"//g;p}' ranks.csv | cut -d, -f1,5,6,7
+}
+
+for slow in host gpu; do
+	make ranks=4 slow_$slow=2
+	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
+	like "$(sed -n '/^stragglers/{n;n;p}' ranks.csv)" '^2,' "slow_$slow: the rank is the first straggler"
+	if [ $slow = host ]; then
+		is "$(first)" '2,off_cpu,main;train;load_batch;nanosleep,[Off_CPU]sleep' "slow_$slow: its path"
+	else
+		is "$(first)" '2,device,main;train;forward;forward;cuLaunchKernel,[GPU_Kernel]matmul' \
+			"slow_$slow: its path"
+	fi
+done
+xpumerge ranks ./*.data >text 2>log
+like "$(cat text)" 'operations of NCCL [0-9]+ paired [0-9]+ unpaired 0$' "for people"
+like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches"
+
+# ---- clocks of several hosts
+
+for drift in 0 30 -80; do
+	make ranks=6 hosts=3 offset=123456 drift=$drift steps=150 apart=2 slow_host=1
+	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
+	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
+	found >got
+	# The ends are up to 2 us apart; the median of some hundred is better than that.
+	awk -v drift=$drift '/^rank/ { n++; w[$2] = $4; if (NR > FNR) {
+			d = $4 - first[$2]; d = d < 0 ? -d : d; if (d > worst) worst = d }
+		else first[$2] = $4 }
+		END { print worst; exit worst > 600000 }' truth got >worst
+	ok $? "drift $drift: waits of a rank are wrong by $(cat worst) ns in all $(account paired) operations"
+	sed -n '/^clocks/,/^$/p' ranks.csv | awk -F, -v drift=$drift 'NR == 5 {
+		d = $4 - 2 * drift; exit !($3 < 1.5 && d < 1 && d > -1 && $2 > 246e3 && $2 < 248e3) }'
+	ok $? "drift $drift: the clocks" || diag "$(sed -n '/^clocks/,/^$/p' ranks.csv)"
+done
+
+# ---- what cannot be paired
+
+make ranks=4 lose=1
+xpumerge ranks ./*.data --json >ranks.json 2>log
+is "$(account ops)" "$(($(account paired) + $(account older)))" \
+	"a rank lost ranges: $(account older) operations of its communicators are not paired"
+make ranks=4
+rm 3.data
+xpumerge ranks ./*.data --json >ranks.json 2>log
+is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing)))" \
+	"a recording is missing: $(account paired) of $(account ops) are paired with ranks that are there"
+xpumerge ranks 0.data --json >ranks.json 2>log
+is "$(account alone)" "$(account ops)" "one recording: all are alone"
+make ranks=3 payload=0
+xpumerge ranks ./*.data >text 2>log
+like "$(cat text)" '^operations of NCCL 0 ' "no payloads: no operations"
+like "$(cat text)" 'NCCL +ncclDevKernel_AllReduce' "no payloads: the kernels are listed"
+
+# ---- usage
+
+for args in "--table ranks" "--by pid" "-f folded" "--pid 1" "--gpu x.json"; do
+	# shellcheck disable=SC2086
+	xpumerge ranks $args 0.data >out 2>log
+	is "$?" 2 "ranks $args: refused"
+	is "$(wc -l <log)$(wc -c <out)" 10 "ranks $args: one line says why"
+done
+xpumerge ranks 0.data -o late.csv 2>/dev/null
+is "$? $(head -n 1 late.csv)" "0 late_paths" "-o late.csv"
+done_testing
