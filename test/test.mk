@@ -543,8 +543,13 @@ $(O)/bench/switches: test/bench/switches.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(ALL_LDFLAGS) -o $@ $< -lpthread
 
+$(O)/bench/memory: test/bench/memory.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) -Itest/lib $(filter %.c %.o,$^) $(ALL_LDFLAGS) -o $@ $(ZSTD_LIBS) $(ZLIB_LIBS)
+
 .PHONY: bench
-bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
+bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/bench/memory \
 		$(if $(CUPTI_CFLAGS),$(O)/bench/shim $(O)/bench/python.so)
 	@$(O)/bench/unwind
 	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
@@ -553,6 +558,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols \
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
+	@$(TEST_ENV) sh test/bench/memory.sh
 	@$(TEST_ENV) sh test/bench/recorder.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py

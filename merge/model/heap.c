@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller ones */
+#define TRACK_POINTS	20000		/* of a place, at most twice as many */
 
 const char *heap_kind__name(enum heap_kind kind)
 {
@@ -69,6 +70,8 @@ void heap__exit(struct heap *h)
 	array_free(&h->procs);
 	array_free(&h->holders);
 	hashes__free(&h->by_key);
+	for (i = 0; i < h->places.nr; i++)
+		array_free(&h->places.v[i].track);
 	array_free(&h->places);
 	idmap__free(&h->by_gpu);
 	idmap__free(&h->segment_paths);
@@ -383,6 +386,29 @@ static void heap__use(struct heap *h, uint32_t place, int64_t bytes, uint64_t ti
 		p->version[HEAP_DEVICE_PEAK]++;
 	if (p->gpu != NO_INDEX && level__add(&h->used, bytes, time_ns))
 		h->version[HEAP_PEAK]++;
+}
+
+/* Adds the place's levels to its track. Return: 0 or -ENOMEM. */
+static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
+{
+	uint64_t width_ns = (h->to_ns > h->from_ns ? h->to_ns - h->from_ns : 0) / TRACK_POINTS + 1;
+	struct heap_place *p = &h->places.v[place];
+	struct heap_point now = { time_ns, p->used.now, p->reserved.now }, *last;
+	int err = 0;
+
+	last = p->track.nr ? &p->track.v[p->track.nr - 1] : NULL;
+	if (last && time_ns < last->time_ns + width_ns) {
+		last->used = max_t(uint64_t, last->used, now.used);
+		last->reserved = max_t(uint64_t, last->reserved, now.reserved);
+		p->skipped = now;
+		p->has_skipped = true;
+		return 0;
+	}
+	/* The level after a peak, unless a later point replaces it. */
+	if (p->has_skipped && p->skipped.time_ns > last->time_ns)
+		err = array_push(&p->track, p->skipped);
+	p->has_skipped = false;
+	return err ?: array_push(&p->track, now);
 }
 
 /* Notes all places as they are now. Return: 0 or -ENOMEM. */
@@ -740,18 +766,10 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	return h->failures.nr < HEAP_MAX_FAILURES ? array_push(&h->failures, f) : 0;
 }
 
-int heap__event(struct heap *h, const struct heap_event *e)
+static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
-	struct heap_proc *p;
 	uint32_t idx;
-	int err = heap__proc(h, e->proc, &p);
 
-	if (err || p->ended)
-		return err;
-	h->nr_events++;
-	err = heap__pass_time(h, e->time_ns);
-	if (err)
-		return err;
 	switch (e->what) {
 	case XPU_ALLOC_MADE:
 		return heap__made(h, p, e);
@@ -778,6 +796,18 @@ int heap__event(struct heap *h, const struct heap_event *e)
 	default:
 		return 0;
 	}
+}
+
+int heap__event(struct heap *h, const struct heap_event *e)
+{
+	struct heap_proc *p;
+	int err = heap__proc(h, e->proc, &p);
+
+	if (err || p->ended)
+		return err;
+	h->nr_events++;
+	err = heap__pass_time(h, e->time_ns) ?: heap__take(h, p, e);
+	return err || h->pass == HEAP_FIND ? err : heap__track(h, e->key.place, e->time_ns);
 }
 
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
@@ -821,6 +851,9 @@ int heap__finish(struct heap *h, uint64_t time_ns)
 	size_t i;
 	int err = heap__pass_time(h, UINT64_MAX);
 
+	for (i = 0; i < h->places.nr && !err && h->pass == HEAP_SUM; i++)
+		if (h->places.v[i].has_skipped)
+			err = array_push(&h->places.v[i].track, h->places.v[i].skipped);
 	for (i = 0; i < h->procs.nr && !err; i++)
 		err = heap__end_process(h, h->first_proc + i, time_ns);
 	return err;

@@ -73,11 +73,19 @@ struct heap_level {
 	uint64_t now, peak, peak_ns;
 };
 
+/* The levels of a place from a time on; where events are many, the highest of a short while. */
+struct heap_point {
+	uint64_t time_ns, used, reserved;
+};
+
 /* A device, or the host's pinned memory. */
 struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
+	ARRAY(struct heap_point) track;	/* by time */
+	struct heap_point skipped;	/* after the last one of track */
+	bool has_skipped;
 };
 
 /* A place at a moment. */

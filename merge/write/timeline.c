@@ -442,6 +442,8 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 		if (s->model.metrics.sets.v[i].rows.nr)
 			t->first_ns = min_t(uint64_t, t->first_ns,
 					    s->model.metrics.sets.v[i].rows.v[0].begin_ns);
+	for (i = 0; i < s->sums.heaps.nr; i++)
+		t->first_ns = min_t(uint64_t, t->first_ns, s->sums.heaps.v[i].from_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
 	err = err ?: by_track((void **)&t->slices.v, nr, sizeof(*t->slices.v), slice__thread_key,
@@ -643,7 +645,12 @@ typedef ARRAY(struct change) changes_t;
 
 const char *timeline_counter__name(enum timeline_counter what)
 {
-	return what == COUNTER_IN_FLIGHT ? "work in flight" : "bytes being copied";
+	static const char *const names[NR_COUNTERS] = {
+		[COUNTER_IN_FLIGHT] = "work in flight", [COUNTER_COPYING] = "bytes being copied",
+		[COUNTER_MEMORY_USED] = "memory used", [COUNTER_MEMORY_RESERVED] = "memory reserved",
+	};
+
+	return names[what];
 }
 
 #define DIGIT_BITS	12
@@ -710,6 +717,34 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 	return err ?: changes__sort(changes);
 }
 
+/* Return: the GPU's place in a recording's heap, or NULL. */
+static const struct heap_place *heap_place_of(const struct heap *h, uint32_t gpu)
+{
+	uint32_t place;
+
+	return idmap__get(&h->by_gpu, gpu, &place) ? &h->places.v[place] : NULL;
+}
+
+static int memory_points(const struct session *s, uint32_t gpu, bool used, counter_points_t *points)
+{
+	const struct heap_place *p;
+	uint64_t value;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < s->sums.heaps.nr; i++) {
+		p = heap_place_of(&s->sums.heaps.v[i], gpu);
+		for (k = 0; p && k < p->track.nr && !err; k++) {
+			value = used ? p->track.v[k].used : p->track.v[k].reserved;
+			if (!points->nr || points->v[points->nr - 1].value != value)
+				err = array_push(points, ((struct counter_point){
+					p->track.v[k].time_ns, value,
+				}));
+		}
+	}
+	return err;
+}
+
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    enum timeline_counter what, counter_points_t *points)
 {
@@ -720,6 +755,8 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 	size_t i;
 	int err;
 
+	if (what == COUNTER_MEMORY_USED || what == COUNTER_MEMORY_RESERVED)
+		return memory_points(s, gpu, what == COUNTER_MEMORY_USED, points);
 	err = timeline__changes(t, s, gpu, what, &changes);
 	if (changes.nr > MAX_POINTS)
 		width_ns = (changes.v[changes.nr - 1].time_ns - changes.v[0].time_ns) / MAX_POINTS + 1;
@@ -786,6 +823,9 @@ bool timeline__has_gpu(const struct session *s, uint32_t gpu)
 
 	for (i = 0; i < s->model.metrics.sets.nr; i++)
 		if (s->model.metrics.sets.v[i].gpu == gpu && s->model.metrics.sets.v[i].rows.nr)
+			return true;
+	for (i = 0; i < s->sums.heaps.nr; i++)
+		if (heap_place_of(&s->sums.heaps.v[i], gpu))
 			return true;
 	return s->model.gpus.list.v[gpu].nr_works;
 }

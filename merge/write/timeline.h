@@ -81,6 +81,8 @@ int timeline__prepare(struct timeline *t, const struct session *s);
 enum timeline_counter {
 	COUNTER_IN_FLIGHT,		/* device records launched and not finished */
 	COUNTER_COPYING,		/* bytes of the copies that run */
+	COUNTER_MEMORY_USED,		/* bytes; recorded with --memory, as the next one */
+	COUNTER_MEMORY_RESERVED,
 	NR_COUNTERS
 };
 

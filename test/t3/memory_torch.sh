@@ -56,6 +56,9 @@ for name in plain expandable; do
 	is "$held" "$(xpumerge -i $name.data --memory live --at "${peak_ns}ns" --table memory_moments --csv \
 		2>/dev/null | awk -F, '/GPU/ { print $3 }')" "$name: blocks and fragmentation are what is reserved"
 done
+xpumerge -i plain.data -f chrome -o plain.json 2>/dev/null
+is "$(grep -o '"memory used","args":{"value":[0-9]*' plain.json | sed 's/.*://' | sort -n | tail -n 1)" \
+	"$(sed -n 's/^most \([0-9]*\) .*/\1/p' plain.out)" "a timeline's track of memory has the peak"
 like "$(xpumerge -i plain.data --memory peak -f folded 2>/dev/null)" \
 	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' "fragmentation stands where CUDA is asked"
 like "$(xpumerge -i expandable.data --memory peak -f folded 2>/dev/null)" \
