@@ -240,8 +240,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /* "on": the shim reports the calls of CUDA's API, in processes that xpuload started. */
 #define XPU_API_ENV		"XPUSHIM_API"
 
-/* "on": the shim reports memory, in processes that xpuload started. */
+/* "on": the shim reports memory, in processes that xpuload started; "only": and nothing else. */
 #define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
+#define XPU_MEMORY_ONLY		"only"
 
 /* "share": the shim keeps CUPTI, and serves a profiler in the program; else it yields to that. */
 #define XPU_CUPTI_ENV		"XPUSHIM_CUPTI_FOR"

@@ -379,6 +379,15 @@ static int set_capture(void *target, const struct cmdline_given *given)
 	return capture__parse(&opts->capture, given->arg);
 }
 
+static int set_memory_only(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	(void)given;
+	opts->memory = opts->memory_only = opts->gpu_only = true;
+	return 0;
+}
+
 static int set_transport(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -508,6 +517,8 @@ static const struct cmdline_option rows[] = {
 	{ "memory", CMDLINE_FLAG(memory),
 	  .help = "also every allocation and free of GPU memory and of pinned memory, by\n"
 		  "call path, and blocks of PyTorch's allocator: who holds the memory" },
+	{ "memory-only", .set = set_memory_only,
+	  .help = "memory and nothing else: no launches, no device work, no CPU samples" },
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
 		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
@@ -613,6 +624,10 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
 	else if (opts->capture.what && opts->memory)
 		wrong = "--memory is recorded from the beginning: it cannot be together with --capture";
+	else if (opts->memory_only && (opts->api || opts->stalls))
+		wrong = "--memory-only records no launches: it cannot be together with --api and --stalls";
+	else if (opts->memory_only && opts->mode != PROBES_RUN)
+		wrong = "--memory-only is for a COMMAND to start: with -p and -a, take --memory --gpu-only";
 	else if (opts->cpu_only && opts->memory)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --memory";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))

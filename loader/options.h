@@ -35,7 +35,8 @@ struct options {
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
 	bool api;			/* calls of CUDA's API, too */
-	bool memory;			/* events of memory, too */
+	bool memory;			/* events of memory, too ... */
+	bool memory_only;		/* ... and nothing else */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool exact_stalls;		/* one kernel at a time, so that samples know their launch */
 	bool stalls_have_how;		/* one of these two was given */

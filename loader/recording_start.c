@@ -436,7 +436,7 @@ static void set_shim_environment(const struct recording *r)
 	if (opts->cupti)
 		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
 	if (opts->memory)
-		setenv(XPU_MEMORY_ENV, "on", 1);
+		setenv(XPU_MEMORY_ENV, opts->memory_only ? XPU_MEMORY_ONLY : "on", 1);
 	if (opts->stalls) {
 		snprintf(number, sizeof(number), "%u%s", opts->stalls,
 			 opts->exact_stalls ? XPU_STALLS_EXACT : "");

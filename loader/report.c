@@ -119,7 +119,7 @@ static bool warn_of_nothing(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 
-	if (r->opts->cpu_only || st->nr_cuda_processes || st->nr_launches)
+	if (r->opts->cpu_only || st->nr_cuda_processes || st->nr_launches || st->nr_allocs)
 		return false;
 	if (r->opts->mode != PROBES_RUN)
 		msg__warn("no CUDA launch was made while attached");

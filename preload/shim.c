@@ -327,7 +327,15 @@ static bool memory_is_wanted(void)
 	if (probe__live())
 		return probe__live_memory();
 	env = environment__get(XPU_MEMORY_ENV);
-	return env && !strcmp(env, "on");
+	return env && (!strcmp(env, "on") || !strcmp(env, XPU_MEMORY_ONLY));
+}
+
+/* Whether nothing else is wanted, neither launches nor device work. */
+static bool memory_is_all(void)
+{
+	const char *env = probe__live() ? NULL : environment__get(XPU_MEMORY_ENV);
+
+	return env && !strcmp(env, XPU_MEMORY_ONLY);
 }
 
 /* Has CUPTI call back at each driver call that makes or frees memory. */
@@ -514,14 +522,14 @@ static enum state start_cupti(struct cupti *c)
 	CUptiResult err;
 
 	shim.watches = capture__is_armed();
-	err = activity__start(c, !shim.watches, &what);
+	err = activity__start(c, !shim.watches && !memory_is_all(), &what);
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "%s failed: %s (error %d, %s)", what,
 			 cupti__strerror(c, err), err, c->path);
 		unsubscribe();
 		return fail(text);
 	}
-	if (!shim.watches) {
+	if (!shim.watches && !memory_is_all()) {
 		start_stalls();
 		activity__want_calls(calls_are_wanted());
 	}
@@ -533,8 +541,8 @@ static enum state start_cupti(struct cupti *c)
 		unsubscribe();
 		return fail(text);
 	}
-	if (shim.watches)
-		enable_callbacks(capture__counts_launches());
+	if (shim.watches || memory_is_all())
+		enable_callbacks(shim.watches && capture__counts_launches());
 	return AWAKE;
 }
 

@@ -350,6 +350,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	heap__init(h, f->first_proc);
 	h->from_ns = f->allocs.from_ns + f->shift_ns;
 	h->to_ns = f->allocs.to_ns + f->shift_ns;
+	h->nr_all = f->allocs.nr;
 	h->has_asked = opts->nr_memory_at;
 	h->asked_is_failure = opts->memory_at_failure;
 	h->start_ns = p->model->start_ns;

@@ -536,9 +536,7 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 {
 	struct holder *holder = &h->holders.v[a->holder];
-	uint64_t span = h->to_ns > h->from_ns ? h->to_ns - h->from_ns : 1;
-	uint64_t since = a->time_ns > h->from_ns ? a->time_ns - h->from_ns : 0;
-	unsigned int slice = min_t(uint64_t, (unsigned __int128)since * HEAP_SLICES / span, HEAP_SLICES - 1);
+	unsigned int slice = min_t(uint64_t, a->serial * HEAP_SLICES / (h->nr_all + 1), HEAP_SLICES - 1);
 
 	holder->slices |= 1u << slice;
 	if (!holder->never_freed.nr || a->time_ns < holder->first_ns)
@@ -595,6 +593,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
+		.serial = h->nr_events,
 		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .holder = NO_INDEX,
 		.target = NO_INDEX,
 		.context = e->extra, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,

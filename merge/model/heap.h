@@ -22,7 +22,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define HEAP_SLICES	16		/* of the time of the recording, to see what grows */
+#define HEAP_SLICES	16		/* of the recording's events, to see what grows */
 
 enum heap_pass { HEAP_FIND, HEAP_SUM };
 
@@ -64,8 +64,8 @@ struct holder {
 	uint64_t nr_freed, lived_ns;	/* of those that were freed */
 	uint32_t version[HEAP_NR_MOMENTS];
 	struct heap_sum at[HEAP_NR_MOMENTS];
-	uint16_t slices;		/* bits: parts of the time in which something was made that was
-					 * never freed */
+	uint16_t slices;		/* bits: parts of the events in which something was made that
+					 * was never freed */
 	uint64_t first_ns, last_ns;	/* when the first and the last of these were made */
 };
 
@@ -117,6 +117,7 @@ struct heap_event {
 /* One that is live: memory of CUDA, a mapping of it, or a block. */
 struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
+	uint64_t serial;		/* of the heap's events */
 	uint64_t used;			/* of a segment: what blocks have of it */
 	uint32_t proc, place, holder;	/* holder: NO_INDEX: its memory is not its own */
 	uint32_t path_id;
@@ -170,7 +171,7 @@ struct heap {
 	const uint64_t *at_ns;		/* rising; the last is HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
-	uint64_t from_ns, to_ns;	/* of the slices */
+	uint64_t from_ns, to_ns, nr_all;	/* of all events */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_totals, nr_wrong_totals;	/* compared with allocators' own totals */
 	uint64_t nr_wrong_reserved;

@@ -10,7 +10,7 @@
 #include "write/text.h"
 #include "xpu_time.h"
 
-#define GROWS_SLICES	(HEAP_SLICES / 4)	/* what was left over in so many parts of the time grows */
+#define GROWS_SLICES	(HEAP_SLICES / 4)	/* what was left over in so many parts of the events grows */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -380,7 +380,7 @@ static void memory_leaks__head(const struct section_rows *rows, FILE *f)
 		grow += nr_slices(&row[i]) >= GROWS_SLICES;
 	}
 	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " pieces; %zu of %zu call paths left "
-		"some in %d or more of %d parts of the time, and stand first\n", bytes, nr, grow, rows->nr,
+		"some in %d or more of %d parts of the events, and stand first\n", bytes, nr, grow, rows->nr,
 		GROWS_SLICES, HEAP_SLICES);
 }
 

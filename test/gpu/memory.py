@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """memory.py WHAT [STEPS]: trains, and says what PyTorch says of its memory
 
-WHAT is train (with checkpointing, a planted leak of 3 MB a step in plant_leak(), a planted peak of 2 GB in
+WHAT is events (the time of a block's allocation and free), train (with checkpointing, a planted leak of 3 MB a step in plant_leak(), a planted peak of 2 GB in
 plant_peak(), and a loader that pins memory), graph (a CUDA graph with a pool of its own), or bench (steps
 of a transformer, timed).
 
@@ -22,17 +22,21 @@ WIDTH = 512
 kept = []
 
 
+def devices():
+    return [i for i in range(torch.cuda.device_count()) if torch.cuda.max_memory_reserved(i)]
+
+
 def say_moment():
     torch.cuda.synchronize()
     time.sleep(0.003)
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    for device in range(torch.cuda.device_count()):
+    for device in devices():
         print("moment", now, device, torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device))
     time.sleep(0.003)
 
 
 def say_peaks():
-    for device in range(torch.cuda.device_count()):
+    for device in devices():
         print("peak", device, torch.cuda.max_memory_allocated(device), torch.cuda.max_memory_reserved(device))
 
 
@@ -75,10 +79,10 @@ def step(model, optimizer, batch):
 
 
 def train(steps):
-    devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
-    models = [make_model(d) for d in devices]
+    all_devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
+    models = [make_model(d) for d in all_devices]
     for i, (batch,) in enumerate(make_loader(steps)):
-        for device, (model, optimizer) in zip(devices, models):
+        for device, (model, optimizer) in zip(all_devices, models):
             with torch.cuda.device(device):
                 step(model, optimizer, batch.to(device, non_blocking=True))
                 plant_leak(device)
@@ -108,6 +112,19 @@ def graph(steps):
     say_moment()
 
 
+def events(nr):
+    """The least of several runs, in ns for a block's allocation and free, which are two events."""
+    best = None
+    for _ in range(7):
+        begin = time.perf_counter()
+        for _ in range(nr):
+            block = torch.empty(1000, dtype=torch.uint8, device="cuda")
+            del block
+        took = (time.perf_counter() - begin) / nr
+        best = took if best is None else min(best, took)
+    print("pair %.0f ns" % (best * 1e9))
+
+
 def bench(steps):
     model, optimizer = make_model("cuda")
     batch = torch.randn(64, WIDTH, device="cuda")
@@ -123,6 +140,6 @@ def bench(steps):
 
 
 what, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
-{"train": train, "graph": graph, "bench": bench}[what](steps)
-if what != "bench":
+{"train": train, "graph": graph, "bench": bench, "events": events}[what](steps)
+if what in ("train", "graph"):
     say_peaks()

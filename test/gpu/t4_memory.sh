@@ -132,15 +132,28 @@ fi
 
 # ---- what it costs
 
-for try in 1 2; do
-	for how in '' --memory; do
-		# shellcheck disable=SC2086 # an option, or none
-		echo "${how:-without} $(xpuload --gpu-only $how -o bench.data \
-			python3 "$XPU_SRC/test/gpu/memory.py" bench 150 2>bench.log)"
-
-	done
+pair() {		# pair NAME COMMAND...: the time of a block's allocation and free in Python, in ns
+	name=$1
+	shift
+	echo "$name $("$@" python3 "$XPU_SRC/test/gpu/memory.py" events 20000 2>/dev/null | grep '^pair')"
+}
+for _ in 1 2; do
+	pair bare env
+	pair dormant env LD_PRELOAD="$XPU_SHIM"
+	pair gpu-only xpuload --gpu-only -o bench.data
+	pair memory xpuload --gpu-only --memory -o bench.data
+done >pairs
+awk '{ t[$1] = !t[$1] || $3 < t[$1] ? $3 : t[$1] }
+	END { printf "an event: %.0f ns bare, dormant %.3f, --gpu-only %.3f of that; --memory adds %.0f ns an event\n",
+		t["bare"] / 2, t["dormant"] / t["bare"], t["gpu-only"] / t["bare"],
+		(t["memory"] - t["gpu-only"]) / 2 }' pairs >cost
+diag "$(cat cost)"
+for _ in 1 2; do
+	echo "without $(xpuload --gpu-only -o bench.data python3 "$XPU_SRC/test/gpu/memory.py" bench 100 2>/dev/null)"
+	echo "--memory $(xpuload --gpu-only --memory -o bench.data python3 "$XPU_SRC/test/gpu/memory.py" bench 100 \
+		2>bench.log)"
 done >costs
-diag "$(cat costs)"
+diag "$(sed -n 's/.*, \([0-9]* events of memory\).*/\1 in a run of 100 steps/p' bench.log)"
 diag "$(awk '{ t[$1] = !t[$1] || $3 < t[$1] ? $3 : t[$1] }
-	END { printf "--memory beside --gpu-only: %.3f\n", t["--memory"] / t["without"] }' costs)"
+	END { printf "a step: --memory beside --gpu-only: %.3f\n", t["--memory"] / t["without"] }' costs)"
 done_testing

@@ -62,6 +62,12 @@ xpuload --memory --gpu-only --transport shm -o shm.data "$XPU_BUILD/workload/mem
 like "$(cat load.log)" 'through shared memory; .* lost 0$' "through shared memory"
 exact shm 14
 
+xpuload --memory-only -o only.data "$XPU_BUILD/workload/memory" -r 3 >only.out 2>load.log
+like "$(cat load.log)" ': 0 launches .* 0 device records, [0-9]{5} events of memory, .* lost 0$' "--memory-only: nothing else"
+exact only 14
+xpuload --memory-only -o exact.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >exact.out 2>load.log
+like "$(cat load.log)" ': 0 launches .* 0 device records, ' "--memory-only: no launch of a program with launches"
+
 XPU_SIM_MEMORY=$((1 << 30)) xpuload --memory -o oom.data "$XPU_BUILD/workload/memory" -n 20 >oom.out 2>load.log
 is $? 1 "the program dies for want of memory"
 asked=$(xpumerge -i oom.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $2 }')

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The heap: live allocations by address, sums by holder at moments, segments and blocks, beside a slow model
+ * that keeps everything.
+ */
+#include "model/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tap.h"
+
+#define NR_SLOTS	300		/* addresses */
+#define NR_CHAINS	7
+#define MB		(1ull << 20)
+
+static struct heap h;
+static uint64_t order, seed = 1;
+static uint32_t place;
+
+static uint32_t below(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (seed >> 33) % n;
+}
+
+static void put(uint8_t what, uint8_t space, uint64_t address, uint64_t bytes, uint32_t chain)
+{
+	const struct heap_event e = {
+		.order = ++order, .time_ns = 1000 + order, .address = address, .bytes = bytes, .what = what,
+		.space = space, .path_id = 1 + chain, .extra = 1,
+		.key = { .chain = chain, .thread = NO_INDEX, .comm = "app", .place = place },
+	};
+
+	if (heap__event(&h, &e))
+		bail("out of memory");
+}
+
+static void begin(enum heap_pass pass)
+{
+	heap__start(&h, pass);
+	order = 0;
+	put(XPU_ALLOC_START, 0, 0, 0, 0);
+}
+
+static void reset(void)
+{
+	heap__exit(&h);
+	heap__init(&h, 0);
+	h.to_ns = 100000;
+	if (heap__place(&h, 0, &place))
+		bail("out of memory");
+}
+
+static struct heap_sum sum_at(enum heap_moment moment, enum heap_kind kind, uint32_t chain)
+{
+	struct heap_sum sum = { 0 }, one;
+	size_t i;
+
+	for (i = 0; i < h.holders.nr; i++) {
+		const struct holder *holder = &h.holders.v[i];
+
+		if (holder->key.kind != kind || (chain != NO_INDEX && holder->key.chain != chain))
+			continue;
+		one = holder__at(&h, holder, moment);
+		sum.bytes += one.bytes;
+		sum.nr += one.nr;
+	}
+	return sum;
+}
+
+/* ---- random, beside a model ------------------------------------------------------------------ */
+
+static struct {
+	uint64_t bytes;
+	uint32_t chain;
+} slots[NR_SLOTS];
+
+static void test_random(void)
+{
+	uint64_t live[NR_CHAINS] = { 0 }, at_peak[NR_CHAINS] = { 0 }, used = 0, peak = 0, left = 0;
+	uint32_t i, slot, wrong = 0;
+
+	reset();
+	begin(HEAP_SUM);
+	for (i = 0; i < 200000; i++) {
+		slot = below(NR_SLOTS);
+		if (slots[slot].bytes) {
+			put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x1000 * (slot + 1), 0, below(NR_CHAINS));
+			used -= slots[slot].bytes;
+			live[slots[slot].chain] -= slots[slot].bytes;
+			slots[slot].bytes = 0;
+			continue;
+		}
+		slots[slot].bytes = 1 + below(i % 1000 ? 5000 : 50000);
+		slots[slot].chain = below(NR_CHAINS);
+		put(XPU_ALLOC_MADE, below(3), 0x1000 * (slot + 1), slots[slot].bytes, slots[slot].chain);
+		used += slots[slot].bytes;
+		live[slots[slot].chain] += slots[slot].bytes;
+		if (used <= peak)
+			continue;
+		peak = used;
+		memcpy(at_peak, live, sizeof(live));
+	}
+	is_int(h.places.v[place].used.now, used, "random: used");
+	is_int(h.places.v[place].used.peak, peak, "random: the peak");
+	is_int(h.nr_bad + h.nr_unknown, 0, "random: nothing is odd");
+	heap__finish(&h, 1000 + order);
+	for (i = 0; i < NR_CHAINS; i++) {
+		uint64_t sum = 0;
+		enum heap_kind kind;
+
+		for (kind = HEAP_DEVICE; kind <= HEAP_POOL; kind++)
+			sum += sum_at(HEAP_PEAK, kind, i).bytes;
+		wrong += sum != at_peak[i];
+	}
+	is_int(wrong, 0, "random: each call path's bytes at the peak");
+	for (i = 0; i < h.holders.nr; i++)
+		left += h.holders.v[i].never_freed.bytes;
+	is_int(left, used, "random: never freed");
+	is_int(h.nr_live, 0, "random: at the end nothing is live");
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static void some_blocks(void)
+{
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 20 * MB, 1);
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* no segment */
+	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 5 * MB, 3);
+	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000 + 8 * MB, 7 * MB, 4);
+	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 12 * MB, 20 * MB, 4);
+	put(XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0x10000000, 5 * MB, 3);
+	/* Of mapped memory: one block in two pieces. */
+	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x51, 2 * MB, 5);
+	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x51, 0, 5);
+	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
+	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x52, 2 * MB, 5);
+	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x52, 0, 5);
+	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000 + 2 * MB, 2 * MB, 5);
+	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x700000000 + MB, 2 * MB, 6);
+}
+
+static void test_blocks(void)
+{
+	const struct heap_place *p;
+
+	reset();
+	begin(HEAP_FIND);
+	some_blocks();
+	begin(HEAP_SUM);
+	some_blocks();
+	p = &h.places.v[place];
+	is_int(p->reserved.now, 88 * MB, "blocks: reserved");
+	is_int(p->segments.now, 24 * MB, "blocks: segments");
+	is_int(p->blocks.now, 9 * MB, "blocks: blocks");
+	is_int(p->blocks.peak, 12 * MB, "blocks: most of them");
+	is_int(p->used.now, 73 * MB, "blocks: used");
+	is_int(p->used.peak, 76 * MB, "blocks: most used, without segments that were not cut yet");
+	is_int(h.nr_totals, 1, "blocks: totals compared");
+	is_int(h.nr_wrong_totals + h.nr_wrong_reserved, 0, "blocks: none differs");
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, 13 * MB, "blocks: unused of cudaMalloc's");
+	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 5).bytes, 2 * MB, "blocks: unused of what is mapped");
+	is_int(sum_at(HEAP_ASKED, HEAP_DEVICE, 2).bytes, 64 * MB, "blocks: memory that is no segment");
+	/* One unmap of both pieces; the handles were released before. */
+	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x51, 0, 5);
+	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x52, 0, 5);
+	is_int(p->reserved.now, 88 * MB, "mapped: lives as long as its mapping");
+	put(XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0x700000000 + MB, 2 * MB, 6);
+	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
+	is_int(p->reserved.now, 84 * MB, "mapped: and no longer");
+	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: nothing is odd");
+	put(XPU_ALLOC_CONTEXT_END, 0, 0, 0, 0);
+	is_int(p->reserved.now, 0, "a context ends: with all of its memory");
+	heap__finish(&h, 1000 + order);
+}
+
+/* ---- what cannot be -------------------------------------------------------------------------- */
+
+static void test_odd(void)
+{
+	uint32_t i;
+
+	reset();
+	begin(HEAP_SUM);
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x1000, 100, 1);
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x1000, 50, 2);
+	is_int(h.nr_bad, 1, "an address that is given twice: counted");
+	is_int(h.places.v[place].used.now, 50, "an address that is given twice: the first one is gone");
+	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x2000, 0, 1);
+	is_int(h.nr_unknown, 1, "a free of nothing: counted");
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x3000, UINT64_MAX, 1);
+	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, UINT64_MAX - 5, 100, 1);
+	is_int(h.nr_bad, 3, "sizes that cannot be: counted");
+	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x100000, 2 * MB, 1);
+	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x100000, UINT64_MAX, 1);
+	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, UINT64_MAX, UINT64_MAX, 1);
+	for (i = 0; i < 20000; i++)	/* anything at all */
+		put(below(XPU_ALLOC_NR + 2), below(XPU_SPACE_NR), (uint64_t)below(50) << below(40),
+		    (uint64_t)below(1000) << below(50), below(NR_CHAINS));
+	heap__finish(&h, 1000 + order);
+	ok(true, "anything at all: it ends");
+}
+
+int main(void)
+{
+	heap__init(&h, 0);
+	test_random();
+	test_blocks();
+	test_odd();
+	heap__exit(&h);
+	return done_testing();
+}
