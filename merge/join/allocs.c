@@ -10,6 +10,7 @@
 #include "join/wanted.h"
 
 #define MAX_HELD	(4u << 20)	/* events of one process that wait for one with a lower number */
+#define MAX_FIRST	(64u << 10)	/* and for START, which a later file of a recording does not have */
 #define HELD_NS		3000000000ull	/* how much later than others a thread's events come */
 
 /* An event as it was recorded. */
@@ -193,6 +194,17 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct held *
 	return held__push(&o->timed, held, before_in_time) ?: take_timed(p, false);
 }
 
+/* Nothing says where the process's events begin: they went on from before. */
+static int start_late(struct second_pass *p, struct alloc_proc *proc, const struct held *first)
+{
+	struct held start = {
+		.order = first->order, .time_ns = first->time_ns, .proc = first->proc,
+		.event = { .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE, .bytes = 1 },
+	};
+
+	return hand_on(p, proc, &start);
+}
+
 /* Hands on the events whose turn it is; with @all, those behind a gap, too. */
 static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 {
@@ -200,15 +212,17 @@ static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 	int err = 0;
 
 	while (!err && proc->held.list.nr &&
-	       (all || proc->held.list.nr > MAX_HELD ||
+	       (all || proc->held.list.nr > (proc->started ? MAX_HELD : MAX_FIRST) ||
 		(proc->started && proc->held.list.v[0].order <= proc->next))) {
 		first = held__pop(&proc->held, before_in_order);
 		if (proc->started && first.order > proc->next && p->allocs->heap.pass == HEAP_SUM)
 			p->sums->loss.alloc_gaps += first.order - proc->next;
+		if (!proc->started)
+			err = start_late(p, proc, &first);
 		if (!proc->started || first.order >= proc->next)
 			proc->next = first.order + 1;
 		proc->started = true;
-		err = hand_on(p, proc, &first);
+		err = err ?: hand_on(p, proc, &first);
 	}
 	return err;
 }

@@ -87,6 +87,7 @@ static uint64_t odd_value(void)
 		0x7ffffffff000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffff81000000,
 		0xfffffffffffffff8, 0xffffffffffffffff, XPU_FRAME_PYTHON | 1, XPU_FRAME_NAMED | 1,
 		XPU_WORD_PYTHON | 1, XPU_LOG_RANGE | XPU_RANGE_POP, XPU_LOG_TICKS,
+		XPU_LOG_ALLOC | XPU_ALLOC_FREED, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
 	};
 	uint8_t which = take(1);
 
@@ -513,6 +514,12 @@ static void hostile_log(void)
 
 	for (i = 0; i < nr; i++)
 		r.e[i] = (struct xpu_log_entry){ NOW + i, 1 + i % NR_LAUNCHES, 1 + i % NR_SITES };
+	/* Events of memory among the launches. */
+	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
+		r.e[i].path_id = XPU_LOG_ALLOC | XPU_ALLOC_MADE | (i % XPU_SPACE_NR) << 4;
+		r.e[i + 1] = (struct xpu_log_entry){ 0x1000 * i, 1 + i, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
+		r.e[i + 2] = (struct xpu_log_entry){ 4096, 1, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
+	}
 	send_changed(&r, r.l.hdr.size);
 }
 
@@ -588,6 +595,15 @@ static void hostile_batch(void)
 	struct gen g = { 0 };
 
 	gen__bytes(&g, &b, sizeof(b));
+	if (nr == 11) {			/* an event of memory that came by itself */
+		struct xpu_record_alloc alloc = {
+			.time_ns = NOW, .order = take(1),
+			.event = { .path_id = 1, .what = XPU_ALLOC_MADE, .address = 0x1000, .bytes = 4096 },
+		};
+
+		gen__record(&g, XPU_RECORD_ALLOC, 0, &alloc, sizeof(alloc), NULL, 0);
+		change(g.v + sizeof(b), g.nr - sizeof(b));
+	}
 	for (; nr; nr--) {
 		/*
 		 * A batch of another process in this batch; gen can have only one batch open at a

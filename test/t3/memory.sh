@@ -68,6 +68,22 @@ exact only 14
 xpuload --memory-only -o exact.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >exact.out 2>load.log
 like "$(cat load.log)" ': 0 launches .* 0 device records, ' "--memory-only: no launch of a program with launches"
 
+# Two programs at a time on one device: each has its own, and what both have is a peak of its own.
+xpuload --memory --gpu-only -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 100 >a.out &
+	'$XPU_BUILD/workload/memory' -n 200 -r 5 >b.out; wait" 2>load.log
+for pid in $(xpumerge dump two.data 2>/dev/null | grep 'PROCESS misc=.* comm="memory"' | grep -o ' pid=[0-9]*' |
+		cut -d= -f2 | sort -u); do
+	for what in allocated leaked; do
+		xpumerge -i two.data --pid "$pid" --memory $what -f folded 2>/dev/null >got.folded
+		memory_sums got.folded >got
+		for name in a b; do
+			memory_truth $name.out $what >expected
+			[ -s expected ] && cmp -s got expected && echo "$what $name"
+		done
+	done
+done | sort -u >same
+is "$(tr '\n' ' ' <same)" "allocated a allocated b leaked a leaked b " "two programs: each has its own"
+
 XPU_SIM_MEMORY=$((1 << 30)) xpuload --memory -o oom.data "$XPU_BUILD/workload/memory" -n 20 >oom.out 2>load.log
 is $? 1 "the program dies for want of memory"
 asked=$(xpumerge -i oom.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $2 }')
