@@ -738,6 +738,8 @@ struct xpu_record_part {
 	__u64	time_ns;		/* the file has what came since */
 	__u64	number;			/* of the file, from 1 */
 	__u64	first_mono_ns;		/* start_mono_ns of the first file: equal in all of them */
+	char	first_name[];		/* NUL-terminated, padded, without a directory: the directory
+					 * of kept files is beside that one */
 };
 
 struct xpu_record_cut {

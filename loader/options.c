@@ -21,6 +21,7 @@
 #include "attach/sampler.h"
 #include "suffix.h"
 #include "util.h"
+#include "push_url.h"
 #include "version.h"
 #include "xpu_record.h"
 #include "xpu_slot.h"
@@ -34,6 +35,7 @@
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 #define MIN_EVERY	0.01
+#define DEFAULT_EVERY_NS	10000000000ull	/* with --push */
 #define DEFAULT_METRICS_HZ 1000
 #define DEFAULT_STALLS	18		/* 2^N cycles between samples */
 #define MIN_STALLS	5
@@ -494,6 +496,12 @@ static const struct cmdline_option rows[] = {
 	{ "every", 0, "SECONDS", .set = set_every,
 	  .help = "a file for each so many seconds, which can be read alone; %n in its name\n"
 		  "is its number, which comes last otherwise" },
+	{ "push", 0, "URL", CMDLINE_STRING(push),
+	  .help = "send profiles of each --every (default 10): pyroscope+http://HOST:4040,\n"
+		  "otlp+http://HOST:4318, parca+http://HOST:7070, or https; without -o, files\n"
+		  "are removed then" },
+	{ "push-labels", 0, "LIST", CMDLINE_STRING(push_labels),
+	  .help = "with --push: labels of the profiles: KEY=VALUE, with commas between" },
 	{ "keep", 0, "N", CMDLINE_NUMBER(keep, 1, 1000000),
 	  .help = "with --every: keep the last N files, remove the others" },
 	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
@@ -660,6 +668,12 @@ static bool options__agree(const struct options *opts)
 			"--off-cpu";
 	else if (opts->every_ns && opts->nr_more)
 		wrong = "--every makes many files of one name: it takes one -o";
+	else if (opts->push_labels && !opts->push)
+		wrong = "--push-labels is for --push";
+	else if (opts->every_ns && opts->memory)
+		wrong = "--memory follows each allocation to its end: it cannot be together with --every";
+	else if (opts->every_ns && opts->capture.what)
+		wrong = "--capture opens and closes the recording itself: it cannot be together with --every";
 	else if (opts->keep && !opts->every_ns)
 		wrong = "--keep is for --every";
 	else if (opts->every_ns && opts->exact_stalls)
@@ -681,6 +695,31 @@ static bool options__agree(const struct options *opts)
 	       only_for_command("--stalls=", opts->stalls_have_how, XPU_STALLS_ENV) &&
 	       only_for_command("--capture", opts->capture.what, XPU_CAPTURE_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
+}
+
+/* A receiver that cannot be, or a label, is refused before anything is started. */
+static bool options__check_push(const struct options *opts)
+{
+	const char *why, *at;
+	struct push_url url;
+
+	if (!opts->push)
+		return true;
+	why = push_url__parse(&url, opts->push);
+	if (why) {
+		msg__error("--push %s: %s", opts->push, why);
+		return false;
+	}
+	for (at = opts->push_labels; at && *at; at += strcspn(at, ","), at += *at == ',') {
+		size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+
+		if (!len || at[len] != '=' || strchr("0123456789", *at)) {
+			msg__error("--push-labels %s: expected KEY=VALUE, with commas between",
+				   opts->push_labels);
+			return false;
+		}
+	}
+	return true;
 }
 
 /* @err: of looking for it */
@@ -801,7 +840,9 @@ int options__parse(struct options *opts, int argc, char **argv)
 			   "or the end of PID ends them", argv[optind]);
 		return STATUS_FAILED;
 	}
-	if (!options__agree(opts) || !options__check_shim(opts, err))
+	if (opts->push && !opts->every_ns)
+		opts->every_ns = DEFAULT_EVERY_NS;
+	if (!options__agree(opts) || !options__check_push(opts) || !options__check_shim(opts, err))
 		return STATUS_FAILED;
 	if (opts->probe && opts->call_graph && !strcmp(opts->probe, "path") &&
 	    !strcmp(opts->call_graph, "fp"))

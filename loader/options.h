@@ -58,6 +58,8 @@ struct options {
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
 	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
 	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */
+	const char *push;		/* the URL that profiles go to; NULL: none */
+	const char *push_labels;
 	uint64_t every_ns;		/* several files, each of that time; 0: one */
 	uint32_t keep;			/* of these the last ones; 0: all */
 	uint64_t duration_ns;		/* attached; 0: until a signal, or the target's end */

@@ -21,8 +21,9 @@
 static _Noreturn void run_child(const struct options *opts, int fd, const char *path)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	const char *args[16] = { path, "split", "-o", opts->output };
+	const char *args[24] = { path, "split", "-o", opts->output };
 	char keep[16], level[16];
+	char pusher[PATH_MAX];
 	unsigned int nr = 4;
 	size_t i;
 
@@ -33,6 +34,20 @@ static _Noreturn void run_child(const struct options *opts, int fd, const char *
 	if (opts->keep) {
 		args[nr++] = "--keep";
 		args[nr++] = keep;
+	}
+	if (opts->push) {
+		if (own_files__find("xpuload-push", pusher, sizeof(pusher)))
+			_exit(STATUS_FAILED);
+		args[nr++] = "--push";
+		args[nr++] = opts->push;
+		args[nr++] = "--push-program";
+		args[nr++] = pusher;
+		if (opts->push_labels) {
+			args[nr++] = "--push-labels";
+			args[nr++] = opts->push_labels;
+		}
+		if (!opts->output_given && !opts->keep)
+			args[nr++] = "--remove";
 	}
 	if (invoker__become() || dup2(fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(STATUS_FAILED);
@@ -49,6 +64,11 @@ int splitter__start(const struct options *opts, int *fd, pid_t *pid)
 	char path[PATH_MAX];
 	int fds[2], err;
 
+	if (opts->push && own_files__find("xpuload-push", path, sizeof(path))) {
+		msg__error("--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
+			   "is built where libcurl's headers are (libcurl4-openssl-dev)");
+		return -ENOENT;
+	}
 	err = own_files__find("xpumerge", path, sizeof(path));
 	if (!err && pipe2(fds, O_CLOEXEC))
 		err = -errno;

@@ -65,6 +65,9 @@ int main(int argc, char **argv)
 		status = STATUS_FAILED;
 	else if (opts.merge)
 		remove_recording(&r);
+	/* Of the files that they are beside, none is left. */
+	if (opts.push && !opts.output_given && !opts.keep && r.keeper)
+		keeper__remove(r.keeper);
 out:
 	recording__free(&r);
 	options__free(&opts);

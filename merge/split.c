@@ -16,6 +16,7 @@
 #include "block.h"
 #include "cmdline.h"
 #include "complain.h"
+#include "profiles.h"
 #include "stream/split.h"
 #include "util.h"
 #include "version.h"
@@ -25,6 +26,8 @@
 struct options {
 	const char *output;
 	uint32_t keep, level;
+	const char *push, *labels, *program;
+	bool remove;
 };
 
 static int complain_number(const struct cmdline_given *given)
@@ -54,6 +57,13 @@ static const struct cmdline_option rows[] = {
 	  .help = "keep the last N files, remove the others" },
 	{ "compression-level", 'z', "N", .set = set_number, CMDLINE_RANGE(level, 0, BLOCK_LEVEL_MAX),
 	  .help = "of the files: 1 (default) to 22, or 0: none" },
+	{ "push", 0, "URL", CMDLINE_STRING(push), .help = "send profiles of each file there" },
+	{ "push-labels", 0, "LIST", CMDLINE_STRING(labels),
+	  .help = "labels of these: key=value, with commas" },
+	{ "push-program", 0, "FILE", CMDLINE_STRING(program),
+	  .help = "xpuload-push, which does it" },
+	{ "remove", CMDLINE_FLAG(remove),
+	  .help = "with --push: remove each file once its profiles are made" },
 	{ "version", 'V', .set = cmdline__version, .help = "print the version" },
 	{ "help", 'h', .set = cmdline__help, .help = "print this" },
 };
@@ -88,6 +98,16 @@ static void report(const struct split_result *result)
 			 "are missing there", result->nr_beyond);
 }
 
+static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns)
+{
+	profiles__add(ctx, name, &(struct profile_time){ start_ns, duration_ns });
+}
+
+static void on_idle(void *ctx)
+{
+	profiles__poll(ctx);
+}
+
 static int split(const struct options *o, const char *input)
 {
 	struct split_opts opts = {
@@ -101,10 +121,19 @@ static int split(const struct options *o, const char *input)
 		complain("%s cannot be opened: %s", input, strerror(errno));
 		return EXIT_BAD;
 	}
+	if (o->push) {
+		opts.ctx = profiles__new(o->push, o->labels, o->program ?: "xpuload-push", o->remove);
+		if (!opts.ctx)
+			return EXIT_BAD;
+		opts.whole = on_whole;
+		opts.idle = on_idle;
+	}
 	err = split__run(fd, &opts, &result);
 	if (err)
 		complain("%s: %s", strcmp(input, "-") ? input : "standard input", result.what);
 	report(&result);
+	if (opts.ctx)
+		profiles__finish(opts.ctx);
 	if (fd != STDIN_FILENO)
 		close(fd);
 	return err ? EXIT_BAD : 0;

@@ -9,8 +9,8 @@
 packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev zlib1g-dev binutils-dev
 	libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev libclang-rt-dev
 	perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
-	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
-	musl-tools"
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf python3-yaml
+	musl-tools libcurl4-openssl-dev"
 # The tools of make lint, as far as the distribution has them.
 lint="clang-format cppcheck shellcheck mandoc"
 

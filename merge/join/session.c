@@ -225,6 +225,19 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
 }
 
+/* Has files looked for beside the recording, and beside the first file of a recording of several. */
+static int session__add_kept(struct session *s, const struct reader *r)
+{
+	const char *first = reader__first_name(r), *slash = strrchr(r->name, '/'), *path;
+	int err = symbol_paths__add_kept(&s->dsos.paths, r->name);
+
+	if (err || !first)
+		return err;
+	path = strpool__internf(&s->model.strings, "%.*s%s", slash ? (int)(slash + 1 - r->name) : 0, r->name,
+				first);
+	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
+}
+
 /* Finds the hosts of the recordings, and a clock for all of them. */
 static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
 {
@@ -235,7 +248,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	for (i = 0; i < nr; i++) {
 		struct input in = { .reader = &r[i], .host_nr = i };
 
-		err = symbol_paths__add_kept(&s->dsos.paths, r[i].name);
+		err = session__add_kept(s, &r[i]);
 		if (err)
 			return err;
 		in.host = strpool__intern(&s->model.strings, host, reader__hostname(&r[i], host));

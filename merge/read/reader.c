@@ -62,7 +62,7 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
 	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
 	[XPU_RECORD_CUT]	  = FIXED(struct xpu_record_cut),
-	[XPU_RECORD_PART]	  = FIXED(struct xpu_record_part),
+	[XPU_RECORD_PART]	  = UP_TO(struct xpu_record_part, 4096),
 	[XPU_RECORD_EARLIER]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
 	[XPU_RECORD_CARRIED]	  = FIXED(struct xpu_record_carried),
 	[XPU_RECORD_PROCESS_LABEL] = UP_TO(struct xpu_record_label, XPU_LABEL_TEXT_MAX),
@@ -678,6 +678,26 @@ bool reader__has_metrics(const struct reader *r)
 		if (rec->type == XPU_RECORD_METRIC)
 			return true;
 	return false;
+}
+
+const char *reader__first_name(const struct reader *r)
+{
+	const struct xpu_record_part *part;
+	const struct xpu_record *rec;
+	struct record_iter it;
+	size_t bytes;
+
+	reader__rewind(r, &it);
+	while ((rec = record_iter__next(&it)) &&
+	       (rec->type == XPU_RECORD_INFO || rec->type == XPU_RECORD_PART)) {
+		part = (const void *)rec;
+		bytes = rec->size - min_t(size_t, rec->size, sizeof(*part));
+		if (rec->type != XPU_RECORD_PART || !bytes || !part->first_name[0] ||
+		    !memchr(part->first_name, 0, bytes) || strchr(part->first_name, '/'))
+			continue;
+		return reader__keep(r, part->first_name, bytes);
+	}
+	return NULL;
 }
 
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX])

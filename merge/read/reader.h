@@ -108,6 +108,12 @@ bool reader__has_metrics(const struct reader *r);
  */
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 
+/*
+ * Return: the name, without a directory, of the first file of the recording, of which this is another one;
+ * else NULL.
+ */
+const char *reader__first_name(const struct reader *r);
+
 /* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 

@@ -26,6 +26,8 @@ struct carried_process {
 	UT_hash_handle hh;
 	uint32_t proc_id;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
+	uint32_t parent_proc_id;	/* 0: none that is here */
+	uint32_t nr_children;		/* that are here: they may have its labels */
 	bool ended;
 	uint64_t ended_in;		/* the file that had its end */
 	uint64_t final_in;		/* the file with the last of it; 0: not known yet */
@@ -141,6 +143,7 @@ static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
 
 static void carry__free_process(struct carry *c, struct carried_process *p)
 {
+	struct carried_process *parent;
 	struct carried_thread *t, *next_thread;
 	struct carried_path *path, *next_path;
 	size_t i;
@@ -157,6 +160,9 @@ static void carry__free_process(struct carry *c, struct carried_process *p)
 		HASH_DEL(c->paths, path);
 		free(path);
 	}
+	parent = p->parent_proc_id ? carry__find(c, p->parent_proc_id) : NULL;
+	if (parent)
+		parent->nr_children--;
 	HASH_DEL(c->processes, p);
 	for (i = 0; i < NR_NESTED; i++)
 		idmap__free(&p->known[i]);
@@ -225,11 +231,17 @@ static int process__keep(struct carry *c, struct carried_process *p, struct reco
 
 static int carry__process(struct carry *c, const struct xpu_record_process *rec)
 {
-	struct carried_process *p = carry__get(c, rec->proc_id);
+	struct carried_process *p = carry__get(c, rec->proc_id), *parent;
 
 	if (!p)
 		return -ENOMEM;
 	p->how = rec->hdr.misc;
+	parent = p->parent_proc_id || rec->parent_proc_id == p->proc_id ? NULL :
+		 carry__find(c, rec->parent_proc_id);
+	if (parent) {
+		p->parent_proc_id = parent->proc_id;
+		parent->nr_children++;
+	}
 	if (p->how == XPU_MISC_PROCESS_EXEC)
 		process__end(c, carry__find(c, rec->parent_proc_id));
 	return process__keep(c, p, &p->top, &rec->hdr);
@@ -781,17 +793,19 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 			pid__write(pid, part);
 	}
 	HASH_ITER(hh, c->processes, p, next_process) {
-		if (p->final_in) {
+		if (p->final_in && !p->nr_children) {
 			carry__free_process(c, p);
 			continue;
 		}
-		if (p->ended && p->ended_in + FINAL_AFTER <= number)
+		if (p->ended && !p->final_in && p->ended_in + FINAL_AFTER <= number)
 			p->final_in = number;
 	}
 	carry__write_ranges(c, part, time_ns);
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, part);
-		process__write_counters(p, part);
+		/* Of a process that is there for its children's sake, the last file has compared them. */
+		if (!p->final_in || p->final_in == number)
+			process__write_counters(p, part);
 		process__write_nested(p, part, time_ns);
 		p->nr_open_ranges = 0;
 	}

@@ -56,9 +56,9 @@ struct held {
 	struct idmap index;		/* KEY(): in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
-	struct xpu_record_batch batch;	/* of device records that are let go */
-	ARRAY(uint8_t) works;		/* in it */
+	ARRAY(uint8_t) works;		/* device records that are let go, for @batch */
 	uint64_t nr_forced;
+	struct xpu_record_batch batch;
 };
 
 struct held *held__new(struct carry *c)

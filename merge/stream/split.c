@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #include "xpu_time.h"
 
 #define FLUSH_NS	1000000000ull	/* records are on the disk after that time */
+#define IDLE_MS		500
 #define STORED_MAX	(2 * XPU_BLOCK_MAX)
 
 struct split {
@@ -37,9 +39,11 @@ struct split {
 	bool open;			/* @part is */
 	char *name;			/* of @part */
 	uint64_t number;		/* of @part; 0: none so far */
+	uint64_t start_ns;		/* of @part */
 	uint64_t flushed_ns;
 	ARRAY(char *) names;		/* of the files that are to stay */
 	bool ended;
+	uint64_t end_ns;		/* of the recording */
 };
 
 static int split__fail(struct split *s, int err, const char *fmt, ...)
@@ -119,11 +123,30 @@ static void split__keep(struct split *s)
 	}
 }
 
+/* Writes which file of the recording this is. */
+static void split__write_part(struct split *s, uint64_t time_ns)
+{
+	char *first = split__name(s->opts->pattern, 1);
+	const char *name = first ? safefile__name(first) : "";
+	size_t size = (sizeof(struct xpu_record_part) + strlen(name) + 8) & ~(size_t)7;
+	struct xpu_record_part *r = part__reserve(&s->part, size);
+
+	if (r) {
+		memset(r, 0, size);
+		*r = (struct xpu_record_part){
+			.hdr = { XPU_RECORD_PART, 0, size },
+			.time_ns = time_ns, .number = s->number,
+			.first_mono_ns = s->header.start_mono_ns,
+		};
+		strcpy(r->first_name, name);
+	}
+	free(first);
+}
+
 /* Begins the next file, @time_ns is when. */
 static int split__open(struct split *s, uint64_t time_ns)
 {
 	struct xpu_file_header hdr = s->header;
-	struct xpu_record_part *r;
 	int err;
 
 	s->number++;
@@ -139,16 +162,11 @@ static int split__open(struct split *s, uint64_t time_ns)
 	if (err)
 		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
 	s->open = true;
+	s->start_ns = time_ns;
 	carry__write_infos(s->carry, &s->part);
 	if (s->number == 1)
 		return 0;
-	r = part__reserve(&s->part, sizeof(*r));
-	if (r)
-		*r = (struct xpu_record_part){
-			.hdr = { XPU_RECORD_PART, 0, sizeof(*r) },
-			.time_ns = time_ns, .number = s->number,
-			.first_mono_ns = s->header.start_mono_ns,
-		};
+	split__write_part(s, time_ns);
 	carry__next(s->carry, &s->part, s->number, time_ns);
 	return held__next(s->held, &s->part) ? split__fail(s, -ENOMEM, "out of memory") : 0;
 }
@@ -174,7 +192,8 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	s->result->nr_files++;
 	split__keep(s);
 	if (s->opts->whole) {
-		s->opts->whole(s->opts->ctx, s->name, s->number);
+		s->opts->whole(s->opts->ctx, s->name, s->start_ns - s->header.start_mono_ns +
+			       s->header.start_real_ns, max_t(uint64_t, time_ns, s->start_ns) - s->start_ns);
 		s->name = NULL;
 	}
 	free(s->name);
@@ -262,6 +281,7 @@ static int split__record(struct split *s, const struct record_iter *it, const st
 	case XPU_RECORD_END:
 		held__finish(s->held, &s->part);
 		s->ended = true;
+		s->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		break;
 	case XPU_RECORD_GRAPH_NODE:
 		err = held__captured(s->held, &s->part, node->proc_id, node->correlation_id);
@@ -334,6 +354,15 @@ static int split__read_header(struct split *s)
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
 }
 
+/* Waits for more to read, with calls of idle() in between. */
+static void split__await(struct split *s)
+{
+	struct pollfd fd = { .fd = s->fd, .events = POLLIN };
+
+	while (s->opts->idle && !poll(&fd, 1, IDLE_MS))
+		s->opts->idle(s->opts->ctx);
+}
+
 /* Reads and passes on one block. Return: 1, 0 at the end, or a negative errno. */
 static int split__block(struct split *s)
 {
@@ -366,14 +395,17 @@ static int split__read(struct split *s)
 		err = split__open(s, s->header.start_mono_ns);
 	s->flushed_ns = now_ns();
 	while (!err) {
+		split__await(s);
 		err = split__block(s);
 		if (err <= 0)
 			break;
 		err = 0;
+		if (s->opts->idle)
+			s->opts->idle(s->opts->ctx);
 	}
 	if (s->open && !s->ended)
 		held__finish(s->held, &s->part);
-	closed = split__close(s, 0, false);
+	closed = split__close(s, s->end_ns, false);
 	return err ?: closed;
 }
 

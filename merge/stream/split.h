@@ -18,8 +18,13 @@ struct split_opts {
 	const char *pattern;		/* of the files' names: see split__name() */
 	int level;			/* of compression */
 	uint32_t keep;			/* so many files stay, the last ones; 0: all */
-	/* A file is whole; or NULL. @name is the callee's, to be freed. */
-	void (*whole)(void *ctx, char *name, uint64_t number);
+	/*
+	 * A file is whole; or NULL. @name is the callee's, to be freed. @start_ns: CLOCK_REALTIME, when the
+	 * file began
+	 */
+	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns);
+	/* Called about once a second, and never for long; or NULL. */
+	void (*idle)(void *ctx);
 	void *ctx;
 };
 

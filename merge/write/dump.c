@@ -272,6 +272,15 @@ static void dump__info(struct dump *d, const struct xpu_record *rec)
 	dump__text(d, info->data, bytes && !info->data[bytes - 1] ? bytes - 1 : bytes);
 }
 
+static void dump__part(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_part *part = (const void *)rec;
+	size_t bytes = rec->size - sizeof(*part);
+
+	if (bytes)
+		dump__text(d, part->first_name, strnlen(part->first_name, bytes));
+}
+
 static void dump__mmap(struct dump *d, const struct xpu_record *rec)
 {
 	const struct xpu_record_mmap *map = (const void *)rec;
@@ -763,7 +772,7 @@ static const struct type types[] = {
 	TYPE(EARLIER, launches, FLAGS(launches_flags), .rest = dump__launches),
 	TYPE(BATCH, batch, FLAGS(batch_flags)),
 	TYPE(LOST, lost),
-	TYPE(PART, part),
+	TYPE(PART, part, .rest = dump__part),
 	TYPE(CUT, cut),
 	TYPE(CARRIED, carried, FLAGS(carried_flags)),
 	TYPE(END, end, FLAGS(end_flags)),

@@ -66,6 +66,8 @@ struct pprof {
 	ARRAY(uint8_t) packed;
 	ARRAY(uint64_t) stack;
 	unsigned int nr_values;
+	enum profile_kind kind;		/* of the values; NR_PROFILE_KINDS: all of enum value */
+	const struct profile_time *time;	/* NULL: from the first event to the last */
 	int err;			/* -ENOMEM: nothing that follows counts */
 };
 
@@ -490,6 +492,10 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 	sample.location_id = p->stack.v;
 	sample.n_value = p->nr_values;
 	sample.value = values;
+	if (p->kind < NR_PROFILE_KINDS) {
+		values[0] = a->sum_ns;
+		sample.n_value = 1;
+	}
 	sample.n_label = labels.nr;
 	sample.label = labels.p;
 	profile.n_sample = 1;
@@ -547,6 +553,8 @@ static void pprof__head(struct pprof *p)
 	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES] = { 0 };
 	const struct session *s = p->s;
 	const struct xpu_file_header *h = &s->model.inputs.v[0].reader->header;
+	bool all = p->kind == NR_PROFILE_KINDS;
+	const uint32_t freq = model__freq_hz(&s->model);
 	char account[128];
 	int64_t comment;
 	size_t i;
@@ -554,20 +562,26 @@ static void pprof__head(struct pprof *p)
 	pprof__string(p, "");		/* the table begins with it */
 	for (i = 0; i < p->nr_values; i++) {
 		perftools__profiles__value_type__init(&v[i]);
-		v[i].type = pprof__string(p, types[i].type);
+		v[i].type = pprof__string(p, all ? types[i].type : profile_kind__name(p->kind));
 		v[i].unit = pprof__string(p, types[i].unit);
 		pv[i] = &v[i];
+		if (!all)
+			break;
 	}
-	profile.n_sample_type = p->nr_values;
+	profile.n_sample_type = all ? p->nr_values : 1;
 	profile.sample_type = pv;
-	profile.default_sample_type = pv[s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU]->type;
+	profile.default_sample_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU]->type;
 	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
-	profile.period_type = pv[s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
-	profile.period = 1;
+	profile.period_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
+	profile.period = p->kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
 	profile.time_nanos = s->sums.first_ns;
 	if (!s->model.realtime)
 		profile.time_nanos += h->start_real_ns - h->start_mono_ns;
 	profile.duration_nanos = s->sums.last_ns - s->sums.first_ns;
+	if (p->time) {
+		profile.time_nanos = p->time->start_ns;
+		profile.duration_nanos = p->time->duration_ns;
+	}
 	snprintf(account, sizeof(account), "launches %" PRIu64 " matched %" PRIu64 " unmatched %"
 		 PRIu64 " lost %" PRIu64, s->sums.loss.nr_launches, s->sums.loss.nr_matched,
 		 loss__unmatched(&s->sums.loss), loss__lost(&s->sums.loss));
@@ -619,7 +633,19 @@ static void pprof__close(struct pprof *p)
 	strpool__free(&p->names);
 }
 
+static bool pprof__has(const struct pprof *p, const struct aggregate *a)
+{
+	return p->kind == NR_PROFILE_KINDS ||
+	       profile_kind__of(p->s->model.leaves.v[a->leaf].kind) == p->kind;
+}
+
 int pprof__write(const struct session *s, FILE *f)
+{
+	return pprof__write_kind(s, NR_PROFILE_KINDS, NULL, f);
+}
+
+int pprof__write_kind(const struct session *s, enum profile_kind kind, const struct profile_time *time,
+		      FILE *f)
 {
 	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	struct pprof *p = malloc(sizeof(*p));
@@ -631,10 +657,13 @@ int pprof__write(const struct session *s, FILE *f)
 	err = pprof__open(p, s, f);
 	if (err)
 		goto out;
+	p->kind = kind;
+	p->time = time;
 	pprof__head(p);
 	pprof__main_mapping(p);
 	for (i = 0; i < s->sums.aggregates.nr && !p->err; i++)
-		pprof__sample(p, &s->sums.aggregates.v[i], numbered);
+		if (pprof__has(p, &s->sums.aggregates.v[i]))
+			pprof__sample(p, &s->sums.aggregates.v[i], numbered);
 	pprof__close(p);
 	err = p->err;
 out:

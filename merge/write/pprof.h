@@ -22,11 +22,16 @@
 #include <stdio.h>
 
 #include "join/session.h"
+#include "write/profile_kind.h"
 
 /*
  * Writes all of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an error of
  * @f stays in its error flag.
  */
 int pprof__write(const struct session *s, FILE *f);
+
+/* Writes the part of @s that one kind has, with that kind's value alone. @time: the profile's */
+int pprof__write_kind(const struct session *s, enum profile_kind kind, const struct profile_time *time,
+		      FILE *f);
 
 #endif /* MERGE_PPROF_H */

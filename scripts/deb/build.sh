@@ -53,7 +53,7 @@ Architecture: $arch
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$stage" | cut -f1)
 Depends: $needs
-Recommends: libcap2-bin
+Recommends: libcap2-bin, libcurl4
 Section: devel
 Priority: optional
 Description: which call path launched this GPU work, and how long it ran

@@ -34,6 +34,14 @@ seed_reader() {
 	fi
 }
 
+seed_split() {
+	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
+	for file in "$1/plain" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
+		tail -c +65 "$file" >"$1/$(basename "$file").records"
+	done
+	rm "$1/plain"
+}
+
 seed_dso() {
 	cat >"$1/seed.c" <<-END
 	static int f(int a) { return a + 1; }

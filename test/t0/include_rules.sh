@@ -42,10 +42,11 @@ lib=$(find lib -name '*.[chS]' | sort)
 preload=$(find preload -name '*.[chS]' | sort)
 loader=$(find loader -name '*.[chS]' | sort)
 metrics=$(find metrics -name '*.[ch]' | sort)
+push=$(find push -name '*.[ch]' | sort)
 merge=$(find merge -name '*.[chS]' | sort)
 
 # No check below may pass only because there are no files.
-for room in merge preload loader metrics lib; do
+for room in merge preload loader metrics push lib; do
 	# shellcheck disable=SC2046 # several files
 	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
 	[ "$nr" -gt 2 ]
@@ -58,7 +59,8 @@ may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
 may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
 may "metrics/ includes bpf/, lib/ and itself" "metrics bpf lib" "" $metrics
-may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h" $merge
+may "push/ includes lib/ and itself" "push lib" "version.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $push
+may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
 
 # arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
 # missing.
@@ -124,7 +126,7 @@ is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c
 	"JSON is written through lib/json_out.h alone"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
-licence "preload/, metrics/, lib/ and bpf/*.h are MIT" MIT $preload $metrics $lib bpf/*.h
+licence "preload/, metrics/, push/, lib/ and bpf/*.h are MIT" MIT $preload $metrics $push $lib bpf/*.h
 
 # Functions that make, rename or remove files, or change their owner or mode.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'
@@ -151,6 +153,8 @@ if command -v readelf >/dev/null; then
 		"the shim needs none of libbfd, libelf, libbpf, CUDA, libstdc++"
 	needs "$XPULOAD" 'bfd|cupti|cuda' "xpuload needs neither libbfd nor CUDA"
 	needs "$XPUMERGE" 'bpf|cupti|cuda' "xpumerge needs neither libbpf nor CUDA"
+	needs "$XPULOAD" 'curl|ssl|crypto' "xpuload needs no library of the network"
+	needs "$XPUMERGE" 'curl|ssl|crypto' "xpumerge needs none, either"
 else
 	skip "what the programs link" "no readelf"
 fi

@@ -87,6 +87,26 @@ for part in kept.data.*; do
 	like "$(xpumerge "$part" 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' "$part: it can be read alone"
 done
 
+# A program that is not to be found here: the files that were kept of it are beside the first file.
+if unshare -m true 2>/dev/null; then
+	mkdir private
+	cat >inside.sh <<-'END'
+		mount -t tmpfs none private && cp "$1" private/program && cp -r "$2" private/sim || exit 99
+		export LD_LIBRARY_PATH="$PWD/private/sim"
+		shift 2
+		exec "$PWD/private/program" "$@"
+	END
+	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" "$XPU_BUILD/sim" \
+		-n 100000 virtual >/dev/null 2>load.log
+	last=$(parts ns | tail -n 1)
+	like "$(xpumerge "$(parts ns | sed -n 2p)" -f folded 2>merge.log)" ';main;scenario_virtual\(\);' \
+		"its functions are named in the second file" || diag "$(cat load.log merge.log; ls -d ns.*)"
+	[ "$last" != ns.1.data ] && [ -d ns.1.data.files ]
+	ok $? "what was kept is beside the first of the files, up to $last"
+else
+	skip "a program that is not to be found here" "no mount namespace"
+fi
+
 # The files' child cannot write: the recording ends, and the program does not notice.
 mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
 if [ $? = 0 ]; then

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* push_url.h - where profiles are sent to, and how */
+#ifndef LIB_PUSH_URL_H
+#define LIB_PUSH_URL_H
+
+enum push_kind {
+	PUSH_PYROSCOPE,
+	PUSH_OTLP,
+	PUSH_PARCA,
+	NR_PUSH_KINDS,
+};
+
+#define PUSH_URL_MAX	2048
+
+struct push_url {
+	enum push_kind kind;
+	char url[PUSH_URL_MAX];		/* http:// or https://, with the kind's path */
+};
+
+/**
+ * push_url__parse - find out what kind of receiver a URL means
+ * @text: "pyroscope+http://host:4040", "otlp+https://host:4318", "parca+http://host:7070", without a path
+ *	or with one before the kind's own; or a whole URL that ends with the kind's path
+ *
+ * Return: NULL, or what is wrong with it.
+ */
+const char *push_url__parse(struct push_url *u, const char *text);
+
+#endif /* LIB_PUSH_URL_H */

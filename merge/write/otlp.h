@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * otlp.h - the sums as a request to an OpenTelemetry collector, POST /v1development/profiles
+ *
+ * There is a resource for each process, with host.name, process.pid, process.executable.name and
+ * service.name; in it a profile for each kind of time (profile_kind.h) that the process has. The
+ * innermost location of a sample is what ran, of profile.frame.type "cuda"; the other locations have
+ * "native", "cpython" or "kernel". Samples have thread.name, thread.id, and the device's number.
+ *
+ * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions, docs/general/profiles.md.
+ */
+#ifndef MERGE_OTLP_H
+#define MERGE_OTLP_H
+
+#include <stdio.h>
+
+#include "join/session.h"
+#include "write/profile_kind.h"
+
+/*
+ * Writes all of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an error of @f
+ * stays in its error flag.
+ */
+int otlp__write(const struct session *s, const struct profile_time *time, FILE *f);
+
+#endif /* MERGE_OTLP_H */

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/*
+ * xpuload-push - sends profiles to a receiver, for xpumerge split
+ *
+ *	xpuload-push URL [LABELS]
+ *
+ * Each line at standard input names a profile: "ID KIND START_NS END_NS PATH". It is read and its file
+ * removed at once; it waits in memory, which is bounded. At standard output there is a line for each
+ * profile in the end: "sent ID", or "lost ID". At the end of the input the rest is tried for some
+ * seconds. XPULOAD_PUSH_TOKEN is sent as a bearer's token.
+ *
+ * It has no capabilities, and opens no file but those of the profiles and those of libcurl.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "receiver.h"
+#include "safefile.h"
+
+#define MAX_WAITING	64		/* profiles */
+#define MAX_BYTES	(64u << 20)	/* of these */
+#define MAX_PROFILE	(16u << 20)	/* bytes of one */
+#define SEND_MS		10000
+#define FINISH_MS	3000
+#define FIRST_PAUSE_MS	500		/* after a failure; it doubles */
+#define MAX_PAUSE_MS	15000
+#define MAX_COMPLAINTS	8
+
+struct waiting {
+	unsigned long long id;
+	struct profile profile;
+};
+
+struct pusher {
+	struct receiver receiver;
+	struct waiting v[MAX_WAITING];	/* the oldest first */
+	size_t nr, bytes;
+	char line[PUSH_URL_MAX + 4096];
+	size_t line_bytes;
+	bool ended;			/* the input */
+	uint64_t end_ms;		/* when to give up */
+	uint64_t next_ms, pause_ms;	/* when to try again */
+	unsigned int nr_complaints;
+	char said[256];			/* the last complaint */
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+}
+
+static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void complain(const char *fmt, ...)
+{
+	va_list args;
+
+	fputs("xpuload: push: ", stderr);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* ---- what waits ------------------------------------------------------------------------------ */
+
+static void pusher__drop(struct pusher *p, const char *word)
+{
+	printf("%s %llu\n", word, p->v[0].id);
+	p->bytes -= p->v[0].profile.bytes;
+	free(p->v[0].profile.data);
+	memmove(p->v, p->v + 1, --p->nr * sizeof(p->v[0]));
+}
+
+/* Reads the file of a profile and removes it. Return: whether it could be read. */
+static bool profile__read(struct profile *profile, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), dir;
+	struct stat st;
+	bool whole;
+
+	dir = safefile__open_parent(path);
+	if (dir >= 0) {
+		safefile__unlink(dir, safefile__name(path), 0);
+		close(dir);
+	}
+	if (fd < 0)
+		return false;
+	whole = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= MAX_PROFILE;
+	profile->data = whole ? malloc(st.st_size + 1) : NULL;
+	profile->bytes = whole ? st.st_size : 0;
+	whole = profile->data && read(fd, profile->data, profile->bytes) == (ssize_t)profile->bytes;
+	close(fd);
+	if (!whole)
+		free(profile->data);
+	return whole;
+}
+
+static void pusher__take(struct pusher *p, const char *line)
+{
+	struct waiting w = { 0 };
+	int at = 0;
+
+	if (sscanf(line, "%llu %31s %" SCNu64 " %" SCNu64 " %n", &w.id, w.profile.kind, &w.profile.start_ns,
+		   &w.profile.end_ns, &at) < 4 || !at)
+		return;
+	if (!profile__read(&w.profile, line + at)) {
+		printf("lost %llu\n", w.id);
+		return;
+	}
+	/* The oldest give way. */
+	while (p->nr && (p->nr == MAX_WAITING || p->bytes + w.profile.bytes > MAX_BYTES))
+		pusher__drop(p, "lost");
+	p->bytes += w.profile.bytes;
+	p->v[p->nr++] = w;
+}
+
+/* Takes the lines that are there. */
+static void pusher__read(struct pusher *p)
+{
+	ssize_t n = read(STDIN_FILENO, p->line + p->line_bytes, sizeof(p->line) - p->line_bytes);
+	char *end;
+
+	if (n <= 0) {
+		if (!n || (errno != EINTR && errno != EAGAIN))
+			p->ended = true;
+		p->end_ms = now_ms() + FINISH_MS;
+		return;
+	}
+	p->line_bytes += n;
+	while ((end = memchr(p->line, '\n', p->line_bytes))) {
+		*end++ = '\0';
+		pusher__take(p, p->line);
+		p->line_bytes -= end - p->line;
+		memmove(p->line, end, p->line_bytes);
+	}
+	if (p->line_bytes == sizeof(p->line))
+		p->line_bytes = 0;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* One line for each new reason; a receiver that is away must not fill a disk with lines. */
+static void pusher__complain(struct pusher *p, const char *what, const char *why)
+{
+	if (!strcmp(p->said, why) || p->nr_complaints >= MAX_COMPLAINTS)
+		return;
+	snprintf(p->said, sizeof(p->said), "%s", why);
+	p->nr_complaints++;
+	complain("%s: %s: %s%s", p->receiver.url.url, what, why,
+		 p->nr_complaints == MAX_COMPLAINTS ? "; later reasons are not shown" : "");
+}
+
+static void pusher__send(struct pusher *p)
+{
+	uint64_t now = now_ms();
+	long timeout_ms = SEND_MS;
+	char why[256] = "";
+
+	if (p->ended)
+		timeout_ms = p->end_ms > now ? p->end_ms - now : 1;
+	timeout_ms = timeout_ms < SEND_MS ? timeout_ms : SEND_MS;
+	switch (receiver__send(&p->receiver, &p->v[0].profile, timeout_ms, why)) {
+	case RECEIVER_TOOK:
+		p->said[0] = '\0';
+		p->pause_ms = p->next_ms = 0;
+		pusher__drop(p, "sent");
+		break;
+	case RECEIVER_REFUSED:
+		pusher__complain(p, "a profile is lost", why);
+		pusher__drop(p, "lost");
+		break;
+	case RECEIVER_FAILED:
+		pusher__complain(p, "tried again later", why);
+		p->pause_ms = p->pause_ms ? p->pause_ms * 2 : FIRST_PAUSE_MS;
+		if (p->pause_ms > MAX_PAUSE_MS)
+			p->pause_ms = MAX_PAUSE_MS;
+		p->next_ms = now_ms() + p->pause_ms;
+		break;
+	}
+}
+
+static void pusher__run(struct pusher *p)
+{
+	struct pollfd fd = { .fd = STDIN_FILENO, .events = POLLIN };
+	uint64_t now = now_ms();
+	int timeout_ms;
+
+	while (!p->ended || (p->nr && now < p->end_ms)) {
+		timeout_ms = !p->nr ? -1 : p->next_ms > now ? (int)(p->next_ms - now) : 0;
+		if (p->ended && timeout_ms > (int)(p->end_ms - now))
+			timeout_ms = p->end_ms - now;
+		fd.fd = p->ended ? -1 : STDIN_FILENO;
+		if (poll(&fd, 1, timeout_ms) > 0)
+			pusher__read(p);
+		now = now_ms();
+		if (p->nr && now >= p->next_ms)
+			pusher__send(p);
+		if (fflush(stdout))
+			return;		/* nobody listens any more */
+		now = now_ms();
+	}
+	while (p->nr)
+		pusher__drop(p, "lost");
+	fflush(stdout);
+}
+
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	syscall(SYS_capset, &head, none);
+}
+
+int main(int argc, char **argv)
+{
+	static struct pusher p;
+	const char *why;
+
+	if (argc < 2 || argc > 3) {
+		fputs("usage: xpuload-push URL [LABELS]\n", stderr);
+		return 2;
+	}
+	drop_capabilities();
+	signal(SIGPIPE, SIG_IGN);
+	why = push_url__parse(&p.receiver.url, argv[1]);
+	if (!why)
+		p.receiver.http = http__open(getenv("XPULOAD_PUSH_TOKEN"), &why);
+	if (!p.receiver.http) {
+		complain("%s: %s", argv[1], why);
+		return 2;
+	}
+	p.receiver.labels = argc > 2 ? argv[2] : "";
+	gethostname(p.receiver.host, sizeof(p.receiver.host) - 1);
+	pusher__run(&p);
+	http__close(p.receiver.http);
+	return 0;
+}

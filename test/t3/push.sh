@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload --push: receivers that are built from the published protocol definitions take every profile, find
+# nothing wrong with it, and their sums are those of the recording. Receivers that refuse, stall, lie or are
+# away cost profiles, which are counted, and nothing else.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/formats.sh"
+need root bpf
+[ -e "$XPU_BUILD/xpuload-push" ] || skip_all "xpuload-push is not built: no headers of libcurl"
+protobuf_readers || skip_all "no protoc, or no protobuf for Python"
+protoc --proto_path="$XPU_SRC/third_party/opentelemetry-proto" --python_out=. \
+	opentelemetry/proto/collector/profiles/v1development/profiles_service.proto \
+	opentelemetry/proto/profiles/v1development/profiles.proto \
+	opentelemetry/proto/common/v1/common.proto opentelemetry/proto/resource/v1/resource.proto
+use_sim
+unset http_proxy HTTP_PROXY all_proxy ALL_PROXY
+exact=$XPU_BUILD/workload/exact
+
+receive() {		# receive: starts a receiver; sets port
+	rm -f port
+	$python "$XPU_SRC/test/lib/receiver.py" port requests mode 2>receiver.err &
+	receiver=$!
+	wait_for test -e port
+	port=$(cat port)
+}
+trap 'kill $receiver 2>/dev/null' EXIT
+echo ok >mode
+: >requests
+receive
+
+# look EXPRESSION: of Python, over all requests
+look() {
+	$python -c "import json
+all = [json.loads(line) for line in open('requests')]
+print($1)"
+}
+
+# accounts FILE: "SENT LOST UNMERGED", as printed
+accounts() {
+	sed -n 's/.*: \([0-9]*\) profiles sent, \([0-9]*\) lost; \([0-9]*\) files without.*/\1 \2 \3/p' "$1"
+}
+
+# The sums of the parts NAME.*, as "KIND NS" lines.
+want_totals() {
+	# shellcheck disable=SC2012,SC2046
+	xpumerge $(ls -v "$1".*.data) -f folded --unit ns 2>/dev/null | awk '{
+		n = $NF; sub(/ [0-9]+$/, ""); leaf = $0; sub(/.*;/, "", leaf); kind = "cpu"
+		if (leaf ~ /^\[GPU[0-9]*_Kernel\]/) kind = "gpu_kernel_time"
+		if (leaf ~ /^\[GPU[0-9]*_Mem/) kind = "gpu_copy_time"
+		if (leaf ~ /^\[(GPU_Wait|Off_CPU)/) kind = "wait"
+		sum[kind] += n } END { for (kind in sum) printf "%s %.0f\n", kind, sum[kind] }' | LC_ALL=C sort
+}
+
+for kind in pyroscope otlp parca; do
+	: >requests
+	XPULOAD_PUSH_TOKEN=secret xpuload -o "$kind.%n.data" --every 0.5 --push "$kind+http://127.0.0.1:$port" \
+		--push-labels cluster=x "$exact" -t 4 -s 8 -p 40000 -n 60000 >out 2>load.log
+	is $? 0 "$kind: status" || diag "$(cat load.log)"
+	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" "$kind: nothing is wrong with any field"
+	is "$(accounts load.log)" "$(wc -l <requests) 0 0" "$kind: as many were sent as came" || diag "$(cat load.log receiver.err)"
+	[ "$(wc -l <requests)" -gt 2 ]
+	ok $? "$kind: $(wc -l <requests) requests"
+	look '"\n".join(sorted("%s %d" % (k, sum(r["totals"].get(k, 0) for r in all)) for k in {k for r in all for k in r["totals"]}))' >got
+	want_totals "$kind" >want
+	cmp -s got want && [ -s want ]
+	ok $? "$kind: the sums are the recording's, to the nanosecond" || diag "$(diff got want)"
+	is "$(look 'sorted({r["auth"] for r in all})')" "['Bearer secret']" "$kind: the token is a bearer's"
+done
+is "$(look 'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
+	True "kernels stand under their call paths"
+is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
+
+# Without -o, the files go once they are merged; a whole URL says by its path what it is.
+: >requests
+mkdir alone && (cd alone && xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
+	"$exact" -t 2 -n 20000 >/dev/null 2>../load.log)
+is "$? $(ls alone)" "0 " "--push alone leaves no file" || diag "$(cat load.log)"
+[ "$(look 'len(all)')" -gt 0 ]
+ok $? "and $(look 'len(all)') requests came"
+
+# Receivers that do not take them: the program runs as ever, and every profile is accounted for.
+for mode in 500 400 garbage long stall; do
+	echo $mode >mode
+	: >requests
+	start=$(date +%s)
+	out=$(timeout 60 "$XPULOAD" -q -o "bad-$mode.%n.data" --every 0.3 --push "parca+http://127.0.0.1:$port" \
+		--push-labels cluster=x "$exact" -t 2 -n 20000 2>load.log)
+	is "$?" 0 "$mode: status" || diag "$(cat load.log)"
+	like "$out" '^exact: ' "$mode: the program has run"
+	# shellcheck disable=SC2046
+	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" 'launches 20000 matched 20000 unmatched 0 lost 0' \
+		"$mode: the recording is whole"
+	sent=0
+	[ $mode != long ] || sent='[1-9][0-9]*'
+	like "$(accounts load.log)" "^$sent [0-9]+ 0\$" "$mode: $(accounts load.log): sent, lost" || diag "$(cat load.log)"
+	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
+	ok $? "$mode: losses are counted"
+	unlike "$(cat load.log)" "$(printf '\033')" "$mode: nothing of the answer's control characters is printed"
+	[ $(($(date +%s) - start)) -lt 30 ]
+	ok $? "$mode: it ends in time"
+done
+like "$(grep -c 'push: ' load.log)" '^[1-8]$' "few lines say so"
+echo lie >mode
+: >requests
+xpuload -q --every 0.3 --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >/dev/null 2>load.log
+is "$(accounts load.log)" "0 $(wc -l <requests) 0" "a collector that rejects them with status 200: all are lost"
+like "$(cat load.log)" 'the collector rejected 1 profiles: not' "and its reason is said"
+
+kill $receiver
+wait $receiver 2>/dev/null
+xpuload -q --every 0.3 --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >out 2>load.log
+is "$? $(cut -c 1-6 <out)" "0 exact:" "nobody there: the program runs"
+like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "and all profiles are lost"
+is "$(echo xpu.data*)" "xpu.data*" "no file is left"
+
+while read -r said options; do
+	# shellcheck disable=SC2086
+	xpuload $options touch ran >bad.log 2>&1
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused in a line" || diag "$(cat bad.log)"
+	like "$(cat bad.log)" "$said" "$options: why"
+done <<'END'
+expected.a.path.of --push http://host:1/x
+expected.pyroscope --push ftp://host
+expected.no.password --push otlp+http://me:secret@host
+expected.a.host --push otlp+http:///x
+expected.KEY=VALUE --push otlp+http://host --push-labels a-b=c
+for.--push --push-labels a=b
+END
+[ ! -e ran ]
+ok $? "and nothing has run"
+done_testing
