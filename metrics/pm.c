@@ -282,7 +282,7 @@ static CUptiResult set_config(struct pm_gpu *g, CUpti_PmSampling_TriggerMode tri
 		       .hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST));
 }
 
-static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index, const char **what)
+static CUptiResult enable_sampling(struct pm_gpu *g, unsigned int index, const char **what)
 {
 	CUpti_PmSampling_Enable_Params *enable =
 		PARAMS(CUpti_PmSampling_Enable_Params, .deviceIndex = index);
@@ -302,21 +302,23 @@ static CUptiResult start_sampling(struct pm_gpu *g, unsigned int index, const ch
 		      .pMetricNames = g->names, .numMetrics = g->nr + g->nr_peaks,
 		      .maxSamples = g->max_samples);
 	if (!err)
-		*what = "cuptiPmSamplingStart: ";
+		*what = "cuptiPmSamplingGetCounterDataSize: ";
 	err = err ?: cupti.cuptiPmSamplingGetCounterDataSize(size);
 	if (err)
 		return err;
 	g->data_bytes = size->counterDataSize;
 	g->data = calloc(1, g->data_bytes);
-	if (!g->data)
-		return CUPTI_ERROR_OUT_OF_MEMORY;
-	return empty_data(g) ?:
-	       cupti.cuptiPmSamplingStart(PARAMS(CUpti_PmSampling_Start_Params,
-						 .pPmSamplingObject = g->sampling));
+	return g->data ? empty_data(g) : CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
-bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   unsigned int max_samples, const char *const *names)
+static void refuse(unsigned int index, const char *what, CUptiResult err)
+{
+	sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s%s", index, what,
+		      text_of(err), reason_of(err));
+}
+
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
+		     unsigned int max_samples, const char *const *names)
 {
 	CUpti_Profiler_Host_Object *host = NULL;
 	struct metric metrics[XPU_MAX_METRICS];
@@ -335,15 +337,27 @@ bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
 			      "possible: name fewer", nr_passes);
 		return false;
 	}
-	err = err ?: start_sampling(g, index, &what);
+	err = err ?: enable_sampling(g, index, &what);
 	if (err) {
-		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: GPU %u: %s%s%s", index, what,
-			      text_of(err), reason_of(err));
+		refuse(index, what, err);
 		return false;
 	}
 	set__define(&g->set, uuid, metrics, g->nr, interval_ns);
-	g->running = true;
+	g->ready = true;
 	return true;
+}
+
+void pm_gpu__start(struct pm_gpu *g, unsigned int index)
+{
+	CUptiResult err;
+
+	if (!g->ready)
+		return;
+	err = cupti.cuptiPmSamplingStart(PARAMS(CUpti_PmSampling_Start_Params,
+						.pPmSamplingObject = g->sampling));
+	if (err)
+		refuse(index, "cuptiPmSamplingStart: ", err);
+	g->running = !err;
 }
 
 /* ---- sampling -------------------------------------------------------------------------------- */
@@ -455,14 +469,20 @@ void pm_gpu__drain(struct pm_gpu *g)
 		set__flush(&g->set);
 }
 
+void pm_gpu__stop(struct pm_gpu *g)
+{
+	if (!g->running)
+		return;
+	cupti.cuptiPmSamplingStop(PARAMS(CUpti_PmSampling_Stop_Params,
+					 .pPmSamplingObject = g->sampling));
+	pm_gpu__drain(g);
+	set__end(&g->set);
+	g->running = false;
+}
+
 void pm_gpu__end(struct pm_gpu *g)
 {
-	if (g->running) {
-		cupti.cuptiPmSamplingStop(PARAMS(CUpti_PmSampling_Stop_Params,
-						 .pPmSamplingObject = g->sampling));
-		pm_gpu__drain(g);
-		set__end(&g->set);
-	}
+	pm_gpu__stop(g);
 	if (g->sampling)
 		cupti.cuptiPmSamplingDisable(PARAMS(CUpti_PmSampling_Disable_Params,
 						    .pPmSamplingObject = g->sampling));
@@ -484,14 +504,24 @@ bool pm__open(int major)
 	return false;
 }
 
-bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   unsigned int max_samples, const char *const *names)
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
+		     unsigned int max_samples, const char *const *names)
 {
 	(void)g, (void)index, (void)uuid, (void)interval_ns, (void)max_samples, (void)names;
 	return false;
 }
 
+void pm_gpu__start(struct pm_gpu *g, unsigned int index)
+{
+	(void)g, (void)index;
+}
+
 void pm_gpu__drain(struct pm_gpu *g)
+{
+	(void)g;
+}
+
+void pm_gpu__stop(struct pm_gpu *g)
 {
 	(void)g;
 }

@@ -21,7 +21,7 @@ enum pm_column {
 };
 
 struct pm_gpu {
-	bool running;
+	bool ready, running;
 	uint64_t interval_ns;
 	const char *chip;
 	void *host, *sampling;		/* CUPTI's objects */
@@ -41,7 +41,7 @@ struct pm_gpu {
 bool pm__open(int major);
 
 /**
- * pm_gpu__start - sample a GPU
+ * pm_gpu__prepare - get all ready for sampling a GPU, which takes some 0.3 s
  * @g: to be passed to pm_gpu__end() in any case
  * @index: CUDA's of the GPU
  * @max_samples: to have room for between two drains; when there is none for more, those are lost
@@ -49,11 +49,22 @@ bool pm__open(int major);
  *
  * Return: false after a message.
  */
-bool pm_gpu__start(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		   unsigned int max_samples, const char *const *names);
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
+		     unsigned int max_samples, const char *const *names);
+
+/*
+ * Samples a GPU, if it is ready: from then on it is to be drained in time, so that all GPUs are prepared
+ * before the first one is started, and stopped before the first one is let go.
+ */
+void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 
 /* Evaluates and sends what was collected. */
 void pm_gpu__drain(struct pm_gpu *g);
+
+/* Drains for the last time. */
+void pm_gpu__stop(struct pm_gpu *g);
+
+/* Stops, and lets go of the GPU. */
 void pm_gpu__end(struct pm_gpu *g);
 
 #endif /* METRICS_PM_H */

@@ -99,12 +99,14 @@ static void start(int nr, int major, unsigned long hz, const char *const *names)
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		gpm = !pm || !pm_gpu__start(&gpus[i].pm, i, gpus[i].uuid, interval_ns, room,
-					    names);
+		gpm = !pm || !pm_gpu__prepare(&gpus[i].pm, i, gpus[i].uuid, interval_ns, room,
+					      names);
 		if (!nvml || !nvml_gpu__start(&gpus[i].nvml, gpus[i].uuid, gpm) || !gpm)
 			continue;
 		sink__message(XPU_MESSAGE_INFO, "GPU %d: metrics by NVML, 10 a second", i);
 	}
+	for (i = 0; i < nr; i++)
+		pm_gpu__start(&gpus[i].pm, i);
 }
 
 /* Samples until xpuload has no more use for it. */
@@ -121,6 +123,8 @@ static void run(int nr, int drain)
 			if (turn % (NVML_MS / tick) == 0)
 				nvml_gpu__sample(&gpus[i].nvml);
 		}
+	for (i = 0; i < nr; i++)
+		pm_gpu__stop(&gpus[i].pm);
 	for (i = 0; i < nr; i++) {
 		pm_gpu__end(&gpus[i].pm);
 		nvml_gpu__end(&gpus[i].nvml);

@@ -11,6 +11,7 @@
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
+ *	slow		cuptiPmSamplingEnable takes 0.3 s
  *
  * What an image has no room for is thrown away, as NVIDIA's does it. The host object reads the image of
  * available counters as long as it lives.
@@ -25,6 +26,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define IMAGE_MAGIC	0x656c62616c696176ull
 #define IMAGE_BYTES	64
@@ -202,6 +204,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Pa
 {
 	if (is_asked_for("privilege"))
 		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+	if (is_asked_for("slow"))
+		nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
 	p->pPmSamplingObject = calloc(1, sizeof(*p->pPmSamplingObject));
 	return CUPTI_SUCCESS;
 }

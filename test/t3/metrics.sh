@@ -66,6 +66,15 @@ is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 "by name: both are
 xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
 is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "a metric that there is not: one line" || diag "$(cat bad.log)"
 
+# While one GPU is made ready, the samples of those before it are not lost.
+XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
+export XPU_SIM_DEVICES XPU_SIM_PM
+xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
+is $? 0 "four GPUs: status"
+unset XPU_SIM_DEVICES XPU_SIM_PM
+is "$(grep -c 'GPU metrics: ' load.log)" 0 "four GPUs: no sample is lost" || diag "$(cat load.log)"
+is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: each is sampled"
+
 # Whatever keeps them away is said in a line, and the launches are recorded as ever.
 rate=80000
 while read -r what setting said has; do
