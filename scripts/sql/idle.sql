@@ -3,28 +3,37 @@
 -- after them: of each rank the ten for which the device was idle longest. A gap is between the end of all work that
 -- began before, and the next begin; times are of one host's clock.
 --
--- Work is first summed up in slots of 10 us, within which no gap is as long, so that few rows have to be sorted.
+-- Work is first summed up in slots of 10 us, within which no gap is as long, so that few rows have to be sorted. Most work
+-- ends in its own slot or in the next one; that which does not is looked at apart.
 
 WITH slots AS (
-	SELECT rank, gpu, start_ns - start_ns % 10000 AS slot, min(start_ns) AS first_ns,
-		max(start_ns + duration_ns) AS last_ns
+	SELECT rank, gpu, start_ns // 10000 AS slot, min(start_ns) AS first_ns, max(start_ns + duration_ns) AS last_ns
 	FROM device
 	WHERE start_ns IS NOT NULL
 	GROUP BY rank, gpu, slot
-), gaps AS (
-	SELECT rank, gpu, first_ns, max(last_ns) OVER (PARTITION BY rank, gpu ORDER BY slot
-		ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns
+), before AS (
+	-- Work of the slot before the last one may end later than that of the last one; of earlier ones only what is in covered.
+	SELECT rank, gpu, slot, first_ns, greatest(lag(last_ns) OVER slots_before, lag(last_ns, 2) OVER slots_before) AS last_ns
 	FROM slots
-), long AS (
-	SELECT rank, gpu, first_ns, first_ns - idle_from_ns AS ns FROM gaps WHERE first_ns - idle_from_ns >= 10000
+	WINDOW slots_before AS (PARTITION BY rank, gpu ORDER BY slot)
+), covered AS (
+	SELECT rank, gpu, slot, max(last_ns) OVER (PARTITION BY rank, gpu ORDER BY slot) AS last_ns
+	FROM slots
+	WHERE last_ns >= (slot + 2) * 10000
+), gaps AS (
+	SELECT b.rank, b.gpu, b.first_ns AS to_ns, greatest(b.last_ns, c.last_ns) AS from_ns
+	FROM before AS b
+	ASOF LEFT JOIN covered AS c ON c.rank = b.rank AND c.gpu = b.gpu AND c.slot < b.slot
+	WHERE b.first_ns - b.last_ns >= 10000 AND b.first_ns - coalesce(c.last_ns, 0) >= 10000
 ), ended AS (
 	-- Of works that begin at the same time, the first one launched.
-	SELECT d.rank, d.gpu, l.ns, d.process_id, d.launch_tid AS tid, d.comm, d.launch_path_id AS path_id,
+	SELECT d.rank, d.gpu, g.from_ns, g.to_ns, d.process_id, d.launch_tid AS tid, d.comm, d.launch_path_id AS path_id,
 		row_number() OVER (PARTITION BY d.rank, d.gpu, d.start_ns ORDER BY d.process_id, d.correlation_id) AS nr
 	FROM device AS d
-	JOIN long AS l ON l.rank = d.rank AND l.gpu = d.gpu AND l.first_ns = d.start_ns
+	JOIN gaps AS g ON g.rank = d.rank AND g.gpu = d.gpu AND g.to_ns = d.start_ns
 ), sums AS (
-	SELECT rank, gpu, process_id, tid, comm, path_id, count(*) AS gaps, sum(ns)::BIGINT AS idle_ns, max(ns) AS longest_ns
+	SELECT rank, gpu, process_id, tid, comm, path_id, count(*) AS gaps, sum(to_ns - from_ns)::BIGINT AS idle_ns,
+		max(to_ns - from_ns) AS longest_ns
 	FROM ended
 	WHERE nr = 1
 	GROUP BY rank, gpu, process_id, tid, comm, path_id
