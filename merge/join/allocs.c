@@ -7,6 +7,7 @@
 
 #include "join/origin.h"
 #include "join/ranges.h"
+#include "join/tell.h"
 #include "join/wanted.h"
 
 #define MAX_HELD	(4u << 20)	/* events of one process that wait for one with a lower number */
@@ -145,7 +146,7 @@ static int take(struct second_pass *p, const struct held *held)
 		.path_id = held->event.path_id,
 		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
 	};
-	int keep;
+	int keep, err;
 
 	if (held->ends)
 		return heap__end_process(&p->allocs->heap, held->proc, e.time_ns);
@@ -156,7 +157,11 @@ static int take(struct second_pass *p, const struct held *held)
 	keep = resolve(p, held, &e);
 	if (p->allocs->heap.pass == HEAP_SUM)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
-	return keep > 0 ? heap__event(&p->allocs->heap, &e) : keep;
+	if (keep <= 0)
+		return keep;
+	err = p->allocs->heap.pass == HEAP_SUM ?
+	      tell__alloc(p, &e, p->allocs->heap.places.v[e.key.place].gpu) : 0;
+	return err ?: heap__event(&p->allocs->heap, &e);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 
 #include "join/join.h"
 #include "model/filter.h"
+#include "model/heap.h"
 #include "model/model.h"
 #include "model/slice.h"
 #include "symbols/callchain.h"
@@ -42,6 +43,11 @@ struct session_sink {
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
 	/* A single time that a thread was off the CPU; placed() gets sums of them. */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);
+	/*
+	 * An event of memory, in the order of each process's numbers. @e->key has call path and thread
+	 * of what was made or failed; @gpu: NO_INDEX: the host, or not known.
+	 */
+	int (*alloc)(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu);
 };
 
 /* The call path under which the work of a CUDA graph's node is summed up. */

@@ -57,6 +57,13 @@ static inline int tell__slice(struct second_pass *p, const struct slice *slice)
 	return sink && sink->slice ? sink->slice(sink->ctx, p->model, slice) : 0;
 }
 
+static inline int tell__alloc(struct second_pass *p, const struct heap_event *e, uint32_t gpu)
+{
+	const struct session_sink *sink = p->opts->sink;
+
+	return sink && sink->alloc ? sink->alloc(sink->ctx, p->model, e, gpu) : 0;
+}
+
 static inline int tell__launch(struct second_pass *p, uint64_t key, const struct launch *l)
 {
 	const struct session_sink *sink = p->opts->sink;

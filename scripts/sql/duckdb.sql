@@ -14,5 +14,6 @@ CREATE OR REPLACE VIEW ranges AS FROM read_parquet(getvariable('dir') || '/range
 CREATE OR REPLACE VIEW calls AS FROM read_parquet(getvariable('dir') || '/calls/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW samples AS FROM read_parquet(getvariable('dir') || '/samples/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW waits AS FROM read_parquet(getvariable('dir') || '/waits/*/*.parquet', hive_partitioning = true);
+CREATE OR REPLACE VIEW allocations AS FROM read_parquet(getvariable('dir') || '/allocations/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW metrics AS FROM read_parquet(getvariable('dir') || '/metrics/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW losses AS FROM read_parquet(getvariable('dir') || '/losses/*/*.parquet', hive_partitioning = true);

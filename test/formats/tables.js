@@ -10,7 +10,7 @@ const path = require("path");
 const { pathToFileURL } = require("url");
 const { ok, is, run } = require("./tap.js");
 
-const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples", "waits",
+const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples", "waits", "allocations",
 		"metrics", "losses"];
 
 /* Imports a package that is a module, from where NODE_PATH says. */

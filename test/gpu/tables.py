@@ -11,7 +11,7 @@ try:
 except ImportError:
     sys.exit(3)
 
-TABLES = "launches device paths frames processes ranges calls samples waits metrics losses".split()
+TABLES = "launches device paths frames processes ranges calls samples waits allocations metrics losses".split()
 
 
 def rows(table):

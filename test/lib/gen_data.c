@@ -110,8 +110,15 @@ static uint32_t proc__pid(const struct options *o, uint32_t proc_id)
 	return o->reuse ? o->pid : o->pid + proc_id - 1;
 }
 
+static bool path__is_nccl(const struct options *o, uint32_t path)
+{
+	return o->nccl_every && path % o->nccl_every == o->nccl_every - 1;
+}
+
 static uint32_t path__cbid(const struct options *o, uint32_t path)
 {
+	if (path__is_nccl(o, path))
+		return CBID_KERNEL;
 	if (o->memcpy_every && path % o->memcpy_every == o->memcpy_every - 1)
 		return CBID_MEMCPY;
 	if (o->graph_every && path % o->graph_every == o->graph_every - 1)
@@ -127,11 +134,6 @@ static size_t nr_held(const struct options *o)
 static size_t held_max(const struct options *o)
 {
 	return o->thread_batch ? o->thread_batch : LAUNCHES_MAX;
-}
-
-static bool path__is_nccl(const struct options *o, uint32_t path)
-{
-	return o->nccl_every && path % o->nccl_every == o->nccl_every - 1;
 }
 
 /* Opens a range around each launch that is in one, and closes it. */

@@ -269,6 +269,46 @@ static int tables__slice(void *ctx, const struct model *m, const struct slice *s
 	return slice->kind == SLICE_API ? put_call(t, m, slice, &proc) : put_range(t, m, slice, &proc);
 }
 
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static const char *const alloc_whats[XPU_ALLOC_NR] = {
+	[XPU_ALLOC_MADE] = "made", [XPU_ALLOC_FREED] = "freed", [XPU_ALLOC_FAILED] = "failed",
+	[XPU_ALLOC_NOT_FREED] = "not_freed", [XPU_ALLOC_CONTEXT_END] = "context_end",
+	[XPU_ALLOC_TOTALS] = "totals", [XPU_ALLOC_HANDLE] = "handle", [XPU_ALLOC_RETAINED] = "retained",
+};
+
+static const char *const alloc_spaces[XPU_SPACE_NR] = {
+	[XPU_SPACE_DEVICE] = "device", [XPU_SPACE_MANAGED] = "managed", [XPU_SPACE_POOL] = "pool",
+	[XPU_SPACE_PINNED] = "pinned", [XPU_SPACE_REGISTERED] = "registered",
+	[XPU_SPACE_PHYSICAL] = "physical", [XPU_SPACE_MAPPING] = "mapping", [XPU_SPACE_ARRAY] = "array",
+	[XPU_SPACE_IMPORTED] = "imported", [XPU_SPACE_BLOCK] = "block",
+};
+
+static int tables__alloc(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu)
+{
+	bool placed = e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED;
+	uint32_t range = placed ? m->chains.v[e->key.chain].range : NVTX_NO_RANGE;
+	struct tables *t = ctx;
+	struct tables_recording *r = &t->recording;
+	struct row_process proc;
+	struct row_ranges in;
+	int err;
+
+	if (!alloc_whats[e->what])
+		return 0;
+	err = tables__enter(t, m, m->machine.recording) ?:
+	      tables_recording__process(r, m, e->proc, &proc) ?: tables_recording__nvtx(r, m, range, &in);
+	return err ?: parts__put(&r->parts, proc.partition, tables_allocations, (int64_t[]){
+		proc.id, e->order, e->time_ns - r->shift_ns, parquet__string(alloc_whats[e->what]),
+		parquet__string(alloc_spaces[e->space]),
+		gpu == NO_INDEX ? PARQUET_NULL : (int64_t)m->gpus.list.v[gpu].number,
+		e->address, e->bytes, placed ? thread__cell(m, e->key.thread) : PARQUET_NULL,
+		placed ? parquet__string(e->key.comm) : PARQUET_NULL,
+		placed ? tables_recording__path(r, m, e->key.chain) : PARQUET_NULL,
+		parquet__string(in.text),
+	});
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
 int tables__new(struct tables **tp, const char *path, bool filtered)
@@ -284,6 +324,7 @@ int tables__new(struct tables **tp, const char *path, bool filtered)
 		.work = tables__work,
 		.placed = tables__placed,
 		.slice = tables__slice,
+		.alloc = tables__alloc,
 	};
 	t->recording.nr = NO_INDEX;
 	return parts__open(&t->recording.parts, path);
