@@ -126,6 +126,7 @@ static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w
 	struct nccl_kernel k = {
 		.start_ns = w->start_ns, .duration_ns = w->duration_ns, .stream = w->stream,
 		.proc = JOIN_KEY_PROC(key), .leaf = w->leaf, .aggregate = NO_INDEX,
+		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL,
 	};
 	size_t nr = n->kernels.nr;
 	int err;

@@ -303,7 +303,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	for (i = 0; i < s->sums.busy.nr; i++)
 		busy__finish(&s->sums.busy.v[i]);
 	if (!err)
-		err = nccl__finish(&s->model.nccl, &s->model);
+		err = nccl__finish(&s->model.nccl, &s->model) ?: sums__split_nccl(&s->sums, &s->model);
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)

@@ -248,11 +248,46 @@ int sums__split_kernels(struct sums *s, struct model *m)
 	int err = 0;
 
 	for (i = 0, nr = s->aggregates.nr; i < nr && s->stalls.parts.nr && !err; i++) {
-		if (m->leaves.v[s->aggregates.v[i].leaf].kind != LEAF_KERNEL)
+		if (m->leaves.v[s->aggregates.v[i].leaf].kind != LEAF_KERNEL ||
+		    leaf__part(&m->leaves, &m->leaves.v[s->aggregates.v[i].leaf]))
 			continue;
 		parts = stall_sums__of(&s->stalls, s->aggregates.v[i].chain, s->aggregates.v[i].leaf,
 				       &nr_parts);
 		err = sums__split(s, m, i, parts, nr_parts);
 	}
+	return err;
+}
+
+int sums__split_nccl(struct sums *s, struct model *m)
+{
+	size_t i, nr = s->aggregates.nr;
+	struct aggregate wait;
+	uint64_t *wait_ns;
+	int err = 0;
+
+	if (!m->nccl.counts.wait_ns)
+		return 0;
+	wait_ns = calloc(nr + 1, sizeof(*wait_ns));
+	if (!wait_ns)
+		return -ENOMEM;
+	for (i = 0; i < m->nccl.kernels.nr; i++)
+		if (m->nccl.kernels.v[i].aggregate < nr)
+			wait_ns[m->nccl.kernels.v[i].aggregate] += m->nccl.kernels.v[i].wait_ns;
+	for (i = 0; i < nr && !err; i++) {
+		if (!wait_ns[i])
+			continue;
+		wait = s->aggregates.v[i];
+		wait.sum_ns = min_t(uint64_t, wait_ns[i], wait.sum_ns);
+		wait.nr = 0;		/* works are counted once */
+		err = leaves__nccl_wait(&m->leaves, wait.leaf, &wait.leaf);
+		/* The shortest and longest time stay those of the whole kernels. */
+		if (!err)
+			err = aggregates__spread(&s->aggregates, &s->aggregates.v[i]) ? 0 : -ENOMEM;
+		wait.spread = s->aggregates.v[i].spread;
+		if (!err)
+			err = array_push(&s->aggregates, wait);
+		s->aggregates.v[i].sum_ns -= wait.sum_ns;
+	}
+	free(wait_ns);
 	return err;
 }

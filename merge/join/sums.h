@@ -174,4 +174,10 @@ static inline int sums__when(struct sums *s, uint64_t from_ns, uint64_t to_ns,
  */
 int sums__split_kernels(struct sums *s, struct model *m);
 
+/*
+ * Splits the aggregates of NCCL's kernels: time that they waited for other ranks is a leaf of its own.
+ * Return: 0 or -ENOMEM.
+ */
+int sums__split_nccl(struct sums *s, struct model *m);
+
 #endif /* MERGE_SUMS_H */

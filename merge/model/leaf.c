@@ -151,6 +151,15 @@ int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *p
 	return err;
 }
 
+int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx)
+{
+	static const struct stall_place wait = {
+		.label = "[NCCL_Wait]", .place = "", .reason = "", .id = NO_INDEX,
+	};
+
+	return leaves__stall(l, kernel, &wait, idx);
+}
+
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
 		uint32_t *idx)
 {

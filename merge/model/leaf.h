@@ -89,6 +89,9 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
  */
 int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx);
 
+/* Makes a leaf of the time that a kernel of NCCL waited for other ranks. Return: 0 or -ENOMEM. */
+int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);
+
 /* Return: NULL if it is no part of a kernel's time. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {
@@ -107,7 +110,6 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
  * @numbered: show the device's number, because there are several devices
  */
 #define LEAF_LABEL_MAX	32
-#define STALL_LABEL	"[stall]"	/* before a reason */
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
 
 /* Return: "kernel", "memcpy", "off_cpu", ...: the kind as formats for programs have it. */

@@ -95,6 +95,7 @@ struct nccl_kernel {
 	uint32_t last_unit;		/* the group's units are unit to last_unit, for nccl__finish() */
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: left out */
+	bool kernel;			/* else a copy or set */
 };
 
 /* A rank of a communicator. */
@@ -151,6 +152,8 @@ struct nccl_counts {
 	uint64_t paired_ns;		/* kernels of paired operations: waits and transfers */
 	uint64_t wait_ns;
 	uint64_t unpaired_ns;		/* kernels of other operations */
+	uint64_t nr_setup;		/* copies and sets beside a kernel: NCCL connects ranks so */
+	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* in groups of several communicators that streams do not tell */
 	uint64_t shared_ns;
 	uint64_t nr_launches_unplaced;	/* in a range of NCCL that no event opened */

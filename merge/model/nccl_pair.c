@@ -90,7 +90,7 @@ static int nccl__share_groups(struct nccl *n)
 		for (unit = first; unit <= k->last_unit && comm != NO_INDEX; unit++)
 			if (n->units.v[unit].comm == comms[comm])
 				k->unit = unit;
-		if (k->unit == NO_INDEX) {
+		if (k->unit == NO_INDEX && k->kernel) {
 			n->counts.nr_kernels_shared++;
 			n->counts.shared_ns += k->duration_ns;
 		}
@@ -140,6 +140,33 @@ static int nccl__run_graphs(struct nccl *n)
 		k->unit = n->units.nr - 1;
 	}
 	return err;
+}
+
+/*
+ * A unit is its kernels. Copies and sets are the operation itself only where there is no kernel, as
+ * with one rank, or by copy engines; beside a kernel they set a connection up.
+ */
+static int nccl__leave_setup(struct nccl *n)
+{
+	bool *has_kernel = calloc(n->units.nr + 1, sizeof(*has_kernel));
+	size_t i;
+
+	if (!has_kernel)
+		return -ENOMEM;
+	for (i = 0; i < n->kernels.nr; i++)
+		if (n->kernels.v[i].unit != NO_INDEX && n->kernels.v[i].kernel)
+			has_kernel[n->kernels.v[i].unit] = true;
+	for (i = 0; i < n->kernels.nr; i++) {
+		struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (k->unit == NO_INDEX || k->kernel || !has_kernel[k->unit])
+			continue;
+		k->unit = NO_INDEX;
+		n->counts.nr_setup++;
+		n->counts.setup_ns += k->duration_ns;
+	}
+	free(has_kernel);
+	return 0;
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
@@ -923,7 +950,7 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	err = nccl__share_groups(n);
 	if (!err) {
 		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
-		err = nccl__run_graphs(n) ?: nccl__split_devices(n);
+		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
 	nccl__sum_kernels(n);
 	if (!err)

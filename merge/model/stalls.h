@@ -13,8 +13,11 @@
 #include "util.h"
 #include "xpu_record.h"
 
+#define STALL_LABEL	"[stall]"	/* before a reason */
+
 /* A sample's place and reason; both are shown as frames. */
 struct stall_place {
+	const char *label;		/* before the reason: STALL_LABEL, or "[NCCL_Wait]" alone */
 	const char *place;		/* interned: "+0x1a0", or frames: "a.cu:9;f(int) at b.h:3" */
 	const char *reason;		/* interned: "long_scoreboard" */
 	uint32_t id;			/* its index */

@@ -87,7 +87,9 @@ static int buf__put_leaf(buf_t *buf, const struct session *s, const struct leaf 
 	err = buf__put(buf, label, strlen(label)) ?: buf__put_name(buf, leaf->name);
 	if (!err && part)
 		err = buf__put(buf, ";", 1) ?: buf__put_frames(buf, part->place->place) ?:
-		      buf__put(buf, ";" STALL_LABEL, strlen(";" STALL_LABEL)) ?:
+		      *part->place->place ? buf__put(buf, ";", 1) : 0;
+	if (!err && part)
+		err = buf__put(buf, part->place->label, strlen(part->place->label)) ?:
 		      buf__put_name(buf, part->place->reason);
 	return err;
 }

@@ -309,7 +309,7 @@ static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, c
 	}
 	if (at && *at)
 		p->err = -ENOMEM;
-	if (asprintf(&name, STALL_LABEL "%s", stall->reason) < 0) {
+	if (asprintf(&name, "%s%s", stall->label, stall->reason) < 0) {
 		p->err = -ENOMEM;
 		return 0;
 	}

@@ -126,25 +126,55 @@ static int rank__cmp_number(const void *va, const void *vb)
 	return cmp3(a->number, b->number) ?: cmp3(a->proc, b->proc);
 }
 
-/* Numbers all ranks by their communicator's numbers; or, if these are not all different, by order. */
-static void ranks__number(struct ranks *r, const struct nccl *n)
+/* Return: the number of a process by one of the ways to number ranks, or -1. */
+static int64_t rank__number(const struct model *m, const struct rank *rank, enum rank_numbers how)
 {
-	bool own = true;
+	uint32_t number;
+
+	if (how == RANKS_BY_COMM)
+		return proc__number(&m->nccl, rank->proc);
+	number = model__rank(m, rank->proc);
+	return number == NO_INDEX ? -1 : (int64_t)number;
+}
+
+/* Numbers all ranks in one way. Return: whether it gives all of them different numbers. */
+static bool ranks__try(struct ranks *r, const struct model *m, enum rank_numbers how)
+{
+	bool fits = r->ranks.nr != 0;
 	size_t i;
 
-	for (i = 0; i < r->ranks.nr; i++) {
-		int32_t number = proc__number(n, r->ranks.v[i].proc);
+	for (i = 0; i < r->ranks.nr && fits; i++) {
+		int64_t number = rank__number(m, &r->ranks.v[i], how);
 
-		own &= number >= 0;
+		fits = number >= 0;
 		r->ranks.v[i].number = number;
 	}
-	if (own && r->ranks.nr)
-		qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_number);
+	if (!fits)
+		return false;
+	qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_number);
 	for (i = 1; i < r->ranks.nr; i++)
-		own &= r->ranks.v[i - 1].number != r->ranks.v[i].number;
+		fits &= r->ranks.v[i - 1].number != r->ranks.v[i].number;
+	return fits;
+}
+
+static int rank__cmp_proc(const void *va, const void *vb)
+{
+	const struct rank *a = va, *b = vb;
+
+	return cmp3(a->proc, b->proc);
+}
+
+/* Numbers all ranks as their launcher does, or their communicator, or else by order. */
+static void ranks__number(struct ranks *r, const struct model *m)
+{
+	size_t i;
+
+	r->numbers = ranks__try(r, m, RANKS_BY_LABEL) ? RANKS_BY_LABEL :
+		     ranks__try(r, m, RANKS_BY_COMM) ? RANKS_BY_COMM : RANKS_BY_ORDER;
+	if (r->numbers == RANKS_BY_ORDER && r->ranks.nr)
+		qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_proc);
 	for (i = 0; i < r->ranks.nr; i++) {
-		r->ranks.v[i].own_number = own;
-		if (!own)
+		if (r->numbers == RANKS_BY_ORDER)
 			r->ranks.v[i].number = i;
 		r->by_proc[r->ranks.v[i].proc] = i;
 	}
@@ -171,7 +201,7 @@ static int ranks__find(struct ranks *r, const struct model *m)
 			err = array_push(&r->ranks, ((struct rank){
 				.proc = i, .first_unit_ns = UINT64_MAX }));
 	if (!err)
-		ranks__number(r, &m->nccl);
+		ranks__number(r, m);
 	return err;
 }
 
@@ -299,7 +329,8 @@ static void ranks__sum_units(struct ranks *r, const struct nccl *n)
 		rank->transfer_ns += u->busy_ns - u->wait_ns;
 	}
 	for (i = 0; i < n->kernels.nr; i++)
-		if (n->kernels.v[i].unit == NO_INDEX && r->by_proc[n->kernels.v[i].proc] != NO_INDEX)
+		if (n->kernels.v[i].unit == NO_INDEX && n->kernels.v[i].kernel &&
+		    r->by_proc[n->kernels.v[i].proc] != NO_INDEX)
 			r->ranks.v[r->by_proc[n->kernels.v[i].proc]].unpaired_ns +=
 				n->kernels.v[i].duration_ns;
 }

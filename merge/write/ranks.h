@@ -32,8 +32,7 @@ enum late_kind {
 
 struct rank {
 	uint32_t proc;
-	uint32_t number;		/* to show: as the ranks' communicator has it, or by order */
-	bool own_number;		/* it is the communicator's */
+	uint32_t number;		/* to show; see ranks.numbers */
 	uint64_t first_unit_ns;		/* the launch of the first operation */
 	uint64_t nr_launches, nr_works;
 	uint64_t busy_ns;		/* at least one of its works ran */
@@ -44,6 +43,13 @@ struct rank {
 	uint64_t nr_ops, nr_paired;
 	uint64_t nr_last;		/* operations in which others waited for it */
 	uint64_t caused_ns;		/* those waits */
+};
+
+/* Where the ranks have their numbers from. */
+enum rank_numbers {
+	RANKS_BY_LABEL,			/* as the launcher told them: RANK, SLURM_PROCID and so on */
+	RANKS_BY_COMM,			/* as in their largest communicator */
+	RANKS_BY_ORDER,			/* by recording and process */
 };
 
 /* Time on a path that made a rank late. */
@@ -92,6 +98,7 @@ struct ranks {
 	struct session_sink sink;
 	const struct session *s;	/* after ranks__finish() */
 	ARRAY(struct rank) ranks;	/* in order of their numbers */
+	enum rank_numbers numbers;
 	ARRAY(struct late_path) late;	/* the worst first */
 	ARRAY(uint32_t) stragglers;	/* ranks, the worst first */
 	ARRAY(struct rank_collective) collectives;

@@ -143,7 +143,8 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 
 	if (for_people(t))
 		fprintf(t->f, "\nranks: %zu, numbered %s%s\n", r->ranks.nr,
-			r->ranks.nr && r->ranks.v[0].own_number ? "as in their largest communicator" :
+			r->numbers == RANKS_BY_LABEL ? "by their launcher" :
+			r->numbers == RANKS_BY_COMM ? "as in their largest communicator" :
 			"in the order of recordings and processes", times(opts));
 	table__begin(t, "ranks", rank_columns, ARRAY_SIZE(rank_columns));
 	for (i = 0; i < r->ranks.nr; i++) {
@@ -287,6 +288,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "captured", "calls that made nodes of CUDA graphs, and ran as often as their graphs",
 		  c->nr_captured },
 		{ "unplaced", "launches in calls whose beginning is not recorded", c->nr_launches_unplaced },
+		{ "setup", "copies and sets beside kernels, to set connections up", c->nr_setup },
 		{ "shared", "kernels of groups of several communicators, of one that is not known",
 		  c->nr_kernels_shared },
 	};

@@ -396,7 +396,7 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 		free(name);
 	}
 	return err ?: at ? -ENOMEM :
-	       adder__name(a, STALL_LABEL, place->reason, kind, NULL, &frame) ?:
+	       adder__name(a, place->label, place->reason, kind, NULL, &frame) ?:
 	       tree__descend(a->tree, node, frame);
 }
 

@@ -27,8 +27,7 @@ def start_ranks():
     for rank in range(nr):
         env = dict(os.environ, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(nr),
                    LOCAL_WORLD_SIZE=str(nr), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-                   NCCL_NVLS_ENABLE="0", TORCH_NCCL_TRACE_BUFFER_SIZE="20000",
-                   TORCH_FR_BUFFER_SIZE="20000")
+                   NCCL_NVLS_ENABLE="0", TORCH_FR_BUFFER_SIZE="20000")
         wrap = os.environ.get("WRAP", "").split()
         ranks.append(subprocess.Popen([*wrap, sys.executable, *sys.argv], env=env))
     return max(abs(rank.wait()) for rank in ranks)
@@ -104,7 +103,12 @@ def groups():
 def recorded():
     """Returns how many collectives PyTorch's flight recorder has, by name."""
     trace = pickle.loads(torch._C._distributed_c10d._dump_nccl_trace())
-    return collections.Counter(e["profiling_name"] for e in trace["entries"])
+    names = collections.Counter()
+    for entry in trace["entries"]:
+        # One entry of a group has all of its tensors.
+        name = entry["profiling_name"]
+        names[name] += len(entry["input_sizes"]) if name == "nccl:allreduce_coalesced" else 1
+    return names
 
 
 def main():

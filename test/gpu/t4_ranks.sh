@@ -41,6 +41,8 @@ check() {		# check NAME SLOW FILES...: what was recorded
 	kernel)	like "$(row late_paths)" '^1,.*,device,.*slow_part.*spin' "$name: the late rank, and its kernel, first" ;;
 	esac || diag "$(xpumerge ranks "$@" --width 200 2>/dev/null)"
 	diag "$(xpumerge ranks "$@" --limit 5 --width 160 2>/dev/null | cut -c 1-200)"
+	diag "$(for f in "$@"; do xpumerge -i "$f" --csv --table nvtx_ranges 2>/dev/null; done |
+		awk -F, '/NCCL:/ { print $5, $NF }')"
 	for f in "$@"; do
 		diag "$f: $(xpumerge dump "$f" | grep -c 'RANGE id.*domain="NCCL"') ranges of NCCL, such as" \
 			"$(xpumerge dump "$f" | grep 'RANGE id.*domain="NCCL"' | head -n 6 | cut -c 1-200)"

@@ -49,6 +49,14 @@ is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" "its partner's
 is "$(($(awk '/^rank/ { sum += $4 + $6 } END { printf "%d", sum }' truth)))" "$(account paired_ns)" \
 	"waits and transfers are the time of the kernels"
 
+# Waiting is a leaf of its own in flame graphs.
+make ranks=4 seed=9
+xpumerge ./*.data -f folded --unit ns >folded 2>/dev/null
+is "$(awk '/;\[NCCL_Wait\] / { w += $NF } /ncclDevKernel[^;]* [0-9]*$/ { t += $NF } END { printf "%d %d", w, t }' folded)" \
+	"$(awk '/^rank/ { w += $4; t += $6 } END { printf "%d %d", w, t }' truth)" "folded: [NCCL_Wait] beside the transfer"
+xpumerge 0.data -f folded --unit ns >folded 2>/dev/null
+is "$(grep -c NCCL_Wait folded)" 0 "folded: not of one rank alone"
+
 # ---- who is late
 
 first() {		# first: rank, kind and path of the first row of the late paths
