@@ -132,7 +132,7 @@ static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w
 	int err;
 
 	*kernel = NO_INDEX;
-	if (!n->wanted || !l || !w->start_ns)
+	if (!l || !w->start_ns)
 		return 0;
 	k.gpu = p->model->streams.v[w->stream].gpu;
 	k.launch_ns = l->time_ns;
@@ -142,7 +142,10 @@ static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w
 		k.graph = key;
 		key = JOIN_KEY(node->proc, node->rec->correlation_id);
 	}
-	err = nccl__kernel(n, key, &k);
+	err = n->wanted ? nccl__kernel(n, key, &k) : 0;
+	if (!err && n->kernels.nr == nr && k.kernel &&
+	    nccl__is_collective_kernel(p->model->leaves.v[w->leaf].name))
+		err = nccl__loose_kernel(n, &k);
 	if (!err && n->kernels.nr > nr)
 		*kernel = nr;
 	return err;

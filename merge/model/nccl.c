@@ -283,6 +283,23 @@ int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
 	return array_push(&n->kernels, k);
 }
 
+bool nccl__is_collective_kernel(const char *name)
+{
+	return (!strncmp(name, "ncclDevKernel_", 14) || !strncmp(name, "ncclKernel_", 11)) &&
+	       !strstr(name, "SendRecv");
+}
+
+int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel)
+{
+	struct nccl_kernel k = *kernel;
+
+	k.unit = k.last_unit = NO_INDEX;
+	k.graph = 0;
+	k.loose = true;
+	n->loose = true;
+	return array_push(&n->kernels, k);
+}
+
 int nccl__lose(struct nccl *n, uint32_t proc)
 {
 	while (n->incomplete.nr <= proc)

@@ -18,6 +18,10 @@
  *	nccl__kernel()					each device work of these launches
  *	nccl__finish()					at the end: the rest of this structure
  *
+ * An NCCL older than 2.25 tells no communicator. In processes without any operation, the n-th kernel of
+ * NCCL in a stream is taken for the n-th one in that stream of other ranks, if it has their name; streams
+ * count in the order in which their first such kernels are launched. This is no identity, and it is said.
+ *
  * Times are on the common clock of all recordings, and aligned further only in nccl_unit.shift_ns.
  */
 #ifndef MERGE_NCCL_H
@@ -69,6 +73,7 @@ struct nccl_unit {
 	uint32_t first_op, nr_ops;	/* in ops */
 	uint32_t nr_collectives;	/* of these */
 	bool captured;			/* not run by itself, but by launches of its graph */
+	bool by_stream;			/* a kernel without an operation; comm is the stream's place */
 	/* The rest is set by nccl__finish(). */
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: no kernel tells */
 	uint32_t member;		/* NO_INDEX: captured */
@@ -96,6 +101,7 @@ struct nccl_kernel {
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: left out */
 	bool kernel;			/* else a copy or set */
+	bool loose;			/* of NCCL by its name alone: no operation is known of it */
 };
 
 /* A rank of a communicator. */
@@ -152,6 +158,7 @@ struct nccl_counts {
 	uint64_t paired_ns;		/* kernels of paired operations: waits and transfers */
 	uint64_t wait_ns;
 	uint64_t unpaired_ns;		/* kernels of other operations */
+	uint64_t nr_by_stream;		/* kernels that are paired by their order in streams */
 	uint64_t nr_setup;		/* copies and sets beside a kernel: NCCL connects ranks so */
 	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* in groups of several communicators that streams do not tell */
@@ -175,6 +182,7 @@ struct nccl {
 	struct nccl_clocks clocks;
 	struct nccl_counts counts;
 	bool wanted;			/* there are operations */
+	bool loose;			/* there are kernels without */
 };
 
 struct model;
@@ -207,6 +215,12 @@ int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t
  * @kernel->graph is set. Work of other launches is ignored. Return: 0 or -ENOMEM.
  */
 int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel);
+
+/* Takes a kernel of NCCL by its name, of which no operation is known. Return: 0 or -ENOMEM. */
+int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);
+
+/* Return: whether a kernel is NCCL's, and collective, by its name. */
+bool nccl__is_collective_kernel(const char *name);
 
 /* Ranges of a process are lost: its operations cannot be numbered. Return: 0 or -ENOMEM. */
 int nccl__lose(struct nccl *n, uint32_t proc);

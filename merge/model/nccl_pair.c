@@ -56,7 +56,7 @@ static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
 	for (i = 0; i < n->kernels.nr; i++) {
 		const struct nccl_kernel *k = &n->kernels.v[i];
 
-		if (k->unit != k->last_unit)
+		if (k->loose || k->unit != k->last_unit)
 			continue;
 		comm = comm__index(comms, nr, n->units.v[k->unit].comm);
 		err = idmap__add(streams, k->stream, comm);
@@ -98,6 +98,77 @@ static int nccl__share_groups(struct nccl *n)
 	free(comms);
 	idmap__free(&streams);
 	return err;
+}
+
+/* ---- kernels without operations --------------------------------------------------------------- */
+
+static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+	const struct nccl_kernel *a = &n->kernels.v[*ia], *b = &n->kernels.v[*ib];
+
+	return cmp3(a->proc, b->proc) ?: cmp3(a->launch_ns, b->launch_ns) ?: cmp3(*ia, *ib);
+}
+
+/* Makes a unit of the kernel @at, in the stream's order among those of its process. */
+static int nccl__add_loose(struct nccl *n, uint32_t at, struct idmap *streams, uint32_t *nr_streams)
+{
+	struct nccl_kernel *k = &n->kernels.v[at];
+	uint32_t place;
+	int err;
+
+	if (!idmap__get(streams, k->stream, &place)) {
+		place = (*nr_streams)++;
+		err = idmap__put(streams, k->stream, place);
+		if (err)
+			return err;
+	}
+	k->unit = k->last_unit = n->units.nr;
+	return array_push(&n->units, ((struct nccl_unit){
+		.comm = place, .start_ns = k->launch_ns, .proc = k->proc, .thread = k->thread,
+		.first_op = n->ops.nr, .nr_collectives = 1, .by_stream = true, .gpu = NO_INDEX,
+		.member = NO_INDEX, .waited_for = NO_INDEX, .meeting = NO_INDEX,
+	}));
+}
+
+/* Makes units of the loose kernels of processes that have no others. Return: 0 or -ENOMEM. */
+static int nccl__units_by_stream(struct nccl *n)
+{
+	uint32_t *order = calloc(n->kernels.nr + 1, sizeof(*order)), nr = 0, nr_streams = 0;
+	struct idmap streams = { 0 }, told = { 0 };
+	size_t i, nr_units = n->units.nr;
+	int err = order ? 0 : -ENOMEM;
+	uint32_t proc = NO_INDEX, any;
+
+	for (i = 0; i < nr_units && err >= 0; i++)
+		err = idmap__add(&told, n->units.v[i].proc, 0);
+	err = min_t(int, err, 0);
+	for (i = 0; i < n->kernels.nr && !err; i++)
+		if (n->kernels.v[i].loose && !idmap__get(&told, n->kernels.v[i].proc, &any))
+			order[nr++] = i;
+	if (!err)
+		array__sort(order, nr, sizeof(*order), kernel__cmp_launch, n);
+	for (i = 0; i < nr && !err; i++) {
+		if (n->kernels.v[order[i]].proc != proc)
+			nr_streams = 0;
+		proc = n->kernels.v[order[i]].proc;
+		err = nccl__add_loose(n, order[i], &streams, &nr_streams);
+	}
+	idmap__free(&streams);
+	idmap__free(&told);
+	free(order);
+	return err;
+}
+
+/* Return: whether two kernels that are paired by their order have one name. */
+static bool unit__agrees_by_stream(const struct nccl *n, const struct model *m, const struct nccl_unit *a,
+				   const struct nccl_unit *b)
+{
+	if (!a->by_stream || !b->by_stream || !a->nr_kernels || !b->nr_kernels)
+		return false;
+	return !strcmp(m->leaves.v[n->kernels.v[a->first_kernel].leaf].name,
+		       m->leaves.v[n->kernels.v[b->first_kernel].leaf].name);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
@@ -440,12 +511,15 @@ static int key__cmp(const void *va, const void *vb)
 }
 
 /* Return: whether two units consist of the same collectives. */
-static bool unit__agrees(const struct nccl *n, const struct nvtx *nvtx, const struct nccl_unit *a,
+static bool unit__agrees(const struct nccl *n, const struct model *m, const struct nccl_unit *a,
 			 const struct nccl_unit *b)
 {
+	const struct nvtx *nvtx = &m->nvtx;
 	const struct nccl_op *x = &n->ops.v[a->first_op], *y = &n->ops.v[b->first_op];
 	const struct nccl_op *x_end = x + a->nr_ops, *y_end = y + b->nr_ops;
 
+	if (a->by_stream || b->by_stream)
+		return unit__agrees_by_stream(n, m, a, b);
 	for (;; x++, y++) {
 		while (x < x_end && n->kinds.v[x->range] != NCCL_COLLECTIVE)
 			x++;
@@ -548,11 +622,11 @@ static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const
 	size_t i;
 
 	for (i = 0; i < nr; i++)
-		*why += keys[i].nr_collectives;
+		*why += n->units.v[keys[i].unit].by_stream ? 0 : keys[i].nr_collectives;
 }
 
 /* Pairs the units @keys[0..@nr), which have one number in one communicator. */
-static int nccl__pair_place(struct nccl *n, const struct nvtx *nvtx, const struct key *keys, size_t nr,
+static int nccl__pair_place(struct nccl *n, const struct model *m, const struct key *keys, size_t nr,
 			    struct comm_state *state)
 {
 	size_t i;
@@ -560,14 +634,14 @@ static int nccl__pair_place(struct nccl *n, const struct nvtx *nvtx, const struc
 	for (i = 1; i < nr && !state->disagrees; i++)
 		state->disagrees = !state->older &&
 			(keys[i].nr_collectives != keys[0].nr_collectives ||
-			 !unit__agrees(n, nvtx, &n->units.v[keys[0].unit], &n->units.v[keys[i].unit]));
+			 !unit__agrees(n, m, &n->units.v[keys[0].unit], &n->units.v[keys[i].unit]));
 	if (nr > 1 && !state->older && !state->disagrees)
 		return nccl__meet(n, keys, nr);
 	nccl__leave(n, keys, nr, state);
 	return 0;
 }
 
-static int nccl__pair_collectives(struct nccl *n, const struct nvtx *nvtx, const comm_states *states)
+static int nccl__pair_collectives(struct nccl *n, const struct model *m, const comm_states *states)
 {
 	ARRAY(struct key) keys = { 0 };
 	size_t i, k;
@@ -585,7 +659,7 @@ static int nccl__pair_collectives(struct nccl *n, const struct nvtx *nvtx, const
 	for (i = 0; i < keys.nr && !err; i = k) {
 		for (k = i; k < keys.nr && !key__cmp_place(&keys.v[i], &keys.v[k]); k++)
 			;
-		err = nccl__pair_place(n, nvtx, keys.v + i, k - i,
+		err = nccl__pair_place(n, m, keys.v + i, k - i,
 				       comm_states__of(states, keys.v[i].comm, keys.v[i].epoch));
 	}
 	array_free(&keys);
@@ -929,7 +1003,9 @@ static void nccl__count(struct nccl *n)
 			n->counts.unpaired_ns += u->busy_ns;
 			continue;
 		}
-		if (u->meeting != NO_INDEX)
+		if (u->by_stream)
+			n->counts.nr_by_stream++;
+		else if (u->meeting != NO_INDEX)
 			n->counts.nr_paired += u->nr_collectives;
 		n->counts.nr_no_kernel += u->nr_kernels ? 0 : u->nr_ops;
 		n->counts.paired_ns += u->busy_ns;
@@ -945,9 +1021,9 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	size_t i;
 	int err;
 
-	if (!n->wanted)
+	if (!n->wanted && !n->loose)
 		return 0;
-	err = nccl__share_groups(n);
+	err = nccl__share_groups(n) ?: nccl__units_by_stream(n);
 	if (!err) {
 		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
@@ -955,7 +1031,7 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	nccl__sum_kernels(n);
 	if (!err)
 		err = nccl__number(n, m) ?: nccl__comm_states(n, &states) ?:
-		      nccl__pair_collectives(n, &m->nvtx, &states) ?: nccl__align(n, m) ?:
+		      nccl__pair_collectives(n, m, &states) ?: nccl__align(n, m) ?:
 		      nccl__sides(n, &m->nvtx, &states, &sides);
 	for (i = 0; i < n->meetings.nr && !err; i++)
 		meeting__waits(n, &n->meetings.v[i]);

@@ -243,36 +243,36 @@ static const char *kernel__library(const char *name)
 }
 
 /* Sums kernels up that communicate without an operation that is known. Return: 0 or -ENOMEM. */
-static int ranks__add_other(struct ranks *r, const struct model *m, const struct ranks_event *e,
-			    struct idmap *known)
+static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t proc, uint32_t leaf_idx,
+			    uint64_t ns, struct idmap *known)
 {
-	const struct leaf *leaf = &m->leaves.v[e->leaf];
-	uint32_t rank = r->by_proc[e->proc], i;
+	const struct leaf *leaf = &m->leaves.v[leaf_idx];
+	uint32_t rank = r->by_proc[proc], i;
 	const char *library;
 	int err;
 
 	if (leaf->kind != LEAF_KERNEL)
 		return 0;
-	if (!idmap__get(known, ID_KEY(rank, e->leaf), &i)) {
+	if (!idmap__get(known, ID_KEY(rank, leaf_idx), &i)) {
 		library = kernel__library(leaf->name);
 		i = library ? r->others.nr : NO_INDEX;
-		err = idmap__put(known, ID_KEY(rank, e->leaf), i);
+		err = idmap__put(known, ID_KEY(rank, leaf_idx), i);
 		if (!err && library)
 			err = array_push(&r->others, ((struct other_kernel){
-				rank, e->leaf, library, 0, 0 }));
+				rank, leaf_idx, library, 0, 0 }));
 		if (err)
 			return err;
 	}
 	if (i != NO_INDEX) {
 		r->others.v[i].nr++;
-		r->others.v[i].ns += e->ns;
+		r->others.v[i].ns += ns;
 	}
 	return 0;
 }
 
-static int ranks__sum_events(struct ranks *r, const struct model *m)
+/* @known: for ranks__add_other() */
+static int ranks__sum_events(struct ranks *r, const struct model *m, struct idmap *known)
 {
-	struct idmap known = { 0 };
 	uint64_t busy_to_ns = 0, end_ns;
 	size_t i;
 	int err = 0;
@@ -297,18 +297,19 @@ static int ranks__sum_events(struct ranks *r, const struct model *m)
 		busy_to_ns = max_t(uint64_t, busy_to_ns, end_ns);
 		if (e->nccl == NO_INDEX) {
 			rank->own_ns += e->ns;
-			err = ranks__add_other(r, m, e, &known);
+			err = ranks__add_other(r, m, e->proc, e->leaf, e->ns, known);
 		}
 	}
 	for (i = 0; i < r->launches.nr; i++)
 		r->ranks.v[r->by_proc[r->launches.v[i].proc]].nr_launches++;
-	idmap__free(&known);
 	return err;
 }
 
-static void ranks__sum_units(struct ranks *r, const struct nccl *n)
+static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap *known)
 {
+	const struct nccl *n = &m->nccl;
 	size_t i;
+	int err = 0;
 
 	for (i = 0; i < n->units.nr; i++) {
 		const struct nccl_unit *u = &n->units.v[i];
@@ -328,11 +329,15 @@ static void ranks__sum_units(struct ranks *r, const struct nccl *n)
 		rank->wait_ns += u->wait_ns;
 		rank->transfer_ns += u->busy_ns - u->wait_ns;
 	}
-	for (i = 0; i < n->kernels.nr; i++)
-		if (n->kernels.v[i].unit == NO_INDEX && n->kernels.v[i].kernel &&
-		    r->by_proc[n->kernels.v[i].proc] != NO_INDEX)
-			r->ranks.v[r->by_proc[n->kernels.v[i].proc]].unpaired_ns +=
-				n->kernels.v[i].duration_ns;
+	for (i = 0; i < n->kernels.nr && !err; i++) {
+		const struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (k->unit != NO_INDEX || !k->kernel || r->by_proc[k->proc] == NO_INDEX)
+			continue;
+		r->ranks.v[r->by_proc[k->proc]].unpaired_ns += k->duration_ns;
+		err = ranks__add_other(r, m, k->proc, k->leaf, k->duration_ns, known);
+	}
+	return err;
 }
 
 /* ---- collectives ------------------------------------------------------------------------------ */
@@ -364,7 +369,8 @@ static int ranks__sum_meetings(struct ranks *r, const struct model *m)
 		const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
 		const struct nccl_op *op = &n->ops.v[u->first_op];
 		struct rank_collective c = {
-			.comm = u->comm, .name = u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, op->range),
+			.comm = u->comm, .name = u->by_stream ? "by order in streams" :
+			u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, op->range),
 			.nr_ranks = meeting->nr, .nr = u->nr_collectives, .wait_ns = meeting->wait_ns,
 		};
 
@@ -403,14 +409,14 @@ static int ranks__sum_meetings(struct ranks *r, const struct model *m)
 int ranks__finish(struct ranks *r, const struct session *s)
 {
 	const struct model *m = &s->model;
+	struct idmap known = { 0 };
 	int err;
 
 	r->s = s;
 	array__sort(r->events.v, r->events.nr, sizeof(*r->events.v), event__cmp, NULL);
 	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
-	err = ranks__find(r, m) ?: ranks__sum_events(r, m);
-	if (err)
-		return err;
-	ranks__sum_units(r, &m->nccl);
-	return ranks__sum_meetings(r, m) ?: ranks__find_late(r, m);
+	err = ranks__find(r, m) ?: ranks__sum_events(r, m, &known) ?: ranks__sum_units(r, m, &known) ?:
+	      ranks__sum_meetings(r, m) ?: ranks__find_late(r, m);
+	idmap__free(&known);
+	return err;
 }

@@ -288,6 +288,8 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "captured", "calls that made nodes of CUDA graphs, and ran as often as their graphs",
 		  c->nr_captured },
 		{ "unplaced", "launches in calls whose beginning is not recorded", c->nr_launches_unplaced },
+		{ "by_stream", "kernels of an NCCL that tells no communicator, paired by order in streams",
+		  c->nr_by_stream },
 		{ "setup", "copies and sets beside kernels, to set connections up", c->nr_setup },
 		{ "shared", "kernels of groups of several communicators, of one that is not known",
 		  c->nr_kernels_shared },

@@ -109,10 +109,21 @@ is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing
 	"a recording is missing: $(account paired) of $(account ops) are paired with ranks that are there"
 xpumerge ranks 0.data --json >ranks.json 2>log
 is "$(account alone)" "$(account ops)" "one recording: all are alone"
-make ranks=3 payload=0
+# The generator's streams are one of each communicator, in one order on all ranks.
+for seed in 1 2 3; do
+	make ranks=4 payload=0 seed=$seed
+	xpumerge ranks ./*.data --csv >ranks.csv 2>log
+	found | grep -v "^ops" >got
+	grep -v "^ops" truth >want
+	cmp -s got want
+	ok $? "no payloads, seed $seed: kernels are paired by their order in streams" || diag "$(diff got want)"
+done
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" '^operations of NCCL 0 ' "no payloads: no operations"
-like "$(cat text)" 'NCCL +ncclDevKernel_AllReduce' "no payloads: the kernels are listed"
+like "$(cat text)" 'paired by order in streams' "no payloads: it is said"
+make ranks=3 payload=0
+xpumerge ranks 0.data >text 2>log
+like "$(cat text)" '^kernels of paired operations 0 ns' "no payloads, one recording: nothing is paired"
 
 # ---- usage
 
