@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * nccl.cu - ranks that say what NCCL 2.28 says of its operations, by NVIDIA's own NVTX headers
+ *
+ *	nccl RANKS STEPS SLOW
+ *
+ * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more, launches a kernel,
+ * and then an all-reduce; two of them in a group; and, in each third step, a send to the next rank and a receive
+ * from the one before, in a group. Kernels of one operation end at about the same time. Prints how many
+ * operations and kernels there are.
+ */
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#include <nvtx3/nvToolsExtPayload.h>
+#endif
+#ifndef NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID
+int main()
+{
+	return 77;			/* skipped: the installed CUDA headers lack NVTX's payloads, or name them otherwise */
+}
+#else
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernels.h"
+
+#define COMM		0x1122334455667788ull
+#define SLOW_NS		5000000ull
+#define TRANSFER_NS	200000ull
+
+KERNEL(ncclDevKernel_AllReduce)
+KERNEL(ncclDevKernel_SendRecv)
+KERNEL(k_forward)
+
+struct operation {			/* as in NCCL's nvtx_payload_schemas.h */
+	uint64_t comm;
+	size_t bytes;
+	int peer;
+};
+
+struct making {
+	uint64_t comm;
+	int nr_ranks, rank, device;
+};
+
+enum { INIT = 0, ALL_REDUCE = 5, SEND = 9, RECV = 10 };
+#define ID(n)	((uint64_t)NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + (n))
+
+#define ENTRY(type, name, s, field)	{ 0, type, name, NULL, 0, offsetof(s, field), NULL, NULL }
+
+static const nvtxPayloadSchemaEntry_t making_entries[] = {
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", struct making, comm),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", struct making, nr_ranks),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", struct making, rank),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", struct making, device),
+};
+
+static const nvtxPayloadSchemaEntry_t operation_entries[] = {
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", struct operation, comm),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_SIZE, "Message size [bytes]", struct operation, bytes),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Peer rank", struct operation, peer),
+};
+
+static nvtxDomainHandle_t domain;
+static cudaStream_t stream;
+static pthread_barrier_t *barrier;
+static int nr_ranks, rank_nr, slow;
+
+static void register_schema(uint64_t number, const nvtxPayloadSchemaEntry_t *entries, size_t nr, size_t bytes)
+{
+	nvtxPayloadSchemaAttr_t a;
+
+	memset(&a, 0, sizeof(a));
+	a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+	a.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+	a.entries = entries;
+	a.numEntries = nr;
+	a.payloadStaticSize = bytes;
+	a.schemaId = ID(number);
+	nvtxPayloadSchemaRegister(domain, &a);
+}
+
+/* Opens a range of NCCL. @data: its payload, or NULL */
+static void push(const char *name, const nvtxPayloadData_t *data)
+{
+	nvtxEventAttributes_t a;
+
+	memset(&a, 0, sizeof(a));
+	a.version = NVTX_VERSION;
+	a.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	a.message.registered = nvtxDomainRegisterStringA(domain, name);
+	if (data) {
+		a.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+		a.reserved0 = 1;
+		a.payload.ullValue = (uintptr_t)data;
+	}
+	nvtxDomainRangePushEx(domain, &a);
+}
+
+static void call(const char *name, int number, size_t bytes, int peer)
+{
+	const struct operation op = { COMM, bytes, peer };
+	const nvtxPayloadData_t data = { ID(number), number == ALL_REDUCE ? sizeof(op.comm) + sizeof(op.bytes) :
+					 sizeof(op), &op };
+
+	push(name, &data);
+}
+
+static void pop(void)
+{
+	nvtxDomainRangePop(domain);
+}
+
+static void make_communicator(void)
+{
+	const struct making making = { COMM, nr_ranks, rank_nr, 0 };
+	const nvtxPayloadData_t data = { ID(INIT), sizeof(making), &making };
+
+	domain = nvtxDomainCreateA("NCCL");
+	register_schema(INIT, making_entries, 4, sizeof(making));
+	register_schema(ALL_REDUCE, operation_entries, 2, sizeof(struct operation));
+	register_schema(SEND, operation_entries, 3, sizeof(struct operation));
+	register_schema(RECV, operation_entries, 3, sizeof(struct operation));
+	push("ncclCommInitRank", NULL);
+	nvtxRangePopPayload(domain, &data, 1);
+}
+
+/* The rank that is late launches a kernel that only transfers. */
+static unsigned long long kernel_ns(bool first)
+{
+	return TRANSFER_NS + (first && rank_nr != slow ? SLOW_NS : 0);
+}
+
+static NOINLINE void all_reduce(bool first)
+{
+	call("ncclAllReduce", ALL_REDUCE, 4096, 0);
+	LAUNCH(ncclDevKernel_AllReduce, stream, kernel_ns(first));
+	pop();
+}
+
+static NOINLINE void group(void)
+{
+	push("ncclGroupStart", NULL);
+	pop();
+	call("ncclAllReduce", ALL_REDUCE, 1 << 20, 0);
+	pop();
+	call("ncclAllReduce", ALL_REDUCE, 1 << 10, 0);
+	pop();
+	push("ncclGroupEnd", NULL);
+	LAUNCH(ncclDevKernel_AllReduce, stream, kernel_ns(false));
+	pop();
+}
+
+static NOINLINE void ring(void)
+{
+	push("ncclGroupStart", NULL);
+	pop();
+	call("ncclSend", SEND, 512, (rank_nr + 1) % nr_ranks);
+	pop();
+	call("ncclRecv", RECV, 512, (rank_nr + nr_ranks - 1) % nr_ranks);
+	pop();
+	push("ncclGroupEnd", NULL);
+	LAUNCH(ncclDevKernel_SendRecv, stream, kernel_ns(false));
+	pop();
+}
+
+static NOINLINE void load_batch(void)
+{
+	usleep(100 + (rank_nr == slow ? SLOW_NS / 1000 : 0));
+	NO_TAIL_CALL();
+}
+
+static NOINLINE void forward(void)
+{
+	LAUNCH(k_forward, stream, 50000ull);
+	NO_TAIL_CALL();
+}
+
+static int run_rank(int nr_steps)
+{
+	int i;
+
+	CHECK(cudaStreamCreate(&stream));
+	make_communicator();
+	all_reduce(false);
+	for (i = 0; i < nr_steps; i++) {
+		CHECK(cudaStreamSynchronize(stream));
+		pthread_barrier_wait(barrier);
+		load_batch();
+		forward();
+		all_reduce(true);
+		group();
+		if (i % 3 == 0)
+			ring();
+	}
+	CHECK(cudaStreamSynchronize(stream));
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	int nr_steps, status, failed = 0, i;
+	pthread_barrierattr_t attr;
+
+	if (argc != 4)
+		return 2;
+	nr_ranks = atoi(argv[1]);
+	nr_steps = atoi(argv[2]);
+	slow = atoi(argv[3]);
+	barrier = (pthread_barrier_t *)mmap(NULL, sizeof(*barrier), PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (barrier == MAP_FAILED)
+		return 1;
+	pthread_barrierattr_init(&attr);
+	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(barrier, &attr, nr_ranks);
+	for (rank_nr = 0; rank_nr < nr_ranks; rank_nr++) {
+		switch (fork()) {
+		case -1:
+			return 1;
+		case 0:
+			exit(run_rank(nr_steps));
+		default:
+			break;
+		}
+	}
+	for (i = 0; i < nr_ranks; i++)
+		if (wait(&status) < 0 || status)
+			failed = 1;
+	printf("ops %d kernels %d\n", nr_ranks * (1 + nr_steps * 3 + (nr_steps + 2) / 3 * 2),
+	       nr_ranks * (1 + nr_steps * 2 + (nr_steps + 2) / 3));
+	return failed;
+}
+#endif
