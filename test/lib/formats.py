@@ -17,6 +17,8 @@ import re
 import subprocess
 import sys
 
+import html_folded
+
 sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 
@@ -377,20 +379,9 @@ def json_tables(path, unit):
 
 
 def html(path, unit):
-    """The page's tree: nodes in depth-first order, with values of one kind of leaf each."""
+    """The page's cells."""
     with open(path, encoding="utf-8") as f:
-        page = f.read()
-    data = re.search(r'<script type="application/json" id="xpu-data">(.*?)</script>', page, re.S)[1]
-    data = json.loads(data)
-    frames, nodes, cells = data["frames"], data["nodes"], data["cells"]
-    stacks, stack = [], []
-    for index, depth in zip(nodes["frame"], nodes["depth"]):
-        assert depth <= len(stack), "no generation is left out"
-        stack[depth:] = [frames["name"][index]]
-        stacks.append(list(stack))
-    (values,) = cells["values"]
-    for node, value in zip(cells["node"], values["nr" if unit == "count" else unit]):
-        yield stacks[node], value
+        yield from html_folded.stacks(f.read(), "nr" if unit == "count" else unit)
 
 
 def main():

@@ -81,28 +81,27 @@ def check_times(data):
             assert all(ns <= times["rows"]["bin_ns"] for ns in row["ns"]), "busier than possible"
 
 
-def main():
-    unit = sys.argv[1]
-    side = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+def data_of(text):
+    """The data of a page, which is whole."""
     page = Page()
-    page.feed(sys.stdin.buffer.read().decode("utf-8"))
+    page.feed(text)
     page.close()
     assert len(page.scripts) == 3 and page.tags.count("body") == 1, page.tags
     text = page.scripts["xpu-data"]
     assert "<" not in text, "a '<' in the data"
     data = json.loads(text)
     assert (data["format"], data["version"]) == ("xpuload-html", 2)
+    return data
 
-    frames, nodes, cells, owners = data["frames"], data["nodes"], data["cells"], data["owners"]
-    nr_frames, nr_nodes, nr_cells = len(frames["name"]), len(nodes["frame"]), len(cells["node"])
+
+def paths_of(data):
+    """The frames of each node, from the root."""
+    frames, nodes = data["frames"], data["nodes"]
+    nr_frames, nr_nodes = len(frames["name"]), len(nodes["frame"])
     assert all(len(frames[k]) == nr_frames for k in ("file", "kind"))
     assert all(0 <= f < len(data["files"]) for f in frames["file"])
     assert all(-1 <= k < len(data["kinds"]) for k in frames["kind"])
     assert len(nodes["depth"]) == nr_nodes and all(0 <= f < nr_frames for f in nodes["frame"])
-    assert len(data["sides"]) == len(cells["values"])
-    for values in cells["values"]:
-        assert all(len(values[k]) == nr_cells for k in ("ns", "nr", "bytes"))
-
     paths, at = [], []
     for frame, depth in zip(nodes["frame"], nodes["depth"]):
         assert 0 <= depth <= len(at), "a node without its parent"
@@ -110,12 +109,21 @@ def main():
         at.append(frame)
         paths.append(tuple(at))
     assert len(set(paths)) == nr_nodes, "the same path twice"
+    return paths
+
+
+def stacks(text, unit, side=0):
+    """The names from the root, and the value, of each cell of a page."""
+    data = data_of(text)
+    frames, cells, owners = data["frames"], data["cells"], data["owners"]
+    assert len(data["sides"]) == len(cells["values"])
+    for values in cells["values"]:
+        assert all(len(values[k]) == len(cells["node"]) for k in ("ns", "nr", "bytes"))
+    paths = paths_of(data)
     check_times(data)
 
     gpus = {gpu["number"] for gpu in data["sides"][side]["gpus"]}
-    lines = {}
-    for i in range(nr_cells):
-        kind, owner, node = (cells[k][i] for k in ("kind", "owner", "node"))
+    for i, (kind, owner, node) in enumerate(zip(cells["kind"], cells["owner"], cells["node"])):
         path = paths[node] if node >= 0 else ()
         leaf = frames["kind"][path[-1]] if path else -1
         assert leaf == kind or (leaf == -1 and data["kinds"][kind] == "cpu")
@@ -123,12 +131,21 @@ def main():
         assert (data["kinds"][kind] in ("kernel", "memcpy", "memset")) == (gpu != "[GPU unknown]")
         assert gpu == "[GPU unknown]" or int(gpu[5:-1]) in gpus
         roots = [label for by in data["by"] for label in roots_of(data, by, owner)]
-        line = ";".join(roots + names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else ""))
-        value = cells["values"][side]["ns" if unit == "us" else unit][i]
+        names = names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else "")
+        yield roots + names, cells["values"][side][unit][i]
+
+
+def main():
+    unit = sys.argv[1]
+    side = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    lines = {}
+    for names, value in stacks(sys.stdin.buffer.read().decode("utf-8"), "ns" if unit == "us" else unit, side):
+        line = ";".join(names)
         lines[line] = lines.get(line, 0) + value
     for path, value in sorted(lines.items(), key=lambda line: line[0].encode()):
         value = (value + 500) // 1000 if unit == "us" else value
         sys.stdout.buffer.write(f"{path} {value}\n".encode())
 
 
-main()
+if __name__ == "__main__":
+    main()
