@@ -32,9 +32,9 @@ ranks() {
 		"$2: --rank 1-2"
 }
 
-# column PREFIX NAME: that column of the table of processes, each value once
+# column PREFIX NAME: that column of the table of processes that launched, each value once
 column() {
-	xpumerge "$1"*.data --csv --table processes 2>/dev/null | tr -d '"' | awk -F , -v name="$2" '
+	xpumerge "$1"*.data --gpu-only --csv --table processes 2>/dev/null | tr -d '"' | awk -F , -v name="$2" '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $at != "" { print $at }' | sort -u | tr '\n' ' '
 }
 
