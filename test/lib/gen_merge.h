@@ -259,6 +259,8 @@ static inline const char *json__value(const char *p, int depth)
 		return json__string(p);
 	if (!strncmp(p, "true", 4) || !strncmp(p, "false", 5))
 		return p + (*p == 't' ? 4 : 5);
+	if (!strncmp(p, "null", 4))
+		return p + 4;
 	return json__number(p);
 }
 
