@@ -45,6 +45,7 @@
 static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
 "       xpuload [record] [OPTION...] -p PID[,PID] | -a [--duration SECONDS]\n"
+"       xpuload top [OPTION...] [-p PID[,PID] | -a]\n"
 "       xpuload report | script | diff [ARG...]\n"
 "       xpuload --check\n"
 "\n"
@@ -565,6 +566,10 @@ static const struct cmdline_option rows[] = {
 		  "not compressed" },
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "fail (status 125) when anything was lost or not recorded" },
+	{ "batch", CMDLINE_FLAG(batch),
+	  .help = "top: frames as text, one after the other" },
+	{ "frames", 'n', "N", CMDLINE_NUMBER(frames, 1, UINT32_MAX),
+	  .help = "top: end after N frames" },
 	{ "check", CMDLINE_FLAG(check),
 	  .help = "say what this machine allows, and what to do about the rest" },
 	{ "no-buildid-cache", 'N', CMDLINE_FLAG(no_cache),
@@ -581,7 +586,7 @@ static const struct cmdline_option rows[] = {
 
 _Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "cmdline__parse() has room for them");
 
-static const char *const commands[] = { "record", NULL };
+static const char *const commands[] = { "record", "top", NULL };
 
 static const struct cmdline cmdline = {
 	.version = "xpuload " XPU_VERSION,
@@ -666,6 +671,8 @@ static bool options__agree(const struct options *opts)
 	else if (opts->transport == TRANSPORT_SHM && opts->off_cpu)
 		wrong = "--transport shm sees no time off the CPU: it cannot be together with "
 			"--off-cpu";
+	else if (!opts->top && (opts->batch || opts->frames))
+		wrong = "--batch and --frames are for xpuload top";
 	else if (opts->every_ns && opts->nr_more)
 		wrong = "--every makes many files of one name: it takes one -o";
 	else if (opts->push_labels && !opts->push)
@@ -813,6 +820,25 @@ static bool options__check_names(const struct options *opts)
 	return true;
 }
 
+/* The command "top": a stream of intervals for xpumerge top, and no file. */
+static bool options__complete_top(struct options *opts, int argc)
+{
+	if (optind < argc) {
+		msg__error("top: expected -p PID or -a: programs run already, with the shim preloaded");
+		return false;
+	}
+	if (opts->output_given || opts->keep) {
+		msg__error("top makes no file: no -o and no --keep");
+		return false;
+	}
+	if (opts->mode == PROBES_RUN)
+		opts->mode = PROBES_ALL;
+	opts->every_ns = opts->every_ns ?: 1000000000;
+	opts->no_cache = true;
+	msg__quiet = true;
+	return true;
+}
+
 int options__parse(struct options *opts, int argc, char **argv)
 {
 	int err;
@@ -823,7 +849,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
 	};
-	if (argc > 1 && !strcmp(argv[1], "record"))
+	opts->top = argc > 1 && !strcmp(argv[1], "top");
+	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
 		optind = 2;		/* as perf has it */
 	err = cmdline__parse(&cmdline, opts, argc, argv, NULL);
 	if (err)
@@ -831,6 +858,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (opts->check)
 		return check__run(err ? NULL : opts->shim);
+	if (opts->top && !options__complete_top(opts, argc))
+		return STATUS_FAILED;
 	if (opts->mode == PROBES_RUN && optind == argc) {
 		msg__error("nothing to record: expected a COMMAND, -p PID or -a: see --help");
 		return STATUS_FAILED;

@@ -20,6 +20,9 @@ enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
 #define MAX_MORE_OUTPUTS	15	/* -o again */
 
 struct options {
+	bool top;			/* the command: show what is recorded while it is */
+	bool batch;			/* top: frames as text, one after the other */
+	uint32_t frames;		/* top: so many; 0: no limit */
 	const char *pattern;		/* -o, as given, or xpu.data */
 	bool output_given;
 	char *output;			/* what it stands for, as the next two from options__name() on;

@@ -107,7 +107,9 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 /* @err: an errno of the writer's; @when: the consequence for the recording */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
-	if (r->told_disk)
+	/* The user has seen enough, and has ended xpumerge top. */
+	r->stop |= r->opts->top;
+	if (r->told_disk || r->opts->top)
 		return;
 	r->told_disk = true;
 	if (err == ENOLINK)
@@ -359,6 +361,11 @@ int recording__finish(struct recording *r)
 		report.lost[kind] = nr_lost(r, kind);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
+	/* xpumerge top may have ended first. */
+	if (r->opts->top) {
+		report.lost[XPU_LOST_DISK] = 0;
+		err = 0;
+	}
 	if (err)
 		tell_disk(r, -err, "");
 	if (r->splitter && !splitter__finish(r->splitter))

@@ -18,6 +18,29 @@
 
 #define PIPE_BYTES	(1 << 20)	/* the most that is allowed without privileges */
 
+/* Becomes what shows the recording; it ends with the pipe, or at a key of the user's. */
+static _Noreturn void run_top(const struct options *opts, int fd, const char *path)
+{
+	const char *args[8] = { path, "top" };
+	char frames[16];
+	unsigned int nr = 2;
+
+	snprintf(frames, sizeof(frames), "%u", opts->frames);
+	if (opts->batch)
+		args[nr++] = "--batch";
+	if (opts->frames) {
+		args[nr++] = "--frames";
+		args[nr++] = frames;
+	}
+	if (invoker__become() || dup2(fd, STDIN_FILENO) < 0)
+		_exit(STATUS_FAILED);
+	target__restore();
+	signal(SIGINT, SIG_IGN);	/* xpuload detaches at Ctrl-C, and closes the pipe */
+	signal(SIGQUIT, SIG_IGN);
+	execv(path, (char **)args);
+	_exit(STATUS_FAILED);
+}
+
 static _Noreturn void run_child(const struct options *opts, int fd, const char *path)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
@@ -79,6 +102,8 @@ int splitter__start(const struct options *opts, int *fd, pid_t *pid)
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
 	fflush(NULL);
 	*pid = fork();
+	if (!*pid && opts->top)
+		run_top(opts, fds[0], path);
 	if (!*pid)
 		run_child(opts, fds[0], path);
 	err = *pid < 0 ? -errno : 0;

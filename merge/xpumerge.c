@@ -24,6 +24,7 @@
 #include "read/reader.h"
 #include "join/session.h"
 #include "split.h"
+#include "top.h"
 #include "writers.h"
 
 enum {
@@ -586,6 +587,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && !strcmp(argv[1], "split"))
 		return split_command(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "top"))
+		return top_command(argc - 1, argv + 1);
 	err = parse(&o, argc, argv, 0, &copy);
 	if (err)
 		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;

@@ -238,31 +238,38 @@ static int session__add_kept(struct session *s, const struct reader *r)
 	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
 }
 
+/* Adds input @i, and finds its host. */
+static int session__open_input(struct session *s, const struct reader *r, size_t i)
+{
+	struct input in = { .reader = r, .host_nr = i };
+	char host[READER_HOST_MAX];
+	size_t k;
+	int err;
+
+	in.host = strpool__intern(&s->model.strings, host, reader__hostname(r, host));
+	if (!in.host)
+		return -ENOMEM;
+	for (k = 0; k < i; k++)
+		if (s->model.inputs.v[k].host == in.host)
+			in.host_nr = min_t(uint32_t, in.host_nr, k);
+	s->model.nr_hosts += in.host_nr == i;
+	err = array_push(&s->model.inputs, in);
+	if (!err)
+		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
+	return err;
+}
+
 /* Finds the hosts of the recordings, and a clock for all of them. */
 static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
 {
-	char host[READER_HOST_MAX];
 	size_t i, k;
 	int err;
 
 	for (i = 0; i < nr; i++) {
-		struct input in = { .reader = &r[i], .host_nr = i };
-
-		err = session__add_kept(s, &r[i]);
+		err = session__add_kept(s, &r[i]) ?: session__open_input(s, &r[i], i);
 		if (err)
 			return err;
-		in.host = strpool__intern(&s->model.strings, host, reader__hostname(&r[i], host));
-		if (!in.host)
-			return -ENOMEM;
-		for (k = 0; k < i; k++)
-			if (s->model.inputs.v[k].host == in.host)
-				in.host_nr = min_t(uint32_t, in.host_nr, k);
-		s->model.nr_hosts += in.host_nr == i;
 		s->sums.metrics.wanted |= reader__has_metrics(&r[i]);
-		err = array_push(&s->model.inputs, in);
-		if (err)
-			return err;
-		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
 	}
 	for (i = 0; i < nr && s->model.realtime; i++) {
 		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
@@ -318,6 +325,20 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	}
 	if (s->sums.first_ns > s->sums.last_ns)
 		s->sums.first_ns = s->sums.last_ns = 0;
+	return err;
+}
+
+int session__add(struct session *s, const struct reader *r)
+{
+	size_t nr = s->model.inputs.nr, i;
+	int err;
+
+	s->passes.nr_inputs = nr + 1;
+	if (!nr)
+		s->model.start_ns = r->header.start_mono_ns;
+	err = session__open_input(s, r, nr) ?: session__input(s, nr);
+	for (i = 0; i < s->sums.busy.nr; i++)
+		busy__finish(&s->sums.busy.v[i]);
 	return err;
 }
 

@@ -77,6 +77,15 @@ void session__exit(struct session *s);
  */
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
+/**
+ * session__add - read, join and sum up one more recording, of the same host and boot
+ * @s: initialized; session__process() is not used
+ * @r: must outlive @s
+ *
+ * s->sums.loss is that of @r alone. The GPUs' own samples are left out. Return: 0 or -ENOMEM.
+ */
+int session__add(struct session *s, const struct reader *r);
+
 /*
  * Prints the account of all recordings, of samples alone if there are no launches; then what the filter
  * left out; and, if there are several recordings, the account of each that is not clean.

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * top_frame.h - the latest interval of a recording that goes on: kernels, call paths and functions by time
+ *
+ *	top_frames__init(&f);
+ *	top_frames__add(&f, name, seconds);	a file of one interval, each second
+ *	top_frame__print(&f.frame, &how, out);	any number of times
+ *	top_frames__exit(&f);
+ *
+ * The files are read by one session, so that names are looked up once. It begins anew after some time, or
+ * when the files get large, so the memory is bounded.
+ */
+#ifndef MERGE_TOP_FRAME_H
+#define MERGE_TOP_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "join/session.h"
+#include "read/reader.h"
+#include "util.h"
+
+/* Kernels and copies, call paths that launched them, functions that ran. */
+enum top_list { TOP_WORK, TOP_PATHS, TOP_FUNCTIONS, NR_TOP_LISTS };
+
+enum top_order { TOP_BY_TIME, TOP_BY_COUNT, TOP_BY_AVERAGE };
+
+struct top_row {
+	char *name;			/* of a path: as shorten.h has it */
+	uint64_t ns, nr;
+};
+
+struct top_gpu {
+	uint32_t number;
+	uint64_t busy_ns;
+};
+
+struct top_frame {
+	double seconds;			/* of the interval */
+	uint64_t nr;			/* frames so far */
+	uint64_t nr_launches, nr_lost, nr_samples, cpu_ns;
+	uint64_t total_ns[NR_TOP_LISTS];
+	ARRAY(struct top_row) lists[NR_TOP_LISTS];
+	ARRAY(struct top_gpu) gpus;
+};
+
+struct top_frames {
+	struct session_opts opts;
+	struct session s;
+	bool open;			/* @s is */
+	ARRAY(struct reader *) readers;	/* that @s refers to */
+	uint64_t bytes;			/* of them */
+	struct top_frame frame;
+};
+
+/* How a frame is shown. */
+struct top_look {
+	enum top_order order;
+	bool work, paths;		/* which lists; functions are shown if there is no work at all */
+	unsigned int width, height;	/* height 0: ten rows of each list */
+	bool color, paused;
+};
+
+void top_frames__init(struct top_frames *f);
+void top_frames__exit(struct top_frames *f);
+
+/* Reads the recording @name, and makes f->frame of it. Return: 0, or a negative errno after a message. */
+int top_frames__add(struct top_frames *f, const char *name, double seconds);
+
+/* Return: 0 or -ENOMEM. */
+int top_frame__print(struct top_frame *frame, const struct top_look *look, FILE *out);
+
+#endif /* MERGE_TOP_FRAME_H */

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload top: every interval's work, each piece once; on a terminal its keys, its size, and how it is left.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+. "$XPU_SRC/test/lib/live.sh"
+use_sim
+unset COLUMNS
+
+# Frames as text: their sums are what the program did.
+start_dormant a -t 2
+"$XPULOAD" top -p "$a_pid" --batch --every 0.5 -n 8 >frames 2>log &
+top_pid=$!
+wait_for grep -q 'launches/s' frames
+for i in 1 2 3 4; do
+	ask a "burst 300" >/dev/null
+	sleep 0.3
+done
+wait $top_pid
+is "$? $(cat log)" "0 " "--batch -n 8: status, and nothing on stderr"
+is "$(grep -c 'launches/s, .*lost 0$' frames)" 8 "eight frames, nothing lost" || diag "$(cat frames)"
+sum=$(awk '/kernel or copy$/ { on = 1; next } /^$/ { on = 0 } on { for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/ && $(i + 1) !~ /^(ns|us|ms|s)$/) { sum += $i; break } } END { print sum + 0 }' frames)
+is "$sum" 1212 "the kernels of all frames: each is in one of them"
+again=$(awk '/call path$/ { on = 1; next } /^$/ { on = 0 } on { for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+$/ && $(i + 1) !~ /^(ns|us|ms|s)$/) { sum += $i; break } } END { print sum + 0 }' frames)
+is "$again" "$sum" "their call paths: as many"
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" -le 80 ]
+ok $? "no line is wider than 80 characters"
+"$XPULOAD" top -p "$a_pid" --every 0.2 -n 2 >frames 2>log
+is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: as with --batch"
+"$XPULOAD" top --cpu-only -p $$ --every 0.3 -n 1 >frames 2>log
+is "$? $(grep -c 'launches/s' frames)" "0 1" "--cpu-only"
+is "$(echo /dev/shm/xpuload-top.* /tmp/xpuload-top.* *.data*)" \
+	"/dev/shm/xpuload-top.* /tmp/xpuload-top.* *.data*" "no file is left"
+
+while read -r said args; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	"$XPULOAD" $args >out 2>log </dev/null
+	is "$? $(wc -l <log | tr -d ' ')" "125 1" "$args: refused in a line" || diag "$(cat log)"
+	like "$(cat log)" "$said" "$args: why"
+done <<'END'
+programs.run.already top true
+top.makes.no.file top -o x.data
+are.for.xpuload.top --batch true
+are.for.xpuload.top -n 3 true
+END
+
+if ! command -v tmux >/dev/null; then
+	skip "a terminal" "no tmux"
+	finish a
+	done_testing
+fi
+shows() {
+	for i in $(seq 100); do
+		tmux -S "$PWD/tmux" capture-pane -p >capture 2>/dev/null
+		grep -Eq -- "$1" capture && return
+		sleep 0.1
+	done
+	return 1
+}
+key() {
+	tmux -S "$PWD/tmux" send-keys "$1"
+}
+tmux -S "$PWD/tmux" -f /dev/null new-session -d -x 80 -y 24 \
+	"stty -a >before; env TERM=screen '$XPULOAD' top -p $a_pid --every 0.5; echo status \$?; stty -a >after; sleep 60"
+shows '^GPU|launches/s'
+(for i in $(seq 60); do ask a "burst 50"; sleep 0.1; done) >/dev/null 2>&1 &
+shows '^ time % .*kernel or copy$' && shows '^ time % .*call path$'
+ok $? "a terminal: kernels and call paths" || diag "$(cat capture)"
+[ "$(grep -c . capture)" -le 24 ]
+ok $? "a terminal: it fits"
+key k
+sleep 0.3
+tmux -S "$PWD/tmux" capture-pane -p >capture
+is "$(grep -c 'call path$' capture)" 0 "k: kernels alone"
+key c
+sleep 0.3
+tmux -S "$PWD/tmux" capture-pane -p >capture
+is "$(grep -c 'kernel or copy$' capture)" 0 "c: call paths alone"
+key p
+shows '\(paused\)'
+ok $? "p: paused"
+key p
+tmux -S "$PWD/tmux" resize-window -x 100 -y 12 2>/dev/null
+sleep 0.3
+key b
+shows 'kernel or copy$'
+[ "$(grep -c . capture)" -le 12 ]
+ok $? "a smaller terminal: it fits" || diag "$(cat capture)"
+key q
+shows '^status 0$'
+ok $? "q: the end, with status 0" || diag "$(cat capture)"
+wait_for test -s after
+is "$(sed 1d after)" "$(sed 1d before)" "the terminal is as it was"
+tmux -S "$PWD/tmux" kill-server 2>/dev/null
+ask a "burst 10" >/dev/null
+ok $? "the program runs on"
+finish a
+done_testing
