@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/capability.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -241,6 +242,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	drop_capabilities();
+	/* Profiles that waited leave no memory behind. */
+	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	signal(SIGPIPE, SIG_IGN);
 	why = push_url__parse(&p.receiver.url, argv[1]);
 	if (!why)

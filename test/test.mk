@@ -574,6 +574,11 @@ bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/gpu.py
 
+# SECONDS, the seconds of an interval, the kind of receiver: STREAM='1800 5 otlp'
+.PHONY: bench-stream
+bench-stream: test-build
+	@$(TEST_ENV) sh test/bench/stream.sh $(STREAM)
+
 # WORKLOADS=, ROWS=, STARTS=: see the script.
 .PHONY: bench-inside
 bench-inside: $(if $(TREE),,all)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "escape.h"
+#include "model/labels.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "util.h"
 #include "version.h"
@@ -38,7 +39,8 @@ typedef COMMON(AnyValue) any_value_msg;
 typedef COMMON(InstrumentationScope) scope_msg;
 typedef Opentelemetry__Proto__Resource__V1__Resource resource_msg;
 
-#define MAX_ATTRIBUTES	4		/* of a sample or a resource */
+#define MAX_ATTRIBUTES	4		/* of a sample */
+#define MAX_RESOURCE	(4 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
 
 /* A sample's identity: samples that are equal in it are one. */
 struct identity {
@@ -434,11 +436,45 @@ static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const cha
 	return kv;
 }
 
+/* The names that OpenTelemetry's conventions have for labels; others keep their own. */
+static const char *label__attribute(uint32_t label)
+{
+	switch (label) {
+	case XPU_LABEL_NODE:
+		return "k8s.node.name";
+	case XPU_LABEL_POD:
+		return "k8s.pod.name";
+	case XPU_LABEL_NAMESPACE:
+		return "k8s.namespace.name";
+	case XPU_LABEL_POD_UID:
+		return "k8s.pod.uid";
+	case XPU_LABEL_CONTAINER:
+		return "container.id";
+	default:
+		return label__name(label);
+	}
+}
+
+/* Adds the place of the process in a job of many, as far as it is known. */
+static void otlp__labels(struct otlp *o, const struct labels *l, resource_msg *r)
+{
+	uint32_t label;
+
+	for (label = 1; label <= LABELS_NR_NUMBERS; label++)
+		if (labels__number(l, label) != NO_INDEX)
+			r->attributes[r->n_attributes++] =
+				otlp__key_value(o, label__attribute(label), NULL, labels__number(l, label));
+	for (label = LABELS_FIRST_TEXT; label < LABELS_FIRST_TEXT + LABELS_NR_TEXTS; label++)
+		if (labels__text(l, label))
+			r->attributes[r->n_attributes++] =
+				otlp__key_value(o, label__attribute(label), labels__text(l, label), 0);
+}
+
 static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
 {
 	const struct model *m = &o->s->model;
 	resource_msg *r = NEW(o, resource_msg, opentelemetry__proto__resource__v1__resource__init);
-	key_value_msg **kv = otlp__alloc(o, MAX_ATTRIBUTES * sizeof(*kv));
+	key_value_msg **kv = otlp__alloc(o, MAX_RESOURCE * sizeof(*kv));
 	const char *name = model__proc_name(m, proc);
 	char host[256] = "";
 
@@ -453,6 +489,7 @@ static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
 	kv[r->n_attributes++] = otlp__key_value(o, "process.pid", NULL, m->machine.procs.v[proc].pid);
 	kv[r->n_attributes++] = otlp__key_value(o, "process.executable.name", name, 0);
 	r->attributes = kv;
+	otlp__labels(o, &m->machine.procs.v[proc].labels, r);
 	return r;
 }
 

@@ -2,10 +2,11 @@
 /*
  * otlp.h - the sums as a request to an OpenTelemetry collector, POST /v1development/profiles
  *
- * There is a resource for each process, with host.name, process.pid, process.executable.name and
- * service.name; in it a profile for each kind of time (profile_kind.h) that the process has. The
- * innermost location of a sample is what ran, of profile.frame.type "cuda"; the other locations have
- * "native", "cpython" or "kernel". Samples have thread.name, thread.id, and the device's number.
+ * There is a resource for each process, with host.name, process.pid, process.executable.name,
+ * service.name, and rank, pod and other labels as far as they are known; in it a profile for each kind
+ * of time (profile_kind.h) that the process has. The innermost location of a sample is what ran, of
+ * profile.frame.type "cuda"; the other locations have "native", "cpython" or "kernel". Samples have
+ * thread.name, thread.id, and the device's number.
  *
  * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions, docs/general/profiles.md.
  */

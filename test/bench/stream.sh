@@ -77,9 +77,11 @@ echo "$(cat load.log)"
 awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 	{ t[NR] = $1; x[NR] = $2; s[NR] = $3; p[NR] = $4; d[NR] = $5; if ($6 > before) { cpu = $6; end = $1 } }
 	function peak(v, from, to, i, m) { m = 0; for (i = from; i <= to; i++) if (v[i] > m) m = v[i]; return m }
+	# Before the receiver'"'"'s troubles, and when what had waited for it is sent.
 	function tell(name, v, a, b) {
-		a = peak(v, int(NR / 4) + 1, int(NR / 2)); b = peak(v, int(3 * NR / 4) + 1, NR - 1)
-		printf "%-12s peak KB: second quarter %d, last quarter %d: %+.1f %%\n", name, a, b, a ? 100 * (b - a) / a : 0
+		a = peak(v, int(NR / 6) + 1, int(NR / 3)); b = peak(v, int(9 * NR / 10) + 1, NR - 1)
+		printf "%-12s peak KB: before %d, in between %d, at the end %d: %+.1f %%\n", name, a, peak(v, 1, NR), b,
+			a ? 100 * (b - a) / a : 0
 	}
 	END {
 		printf "xpuload and its children: %.2f %% of a core over %d s\n", 100 * (cpu - before) / hz / end, end
@@ -87,7 +89,7 @@ awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 	}' samples
 took=$($python -c "import json
 all = [json.loads(line) for line in open('requests')]
-print(sum(r['mode'] in ('ok', 'long') for r in all), sum(bool(r['errors']) for r in all))")
+print(len({r['id'] for r in all if r['mode'] == 'ok'}), sum(bool(r['errors']) for r in all))")
 printed=$(sed -n 's/.*: \([0-9]*\) profiles sent, \([0-9]*\) lost; \([0-9]*\) files without.*/sent \1 lost \2 without \3/p' load.log)
 echo "printed: $printed; the receiver took ${took% *}, of which ${took#* } have something wrong; intervals: $((seconds / every))"
 [ -z "${STREAM_KEEP:-}" ] || cp samples load.log requests receiver.err "$STREAM_KEEP"

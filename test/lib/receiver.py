@@ -10,6 +10,7 @@ import base64
 import email.parser
 import email.policy
 import gzip
+import hashlib
 import http.server
 import json
 import os
@@ -64,6 +65,9 @@ def check_pprof(data, start_ns, end_ns, errors):
             errors.append("values %s" % s.value)
         labels = {text[label.key]: text[label.str] for label in s.label}
         if not labels.get("comm") or not labels.get("pid"):
+            errors.append("labels %s" % labels)
+        want = json.loads(os.environ.get("RECEIVER_LABELS", "{}"))
+        if {key: labels.get(key) for key in want} != want:
             errors.append("labels %s" % labels)
         if types[0][0].startswith("gpu") and "device" not in labels:
             errors.append("no device")
@@ -171,6 +175,9 @@ def check_otlp(path, query, headers, body, errors):
         if not about.get("host.name") or not about.get("service.name") or about.get("process.pid", 0) <= 0 or \
                 not about.get("process.executable.name"):
             errors.append("resource %s" % about)
+        want = json.loads(os.environ.get("RECEIVER_RESOURCE", "{}"))
+        if {key: about.get(key) for key in want} != want:
+            errors.append("resource %s" % about)
         for scope in resource.scope_profiles:
             if scope.scope.name != "xpuload" or not scope.scope.version:
                 errors.append("scope")
@@ -181,7 +188,7 @@ def check_otlp(path, query, headers, body, errors):
                 if use("string", p.period_type.type_strindex) != kind or p.period < 1 or \
                         use("string", p.period_type.unit_strindex) != "nanoseconds":
                     errors.append("period")
-                if abs(p.time_unix_nano - time.time() * 1e9) > 120e9 or not 0 < p.duration_nano < 60e9:
+                if not -900e9 < p.time_unix_nano - time.time() * 1e9 < 5e9 or not 0 < p.duration_nano < 60e9:
                     errors.append("time")
                 if len(p.profile_id) != 16 or not any(p.profile_id):
                     errors.append("profile id")
@@ -248,6 +255,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 stacks[kind + " " + stack] = stacks.get(kind + " " + stack, 0) + value
         self.log_request_line({"path": url.path, "mode": mode, "errors": errors[:5], "totals": totals,
                                "stacks": {} if os.environ.get("RECEIVER_BRIEF") else stacks, "auth": self.headers.get("authorization"),
+                               "id": hashlib.sha256(body).hexdigest(),
                                "bytes": len(body)})
         if mode == "stall":
             time.sleep(60)

@@ -27,6 +27,8 @@ receive() {		# receive: starts a receiver; sets port
 trap 'kill $receiver 2>/dev/null' EXIT
 echo ok >mode
 : >requests
+# Each process has what its launcher told it.
+export RANK=3 WORLD_SIZE=8 RECEIVER_RESOURCE='{"rank": 3, "world_size": 8}' RECEIVER_LABELS='{"rank": "3"}'
 receive
 
 # look EXPRESSION: of Python, over all requests
