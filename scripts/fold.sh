@@ -63,6 +63,73 @@ done
 title=${title:-$(basename "$data" .data)}
 # XML has no U+FFFE and U+FFFF.
 LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
+
+# What ran loses its label, for its colour says that; a function's own CPU time gets a frame. Colours are in a palette
+# by name, so that such a name has a mark behind it that is not seen: a kernel may be called as its host function.
+cat >"$tmp/paint.awk" <<'END'
+function paint(name, spread, red, green, blue,   i, h, at, colour) {
+	if (name in painted)
+		return
+	painted[name] = 1
+	for (i = h = 0; i <= length(name) && i < 32; i++)
+		h = (h * 31 + index(letters, substr(name, i, 1))) % 997
+	at = (h / 997 - .5) * spread
+	colour = sprintf("rgb(%d,%d,%d)", red + at, green + at, blue + at)
+	print name "->" colour >palette
+	# flamegraph.pl looks names up as it shows them.
+	if (gsub(/</, "(", name) + gsub(/>/, ")", name))
+		print name "->" colour >palette
+}
+
+BEGIN {
+	mark = "\342\200\213"
+	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:<>(), *&[]"
+	words["Memcpy"] = "copy "; words["Memset"] = "set"; words["Wait"] = "wait for "
+	words["Launch_Pending"] = "pending launch"
+	paint("", 0, 220, 222, 226)
+	paint("all", 0, 220, 222, 226)
+}
+
+{
+	at = match($0, / [0-9]+$/)
+	value = substr($0, at)
+	nr = split(substr($0, 1, at - 1), frame, ";")
+	kind = ""
+	for (i = 1; i <= nr; i++) {
+		if (kind == "" && i > 1 && match(frame[i], /^\[(GPU[0-9]*_(Kernel|Memcpy|Memset|Wait|Launch_Pending)|Off_CPU)\]/)) {
+			kind = substr(frame[i], 2, RLENGTH - 2)
+			sub(/^GPU[0-9]*_/, "", kind)
+			frame[i] = (kind == "Off_CPU" ? "off CPU: " : words[kind]) substr(frame[i], RLENGTH + 1) mark
+			if (kind == "Kernel")
+				paint(frame[i], 40, 95, 160, 232)
+			else if (kind == "Memcpy")
+				paint(frame[i], 20, 80, 190, 170)
+			else if (kind == "Memset")
+				paint(frame[i], 20, 180, 150, 220)
+			else
+				paint(frame[i], 20, 185, 190, 205)
+		} else if (kind != "") {
+			frame[i] = frame[i] mark
+			paint(frame[i], 30, 130, 180, 235)
+		} else if (i == 1) {
+			paint(frame[i], 10, 205, 210, 216)
+		} else if (frame[i] ~ /_\[k\]$/) {
+			paint(frame[i], 16, 226, 192, 196)
+		} else {
+			paint(frame[i], 24, 231, 217, 178)
+		}
+		line = i > 1 ? line ";" frame[i] : frame[i]
+	}
+	if (kind == "" && unit != "count" && unit != "bytes") {
+		paint("on CPU" mark, 0, 247, 146, 66)
+		line = line ";on CPU" mark
+	}
+	print line value
+}
+END
+LC_ALL=C awk -v palette="$tmp/palette.map" -v unit="$unit" -f "$tmp/paint.awk" "$tmp/xml" >"$tmp/painted" ||
+	die "awk failed"
+
 case $draw in
 *.pl)	# It takes the title as it is, and cuts names between bytes unless they are characters to it.
 	set -- env PERL_UNICODE=SDA perl "$draw"
@@ -70,8 +137,10 @@ case $draw in
 		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
 *)	set -- "$draw" ;;
 esac
-"$@" --title "$title" --countname "$unit" --width 1400 \
-	"$tmp/xml" >"$tmp/svg" || die "$draw failed"
+# They look for the palette where they run. Their background is as pale as callers are.
+(cd "$tmp" && "$@" --cp --title "$title" --countname "$unit" --width 1400 painted) >"$tmp/drawn" ||
+	die "$draw failed"
+sed 's/stop-color="#eeeeb0"/stop-color="#f8f8f8"/' "$tmp/drawn" >"$tmp/svg" || die "sed failed"
 
 # A link of the caller or of root is followed, as xpumerge does. A new file is made beside the final one
 # and then renamed: no existing file is written to, and a failure leaves no half file.

@@ -46,6 +46,41 @@ if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 		is "$? $(grep -v -e ^launches -e '^by ' -e '^ ' log)" "0 " "drawn, title $title"
 		like "$(python3 parse.py t.svg 2>&1 | tail -n 1)" '^[0-9]{2,} True$' "it is XML, title $title"
 	done
+	# One kernel is called as the host function that launches it.
+	cat >colours.py <<'END'
+import json, re, sys
+import xml.etree.ElementTree as tree
+
+colours = {}
+for group in tree.parse("c.svg").getroot().iter("{http://www.w3.org/2000/svg}g"):
+    title, rect = (group.find("{http://www.w3.org/2000/svg}" + tag) for tag in ("title", "rect"))
+    if title is not None and rect is not None:
+        name = title.text.rsplit(" (", 1)[0]
+        colours.setdefault(name, set()).add(tuple(map(int, re.findall(r"\d+", rect.get("fill")))))
+what = {"blue": lambda c: c[2] > c[0] + 60, "orange": lambda c: c[0] > c[2] + 100}
+kind = lambda cs: next((k for k, f in what.items() if cs and all(map(f, cs))), "pale")
+mark = "\u200b"
+print(kind(colours["twin" + mark]), kind(colours["twin"]), kind(colours["copy HtoD" + mark]) != "pale",
+      kind(colours["on CPU" + mark]), sum("[GPU" in name for name in colours))
+END
+	cat >c.json <<'END'
+{"traceEvents": [
+{"ph": "X", "cat": "cpu_op", "name": "twin", "pid": 1, "tid": 1, "ts": 10, "dur": 900},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 11, "dur": 1, "args": {"correlation": 1}},
+{"ph": "X", "cat": "kernel", "name": "twin", "pid": 0, "tid": 7, "ts": 12, "dur": 400, "args": {"correlation": 1, "device": 0, "stream": 7}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", "pid": 1, "tid": 1, "ts": 13, "dur": 1, "args": {"correlation": 2}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 7, "ts": 500, "dur": 300, "args": {"correlation": 2, "device": 0, "stream": 7, "bytes": 64}}
+]}
+END
+	xpumerge --gpu c.json -o c.data 2>/dev/null
+	cat >xpumerge.cpu <<'END'
+#!/bin/sh
+"$REAL" "$@" && for last; do :; done && printf 'thread;main;spin 300\n' >>"$last"
+END
+	chmod +x xpumerge.cpu
+	REAL=$XPUMERGE XPUMERGE=$PWD/xpumerge.cpu "$fold" --svg -o c.svg c.data 2>log
+	is "$(python3 colours.py 2>&1 | tail -n 1)" "blue pale True orange 0" \
+		"kernels are blue without their label, callers pale, CPU time orange" || diag "$(cat log)"
 else
 	skip "flame graphs are XML" "neither flamegraph.pl nor inferno-flamegraph"
 fi
