@@ -64,7 +64,7 @@ title=${title:-$(basename "$data" .data)}
 # XML has no U+FFFE and U+FFFF.
 LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
 
-# What ran loses its label, for its colour says that; a function's own CPU time gets a frame. Colours are in a palette
+# Work loses its label, for its colour says that; a function's own CPU time gets a frame. Colours are in a palette
 # by name, so that such a name has a mark behind it that is not seen: a kernel may be called as its host function.
 cat >"$tmp/paint.awk" <<'END'
 function paint(name, spread, red, green, blue,   i, h, at, colour) {

@@ -9,7 +9,7 @@ gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 "$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
 	--map "$merge" -o app.data
 "$gen" --launches 10000 --paths 10000 -o even.data
-cp "$XPU_SRC/test/t1/corpus/2.5.xpu" all.data
+cp "$XPU_SRC/test/t1/corpus/2.6.xpu" all.data
 for name in app even all; do
 	"$merge" $name.data -o $name.html 2>/dev/null
 	"$merge" $name.data -f folded --unit ns -o $name.folded 2>/dev/null

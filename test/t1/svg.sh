@@ -78,7 +78,9 @@ END
 "$REAL" "$@" && for last; do :; done && printf 'thread;main;spin 300\n' >>"$last"
 END
 	chmod +x xpumerge.cpu
-	REAL=$XPUMERGE XPUMERGE=$PWD/xpumerge.cpu "$fold" --svg -o c.svg c.data 2>log
+	REAL=$XPUMERGE
+	export REAL
+	XPUMERGE=$PWD/xpumerge.cpu "$fold" --svg -o c.svg c.data 2>log
 	is "$(python3 colours.py 2>&1 | tail -n 1)" "blue pale True orange 0" \
 		"kernels are blue without their label, callers pale, CPU time orange" || diag "$(cat log)"
 else

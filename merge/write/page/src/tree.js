@@ -15,8 +15,8 @@ export let nodeOfCell;			/* by cell */
 /* ---- what calls can be grouped by ----------------------------------------------------------- */
 
 const WORDS = {
-	comm: "thread name", tid: "thread", pid: "process", host: "host", rank: "rank", device: "device",
-	stream: "stream", nvtx: "NVTX range", none: "nothing",
+	comm: "thread name", tid: "thread", pid: "process", host: "host", rank: "rank", node: "node", pod: "pod",
+	container: "container", job: "job", device: "device", stream: "stream", nvtx: "NVTX range", none: "nothing",
 };
 
 /* A label of the owners, as folded stacks have it, in fewer signs. */
