@@ -26,7 +26,10 @@ same() {
 	--memcpy-every 7 --graph-every 11 --lose-record 1000 -o many.data
 same "many paths" many.data
 same "graphs by launch" many.data --graph launch
-same "by rank and range" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx
+"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null | $fold ns >got.folded 2>err.log || cat err.log
+"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded --unit ns >want.folded 2>/dev/null
+cmp got.folded want.folded
+ok $? "by rank and range: ns"
 same "a filter" many.data --kernel 'site1[0-9]'
 is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page says what it was asked for"
 is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
