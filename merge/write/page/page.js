@@ -612,8 +612,7 @@
     pending: [338, 8, 62, 74],
     cpu: [26, 8, 92, 62],
     off_cpu: [215, 8, 10, 70],
-    gpu_wait: [228, 10, 30, 78],
-    nccl_wait: [292, 10, 42, 74]
+    gpu_wait: [228, 10, 30, 78]
   };
   function hash(text2) {
     let h = 2166136261;
@@ -634,7 +633,9 @@
     if (colour2)
       return colour2;
     const name = frames.name[frame], kind = frames.kind[frame], vector = hash(name);
-    if (kind !== NONE)
+    if (kind !== NONE && name === "[NCCL_Wait]")
+      colour2 = hsl(292, 46, 76);
+    else if (kind !== NONE)
       colour2 = kindColour(kind, vector);
     else if (frames.root[frame])
       colour2 = hsl(215, 14, 84);

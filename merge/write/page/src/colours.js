@@ -12,7 +12,7 @@ const MATCH = "#e65cf0";
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 10, 70],
-	gpu_wait: [228, 10, 30, 78], nccl_wait: [292, 10, 42, 74],
+	gpu_wait: [228, 10, 30, 78],
 };
 
 function hash(text) {
@@ -35,7 +35,10 @@ export function kindColour(kind, vector) {
 
 export const frameColours = new Map();
 
-/* The colour follows from the name, so a function has one colour wherever it stands. */
+/*
+ * The colour follows from the name, so a function has one colour wherever it stands. A kernel of NCCL that only waited
+ * for other ranks, which stands behind the kernel's frame, has one of its own.
+ */
 export function frameColour(frame) {
 	let colour = frameColours.get(frame);
 
@@ -43,7 +46,9 @@ export function frameColour(frame) {
 		return colour;
 	const name = frames.name[frame], kind = frames.kind[frame], vector = hash(name);
 
-	if (kind !== NONE)
+	if (kind !== NONE && name === "[NCCL_Wait]")
+		colour = hsl(292, 46, 76);
+	else if (kind !== NONE)
 		colour = kindColour(kind, vector);
 	else if (frames.root[frame])
 		colour = hsl(215, 14, 84);
