@@ -11,6 +11,8 @@
 #include "base/msg.h"
 #include "xpu_slot.h"
 
+#define MAX_SECONDS	1e9
+
 static int check_regex(const char *text)
 {
 	regex_t regex;
@@ -61,17 +63,56 @@ static int check_launches(const char *text)
 	return -EINVAL;
 }
 
+/* "after:S", "for:S", or both with a comma between. Return: whether it is that. */
+static bool parse_clock(struct capture *c, const char *arg)
+{
+	bool after = false, is_for = false;
+	double seconds;
+	char *end;
+
+	c->after_ns = c->for_ns = 0;
+	for (;; arg = end + 1) {
+		if (!strncmp(arg, "after:", 6) && !after)
+			after = true, arg += 6;
+		else if (!strncmp(arg, "for:", 4) && !is_for)
+			is_for = true, arg += 4;
+		else
+			return false;
+		seconds = strtod(arg, &end);
+		if (end == arg || !(seconds >= 0 && seconds <= MAX_SECONDS) || (*end && *end != ','))
+			return false;
+		if (is_for && !c->for_ns) {
+			c->for_ns = seconds * 1e9;
+			if (!c->for_ns)
+				return false;
+		} else {
+			c->after_ns = seconds * 1e9;
+		}
+		if (!*end)
+			return true;
+	}
+}
+
 int capture__parse(struct capture *c, const char *arg)
 {
 	int err = 0;
+
+	if (!strncmp(arg, "after:", 6) || !strncmp(arg, "for:", 4)) {
+		c->what = NULL;
+		if (parse_clock(c, arg))
+			return 0;
+		msg__error("--capture %s: expected after:SECONDS,for:SECONDS, or one of them", arg);
+		return -EINVAL;
+	}
+	c->after_ns = UINT64_MAX;
 
 	if (!strncmp(arg, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX))) {
 		err = check_regex(arg + strlen(XPU_CAPTURE_NVTX));
 	} else if (!strncmp(arg, XPU_CAPTURE_LAUNCH, strlen(XPU_CAPTURE_LAUNCH))) {
 		err = check_launches(arg + strlen(XPU_CAPTURE_LAUNCH));
 	} else if (strcmp(arg, XPU_CAPTURE_PROFILER)) {
-		msg__error("--capture %s: expected " XPU_CAPTURE_PROFILER ", " XPU_CAPTURE_NVTX "REGEX or "
-			   XPU_CAPTURE_LAUNCH "N-M", arg);
+		msg__error("--capture %s: expected " XPU_CAPTURE_PROFILER ", " XPU_CAPTURE_NVTX "REGEX, "
+			   XPU_CAPTURE_LAUNCH "N-M or after:S,for:S", arg);
 		err = -EINVAL;
 	}
 	c->what = err ? NULL : arg;

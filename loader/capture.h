@@ -9,6 +9,8 @@
 struct capture {
 	const char *what;		/* the program opens windows: as in XPU_CAPTURE_ENV; or NULL */
 	bool once;			/* its first window alone */
+	uint64_t after_ns;		/* the clock opens one; UINT64_MAX: it does not */
+	uint64_t for_ns;		/* and closes it; 0: it does not */
 };
 
 /* Takes --capture's argument, or says what is wrong with it. Return: 0 or -EINVAL. */

@@ -30,6 +30,7 @@
 #define MAX_RING_BYTES	(2ull << 30)
 #define DEFAULT_RING_BYTES (64ull << 20)
 #define MIN_STACK_BYTES	1024
+#define DEFAULT_NAME	"xpu.data"
 #define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack, if its end is unknown */
 #define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
 #define MAX_HZ		1000000000
@@ -391,6 +392,13 @@ static int set_memory_only(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
+static int set_control(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	return control__parse(&opts->control, given->arg);
+}
+
 static int set_transport(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -519,7 +527,11 @@ static const struct cmdline_option rows[] = {
 	{ "capture", 0, "WHAT", .set = set_capture,
 	  .help = "nothing outside of windows that COMMAND opens: cuda-profiler-api, by\n"
 		  "cudaProfilerStart() and Stop(); nvtx:REGEX, while a range that matches\n"
-		  "is open; launch:N-M, from its launch number N to number M" },
+		  "is open; launch:N-M, from its launch number N to number M; or that the\n"
+		  "clock opens: after:S,for:S" },
+	{ "control", 0, "HOW", .set = set_control,
+	  .help = "nothing until enable comes by fifo:CTL[,ACK] or fd:CTL[,ACK], and then until\n"
+		  "disable: each time a recording of its own; stop, ping, as perf record's" },
 	{ "capture-end", 0, "HOW", CMDLINE_WORD(capture_end), .names = capture_end_names,
 	  .help = "several windows: together (default) in one recording; stop: only the\n"
 		  "first one is recorded" },
@@ -613,6 +625,11 @@ static bool only_for_command(const char *option, bool given, const char *env)
 	return !given;
 }
 
+bool options__by_hand(const struct options *opts)
+{
+	return opts->control.fd >= 0 || opts->capture.after_ns != UINT64_MAX;
+}
+
 static bool options__agree(const struct options *opts)
 {
 	const char *wrong = NULL;
@@ -654,7 +671,17 @@ static bool options__agree(const struct options *opts)
 	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->capture.what)
 		wrong = "--cupti share serves a profiler all the time: it cannot be together with --capture";
 	else if (opts->capture_end && !opts->capture.what)
-		wrong = "--capture-end is for --capture";
+		wrong = "--capture-end is for windows that the program opens by --capture";
+	else if (opts->capture.what && opts->control.fd >= 0)
+		wrong = "--control opens windows: it cannot be together with --capture, but for after: "
+			"and for:";
+	else if (options__by_hand(opts) && opts->transport == TRANSPORT_SHM)
+		wrong = "--transport shm attaches to no running program: it cannot be together with "
+			"--control, after: and for:";
+	else if (options__by_hand(opts) && opts->cpu_only && opts->mode == PROBES_ALL)
+		wrong = "--control, after: and for: cannot be together with -a --cpu-only";
+	else if (options__by_hand(opts) && opts->duration_ns)
+		wrong = "--duration is not for --control; --capture for:S says how long";
 	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->api)
 		wrong = "--cupti share cannot serve a profiler beside all of the API's calls: it "
 			"cannot be together with --api";
@@ -844,10 +871,11 @@ int options__parse(struct options *opts, int argc, char **argv)
 	int err;
 
 	*opts = (struct options){
-		.pattern = "xpu.data", .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
+		.pattern = DEFAULT_NAME, .ring_bytes = DEFAULT_RING_BYTES, .freq_hz = DEFAULT_HZ,
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
+		.capture = { .after_ns = UINT64_MAX }, .control = { -1, -1 }, .ready_fd = -1,
 	};
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
@@ -877,6 +905,13 @@ int options__parse(struct options *opts, int argc, char **argv)
 	    !strcmp(opts->call_graph, "fp"))
 		msg__warn("--call-graph fp reads every launch's stack in the kernel: as with "
 			  "--probe launch");
+	if (opts->control.fd >= 0 && !strcmp(opts->pattern, DEFAULT_NAME)) {
+		opts->pattern = "xpu-%n.data";
+	} else if (opts->control.fd >= 0 && !output_name__has_number(opts->pattern)) {
+		msg__error("-o %s: --control may make several recordings: expected %%n in the name",
+			   opts->pattern);
+		return STATUS_FAILED;
+	}
 	opts->capture.once = opts->capture_end && !strcmp(opts->capture_end, "stop");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;

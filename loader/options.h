@@ -10,6 +10,7 @@
 
 #include "attach/probes.h"
 #include "capture.h"
+#include "control.h"
 
 #define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */
@@ -47,6 +48,8 @@ struct options {
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* with commas between; NULL: those that xpuload-metrics chooses */
 	struct capture capture;		/* windows outside of which nothing is recorded */
+	struct control control;		/* who says when to record */
+	int ready_fd;			/* gets a byte when the targets are recorded; -1: nobody waits */
 	const char *capture_end;	/* together, stop, or NULL */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
@@ -99,6 +102,9 @@ void options__free(struct options *opts);
  * Return: 0, or -1 after a message.
  */
 int options__name(struct options *opts, pid_t pid);
+
+/* Whether the target sleeps until a clock or somebody else says that it is to be recorded. */
+bool options__by_hand(const struct options *opts);
 
 /* Return: what there is in place of @word, a command of another tool's, or NULL. */
 const char *options__habit(const char *word);

@@ -110,14 +110,24 @@ static bool put_all(const char *at, struct name *n)
 	return at;
 }
 
-bool output_name__has_pid(const char *pattern)
+static bool has_letter(const char *pattern, char letter)
 {
 	const char *at;
 
 	for (at = strchr(pattern, '%'); at && at[1]; at = strchr(at + 2, '%'))
-		if (at[1] == 'p')
+		if (at[1] == letter)
 			return true;
 	return false;
+}
+
+bool output_name__has_number(const char *pattern)
+{
+	return has_letter(pattern, 'n') || has_letter(pattern, 'i');
+}
+
+bool output_name__has_pid(const char *pattern)
+{
+	return has_letter(pattern, 'p');
 }
 
 /* Makes one name. Return: 0, with *@text for the caller to free(); -ENOMEM or -EINVAL. */

@@ -25,6 +25,9 @@ int output_name__expand_row(const char *pattern, pid_t pid, char **names);
 /* Return: the name of file @number of a row, or NULL without memory. */
 char *output_name__of_row(const char *names, unsigned int number);
 
+/* Whether a number that is not taken is in it. */
+bool output_name__has_number(const char *pattern);
+
 /* Whether the target's pid is in it. */
 bool output_name__has_pid(const char *pattern);
 

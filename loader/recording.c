@@ -6,12 +6,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "datafile.h"
+#include "merger.h"
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
@@ -32,6 +35,8 @@
 #include "record/writer.h"
 #include "xpu_slot.h"
 
+#define NICE			(-10)	/* of the thread that drains the ring, if allowed */
+#define READY_NS		500000000ull	/* for shims to awake that may not be there */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
@@ -248,6 +253,18 @@ static void show_status(const struct recording *r, struct status *status, uint64
 	status__show(status, now_ns, recorder__nr_launches(r->recorder), st.st_size, nr);
 }
 
+/* Who waits for it is told that all are recorded: the shims of processes that use CUDA are awake. */
+static void tell_ready(struct recording *r, uint64_t since_ns)
+{
+	if (r->opts->ready_fd < 0 ||
+	    (!recorder__nr_awake(r->recorder) && clock__now() - since_ns < READY_NS))
+		return;
+	if (write(r->opts->ready_fd, "r", 1) != 1)
+		msg__debug("nobody waits for the recording to be ready");
+	close(r->opts->ready_fd);
+	r->opts->ready_fd = -1;
+}
+
 void recording__run(struct recording *r)
 {
 	struct pollfd fds[] = {
@@ -287,6 +304,7 @@ void recording__run(struct recording *r)
 		if (behind)
 			continue;
 		recording__drain(r);
+		tell_ready(r, start_ns);
 		cut(r, now);
 		if (status__is_due(&status, now))
 			show_status(r, &status, now);
@@ -405,4 +423,35 @@ void recording__free(struct recording *r)
 	free(r->pid_fds);
 	if (r->ends_fd >= 0)
 		close(r->ends_fd);
+}
+
+/* Removes the recording, which nobody needs any more. */
+static void remove_recording(const struct recording *r)
+{
+	safefile__remove(&r->file);
+	if (r->keeper)
+		keeper__remove(r->keeper);
+}
+
+int recording__whole(struct options *opts, int *wait_status)
+{
+	struct recording r = RECORDING_INIT(opts);
+	int status = recording__start(&r);
+
+	if (!status) {
+		setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
+		recording__run(&r);
+		status = recording__finish(&r);
+		if (merger__wanted(opts) && !merger__run(opts))
+			status = STATUS_FAILED;
+		else if (opts->merge)
+			remove_recording(&r);
+		/* Of the files that they are beside, none is left. */
+		if (opts->push && !opts->output_given && !opts->keep && r.keeper)
+			keeper__remove(r.keeper);
+	}
+	recording__free(&r);
+	if (wait_status)
+		*wait_status = r.target.wait_status;
+	return status;
 }

@@ -67,6 +67,15 @@ int recording__start(struct recording *r);
 int recording__find_processes(struct recording *r);
 int recording__take_processes(struct recording *r);
 
+/* Sets the options of the target's shim in our environment, which the target inherits. @by_bpf: not by shm */
+void recording__set_environment(const struct options *opts, bool by_bpf);
+
+/*
+ * Makes one recording, from its start to its report and to what is merged of it at once. Return: the status
+ * to exit with; if 0, *@wait_status is the target's.
+ */
+int recording__whole(struct options *opts, int *wait_status);
+
 /* Raises the semaphores of @pid's shim, with PROBES_PID. @ppid: whose child it is, or 0 */
 void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 

@@ -415,17 +415,19 @@ static int attach(struct recording *r)
 /* Sets the options of the target's shim in our environment, which the target inherits. */
 static void set_shim_environment(const struct recording *r)
 {
-	const struct options *opts = r->opts;
-	char number[32];
-
+	recording__set_environment(r->opts, r->probes != NULL);
 	if (r->shared)
 		setenv(XPU_SHM_ENV, shared__env(r->shared), 1);
-	else
-		unsetenv(XPU_SHM_ENV);	/* of another xpuload, which runs this one */
+}
 
+void recording__set_environment(const struct options *opts, bool by_bpf)
+{
+	char number[32];
+
+	unsetenv(XPU_SHM_ENV);		/* of another xpuload, which runs this one */
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
-	if (r->probes && !opts->gpu_only && opts->stack_bytes)
+	if (by_bpf && !opts->gpu_only && opts->stack_bytes)
 		setenv(XPU_SAMPLES_ENV, "1", 1);
 	if (opts->python)
 		setenv(XPU_PYTHON_ENV, opts->python, 1);

@@ -5,36 +5,20 @@
  * Arms the probes, starts the target or attaches to running processes, drains the ring into
  * xpu.data until the end, and leaves everything that needs symbols to xpumerge.
  */
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "attach/caps.h"
+#include "control.h"
 #include "invoker.h"
-#include "target/keeper.h"
 #include "commands.h"
-#include "merger.h"
 #include "base/msg.h"
 #include "options.h"
 #include "recording.h"
 #include "target/target.h"
 
-#define NICE	(-10)			/* of the thread that drains the ring, if allowed */
-
-/* Removes the recording, which nobody needs any more. */
-static void remove_recording(const struct recording *r)
-{
-	safefile__remove(&r->file);
-	if (r->keeper)
-		keeper__remove(r->keeper);
-}
-
 int main(int argc, char **argv)
 {
 	struct options opts;
-	struct recording r = RECORDING_INIT(&opts);
+	int status, wait_status = 0;
 	const char *why;
-	int status;
 
 	if (caps__init()) {
 		msg__error("this program must not be set-user-ID or set-group-ID: \"make install\" "
@@ -53,25 +37,13 @@ int main(int argc, char **argv)
 	if (invoker__find(&why)) {
 		msg__error("%s", why);
 		status = STATUS_FAILED;
-		goto out;
+	} else if (options__by_hand(&opts)) {
+		status = control__run(&opts, &wait_status);
+	} else {
+		status = recording__whole(&opts, &wait_status);
 	}
-	status = recording__start(&r);
-	if (status)
-		goto out;
-	setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
-	recording__run(&r);
-	status = recording__finish(&r);
-	if (merger__wanted(&opts) && !merger__run(&opts))
-		status = STATUS_FAILED;
-	else if (opts.merge)
-		remove_recording(&r);
-	/* Of the files that they are beside, none is left. */
-	if (opts.push && !opts.output_given && !opts.keep && r.keeper)
-		keeper__remove(r.keeper);
-out:
-	recording__free(&r);
 	options__free(&opts);
 	if (!status)
-		target__exit_like(r.target.wait_status);
+		target__exit_like(wait_status);
 	return status;
 }

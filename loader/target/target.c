@@ -197,13 +197,13 @@ static int allow_preload(void)
 	return err;
 }
 
-static int set_preload(const char *shim)
+static int set_preload(const char *shim, bool waits)
 {
 	const char *users = getenv("LD_PRELOAD");
 	char *value;
 	int err;
 
-	if (setenv(XPU_RUN_ENV, "1", 1))
+	if (waits ? unsetenv(XPU_RUN_ENV) : setenv(XPU_RUN_ENV, "1", 1))
 		return -errno;
 	err = set_injection(shim);
 	if (!err)
@@ -224,7 +224,7 @@ static int set_preload(const char *shim)
  * return.
  */
 static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
-				 const char *shim)
+				 const char *shim, bool waits)
 {
 	char go;
 	int err;
@@ -232,7 +232,7 @@ static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
 	if (read(go_fd, &go, 1) != 1)
 		_exit(125);		/* xpuload is gone */
 	restore_environment();
-	err = shim ? set_preload(shim) : 0;
+	err = shim ? set_preload(shim, waits) : 0;
 	target__restore();
 	if (!err) {
 		execvp(argv[0], argv);
@@ -260,7 +260,7 @@ int target__fork(struct target *t, char *const argv[], const char *shim)
 	if (!t->pid) {
 		close(go[1]);
 		close(error[0]);
-		run_child(go[0], error[1], argv, shim);
+		run_child(go[0], error[1], argv, shim, t->waits);
 	}
 	close(go[0]);
 	close(error[1]);

@@ -16,6 +16,7 @@ struct target {
 	pid_t pid;
 	int go_fd;			/* the child starts when it reads from here */
 	int error_fd;			/* the child writes the error of its exec here */
+	bool waits;			/* for others to attach to it: nobody records it from its start */
 	bool exited;
 	int wait_status;		/* once exited, as wait(2) encodes it */
 	struct {			/* signals that came to us, perhaps to be passed on */

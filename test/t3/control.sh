@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --control and --capture after:S,for:S: the program runs with CUPTI asleep, not even loaded, until it is told to
+# record; each window is a recording of its own, with exactly its launches.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+use_sim
+
+mkfifo ctl ack
+exec 7<>ack
+order() {		# order COMMAND: prints the answer, for a minute at most
+	echo "$1" 1<>ctl
+	timeout 60 head -n 1 <&7
+}
+
+start a "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'w%n.data' "$live" -s 600 -t 2
+xpuload_pid=$a_pid
+a_child=$(pgrep -P "$xpuload_pid" -x live)
+is "$(order ping)" ack "ping: ack"
+is "$(ask a "burst 100")" "burst 100" "the target runs"
+! grep -q libcupti "/proc/$a_child/maps"
+ok $? "CUPTI is not loaded"
+is "$(order enable)" ack "enable: ack"
+is "$(order enable)" ack "again: ack"
+ask a "burst 200" >/dev/null
+is "$(order disable)" ack "disable: ack"
+is "$(order disable)" ack "again: ack"
+exact w1 203 "what was launched between is in a recording"
+ask a "burst 300" >/dev/null
+echo nonsense 1<>ctl
+is "$(order ping)" ack "an unknown command is no end"
+is "$(order enable)" ack "enable a second time: ack"
+ask a "burst 50" >/dev/null
+is "$(order stop)" ack "stop: ack"
+exact w2 53 "a second window is a second recording"
+ask a "burst 10" >/dev/null
+[ ! -e w3.data ]
+ok $? "and there is no third"
+finish a
+is $? 0 "the target's status"
+like "$(cat a.err)" "warning: --control: 'nonsense': expected enable, disable, ping or stop" "it was said"
+
+# The target ends in a window; its status is xpuload's.
+mkfifo cmds
+exec 8<>cmds
+"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'e%n.data' sh -c "'$live' -t 1 <cmds; exit 7" >e.out 2>e.log &
+e_pid=$!
+wait_for grep -qs ready e.out
+is "$(order enable)" ack "a second target: ack"
+echo 'burst 40' >&8
+wait_for grep -qs 'burst 40' e.out
+echo quit >&8
+wait $e_pid
+is $? 7 "it ends in a window: its status"
+exact e1 43 "and its recording is whole"
+
+# By the clock: the first launches are before the window, and the last ones behind it.
+start b "$XPULOAD" --gpu-only --capture after:0.5,for:1.5 -o clock.data "$live" -s 600 -t 2
+ask b on >/dev/null
+wait_for grep -qs 'launches from' b.err
+ask b off >/dev/null
+ask b "burst 10" >/dev/null
+finish b
+is $? 0 "by the clock: status"
+xpumerge -i clock.data -f folded --unit count -o clock.folded 2>clock.mlog
+like "$(cat clock.mlog)" ' unmatched 0 lost 0$' "by the clock: nothing lost" || diag "$(cat clock.mlog)"
+[ "$(grep -c 'site_bg;.*kernel_bg' clock.folded)" -gt 0 ]
+ok $? "by the clock: those in the window"
+is "$(grep -c 'kernel_0\|copy' clock.folded)" 0 "by the clock: nothing of behind it"
+
+# Attached.
+start_dormant c -t 2
+"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'p%n.data' -p "$c_pid" 2>p.log &
+p_pid=$!
+holds_ctl() {
+	find "/proc/$p_pid/fd" -lname "*/ctl" 2>/dev/null | grep -q .
+}
+wait_for holds_ctl
+is "$(order enable)" ack "-p: ack"
+ask c "burst 100" >/dev/null
+is "$(order disable)" ack "-p: disable: ack"
+exact p1 103 "-p: its launches"
+is "$(order stop)" ack "-p: stop: ack"
+wait $p_pid
+is $? 0 "-p: stop ends xpuload"
+finish c
+
+for bad in fifo: fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
+	xpuload --control "$bad" true 2>log
+	is "$? $(wc -l <log)" "125 1" "--control $bad: refused in one line" || diag "$(cat log)"
+done
+for bad in after:x after:1,after:2 for:0 after:1,for:-1 'after:1,'; do
+	xpuload --capture "$bad" true 2>log
+	is "$? $(wc -l <log)" "125 1" "--capture $bad: refused in one line" || diag "$(cat log)"
+done
+xpuload --control fifo:ctl -o one.data true 2>log
+like "$?$(cat log)" '^125xpuload: -o one.data: --control may make several recordings: expected %n' "a name without %n"
+xpuload --control fifo:ctl --transport shm true 2>log
+is $? 125 "--transport shm: refused"
+done_testing
