@@ -185,11 +185,21 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 	return 0;
 }
 
+/* An unwind_other_fn: @launcher makes a launch that is not from the path that was guessed. */
+static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
+{
+	struct launcher *t = launcher;
+
+	return paths__guess_again(t->paths, &t->slot,
+				  atomic_load_explicit(&python__mode, memory_order_relaxed), miss);
+}
+
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
  *	paths__guess()		which path is it likely to be, by what followed the last time?
- *	unwinder__chain()	is it that one, or else, what is it?
+ *	unwinder__chain()	is it that one, or one of those that paths__guess_again() finds by what is
+ *				different, or else, what is it?
  *	paths__tell_guessed()	it is as guessed;
  *	paths__tell_walked()	it was walked, and is a path that may be remembered: either logs the
  *				launch, or calls the probe for it;
@@ -218,7 +228,8 @@ static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, s
 	if (known && t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess), 1))
+	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess,
+					     known && !slot->wait_ns ? guess_again : NULL, t), 1))
 		ticks = paths__tell_guessed(t->paths, slot);
 	else
 		ticks = tell_walked(t, slot, level, python, known);
@@ -541,7 +552,7 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 	if (t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess), 1))
+	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, NULL, NULL), 1))
 		id = paths__number_guessed(t->paths, slot);
 	else
 		id = number_walked(t, slot, python);

@@ -61,6 +61,19 @@ struct place {
 	uint64_t key;			/* differs between the places of a path */
 };
 
+/*
+ * The place that had a word of the stack where an earlier guess differed from it. A wrong one costs time,
+ * since whole traces are compared.
+ */
+struct other {
+	uint64_t hash;			/* of address, word, and the function called */
+	struct place *place;		/* NULL: none */
+};
+
+#define NR_SETS		128u		/* a power of two */
+#define NR_WAYS		4		/* in a set, which is a cache line; the first was used last */
+#define MAX_MISSES	4
+
 /* The members that every launch needs are in one cache line, with the log's head. */
 struct paths {
 	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: not known */
@@ -69,9 +82,13 @@ struct paths {
 	atomic_bool by_ticks;		/* the log's clock is good for entries from now on */
 	atomic_bool has_ranges;		/* the log has had entries of ranges */
 	atomic_bool busy;
+	uint8_t nr_misses;
+	struct place *guess;		/* the place that the present launch is compared with */
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	struct place *wait;		/* the place of the last call that waited */
+	uint64_t misses[MAX_MISSES];	/* hashes of the words that were not as guessed */
+	_Alignas(64) struct other others[NR_SETS][NR_WAYS];	/* by hash */
 	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
 	struct arena arena;		/* of paths */
@@ -317,6 +334,7 @@ static bool paths__clear(struct paths *p)
 	send(p);
 	memset(p->buckets, 0, sizeof(p->buckets));
 	p->last = p->wait = NULL;
+	memset(p->others, 0, sizeof(p->others));
 	arena__clear(&p->traces);
 	arena__clear(&p->arena);
 	atomic_store_explicit(&p->newest, NULL, memory_order_release);
@@ -395,6 +413,7 @@ static void paths__forget_places(struct paths *p)
 		path->nr_places = 0;
 	}
 	p->last = p->wait = NULL;
+	memset(p->others, 0, sizeof(p->others));
 	arena__clear(&p->traces);
 }
 
@@ -481,18 +500,69 @@ static struct place *paths__trace(struct paths *p, struct path *path, const stru
 	return paths__keep_trace(p, path, u, python, mode);
 }
 
-HOT_CODE const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
-					enum python_mode mode)
+static inline const struct unwind_trace *place__trace(const struct place *place, const struct xpu_slot *slot,
+						      enum python_mode mode)
 {
-	const struct place *place = p->last ? p->last->then : NULL;
-
-	if (slot->wait_ns)
-		place = p->wait;
 	if (!place || !place->unwind || place->cbid != slot->cbid ||
 	    place->domain != slot->domain || place->mode != mode ||
 	    (mode == PYTHON_ON && !python__holds(place->python)))
 		return NULL;
 	return place->unwind;
+}
+
+HOT_CODE const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *slot,
+					enum python_mode mode)
+{
+	p->guess = slot->wait_ns ? p->wait : p->last ? p->last->then : NULL;
+	return place__trace(p->guess, slot, mode);
+}
+
+static struct other *paths__others(struct paths *p, uint64_t hash)
+{
+	return p->others[hash >> 32 & (NR_SETS - 1)];
+}
+
+/* Return: the place that @hash leads to, or NULL. */
+static struct place *paths__other(struct paths *p, uint64_t hash)
+{
+	const struct other *set = paths__others(p, hash);
+	int i;
+
+	for (i = 0; i < NR_WAYS; i++)
+		if (set[i].hash == hash)
+			return set[i].place;
+	return NULL;
+}
+
+const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
+					      enum python_mode python, const struct unwind_miss *miss)
+{
+	uint64_t hash;
+
+	if (p->nr_misses == MAX_MISSES)
+		return NULL;
+	hash = (miss->where ^ slot->cbid) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ miss->value) * 0x9e3779b97f4a7c15ull;
+	p->misses[p->nr_misses++] = hash;
+	p->guess = paths__other(p, hash);
+	return place__trace(p->guess, slot, python);
+}
+
+/* The words that were not as guessed lead to @place the next time; NULL: they lead nowhere. */
+static void paths__learn(struct paths *p, struct place *place)
+{
+	struct other *set;
+	uint64_t hash;
+	int i;
+
+	while (p->nr_misses) {
+		hash = p->misses[--p->nr_misses];
+		set = paths__others(p, hash);
+		for (i = 0; i < NR_WAYS - 1 && set[i].hash != hash; i++)
+			;
+		memmove(&set[1], &set[0], i * sizeof(set[0]));
+		set[0] = (struct other){ hash, place };
+	}
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -574,8 +644,11 @@ HOT_CODE uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot)
 
 	if (__builtin_expect(slot->wait_ns != 0, 0))
 		return paths__tell_wait(slot, p->wait->path);
-	place = p->last->then;
+	place = p->guess;
 	next = place->then;
+	p->nr_misses = 0;
+	if (p->last && p->last->then != place)
+		p->last->then = place;
 	p->last = place;
 	ticks = paths__log_launch(p, place->path, place->id, slot);
 	if (next && next != place)
@@ -607,6 +680,7 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
 	place = path ? paths__trace(p, path, u, python, mode) : NULL;
+	paths__learn(p, place);
 	if (p->last)			/* the last place may have been forgotten */
 		p->last->then = place;
 	p->last = place;

@@ -6,7 +6,8 @@
  * the path of a launch by comparing all of it: the function called, every frame, and Python's
  * lines, too. With a path it also keeps a trace: the memory that its call chain was read from.
  * Programs run in loops: the path that followed the previous one the last time is tried first, and
- * while all words of its trace are unchanged, the chain need not be read again. A new path gets a
+ * while all words of its trace are unchanged, the chain need not be read again. If one is changed, the path
+ * that had that word there is tried next, so that paths in any order are found, too. A new path gets a
  * number, and the probe is called with its frames. A launch from a known path is an entry of 16
  * bytes in the thread's struct xpu_log; when the log is full, a probe is called for it. The shim's
  * own thread sends the logs of quiet threads.
@@ -65,11 +66,18 @@ void paths__free(struct paths *p);
  * Return: the trace of the path's native chain, if all else that the path was made from is
  * unchanged; or NULL.
  */
-const struct unwind_trace *paths__guess(const struct paths *p, const struct xpu_slot *slot,
+const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *slot,
 					enum python_mode python);
 
 /*
- * The guess was right: logs the launch, or calls the probe for it. For a call that has waited it
+ * The guess was wrong: finds another path by the word that was not as expected. Not for calls that waited.
+ * Return: as paths__guess().
+ */
+const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
+					      enum python_mode python, const struct unwind_miss *miss);
+
+/*
+ * The last guess was right: logs the launch, or calls the probe for it. For a call that has waited it
  * always calls the probe. Return: as paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);

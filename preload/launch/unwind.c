@@ -45,6 +45,7 @@ struct known_rule {
 
 _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
+#define MAX_OTHERS	4		/* traces that are compared with before the stack is walked */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
@@ -931,6 +932,50 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	return true;
 }
 
+/* Finds where the stack differs from @trace, which does not hold. Return: whether it differs at all. */
+static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, const struct context *c,
+			struct unwind_miss *miss)
+{
+	const uint16_t *at = (const uint16_t *)(trace->words + trace->nr);
+	const struct readable *s;
+	unsigned int i;
+
+	*miss = (struct unwind_miss){ .value = c->sp };
+	if (trace->sp != c->sp)
+		return true;
+	*miss = (struct unwind_miss){ .where = 1, .value = c->bp };
+	if (trace->bp_matters && trace->bp != c->bp)
+		return true;
+	s = readables__find(&u->spans, c->sp);
+	if (trace->generation != generation() || !s || trace->top > s->hi)
+		return false;
+	for (i = 0; i < trace->nr; i++) {
+		miss->where = c->sp + at[i] * sizeof(uint64_t);
+		miss->value = load_word(c->sp, at[i]);
+		if (miss->value != trace->words[i])
+			return true;
+	}
+	return false;
+}
+
+/* Compares with other traces than @trace. Return: whether one holds. */
+static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u, const struct context *c,
+							 const struct unwind_trace *trace,
+							 unwind_other_fn other, void *ctx)
+{
+	struct unwind_miss miss = { .value = c->sp };
+	int i;
+
+	for (i = 0; i < MAX_OTHERS && (!trace || trace__miss(trace, u, c, &miss)); i++) {
+		trace = other(ctx, &miss);
+		if (!trace)
+			return false;
+		if (trace__holds(trace, u, c))
+			return true;
+	}
+	return false;
+}
+
 /* Walks the stack, because there is no trace or it does not hold. */
 static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
 						     struct xpu_slot *slot,
@@ -972,7 +1017,8 @@ static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigne
 
 __attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsigned int level,
 					       struct xpu_slot *slot,
-					       const struct unwind_trace *trace)
+					       const struct unwind_trace *trace,
+					       unwind_other_fn other, void *ctx)
 {
 	struct context c;
 
@@ -983,7 +1029,9 @@ __attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsi
 
 	CONTEXT_TAKE(&c);
 
-	if (trace && trace__holds(trace, u, &c))
+	if (trace && __builtin_expect(trace__holds(trace, u, &c), 1))
+		return true;
+	if (other && unwinder__is_other(u, &c, trace, other, ctx))
 		return true;
 	unwinder__walk(u, level, slot, &c);
 	asm volatile("" : : "r"(&c) : "memory");	/* no tail call: the frame stays */

@@ -42,6 +42,17 @@ struct unwind_trace {
 					 * words, of 16 bits */
 };
 
+/* The first word by which a stack differs from a trace: its address, and its value. */
+struct unwind_miss {
+	uint64_t where, value;
+};
+
+/*
+ * Return: another trace to compare with, of a chain that had that word where an earlier one differed; or
+ * NULL. The first question is for a stack pointer, with @where 0, if there was no trace.
+ */
+typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct unwind_miss *miss);
+
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
 /*
@@ -72,8 +83,10 @@ size_t unwinder__bytes(void);
  * @level: how many launches of this thread this one interrupts; each has room of its own
  * @slot: gets frames, nr_frames and flags
  * @trace: of an earlier chain of the calling function, or NULL
+ * @other: asked for other traces if it is not that one; or NULL
+ * @ctx: for @other
  *
- * Return: true if the chain is that of @trace; then nothing else is set.
+ * Return: true if the chain is that of the trace, or the last that @other told; then nothing else is set.
  *
  * The caller's own frame is left out. The address of an instruction that a signal interrupted,
  * which is no return address, is given plus one: subtract one from every address to look up its
@@ -81,7 +94,7 @@ size_t unwinder__bytes(void);
  * deep or because code cannot be unwound. Without any frame, nr_frames is 0.
  */
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
-		     const struct unwind_trace *trace);
+		     const struct unwind_trace *trace, unwind_other_fn other, void *ctx);
 
 /*
  * Return: the bytes of the trace of the last chain at level 0; 0 if the chain depends on more than

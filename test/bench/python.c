@@ -32,12 +32,12 @@ static double now_ns(void)
 
 static __attribute__((noinline)) void native(void)
 {
-	unwinder__chain(unwinder, 0, &slot, NULL);
+	unwinder__chain(unwinder, 0, &slot, NULL, NULL, NULL);
 }
 
 static __attribute__((noinline)) void both(void)
 {
-	unwinder__chain(unwinder, 0, &slot, NULL);
+	unwinder__chain(unwinder, 0, &slot, NULL, NULL, NULL);
 	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
 }
 

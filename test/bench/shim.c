@@ -110,11 +110,40 @@ static __attribute__((noinline)) void from_many_places(void)
 	asm volatile("");
 }
 
+/* Launches from sixteen places, in turn or in random order. */
+#define NR_MIXED	16
+#define NR_ORDER	4096
+SITE(8) SITE(9) SITE(10) SITE(11) SITE(12) SITE(13) SITE(14) SITE(15)
+
+static void (*const mixed_sites[NR_MIXED])(void) = {
+	site_0, site_1, site_2, site_3, site_4, site_5, site_6, site_7,
+	site_8, site_9, site_10, site_11, site_12, site_13, site_14, site_15,
+};
+
+static uint8_t order[NR_ORDER];
+
+static void set_order(bool random)
+{
+	unsigned int seed = 12345;
+	int i;
+
+	for (i = 0; i < NR_ORDER; i++) {
+		seed = seed * 1103515245u + 12345u;
+		order[i] = random ? seed >> 16 & (NR_MIXED - 1) : (unsigned int)i % NR_MIXED;
+	}
+}
+
+static __attribute__((noinline)) void mixed(void)
+{
+	mixed_sites[order[correlation_id % NR_ORDER]]();
+	asm volatile("");
+}
+
 static __attribute__((noinline)) void unwind(void)
 {
 	struct xpu_slot slot = { .size = sizeof(slot) };
 
-	if (unwinder__chain(unwinder, 0, &slot, trace))
+	if (unwinder__chain(unwinder, 0, &slot, trace, NULL, NULL))
 		nr_again++;
 	else if (trace)			/* the first time only */
 		unwinder__trace(unwinder, trace);
@@ -278,6 +307,7 @@ static int cold(void)
 
 /* ---- depths ---------------------------------------------------------------------------------- */
 
+static double cycle_ns[2], random_ns[2];
 static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns, calls_ns;
 static uint32_t nr_frames[2];
 static int depth_index;
@@ -289,7 +319,7 @@ static void measure(void)
 	int i;
 
 	unwinder = pages(unwinder__bytes());
-	unwinder__chain(unwinder, 0, &slot, NULL);
+	unwinder__chain(unwinder, 0, &slot, NULL, NULL, NULL);
 	nr_frames[depth_index] = slot.nr_frames;
 	callback = nothing;
 	calls_ns = best_ns(whole);
@@ -304,6 +334,10 @@ static void measure(void)
 	trace = NULL;
 	path_ns[depth_index] = best_ns(whole) - calls_ns;
 	many_ns[depth_index] = best_ns(from_many_places) - calls_ns;
+	set_order(false);
+	cycle_ns[depth_index] = best_ns(mixed) - calls_ns;
+	set_order(true);
+	random_ns[depth_index] = best_ns(mixed) - calls_ns;
 	if (!paths__enabled) {
 		launch_ns = path_ns[depth_index];
 		return;
@@ -394,6 +428,9 @@ int main(int argc, char **argv)
 	printf("  %-52s %6.1f %6.1f\n", "the whole, --probe path, one call path", path_ns[0],
 	       path_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 8 call paths in turns", many_ns[0], many_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in turns", cycle_ns[0], cycle_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in random order", random_ns[0],
+	       random_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  comparing what the chain was made from", again_ns[0],
 	       again_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  all but that", path_ns[0] - again_ns[0],

@@ -32,7 +32,7 @@ static double now_ns(void)
 
 static __attribute__((noinline)) int walk_ours(void)
 {
-	unwinder__chain(u, 0, &slot, NULL);
+	unwinder__chain(u, 0, &slot, NULL, NULL, NULL);
 	return slot.nr_frames;
 }
 

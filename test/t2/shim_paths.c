@@ -146,6 +146,11 @@ static struct paths *own_paths;
 static struct unwinder *unwinder;
 static unsigned int nr_right;
 
+static const struct unwind_trace *again(void *slot, const struct unwind_miss *miss)
+{
+	return paths__guess_again(own_paths, slot, PYTHON_OFF, miss);
+}
+
 /* Launches by a guess, as launch.c does. */
 static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 {
@@ -153,7 +158,7 @@ static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 				 .domain = CUPTI_CB_DOMAIN_DRIVER_API };
 	const struct unwind_trace *guess = paths__guess(own_paths, &slot, PYTHON_OFF);
 
-	if (unwinder__chain(unwinder, 0, &slot, guess)) {
+	if (unwinder__chain(unwinder, 0, &slot, guess, again, &slot)) {
 		paths__tell_guessed(own_paths, &slot);
 		nr_right++;
 	} else {
@@ -181,6 +186,71 @@ static __attribute__((noinline)) void anywhere(uint32_t id, size_t bytes)
 	pad[0] = 0;
 	launch_by_guess(id);
 	asm volatile("" : : "r"(pad) : "memory");
+}
+
+#define PLACE(n)							\
+	static __attribute__((noinline)) void place_##n(uint32_t id)	\
+	{								\
+		launch_by_guess(id);					\
+		asm volatile("");					\
+	}
+
+PLACE(0) PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7)
+PLACE(8) PLACE(9) PLACE(10) PLACE(11) PLACE(12) PLACE(13) PLACE(14) PLACE(15)
+
+#define NR_PLACES	16
+#define NR_RANDOM	4000
+
+static void (*const places[NR_PLACES])(uint32_t id) = {
+	place_0, place_1, place_2, place_3, place_4, place_5, place_6, place_7,
+	place_8, place_9, place_10, place_11, place_12, place_13, place_14, place_15,
+};
+
+/*
+ * Launches in random order, also through a function more or less: a guess is wrong nearly always, and the
+ * path that is found instead is the right one.
+ */
+static __attribute__((noinline)) void through(unsigned int place, uint32_t id)
+{
+	places[place](id);
+	asm volatile("");
+}
+
+static void test_random_order(uint32_t *id)
+{
+	static unsigned int order[NR_RANDOM];
+	uint64_t first_frame[2 * NR_PLACES] = { 0 };
+	unsigned int seed = 1, nr_wrong_frames = 0;
+	uint32_t before, i, k;
+
+	paths__send(own_paths);
+	before = heard(nr_launches);
+	nr_right = 0;
+	for (i = 0; i < NR_RANDOM; i++) {
+		seed = seed * 1103515245u + 12345u;
+		order[i] = seed >> 16 & (2 * NR_PLACES - 1);
+		if (order[i] < NR_PLACES)
+			places[order[i]](++*id);
+		else
+			through(order[i] - NR_PLACES, ++*id);
+	}
+	paths__send(own_paths);
+	is_int(heard(nr_launches) - before, NR_RANDOM, "random order: all are heard");
+	ok(nr_right >= NR_RANDOM - 200, "random order: %u of them without unwinding", nr_right);
+	listener__sort_launches(before);
+	for (i = 0; i < NR_RANDOM; i++) {
+		const struct listener_launch *l = &listener.launches[before + i];
+		/* Places differ in the innermost frame; with one function more, in the number, too. */
+		uint64_t frame = l->frames[0] ^ (uint64_t)l->nr_frames << 56;
+
+		if (!first_frame[order[i]])
+			first_frame[order[i]] = frame;
+		nr_wrong_frames += first_frame[order[i]] != frame;
+	}
+	for (i = 0; i < 2 * NR_PLACES; i++)
+		for (k = 0; k < i; k++)
+			nr_wrong_frames += first_frame[i] == first_frame[k];
+	is_int(nr_wrong_frames, 0, "random order: each in its place");
 }
 
 static void *pages(size_t bytes)
@@ -227,10 +297,11 @@ static void test_guesses(void)
 	}
 	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400",
 	   nr_right);
+	test_random_order(&id);
 	for (i = 0; i < 1000; i++)	/* from more call sites than are remembered */
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
-	is_int(heard(nr_launches) - before, 300 + 200 + 400 + 1000, "all are heard");
+	is_int(heard(nr_launches) - before, 300 + 200 + 400 + NR_RANDOM + 1000, "all are heard");
 	paths__send(own_paths);
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());

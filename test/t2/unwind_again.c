@@ -74,7 +74,7 @@ static uint64_t last_frames[XPU_MAX_FRAMES], last_stack[XPU_MAX_FRAMES];
 static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 			  const struct unwind_trace *trace)
 {
-	bool again = unwinder__chain(u, level, slot, trace);
+	bool again = unwinder__chain(u, level, slot, trace, NULL, NULL);
 
 	NO_TAIL_CALL();
 	if (level || trace)

@@ -89,7 +89,7 @@ static NOINLINE void walk(unsigned int level)
 	struct xpu_slot slot;
 
 	need_unwinder();
-	unwinder__chain(u, level, &slot, NULL);
+	unwinder__chain(u, level, &slot, NULL, NULL, NULL);
 	mine.nr = slot.nr_frames;
 	mine.flags = slot.flags;
 	if (mine.nr)
@@ -240,7 +240,7 @@ static void walk_plainly(void)
 
 	for (i = 0; i < 50; i++) {
 		walking = 1;
-		unwinder__chain(u, 0, &slot, NULL);
+		unwinder__chain(u, 0, &slot, NULL, NULL, NULL);
 		walking = 0;
 	}
 }
@@ -733,7 +733,7 @@ static void walk_1000(void)
 	int i;
 
 	for (i = 0; i < 1000; i++)
-		unwinder__chain(u, 0, &slot, NULL);
+		unwinder__chain(u, 0, &slot, NULL, NULL, NULL);
 }
 
 /* Runs as a child process: from here on every system call is trapped, except those that end it. */
