@@ -237,7 +237,10 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /* "off": the shim does not report calls that wait. */
 #define XPU_WAITS_ENV		"XPUSHIM_WAITS"
 
-/* "on": the shim reports the calls of CUDA's API, in processes that xpuload started. */
+/*
+ * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload started;
+ * "all": every call, there and in processes that are attached to.
+ */
 #define XPU_API_ENV		"XPUSHIM_API"
 
 /* "on": the shim reports memory, in processes that xpuload started; "only": and nothing else. */

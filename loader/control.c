@@ -123,7 +123,7 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 		own.pids = &pid;
 		own.nr_pids = 1;
 		/* The target's shim has read them from its environment. */
-		own.stalls_have_how = false;
+		own.stalls_have_how = own.all_api = false;
 	}
 	exit(recording__whole(&own, NULL));
 }

@@ -327,6 +327,16 @@ static int set_nvtx(void *target, const struct cmdline_given *given)
 	return i < 0 ? i : 0;
 }
 
+static int set_api(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+	int i = given->arg ? cmdline__find_name(given, given->arg) : 0;
+
+	opts->api = i >= 0;
+	opts->all_api = given->arg && i >= 0;
+	return i < 0 ? i : 0;
+}
+
 static int set_stalls(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -470,6 +480,7 @@ static int set_verbose(void *target, const struct cmdline_given *given)
 static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
 static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
+static const char *const api_names[] = { "all", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
 static const char *const capture_end_names[] = { "together", "stop", NULL };
 static const char *const cupti_names[] = { "yield", "share", NULL };
@@ -521,9 +532,9 @@ static const struct cmdline_option rows[] = {
 	  .help = "launches and device work, no CPU samples and no waits" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only),
 	  .help = "CPU samples of any program; needs no CUDA and preloads nothing" },
-	{ "api", CMDLINE_FLAG(api),
-	  .help = "also every call of CUDA's API, its begin and its end; costs the program\n"
-		  "some 0.3 us a call" },
+	{ "api", 0, "[=all]", .set = set_api, .names = api_names,
+	  .help = "also the calls of CUDA's API that can take time, their begins and ends;\n"
+		  "all: every call; costs the program some 0.3 us a call" },
 	{ "capture", 0, "WHAT", .set = set_capture,
 	  .help = "nothing outside of windows that COMMAND opens: cuda-profiler-api, by\n"
 		  "cudaProfilerStart() and Stop(); nvtx:REGEX, while a range that matches\n"
@@ -730,6 +741,7 @@ static bool options__agree(const struct options *opts)
 		 only_for_command("--call-graph", opts->call_graph, XPU_CALL_GRAPH_ENV))) &&
 	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
 	       only_for_command("--stalls=", opts->stalls_have_how, XPU_STALLS_ENV) &&
+	       only_for_command("--api=all", opts->all_api, XPU_API_ENV) &&
 	       only_for_command("--capture", opts->capture.what, XPU_CAPTURE_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }

@@ -38,7 +38,8 @@ struct options {
 	bool no_cache;			/* keep no mapped files */
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* nothing else */
-	bool api;			/* calls of CUDA's API, too */
+	bool api;			/* calls of CUDA's API, too: those that can take time */
+	bool all_api;			/* every call */
 	bool memory;			/* events of memory, too ... */
 	bool memory_only;		/* ... and nothing else */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */

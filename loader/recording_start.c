@@ -434,7 +434,7 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 	if (opts->gpu_only)
 		setenv(XPU_WAITS_ENV, "off", 1);
 	if (opts->api)
-		setenv(XPU_API_ENV, "on", 1);
+		setenv(XPU_API_ENV, opts->all_api ? "all" : "on", 1);
 	if (opts->cupti)
 		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
 	if (opts->memory)

@@ -303,19 +303,20 @@ static unsigned int enable_launch_callbacks(void)
 }
 
 /*
- * Whether to record the calls of CUDA's API: the environment asks for it, or an attached listener.
+ * Which calls of CUDA's API to record: whether an attached listener asks for any, or the environment, which
+ * also says whether it is all of them.
  */
-static bool calls_are_wanted(void)
+static enum calls_wanted calls_are_wanted(void)
 {
 	static int told = -1;
 	const char *env;
 
-	if (probe__live())
-		return probe__live_api();
 	if (told < 0) {
 		env = environment__get(XPU_API_ENV);
-		told = env && !strcmp(env, "on");
+		told = !env ? CALLS_NONE : !strcmp(env, "all") ? CALLS_ALL : CALLS_TIMED;
 	}
+	if (probe__live())
+		return !probe__live_api() ? CALLS_NONE : told == CALLS_ALL ? CALLS_ALL : CALLS_TIMED;
 	return told;
 }
 
@@ -617,7 +618,7 @@ static void end_window(void)
 
 	ranges__set_mode(RANGES_OFF);
 	activity__collect(false);
-	activity__want_calls(false);
+	activity__want_calls(CALLS_NONE);
 	enable_callbacks(capture__counts_launches());
 	window__end(last, &first);
 	send_window(0, first, first ? last : 0);
@@ -883,7 +884,7 @@ static void follow_listeners(void)
 		follow_beside(heard);
 		follow_memory(heard);
 		if (!shim.watches)
-			activity__want_calls(!share__serves() && calls_are_wanted());
+			activity__want_calls(share__serves() ? CALLS_NONE : calls_are_wanted());
 		if (heard && !shim.watches)
 			follow_stalls();
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {

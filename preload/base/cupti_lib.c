@@ -152,6 +152,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 		  false },
 		{ &c->set_thread_id_type, "cuptiSetThreadIdType", true },
 		{ &c->activity_enable_driver_api, "cuptiActivityEnableDriverApi", true },
+		{ &c->activity_enable_runtime_api, "cuptiActivityEnableRuntimeApi", true },
 		{ &c->activity_register_callbacks_v2, "cuptiActivityRegisterCallbacks_v2", true },
 		{ &c->activity_enable_v2, "cuptiActivityEnable_v2", true },
 		{ &c->activity_disable_v2, "cuptiActivityDisable_v2", true },

@@ -132,8 +132,8 @@ static struct clone *_Atomic clones;
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
 static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
-static bool want_calls;			/* used by the shim's thread alone, as the next */
-static bool have_calls;
+static enum calls_wanted want_calls;	/* used by the shim's thread alone, as the next */
+static enum calls_wanted have_calls;
 static int64_t packed_shift_ns;		/* of the buffer being packed */
 static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
@@ -852,7 +852,7 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 	return err;
 }
 
-void activity__want_calls(bool want)
+void activity__want_calls(enum calls_wanted want)
 {
 	const char *what = "";
 	CUptiResult err;
@@ -865,7 +865,7 @@ void activity__want_calls(bool want)
 		return;			/* CUPTI refused them */
 	what = "CUPTI beside another subscriber";
 	err = cupti->among ? CUPTI_ERROR_NOT_SUPPORTED : calls__enable(cupti, want, &what);
-	have_calls = want && err == CUPTI_SUCCESS;
+	have_calls = err == CUPTI_SUCCESS ? want : CALLS_NONE;
 	if (want == have_calls)
 		return;
 	snprintf(text, sizeof(text), "no API calls are recorded: %s failed: %s (error %d)", what,
@@ -945,7 +945,7 @@ void activity__stop(void)
 	size_t i;
 
 	activity__flush(false);
-	activity__want_calls(false);
+	activity__want_calls(CALLS_NONE);
 	activity__collect(false);
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);

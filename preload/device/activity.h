@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "base/cupti_lib.h"
+#include "device/calls.h"
 #include "device/buffers.h"
 
 /* To be called before the other functions here. */
@@ -35,7 +36,7 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 CUptiResult activity__collect(bool on);
 
 /* Starts or stops collecting the calls of CUDA's API, until activity__stop(). Reports a failure. */
-void activity__want_calls(bool want);
+void activity__want_calls(enum calls_wanted want);
 
 /*
  * Makes CUPTI give back the buffers with finished records; with @force, at the end, the unfinished

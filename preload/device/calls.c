@@ -45,6 +45,63 @@ static uint32_t asked_for_tools_cbid;	/* 0: this driver does not have it */
 
 static uint8_t named[NR_KINDS][MAX_CBID / 8];	/* bitmaps: wire.c has the name */
 
+static bool leaves_out_trifles;		/* under the activity lock */
+static uint8_t trifles[NR_KINDS][MAX_CBID / 8];	/* bitmaps, of the driver and of the runtime */
+
+/* Whether @name has a word of @words: a part that begins with a capital. */
+static bool has_word(const char *name, const char *const *words)
+{
+	const char *at;
+
+	for (; *words; words++)
+		for (at = name; (at = strstr(at, *words)); at++)
+			if (at[strlen(*words)] < 'a' || at[strlen(*words)] > 'z')
+				return true;
+	return false;
+}
+
+/*
+ * The rule, which the manual tells, too: a trifle has one of the first words in its name and none of the
+ * second ones, which are of calls that may load code, take memory, or wait for a lock of the driver's.
+ */
+bool calls__is_trifle(const char *name)
+{
+	static const char *const trifling[] = {
+		"Get", "Peek", "Is", "Query", "Push", "Pop", "Current", "Occupancy", NULL,
+	};
+	static const char *const timed[] = {
+		"Count", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem", "Module",
+		"Properties", "Symbol", NULL,
+	};
+
+	return has_word(name, trifling) && !has_word(name, timed);
+}
+
+static void leave_out_trifles(const struct cupti *c)
+{
+	static const CUpti_CallbackDomain domains[NR_KINDS] = {
+		CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API,
+	};
+	CUptiResult (*enable)(CUpti_CallbackId, uint8_t);
+	const char *name;
+	uint32_t cbid;
+	size_t i;
+
+	for (i = 0; i < NR_KINDS; i++) {
+		enable = i ? c->activity_enable_runtime_api : c->activity_enable_driver_api;
+		for (cbid = 1; cbid < MAX_CBID; cbid++) {
+			name = NULL;
+			if (c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name ||
+			    !calls__is_trifle(name))
+				continue;
+			__atomic_fetch_or(&trifles[i][cbid / 8], 1u << cbid % 8, __ATOMIC_RELAXED);
+			/* If CUPTI can, it does not measure them; otherwise they are dropped below. */
+			if (enable)
+				enable(cbid, 0);
+		}
+	}
+}
+
 static void leave_out_names(const struct cupti *c)
 {
 	const char *name;
@@ -61,9 +118,10 @@ static void leave_out_names(const struct cupti *c)
 		c->activity_enable_driver_api(asked_for_tools_cbid, 0);
 }
 
-CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
+CUptiResult calls__enable(const struct cupti *c, enum calls_wanted wanted, const char **what)
 {
 	CUptiResult err = CUPTI_ERROR_NOT_SUPPORTED;
+	bool on = wanted != CALLS_NONE;
 	size_t i;
 
 	/* Set before any record is made: pthread_self() means nothing outside of the process. */
@@ -80,6 +138,9 @@ CUptiResult calls__enable(const struct cupti *c, bool on, const char **what)
 	}
 	if (on)
 		leave_out_names(c);
+	__atomic_store_n(&leaves_out_trifles, wanted == CALLS_TIMED, __ATOMIC_RELAXED);
+	if (wanted == CALLS_TIMED)
+		leave_out_trifles(c);
 	if (!on && c->set_thread_id_type)
 		c->set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT);
 	return CUPTI_SUCCESS;
@@ -115,6 +176,9 @@ void calls__pack(const struct cupti *c, const CUpti_ActivityAPI *call)
 
 	if (call->threadId == (uint32_t)atomic_load_explicit(&own_tid, memory_order_relaxed) ||
 	    (!runtime && call->cbid == asked_for_tools_cbid))
+		return;
+	if (__atomic_load_n(&leaves_out_trifles, __ATOMIC_RELAXED) && call->cbid < MAX_CBID &&
+	    trifles[runtime][call->cbid / 8] & 1u << call->cbid % 8)
 		return;
 	/* A call that was not over when CUPTI handed it out has no end. */
 	if (!call->start || call->end < call->start || duration_ns > XPU_CALL_MAX_NS ||

@@ -89,7 +89,7 @@ bool share__is_wanted(void)
 {
 	const char *api = environment__get(XPU_API_ENV);
 
-	return share__is_asked_for() && !(api && !strcmp(api, "on"));
+	return share__is_asked_for() && !api;
 }
 
 static bool has(bitmap map, uint32_t domain, uint32_t cbid)

@@ -15,7 +15,7 @@
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
-             api                 xpuload --gpu-only --api
+             api api-all         xpuload --gpu-only --api, and --api=all
              capture captured    xpuload --gpu-only --capture cuda-profiler-api, outside: before the
                                  first window, and after it
              merge all           xpuload with CPU samples; with off-CPU time as well
@@ -55,7 +55,7 @@ NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"]
           "cycle": ["-n", "5000", "-x", "cycle"], "random": ["-n", "5000", "-x", "random"]}
 TORCH = ["step", "graph", "matmul"]
 WINDOWS = ["capture", "captured"]
-OURS = ["path", "launch", "shm", "fp", "api", "merge", "all"] + WINDOWS
+OURS = ["path", "launch", "shm", "fp", "api", "api-all", "merge", "all"] + WINDOWS
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
@@ -149,7 +149,7 @@ class Tools:
 
     def why_not(self, row):
         """None, or why there is no such row here."""
-        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "api": "--api",
+        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "api": "--api", "api-all": "--api",
                  "merge": "--freq", "all": "--off-cpu", "capture": "--capture", "captured": "--capture"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
@@ -167,7 +167,7 @@ class Tools:
             return ["-F", "99", "--off-cpu"]
         if row in WINDOWS:
             return ["--gpu-only", "--capture", "cuda-profiler-api"]
-        how = {"fp": ["--call-graph", "fp"], "api": ["--api"],
+        how = {"fp": ["--call-graph", "fp"], "api": ["--api"], "api-all": ["--api=all"],
                "shm": ["--probe", "path", "--transport", "shm"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 

@@ -67,6 +67,32 @@ static const char *name_of(uint32_t cbid)
 	return listener.strings[listener.api_names[runtime][cbid & ~XPU_CALL_RUNTIME]];
 }
 
+static void trifles(void)
+{
+	static const char *const are[] = {
+		"cudaGetDevice_v3020", "cudaStreamIsCapturing_v10000", "cudaGetLastError_v3020",
+		"cudaPeekAtLastError_v3020", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxPushCurrent_v2",
+		"cuCtxGetDevice", "cudaStreamGetCaptureInfo_v2_v11030", "cudaEventQuery_v3020",
+		"cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000", "cuPointerGetAttribute",
+		"cudaDeviceGetAttribute_v5000", "__cudaPushCallConfiguration_v9000", "cuGetProcAddress_v2",
+	};
+	static const char *const are_not[] = {
+		"cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMalloc_v3020", "cudaSetDevice_v3020",
+		"cudaMemGetInfo_v3020", "cudaGetDeviceCount_v3020", "cudaFuncGetAttributes_v3020",
+		"cuModuleGetFunction", "cuLibraryGetKernel", "cudaGetSymbolAddress_v3020",
+		"cudaEventSynchronize_v3020", "cuStreamSynchronize", "cudaGraphLaunch_v10000",
+		"cudaGetDeviceProperties_v12000", "cuIpcGetMemHandle", "cudaStreamCreate_v3020",
+		"cudaEventRecord_v3020", "cuMemGetAddressRange_v2", "cuEventDestroy_v2",
+		"cuDevicePrimaryCtxRetain",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(are) / sizeof(are[0]); i++)
+		ok(calls__is_trifle(are[i]), "%s is a trifle", are[i]);
+	for (i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++)
+		ok(!calls__is_trifle(are_not[i]), "%s is none", are_not[i]);
+}
+
 static void threads(void)
 {
 	uint32_t from = heard(nr_calls), i, bad = 0, wrong = 0;
@@ -159,6 +185,7 @@ int main(void)
 
 	atexit(at_end);
 	without_times();
+	setenv("XPUSHIM_API", "all", 1);
 	listener__attach();
 	device__start(&context, &module, &function);
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
@@ -168,6 +195,7 @@ int main(void)
 	cudaDeviceSynchronize();
 	ok(listener__wait(&listener.nr_kernels, 1), "a kernel");
 	is_int(heard(nr_calls), 0, "without being asked no call is told of");
+	trifles();
 	listener__want_calls(true);
 	nanosleep(&pause, NULL);
 	threads();

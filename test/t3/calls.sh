@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api: every call of CUDA's API is recorded once, with its thread and its duration. Real BPF and
-# real uprobes on the simulated device.
+# --api=all: every call of CUDA's API is recorded once, with its thread and its duration; --api: those that can
+# take time. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -31,7 +31,7 @@ timed() {		# timed NAME FUNCTION
 }
 
 run_here() {
-	xpuload --api -o run.data "$XPU_BUILD/workload/calls" >run.out 2>load.log
+	xpuload --api=all -o run.data "$XPU_BUILD/workload/calls" >run.out 2>load.log
 	is $? 0 "a run: status"
 	like "$(cat load.log)" \
 		'^xpuload: 800 launches .* 800 device records, [0-9]{3} API calls, .* lost 0$' \
@@ -41,7 +41,7 @@ run_here() {
 
 # In another pid namespace, the number of a thread that launches nothing is unknown here.
 run_far() {
-	xpuload --api --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
+	xpuload --api=all --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
 		--mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
 	is $? 0 "a namespace: status"
 	grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
@@ -51,6 +51,26 @@ run_far() {
 timed run run_here
 timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 "a namespace: and that one's"
+
+# --api: but for trifles, as many of each function as with all.
+trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Query|Push|Pop|Occupancy|Current)([^a-z][A-Za-z]*)?'
+timed='(Count|Func|Function|Graph|Ipc|Kernel|Library|Mem|Module|Properties|Symbol)([^a-z]|$)'
+functions() {		# functions FILE: "NUMBER NAME" of each
+	xpumerge -i "$1" --table api_calls --csv --limit 0 2>/dev/null | tail -n +2 | tr -d '"' |
+		awk -F, '{ print $3, $NF }' | sort
+}
+xpuload --api -o timed.data "$XPU_BUILD/workload/calls" >timed.out 2>load.log
+is $? 0 "--api: status"
+like "$(cat load.log)" '^xpuload: 800 launches .* 800 device records, [0-9]+ API calls, .* lost 0$' "--api: its account"
+functions run.data >all.txt
+functions timed.data >timed.txt
+grep -vE " $trifle\$" all.txt >expected.txt
+grep -E " $trifle\$" all.txt | grep -E "$timed" >>expected.txt
+sort -o expected.txt expected.txt
+is "$(cat timed.txt)" "$(cat expected.txt)" "--api: calls that can take time, all of them"
+like "$(comm -23 all.txt timed.txt)" 'cudaPeekAtLastError' "--api: and no trifle"
+xpuload --api=some true 2>log
+is $? 125 "--api=some: refused"
 
 xpuload -o without.data "$XPU_BUILD/workload/calls" >without.out 2>load.log
 unlike "$(cat load.log)" 'API calls' "without --api: no word of them"
@@ -67,7 +87,7 @@ like "$(cat load.log)" ' 800 launches .* 800 device records, 0 API calls, .* los
 	"CUPTI refuses: all else is recorded"
 
 # Every loss is reported; and a call takes 16 bytes.
-"$XPULOAD" --api --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
+"$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
 	2>load.log
 sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
 there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ sum += $3 } END { print sum }')
@@ -75,13 +95,13 @@ missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
 diag "a small ring: $sent sent, $there there, ${missing:-0} missing"
 is $((there + ${missing:-0})) "$sent" "a small ring: calls that are not there are counted"
 call_bytes() {		# call_bytes LEVEL: prints the bytes per call, times 100
-	for how in '' --api; do
+	for how in '' --api=all; do
 		# shellcheck disable=SC2086 # none, or one
 		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 \
 			-n 10000 -u 0 >size.out 2>load.log
 	done
 	sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
-	echo $((($(wc -c <size--api.data) - $(wc -c <size.data)) * 100 / sent))
+	echo $((($(wc -c <size--api=all.data) - $(wc -c <size.data)) * 100 / sent))
 }
 bytes=$(call_bytes 0)
 diag "$bytes hundredths of a byte for each call"
