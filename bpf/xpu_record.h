@@ -1181,9 +1181,8 @@ struct xpu_record_window {
 	__u64	time_ns;		/* now */
 	__u64	open_ns;		/* when it opened */
 	__u32	number;			/* from 1 on */
-	__u32	first_id;		/* correlation ids of its first and last launch; 0: it has */
-	__u32	last_id;		/* none, or it has just opened */
 	__u32	reserved;
+	__u64	nr_launches;		/* 0: it has none, or it has just opened */
 };
 
 /*

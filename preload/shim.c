@@ -92,6 +92,8 @@ static struct {
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
 	bool watches;			/* awake for the program's next window: nothing is recorded */
 	bool settling;			/* device work of the last window may still come */
+	uint64_t nr_before;		/* launches before the present window */
+	bool stays;			/* CUPTI makes records of device work outside of windows, too */
 	uint32_t nr_windows;
 	uint64_t window_ns;		/* when the present one opened */
 	uint16_t cbids[MAX_WATCHED];	/* of the driver's calls to be told of */
@@ -575,15 +577,14 @@ static void pack_window(void *window)
 	wire__window(window);
 }
 
-static void send_window(uint16_t misc, uint32_t first_id, uint32_t last_id)
+static void send_window(uint16_t misc, uint64_t nr_launches)
 {
 	struct xpu_record_window r = {
 		.hdr = { XPU_RECORD_WINDOW, misc, sizeof(r) },
 		.time_ns = clock__ns(),
 		.open_ns = shim.window_ns,
 		.number = shim.nr_windows,
-		.first_id = first_id,
-		.last_id = last_id,
+		.nr_launches = nr_launches,
 	};
 
 	activity__pack(pack_window, &r);
@@ -595,9 +596,9 @@ static void begin_window(void)
 	char text[256];
 
 	shim.watches = false;
-	window__begin();
 	enable_callbacks(true);
-	err = activity__collect(true);
+	err = shim.stays ? CUPTI_SUCCESS : activity__collect(true);
+	shim.stays = false;
 	if (err != CUPTI_SUCCESS) {
 		snprintf(text, sizeof(text), "cuptiActivityEnable failed: %s (error %d): launches have no "
 			 "device work", cupti__strerror(&shim.cupti, err), err);
@@ -606,24 +607,26 @@ static void begin_window(void)
 	activity__want_calls(calls_are_wanted());
 	follow_stalls();
 	shim.nr_windows++;
+	shim.nr_before = launch__nr();
 	shim.window_ns = clock__ns();
-	send_window(XPU_MISC_WINDOW_OPEN, 0, 0);
+	send_window(XPU_MISC_WINDOW_OPEN, 0);
 	launch__enable(true);
 	ranges__set_mode(RANGES_RECORD);
 }
 
 static void end_window(void)
 {
-	uint32_t first, last = launch__close();
-
+	launch__close();
 	ranges__set_mode(RANGES_OFF);
-	activity__collect(false);
+	/* While there are PC samples, CUPTI would not begin again. */
+	shim.stays = stalls__are_on();
+	if (!shim.stays)
+		activity__collect(false);
 	activity__want_calls(CALLS_NONE);
 	enable_callbacks(capture__counts_launches());
-	window__end(last, &first);
-	send_window(0, first, first ? last : 0);
+	send_window(0, launch__nr() - shim.nr_before);
 	shim.watches = true;
-	shim.settling = true;
+	shim.settling = !shim.stays;
 	activity__wake();
 }
 
@@ -674,7 +677,6 @@ static void settle(void)
 		activity__drain(false);
 		stalls__drain(0);
 		stalls__listen(false);
-		window__forget();
 		shim.settling = false;
 	}
 	capture__unlock();
@@ -683,13 +685,10 @@ static void settle(void)
 /* At exit: the program has not closed its window. */
 static void close_at_exit(void)
 {
-	uint32_t first, last;
-
 	if (!capture__is_armed() || shim.watches)
 		return;
-	last = launch__close();
-	window__end(last, &first);
-	send_window(0, first, first ? last : 0);
+	launch__close();
+	send_window(0, launch__nr() - shim.nr_before);
 }
 
 /* Variables whose values cannot be what launchers put there: the program may use them for itself. */
@@ -1017,7 +1016,7 @@ static void *shim_thread(void *arg)
 		}
 		if (shim.settling)
 			settle();
-		if (clock__ns() >= flush_ns && !shim.watches) {
+		if (clock__ns() >= flush_ns && (!shim.watches || shim.stays)) {
 			if (!stalls__are_exact())
 				stalls__drain(0);
 			activity__flush_if_quiet();

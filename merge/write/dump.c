@@ -723,8 +723,7 @@ MEMBERS(stalls_account, DECIMAL(xpu_record_stalls_account, device),
 	DECIMAL(xpu_record_stalls_account, interval_cycles),
 	DECIMAL(xpu_record_stalls_account, recorded));
 MEMBERS(window, DECIMAL(xpu_record_window, number), DECIMAL(xpu_record_window, time_ns),
-	DECIMAL(xpu_record_window, open_ns), DECIMAL(xpu_record_window, first_id),
-	DECIMAL(xpu_record_window, last_id));
+	DECIMAL(xpu_record_window, open_ns), DECIMAL(xpu_record_window, nr_launches));
 MEMBERS(range, DECIMAL(xpu_record_range, id), DECIMAL(xpu_record_range, parent));
 MEMBERS(counters, DECIMAL(xpu_record_counters, nr_batches),
 	DECIMAL(xpu_record_counters, nr_launches), DECIMAL(xpu_record_counters, nr_kernels),

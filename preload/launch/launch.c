@@ -55,8 +55,6 @@ struct launcher {
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
-	unsigned int gate;			/* the value of the global gate at the last launch */
-	atomic_uint last_id;			/* of the last launch in a window */
 	uint32_t stuck_id;			/* a launch that launch__close() has waited for; under
 						 * lock */
 	atomic_uint_fast64_t nr_allocs;		/* the same */
@@ -81,7 +79,6 @@ static atomic_uint_fast64_t nr_untagged;	/* launches without memory for a tag; c
 						 * reported as missing */
 static HOT_DATA atomic_uint gate;		/* 0: closed; else it differs from opening to opening */
 static atomic_uint last_gate;
-static uint32_t dead_last_id;			/* of threads that have ended; used under lock */
 
 const struct cupti *launch__cupti;
 
@@ -456,10 +453,8 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 		return;
 	}
 	now = atomic_load_explicit(&gate, memory_order_acquire);
-	if (!probe__launch_attached() || !now) {
-		window__leave_out(d->correlationId);
+	if (!probe__launch_attached() || !now)
 		return;
-	}
 	if (__builtin_expect(!t, 0)) {
 		t = launcher__new();
 		if (!t) {
@@ -470,7 +465,7 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	if (__builtin_expect(names__wanted(), 0))
 		names__launch(cbid, d);
 	if (__builtin_expect(t->level, 0)) {
-		window__first(d->correlationId);
+		window__mark(d->correlationId);
 		tell_nested(t, cbid, d);
 		begin_call(t, cbid, d, 0);
 		return;
@@ -487,14 +482,9 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 		t->slot.correlation_id = 0;
 		atomic_signal_fence(memory_order_seq_cst);
 		t->level = 0;
-		window__leave_out(d->correlationId);
 		return;
 	}
-	if (__builtin_expect(t->gate != now, 0)) {
-		t->gate = now;
-		window__first(d->correlationId);
-	}
-	atomic_store_explicit(&t->last_id, d->correlationId, memory_order_relaxed);
+	window__mark(d->correlationId);
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
 	ticks = tell(t, &t->slot, 0);
@@ -732,12 +722,11 @@ static bool any_in_launch(void)
 	return false;
 }
 
-uint32_t launch__close(void)
+void launch__close(void)
 {
 	const struct timespec pause = { 0, CLOSE_PAUSE_NS };
 	uint64_t end = clock__ns() + CLOSE_WAIT_NS;
 	struct launcher *t;
-	uint32_t last, id;
 	sigset_t old;
 	bool any;
 
@@ -751,17 +740,11 @@ uint32_t launch__close(void)
 			nanosleep(&pause, NULL);
 			continue;
 		}
-		last = dead_last_id;
-		for (t = threads; t; t = t->next) {
-			id = atomic_load(&t->last_id);
-			if (id && (!last || (int32_t)(id - last) > 0))
-				last = id;
+		for (t = threads; t; t = t->next)
 			t->stuck_id = any ? t->slot.correlation_id : 0;
-		}
 		lock__give(&lock, &old);
 		break;
 	}
-	return last;
 }
 
 static void add_totals(struct launch_totals *totals, struct launcher *t)
@@ -770,6 +753,20 @@ static void add_totals(struct launch_totals *totals, struct launcher *t)
 	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
 	totals->nr_allocs += atomic_load_explicit(&t->nr_allocs, memory_order_acquire);
 	totals->nr_threads++;
+}
+
+uint64_t launch__nr(void)
+{
+	struct launch_totals totals;
+	struct launcher *t;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	totals = dead;
+	for (t = threads; t; t = t->next)
+		add_totals(&totals, t);
+	lock__give(&lock, &old);
+	return totals.nr_launches + atomic_load(&nr_nested);
 }
 
 void launch__send(struct launch_totals *totals)
@@ -786,10 +783,6 @@ void launch__send(struct launch_totals *totals)
 		add_totals(totals, t);
 		paths__send(t->paths);
 		if (is_dead) {
-			uint32_t id = atomic_load(&t->last_id);
-
-			if (id && (!dead_last_id || (int32_t)(id - dead_last_id) > 0))
-				dead_last_id = id;
 			add_totals(&dead, t);
 			*link = t->next;
 			python__free(t->python);

@@ -28,14 +28,17 @@ void launch__enable(bool on);
 
 /*
  * Stops tagging at once for every thread, and waits for launches that were tagged to return, for a tenth
- * of a second at most. Return: the id of the last one; 0: there was none.
+ * of a second at most.
  */
-uint32_t launch__close(void);
+void launch__close(void);
 
 /* The counts of launches, range events and events of memory so far, all of them sent, and of threads. */
 struct launch_totals {
 	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs;
 };
+
+/* Return: how many launches were recorded so far. */
+uint64_t launch__nr(void);
 
 /* Sends all threads' logs. */
 void launch__send(struct launch_totals *totals);

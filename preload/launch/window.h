@@ -3,11 +3,9 @@
  * window.h - which launches are in a window of the recording, and whose device work is
  *
  * With --capture launches are recorded in windows alone. A launch is in one if its callback finds the
- * gate open (launch__enable()). CUPTI learns of a window's beginning and end a little earlier and later
- * than the gate, so it may make records of device work whose launch was not recorded. Such a launch is
- * known by its correlation id: it is lower than that of the window's first launch, or its callback, which
- * found the gate closed, has noted it here. That relies on CUPTI giving ids in the order in which calls
- * begin.
+ * gate open (launch__enable()). CUPTI makes records of device work from a little earlier on to a little
+ * later, so launches that are in a window are marked here by their correlation ids, and device work of
+ * others is left out.
  */
 #ifndef XPU_PRELOAD_WINDOW_H
 #define XPU_PRELOAD_WINDOW_H
@@ -15,25 +13,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Ids with the same place here, up to 255 of them, have different marks. */
+#define WINDOW_MARKS	(1u << 22)
+
 /* Whether there are windows at all; without, everything is recorded. */
 extern bool window__are_used;
+extern uint8_t window__marks[WINDOW_MARKS];
 
-/* A window begins: the next launch that is recorded is its first. The gate is closed. */
-void window__begin(void);
+static inline uint8_t window__mark_of(uint32_t id)
+{
+	return 1 + id / WINDOW_MARKS % 255;
+}
 
-/* The first launch of a thread in the present window. Safe in signal handlers, as the next. */
-void window__first(uint32_t correlation_id);
+/* A launch is recorded. Safe in signal handlers. */
+static inline void window__mark(uint32_t id)
+{
+	if (__builtin_expect(window__are_used, 0))
+		__atomic_store_n(&window__marks[id % WINDOW_MARKS], window__mark_of(id), __ATOMIC_RELAXED);
+}
 
-/* A launch that is not recorded. */
-void window__leave_out(uint32_t correlation_id);
-
-/* The present window has ended with the launch @last; the gate is closed. *@first: 0 if there was none. */
-void window__end(uint32_t last, uint32_t *first);
-
-/* CUPTI has given back all device work: forgets the windows that have ended. The gate is closed. */
-void window__forget(void);
-
-/* Return: whether the launch that caused some device work is in a window. */
-bool window__has(uint32_t correlation_id);
+/* Return: whether the launch that caused some device work was recorded. */
+static inline bool window__has(uint32_t id)
+{
+	return !window__are_used || !id ||
+	       __atomic_load_n(&window__marks[id % WINDOW_MARKS], __ATOMIC_RELAXED) == window__mark_of(id);
+}
 
 #endif /* XPU_PRELOAD_WINDOW_H */

@@ -155,7 +155,6 @@ void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUp
 	if (capture.what == LAUNCHES && d->callbackSite == CUPTI_API_ENTER &&
 	    wait__call(cbid) < WAIT_STREAM &&
 	    !count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1)) {
-		window__leave_out(d->correlationId);
 		*d->correlationData = 0;
 		return;
 	}

@@ -12,7 +12,7 @@ ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
 
 counts() {		# counts NAME: the launches of each site, and the account
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
-	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\) \([0-9]*\)$/\1 \2/p' "$1.folded" |
+	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" |
 		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
 	sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log
 }

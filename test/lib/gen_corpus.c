@@ -225,7 +225,7 @@ static void add_device_work(struct gen *g)
 	};
 	const struct xpu_record_window windows[] = {
 		{ .time_ns = 900, .open_ns = 900, .number = 1 },
-		{ .time_ns = 15000, .open_ns = 900, .number = 1, .first_id = 1, .last_id = 99 },
+		{ .time_ns = 15000, .open_ns = 900, .number = 1, .nr_launches = 9 },
 	};
 	const struct xpu_record_pycode code = {
 		.id = 1, .name = S_PY_NAME, .filename = S_PY_FILE, .first_line = 40,

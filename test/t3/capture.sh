@@ -12,7 +12,7 @@ nvtx=$?
 # counts NAME: prints the launches of each site, as "in N any N", and the account.
 counts() {
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
-	sed -n 's/.*\[GPU_Kernel\]kernel_\([a-z]*\) \([0-9]*\)$/\1 \2/p' "$1.folded" | sort |
+	sed -n 's/.*\[GPU_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" | sort |
 		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
 	sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log
 }
@@ -39,6 +39,11 @@ for transport in bpf shm; do
 done
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=open')" 200 "each window begins ..."
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=closed')" 200 "... and ends"
+# CUPTI refuses to begin again while there are PC samples.
+xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data "$capture" -t 2 -w 3 -n 100 -p 20 \
+	>/dev/null 2>load.log
+is $? 0 "stalls: status" || diag "$(cat load.log)"
+is "$(counts stalls)" "in 600 launches 600 matched 600 unmatched 0 lost 0" "stalls: exact"
 # A child that the program forked has windows of its own; the parent has none.
 run fork cuda-profiler-api 1200 '' -t 4 -w 3 -n 100 -f
 run stop cuda-profiler-api 400 '--capture-end stop' -t 4 -w 3 -n 100

@@ -2,14 +2,15 @@
 /*
  * capture.cu - launches in and out of windows: for tests of xpuload --capture
  *
- *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f]
+ *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-p MS]
  *
  * In each of WINDOWS rounds each of THREADS threads makes LAUNCHES launches out of the window, by site_out,
  * then the main thread opens the window, the threads make as many in it, by site_in, and it closes the
  * window, while the device is busy still. HOW: profiler, by cudaProfilerStart() and Stop(); push, by an
  * NVTX range "window" that is pushed; start, by one that is started, and that another thread ends; domain, by
  * one of the domain "test"; none, by nothing. RACERS threads launch all the time, by site_any, in and out. -f:
- * a child that is forked before CUDA is used does it, and the parent launches by site_out alone.
+ * a child that is forked before CUDA is used does it, and the parent launches by site_out alone. -p: after each
+ * window all pause for MS.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -38,6 +39,7 @@ SITE(in)
 SITE(out)
 SITE(any)
 
+static unsigned int pause_ms;
 static int nr_threads = 1, nr_windows = 1, nr_launches = 10, nr_racers;
 static const char *how = "profiler";
 static pthread_barrier_t barrier;
@@ -164,6 +166,7 @@ static void work(void)
 		pthread_barrier_wait(&barrier);
 		pthread_barrier_wait(&barrier);
 		set_window(false);
+		usleep(pause_ms * 1000);
 		pthread_barrier_wait(&barrier);
 	}
 	for (i = 0; i < nr_threads; i++)
@@ -180,7 +183,7 @@ int main(int argc, char **argv)
 	int opt, status = 0;
 	pid_t child;
 
-	while ((opt = getopt(argc, argv, "t:w:n:r:m:f")) != -1) {
+	while ((opt = getopt(argc, argv, "t:w:n:r:m:fp:")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = atoi(optarg);
@@ -196,6 +199,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			how = optarg;
+			break;
+		case 'p':
+			pause_ms = (unsigned int)atoi(optarg);
 			break;
 		case 'f':
 			forks = true;
