@@ -438,3 +438,23 @@ int safefile__unlink(int dir_fd, const char *name, int flags)
 	invoker__leave();
 	return err;
 }
+
+int safefile__open_fifo(const char *name)
+{
+	struct stat st;
+	int fd, err;
+
+	err = invoker__enter();
+	if (err)
+		return err;
+	fd = open(name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	err = fd < 0 ? -errno : 0;
+	invoker__leave();
+	if (err)
+		return err;
+	if (fstat(fd, &st) || !S_ISFIFO(st.st_mode)) {
+		close(fd);
+		return -ENOTSUP;
+	}
+	return fd;
+}

@@ -112,4 +112,10 @@ size_t safefile__stem(const char *name);
 /* Return: the text for a negative errno of these functions. */
 const char *safefile__strerror(int err);
 
+/*
+ * Opens a FIFO that is there already, as the invoker, for both directions, so that a writer that goes is
+ * no end. Return: a descriptor that does not block, or a negative errno; -ENOTSUP: it is no FIFO.
+ */
+int safefile__open_fifo(const char *name);
+
 #endif /* LIB_SAFEFILE_H */

@@ -39,72 +39,6 @@ struct supervisor {
 	size_t nr;			/* bytes of a command so far; beyond LINE_MAX_BYTES: too many */
 };
 
-/* ---- the option ------------------------------------------------------------------------------ */
-
-static int open_fifo(const char *name, int flags)
-{
-	int fd = open(name, flags | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0)
-		msg__error("--control: cannot open %s: %s", name, strerror(errno));
-	return fd < 0 ? -errno : fd;
-}
-
-/* "fifo:CTL[,ACK]". Opened for both directions, so that a writer that goes is no end. */
-static int parse_fifos(struct control *c, const char *names)
-{
-	char *copy = strdup(names), *ack = copy ? strchr(copy, ',') : NULL;
-	int err = 0;
-
-	if (!copy)
-		return -ENOMEM;
-	if (ack)
-		*ack++ = '\0';
-	c->fd = open_fifo(copy, O_RDWR);
-	if (c->fd >= 0 && ack)
-		c->ack_fd = open_fifo(ack, O_RDWR);
-	if (c->fd < 0 || (ack && c->ack_fd < 0))
-		err = -EINVAL;
-	free(copy);
-	return err;
-}
-
-static int take_fd(const char **at, int *fd)
-{
-	unsigned long n;
-	char *end;
-
-	if (!isdigit((unsigned char)**at))
-		return -EINVAL;
-	n = strtoul(*at, &end, 10);
-	*at = end;
-	if (n > INT16_MAX || fcntl(n, F_SETFD, FD_CLOEXEC))
-		return -EBADF;
-	*fd = n;
-	return 0;
-}
-
-int control__parse(struct control *c, const char *arg)
-{
-	const char *at = arg + 3;
-	int err;
-
-	if (!strncmp(arg, "fifo:", 5) && arg[5] && arg[5] != ',')
-		return parse_fifos(c, arg + 5);
-	err = strncmp(arg, "fd:", 3) ? -EINVAL : take_fd(&at, &c->fd);
-	if (!err && *at == ',') {
-		at++;
-		err = take_fd(&at, &c->ack_fd);
-	}
-	if (err == -EBADF)
-		msg__error("--control %s: there is no such descriptor", arg);
-	else if (err || *at)
-		msg__error("--control %s: expected fifo:CTL[,ACK] or fd:CTL[,ACK]", arg);
-	if (!err && !*at)
-		fcntl(c->fd, F_SETFL, O_NONBLOCK);
-	return err || *at ? -EINVAL : 0;
-}
-
 /* ---- recordings ------------------------------------------------------------------------------ */
 
 /* The child that records one window. */
@@ -115,7 +49,7 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 	pid_t pid = s->target.pid;
 
 	close(s->signal_fd);
-	own.control = (struct control){ -1, -1 };
+	own.control = (struct control){ .fd = -1, .ack_fd = -1 };
 	own.capture = (struct capture){ .after_ns = UINT64_MAX };
 	own.ready_fd = ready_fd;
 	if (own.mode == PROBES_RUN) {
@@ -350,6 +284,8 @@ int control__run(struct options *opts, int *wait_status)
 	int status;
 	size_t i;
 
+	if (control__open(&opts->control))
+		return STATUS_FAILED;
 	sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);

@@ -9,18 +9,7 @@
 #ifndef XPU_LOADER_CONTROL_H
 #define XPU_LOADER_CONTROL_H
 
-#include <stdbool.h>
-
 struct options;
-
-/* Descriptors by which xpuload is told what to do; -1: none. */
-struct control {
-	int fd;
-	int ack_fd;
-};
-
-/* Takes --control's argument, or says what is wrong with it. Return: 0 or a negative errno. */
-int control__parse(struct control *c, const char *arg);
 
 /*
  * Records in windows until the target, the clock or the one in control ends that. Return: the status to exit

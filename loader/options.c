@@ -636,9 +636,14 @@ static bool only_for_command(const char *option, bool given, const char *env)
 	return !given;
 }
 
+static bool options__controlled(const struct options *opts)
+{
+	return opts->control.fifos || opts->control.fd >= 0;
+}
+
 bool options__by_hand(const struct options *opts)
 {
-	return opts->control.fd >= 0 || opts->capture.after_ns != UINT64_MAX;
+	return options__controlled(opts) || opts->capture.after_ns != UINT64_MAX;
 }
 
 static bool options__agree(const struct options *opts)
@@ -686,7 +691,7 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cupti share serves a profiler all the time: it cannot be together with --capture";
 	else if (opts->capture_end && !opts->capture.what)
 		wrong = "--capture-end is for windows that the program opens by --capture";
-	else if (opts->capture.what && opts->control.fd >= 0)
+	else if (opts->capture.what && options__controlled(opts))
 		wrong = "--control opens windows: it cannot be together with --capture, but for after: "
 			"and for:";
 	else if (options__by_hand(opts) && opts->transport == TRANSPORT_SHM)
@@ -890,7 +895,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
-		.capture = { .after_ns = UINT64_MAX }, .control = { -1, -1 }, .ready_fd = -1,
+		.capture = { .after_ns = UINT64_MAX }, .control = { .fd = -1, .ack_fd = -1 }, .ready_fd = -1,
 	};
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
@@ -920,9 +925,9 @@ int options__parse(struct options *opts, int argc, char **argv)
 	    !strcmp(opts->call_graph, "fp"))
 		msg__warn("--call-graph fp reads every launch's stack in the kernel: as with "
 			  "--probe launch");
-	if (opts->control.fd >= 0 && !strcmp(opts->pattern, DEFAULT_NAME)) {
+	if (options__controlled(opts) && !strcmp(opts->pattern, DEFAULT_NAME)) {
 		opts->pattern = "xpu-%n.data";
-	} else if (opts->control.fd >= 0 && !output_name__has_number(opts->pattern)) {
+	} else if (options__controlled(opts) && !output_name__has_number(opts->pattern)) {
 		msg__error("-o %s: --control may make several recordings: expected %%n in the name",
 			   opts->pattern);
 		return STATUS_FAILED;

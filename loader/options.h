@@ -10,7 +10,7 @@
 
 #include "attach/probes.h"
 #include "capture.h"
-#include "control.h"
+#include "control_option.h"
 
 #define STATUS_FAILED	125		/* xpuload itself; what env(1) and timeout(1) use */
 #define STATUS_NOT_RUN	126		/* as the shell: found, not executable */

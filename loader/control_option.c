@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "control_option.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/msg.h"
+#include "safefile.h"
+
+/* "CTL[,ACK]"; they are opened by control__open(), as the invoker. */
+static int parse_fifos(struct control *c, const char *names)
+{
+	c->fifos = names;
+	return strlen(names) < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+static int open_fifo(const char *name)
+{
+	int fd = safefile__open_fifo(name);
+
+	if (fd == -ENOTSUP)
+		msg__error("--control: %s is no FIFO, as mkfifo makes them", name);
+	else if (fd < 0)
+		msg__error("--control: cannot open %s: %s", name, strerror(-fd));
+	return fd;
+}
+
+int control__open(struct control *c)
+{
+	char names[PATH_MAX], *ack;
+
+	if (!c->fifos)
+		return 0;
+	strcpy(names, c->fifos);
+	ack = strchr(names, ',');
+	if (ack)
+		*ack++ = '\0';
+	c->fd = open_fifo(names);
+	if (c->fd >= 0 && ack)
+		c->ack_fd = open_fifo(ack);
+	return c->fd < 0 || (ack && c->ack_fd < 0) ? -EINVAL : 0;
+}
+
+static int take_fd(const char **at, int *fd)
+{
+	unsigned long n;
+	char *end;
+
+	if (!isdigit((unsigned char)**at))
+		return -EINVAL;
+	n = strtoul(*at, &end, 10);
+	*at = end;
+	if (n > INT16_MAX || fcntl(n, F_SETFD, FD_CLOEXEC))
+		return -EBADF;
+	*fd = n;
+	return 0;
+}
+
+int control__parse(struct control *c, const char *arg)
+{
+	const char *at = arg + 3;
+	int err;
+
+	if (!strncmp(arg, "fifo:", 5) && arg[5] && arg[5] != ',')
+		return parse_fifos(c, arg + 5);
+	err = strncmp(arg, "fd:", 3) ? -EINVAL : take_fd(&at, &c->fd);
+	if (!err && *at == ',') {
+		at++;
+		err = take_fd(&at, &c->ack_fd);
+	}
+	if (err == -EBADF)
+		msg__error("--control %s: there is no such descriptor", arg);
+	else if (err || *at)
+		msg__error("--control %s: expected fifo:CTL[,ACK] or fd:CTL[,ACK]", arg);
+	if (!err && !*at)
+		fcntl(c->fd, F_SETFL, O_NONBLOCK);
+	return err || *at ? -EINVAL : 0;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* control_option.h - --control: who tells xpuload when to record */
+#ifndef XPU_LOADER_CONTROL_OPTION_H
+#define XPU_LOADER_CONTROL_OPTION_H
+
+/* Descriptors by which xpuload is told what to do; -1: none. */
+struct control {
+	int fd;
+	int ack_fd;
+	const char *fifos;		/* "CTL[,ACK]", for control__open(); NULL: none */
+};
+
+/* Takes --control's argument, or says what is wrong with it. Return: 0 or a negative errno. */
+int control__parse(struct control *c, const char *arg);
+
+/* Opens the FIFOs, if there are any, once the invoker is known. Return: 0, or -EINVAL after a message. */
+int control__open(struct control *c);
+
+#endif /* XPU_LOADER_CONTROL_OPTION_H */
