@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums by aggregate and bin: some 60 bytes of memory each. */
-#define MAX_SUMS	2000000
+/* Sums by aggregate and bin: some 60 bytes of memory each. A page has half as many at most. */
+#define MAX_SUMS	500000
 #define MAX_ROWS	200000
+
+/* With more of them, a page is large without the times, and they are left out. */
+#define MAX_AGGREGATES	90000
 
 /* Spans of a device to keep before those that touch become one. */
 #define MAX_SPANS	(1u << 20)
@@ -18,8 +21,8 @@
 void times__init(struct times *t)
 {
 	memset(t, 0, sizeof(*t));
-	bins__init(&t->sums, MAX_SUMS);
-	bins__init(&t->rows, MAX_ROWS);
+	bins__init(&t->sums, MAX_SUMS, MAX_AGGREGATES);
+	bins__init(&t->rows, MAX_ROWS, MAX_ROWS);
 }
 
 void times__exit(struct times *t)

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bins__init(struct bins *b, size_t max_sums)
+void bins__init(struct bins *b, size_t max_sums, size_t max_keys)
 {
 	memset(b, 0, sizeof(*b));
 	b->scale.shift = BINS_SHIFT_MIN;
 	b->scale.first = UINT64_MAX;
 	b->max_sums = max_sums;
+	b->max_keys = max_keys;
 	b->secret = secret();
 }
 
@@ -26,17 +27,20 @@ static uint32_t bins__hash(const struct bins *b, uint32_t key, uint64_t bin)
 	return hash__mix(bin, key, b->secret);
 }
 
-static int bin_sum__cmp(const void *va, const void *vb)
+static int bin_sum__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct bin_sum *a = va, *b = vb;
 
+	(void)ctx;
 	return cmp3(a->key, b->key) ?: cmp3(a->bin, b->bin);
 }
 
 void bins__sort(struct bins *b)
 {
-	if (b->list.nr)
-		qsort(b->list.v, b->list.nr, sizeof(*b->list.v), bin_sum__cmp);
+	hashes__free(&b->by_bin);
+	array_free(&b->recent);
+	array_shrink(&b->list);
+	array__sort(b->list.v, b->list.nr, sizeof(*b->list.v), bin_sum__cmp, NULL);
 }
 
 /* Finds the sum of a key and a bin. Return: whether there is one. */
@@ -83,6 +87,14 @@ int bins__widen(struct bins *b, unsigned int shift)
 	return err;
 }
 
+static void bins__give_up(struct bins *b)
+{
+	b->full = true;
+	array_free(&b->list);
+	array_free(&b->recent);
+	hashes__free(&b->by_bin);
+}
+
 /* Makes room for one more sum. Return: 0 or -ENOMEM; perhaps b->full. */
 static int bins__make_room(struct bins *b)
 {
@@ -91,11 +103,8 @@ static int bins__make_room(struct bins *b)
 	/* Half of the room at least becomes free, lest each of the next sums makes the bins longer. */
 	while (!err && b->list.nr >= b->max_sums / 2 && b->scale.first < b->scale.last)
 		err = bins__widen(b, b->scale.shift + 1);
-	if (!err && b->list.nr >= b->max_sums) {
-		b->full = true;
-		b->list.nr = 0;
-		hashes__free(&b->by_bin);
-	}
+	if (!err && b->list.nr >= b->max_sums)
+		bins__give_up(b);
 	return err;
 }
 
@@ -150,10 +159,14 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	uint64_t span_ns, bin, end_ns, ns = 0;
 	int err = 0;
 
+	if (!b->full && key >= b->max_keys)
+		bins__give_up(b);
+	if (b->full)
+		return 0;
 	to_ns = max_t(uint64_t, to_ns, from_ns);
 	while (!err && b->recent.nr <= key)
 		err = array_push(&b->recent, NO_INDEX);
-	if (!err && !b->full && b->list.nr + BINS_MAX > b->max_sums)
+	if (!err && b->list.nr + BINS_MAX > b->max_sums)
 		err = bins__make_room(b);
 	if (err || b->full)
 		return err;

@@ -2,13 +2,14 @@
 /*
  * bins.h - sums over time: each span's values, in the stretches of equal length that it lies in
  *
- *	bins__init(&b, max_sums);
+ *	bins__init(&b, max_sums, max_keys);
  *	bins__add(&b, key, from_ns, to_ns, &value);	whenever; keys are small numbers
  *	bins__sort(&b);					then b.list is by key, then bin
  *
  * A bin is (1 << scale.shift) ns long and begins at a multiple of that, so bins of two such structures meet.
  * There are at most BINS_MAX of them, and at most @max_sums sums that are not 0: when more are needed, the
- * bins become twice as long. The memory is bounded, and whatever the times are, all values are there.
+ * bins become twice as long. With more than @max_keys keys, or sums in the longest bins, there are no sums at
+ * all, and full is set. The memory is bounded; else all values are there, whatever the times are.
  */
 #ifndef MERGE_BINS_H
 #define MERGE_BINS_H
@@ -43,7 +44,7 @@ struct bins {
 	ARRAY(uint32_t) recent;		/* by key: the sum that was added to last, or NO_INDEX */
 	struct hashes by_bin;
 	uint64_t secret;
-	size_t max_sums;
+	size_t max_sums, max_keys;
 	bool full;			/* there are more keys than sums: nothing is kept */
 };
 
@@ -54,7 +55,7 @@ static inline void bin_value__add(struct bin_value *to, const struct bin_value *
 	to->bytes += value->bytes;
 }
 
-void bins__init(struct bins *b, size_t max_sums);
+void bins__init(struct bins *b, size_t max_sums, size_t max_keys);
 void bins__exit(struct bins *b);
 
 /**

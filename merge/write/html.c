@@ -413,10 +413,11 @@ struct cell_bin {
 
 typedef ARRAY(struct cell_bin) cell_bins_t;
 
-static int cell_bin__cmp(const void *va, const void *vb)
+static int cell_bin__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct cell_bin *a = va, *b = vb;
 
+	(void)ctx;
 	return cmp3(a->cell, b->cell) ?: cmp3(a->bin, b->bin);
 }
 
@@ -470,12 +471,11 @@ static void cell_bins__merge(cell_bins_t *bins)
 {
 	size_t i, nr = 0;
 
-	if (bins->nr)
-		qsort(bins->v, bins->nr, sizeof(*bins->v), cell_bin__cmp);
+	array__sort(bins->v, bins->nr, sizeof(*bins->v), cell_bin__cmp, NULL);
 	for (i = 0; i < bins->nr; i++) {
 		struct bin_value *last = nr ? &bins->v[nr - 1].value : NULL;
 
-		if (last && !cell_bin__cmp(&bins->v[nr - 1], &bins->v[i]))
+		if (last && !cell_bin__cmp(&bins->v[nr - 1], &bins->v[i], NULL))
 			bin_value__add(last, &bins->v[i].value);
 		else
 			bins->v[nr++] = bins->v[i];

@@ -221,6 +221,13 @@ static inline const char *json__number(const char *p)
 		if (p == digits)
 			return NULL;
 	}
+	if (*p == 'e' || *p == 'E') {
+		p++;
+		digits = p += *p == '-' || *p == '+';
+		p += strspn(p, "0123456789");
+		if (p == digits)
+			return NULL;
+	}
 	return p;
 }
 

@@ -36,7 +36,7 @@ static void spans(void)
 {
 	struct bins b;
 
-	bins__init(&b, 10000);
+	bins__init(&b, 10000, SIZE_MAX);
 	/* Bins of 1024 ns: a half, three whole ones, a quarter. */
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ 3840, 1, 7 });
 	is_int(ns_at(&b, 1, 0), 512, "the part in the first bin");
@@ -61,7 +61,7 @@ static void growth(void)
 	uint64_t seed = 1, ns = 0, in_order = 1, i;
 	struct bins b;
 
-	bins__init(&b, 2000);
+	bins__init(&b, 2000, SIZE_MAX);
 	for (i = 0; i < 100000; i++) {
 		uint64_t from_ns, long_ns;
 
@@ -87,7 +87,7 @@ static void growth(void)
 	bins__exit(&b);
 
 	/* The first and the last time that there can be. */
-	bins__init(&b, 2000);
+	bins__init(&b, 2000, SIZE_MAX);
 	bins__add(&b, 0, 1, 2, &(struct bin_value){ 1, 1, 0 });
 	bins__add(&b, 0, UINT64_MAX - 5, UINT64_MAX, &(struct bin_value){ 5, 1, 0 });
 	bins__add(&b, 0, 0, UINT64_MAX, &(struct bin_value){ UINT64_MAX - 100, 1, 0 });
@@ -96,10 +96,16 @@ static void growth(void)
 	bins__exit(&b);
 
 	/* More keys than sums. */
-	bins__init(&b, 1000);
+	bins__init(&b, 1000, SIZE_MAX);
 	for (i = 0; i < 2000; i++)
 		bins__add(&b, i, i * 1000, i * 1000 + 10, &(struct bin_value){ 10, 1, 0 });
 	ok(b.full && !b.list.nr, "too many keys: none is kept");
+	bins__exit(&b);
+	bins__init(&b, 1000, 3);
+	for (i = 0; i < 4; i++)
+		is_int(bins__add(&b, i, 1000, 1010, &(struct bin_value){ 10, 1, 0 }), 0, "a key");
+	ok(b.full && !b.list.nr, "a key more than are wanted: none is kept");
+	is_int(bins__add(&b, 0, 1000, 1010, &(struct bin_value){ 10, 1, 0 }), 0, "and none is added");
 	bins__exit(&b);
 }
 
