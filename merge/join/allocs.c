@@ -254,6 +254,8 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 	uint32_t i;
 	int err;
 
+	if (!p->allocs)		/* there are records of memory, without an event */
+		return 0;
 	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?: alloc_proc(p, held.proc, &proc);
 	for (i = 0; i < rec->nr && !err; i++) {
 		held.event = rec->events[i];
