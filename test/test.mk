@@ -559,6 +559,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) sh test/bench/memory.sh
+	@$(TEST_ENV) sh test/bench/ranks.sh
 	@$(TEST_ENV) sh test/bench/recorder.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py
@@ -596,6 +597,7 @@ $(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/
 
 $(O)/fuzz/fuzz_pyelf: loader/target/pyelf.c
 $(O)/fuzz/fuzz_shm: loader/record/shm_reader.c
+$(O)/fuzz/fuzz_cgroup: loader/target/cgroup_name.c
 $(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
 
 .PHONY: fuzz

@@ -52,13 +52,26 @@ static const char *frames__jit(void *ctx, const struct image *image, bool ran_be
 	return name;
 }
 
+static enum path_how path__how(const struct xpu_record_callchain *rec)
+{
+	if (rec->nr_frames && XPU_FRAME_IS_NAMED(rec->frames[0]))
+		return PATH_NAMED;
+	if (!rec->nr_frames && !(rec->hdr.misc & XPU_CHAIN_FAILED))
+		return PATH_NONE;
+	if (rec->hdr.misc & XPU_CHAIN_SHIM)
+		return PATH_SHIM;
+	return rec->nr_frames ? PATH_KERNEL : PATH_NO_STACK;
+}
+
 /* Names the frames of a chain. Return: 0 or -ENOMEM. */
 static int frames__resolve(struct frames *s, struct model *m, struct chain *chain)
 {
 	struct callchains *c = s->callchains;
-	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
+	struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;
 
 	s->proc = chain->proc;
+	if (path)
+		path->how = path__how(path->rec);
 	if (chain->launched != NO_INDEX)	/* both have lower indices */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",

@@ -174,18 +174,26 @@ static int session__second_pass(struct session *s, struct second_pass *p)
 	return err ?: losses__nccl(p);
 }
 
-/* Prepares for the next recording, whose ids and pids have other meanings. */
-static void session__next_input(struct session *s)
+/* Forgets what only the recording itself refers to, from where its parts of the model begin. */
+static void session__let_go(struct session *s, const struct found *found)
 {
 	struct model *m = &s->model;
 	size_t i;
 
-	for (i = 0; i < m->machine.procs.nr; i++)
+	for (i = found->first_proc; i < m->machine.procs.nr; i++)
 		m->machine.procs.v[i].name = model__proc_name(m, i);
-	for (i = 0; i < m->paths.nr; i++)
+	for (i = found->first_path; i < m->paths.nr; i++) {
+		m->paths.v[i].rec = NULL;
 		m->paths.v[i].image = NULL;
-	m->nvtx.first_range = m->nvtx.ranges.nr;
-	machine__next(&m->machine);
+	}
+	reader__let_go(found->reader);
+}
+
+/* Prepares for the next recording, whose ids and pids have other meanings. */
+static void session__next_input(struct session *s)
+{
+	s->model.nvtx.first_range = s->model.nvtx.ranges.nr;
+	machine__next(&s->model.machine);
 	copied_stacks__next(&s->unwind);
 	jitmaps__exit(&s->jitmaps);
 }
@@ -215,6 +223,7 @@ static int session__input(struct session *s, size_t nr)
 	samples__exit(&pass);
 	second_pass__exit(&pass);
 	join__exit(&s->join);
+	session__let_go(s, &found);
 	found__exit(&found);
 	return err;
 }
@@ -302,6 +311,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	s->passes.nr_inputs = nr;
 	err = session__open_inputs(s, r, nr);
 	for (i = 0; i < nr && !err; i++) {
+		if (i + 1 < nr)
+			reader__read_ahead(&r[i + 1]);
 		err = session__input(s, i);
 		loss__add(&loss, &s->sums.loss);
 		s->ended &= s->model.inputs.v[i].ended;

@@ -12,12 +12,23 @@
 
 struct stack;
 
+/* How a call path came into the recording. */
+enum path_how {
+	PATH_NO_STACK,			/* no stack could be read */
+	PATH_SHIM,			/* unwound by the shim */
+	PATH_KERNEL,			/* by the kernel, along frame pointers */
+	PATH_NAMED,			/* imported, as names */
+	PATH_NONE,			/* imported, without a stack */
+};
+
 /* A call path as recorded: addresses and the function called. */
 struct path {
-	const struct xpu_record_callchain *rec;
+	const struct xpu_record_callchain *rec;	/* NULL when the recording has been read */
+	uint32_t path_id;		/* in the recording */
 	uint32_t proc;
 	struct image *image;		/* NULL: its maps are unknown */
 	const char *api;		/* interned */
+	enum path_how how;		/* when its frames have names */
 	bool one_record;		/* the call can own one device record at most */
 	uint32_t chain;			/* in remap epoch 0, NO_INDEX until used */
 };

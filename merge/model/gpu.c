@@ -84,8 +84,10 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 		      idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), idx);
 	else
 		err = gpus__get(g, proc, ordinal, &idx);
-	if (!err && !g->list.v[idx].name)
-		g->list.v[idx].name = name;
+	if (!err && !g->list.v[idx].name && name) {
+		g->list.v[idx].name = strpool__intern(g->strings, name, strlen(name));
+		err = g->list.v[idx].name ? 0 : -ENOMEM;
+	}
 	if (!err && limits && !g->list.v[idx].limits.capability)
 		g->list.v[idx].limits = *limits;
 	return err;

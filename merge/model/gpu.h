@@ -48,7 +48,7 @@ void gpus__exit(struct gpus *g);
  * @proc: index of the process
  * @ordinal: the process's number of the GPU
  * @uuid: 16 bytes, all 0 if unknown
- * @name: kept, or NULL
+ * @name: or NULL
  * @limits: or NULL
  *
  * Return: 0 or -ENOMEM.

@@ -35,7 +35,7 @@ struct blocks {
 	size_t size;
 	bool mapped;
 	struct damages damages;
-	struct arena kept;
+	struct arena kept, held;
 
 	/* Used by the unpacker, which is the thread if there is one. */
 	struct block_unpacker *unpacker;
@@ -97,6 +97,7 @@ void blocks__free(struct blocks *b)
 		free(b->slots[i].records);
 	block_unpacker__free(b->unpacker);
 	arena__free(&b->kept);
+	arena__free(&b->held);
 	pthread_cond_destroy(&b->changed);
 	pthread_mutex_destroy(&b->lock);
 	free(b);
@@ -375,9 +376,31 @@ const struct damages *blocks__damages(const struct blocks *b)
 	return &b->damages;
 }
 
-const void *blocks__keep(struct blocks *b, const void *part, size_t bytes)
+static const void *keep_in(struct arena *arena, const void *part, size_t bytes)
 {
-	void *copy = arena__alloc(&b->kept, bytes);
+	void *copy = arena__alloc(arena, bytes);
 
 	return copy ? memcpy(copy, part, bytes) : NULL;
+}
+
+const void *blocks__keep(struct blocks *b, const void *part, size_t bytes)
+{
+	return keep_in(&b->kept, part, bytes);
+}
+
+const void *blocks__hold(struct blocks *b, const void *part, size_t bytes)
+{
+	return keep_in(&b->held, part, bytes);
+}
+
+void blocks__let_go(struct blocks *b)
+{
+	size_t i;
+
+	blocks__stop(b);
+	for (i = 0; i < NR_SLOTS; i++) {
+		free(b->slots[i].records);
+		b->slots[i].records = NULL;
+	}
+	arena__free(&b->held);
 }

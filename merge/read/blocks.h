@@ -76,7 +76,11 @@ void blocks__damaged_inside(struct blocks *b, const char *what);
 
 const struct damages *blocks__damages(const struct blocks *b);
 
-/* Return: a copy of @part that lives as long as @b, or NULL. */
+/* Return: a copy of @part that lives as long as @b, or until blocks__let_go(); or NULL. */
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
+const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);
+
+/* Frees what was held, and the memory of the walk, which has ended. */
+void blocks__let_go(struct blocks *b);
 
 #endif /* MERGE_BLOCKS_H */

@@ -23,7 +23,7 @@ static int collect__tid(struct found *f, const struct xpu_record_thread *rec, ui
 
 static int collect__callchain(struct collect *c, const struct xpu_record_callchain *rec)
 {
-	struct path path = { .rec = rec, .chain = NO_INDEX };
+	struct path path = { .rec = rec, .path_id = rec->path_id, .chain = NO_INDEX };
 	uint32_t idx;
 	int err;
 
@@ -147,12 +147,12 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 }
 
 /*
- * Keeps a copy of *@rec if it is of a type that is referred to until the end. Return: 0 or -ENOMEM.
+ * Keeps a copy of *@rec if it is of a type that is referred to later: until the recording has been read, or
+ * until the end. Return: 0 or -ENOMEM.
  */
 static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 {
 	switch ((*rec)->type) {
-	case XPU_RECORD_INFO:
 	case XPU_RECORD_MMAP:
 	case XPU_RECORD_COMM:
 	case XPU_RECORD_FORK:
@@ -161,14 +161,17 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_GRAPH_NODE:
 	case XPU_RECORD_WAIT:
 	case XPU_RECORD_RANGES:
-	case XPU_RECORD_ACCOUNT:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
 	case XPU_RECORD_STREAM:
+	case XPU_RECORD_PYCODE:
+		*rec = reader__hold(c->found->reader, *rec, (*rec)->size);
+		return *rec ? 0 : -ENOMEM;
+	case XPU_RECORD_INFO:
+	case XPU_RECORD_ACCOUNT:
 	case XPU_RECORD_DEVICE:
 	case XPU_RECORD_STALLS:
 	case XPU_RECORD_STALLS_ACCOUNT:
-	case XPU_RECORD_PYCODE:
 	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
 		*rec = reader__keep(c->found->reader, *rec, (*rec)->size);
@@ -187,7 +190,7 @@ static int collect__string(struct found *f, uint32_t proc, const struct xpu_reco
 		err = ids__add(&f->strings, proc, rec->id, f->string_defs.nr);
 	if (err <= 0)
 		return err;
-	data = reader__keep(f->reader, rec->data, rec->bytes);
+	data = reader__hold(f->reader, rec->data, rec->bytes);
 	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 

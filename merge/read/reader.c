@@ -23,6 +23,7 @@
 #define RECORD_MAX	(256u << 20)
 
 #define FIRST_RECORDS	256		/* the definitions of metrics begin among them */
+#define AHEAD_BYTES	(64u << 20)	/* of the next recording */
 #define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
 
 struct record_type {
@@ -297,6 +298,25 @@ const struct damages *reader__damages(const struct reader *r)
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes)
 {
 	return r->blocks ? blocks__keep(r->blocks, part, bytes) : part;
+}
+
+const void *reader__hold(const struct reader *r, const void *part, size_t bytes)
+{
+	return r->blocks ? blocks__hold(r->blocks, part, bytes) : part;
+}
+
+void reader__read_ahead(const struct reader *r)
+{
+	if (r->mapped)
+		madvise((void *)r->base, min_t(size_t, r->size, AHEAD_BYTES), MADV_WILLNEED);
+}
+
+void reader__let_go(const struct reader *r)
+{
+	if (r->blocks)
+		blocks__let_go(r->blocks);
+	if (r->mapped)
+		madvise((void *)r->base, r->size, MADV_DONTNEED);
 }
 
 void reader__release(const struct reader *r, struct record_iter *it)

@@ -123,6 +123,18 @@ const struct damages *reader__damages(const struct reader *r);
  */
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 
+/* Lets the kernel read the file, or its first part, while another one is being used. */
+void reader__read_ahead(const struct reader *r);
+
+/* As reader__keep(), but valid until reader__let_go() only. */
+const void *reader__hold(const struct reader *r, const void *part, size_t bytes);
+
+/*
+ * Frees what was held, and gives the file's pages back to the kernel: its records have been read. It may be
+ * walked again.
+ */
+void reader__let_go(const struct reader *r);
+
 /*
  * Gives the pages behind @it back to the kernel. Pointers into them stay valid. So memory use
  * depends on the launches in flight, not on the size of the file.

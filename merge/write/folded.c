@@ -16,12 +16,6 @@ const char *const by_names[NR_BY + 1] = {
 	[BY_JOB] = "job", [BY_SHAPE] = "shape",
 };
 
-/* A line, whose value is that of an aggregate, or of all whose lines have that text. */
-struct line {
-	const char *text;
-	const struct aggregate *a;
-};
-
 struct line_sum {
 	uint64_t sum_ns;
 	uint64_t nr;
@@ -29,6 +23,12 @@ struct line_sum {
 	uint64_t nr_samples;		/* CPU samples of sample_ns, if both are among these */
 	uint64_t samples_ns;
 	bool has_bytes;
+};
+
+/* Call paths that differ only in addresses, and those of several recordings, have one line. */
+struct line {
+	const char *text;
+	struct line_sum sum;
 };
 
 typedef folded_text_t buf_t;
@@ -262,43 +262,11 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 	return true;
 }
 
-/* The data of each line, sorted by the lines' text. */
+/* The lines, each once. */
 struct lines {
 	ARRAY(struct line) list;
-	struct arena texts;
+	struct strpool texts;
 };
-
-static int lines__collect(struct lines *lines, const struct session *s,
-			  const struct folded_opts *opts)
-{
-	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
-	buf_t buf = { 0 };
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-		char *text;
-
-		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
-			continue;
-		buf.nr = 0;
-		err = buf__put_line(&buf, s, a, opts, numbered);
-		if (err)
-			break;
-		text = arena__alloc(&lines->texts, buf.nr);
-		if (!text) {
-			err = -ENOMEM;
-			break;
-		}
-		memcpy(text, buf.v, buf.nr);
-		err = array_push(&lines->list, ((struct line){ text, a }));
-	}
-	array_free(&buf);
-	if (!err && lines->list.nr)
-		qsort(lines->list.v, lines->list.nr, sizeof(*lines->list.v), line__cmp);
-	return err;
-}
 
 static void line_sum__add(struct line_sum *sum, const struct session *s, const struct aggregate *a,
 			  bool as_recorded)
@@ -315,29 +283,59 @@ static void line_sum__add(struct line_sum *sum, const struct session *s, const s
 	}
 }
 
-static void lines__write(const struct lines *lines, const struct session *s, FILE *f,
-			 const struct folded_opts *opts, uint32_t freq_hz,
-			 struct folded_result *result)
+static int lines__add(struct lines *lines, const struct session *s, const struct aggregate *a,
+		      const buf_t *text, bool as_recorded)
 {
-	bool as_recorded = freq_hz == model__freq_hz(&s->model);
-	const struct line *v = lines->list.v;
-	size_t i, j, nr = lines->list.nr;
+	const char *copy = strpool__intern(&lines->texts, text->v, text->nr - 1);
+	int err = copy ? 0 : -ENOMEM;
+
+	if (!err && strpool__id(copy) == lines->list.nr)
+		err = array_push(&lines->list, ((struct line){ .text = copy }));
+	if (!err)
+		line_sum__add(&lines->list.v[strpool__id(copy)].sum, s, a, as_recorded);
+	return err;
+}
+
+/* Makes the lines, and puts them in order. */
+static int lines__collect(struct lines *lines, const struct session *s,
+			  const struct folded_opts *opts, bool as_recorded)
+{
+	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
+	buf_t buf = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
+		const struct aggregate *a = &s->sums.aggregates.v[i];
+
+		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
+			continue;
+		buf.nr = 0;
+		err = buf__put_line(&buf, s, a, opts, numbered) ?: lines__add(lines, s, a, &buf, as_recorded);
+	}
+	array_free(&buf);
+	if (!err && lines->list.nr)
+		qsort(lines->list.v, lines->list.nr, sizeof(*lines->list.v), line__cmp);
+	return err;
+}
+
+static void lines__write(const struct lines *lines, FILE *f, const struct folded_opts *opts,
+			 uint32_t freq_hz, struct folded_result *result)
+{
 	uint64_t value;
+	size_t i;
 
-	for (i = 0; i < nr; i = j) {
-		struct line_sum sum = { 0 };
+	for (i = 0; i < lines->list.nr; i++) {
+		const struct line_sum *sum = &lines->list.v[i].sum;
 
-		/* Call paths that differ only in addresses have equal lines, which are merged. */
-		for (j = i; j < nr && !strcmp(v[j].text, v[i].text); j++)
-			line_sum__add(&sum, s, v[j].a, as_recorded);
-		value = line_sum__value(&sum, opts, freq_hz);
-		fprintf(f, "%s %" PRIu64 "\n", v[i].text, value);
+		value = line_sum__value(sum, opts, freq_hz);
+		fprintf(f, "%s %" PRIu64 "\n", lines->list.v[i].text, value);
 		result->nr_lines++;
 		if (opts->unit == UNIT_BYTES) {
-			result->nr_without_bytes += !sum.has_bytes;
-		} else if (!value && sum.sum_ns) {
+			result->nr_without_bytes += !sum->has_bytes;
+		} else if (!value && sum->sum_ns) {
 			result->nr_rounded_away++;
-			result->rounded_away_ns += sum.sum_ns;
+			result->rounded_away_ns += sum->sum_ns;
 		}
 	}
 }
@@ -350,10 +348,10 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 	int err;
 
 	memset(result, 0, sizeof(*result));
-	err = lines__collect(&lines, s, opts);
+	err = lines__collect(&lines, s, opts, freq_hz == model__freq_hz(&s->model));
 	if (!err)
-		lines__write(&lines, s, f, opts, freq_hz, result);
+		lines__write(&lines, f, opts, freq_hz, result);
 	array_free(&lines.list);
-	arena__free(&lines.texts);
+	strpool__free(&lines.texts);
 	return err;
 }

@@ -311,7 +311,7 @@ static void text__stacks(const struct session *s, FILE *f)
 {
 	uint64_t nr_shim = 0, nr_bpf = 0, nr_named = 0, nr_imported = 0;
 	uint64_t nr_launches = 0;
-	const struct xpu_record_callchain *rec;
+	enum path_how how;
 	char time[HUMAN_MAX];
 	size_t i;
 
@@ -323,16 +323,11 @@ static void text__stacks(const struct session *s, FILE *f)
 		nr_launches += chain->nr_launches;
 		if (chain->path == NO_INDEX)
 			continue;
-		rec = s->model.paths.v[chain->path].rec;
-		if (rec->nr_frames && XPU_FRAME_IS_NAMED(rec->frames[0]))
-			nr_named += chain->nr_launches;
-		if (rec->nr_frames ? XPU_FRAME_IS_NAMED(rec->frames[0]) :
-				     !(rec->hdr.misc & XPU_CHAIN_FAILED))
-			nr_imported += chain->nr_launches;
-		else if (rec->hdr.misc & XPU_CHAIN_SHIM)
-			nr_shim += chain->nr_launches;
-		else if (rec->nr_frames)
-			nr_bpf += chain->nr_launches;
+		how = s->model.paths.v[chain->path].how;
+		nr_named += how == PATH_NAMED ? chain->nr_launches : 0;
+		nr_imported += how == PATH_NAMED || how == PATH_NONE ? chain->nr_launches : 0;
+		nr_shim += how == PATH_SHIM ? chain->nr_launches : 0;
+		nr_bpf += how == PATH_KERNEL ? chain->nr_launches : 0;
 	}
 	fprintf(f, "\nstacks: %zu call path%s", s->model.paths.nr, s->model.paths.nr == 1 ? "" : "s");
 	if (nr_launches)

@@ -78,6 +78,21 @@ seed_dso() {
 	fi
 }
 
+seed_cgroup() {
+	id=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+	n=0
+	while read -r line; do
+		n=$((n + 1))
+		echo "$line" >"$1/$n"
+	done <<-END
+	0::/kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/cri-containerd-$id.scope
+	11:memory:/kubepods/besteffort/pod01234567-89ab-cdef-0123-456789abcdef/$id
+	4:cpuset:/slurm/uid_1000/job_4711/step_batch
+	0::/lxc.payload.box
+	0::/docker/$id/kubelet/docker/$id
+	END
+}
+
 seed_pyelf() {
 	cat >"$1/seed.c" <<-END
 	const unsigned long Py_Version = 0x030c01f0;
@@ -248,6 +263,7 @@ for fuzzer; do
 	fuzz_cpuside)	seed_cpuside "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_ring | fuzz_shm)	seed_steps "$seeds"; max=4096 ;;
+	fuzz_cgroup)	seed_cgroup "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
 	fuzz_dso|fuzz_cfi)	seed_dso "$seeds"; max=20000 ;;
 	esac

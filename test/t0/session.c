@@ -408,7 +408,7 @@ static uint64_t path_ns(const struct session *s, uint32_t path_id)
 	for (i = 0; i < s->sums.aggregates.nr; i++) {
 		const struct chain *chain = &s->model.chains.v[s->sums.aggregates.v[i].chain];
 
-		if (chain->path != NO_INDEX && s->model.paths.v[chain->path].rec->path_id == path_id)
+		if (chain->path != NO_INDEX && s->model.paths.v[chain->path].path_id == path_id)
 			sum_ns += s->sums.aggregates.v[i].sum_ns;
 	}
 	return sum_ns;
