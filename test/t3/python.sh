@@ -99,7 +99,7 @@ unlike "$(cat load.log)" "warning" "fp alone: no warning"
 record "$first" released --call-graph fp --python only
 like "$(folded)" ';py_stacks.py:simple:[0-9]+;py_stacks.py:launch:[0-9]+;cuLaunchKernel;' \
 	"only with fp: Python's frames"
-like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ > cuLaunchKernel' \
+like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ +site_[0-9]' \
 	"and they are in the summary"
 
 # Threads that Python does not know, in a process with Python; and a program without Python.

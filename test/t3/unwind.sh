@@ -107,7 +107,7 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		own_frames run.folded >got
 		[ -s expected ] && diff -u expected got >diff
 		ok $? "$scenario on an old C library: the same" || diag "$(cat diff load.log merge.log)"
-		like "$(cat run.txt)" 'of ([0-9]+) launches \1 were unwound in the process' \
+		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 were unwound in the process' \
 			"$scenario on an old C library: all unwound in the process"
 	done
 	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" loader 2>load.log
