@@ -145,7 +145,7 @@ class Tools:
                f"{SRC}/test/bench/floor.c", f"-L{lib}", "-lcupti", f"-Wl,-rpath,{lib}")
 
     def has(self, option):
-        return re.search(rf"{option}[ ,=]", self.help)
+        return re.search(rf"{option}[ ,=[]", self.help)
 
     def why_not(self, row):
         """None, or why there is no such row here."""
