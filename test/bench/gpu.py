@@ -7,6 +7,8 @@
              cycle random        the same from one thread and 16 sites, in turn and in random order
              step graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
+             calls               CUPTI alone: what each way to be told of a call of the API adds to
+                                 it, see calls.cu; without rows
   ROWS       bare                nothing on
              dormant             the shim preloaded, nobody attached
              floor               CUPTI's kernel activity alone, see floor.c: nobody gets kernel
@@ -125,24 +127,32 @@ class Tools:
 
     def build(self):
         inc = output("sh", f"{SRC}/scripts/find-cupti.sh").split()
-        source = [f"-I{SRC}/test/workload", f"{SRC}/test/bench/launch.cu", "-o", "launch"]
-        frames = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
         if SIM:
             lib = f"{BUILD}/sim"
-            output(os.environ.get("CXX") or "c++", "-std=gnu++17", "-O2", *frames, *inc, "-x", "c++",
-                   *source, "-x", "none", f"-L{lib}", "-lcudart", f"-Wl,-rpath,{lib}", "-lpthread",
-                   "-ldl")
         elif not self.nvcc:
             raise Failed("no nvcc: set NVCC")
         else:
-            output(self.nvcc, "-std=c++17", "-O2", "-cudart", "shared",
-                   "-Wno-deprecated-gpu-targets", "-Xcompiler", ",".join(frames), *source)
             cuda = os.path.dirname(os.path.dirname(os.path.realpath(self.nvcc)))
             lib = next((d for d in (f"{cuda}/extras/CUPTI/lib64", f"{cuda}/lib64",
                                     "/usr/local/cuda/lib64")
                         if os.path.exists(f"{d}/libcupti.so")), f"{cuda}/lib64")
-        output(os.environ.get("CC") or "cc", "-O2", "-fPIC", "-shared", *inc, "-o", "floor.so",
-               f"{SRC}/test/bench/floor.c", f"-L{lib}", "-lcupti", f"-Wl,-rpath,{lib}")
+        self.cupti = [*inc, f"-L{lib}", "-lcupti"]
+        self.rpath = f"-rpath,{lib}"
+        self.build_cuda("launch")
+        output(os.environ.get("CC") or "cc", "-O2", "-fPIC", "-shared", "-o", "floor.so",
+               f"{SRC}/test/bench/floor.c", *self.cupti, f"-Wl,{self.rpath}")
+
+    def build_cuda(self, name):
+        """One program of this directory, name.cu, with the CUDA runtime and CUPTI."""
+        frames = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+        source = [f"-I{SRC}/test/workload", f"{SRC}/test/bench/{name}.cu", "-o", name]
+        if SIM:
+            output(os.environ.get("CXX") or "c++", "-std=gnu++17", "-O2", *frames, "-x", "c++", *source,
+                   "-x", "none", *self.cupti, "-lcudart", f"-Wl,{self.rpath}", "-lpthread", "-ldl")
+        else:
+            output(self.nvcc, "-std=c++17", "-O2", "-cudart", "shared",
+                   "-Wno-deprecated-gpu-targets", "-Xcompiler", ",".join(frames), *source,
+                   *(self.cupti if name == "calls" else []), "-Xlinker", self.rpath)
 
     def has(self, option):
         return re.search(rf"{option}[ ,=[]", self.help)
@@ -390,7 +400,7 @@ def print_row(workload, row, values, unit, x_bare, x_floor, account):
 class Bench:
     def __init__(self):
         self.tools = Tools()
-        self.workloads = settings("WORKLOADS", " ".join([*NATIVE, "cpu", *TORCH]))
+        self.workloads = settings("WORKLOADS", " ".join([*NATIVE, "cpu", "calls", *TORCH]))
         self.rows = settings("ROWS", " ".join(ROWS))
         self.copies = int(os.environ.get("COPIES") or 3)
         self.starts = int(os.environ.get("STARTS") or 1)
@@ -492,6 +502,14 @@ class Bench:
             self.status |= not account.exact
             print_row("cpu", row, shares, f"% at {min(rates) / 1000:.0f}k/s", None, None, account)
 
+    def calls(self):
+        try:
+            self.tools.build_cuda("calls")
+            print(output("./calls", str(self.rounds * self.copies)), flush=True)
+        except Failed as why:
+            self.complain("calls", "", why)
+            self.status = 1
+
     def cpu_row(self, row):
         shares, rates = [], []
         for i in range(CPU_ROUNDS):
@@ -554,6 +572,8 @@ class Bench:
                 self.native(workload)
             elif workload == "cpu":
                 self.cpu()
+            elif workload == "calls":
+                self.calls()
         workloads = [w for w in self.workloads if w in TORCH]
         if workloads:
             self.torch(workloads)
