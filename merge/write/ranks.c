@@ -90,6 +90,8 @@ void ranks__free(struct ranks *r)
 	array_free(&r->late);
 	array_free(&r->stragglers);
 	array_free(&r->collectives);
+	array_free(&r->by_name);
+	array_free(&r->waits);
 	array_free(&r->others);
 	array_free(&r->events);
 	array_free(&r->launches);
@@ -342,6 +344,12 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 
 /* ---- collectives ------------------------------------------------------------------------------ */
 
+const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u)
+{
+	return u->by_stream ? "by order in streams" : !u->nr_collectives ? "sends and receives" :
+	       u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, m->nccl.ops.v[u->first_op].range);
+}
+
 static int collective__cmp(const void *va, const void *vb)
 {
 	const struct rank_collective *a = va, *b = vb;
@@ -357,53 +365,136 @@ static int collective__cmp_wait(const void *va, const void *vb)
 	       cmp3(a->comm, b->comm) ?: strcmp(a->name, b->name);
 }
 
-static int ranks__sum_meetings(struct ranks *r, const struct model *m)
+/* Adds the collectives of units that met. Return: 0 or -ENOMEM. */
+static int ranks__add_meeting(struct ranks *r, const struct model *m, const struct nccl_meeting *meeting)
 {
 	const struct nccl *n = &m->nccl;
-	struct rank_collective *to;
-	size_t i, k, nr = 0;
-	int err = 0;
+	const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
+	struct rank_collective c = {
+		.comm = u->comm, .name = ranks__unit_name(m, u), .nr_ranks = meeting->nr,
+		.nr = u->nr_collectives, .wait_ns = meeting->wait_ns,
+	};
+	size_t i;
 
-	for (i = 0; i < n->meetings.nr && !err; i++) {
-		const struct nccl_meeting *meeting = &n->meetings.v[i];
-		const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
-		const struct nccl_op *op = &n->ops.v[u->first_op];
-		struct rank_collective c = {
-			.comm = u->comm, .name = u->by_stream ? "by order in streams" :
-			u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, op->range),
-			.nr_ranks = meeting->nr, .nr = u->nr_collectives, .wait_ns = meeting->wait_ns,
-		};
-
-		for (k = 0; k < u->nr_ops; k++)
-			c.bytes += nccl_op__payload(&m->nvtx, &op[k])->bytes;
-		for (k = 0; k < meeting->nr; k++) {
-			u = &n->units.v[n->met.v[meeting->first + k]];
-			c.transfer_ns += u->busy_ns - u->wait_ns;
-			c.longest_wait_ns = max_t(uint64_t, c.longest_wait_ns, u->wait_ns);
-		}
-		err = array_push(&r->collectives, c);
+	for (i = u->first_op; i < u->first_op + u->nr_ops; i++)
+		if (n->kinds.v[n->ops.v[i].range] == NCCL_COLLECTIVE)
+			c.bytes += nccl_op__payload(&m->nvtx, &n->ops.v[i])->bytes;
+	for (i = 0; i < meeting->nr; i++) {
+		u = &n->units.v[n->met.v[meeting->first + i]];
+		c.transfer_ns += u->busy_ns - u->wait_ns;
+		c.longest_wait_ns = max_t(uint64_t, c.longest_wait_ns, u->wait_ns);
 	}
-	if (err || !r->collectives.nr)
-		return err;
-	qsort(r->collectives.v, r->collectives.nr, sizeof(*r->collectives.v), collective__cmp);
-	for (i = 1; i < r->collectives.nr; i++) {
-		const struct rank_collective *c = &r->collectives.v[i];
+	return array_push(&r->collectives, c);
+}
 
-		to = &r->collectives.v[nr];
-		if (collective__cmp(to, c)) {
-			r->collectives.v[++nr] = *c;
+/* Adds the sends and receives of a unit. @known: ranks of communicators that have such */
+static int ranks__add_sends(struct ranks *r, const struct model *m, const struct nccl_unit *u,
+			    struct idmap *known)
+{
+	const struct nccl *n = &m->nccl;
+	struct rank_collective c = {
+		.comm = u->comm, .name = ranks__unit_name(m, u), .wait_ns = u->wait_ns,
+		.transfer_ns = u->busy_ns - u->wait_ns, .longest_wait_ns = u->wait_ns,
+	};
+	size_t i;
+	int err;
+
+	err = idmap__add(known, u->member, 0);
+	if (err < 0)
+		return err;
+	c.nr_ranks = err > 0;
+	for (i = u->first_op; i < u->first_op + u->nr_ops; i++) {
+		if (n->kinds.v[n->ops.v[i].range] != NCCL_SEND)
 			continue;
-		}
-		to->nr += c->nr;
-		to->bytes += c->bytes;
-		to->wait_ns += c->wait_ns;
-		to->transfer_ns += c->transfer_ns;
-		to->nr_ranks = max_t(uint32_t, to->nr_ranks, c->nr_ranks);
-		to->longest_wait_ns = max_t(uint64_t, to->longest_wait_ns, c->longest_wait_ns);
+		c.nr++;
+		c.bytes += nccl_op__payload(&m->nvtx, &n->ops.v[i])->bytes;
+	}
+	return array_push(&r->collectives, c);
+}
+
+static void collective__add(struct rank_collective *to, const struct rank_collective *c, bool sends)
+{
+	to->nr += c->nr;
+	to->bytes += c->bytes;
+	to->wait_ns += c->wait_ns;
+	to->transfer_ns += c->transfer_ns;
+	to->nr_ranks = sends ? to->nr_ranks + c->nr_ranks : max_t(uint32_t, to->nr_ranks, c->nr_ranks);
+	to->longest_wait_ns = max_t(uint64_t, to->longest_wait_ns, c->longest_wait_ns);
+}
+
+/* Makes one of all collectives of one name. */
+static void ranks__merge_collectives(struct ranks *r, const char *sends)
+{
+	struct rank_collective *v = r->collectives.v;
+	size_t i, nr = 0;
+
+	if (!r->collectives.nr)
+		return;
+	qsort(v, r->collectives.nr, sizeof(*v), collective__cmp);
+	for (i = 1; i < r->collectives.nr; i++) {
+		if (collective__cmp(&v[nr], &v[i]))
+			v[++nr] = v[i];
+		else
+			collective__add(&v[nr], &v[i], v[i].name == sends);
 	}
 	r->collectives.nr = nr + 1;
-	qsort(r->collectives.v, r->collectives.nr, sizeof(*r->collectives.v), collective__cmp_wait);
-	return 0;
+	qsort(v, r->collectives.nr, sizeof(*v), collective__cmp_wait);
+}
+
+static int by_name__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct rank_collective *v = ctx;
+	const uint32_t *a = va, *b = vb;
+
+	return collective__cmp(&v[*a], &v[*b]);
+}
+
+static int ranks__sum_collectives(struct ranks *r, const struct model *m)
+{
+	const struct nccl *n = &m->nccl;
+	const char *sends = "";
+	struct idmap known = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < n->meetings.nr && !err; i++)
+		err = ranks__add_meeting(r, m, &n->meetings.v[i]);
+	for (i = 0; i < n->units.nr && !err; i++) {
+		const struct nccl_unit *u = &n->units.v[i];
+
+		if (!u->paired || u->meeting != NO_INDEX || u->member == NO_INDEX)
+			continue;
+		sends = ranks__unit_name(m, u);
+		err = ranks__add_sends(r, m, u, &known);
+	}
+	idmap__free(&known);
+	if (!err)
+		ranks__merge_collectives(r, sends);
+	for (i = 0; i < r->collectives.nr && !err; i++)
+		err = array_push(&r->by_name, (uint32_t)i);
+	if (!err)
+		array__sort(r->by_name.v, r->by_name.nr, sizeof(*r->by_name.v), by_name__cmp,
+			    r->collectives.v);
+	return err;
+}
+
+uint32_t ranks__collective(const struct ranks *r, const struct model *m, const struct nccl_unit *u)
+{
+	const struct rank_collective key = { .comm = u->comm, .name = ranks__unit_name(m, u) };
+	size_t low = 0, high = r->by_name.nr, mid;
+	int cmp;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		cmp = collective__cmp(&r->collectives.v[r->by_name.v[mid]], &key);
+		if (!cmp)
+			return r->by_name.v[mid];
+		if (cmp < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NO_INDEX;
 }
 
 int ranks__finish(struct ranks *r, const struct session *s)
@@ -416,7 +507,7 @@ int ranks__finish(struct ranks *r, const struct session *s)
 	array__sort(r->events.v, r->events.nr, sizeof(*r->events.v), event__cmp, NULL);
 	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
 	err = ranks__find(r, m) ?: ranks__sum_events(r, m, &known) ?: ranks__sum_units(r, m, &known) ?:
-	      ranks__sum_meetings(r, m) ?: ranks__find_late(r, m);
+	      ranks__sum_collectives(r, m) ?: ranks__find_late(r, m);
 	idmap__free(&known);
 	return err;
 }

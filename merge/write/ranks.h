@@ -42,7 +42,8 @@ struct rank {
 	uint64_t gpu_wait_ns;		/* its threads waited for a device */
 	uint64_t nr_ops, nr_paired;
 	uint64_t nr_last;		/* operations in which others waited for it */
-	uint64_t caused_ns;		/* those waits */
+	uint64_t caused_ns;		/* those waits; of all ranks: wait_ns - start_wait_ns */
+	uint64_t start_wait_ns;		/* of wait_ns: while ranks start, blamed on nobody */
 };
 
 /* Where the ranks have their numbers from. */
@@ -61,12 +62,21 @@ struct late_path {
 	uint64_t ns, median_ns;		/* of this rank, and of the others */
 };
 
-/* The operations of one name in one communicator. */
+/* The operations of one name in one communicator; sends and receives together. */
 struct rank_collective {
 	uint64_t comm;
 	const char *name;
 	uint32_t nr_ranks;
-	uint64_t nr, bytes, wait_ns, transfer_ns, longest_wait_ns;
+	uint64_t nr, bytes;		/* of one rank; of sends and receives all sends */
+	uint64_t wait_ns, transfer_ns, longest_wait_ns;
+};
+
+/* A wait of one rank for another. */
+struct rank_wait {
+	uint64_t begin_ns, ns;		/* aligned */
+	uint32_t rank;
+	uint32_t culprit;		/* the rank that came last; NO_INDEX: ranks start */
+	uint32_t collective;		/* index in collectives */
 };
 
 /* Kernels of communication libraries that no operation is known of. */
@@ -101,11 +111,13 @@ struct ranks {
 	enum rank_numbers numbers;
 	ARRAY(struct late_path) late;	/* the worst first */
 	ARRAY(uint32_t) stragglers;	/* ranks, the worst first */
-	ARRAY(struct rank_collective) collectives;
+	ARRAY(struct rank_collective) collectives;	/* the longest waits first */
+	ARRAY(struct rank_wait) waits;	/* each; together the ranks' wait_ns */
 	ARRAY(struct other_kernel) others;
-	uint64_t start_wait_ns;		/* waits in the first operations, while ranks start */
+	uint64_t caused_ns, start_wait_ns;	/* of all ranks; together their wait_ns */
 
 	/* The rest is for ranks.c. */
+	ARRAY(uint32_t) by_name;	/* of collectives: by communicator and name */
 	ARRAY(struct ranks_event) events;
 	ARRAY(struct ranks_launch) launches;
 	uint32_t *by_proc;		/* by process: index in ranks, or NO_INDEX */
@@ -127,6 +139,12 @@ int ranks__finish(struct ranks *r, const struct session *s);
  * -ENOMEM.
  */
 int ranks__find_late(struct ranks *r, const struct model *m);
+
+/* Return: what the operations of a unit are called in the list of collectives. */
+const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u);
+
+/* Return: index of the operations of a unit in collectives, or NO_INDEX. */
+uint32_t ranks__collective(const struct ranks *r, const struct model *m, const struct nccl_unit *u);
 
 struct ranks_opts {
 	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */

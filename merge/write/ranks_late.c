@@ -27,6 +27,8 @@ struct late {
 	struct idmap windows;		/* (blamed, rank): they have windows in common */
 	uint32_t *nr_others;		/* by blamed rank: others with such windows */
 	uint32_t *blamed;		/* by unit of NCCL: the rank that its window is blamed on */
+	bool *starts;			/* by unit: ranks start, and nobody is blamed for its wait */
+	bool *last;			/* by unit: others waited for it */
 };
 
 /* ---- whom to blame ---------------------------------------------------------------------------- */
@@ -50,13 +52,15 @@ static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeti
 		return;
 	for (i = 0; i < meeting->nr; i++)
 		first |= unit__is_first(l->r, &n->units.v[n->met.v[meeting->first + i]]);
-	if (first) {		/* ranks start one after the other */
-		l->r->start_wait_ns += meeting->wait_ns;
-		return;
-	}
 	last = &n->units.v[meeting->last];
-	for (i = 0; i < meeting->nr; i++)
-		l->blamed[n->met.v[meeting->first + i]] = l->r->by_proc[last->proc];
+	for (i = 0; i < meeting->nr; i++) {
+		uint32_t unit = n->met.v[meeting->first + i];
+
+		if (first)	/* ranks start one after the other */
+			l->starts[unit] = true;
+		else
+			l->blamed[unit] = l->r->by_proc[last->proc];
+	}
 }
 
 /* Blames the windows of sends and receives. */
@@ -68,7 +72,7 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	if (u->meeting != NO_INDEX || u->waited_for == NO_INDEX)
 		return;
 	if (unit__is_first(l->r, u) || unit__is_first(l->r, &n->units.v[u->waited_for])) {
-		l->r->start_wait_ns += u->wait_ns;
+		l->starts[unit] = true;
 		return;
 	}
 	if (l->blamed[unit] == NO_INDEX)
@@ -77,14 +81,42 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
+/* Counts the wait of a unit for the rank that it waited for, or for nobody. Return: 0 or -ENOMEM. */
+static int late__count_wait(struct late *l, uint32_t unit)
+{
+	const struct nccl *n = &l->m->nccl;
+	const struct nccl_unit *u = &n->units.v[unit];
+	uint32_t waiter = l->r->by_proc[u->proc], culprit = NO_INDEX;
+
+	if (u->member == NO_INDEX || !u->paired || !u->wait_ns || waiter == NO_INDEX)
+		return 0;
+	if (!l->starts[unit] && u->waited_for != NO_INDEX)
+		culprit = l->r->by_proc[n->units.v[u->waited_for].proc];
+	if (culprit == NO_INDEX) {
+		l->r->ranks.v[waiter].start_wait_ns += u->wait_ns;
+		l->r->start_wait_ns += u->wait_ns;
+	} else {
+		l->r->ranks.v[culprit].nr_last += !l->last[u->waited_for];
+		l->last[u->waited_for] = true;
+		l->r->ranks.v[culprit].caused_ns += u->wait_ns;
+		l->r->caused_ns += u->wait_ns;
+	}
+	return array_push(&l->r->waits, ((struct rank_wait){
+		u->begin_ns + u->shift_ns, u->wait_ns, waiter, culprit,
+		ranks__collective(l->r, l->m, u) }));
+}
+
 static int late__blame(struct late *l)
 {
 	const struct nccl *n = &l->m->nccl;
 	size_t i;
+	int err = 0;
 
 	l->blamed = malloc((n->units.nr + 1) * sizeof(*l->blamed));
+	l->starts = calloc(n->units.nr + 1, sizeof(*l->starts));
+	l->last = calloc(n->units.nr + 1, sizeof(*l->last));
 	l->nr_others = calloc(l->r->ranks.nr + 1, sizeof(*l->nr_others));
-	if (!l->blamed || !l->nr_others)
+	if (!l->blamed || !l->starts || !l->last || !l->nr_others)
 		return -ENOMEM;
 	for (i = 0; i < n->units.nr; i++)
 		l->blamed[i] = NO_INDEX;
@@ -92,16 +124,9 @@ static int late__blame(struct late *l)
 		late__blame_meeting(l, &n->meetings.v[i]);
 	for (i = 0; i < n->units.nr; i++)
 		late__blame_unit(l, i);
-	for (i = 0; i < n->units.nr; i++) {
-		struct rank *rank;
-
-		if (l->blamed[i] == NO_INDEX || !n->units.v[i].caused_ns)
-			continue;
-		rank = &l->r->ranks.v[l->r->by_proc[n->units.v[i].proc]];
-		rank->nr_last++;
-		rank->caused_ns += n->units.v[i].caused_ns;
-	}
-	return 0;
+	for (i = 0; i < n->units.nr && !err; i++)
+		err = late__count_wait(l, i);
+	return err;
 }
 
 /* ---- paths ------------------------------------------------------------------------------------ */
@@ -526,5 +551,7 @@ int ranks__find_late(struct ranks *r, const struct model *m)
 	idmap__free(&l.windows);
 	free(l.nr_others);
 	free(l.blamed);
+	free(l.starts);
+	free(l.last);
 	return err;
 }

@@ -133,6 +133,7 @@ static const struct column rank_columns[] = {
 	{ "host waits", "host_wait_ns", COLUMN_TIME, 3 }, { "launches", "launches", COLUMN_COUNT, 4 },
 	{ "NCCL ops", "ops", COLUMN_COUNT, 3 }, { "paired", "paired", COLUMN_COUNT, 3 },
 	{ "last", "last", COLUMN_COUNT, 0 }, { "caused", "caused_ns", COLUMN_TIME, 0 },
+	{ NULL, "start_wait_ns", COLUMN_TIME, 0 },
 	{ "pid", "pid", COLUMN_COUNT, 2 }, { "name", "name", COLUMN_NAME, 2 },
 	{ "host", "host", COLUMN_NAME, 0 },
 };
@@ -155,7 +156,8 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 			{ .n = rank->wait_ns }, { .n = rank->transfer_ns }, { .n = rank->unpaired_ns },
 			{ .n = rank->gpu_wait_ns }, { .n = rank->nr_launches }, { .n = rank->nr_ops },
 			{ .n = rank->nr_paired }, { .n = rank->nr_last }, { .n = rank->caused_ns },
-			{ .n = rank__proc(r, i)->pid }, { .s = model__proc_name(&r->s->model, rank->proc) },
+			{ .n = rank->start_wait_ns }, { .n = rank__proc(r, i)->pid },
+			{ .s = model__proc_name(&r->s->model, rank->proc) },
 			{ .s = rank__host(r, i) },
 		});
 	}
@@ -182,8 +184,8 @@ static int write_collectives(const struct ranks *r, struct table *t, const struc
 	if (for_people(t) && !r->collectives.nr)
 		return 0;
 	if (for_people(t))
-		fprintf(t->f, "\ncollectives: %zu communicators and operations, bytes of one rank, times of"
-			" all ranks%s\n", r->collectives.nr, times(opts));
+		fprintf(t->f, "\ncollectives: %zu communicators and operations, count and bytes of one"
+			" rank, times of all ranks%s\n", r->collectives.nr, times(opts));
 	table__begin(t, "collectives", collective_columns, ARRAY_SIZE(collective_columns));
 	for (i = 0; i < r->collectives.nr; i++) {
 		const struct rank_collective *c = &r->collectives.v[i];
@@ -313,9 +315,9 @@ static void print_account(const struct ranks *r, FILE *f)
 	fprintf(f, "kernels of paired operations %" PRIu64 " ns: waiting %" PRIu64 " + transferring %"
 		PRIu64 "; of others %" PRIu64 " ns\n", c->paired_ns, c->wait_ns, c->paired_ns - c->wait_ns,
 		c->unpaired_ns + c->shared_ns);
-	if (r->start_wait_ns)
-		fprintf(f, "waiting in the first operations, while ranks start: %" PRIu64
-			" ns, blamed on nobody\n", r->start_wait_ns);
+	fprintf(f, "waiting %" PRIu64 " ns: for stragglers %" PRIu64
+		" + in first operations, while ranks start %" PRIu64 "\n", c->wait_ns, r->caused_ns,
+		r->start_wait_ns);
 }
 
 static int write_tables(const struct ranks *r, struct table *t, const struct ranks_opts *opts)
@@ -353,6 +355,8 @@ static int write_json(const struct ranks *r, FILE *f, const struct ranks_opts *o
 	json_out__u64(&j, c->wait_ns);
 	json_out__key(&j, "unpaired_ns");
 	json_out__u64(&j, c->unpaired_ns + c->shared_ns);
+	json_out__key(&j, "caused_ns");
+	json_out__u64(&j, r->caused_ns);
 	json_out__key(&j, "start_wait_ns");
 	json_out__u64(&j, r->start_wait_ns);
 	json_out__close(&j, '}');

@@ -36,6 +36,8 @@ check() {		# check NAME SLOW FILES...: what was recorded
 		"$name: paired and other kernels are all of NCCL's"
 	is "$(sed -n '/^ranks$/,/^$/p' ranks.csv | awk -F, '$1 ~ /^[0-9]+$/ { n += $4 + $5 } END { printf "%d", n }')" \
 		"$(account paired_ns)" "$name: waits + transfers = the kernels' time"
+	is "$(($(account caused_ns) + $(account start_wait_ns)))" "$(account wait_ns)" \
+		"$name: waits for stragglers + while ranks start = waits"
 	case $slow in
 	loader)	like "$(row late_paths)" '^1,.*load_batch' "$name: the late rank, and its data loader, first" ;;
 	kernel)	like "$(row late_paths)" '^1,.*,device,.*slow_part.*spin' "$name: the late rank, and its kernel, first" ;;

@@ -31,10 +31,27 @@ pairs() {		# pairs NAME: are they the truth's
 	ok $? "$1: $(head -n 1 truth): pairs, waits and transfers of each rank" || diag "$(diff got truth)"
 }
 
+# Prints the waits as tables have them: of ranks, of stragglers + at the start, of collectives.
+waits() {
+	awk -F, '$1 == "#" || !NF { table = ""; next }
+		NF == 1 { table = $1; getline; for (i = 1; i <= NF; i++) at[table, $i] = i; next }
+		table == "ranks" { w += $at["ranks", "wait_ns"]; c += $at["ranks", "caused_ns"]; s += $at["ranks", "start_wait_ns"] }
+		table == "stragglers" { g += $at["stragglers", "caused_ns"] }
+		table == "collectives" { o += $at["collectives", "wait_ns"] }
+		END { printf "%d %d %d\n", w, g + s, o; exit c != g }' ranks.csv
+}
+
+identity() {		# identity NAME: each wait has a rank that was waited for, or is of the start
+	account=$(account wait_ns)
+	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
+		"$1: waits = for stragglers + while ranks start = of all collectives"
+}
+
 for seed in 1 2 3 4; do
 	for nr in 2 3 8; do
 		make seed=$seed ranks=$nr
 		pairs "seed $seed, $nr ranks"
+		identity "seed $seed, $nr ranks"
 	done
 done
 make ranks=6 files=1 seed=5
@@ -43,6 +60,7 @@ make ranks=6 files=3 seed=6
 pairs "two ranks in each recording"
 make ranks=4 cut=20 seed=7
 pairs "one rank ends early"
+identity "one rank ends early"
 is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" "its partner's operations are counted"
 
 # Waits and transfers are the kernels' time, to the nanosecond.
@@ -76,6 +94,8 @@ for slow in host gpu; do
 done
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" 'operations of NCCL [0-9]+ paired [0-9]+ unpaired 0$' "for people"
+like "$(cat text)" 'waiting ([0-9]+) ns: for stragglers [0-9]+ \+ in first operations, while ranks start [0-9]+$' \
+	"the sum of waits is printed"
 like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches"
 
 # ---- clocks of several hosts
