@@ -194,7 +194,7 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 		has_turn = wait_seconds(&shim.turn, TURN_WAIT_S);
 		atomic_fetch_add(&nr_without_turn, !has_turn);
 	}
-	launch__callback(userdata, domain, cbid, data);
+	(capture__is_armed() ? launch__callback_in_windows : launch__callback)(userdata, domain, cbid, data);
 	if (!launches || d->callbackSite != CUPTI_API_EXIT || !depth || --depth)
 		return;
 	stalls__drain(atomic_load(&nr_without_turn) ? 0 : d->correlationId);
@@ -209,6 +209,8 @@ static CUpti_CallbackFunc inner_callback(void)
 
 	if (stalls && strstr(stalls, XPU_STALLS_EXACT))
 		return serial_callback;
+	if (capture__is_armed())
+		return launch__callback_in_windows;
 	return share__is_wanted() ? share__callback : launch__callback;
 }
 

@@ -31,6 +31,7 @@
 #include "device/copies.h"
 #include "device/program.h"
 #include "launch/launch.h"
+#include "launch/window.h"
 #include "xpu_slot.h"
 
 #define EXPORT		__attribute__((visibility("default")))
@@ -89,7 +90,7 @@ bool share__is_wanted(void)
 {
 	const char *api = environment__get(XPU_API_ENV);
 
-	return share__is_asked_for() && !api;
+	return share__is_asked_for() && !api && !window__are_used;
 }
 
 static bool has(bitmap map, uint32_t domain, uint32_t cbid)

@@ -430,15 +430,32 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 	}
 }
 
-HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
-					CUpti_CallbackId cbid, const void *data)
+/*
+ * Announces the launch that the thread is about to record. Return: false if the window has closed meanwhile:
+ * either that is seen here, or launch__close() sees the launch and waits for it.
+ */
+static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id, unsigned int now)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
+		t->slot.correlation_id = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		t->level = 0;
+		return false;
+	}
+	window__mark(id);
+	return true;
+}
+
+/* @windows: launches are recorded in windows alone; a constant where this is expanded. */
+static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+							  const void *data, bool windows)
 {
 	const CUpti_CallbackData *d = data;
 	struct launcher *t = this_thread;
 	unsigned int now;
 	uint64_t ticks;
 
-	(void)userdata;
 	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
 		if (domain == CUPTI_CB_DOMAIN_RESOURCE)
 			on_resource(cbid, data);
@@ -465,7 +482,8 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	if (__builtin_expect(names__wanted(), 0))
 		names__launch(cbid, d);
 	if (__builtin_expect(t->level, 0)) {
-		window__mark(d->correlationId);
+		if (windows)
+			window__mark(d->correlationId);
 		tell_nested(t, cbid, d);
 		begin_call(t, cbid, d, 0);
 		return;
@@ -476,15 +494,8 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->slot.correlation_id = d->correlationId;
-	/* Either the gate is seen closed here, or launch__close() sees the id above: it makes sure. */
-	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
-		t->slot.correlation_id = 0;
-		atomic_signal_fence(memory_order_seq_cst);
-		t->level = 0;
+	if (windows && !is_inside(t, d->correlationId, now))
 		return;
-	}
-	window__mark(d->correlationId);
 	t->slot.cbid = cbid;
 	t->slot.domain = domain;
 	ticks = tell(t, &t->slot, 0);
@@ -495,6 +506,20 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_release);
 	begin_call(t, cbid, d, ticks);
+}
+
+HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
+					CUpti_CallbackId cbid, const void *data)
+{
+	(void)userdata;
+	on_call(domain, cbid, data, false);
+}
+
+void CUPTIAPI launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+					  const void *data)
+{
+	(void)userdata;
+	on_call(domain, cbid, data, true);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -20,6 +20,10 @@ extern const struct cupti *launch__cupti;
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);
 
+/* In its place where launches are recorded in windows alone: see window.h. */
+void launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+				 const void *data);
+
 /* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
 bool launch__is_launch(const char *name);
 

@@ -28,8 +28,7 @@ static inline uint8_t window__mark_of(uint32_t id)
 /* A launch is recorded. Safe in signal handlers. */
 static inline void window__mark(uint32_t id)
 {
-	if (__builtin_expect(window__are_used, 0))
-		__atomic_store_n(&window__marks[id % WINDOW_MARKS], window__mark_of(id), __ATOMIC_RELAXED);
+	__atomic_store_n(&window__marks[id % WINDOW_MARKS], window__mark_of(id), __ATOMIC_RELAXED);
 }
 
 /* Return: whether the launch that caused some device work was recorded. */
