@@ -154,6 +154,9 @@ static int take(struct second_pass *p, const struct held *held)
 		p->allocs->heap.nr_bad++;
 		return 0;
 	}
+	err = heap__count(&p->allocs->heap, held->proc);
+	if (err)
+		return err;
 	keep = resolve(p, held, &e);
 	if (p->allocs->heap.pass == HEAP_SUM)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
@@ -359,7 +362,8 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	const struct session_opts *opts = p->opts;
 	struct record_iter it;
 	struct heap *h;
-	int err;
+	int err = 0;
+	size_t i;
 
 	if (!f->allocs.nr)
 		return 0;
@@ -371,19 +375,17 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	heap__init(h, f->first_proc);
 	h->from_ns = f->allocs.from_ns + f->shift_ns;
 	h->to_ns = f->allocs.to_ns + f->shift_ns;
-	h->nr_all = f->allocs.nr;
 	h->has_asked = opts->nr_memory_at;
 	h->asked_is_failure = opts->memory_at_failure;
 	h->start_ns = p->model->start_ns;
 	h->at_ns = opts->memory_at_ns;
 	h->nr_at = opts->nr_memory_at;
-	if (f->allocs.blocks) {
+	for (i = 0; i < f->sent.nr && !err; i++)
+		err = heap__expect(h, f->first_proc + i, f->sent.v[i].nr_allocs);
+	if (!err && f->allocs.blocks)
 		err = start_pass(p, HEAP_FIND) ?:
 		      pass__run(f->reader, passes, find_record, p, 300, 300, &it) ?: take_rest(p);
-		if (err)
-			return err;
-	}
-	return start_pass(p, HEAP_SUM);
+	return err ?: start_pass(p, HEAP_SUM);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */

@@ -87,6 +87,7 @@ void heap__start(struct heap *h, enum heap_pass pass)
 	for (i = 0; i < h->procs.nr; i++) {
 		h->procs.v[i].segments.nr = h->procs.v[i].allocators.nr = 0;
 		h->procs.v[i].late = h->procs.v[i].ended = false;
+		h->procs.v[i].nr_events = 0;
 		h->procs.v[i].handle_order = 0;
 	}
 	h->nr_events = h->nr_before = h->nr_unknown = h->nr_bad = 0;
@@ -372,10 +373,34 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 {
 	struct holder *holder = &h->holders.v[idx];
+	uint64_t *low;
 
 	holder__touch(h, holder);
+	while (holder->part < h->part)
+		holder->low[++holder->part] = holder->live.bytes;
 	holder->live.bytes += bytes;
 	holder->live.nr += nr;
+	low = &holder->low[holder->part];
+	if (!h->at_end)
+		*low = min_t(uint64_t, *low, holder->live.bytes);
+}
+
+struct heap_growth heap_growth__of(const uint64_t low[HEAP_PARTS])
+{
+	uint64_t stays = low[HEAP_PARTS - 2], most = 0;
+	struct heap_growth g = { 0 };
+	size_t i;
+
+	for (i = HEAP_PARTS - 2; i-- > HEAP_PARTS / 2 - 1;) {
+		if (low[i] >= stays)
+			continue;
+		g.nr_parts++;
+		g.bytes += stays - low[i];
+		most = max_t(uint64_t, most, stays - low[i]);
+		stays = low[i];
+	}
+	g.bytes -= most;
+	return g;
 }
 
 static void heap__use(struct heap *h, uint32_t place, int64_t bytes, uint64_t time_ns)
@@ -536,9 +561,7 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 {
 	struct holder *holder = &h->holders.v[a->holder];
-	unsigned int slice = min_t(uint64_t, a->serial * HEAP_SLICES / (h->nr_all + 1), HEAP_SLICES - 1);
 
-	holder->slices |= 1u << slice;
 	if (!holder->never_freed.nr || a->time_ns < holder->first_ns)
 		holder->first_ns = a->time_ns;
 	holder->last_ns = max_t(uint64_t, holder->last_ns, a->time_ns);
@@ -593,7 +616,6 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
-		.serial = h->nr_events,
 		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .holder = NO_INDEX,
 		.target = NO_INDEX,
 		.context = e->extra, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
@@ -797,6 +819,29 @@ static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_eve
 	}
 }
 
+int heap__expect(struct heap *h, uint32_t proc, uint64_t nr)
+{
+	struct heap_proc *p;
+	int err = heap__proc(h, proc, &p);
+
+	if (!err)
+		p->nr_expected = min_t(uint64_t, nr, UINT64_MAX / HEAP_PARTS);
+	return err;
+}
+
+int heap__count(struct heap *h, uint32_t proc)
+{
+	struct heap_proc *p;
+	int err = heap__proc(h, proc, &p);
+
+	if (err)
+		return err;
+	h->part = p->nr_events >= p->nr_expected ? HEAP_PARTS - 1 :
+		  p->nr_events * HEAP_PARTS / p->nr_expected;
+	p->nr_events++;
+	return 0;
+}
+
 int heap__event(struct heap *h, const struct heap_event *e)
 {
 	struct heap_proc *p;
@@ -819,7 +864,8 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 	if (err || p->ended)
 		return err;
 	err = heap__pass_time(h, time_ns);
-	p->ended = true;
+	p->ended = h->at_end = true;
+	h->part = HEAP_PARTS - 1;
 	/* Blocks first: what they do not use of their segments is then known. */
 	for (i = 0; i < h->allocs.nr && !err; i++)
 		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc && h->allocs.v[i].is_segment)
@@ -842,6 +888,7 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 		level__add(&h->places.v[a->place].reserved, -a->segments_before, time_ns);
 		heap__use(h, a->place, -a->blocks_before, time_ns);
 	}
+	h->at_end = false;
 	return err;
 }
 

@@ -22,7 +22,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define HEAP_SLICES	16		/* of the recording's events, to see what grows */
+#define HEAP_PARTS	16		/* of a process's events, as many in each, to see what grows */
 
 enum heap_pass { HEAP_FIND, HEAP_SUM };
 
@@ -64,9 +64,9 @@ struct holder {
 	uint64_t nr_freed, lived_ns;	/* of those that were freed */
 	uint32_t version[HEAP_NR_MOMENTS];
 	struct heap_sum at[HEAP_NR_MOMENTS];
-	uint16_t slices;		/* bits: parts of the events in which something was made that
-					 * was never freed */
 	uint64_t first_ns, last_ns;	/* when the first and the last of these were made */
+	uint64_t low[HEAP_PARTS];	/* the least that was live in each part, up to part */
+	uint8_t part;
 };
 
 struct heap_level {
@@ -117,7 +117,6 @@ struct heap_event {
 /* One that is live: memory of CUDA, a mapping of it, or a block. */
 struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
-	uint64_t serial;		/* of the heap's events */
 	uint64_t used;			/* of a segment: what blocks have of it */
 	uint32_t proc, place, holder;	/* holder: NO_INDEX: its memory is not its own */
 	uint32_t path_id;
@@ -144,6 +143,7 @@ struct heap_proc {
 	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
 	ARRAY(struct heap_allocator) allocators;
 	uint64_t handle, handle_order;	/* of the next mapping */
+	uint64_t nr_expected, nr_events;
 	bool late;
 	bool ended;
 };
@@ -171,7 +171,9 @@ struct heap {
 	const uint64_t *at_ns;		/* rising; the last is HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
-	uint64_t from_ns, to_ns, nr_all;	/* of all events */
+	uint64_t from_ns, to_ns;	/* of all events */
+	unsigned int part;		/* in which the process of the current event is */
+	bool at_end;			/* a process ends: its frees are none of the program's */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_totals, nr_wrong_totals;	/* compared with allocators' own totals */
 	uint64_t nr_wrong_reserved;
@@ -188,6 +190,12 @@ void heap__start(struct heap *h, enum heap_pass pass);
 /* Finds or makes the place of a GPU, an index in gpus.list, or of the host, NO_INDEX. */
 int heap__place(struct heap *h, uint32_t gpu, uint32_t *place);
 
+/* So many events of a process will be counted, about. Return: 0 or -ENOMEM. */
+int heap__expect(struct heap *h, uint32_t proc, uint64_t nr);
+
+/* Counts an event of a process, which heap__event() takes next, unless it is left out. Return: 0 or -ENOMEM. */
+int heap__count(struct heap *h, uint32_t proc);
+
 /* Takes the next event of a process. Return: 0 or -ENOMEM. */
 int heap__event(struct heap *h, const struct heap_event *e);
 
@@ -199,5 +207,22 @@ int heap__finish(struct heap *h, uint64_t time_ns);
 
 /* Return: the sum of a holder at a moment. */
 struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment);
+
+/* How a sum of holders has grown in the second half of the events. */
+struct heap_growth {
+	unsigned int nr_parts;		/* HEAP_GROWTH_PARTS at most: in which some came to stay */
+	uint64_t bytes;			/* that came to stay in these, without the part in which most did */
+};
+
+#define HEAP_GROWTH_PARTS	(HEAP_PARTS / 2 - 1)
+
+/**
+ * heap_growth__of - how steadily memory has grown
+ * @low: of each part, the least that was live in it, in bytes; of several holders: the sum of theirs
+ *
+ * Memory stays if it is held, or as much in its place, from a part on until the last part begins. The first half
+ * is left out, in which programs fill their caches, and the last part, in which they free as they end.
+ */
+struct heap_growth heap_growth__of(const uint64_t low[HEAP_PARTS]);
 
 #endif /* MERGE_HEAP_H */

@@ -394,11 +394,18 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 }
 
 /* Sees which kinds of events of memory there are, and when. */
-static void collect__allocs(struct found *f, const struct xpu_record_allocs *rec)
+static int collect__allocs(struct collect *c, const struct xpu_record_allocs *rec)
 {
+	struct found *f = c->found;
+	struct sent *sent;
+	uint32_t proc, i;
 	uint64_t ns;
-	uint32_t i;
+	int err;
 
+	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?: found__add_sent(f, proc, &sent);
+	if (err)
+		return err;
+	sent->nr_allocs += rec->nr;
 	if (!f->allocs.nr) {
 		f->allocs.proc_id = rec->proc_id;
 		f->allocs.from_ns = UINT64_MAX;
@@ -411,6 +418,7 @@ static void collect__allocs(struct found *f, const struct xpu_record_allocs *rec
 		f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
 		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);
 	}
+	return 0;
 }
 
 static void collect__see_period(struct collect *c, uint32_t period_ns)
@@ -460,8 +468,7 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 	case XPU_RECORD_RANGES:
 		return array_push(&c->found->ranges, (const void *)rec);
 	case XPU_RECORD_ALLOCS:
-		collect__allocs(c->found, (const void *)rec);
-		return 0;
+		return collect__allocs(c, (const void *)rec);
 	case XPU_RECORD_ACCOUNT:
 		return array_push(&c->found->accounts, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:

@@ -10,7 +10,7 @@
 #include "write/text.h"
 #include "xpu_time.h"
 
-#define GROWS_SLICES	(HEAP_SLICES / 4)	/* what was left over in so many parts of the events grows */
+#define GROWS_PARTS	3		/* memory that came to stay in so many of HEAP_GROWTH_PARTS grows */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -153,7 +153,8 @@ struct holder_row {
 	uint64_t made_bytes, nr_made, nr_freed, lived_ns;
 	uint64_t left_bytes, nr_left;	/* never freed */
 	uint64_t first_ns, last_ns;
-	uint16_t slices;
+	uint64_t low[HEAP_PARTS];
+	struct heap_growth growth;
 };
 
 struct holder_rows {
@@ -186,6 +187,7 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 {
 	struct heap_sum sum = holder__at(h, holder, h->has_asked ? HEAP_ASKED : HEAP_PEAK);
 	struct holder_row *row;
+	size_t i;
 	int err;
 
 	err = holder_rows__get(rows, s->model.chains.v[holder->key.chain].stack,
@@ -204,8 +206,9 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 		row->last_ns = max_t(uint64_t, row->last_ns, holder->last_ns);
 		row->left_bytes += holder->never_freed.bytes;
 		row->nr_left += holder->never_freed.nr;
-		row->slices |= holder->slices;
 	}
+	for (i = 0; i < HEAP_PARTS; i++)
+		row->low[i] += holder->low[i];
 	return 0;
 }
 
@@ -223,6 +226,8 @@ static int collect_holders(struct section_rows *to, bool (*wants)(const struct h
 			err = holder_rows__add(&rows, to->s, &sums->heaps.v[i],
 					       &sums->heaps.v[i].holders.v[k]);
 	hashes__free(&rows.by_group);
+	for (i = 0; i < rows.list.nr; i++)
+		rows.list.v[i].growth = heap_growth__of(rows.list.v[i].low);
 	for (i = k = 0; i < rows.list.nr; i++)
 		if (wants(&rows.list.v[i]))
 			rows.list.v[k++] = rows.list.v[i];
@@ -343,24 +348,24 @@ SECTION(memory_churn, struct holder_row);
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
 
-static unsigned int nr_slices(const struct holder_row *row)
+static uint64_t grown_bytes(const struct holder_row *row)
 {
-	return __builtin_popcount(row->slices);
+	return row->growth.nr_parts >= GROWS_PARTS ? row->growth.bytes : 0;
 }
 
+/* A program may free at its end what has grown all the time: that is a leak, too. */
 static bool is_left(const struct holder_row *row)
 {
-	return row->nr_left && row->kind != HEAP_FRAGMENTATION && row->kind != HEAP_BEFORE;
+	return (row->nr_left || grown_bytes(row)) && row->kind != HEAP_FRAGMENTATION &&
+	       row->kind != HEAP_BEFORE && row->kind != HEAP_FAILED;
 }
 
-/* First what has grown steadily, then what is big. */
 static int by_growth(const void *va, const void *vb)
 {
 	const struct holder_row *a = va, *b = vb;
-	bool a_grows = nr_slices(a) >= GROWS_SLICES, b_grows = nr_slices(b) >= GROWS_SLICES;
 
-	return cmp3(b_grows, a_grows) ?: cmp3(b->left_bytes, a->left_bytes) ?: cmp3(b->nr_left, a->nr_left) ?:
-	       cmp3(a->kind, b->kind);
+	return cmp3(grown_bytes(b), grown_bytes(a)) ?: cmp3(b->left_bytes, a->left_bytes) ?:
+	       cmp3(b->nr_left, a->nr_left) ?: cmp3(a->kind, b->kind);
 }
 
 static int memory_leaks__collect(struct section_rows *to)
@@ -377,24 +382,26 @@ static void memory_leaks__head(const struct section_rows *rows, FILE *f)
 	for (i = 0; i < rows->nr; i++) {
 		nr += row[i].nr_left;
 		bytes += row[i].left_bytes;
-		grow += nr_slices(&row[i]) >= GROWS_SLICES;
+		grow += grown_bytes(&row[i]) != 0;
 	}
-	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " pieces; %zu of %zu call paths left "
-		"some in %d or more of %d parts of the events, and stand first\n", bytes, nr, grow, rows->nr,
-		GROWS_SLICES, HEAP_SLICES);
+	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " pieces; %zu of %zu call paths grew "
+		"steadily, in %d or more of %d parts of the second half, and stand first\n", bytes, nr, grow,
+		rows->nr, GROWS_PARTS, HEAP_GROWTH_PARTS);
 }
 
 static int memory_leaks__row(const struct section_rows *rows, const void *vrow, struct table *t)
 {
 	const struct holder_row *row = vrow;
+	uint64_t start_ns = rows->s->model.start_ns;
 	char *name = holder_row__name(rows->s, row, t->format);
 
 	if (!name)
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
-		{ .n = row->left_bytes }, { .n = row->nr_left }, { .n = nr_slices(row) },
-		{ .n = xpu_ns_between(rows->s->model.start_ns, row->first_ns) },
-		{ .n = xpu_ns_between(rows->s->model.start_ns, row->last_ns) },
+		{ .n = grown_bytes(row) }, { .n = row->growth.nr_parts },
+		{ .n = row->left_bytes }, { .n = row->nr_left },
+		{ .n = row->nr_left ? xpu_ns_between(start_ns, row->first_ns) : CELL_NONE },
+		{ .n = row->nr_left ? xpu_ns_between(start_ns, row->last_ns) : CELL_NONE },
 		{ .n = row->nr_made }, { .s = name },
 	});
 	free(name);
@@ -402,10 +409,10 @@ static int memory_leaks__row(const struct section_rows *rows, const void *vrow, 
 }
 
 static const struct column memory_leaks_columns[] = {
+	{ "grown", "grown_bytes", COLUMN_BYTES, 0 }, { "in parts", "parts", COLUMN_COUNT, 0 },
 	{ "left", "left_bytes", COLUMN_BYTES, 0 }, { "pieces", "pieces", COLUMN_COUNT, 0 },
-	{ "parts", "parts", COLUMN_COUNT, 0 }, { "first", "first_ns", COLUMN_TIME, 1 },
-	{ "last", "last_ns", COLUMN_TIME, 1 }, { "of times", "times", COLUMN_COUNT, 3 },
-	{ "path", "path", COLUMN_PATH, 0 },
+	{ "first", "first_ns", COLUMN_TIME, 1 }, { "last", "last_ns", COLUMN_TIME, 1 },
+	{ "of times", "times", COLUMN_COUNT, 3 }, { "path", "path", COLUMN_PATH, 0 },
 };
 
 SECTION(memory_leaks, struct holder_row);

@@ -176,6 +176,34 @@ static void test_blocks(void)
 	heap__finish(&h, 1000 + order);
 }
 
+/* ---- growth ---------------------------------------------------------------------------------- */
+
+static void is_growth(const uint64_t low[HEAP_PARTS], unsigned int nr_parts, uint64_t bytes, const char *name)
+{
+	struct heap_growth g = heap_growth__of(low);
+
+	ok(g.nr_parts == nr_parts && g.bytes == bytes, "growth: %s: %u parts, %llu bytes", name, g.nr_parts,
+	   (unsigned long long)g.bytes);
+}
+
+static void test_growth(void)
+{
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0 }, 7, 6,
+		  "one more in each part");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, 0, 0,
+		  "made once");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9 }, 1, 0,
+		  "made once, late");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9 }, 2, 3,
+		  "given back again and again");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9 }, 1, 0,
+		  "full, and about as full");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0 }, 0, 0,
+		  "all given back before the end");
+	is_growth((const uint64_t[HEAP_PARTS]){ [8] = 1, [9] = 1, [10] = UINT64_MAX, [11] = 5, [12] = 7,
+						[13] = 7, [14] = 8 }, 4, 4, "with an hour of much more");
+}
+
 /* ---- what cannot be -------------------------------------------------------------------------- */
 
 static void test_odd(void)
@@ -208,6 +236,7 @@ int main(void)
 	heap__init(&h, 0);
 	test_random();
 	test_blocks();
+	test_growth();
 	test_odd();
 	heap__exit(&h);
 	return done_testing();

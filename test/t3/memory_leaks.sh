@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The table memory_leaks: what grows steadily stands first, whatever else was never freed.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+
+xpuload --memory-only -o leaks.data "$XPU_BUILD/workload/leaks" 2>load.log
+is $? 0 "status" || diag "$(cat load.log)"
+xpumerge -i leaks.data --table memory_leaks --csv 2>/dev/null >leaks.csv
+# its rows: shape, bytes grown, parts, bytes left, pieces
+tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
+	print substr($0, RSTART + 5, RLENGTH - 5), $1, $2, $3, $4 }' >rows
+diag "$(cat rows)"
+is "$(head -n 4 rows | cut -d' ' -f1 | tr '\n' ' ')" "steady handed ending slow " \
+	"what grows steadily stands first, the one that grows most before the others"
+is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" "cache 0 one_time 0 ring 0 saw 0 " \
+	"not so a large block, a cache, a saw, a ring of buffers"
+is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" "all that was never freed is in it"
+is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "what was freed at the end has nothing left"
+is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 256" "a steady leak grows in each part"
+for shape in handed slow; do
+	parts=$(awk -v shape=$shape '$1 == shape { print $3 }' rows)
+	[ "${parts:-0}" -ge 4 ]
+	ok $? "$shape: grows in $parts of 7 parts"
+done
+like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" '; 4 of 8 call paths grew steadily' \
+	"the summary says so"
+
+# Two programs, one after the other: each has parts of its own.
+xpuload --memory-only -o two.data sh -c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
+xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
+	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
+is "$(cat grown)" "ending handed slow steady " "two programs: as one of them"
+done_testing

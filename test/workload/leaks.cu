@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * leaks.cu - memory that is never freed, or late, in shapes that a leak can be mistaken for
+ *
+ *	leaks [STEPS]
+ *
+ * Each shape allocates from a function of its own, leak_NAME, in all of the steps (256) or in some:
+ *
+ *	one_time	one large block, before the first step
+ *	cache		many blocks, in the first steps only
+ *	steady		one in each step, never freed
+ *	slow		one in each 20th step, never freed
+ *	ending		one in each 2nd step; all of them are freed at the end
+ *	saw		one in each step; all of them are freed in each 40th, and the last ones not
+ *	ring		one in each step, in the place of the one of 60 steps ago
+ *	handed		as steady, by a thread of its own each
+ */
+#include <cuda_runtime.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define KB		((size_t)1024)
+#define MAX_HELD	100000
+#define RING		60
+
+static void *held[MAX_HELD];
+static int nr_held;
+
+static void *allocate(size_t bytes)
+{
+	void *at = NULL;
+
+	if (cudaMalloc(&at, bytes)) {
+		fprintf(stderr, "leaks: cudaMalloc failed\n");
+		exit(1);
+	}
+	return at;
+}
+
+#define SHAPE(name)								\
+	extern "C" __attribute__((noinline)) void *leak_##name(size_t bytes);	\
+	extern "C" void *leak_##name(size_t bytes)				\
+	{									\
+		void *at = allocate(bytes);					\
+										\
+		asm volatile("" : : "r"(at) : "memory");			\
+		return at;							\
+	}
+
+SHAPE(one_time)
+SHAPE(cache)
+SHAPE(steady)
+SHAPE(slow)
+SHAPE(ending)
+SHAPE(saw)
+SHAPE(ring)
+SHAPE(handed)
+
+static void *hand(void *arg)
+{
+	(void)arg;
+	leak_handed(30 * KB);
+	return NULL;
+}
+
+static void step(int i)
+{
+	static void *saw[40], *ring[RING];
+	pthread_t thread;
+
+	if (i < 16)
+		for (int k = 0; k < 50; k++)
+			leak_cache(100 * KB);
+	leak_steady(40 * KB);
+	if (!(i % 20))
+		leak_slow(20 * KB);
+	if (!(i % 2))
+		held[nr_held++] = leak_ending(50 * KB);
+	if (!(i % 40))
+		for (int k = 0; k < 40; k++) {
+			cudaFree(saw[k]);
+			saw[k] = NULL;
+		}
+	saw[i % 40] = leak_saw(300 * KB);
+	cudaFree(ring[i % RING]);
+	ring[i % RING] = leak_ring(200 * KB);
+	/* A thread's name and number are its own: the path is what they have in common. */
+	if (pthread_create(&thread, NULL, hand, NULL) || pthread_join(thread, NULL))
+		exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	int steps = argc > 1 ? atoi(argv[1]) : 256;
+
+	if (steps < 1 || steps > MAX_HELD)
+		return 2;
+	leak_one_time(64 * KB * KB);
+	for (int i = 0; i < steps; i++)
+		step(i);
+	while (nr_held)
+		cudaFree(held[--nr_held]);
+	return 0;
+}
