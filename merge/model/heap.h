@@ -193,7 +193,7 @@ int heap__place(struct heap *h, uint32_t gpu, uint32_t *place);
 /* So many events of a process will be counted, about. Return: 0 or -ENOMEM. */
 int heap__expect(struct heap *h, uint32_t proc, uint64_t nr);
 
-/* Counts an event of a process, which heap__event() takes next, unless it is left out. Return: 0 or -ENOMEM. */
+/* Counts an event of a process, for heap__event() to take unless it is left out. Return: 0 or -ENOMEM. */
 int heap__count(struct heap *h, uint32_t proc);
 
 /* Takes the next event of a process. Return: 0 or -ENOMEM. */
@@ -220,8 +220,8 @@ struct heap_growth {
  * heap_growth__of - how steadily memory has grown
  * @low: of each part, the least that was live in it, in bytes; of several holders: the sum of theirs
  *
- * Memory stays if it is held, or as much in its place, from a part on until the last part begins. The first half
- * is left out, in which programs fill their caches, and the last part, in which they free as they end.
+ * Memory stays if it is held, or as much in its place, from a part on until the last part begins. The first
+ * half is left out, in which programs fill their caches, and the last part, in which they free as they end.
  */
 struct heap_growth heap_growth__of(const uint64_t low[HEAP_PARTS]);
 
