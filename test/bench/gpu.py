@@ -5,7 +5,8 @@
 
   WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
              cycle random        the same from one thread and 16 sites, in turn and in random order
-             step graph matmul   PyTorch, see step.py: us per step
+             alloc               cudaMallocAsync() and cudaFreeAsync(): ns of both; without torch and proton
+             step memstep graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
              calls               CUPTI alone: what each way to be told of a call of the API adds to
                                  it, see calls.cu; without rows
@@ -17,6 +18,7 @@
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
+             memory              as path, with --memory
              api api-all         xpuload --gpu-only --api, and --api=all
              capture captured    xpuload --gpu-only --capture cuda-profiler-api, outside: before the
                                  first window, and after it
@@ -54,10 +56,11 @@ SRC, BUILD = os.environ["XPU_SRC"], os.environ["XPU_BUILD"]
 SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
 NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"],
-          "cycle": ["-n", "5000", "-x", "cycle"], "random": ["-n", "5000", "-x", "random"]}
-TORCH = ["step", "graph", "matmul"]
+          "cycle": ["-n", "5000", "-x", "cycle"], "random": ["-n", "5000", "-x", "random"],
+          "alloc": ["-n", "5000", "-x", "alloc"]}
+TORCH = ["step", "memstep", "graph", "matmul"]
 WINDOWS = ["capture", "captured"]
-OURS = ["path", "launch", "shm", "fp", "api", "api-all", "merge", "all"] + WINDOWS
+OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
@@ -159,7 +162,7 @@ class Tools:
 
     def why_not(self, row):
         """None, or why there is no such row here."""
-        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "api": "--api", "api-all": "--api",
+        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "memory": "--memory", "api": "--api", "api-all": "--api",
                  "merge": "--freq", "all": "--off-cpu", "capture": "--capture", "captured": "--capture"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
@@ -177,7 +180,7 @@ class Tools:
             return ["-F", "99", "--off-cpu"]
         if row in WINDOWS:
             return ["--gpu-only", "--capture", "cuda-profiler-api"]
-        how = {"fp": ["--call-graph", "fp"], "api": ["--api"], "api-all": ["--api=all"],
+        how = {"fp": ["--call-graph", "fp"], "memory": ["--probe", "path", "--memory"], "api": ["--api"], "api-all": ["--api=all"],
                "shm": ["--probe", "path", "--transport", "shm"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 
@@ -286,6 +289,10 @@ class Program:
         os.close(self.fds[1])
         self.log.close()
         return self.process.returncode == 0
+
+    def nr_events(self):
+        """How many events of memory were recorded, as xpuload says when it ends."""
+        return sum(map(int, re.findall(r"(\d+) events of memory", read(f"{self.name}.log"))))
 
 
 def take_turns(programs, workload, rounds):
@@ -451,6 +458,9 @@ class Bench:
         for program in programs:
             program.let_go()
         ended = [program.end() for program in programs]
+        for program in programs:
+            if program.row == "memory":
+                print(f"{' '.join(workloads):8} {program.row:13} {program.nr_events()} events of memory")
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             merges = [(program.row, pool.submit(Account, self.tools, program.data))
                       for program, good in zip(programs, ended) if program.row in OURS and good]
@@ -471,7 +481,8 @@ class Bench:
         return figures
 
     def native(self, workload):
-        self.group(workload, [workload], "ns/launch", lambda row: None if row.startswith(
+        unit = "ns/pair" if workload == "alloc" else "ns/launch"
+        self.group(workload, [workload], unit, lambda row: None if row.startswith(
             ("torch", "proton")) else lambda name: [
                 "./launch", *NATIVE[workload], *(["-w"] if row == "captured" else []), "-c", name])
 
@@ -556,6 +567,11 @@ class Bench:
                   for w in f for row, aim in (("merge", 1.03), ("all", 1.06))]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
         lines += [(f"{w}: {row} / dormant", ratio(f[w], row, "dormant"), 1.00) for w in f for row in WINDOWS]
+        lines += [(f"{w}: memory / {best}", ratio(f[w], "memory", best), 1.02) for w in TORCH if w in f]
+        events = within(f.get("alloc", {}), "memory", best, lambda x, y: (x - y) / 2)
+        if events:
+            lines.append(("alloc: what memory adds to an event, ns",
+                          (statistics.mean(events), error(events)), 300))
         lines += [(f"{w}: shm / {best}", ratio(f[w], "shm", best), 1.02) for w in f]
         print()
         for what, value, aim in lines:

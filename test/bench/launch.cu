@@ -7,6 +7,8 @@
  *						FIFO CONTROL.go, to CONTROL.said; first "ready".
  *						A single thread is always on the same CPU.
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
+ *	launch ... -x alloc			a launch, and then memory: in place of each further launch
+ *						cudaMallocAsync() and cudaFreeAsync()
  *	launch ... -w				first 1,000 in a window: cudaProfilerStart() to Stop()
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
@@ -53,6 +55,7 @@ static double rate;			/* not 0: of all threads */
 static const char *control;		/* of FIFOs; NULL: one turn */
 static unsigned char order[NR_ORDER];	/* of sites */
 static bool mixed;			/* launches go by that */
+static bool allocates;
 static bool window;
 static bool done;
 static pthread_barrier_t turn;		/* of all and main() */
@@ -102,7 +105,8 @@ static void set_order(const char *how)
 	unsigned int seed = 12345;
 	int i;
 
-	mixed = true;
+	allocates = !strcmp(how, "alloc");
+	mixed = !allocates;
 	for (i = 0; i < NR_ORDER; i++) {
 		seed = seed * 1103515245u + 12345u;
 		order[i] = (unsigned char)(strcmp(how, "random") ? i % NR_MIXED : seed >> 16 & (NR_MIXED - 1));
@@ -116,12 +120,26 @@ static NOINLINE void launch_mixed(struct worker *w, long nr)
 	NO_TAIL_CALL();
 }
 
+extern "C" NOINLINE void site_alloc(struct worker *w, long nr)
+{
+	void *at;
+
+	sites[w->nr % NR_SITES](w, 1);
+	for (long i = 1; i < nr; i++) {
+		CHECK(cudaMallocAsync(&at, 4096, w->stream));
+		CHECK(cudaFreeAsync(at, w->stream));
+	}
+	NO_TAIL_CALL();
+}
+
 extern "C" NOINLINE void launch_deep(struct worker *w, int depth, long nr)
 {
 	if (depth)
 		launch_deep(w, depth - 1, nr);
 	else if (mixed)
 		launch_mixed(w, nr);
+	else if (allocates)
+		site_alloc(w, nr);
 	else
 		sites[w->nr % NR_SITES](w, nr);
 	NO_TAIL_CALL();

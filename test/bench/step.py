@@ -3,6 +3,7 @@
 
   step    forward through 12 transformer layers at batch 1, eager: some 120 launches
   graph   the same as one CUDA graph
+  memstep forward, backward and AdamW of the same layers: some 2,000 blocks of memory and their frees
   matmul  ten 8192 x 8192 products in bfloat16: the device is busy, the host is not
 
 TOOL is none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack (the same,
@@ -54,6 +55,19 @@ def make_step():
     return (lambda: layers(x)), 11
 
 
+def make_memstep():
+    layers, x = transformer()
+    layers.train()
+    optimizer = torch.optim.AdamW(layers.parameters())
+
+    def train():
+        with torch.enable_grad():
+            layers(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return train, 5
+
+
 def make_graph():
     layers, x = transformer()
     side = torch.cuda.Stream()
@@ -81,7 +95,7 @@ def make_matmul():
     return ten, 3
 
 
-WORKLOADS = {"step": make_step, "graph": make_graph, "matmul": make_matmul}
+WORKLOADS = {"step": make_step, "memstep": make_memstep, "graph": make_graph, "matmul": make_matmul}
 
 
 @contextlib.contextmanager

@@ -93,6 +93,27 @@ diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn | head -n 1) bytes
 like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: who held it"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
+# Its picture, and that of a server in C++: $OUT, if it is set, gets the pages.
+picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory ran out
+	name=$1 who=$2
+	shift 2
+	xpuload --memory --gpu-only -o "$name.data" "$@" >"$name.out" 2>load.log
+	is $? 1 "$name: status" || diag "$(tail -n 3 "$name.out" load.log)"
+	xpumerge -i "$name.data" --memory live --at failed -f folded 2>/dev/null |
+		awk '{ bytes = $NF; sub(/ [0-9]+$/, ""); print bytes, $0 }' | sort -rn >"$name.held"
+	like "$(head -n 1 "$name.held")" "$who" "$name: the largest holder when it ran out" ||
+		diag "$(head -n 3 "$name.held" | cut -c1-400)"
+	xpumerge -i "$name.data" --memory live --at failed -o "$name.html" 2>/dev/null
+	[ "$(wc -c <"$name.html")" -lt 1500000 ]
+	ok $? "$name: the page has $(wc -c <"$name.html") bytes"
+	[ -z "${OUT:-}" ] || cp "$name.html" "$OUT"
+}
+picture oom_train 'oom_train.py:train_step:' python3 "$XPU_SRC/test/gpu/oom_train.py"
+"$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -cudart shared \
+	-Xcompiler -fno-optimize-sibling-calls -o oom_server "$XPU_SRC/test/gpu/oom_server.cu" 2>nvcc.log
+ok $? "nvcc builds oom_server" || diag "$(cat nvcc.log)"
+picture oom_server 'Server::extend_cache' ./oom_server
+
 # ---- JAX and CuPy: what they have of CUDA
 
 if python3 -c 'import cupy' 2>/dev/null; then
