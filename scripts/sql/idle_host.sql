@@ -17,7 +17,7 @@ WITH slots AS (
 	SELECT rank, gpu, slot, max(last_ns) OVER (PARTITION BY rank, gpu ORDER BY slot) AS last_ns
 	FROM slots
 	WHERE last_ns >= (slot + 2) * 10000
-), gaps AS (
+), gaps AS MATERIALIZED (
 	SELECT b.rank, b.gpu, b.first_ns AS to_ns, greatest(b.last_ns, c.last_ns) AS from_ns
 	FROM before AS b
 	ASOF LEFT JOIN covered AS c ON c.rank = b.rank AND c.gpu = b.gpu AND c.slot < b.slot

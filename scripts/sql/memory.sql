@@ -4,17 +4,29 @@
 -- ends with it: xpumerge --memory knows both, this recipe does not.
 
 WITH events AS (
-	SELECT *, lead(what) OVER (PARTITION BY rank, process_id,
-			CASE WHEN space IN ('device', 'managed', 'pool') THEN 'device' ELSE space END, address
-			ORDER BY number) AS next
+	SELECT *, CASE WHEN space IN ('device', 'managed', 'pool') THEN 'device' ELSE space END AS addresses
 	FROM allocations
 	WHERE what IN ('made', 'freed') AND space NOT IN ('mapping', 'imported')
-), sums AS (
-	SELECT rank, process_id, path_id, comm, space, sum(bytes)::BIGINT AS allocated_bytes, count(*) AS allocations,
-		coalesce(sum(bytes) FILTER (WHERE next IS NULL), 0)::BIGINT AS never_freed_bytes,
-		count(*) FILTER (WHERE next IS NULL) AS never_freed
+), last AS (
+	-- The last event at each address.
+	SELECT rank, process_id, max(number) AS number FROM events GROUP BY rank, process_id, addresses, address
+), parts AS (
+	SELECT rank, process_id, path_id, comm, space, sum(bytes) AS allocated_bytes, count(*) AS allocations,
+		0 AS never_freed_bytes, 0 AS never_freed
 	FROM events
 	WHERE what = 'made'
+	GROUP BY rank, process_id, path_id, comm, space
+	UNION ALL
+	SELECT e.rank, e.process_id, e.path_id, e.comm, e.space, 0, 0, sum(e.bytes), count(*)
+	FROM events AS e
+	JOIN last AS l ON l.number = e.number AND l.process_id = e.process_id AND l.rank = e.rank
+	WHERE e.what = 'made'
+	GROUP BY e.rank, e.process_id, e.path_id, e.comm, e.space
+), sums AS (
+	SELECT rank, process_id, path_id, comm, space, sum(allocated_bytes)::BIGINT AS allocated_bytes,
+		sum(allocations)::BIGINT AS allocations, sum(never_freed_bytes)::BIGINT AS never_freed_bytes,
+		sum(never_freed)::BIGINT AS never_freed
+	FROM parts
 	GROUP BY rank, process_id, path_id, comm, space
 ), named AS (
 	SELECT s.rank, s.comm, s.space, p.path, sum(s.allocated_bytes)::BIGINT AS allocated_bytes,

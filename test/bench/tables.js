@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tables.js DIR: how long each recipe of scripts/sql/ takes in DuckDB on the tables in DIR, each time in a new one */
+/* tables.js DIR [RECIPE...]: how long each recipe of scripts/sql/ takes in DuckDB on the tables in DIR, each time in a new one */
 "use strict";
 
 const fs = require("fs");
@@ -12,10 +12,10 @@ function recipe(name) {
 }
 
 async function main() {
-	const dir = process.argv[2];
+	const [dir, ...names] = process.argv.slice(2);
 	let failed = false;
 
-	for (const name of RECIPES) {
+	for (const name of names.length ? names : RECIPES) {
 		const instance = await DuckDBInstance.create(":memory:");
 		const db = await instance.connect();
 
@@ -31,7 +31,7 @@ async function main() {
 
 		console.log(`${name.padEnd(16)} ${(Number(process.hrtime.bigint() - begin) / 1e9).toFixed(1).padStart(7)} s` +
 			    ` ${((used.user + used.system) / 1e6).toFixed(1).padStart(7)} s of CPU ${String(rows.length).padStart(7)} rows`);
-		failed ||= !rows.length && name !== "host_waits";
+		failed ||= !rows.length;
 		instance.closeSync?.();
 	}
 	process.exit(failed ? 1 : 0);

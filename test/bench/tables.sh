@@ -13,7 +13,7 @@ while [ "$rank" -lt "$ranks" ]; do
 	slow=0
 	[ $((rank % 97)) != 13 ] || slow=30
 	"$XPU_BUILD/gen_data" -o rank.data --rank $rank --pid $((1000 + 10 * rank)) --seed $((rank + 1)) --launches "$launches" \
-		--threads 4 --paths 60 --frames 30 --memcpy-every 9 --nccl-every 10 --samples-every 100 --noise 700 \
+		--threads 4 --paths 60 --frames 30 --memcpy-every 9 --nccl-every 10 --samples-every 100 --off-every 100 --noise 700 \
 		--pause-every 200 --slow $slow --blocks 262144 || exit 1
 	$time -f '%e %U %S %M' -a -o figures "$XPU_BUILD/xpumerge" rank.data -o "$to/" 2>log || { cat log; exit 1; }
 	grep -q "launches $launches matched $launches unmatched 0 lost 0" log || { cat log; exit 1; }
@@ -36,4 +36,19 @@ if [ ! -d "$modules/@duckdb" ]; then
 	echo "recipes: not run, there is no DuckDB: make check-formats T=test/formats/sql.sh gets it"
 	exit 0
 fi
-NODE_PATH=$modules node "$XPU_SRC/test/bench/tables.js" "$to"
+# Events of memory: one recording's tables, as each rank's.
+"$XPU_BUILD/bench/memory" memory.data "$launches" >/dev/null && "$XPU_BUILD/xpumerge" memory.data -o "$dir/memory/" 2>log || {
+	cat log
+	exit 1
+}
+rank=0
+while [ "$rank" -lt "$ranks" ]; do
+	for table in allocations paths; do
+		mkdir -p "$dir/memories/$table/rank=$rank"
+		cp "$dir"/memory/$table/*/*.parquet "$dir/memories/$table/rank=$rank/"
+	done
+	rank=$((rank + 1))
+done
+cp -r "$dir"/memory/* "$dir/memories/"
+NODE_PATH=$modules node "$XPU_SRC/test/bench/tables.js" "$to" &&
+	NODE_PATH=$modules node "$XPU_SRC/test/bench/tables.js" "$dir/memories" memory

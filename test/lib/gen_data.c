@@ -48,6 +48,7 @@ struct options {
 	uint64_t nccl_every;		/* each so-manieth call path is an operation of NCCL */
 	uint64_t slow;			/* percent that other kernels last longer */
 	uint64_t samples_every;		/* a CPU sample for so many launches */
+	uint64_t off_every;		/* a time off the CPU for so many launches */
 	uint64_t pause_every;		/* nothing is launched for 100 us after so many launches */
 	uint64_t noise;			/* up to so many ns are added to times, at random */
 	uint64_t rank;			/* of the first process, and so on; UINT64_MAX: none */
@@ -91,7 +92,7 @@ struct state {
 	uint32_t proc_id;
 	uint64_t now_ns;
 	uint64_t random;
-	uint64_t nr_records, nr_launched, nr_until_sample;
+	uint64_t nr_records, nr_launched, nr_until_sample, nr_until_off;
 	struct block_packer *packer;
 	struct gen packed;
 	int fd;
@@ -167,6 +168,20 @@ static void emit_samples(struct state *s, const struct held *h)
 	}
 }
 
+static void emit_off(struct state *s, const struct held *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->nr; i++) {
+		const struct xpu_launch *l = &h->launches[i];
+		uint64_t nr = ++s->nr_until_off / s->o->off_every, ns = 2000 + nr % 64 * 500;
+
+		if (s->nr_until_off % s->o->off_every == 0)
+			gen__off_cpu(&s->g, nr % XPU_OFF_CALL, h->base_ns + l->delta_ns + 6000, 2, ns, ns / 2,
+				     l->path_id, l->thread_id);
+	}
+}
+
 static void emit_held(struct state *s, struct held *h)
 {
 	if (h->nr && h->ranges) {
@@ -177,6 +192,8 @@ static void emit_held(struct state *s, struct held *h)
 	}
 	if (s->o->samples_every)
 		emit_samples(s, h);
+	if (s->o->off_every)
+		emit_off(s, h);
 	h->nr = 0;
 }
 
@@ -611,6 +628,7 @@ int main(int argc, char **argv)
 		{ "nccl-every", &o.nccl_every }, { "slow", &o.slow },
 		{ "samples-every", &o.samples_every }, { "noise", &o.noise },
 		{ "pause-every", &o.pause_every }, { "rank", &o.rank },
+		{ "off-every", &o.off_every },
 	};
 	const struct {
 		const char *name;
