@@ -892,7 +892,7 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	if (o->ranks && !format->write_ranks) {
-		complain("ranks: expected -f text");
+		complain("ranks: expected -f text or html");
 		return -EINVAL;
 	}
 	/* Time of one function counts together. */

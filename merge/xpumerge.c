@@ -370,7 +370,7 @@ static int show_ranks(struct options *o, const struct reader *r)
 		return EXIT_BAD;
 	}
 	opts.sink = &ranks->sink;
-	opts.by_range = opts.stats = false;
+	opts.by_range = opts.by_thread = opts.by_time = opts.stats = false;
 	clock_gettime(CLOCK_MONOTONIC, &progress.start);
 	err = session__init(&s, &opts);
 	if (err) {

@@ -235,14 +235,37 @@ static int print_stalls(struct json_out *j, const struct session *s)
 	return err;
 }
 
+/* Prints a side without a recording. */
+static void print_no_side(struct json_out *j)
+{
+	static const char *const arrays[] = { "recordings", "account", "messages", "gpus" };
+	const struct loss none = { 0 };
+	size_t i;
+
+	json_out__open(j, '{');
+	for (i = 0; i < ARRAY_SIZE(arrays); i++) {
+		open_array(j, arrays[i]);
+		json_out__close(j, ']');
+	}
+	print_totals(j, &none);
+	json_out__member_word(j, "filter", "");
+	print_u64(j, "scale", 1);
+	json_out__close(j, '}');
+}
+
 static int print_side(struct json_out *j, const struct html_side *side)
 {
 	const struct session *s = side->session;
-	struct loss l = s->sums.loss;
+	struct loss l;
 	char scale[32];
 	size_t i;
 	int err = 0;
 
+	if (!s) {
+		print_no_side(j);
+		return 0;
+	}
+	l = s->sums.loss;
 	/* Hardly any has a name for every frame. */
 	l.unsymbolized = 0;
 
@@ -283,6 +306,12 @@ static int print_side(struct json_out *j, const struct html_side *side)
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
+/* Return: the index of a kind in "kinds", or NO_INDEX. */
+static uint32_t kind__number(uint32_t kind)
+{
+	return kind == TREE_FUNCTION ? NO_INDEX : kind > TREE_FUNCTION ? kind - 1 : kind;
+}
+
 static void print_frames(struct json_out *j, const struct tree *t)
 {
 	size_t i;
@@ -300,8 +329,7 @@ static void print_frames(struct json_out *j, const struct tree *t)
 		print_number(j, i, t->frames.v[i].file);
 	next_array(j, "kind");
 	for (i = 0; i < t->frames.nr; i++)
-		print_index(j, i, t->frames.v[i].kind == NR_LEAF_KINDS ? NO_INDEX :
-			    t->frames.v[i].kind);
+		print_index(j, i, kind__number(t->frames.v[i].kind));
 	json_out__close(j, ']');
 	json_out__close(j, '}');
 }
@@ -335,7 +363,7 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 		print_index(j, i, t->cells.v[i].node == TREE_ROOT ? NO_INDEX : t->cells.v[i].node - 1);
 	next_array(j, "kind");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(j, i, t->cells.v[i].kind);
+		print_number(j, i, kind__number(t->cells.v[i].kind));
 	next_array(j, "owner");
 	for (i = 0; i < t->cells.nr; i++)
 		print_number(j, i, t->cells.v[i].owner);
@@ -694,6 +722,10 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	open_array(&j, "kinds");
 	for (i = 0; i < NR_LEAF_KINDS; i++)
 		json_out__word(&j, leaf_kind__name(i));
+	if (opts->tree) {
+		json_out__word(&j, "nccl");
+		json_out__word(&j, "host");
+	}
 	next_array(&j, "files");
 	for (i = 0; i < t->files.nr; i++) {
 		if (i)
@@ -714,6 +746,10 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 		err = err ?: print_times(&j, sides->session, t);
 	else
 		json_out__key(&j, "times"), json_out__literal(&j, "null");
+	if (opts->print_more) {
+		json_out__line(&j, 0);
+		err = err ?: opts->print_more(&j, opts->ctx);
+	}
 	json_out__close(&j, '}');
 	json_out__end_line(&j);
 	json_out__exit(&j);
@@ -805,10 +841,14 @@ static int write_parts(FILE *f, const struct page *page, const struct html_side 
 
 int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const struct html_opts *opts)
 {
-	struct page page = { 0 };
-	int err = page__make(&page, sides, nr, &opts->by);
+	struct page page = { .owners = opts->owners };
+	int err;
 
-	err = err ?: write_parts(f, &page, sides, nr, opts);
+	if (opts->tree) {
+		page.tree = *opts->tree;
+		return write_parts(f, &page, sides, nr, opts);
+	}
+	err = page__make(&page, sides, nr, &opts->by) ?: write_parts(f, &page, sides, nr, opts);
 	tree__exit(&page.tree);
 	return err;
 }

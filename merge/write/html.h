@@ -44,6 +44,9 @@
  * "times" says when the work of each cell was, in equal stretches of time: its ns in them, and the
  * count and the bytes of the work that began in them. The sum over the bins may be less than the cell's: not
  * all of it has times. A row says how long a device had work, or how long a thread was in a state.
+ *
+ * With a tree of the caller's the second side has no recording, and there are the kinds "nccl" and
+ * "host"; more members are the caller's.
  */
 #ifndef MERGE_HTML_H
 #define MERGE_HTML_H
@@ -51,10 +54,12 @@
 #include <stdio.h>
 
 #include "join/session.h"
+#include "json_out.h"
 #include "write/folded.h"
+#include "write/tree.h"
 
 struct html_side {
-	const struct session *session;
+	const struct session *session;	/* NULL: none */
 	double scale;			/* of its values: 1 unless normalized */
 };
 
@@ -63,6 +68,12 @@ struct html_opts {
 					 * "count", "bytes" */
 	const char *normalize;		/* in words; "" if it is not */
 	struct by_list by;		/* what the frames at the root show first */
+	/* In place of what the sides have: */
+	const struct tree *tree;	/* sorted; NULL: none */
+	uint32_t owners;		/* what its owners tell: 1 << enum by, or'ed */
+	/* Prints members into the page's object. Return: 0 or -ENOMEM. */
+	int (*print_more)(struct json_out *j, const void *ctx);
+	const void *ctx;
 };
 
 /**

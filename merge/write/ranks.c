@@ -88,6 +88,7 @@ void ranks__free(struct ranks *r)
 		return;
 	array_free(&r->ranks);
 	array_free(&r->late);
+	array_free(&r->compared);
 	array_free(&r->stragglers);
 	array_free(&r->collectives);
 	array_free(&r->by_name);

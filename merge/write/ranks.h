@@ -59,8 +59,12 @@ struct late_path {
 	enum late_kind kind;
 	const char *path;		/* frames, root first, with ';' between them */
 	const char *leaf;		/* "[GPU_Kernel]name", "[Off_CPU]sleep", "" */
+	uint32_t leaf_idx;		/* that in the model, or an equal one; NO_INDEX: none */
 	uint64_t ns, median_ns;		/* of this rank, and of the others */
 };
+
+/* The paths of that many ranks are compared with the others', those that caused the longest waits. */
+#define RANKS_MAX_CULPRITS	64
 
 /* The operations of one name in one communicator; sends and receives together. */
 struct rank_collective {
@@ -109,7 +113,8 @@ struct ranks {
 	const struct session *s;	/* after ranks__finish() */
 	ARRAY(struct rank) ranks;	/* in order of their numbers */
 	enum rank_numbers numbers;
-	ARRAY(struct late_path) late;	/* the worst first */
+	ARRAY(struct late_path) compared;	/* all paths before these waits, the worst first */
+	ARRAY(struct late_path) late;	/* of these: longer than the median */
 	ARRAY(uint32_t) stragglers;	/* ranks, the worst first */
 	ARRAY(struct rank_collective) collectives;	/* the longest waits first */
 	ARRAY(struct rank_wait) waits;	/* each; together the ranks' wait_ns */
@@ -155,6 +160,17 @@ struct ranks_opts {
 	bool color;
 	const char *sort;		/* of each table that has such a column; NULL: as they come */
 };
+
+/* Prints the account of operations and waits, in lines for people. */
+void ranks__print_account(const struct ranks *r, FILE *f);
+
+/*
+ * Writes the page; @unit: as html_opts.unit. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
+int ranks__write_html(const struct ranks *r, FILE *f, const char *unit);
+
+/* Return: how the ranks are numbered, in words. */
+const char *ranks__numbered(const struct ranks *r);
 
 /* Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
 int ranks__write_text(const struct ranks *r, FILE *f, const struct ranks_opts *opts);

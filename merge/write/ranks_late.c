@@ -15,6 +15,7 @@ struct late_sum {
 	uint32_t blamed, rank;
 	enum late_kind kind;
 	const char *path, *leaf;	/* interned in r->strings */
+	uint32_t leaf_idx;		/* any of these leaves */
 	uint64_t ns;
 };
 
@@ -218,7 +219,7 @@ static int late__add_event(struct late *l, const struct ranks_event *e, enum lat
 	struct late_sum sum = {
 		.blamed = blamed, .rank = l->r->by_proc[e->proc], .kind = kind, .ns = ns,
 		.path = late__path(l, e->chain, kind == LATE_DEVICE || kind == LATE_NCCL),
-		.leaf = late__leaf(l, e->leaf),
+		.leaf = late__leaf(l, e->leaf), .leaf_idx = e->leaf,
 	};
 
 	return sum.path && sum.leaf ? late__add(l, &sum) : -ENOMEM;
@@ -390,7 +391,7 @@ static int launches__add_rest(struct late *l, const struct ranks_launch *launche
 			continue;
 		sum = (struct late_sum){
 			.blamed = launches[i].blamed, .rank = l->r->by_proc[launches[i].proc],
-			.kind = LATE_HOST, .ns = ns - launches[i].told_ns,
+			.kind = LATE_HOST, .leaf_idx = NO_INDEX, .ns = ns - launches[i].told_ns,
 			.path = late__path(l, launches[i].chain, true),
 			.leaf = strpool__intern(&l->r->strings, "", 0),
 		};
@@ -499,7 +500,9 @@ static int late__compare(struct late *l)
 	if (l->sums.nr)
 		qsort(l->sums.v, l->sums.nr, sizeof(*v), late_sum__cmp);
 	for (i = 0; i < l->sums.nr && !err; i = k) {
-		struct late_path p = { v[i].blamed, v[i].kind, v[i].path, v[i].leaf, 0, 0 };
+		struct late_path p = {
+			v[i].blamed, v[i].kind, v[i].path, v[i].leaf, v[i].leaf_idx, 0, 0,
+		};
 
 		for (k = i; k < l->sums.nr && v[k].blamed == v[i].blamed && v[k].kind == v[i].kind &&
 		     v[k].path == v[i].path && v[k].leaf == v[i].leaf; k++)
@@ -509,8 +512,7 @@ static int late__compare(struct late *l)
 				p.ns = v[j].ns;
 		if (l->nr_others[p.rank])
 			p.median_ns = late_sums__median(v + i, k - i, l->nr_others[p.rank]);
-		if (p.ns > p.median_ns)
-			err = array_push(&l->r->late, p);
+		err = array_push(&l->r->compared, p);
 	}
 	return err;
 }
@@ -521,8 +523,8 @@ static int late_path__cmp(const void *va, const void *vb, void *ctx)
 	const struct rank *ranks = ctx;
 
 	return cmp3(ranks[b->rank].caused_ns, ranks[a->rank].caused_ns) ?: cmp3(a->rank, b->rank) ?:
-	       cmp3(b->ns - b->median_ns, a->ns - a->median_ns) ?: cmp3(a->kind, b->kind) ?:
-	       strcmp(a->path, b->path) ?: strcmp(a->leaf, b->leaf);
+	       cmp3((int64_t)(b->ns - b->median_ns), (int64_t)(a->ns - a->median_ns)) ?:
+	       cmp3(a->kind, b->kind) ?: strcmp(a->path, b->path) ?: strcmp(a->leaf, b->leaf);
 }
 
 static int straggler__cmp(const void *va, const void *vb, void *ctx)
@@ -533,19 +535,39 @@ static int straggler__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(ranks[*b].caused_ns, ranks[*a].caused_ns) ?: cmp3(*a, *b);
 }
 
+/* Finds the stragglers; those that caused little wait need no comparison. Return: 0 or -ENOMEM. */
+static int late__choose(struct late *l)
+{
+	struct ranks *r = l->r;
+	bool *chosen = calloc(r->ranks.nr + 1, sizeof(*chosen));
+	int err = chosen ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < r->ranks.nr && !err; i++)
+		if (r->ranks.v[i].caused_ns)
+			err = array_push(&r->stragglers, (uint32_t)i);
+	array__sort(r->stragglers.v, r->stragglers.nr, sizeof(*r->stragglers.v), straggler__cmp,
+		    r->ranks.v);
+	for (i = 0; i < r->stragglers.nr && i < RANKS_MAX_CULPRITS && !err; i++)
+		chosen[r->stragglers.v[i]] = true;
+	for (i = 0; i < l->m->nccl.units.nr && !err; i++)
+		if (l->blamed[i] != NO_INDEX && !chosen[l->blamed[i]])
+			l->blamed[i] = NO_INDEX;
+	free(chosen);
+	return err;
+}
+
 int ranks__find_late(struct ranks *r, const struct model *m)
 {
 	struct late l = { .r = r, .m = m, .secret = secret() };
 	size_t i;
 	int err;
 
-	err = late__blame(&l) ?: late__processes(&l) ?: late__compare(&l);
-	for (i = 0; i < r->ranks.nr && !err; i++)
-		if (r->ranks.v[i].caused_ns)
-			err = array_push(&r->stragglers, i);
-	array__sort(r->stragglers.v, r->stragglers.nr, sizeof(*r->stragglers.v), straggler__cmp,
-		    r->ranks.v);
-	array__sort(r->late.v, r->late.nr, sizeof(*r->late.v), late_path__cmp, r->ranks.v);
+	err = late__blame(&l) ?: late__choose(&l) ?: late__processes(&l) ?: late__compare(&l);
+	array__sort(r->compared.v, r->compared.nr, sizeof(*r->compared.v), late_path__cmp, r->ranks.v);
+	for (i = 0; i < r->compared.nr && !err; i++)
+		if (r->compared.v[i].ns > r->compared.v[i].median_ns)
+			err = array_push(&r->late, r->compared.v[i]);
 	array_free(&l.sums);
 	hashes__free(&l.by_key);
 	idmap__free(&l.windows);

@@ -71,8 +71,10 @@ static int write_late(const struct ranks *r, struct table *t, const struct ranks
 	if (for_people(t) && !r->late.nr)
 		return 0;
 	if (for_people(t))
-		fprintf(t->f, "\nlate paths: %zu, before collectives that other ranks waited in,"
-			" beside the median of the other ranks%s\n", r->late.nr, times(opts));
+		fprintf(t->f, "\nlate paths: %zu%s, before collectives that other ranks waited in,"
+			" beside the median of the other ranks%s\n", r->late.nr,
+			r->stragglers.nr > RANKS_MAX_CULPRITS ? " of the 64 worst stragglers" : "",
+			times(opts));
 	table__begin(t, "late_paths", late_columns, ARRAY_SIZE(late_columns));
 	for (i = 0; i < r->late.nr; i++) {
 		const struct late_path *p = &r->late.v[i];
@@ -124,6 +126,13 @@ static int write_stragglers(const struct ranks *r, struct table *t, const struct
 	return 0;
 }
 
+const char *ranks__numbered(const struct ranks *r)
+{
+	return r->numbers == RANKS_BY_LABEL ? "by their launcher" :
+	       r->numbers == RANKS_BY_COMM ? "as in their largest communicator" :
+	       "in the order of recordings and processes";
+}
+
 /* ---- ranks ------------------------------------------------------------------------------------ */
 
 static const struct column rank_columns[] = {
@@ -144,9 +153,7 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 
 	if (for_people(t))
 		fprintf(t->f, "\nranks: %zu, numbered %s%s\n", r->ranks.nr,
-			r->numbers == RANKS_BY_LABEL ? "by their launcher" :
-			r->numbers == RANKS_BY_COMM ? "as in their largest communicator" :
-			"in the order of recordings and processes", times(opts));
+			ranks__numbered(r), times(opts));
 	table__begin(t, "ranks", rank_columns, ARRAY_SIZE(rank_columns));
 	for (i = 0; i < r->ranks.nr; i++) {
 		const struct rank *rank = &r->ranks.v[i];
@@ -301,7 +308,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 	return ARRAY_SIZE(all);
 }
 
-static void print_account(const struct ranks *r, FILE *f)
+void ranks__print_account(const struct ranks *r, FILE *f)
 {
 	const struct nccl_counts *c = &r->s->model.nccl.counts;
 	struct count counts[MAX_COUNTS];
@@ -379,6 +386,6 @@ int ranks__write_text(const struct ranks *r, FILE *f, const struct ranks_opts *o
 	if (opts->format == TABLE_JSON)
 		return write_json(r, f, opts);
 	if (opts->format == TABLE_TEXT)
-		print_account(r, f);
+		ranks__print_account(r, f);
 	return write_tables(r, &t, opts);
 }

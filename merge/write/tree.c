@@ -95,7 +95,7 @@ static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t
 }
 
 /* @name: @label and @text as folded stacks have them; @file: NULL if there is none. */
-static int adder__name(struct adder *a, const char *label, const char *text, enum leaf_kind kind,
+static int adder__name(struct adder *a, const char *label, const char *text, uint32_t kind,
 		       const char *file, uint32_t *idx)
 {
 	struct tree *t = a->tree;
@@ -145,7 +145,7 @@ static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *id
 
 	if (idmap__get(&a->by_frame, (uintptr_t)frame, idx))
 		return 0;
-	err = adder__name(a, "", frame->name, NR_LEAF_KINDS, frame->dso ? frame->dso->name : NULL,
+	err = adder__name(a, "", frame->name, TREE_FUNCTION, frame->dso ? frame->dso->name : NULL,
 			  idx);
 	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
 }
@@ -157,30 +157,32 @@ static int adder__root(struct adder *a, const struct aggregate *agg, enum by by,
 
 	a->root.nr = 0;
 	err = folded__put_root(&a->root, a->session, agg, by, nr) ?: array_push(&a->root, 0);
-	return err ?: adder__name(a, "", a->root.v, NR_LEAF_KINDS, NULL, idx);
+	return err ?: adder__name(a, "", a->root.v, TREE_FUNCTION, NULL, idx);
 }
 
 /* ---- whose work ----------------------------------------------------------------------------- */
 
-/* Finds or adds the label of root frame number @nr. Return: 0 or -ENOMEM. */
-static int adder__label(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,
-			uint32_t *idx)
+static int tree__label(struct tree *t, const char *text, size_t len, uint32_t *idx)
 {
-	struct tree *t = a->tree;
-	const char *label;
-	int err;
+	const char *label = strpool__intern(&t->strings, text, len);
 
-	a->root.nr = 0;
-	err = folded__put_root(&a->root, a->session, agg, by, nr);
-	if (err)
-		return err;
-	label = strpool__intern(&t->strings, a->root.v ?: "", a->root.nr);
 	if (!label)
 		return -ENOMEM;
 	if (idmap__get(&t->by_label, (uintptr_t)label, idx))
 		return 0;
 	*idx = t->labels.nr;
 	return array_push(&t->labels, label) ?: idmap__put(&t->by_label, (uintptr_t)label, *idx);
+}
+
+/* Finds or adds the label of root frame number @nr. Return: 0 or -ENOMEM. */
+static int adder__label(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,
+			uint32_t *idx)
+{
+	int err;
+
+	a->root.nr = 0;
+	err = folded__put_root(&a->root, a->session, agg, by, nr);
+	return err ?: tree__label(a->tree, a->root.v ?: "", a->root.nr, idx);
 }
 
 static bool tree__range_is(const struct tree *t, uint32_t idx, const uint32_t *labels, uint32_t nr)
@@ -214,13 +216,25 @@ static int adder__range(struct adder *a, const struct aggregate *agg, uint32_t *
 	return err;
 }
 
+static int tree__owner(struct tree *t, const struct tree_owner *owner, uint32_t *idx)
+{
+	size_t at = HASHES_START;
+	uint32_t hash = 0;
+	int by;
+
+	for (by = 0; by < NR_BY; by++)
+		hash = hash__mix(ID_KEY(hash, owner->label[by]), by, t->secret);
+	while (hashes__next(&t->by_owner, hash, &at, idx))
+		if (!memcmp(&t->owners.v[*idx], owner, sizeof(*owner)))
+			return 0;
+	*idx = t->owners.nr;
+	return array_push(&t->owners, *owner) ?: hashes__add(&t->by_owner, hash, *idx);
+}
+
 /* Finds or adds the owner of an aggregate. Return: 0 or -ENOMEM. */
 static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *idx)
 {
 	struct tree_owner owner;
-	struct tree *t = a->tree;
-	size_t at = HASHES_START;
-	uint32_t hash = 0;
 	int by, err = 0;
 
 	memset(&owner, 0xff, sizeof(owner));
@@ -229,13 +243,8 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 			continue;
 		err = by == BY_NVTX ? adder__range(a, agg, &owner.label[by]) :
 				      adder__label(a, agg, by, 0, &owner.label[by]);
-		hash = hash__mix(ID_KEY(hash, owner.label[by]), by, t->secret);
 	}
-	while (!err && hashes__next(&t->by_owner, hash, &at, idx))
-		if (!memcmp(&t->owners.v[*idx], &owner, sizeof(owner)))
-			return 0;
-	*idx = t->owners.nr;
-	return err ?: array_push(&t->owners, owner) ?: hashes__add(&t->by_owner, hash, *idx);
+	return err ?: tree__owner(a->tree, &owner, idx);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -352,14 +361,14 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 	return 0;
 }
 
-static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
-			   uint32_t owner, const struct aggregates *all, const struct aggregate *a)
+/* Finds or adds the value of a cell. Return: its index, or -ENOMEM. */
+static int64_t tree__find_value(struct tree *t, unsigned int side, uint32_t node, uint32_t kind,
+				uint32_t owner)
 {
 	uint32_t hash = hash__mix(node, ID_KEY(kind, owner), t->secret), idx;
 	static const struct tree_value none;
 	struct tree_cell *cell = NULL;
 	size_t at = HASHES_START;
-	struct tree_value *v;
 
 	while (!cell && hashes__next(&t->by_cell, hash, &at, &idx))
 		if (t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
@@ -376,11 +385,22 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	while (t->values[side].nr <= cell->value)
 		if (array_push(&t->values[side], none))
 			return -ENOMEM;
-	v = &t->values[side].v[cell->value];
+	return cell->value;
+}
+
+static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
+			   uint32_t owner, const struct aggregates *all, const struct aggregate *a)
+{
+	int64_t idx = tree__find_value(t, side, node, kind, owner);
+	struct tree_value *v;
+
+	if (idx < 0)
+		return idx;
+	v = &t->values[side].v[idx];
 	v->ns += a->sum_ns;
 	v->nr += a->nr;
 	v->bytes += aggregate__spread(all, a).bytes;
-	return array_push(&t->cell_of[side], cell->value);
+	return array_push(&t->cell_of[side], (uint32_t)idx);
 }
 
 /* Goes on to the frames of where a kernel stood still, and why. */
@@ -438,6 +458,54 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	array_free(&a.buf);
 	array_free(&a.root);
 	return err;
+}
+
+/* ---- paths by names -------------------------------------------------------------------------- */
+
+/* Goes on to the frames of a path. */
+static int adder__frames(struct adder *a, const char *frames, uint32_t *node)
+{
+	uint32_t frame;
+	size_t len;
+	int err = 0;
+
+	for (; *frames && !err; frames += len + (frames[len] == ';')) {
+		len = strcspn(frames, ";");
+		a->root.nr = 0;
+		err = array_reserve(&a->root, len + 1);
+		if (err)
+			break;
+		memcpy(a->root.v, frames, len);
+		a->root.v[len] = 0;
+		err = adder__name(a, "", a->root.v, TREE_FUNCTION, NULL, &frame) ?:
+		      tree__descend(a->tree, node, frame);
+	}
+	return err;
+}
+
+int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns)
+{
+	uint32_t node = TREE_ROOT, frame, idx = 0;
+	struct adder a = { .tree = t };
+	struct tree_owner owner;
+	int64_t value;
+	int err;
+
+	memset(&owner, 0xff, sizeof(owner));	/* NO_INDEX */
+	err = tree__label(t, path->label, strlen(path->label), &owner.label[path->by]) ?:
+	      tree__owner(t, &owner, &idx) ?: adder__frames(&a, path->frames, &node);
+	if (!err && path->leaf)
+		err = adder__name(&a, "", path->leaf, path->kind, NULL, &frame) ?:
+		      tree__descend(t, &node, frame);
+	array_free(&a.buf);
+	array_free(&a.root);
+	if (err)
+		return err;
+	value = tree__find_value(t, side, node, path->kind, idx);
+	if (value < 0)
+		return value;
+	t->values[side].v[value].ns += ns;
+	return 0;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */

@@ -25,6 +25,14 @@
 #define TREE_SIDES	2
 #define TREE_ROOT	0		/* index of the root in nodes */
 
+/* Kinds beyond enum leaf_kind. */
+enum tree_kind {
+	TREE_FUNCTION = NR_LEAF_KINDS,	/* of frames: threads and functions, no work */
+	TREE_NCCL,			/* work of NCCL, among the work of ranks */
+	TREE_HOST,			/* time before a launch of which nothing tells more */
+	NR_TREE_KINDS,
+};
+
 struct tree_value {
 	uint64_t ns;			/* as summed: device time, on-CPU, off-CPU or waiting */
 	uint64_t nr;			/* device records, pending launches, samples */
@@ -35,7 +43,7 @@ struct tree_value {
 struct tree_frame {
 	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
 	uint32_t file;			/* index in files; a kernel's is how it was launched */
-	enum leaf_kind kind;		/* the kind of work; NR_LEAF_KINDS for threads and functions */
+	uint32_t kind;			/* enum leaf_kind or tree_kind */
 };
 
 struct tree_node {
@@ -50,7 +58,7 @@ struct tree_node {
  */
 struct tree_cell {
 	uint32_t node;
-	enum leaf_kind kind;
+	uint32_t kind;			/* enum leaf_kind or tree_kind */
 	uint32_t owner;			/* index in owners; 0 in a tree with roots */
 	uint32_t value;			/* see tree__value() */
 };
@@ -99,6 +107,18 @@ void tree__exit(struct tree *t);
  */
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	      const struct by_list *by, uint32_t owners);
+
+/* Time on a call path that is given by names. */
+struct tree_path {
+	enum by by;			/* its owner is one of those ... */
+	const char *label;		/* ... as the frame at the root shows it */
+	const char *frames;		/* root first, with ';' between them; "" if there are none */
+	const char *leaf;		/* what ran; NULL: the last frame itself */
+	uint32_t kind;			/* enum leaf_kind or tree_kind */
+};
+
+/* Adds time on a side, to a tree without roots. Return: 0 or -ENOMEM. */
+int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns);
 
 /* Return: the value of a cell on a side. */
 static inline struct tree_value tree__value(const struct tree *t, const struct tree_cell *cell,

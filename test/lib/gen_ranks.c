@@ -21,6 +21,7 @@
  *	cut		the last rank ends after that many steps; 0: it does not
  *	lose		the last rank lacks its events of one collective
  *	payload		0: an NCCL without payloads
+ *	hostile		1: names of hosts, programs, functions and kernels that would be markup
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@
 
 #include "gen.h"
 
-#define MAX_RANKS	64
+#define MAX_RANKS	1024
 #define US		1000ull
 
 enum { COMM_WORLD, COMM_OTHER, COMM_HALF, COMM_AGAIN, NR_COMMS, COMPUTE = NR_COMMS, NR_STREAMS };
@@ -60,7 +61,7 @@ struct rank {
 
 static struct {
 	double ranks, steps, seed, files, hosts, offset, drift, apart, slow_host, slow_gpu;
-	double cut, lose, payload;
+	double cut, lose, payload, hostile;
 } o = {
 	.ranks = 4, .steps = 40, .seed = 1, .files = 0, .hosts = 1, .apart = 2, .slow_host = -1,
 	.slow_gpu = -1, .payload = 1,
@@ -504,12 +505,17 @@ static void add_names(struct rank *r, uint32_t rank)
 		{ S_NCCL_KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL" }, { S_KERNEL, "kernel" },
 		{ S_SLOW, "matmul" }, { S_GPU, "Simulated" },
 	};
-	uint8_t uuid[16] = { 0xaa, rank + 1 };
+	static const char *const hostile[] = {
+		"</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\"a\" &amp; `${b}`",
+		"semi;colon\n\001", "bad \377 utf-8", "__proto__", "[rank 1]",
+	};
+	uint8_t uuid[16] = { 0xaa, rank + 1, rank >> 8 };
 	uint32_t i;
 
 	gen__batch_begin(r->g, 1, r->proc, 0);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		gen__string(r->g, names[i].id, names[i].name);
+		gen__string(r->g, names[i].id, o.hostile && names[i].id != S_NCCL_KERNEL ?
+			    hostile[i % (sizeof(hostile) / sizeof(hostile[0]))] : names[i].name);
 	gen__api(r->g, DRIVER, CBID_LAUNCH, S_LAUNCH);
 	gen__api(r->g, DRIVER, CBID_GRAPH, S_GRAPH);
 	gen__device(r->g, 0, S_GPU, uuid);
@@ -525,7 +531,8 @@ static void open_files(uint32_t nr_files)
 	int len;
 
 	for (i = 0; i < nr_files; i++) {
-		len = snprintf(host, sizeof(host), "node%u", i % (uint32_t)o.hosts);
+		len = snprintf(host, sizeof(host), o.hostile ? "<b onclick=alert(3)>%u" : "node%u",
+			       i % (uint32_t)o.hosts);
 		gen__header(&files[i]);
 		gen__info(&files[i], XPU_INFO_HOSTNAME, host, len);
 	}
@@ -540,9 +547,10 @@ static void open_files(uint32_t nr_files)
 		r->host_ns = 1000000 + 1000000ull * chance(50);
 		r->rate = host_nr * o.drift / 1e6;
 		r->ahead_ns = host_nr * o.offset * US;
-		gen__process(r->g, XPU_MISC_PROCESS_ROOT, 1, r->proc, 1000 + i, 0, "train");
+		gen__process(r->g, XPU_MISC_PROCESS_ROOT, 1, r->proc, 1000 + i, 0,
+			     o.hostile ? "<i>\"'&lt;" : "train");
 		gen__thread(r->g, r->thread, r->proc, 1000 + i);
-		gen__thread(r->g, r->thread + 1, r->proc, 2000 + i);
+		gen__thread(r->g, r->thread + 1, r->proc, 3000 + i);
 		add_names(r, i);
 		add_paths(r);
 	}
@@ -606,6 +614,7 @@ static void set(const char *arg)
 		{ "hosts", &o.hosts }, { "offset", &o.offset }, { "drift", &o.drift },
 		{ "apart", &o.apart }, { "slow_host", &o.slow_host }, { "slow_gpu", &o.slow_gpu },
 		{ "cut", &o.cut }, { "lose", &o.lose }, { "payload", &o.payload },
+		{ "hostile", &o.hostile },
 	};
 	size_t i, len;
 

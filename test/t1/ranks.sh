@@ -98,6 +98,39 @@ like "$(cat text)" 'waiting ([0-9]+) ns: for stragglers [0-9]+ \+ in first opera
 	"the sum of waits is printed"
 like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches"
 
+# ---- the page
+
+page_waits() {		# page_waits FILE: what it has of waits: its lists' sums, of ranks, of stragglers
+	sed -n '/id="xpu-data"/,/<\/script>/p' "$1" | sed '1d;$d' | python3 -c '
+import json, sys
+r = json.load(sys.stdin)["ranks"]
+l, w, c, o = r["list"], r["waits"], r["caused"], r["over"]
+assert sum(w["each"]) == len(w["bin"]) == len(w["ns"]) and max(w["bin"]) < w["nr"]
+caused = sum(c["ns"]) if c else sum(l["caused_ns"])
+print(sum(w["ns"]), sum(o["ns"]), sum(l["wait_ns"]), sum(r["collectives"]["wait_ns"]),
+      caused + sum(l["start_wait_ns"]), w["nr"] >= 60, c is not None)'
+}
+
+page() {		# page NAME MANY: of this recording
+	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
+	xpumerge ranks ./*.data -o ranks.html 2>log
+	is $? 0 "page, $1: status"
+	w=$(account wait_ns)
+	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" "page, $1: waits over time are all waits"
+}
+
+make ranks=8 hosts=2 slow_host=2
+page "8 ranks" False
+make ranks=1000 files=100 slow_host=2 steps=20
+page "1,000 ranks" True
+ok "$(($(stat -c %s ranks.html) > 4000000))" "page, 1,000 ranks: $(($(stat -c %s ranks.html) / 1000)) KB"
+make ranks=3
+xpumerge ranks 0.data -o ranks.html 2>log
+is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: nobody waited"
+make ranks=2 hostile=1
+xpumerge ranks ./*.data -f html >ranks.html 2>log
+is "$? $(grep -c '<script>alert' ranks.html)" "0 0" "page, hostile names: escaped"
+
 # ---- clocks of several hosts
 
 for drift in 0 30 -80; do

@@ -2,6 +2,7 @@
 #include "write/format.h"
 #include "write/diff.h"
 #include "write/html.h"
+#include "write/ranks.h"
 
 /* Return: the unit that the page shows first, as its own list of them has it. */
 static const char *page_unit(const struct write_opts *o)
@@ -30,6 +31,11 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 	return diff__write_html(d, f, page_unit(o));
 }
 
+static int write_ranks(const struct ranks *r, FILE *f, const struct write_opts *o)
+{
+	return ranks__write_html(r, f, page_unit(o));
+}
+
 /*
  * In the manual:
  * An interactive flame graph for a browser, in one file that needs no network; see
@@ -45,4 +51,5 @@ const struct format html_format = {
 	.diff_units = UNITS_SUMS,
 	.write = write_session,
 	.write_diff = write_diff,
+	.write_ranks = write_ranks,
 };

@@ -6,18 +6,20 @@
   var data = JSON.parse(document.getElementById("xpu-data").textContent);
   var sides = data.sides;
   var diff = sides.length === 2;
+  var ranks = data.ranks || null;
+  var sideNames = ranks ? ["median", "rank"] : ["A", "B"];
   var kinds = data.kinds;
   var NONE = -1;
   var base = (() => {
-    const nr = data.nodes.frame.length + 1, at2 = [0];
+    const nr = data.nodes.frame.length + 1, at3 = [0];
     const frame = new Int32Array(nr), depth = new Int32Array(nr), parent = new Int32Array(nr);
     frame[0] = NONE;
     parent[0] = NONE;
     for (let i = 1; i < nr; i++) {
       frame[i] = data.nodes.frame[i - 1];
       depth[i] = data.nodes.depth[i - 1] + 1;
-      parent[i] = at2[depth[i] - 1];
-      at2[depth[i]] = i;
+      parent[i] = at3[depth[i] - 1];
+      at3[depth[i]] = i;
     }
     return { nr, frame, depth, parent };
   })();
@@ -61,7 +63,7 @@
     }
     return f;
   }
-  var isDevice = kinds.map((kind) => ["kernel", "memcpy", "memset", "pending"].includes(kind));
+  var isDevice = kinds.map((kind) => ["kernel", "memcpy", "memset", "pending", "nccl"].includes(kind));
   var present = new Array(kinds.length).fill(false);
   for (let c = 0; c < cells.nr; c++)
     present[cells.kind[c]] = true;
@@ -69,16 +71,17 @@
     const number2 = /^\[GPU (\d+)/.exec(data.labels[label] || "");
     return number2 ? +number2[1] : NONE;
   });
+  var rankOfOwner = (ranks ? data.owners.rank : []).map((label) => label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
   var times = data.times && (() => {
     const t = data.times, nr = t.bin.length;
     const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
-    let at2 = 0;
+    let at3 = 0;
     for (let c = 0; c < cells.nr; c++)
       first[c + 1] = first[c] + t.each[c];
     for (let c = 0; c < cells.nr; c++)
       if (cells.values[0].bytes[c])
         for (let k = first[c]; k < first[c + 1]; k++)
-          bytes[k] = t.bytes[at2++];
+          bytes[k] = t.bytes[at3++];
     return {
       from: t.from_ns,
       width: t.bin_ns,
@@ -171,22 +174,22 @@
   }
   var asked = data.by.join(",");
   function groupings() {
-    const list2 = Object.keys(data.owners).filter((by) => by === "comm" || by === asked || distinct(by) > 1);
-    if (!list2.includes(asked) && data.by.every((by) => data.owners[by] || by === "none"))
-      list2.unshift(asked);
-    return [...list2, "none"].map((by) => [by, by.split(",").map((b) => WORDS[b] || b).join(", ")]);
+    const list4 = Object.keys(data.owners).filter((by) => by === "comm" || by === asked || distinct(by) > 1);
+    if (!list4.includes(asked) && data.by.every((by) => data.owners[by] || by === "none"))
+      list4.unshift(asked);
+    return [...list4, "none"].map((by) => [by, by.split(",").map((b) => WORDS[b] || b).join(", ")]);
   }
   function rootTree(by) {
-    const lists = by.split(","), top = { frame: NONE, name: "", below: /* @__PURE__ */ new Map(), cells: [] };
+    const lists = by.split(","), top2 = { frame: NONE, name: "", below: /* @__PURE__ */ new Map(), cells: [] };
     const of = /* @__PURE__ */ new Map();
     const find = (owner) => {
-      let at2 = top;
+      let at3 = top2;
       for (const name of lists.flatMap((b) => rootsOf(b, owner))) {
-        if (!at2.below.has(name))
-          at2.below.set(name, { frame: rootFrame(name), name, below: /* @__PURE__ */ new Map(), cells: [] });
-        at2 = at2.below.get(name);
+        if (!at3.below.has(name))
+          at3.below.set(name, { frame: rootFrame(name), name, below: /* @__PURE__ */ new Map(), cells: [] });
+        at3 = at3.below.get(name);
       }
-      return at2;
+      return at3;
     };
     for (let c = 0; c < cells.nr; c++) {
       const owner = cells.owner[c];
@@ -194,11 +197,11 @@
         of.set(owner, find(owner));
       of.get(owner).cells.push(c);
     }
-    return top;
+    return top2;
   }
-  function nodesOf(list2, mark, stamp) {
+  function nodesOf(list4, mark, stamp) {
     const found = [];
-    for (const c of list2)
+    for (const c of list4)
       for (let n = cells.node[c]; n > 0 && mark[n] !== stamp; n = base.parent[n]) {
         mark[n] = stamp;
         found.push(n);
@@ -211,11 +214,11 @@
     const frame = [], depth = [], parent = [];
     let stamp = 0;
     nodeOfCell = new Int32Array(cells.nr);
-    const add = (root, at2, level) => {
+    const add = (root, at3, level) => {
       const me = frame.length;
       frame.push(root.frame);
       depth.push(level);
-      parent.push(at2);
+      parent.push(at3);
       for (const below of [...root.below.values()].sort(byName))
         add(below, me, level + 1);
       where[0] = me;
@@ -260,13 +263,15 @@
   var MODES = ["gpu", "thread", "both"];
   var kindsOf = (mode) => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
   var hasMode = (mode) => kindsOf(mode).some(Boolean);
-  var firstMode = !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
+  var firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
   var DEFAULTS = {
     mode: firstMode,
-    off: "",
-    /* kinds that are left out */
+    /* Kinds that are left out; what stragglers did themselves comes before their part in other operations. */
+    off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
     by: asked,
     gpu: "all",
+    rank: "all",
+    /* the straggler whose call paths are shown */
     unit: data.unit,
     width: "larger",
     order: "name",
@@ -277,7 +282,7 @@
     open: "",
     /* the first frames of folded runs that are opened */
     selected: NONE,
-    tab: "graph",
+    tab: ranks ? "ranks" : "graph",
     term: "",
     sortBy: "self",
     focus: NONE,
@@ -288,7 +293,14 @@
     kernel: "",
     /* whose lines are shown; "": that of the most samples */
     linesBy: "samples",
-    strip: true
+    strip: true,
+    ranksBy: "caused",
+    /* the column by which the table of ranks is sorted */
+    ranksTerm: "",
+    heat: "waits",
+    /* what is over time: waits of ranks, or waits for them */
+    collective: NONE
+    /* of which waits are shown; NONE: all */
   };
   var state = { ...DEFAULTS };
   var isPicked = () => times && (state.from > 0 || state.to < times.nr);
@@ -327,16 +339,16 @@
     values = [{ ns, nr, bytes }];
   }
   var cellValues = (s) => values[s];
-  var onDevice = (c) => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE || gpuOfOwner[cells.owner[c]] === +state.gpu;
+  var onDevice = (c) => ranks ? state.rank === "all" || rankOfOwner[cells.owner[c]] === state.rank : state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE || gpuOfOwner[cells.owner[c]] === +state.gpu;
   function unitIsOf(counted, kind) {
     return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && counted[k]);
   }
   function sumsOfKinds(s) {
-    const sums = kinds.map(() => 0), v = values[s][measure()];
+    const sums2 = kinds.map(() => 0), v = values[s][measure()];
     for (let c = 0; c < cells.nr; c++)
       if (onDevice(c))
-        sums[cells.kind[c]] += v[c] * sides[s].scale;
-    return sums;
+        sums2[cells.kind[c]] += v[c] * sides[s].scale;
+    return sums2;
   }
   function sumUp(totals) {
     for (let i = nrNodes - 1; i > 0; i--)
@@ -417,13 +429,18 @@
     pending: "pending",
     cpu: "on CPU",
     off_cpu: "off CPU",
-    gpu_wait: "waits for the GPU"
+    gpu_wait: "waits for the GPU",
+    nccl: "NCCL",
+    host: "before launches"
   };
   function kindWords(kind) {
     return KIND_WORDS[kinds[kind]] || kinds[kind];
   }
 
   // src/header.js
+  var MAX_ABOUT = 64;
+  var sides2 = ranks ? sides.slice(0, 1) : sides;
+  var compared = diff && !ranks;
   function fact(side, label) {
     for (const recording of side.recordings)
       for (const [key, value] of recording)
@@ -436,9 +453,9 @@
   }
   function account(side, s) {
     const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
-    const [summary, ...lines2] = side.account.concat(side.messages);
-    const words = (diff ? "AB"[s] + ": " : "") + summary + (lines2.length ? `; ${plural(lines2.length, "note")}` : "");
-    if (!lines2.length)
+    const [summary, ...lines3] = side.account.concat(side.messages);
+    const words = (compared ? "AB"[s] + ": " : "") + summary + (lines3.length ? `; ${plural(lines3.length, "note")}` : "");
+    if (!lines3.length)
       return make("span", { class: "account" }, words);
     return panel(
       { class: clean ? "account" : "account loss" },
@@ -446,7 +463,7 @@
       make(
         "pre",
         { tabindex: "0", "aria-label": "Notes" },
-        [summary, ...lines2.map((line) => line.trim())].join("\n")
+        [summary, ...lines3.map((line) => line.trim())].join("\n")
       )
     );
   }
@@ -454,7 +471,8 @@
     return panel(
       { class: "account" },
       "Recording",
-      ...sides.flatMap((side, s) => side.recordings.map((recording) => make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording).flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)]))))
+      ...sides2.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map((recording) => make("dl", null, ...(compared ? [["", "AB"[s]], ...recording] : recording).flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)])))),
+      ...sides2.filter((side) => side.recordings.length > MAX_ABOUT).map((side) => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`))
     );
   }
   function gpuFacts(side) {
@@ -463,13 +481,18 @@
       byName2.set(gpu.name, [...byName2.get(gpu.name) || [], gpu.number]);
     return [...byName2].map(([name, numbers2]) => `GPU ${numbers2.join(", ")} ${name}`.trim());
   }
+  var rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
+  function more() {
+    const nr = ranks ? sides2[0].recordings.length - 1 : 0;
+    return nr > 0 ? ` and ${plural(nr, "more recording")}` : "";
+  }
   function setUpHeader() {
-    const title = sides.map((side) => fact(side, "command") || fact(side, "recording")).filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ");
-    const facts = sides.map((side, s) => (diff ? `${"AB"[s]}: ` : "") + [
-      diff ? fact(side, "recording") : "",
-      fact(side, "host"),
+    const title = sides2.map((side) => fact(side, "command") || fact(side, "recording")).filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
+    const facts = sides2.map((side, s) => (compared ? `${"AB"[s]}: ` : "") + [
+      compared ? fact(side, "recording") : "",
+      ranks ? rankFacts() : fact(side, "host"),
       fact(side, "start"),
-      ...gpuFacts(side),
+      ...ranks ? [] : gpuFacts(side),
       side.filter && "only " + side.filter
     ].filter(Boolean).join(" \xB7 "));
     document.title = `${title.slice(0, 120)} \u2013 xpuload`;
@@ -477,7 +500,7 @@
     el("title").title = title;
     el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
     el("facts").title = el("facts").textContent;
-    el("accounts").append(...sides.map(account), about());
+    el("accounts").append(...sides2.map(account), about());
     document.addEventListener("click", (event) => {
       for (const open of document.querySelectorAll("#accounts details[open]"))
         if (!open.contains(event.target))
@@ -485,20 +508,90 @@
     }, true);
   }
 
+  // src/ranks_data.js
+  var list = ranks && ranks.list;
+  var nrRanks = ranks ? list.number.length : 0;
+  var hostOf = (r) => ranks.hosts[list.host[r]];
+  var nameOfRank = (r) => ranks.names[list.name[r]];
+  var sumOf = (column) => column.reduce((a, b) => a + b, 0);
+  var SORTS = [
+    "number",
+    "busy_ns",
+    "own_ns",
+    "wait_ns",
+    "transfer_ns",
+    "unpaired_ns",
+    "host_wait_ns",
+    "launches",
+    "ops",
+    "last",
+    "caused",
+    "host",
+    "name",
+    "pid"
+  ];
+  var worst = null;
+  function culprits() {
+    worst || (worst = Array.from({ length: nrRanks }, (_, r) => r).filter((r) => list.caused_ns[r] > 0).sort((a, b) => list.caused_ns[b] - list.caused_ns[a] || a - b).slice(0, ranks ? ranks.compared : 0));
+    return worst;
+  }
+  var culpritSet = null;
+  function isCulprit(r) {
+    culpritSet || (culpritSet = new Set(culprits()));
+    return culpritSet.has(r);
+  }
+  var LEFT_OUT = -2;
+  function forWaits(w, visit) {
+    let at3 = 0;
+    if (!w)
+      return;
+    for (let k = 0; k < w.each.length; k++)
+      for (const end = at3 + w.each[k]; at3 < end; at3++)
+        visit(k, w.bin[at3], w.ns[at3]);
+  }
+  var reasons = null;
+  function lateBy(r) {
+    if (!reasons) {
+      const [median, own] = cells.values.map((v) => v.ns), best = /* @__PURE__ */ new Map();
+      for (let c = 0; c < cells.nr; c++) {
+        const rank = rankOfOwner[cells.owner[c]], more2 = own[c] - median[c];
+        if (more2 > 0 && kinds[cells.kind[c]] !== "nccl" && (!best.has(rank) || more2 > own[best.get(rank)] - median[best.get(rank)]))
+          best.set(rank, c);
+      }
+      reasons = new Map([...best].map(([rank, c]) => {
+        const path = [];
+        for (let n = cells.node[c]; n > 0; n = base.parent[n])
+          path.push(frames.name[base.frame[n]]);
+        return [rank, { frames: path.reverse(), ns: own[c], median: median[c] }];
+      }));
+    }
+    return reasons.get(String(list.number[r]));
+  }
+  function matcher(term) {
+    const words = term.toLowerCase().split(/\s+/).filter(Boolean).map((word) => {
+      if (!/^\d+(-\d+)?(,\d+(-\d+)?)*,?$/.test(word))
+        return (r) => `${hostOf(r)}
+${nameOfRank(r)}`.toLowerCase().includes(word);
+      const spans = word.split(",").filter(Boolean).map((span) => span.split("-").map(Number));
+      return (r) => spans.some(([from, to = from]) => list.number[r] >= from && list.number[r] <= to);
+    });
+    return (r) => words.every((fits) => fits(r));
+  }
+
   // src/url.js
   var number = (low, high) => (text2) => /^-?\d+$/.test(text2) && +text2 >= low && +text2 <= high ? +text2 : void 0;
-  var one = (list2) => (text2) => list2().includes(text2) ? text2 : void 0;
+  var one = (list4) => (text2) => list4().includes(text2) ? text2 : void 0;
   var text = (limit) => (t) => t.length <= limit ? t : void 0;
   var numbers = (t) => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4e3 ? t : void 0;
   var node = number(NONE, 2 ** 31 - 1);
   var devices = () => ["all", ...sides.flatMap((side) => side.gpus.map((gpu) => String(gpu.number)))];
   var PARAMS = {
-    tab: ["view", one(() => ["graph", "top", "lines"])],
+    tab: ["view", one(() => ["graph", "top", "lines", ...ranks ? ["ranks"] : []])],
     mode: ["time", one(() => MODES.filter(hasMode))],
-    off: ["without", (t) => t.split(".").every((kind) => kinds.includes(kind)) ? t : void 0],
+    off: ["without", (t) => !t || t.split(".").every((kind) => kinds.includes(kind)) ? t : void 0],
     by: ["by", one(() => groupings().map(([by]) => by))],
     gpu: ["device", one(devices)],
-    unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), "count", "bytes"])],
+    unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), ...ranks ? [] : ["count", "bytes"]])],
     width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
     order: ["order", one(() => ["name", "value"])],
     flame: ["icicle", (t) => t === "1" ? false : void 0, () => "1"],
@@ -513,6 +606,11 @@
     focus: ["of", number(0, frames.name.length - 1)],
     kernel: ["kernel", text(2e4)],
     linesBy: ["lines", one(() => ["samples", "place"])],
+    rank: ["rank", one(() => ["all", ...culprits().map((r) => String(ranks.list.number[r]))])],
+    ranksBy: ["ranks", one(() => SORTS)],
+    ranksTerm: ["only", text(2e3)],
+    heat: ["over", one(() => ["waits", "caused"])],
+    collective: ["collective", number(0, ranks ? ranks.collectives.count.length - 1 : -1)],
     strip: ["overview", (t) => t === "0" ? false : void 0, () => "0"]
   };
   function readUrl() {
@@ -540,7 +638,7 @@
   }
 
   // src/actions.js
-  var TABS = ["graph", "top", "lines"];
+  var TABS = ["graph", "top", "lines", "ranks"];
   var show = () => {
   };
   function onStep(update2) {
@@ -612,7 +710,9 @@
     pending: [338, 8, 62, 74],
     cpu: [26, 8, 92, 62],
     off_cpu: [215, 8, 10, 70],
-    gpu_wait: [228, 10, 30, 78]
+    gpu_wait: [228, 10, 30, 78],
+    nccl: [292, 6, 46, 76],
+    host: [46, 6, 62, 70]
   };
   function hash(text2) {
     let h = 2166136261;
@@ -704,7 +804,7 @@
     to.reasons.set(reason, (to.reasons.get(reason) || 0) + samples);
   }
   var kernels = /* @__PURE__ */ new Map();
-  sides.forEach((side, s) => {
+  (ranks ? [] : sides).forEach((side, s) => {
     const v = side.stalls;
     v.samples.forEach((samples, i) => {
       const name = v.kernels[v.kernel[i]], place = v.places[v.place[i]];
@@ -717,7 +817,7 @@
         addSamples(to, v.reasons[v.reason[i]], samples, v.not_issued[i]);
     });
   });
-  var samplesOf = (list2) => list2.reduce((sum2, p) => sum2 + p.samples, 0);
+  var samplesOf = (list4) => list4.reduce((sum2, p) => sum2 + p.samples, 0);
   var names = [...kernels.keys()].sort((a, b) => samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
   var haveLines = names.length > 0;
   function kernelOf(i) {
@@ -749,11 +849,11 @@
     return box;
   }
   function largest(place) {
-    let name = "", most = 0;
+    let name = "", most2 = 0;
     for (const [reason, nr] of place.reasons)
-      if (nr > most)
-        [name, most] = [reason, nr];
-    return name && `${name} ${percent(most, place.samples)}`;
+      if (nr > most2)
+        [name, most2] = [reason, nr];
+    return name && `${name} ${percent(most2, place.samples)}`;
   }
   function legend(sum2) {
     return make("div", { class: "legend" }, ...[...sum2.reasons].sort((a, b) => b[1] - a[1]).filter(([, nr]) => nr).map(([reason, nr]) => make(
@@ -768,14 +868,14 @@
   }
   function chooser() {
     const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () => go({ kernel: kernel.value }) }, ...names.map((n) => make("option", { value: n }, n)));
-    const order = make("select", { id: "lines-by", onchange: () => go({ linesBy: order.value }) }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text2]) => make("option", { value: v }, text2)));
+    const order3 = make("select", { id: "lines-by", onchange: () => go({ linesBy: order3.value }) }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text2]) => make("option", { value: v }, text2)));
     kernel.value = kernels.has(state.kernel) ? state.kernel : names[0];
-    order.value = state.linesBy;
+    order3.value = state.linesBy;
     return make(
       "div",
       { class: "choice" },
       make("label", null, "Kernel ", kernel),
-      make("label", null, "Order ", order)
+      make("label", null, "Order ", order3)
     );
   }
   function cellsOf(place, sum2) {
@@ -791,13 +891,13 @@
     const rows2 = [...k.places].filter(([place]) => !pattern || pattern.test(place));
     rows2.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ? samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
     sides.forEach((_, s) => {
-      const side = diff ? " " + "AB"[s] : "";
+      const side = diff ? " " + sideNames[s] : "";
       for (const text2 of ["Samples", "%", "No issue %", "Reasons"])
         head.append(make("th", { scope: "col", class: text2 === "Reasons" ? "name" : "" }, text2 + side));
     });
     head.append(make("th", { scope: "col", class: "name" }, "Line"));
-    for (const [place, list2] of rows2.slice(0, LINES_ROWS))
-      body.append(make("tr", null, ...list2.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
+    for (const [place, list4] of rows2.slice(0, LINES_ROWS))
+      body.append(make("tr", null, ...list4.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
     el("lines").replaceChildren(
       chooser(),
       ...k.sums.map(legend),
@@ -814,13 +914,14 @@
     if (diff) {
       const delta2 = total[1][i] - total[0][i];
       for (const s of [0, 1])
-        add("AB"[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
+        add(sideNames[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
       add(
-        "B \u2212 A",
-        `${formatDelta(delta2)} (${percent(delta2, total[0][i])} of A)`,
+        `${sideNames[1]} \u2212 ${sideNames[0]}`,
+        `${formatDelta(delta2)} (${percent(delta2, total[0][i])} of ${sideNames[0]})`,
         delta2 > 0 ? "up" : delta2 < 0 ? "down" : ""
       );
-      add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
+      if (!ranks)
+        add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
     } else {
       add("total", format(total[0][i]));
       add("self", format(self[0][i]));
@@ -850,9 +951,9 @@
     }
   }
   function showTip(event, d) {
-    const tip = el("tip"), list2 = make("dl");
-    const name = tipOf(d, (label, value, cls) => list2.append(make("dt", null, label), make("dd", { class: cls || "" }, value)));
-    tip.replaceChildren(make("strong", null, name), list2);
+    const tip = el("tip"), list4 = make("dl");
+    const name = tipOf(d, (label, value, cls) => list4.append(make("dt", null, label), make("dd", { class: cls || "" }, value)));
+    tip.replaceChildren(make("strong", null, name), list4);
     tip.hidden = false;
     moveTip(event);
   }
@@ -883,17 +984,17 @@
     return cellOrder;
   }
   function* cellsBelow(i) {
-    const order = ordered();
+    const order3 = ordered();
     let lo = 0, hi = cells.nr;
     while (lo < hi) {
       const mid = lo + hi >> 1;
-      if (nodeOfCell[order[mid]] < i)
+      if (nodeOfCell[order3[mid]] < i)
         lo = mid + 1;
       else
         hi = mid;
     }
-    for (; lo < cells.nr && nodeOfCell[order[lo]] < endOf[i]; lo++)
-      yield order[lo];
+    for (; lo < cells.nr && nodeOfCell[order3[lo]] < endOf[i]; lo++)
+      yield order3[lo];
   }
   function kindRows(i) {
     const rows2 = kinds.map(() => sides.map(() => ({ ns: 0, self: 0, nr: 0, bytes: 0 })));
@@ -916,7 +1017,7 @@
       body.append(make(
         "tr",
         null,
-        make("td", null, kindWords(kind) + (diff ? ` (${"AB"[s]})` : "")),
+        make("td", null, kindWords(kind) + (diff ? ` (${sideNames[s]})` : "")),
         make("td", { title: integer.format(r.ns) + " ns" }, formatTime(r.ns, "auto")),
         make("td", { title: integer.format(r.self) + " ns" }, formatTime(r.self, "auto")),
         make("td", null, integer.format(r.nr)),
@@ -970,8 +1071,8 @@
     );
   }
   function showDetail() {
-    const panel2 = el("detail"), i = state.selected, list2 = make("dl"), path = [];
-    const add = (label, value) => list2.append(make("dt", null, label), make("dd", null, value));
+    const panel2 = el("detail"), i = state.selected, list4 = make("dl"), path = [];
+    const add = (label, value) => list4.append(make("dt", null, label), make("dd", null, value));
     if (i === NONE || state.tab !== "graph") {
       panel2.hidden = true;
       return;
@@ -981,7 +1082,7 @@
     if (fileOf(i))
       add(whereName(i), fileOf(i));
     sides.forEach((side, s) => {
-      const prefix = diff ? "AB"[s] + " " : "";
+      const prefix = diff ? sideNames[s] + " " : "";
       add(prefix + "total", `${format(total[s][i])}, ${sharesOf(i, s)}`);
       add(prefix + "self", format(self[s][i]));
     });
@@ -995,7 +1096,7 @@
         onclick: () => select(NONE, false)
       }, "\xD7"),
       make("h2", { tabindex: "0" }, nameOf(i)),
-      list2,
+      list4,
       buttons(i),
       make("h3", null, "Below it, whatever is chosen above" + (isPicked() ? ", in this stretch" : "")),
       kindTable(i),
@@ -1044,16 +1145,16 @@
   var opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
   function sharedRun(root, least) {
     const run = [];
-    for (let at2 = root; ; ) {
+    for (let at3 = root; ; ) {
       let only = NONE;
-      forChildren(at2, (c) => {
+      forChildren(at3, (c) => {
         if (only === NONE || width[c] > width[only])
           only = c;
       });
-      if (only === NONE || width[at2] - width[only] >= least || kindOf(only) !== NONE || isRoot(only))
+      if (only === NONE || width[at3] - width[only] >= least || kindOf(only) !== NONE || isRoot(only))
         break;
       run.push(only);
-      at2 = only;
+      at3 = only;
     }
     run.pop();
     return run.length > 1 ? run : null;
@@ -1088,24 +1189,24 @@
     });
     return sum2;
   }
-  function groupNarrow(parent, list2, least, tally) {
-    const sum2 = list2.reduce((v, i) => v + width[i], 0);
-    const nr = Math.max(1, Math.min(list2.length, Math.floor(sum2 / (GROUP_PIXELS * least))));
-    let at2 = 0, done = 0;
+  function groupNarrow(parent, list4, least, tally) {
+    const sum2 = list4.reduce((v, i) => v + width[i], 0);
+    const nr = Math.max(1, Math.min(list4.length, Math.floor(sum2 / (GROUP_PIXELS * least))));
+    let at3 = 0, done = 0;
     if (sum2 < least) {
-      for (const i of list2)
+      for (const i of list4)
         tally.hidden += shownBefore[endOf[i]] - shownBefore[i];
       tally.hiddenSum += sum2;
       return [];
     }
     return Array.from({ length: nr }, (_, k) => {
-      const d = { i: parent, what: "narrow", first: list2[at2], v: 0, nr: 0, limit: least, children: [] };
-      for (; at2 < list2.length; at2++) {
+      const d = { i: parent, what: "narrow", first: list4[at3], v: 0, nr: 0, limit: least, children: [] };
+      for (; at3 < list4.length; at3++) {
         if (k < nr - 1 && done + d.v >= (k + 1) * sum2 / nr)
           break;
-        d.last = list2[at2];
-        d.v += width[list2[at2]];
-        d.nr += shownBefore[endOf[list2[at2]]] - shownBefore[list2[at2]];
+        d.last = list4[at3];
+        d.v += width[list4[at3]];
+        d.nr += shownBefore[endOf[list4[at3]]] - shownBefore[list4[at3]];
       }
       done += d.v;
       return d;
@@ -1120,42 +1221,42 @@
     }));
   }
   function drawnChildren(d, least, only, tally) {
-    const list2 = [], narrow = [], own = onCpu(d.i);
+    const list4 = [], narrow = [], own = onCpu(d.i);
     forChildren(d.i, (i) => {
       if (!width[i] || only && !only(i))
         return;
       if (width[i] < least)
         narrow.push(i);
       else
-        list2.push({ i, v: width[i], children: [] });
+        list4.push({ i, v: width[i], children: [] });
     });
     if (state.order === "value")
-      list2.sort((a, b) => b.v - a.v);
+      list4.sort((a, b) => b.v - a.v);
     if (own >= least && !only)
-      list2.push({ i: d.i, what: "cpu", v: own, children: [] });
-    return list2.concat(groupNarrow(d.i, narrow, least, tally));
+      list4.push({ i: d.i, what: "cpu", v: own, children: [] });
+    return list4.concat(groupNarrow(d.i, narrow, least, tally));
   }
   function visibleTree(pixels) {
     const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom], least = all / pixels;
     const tally = { hidden: 0, hiddenSum: 0 };
-    const top = { i: zoom, v: all, children: [] }, todo = [top];
-    let root = top;
+    const top2 = { i: zoom, v: all, children: [] }, todo = [top2];
+    let root = top2;
     findFolds(least);
     while (todo.length) {
       const d = todo.pop();
-      const run = d !== top && !d.what && folds.get(d.i);
+      const run = d !== top2 && !d.what && folds.get(d.i);
       if (run) {
         const last = run[run.length - 1];
         Object.assign(d, { what: "fold", run, i: run[0] });
         tallyBeside(run, tally);
         d.children = drawnChildren({ i: last }, least, null, tally);
       } else if (!d.what) {
-        d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
+        d.children = drawnChildren(d, least, d === top2 && state.group ? inGroup() : null, tally);
       }
       todo.push(...d.children.filter((c) => !c.what));
     }
     if (state.group)
-      top.fade = true;
+      top2.fade = true;
     for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i]) {
       const run = folds.get(i);
       root = run ? { i: run[0], what: "fold", run, v: all, fade: true, children: [root] } : { i, v: all, fade: true, children: [root] };
@@ -1237,6 +1338,7 @@
   var KEYS = [
     ["/", "search: a regular expression; a capital letter makes case matter"],
     ["1 2 3", "flame graph, Top, lines of kernels"],
+    ...ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the call paths of the rank that was waited for"]] : [],
     ["t", "GPU time, thread time, both"],
     ["b", "group by the next of: thread name, thread, process ..."],
     ["arrow keys", "in the graph: the parent, the widest child, the neighbours; in the overview: move the stretch, with Shift make it longer or shorter"],
@@ -1262,17 +1364,473 @@
     box.showModal();
   }
 
+  // src/heat.js
+  var MAX_HEIGHT = 420;
+  var ROW = 16;
+  var LABEL = 12;
+  var order = [];
+  var lines = [];
+  var top = 1;
+  var height = 0;
+  var cursor = null;
+  var showsWaits = () => state.heat === "waits";
+  var shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
+  var tellsCollectives = () => Boolean(shownWaits()) && !shownWaits().collective.includes(LEFT_OUT);
+  var counts2 = (w, k) => state.collective === NONE || !tellsCollectives() || w.collective[k] === state.collective;
+  function sums() {
+    const w = shownWaits(), nr = w.nr, by = /* @__PURE__ */ new Map();
+    const of = (r) => {
+      if (!by.has(r))
+        by.set(r, { ns: new Float64Array(nr), start: new Float64Array(nr) });
+      return by.get(r);
+    };
+    forWaits(w, (k, bin, ns) => {
+      const culprit = w.culprit[k], r = showsWaits() ? w.rank[k] : culprit;
+      if (r === NONE || !counts2(w, k))
+        return;
+      of(r).ns[bin] += ns;
+      if (culprit === NONE)
+        of(r).start[bin] += ns;
+    });
+    return by;
+  }
+  function makeLines() {
+    const by = sums(), nr = shownWaits().nr, most2 = Math.floor(MAX_HEIGHT / 2);
+    const each = Math.max(1, Math.ceil(order.length / most2));
+    lines = [];
+    for (let first = 0; first < order.length; first += each) {
+      const line = {
+        first,
+        last: Math.min(order.length, first + each),
+        ns: new Float64Array(nr),
+        start: new Float64Array(nr),
+        rank: new Int32Array(nr).fill(NONE)
+      };
+      for (let i = first; i < line.last; i++) {
+        const of = by.get(order[i]);
+        if (!of)
+          continue;
+        for (let b = 0; b < nr; b++)
+          if (of.ns[b] > line.ns[b]) {
+            line.ns[b] = of.ns[b];
+            line.start[b] = of.start[b];
+            line.rank[b] = order[i];
+          }
+      }
+      lines.push(line);
+    }
+    const all = lines.flatMap((line) => [...line.ns].filter((ns, b) => ns > line.start[b])).sort((a, b) => a - b);
+    top = all.length ? all[Math.min(all.length - 1, Math.floor(all.length * 0.999))] : 1;
+  }
+  function colourOf(ns, isStart) {
+    const part2 = Math.sqrt(Math.min(1, ns / top)), hue = showsWaits() ? 292 : 8;
+    if (isStart)
+      return dark.matches ? `hsl(215,8%,${26 + 26 * part2}%)` : `hsl(215,10%,${92 - 34 * part2}%)`;
+    return dark.matches ? `hsl(${hue},${30 + 40 * part2}%,${18 + 50 * part2}%)` : `hsl(${hue},${50 + 20 * part2}%,${95 - 52 * part2}%)`;
+  }
+  var cssColour = (name) => globalThis.getComputedStyle(document.body).getPropertyValue(name);
+  function paint() {
+    const canvas = el("heat"), box = el("heat-box"), wide = Math.max(50, box.clientWidth), scale = globalThis.devicePixelRatio || 1;
+    const row = height / lines.length, nr = shownWaits().nr, ctx = canvas.getContext("2d");
+    canvas.width = wide * scale;
+    canvas.height = height * scale;
+    canvas.style.height = height + "px";
+    ctx.scale(scale, scale);
+    ctx.fillStyle = cssColour("--panel");
+    ctx.fillRect(0, 0, wide, height);
+    lines.forEach((line, y) => {
+      for (let b = 0; b < nr; b++) {
+        if (!line.ns[b])
+          continue;
+        ctx.fillStyle = colourOf(line.ns[b], line.start[b] * 2 > line.ns[b]);
+        ctx.fillRect(Math.floor(b * wide / nr), y * row, Math.ceil(wide / nr) + 0.3, row > 4 ? row - 1 : row);
+      }
+    });
+    if (cursor) {
+      ctx.strokeStyle = cssColour("--text");
+      ctx.lineWidth = 2;
+      ctx.strokeRect(cursor.bin * wide / nr - 1, cursor.y * row - 1, wide / nr + 2, Math.max(4, row) + 1);
+    }
+  }
+  function drawLabels() {
+    const row = height / lines.length, step = Math.max(1, Math.ceil(LABEL / row));
+    el("heat-names").style.height = height + "px";
+    el("heat-names").replaceChildren(...lines.filter((_, y) => y % step === 0).map((line, k) => make("div", { style: `top:${(k * step * row).toFixed(1)}px` }, String(ranks.list.number[order[line.first]]))));
+  }
+  var at = (b) => formatTime(Math.max(0, shownWaits().from_ns + b * shownWaits().bin_ns), "auto");
+  var numberOf = (r) => `rank ${ranks.list.number[r]}`;
+  function others(r, bin) {
+    const w = shownWaits(), by = /* @__PURE__ */ new Map();
+    forWaits(w, (k, b, ns) => {
+      const [one2, other] = showsWaits() ? [w.rank[k], w.culprit[k]] : [w.culprit[k], w.rank[k]];
+      if (b === bin && one2 === r && other !== LEFT_OUT && counts2(w, k))
+        by.set(other, (by.get(other) || 0) + ns);
+    });
+    return [...by].sort((a, b) => b[1] - a[1]);
+  }
+  function describe2(y, bin) {
+    const line = lines[y], r = line.rank[bin] === NONE ? order[line.first] : line.rank[bin], list4 = others(r, bin);
+    const span = `${at(bin)} to ${at(bin + 1)}`, ns = line.ns[bin];
+    const nr = line.last - line.first;
+    const who = numberOf(r) + (nr > 1 ? `, the most of ${nr}` : "");
+    const first = list4.find(([other]) => other !== NONE), known = first ? first[0] : list4.length ? NONE : ranks.list.waited_for[r];
+    const culprit = !ns ? NONE : showsWaits() ? known : r;
+    if (!ns)
+      return { head: who, rows: [[span, showsWaits() ? "it waited for nobody" : "nobody waited for it"]], culprit };
+    return { head: who, culprit, rows: [
+      [span, `${formatTime(ns, "auto")}${showsWaits() ? `, ${percent(ns, shownWaits().bin_ns)} of it` : ""}`],
+      ...list4.slice(0, 6).map(([other, of]) => [other === NONE ? "while ranks started" : (showsWaits() ? "for " : "of ") + numberOf(other), formatTime(of, "auto")]),
+      ...list4.length > 6 ? [["", `and ${list4.length - 6} more`]] : [],
+      ...isCulprit(culprit) ? [["", `a click shows the call paths of ${numberOf(culprit)}`]] : []
+    ] };
+  }
+  function placeOf(event) {
+    const box = el("heat").getBoundingClientRect();
+    return {
+      bin: Math.min(shownWaits().nr - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * shownWaits().nr))),
+      y: Math.min(lines.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * lines.length)))
+    };
+  }
+  function showPlace(place, event) {
+    const what = describe2(place.y, place.bin), list4 = make("dl");
+    for (const [label, value] of what.rows)
+      list4.append(make("dt", null, label), make("dd", null, value));
+    el("tip").replaceChildren(make("strong", null, what.head), list4);
+    el("tip").hidden = false;
+    moveTip(event);
+  }
+  var showPaths = (r) => go({ tab: "graph", rank: String(ranks.list.number[r]), zoom: 0, group: "", selected: NONE });
+  function follow(place) {
+    const { culprit } = describe2(place.y, place.bin);
+    if (isCulprit(culprit))
+      showPaths(culprit);
+  }
+  function onKey(event) {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (step && lines.length) {
+      const now = cursor || { bin: 0, y: 0 }, far = event.shiftKey ? 10 : 1;
+      event.preventDefault();
+      event.stopPropagation();
+      cursor = cursor ? {
+        bin: Math.min(shownWaits().nr - 1, Math.max(0, now.bin + step[0] * far)),
+        y: Math.min(lines.length - 1, Math.max(0, now.y + step[1] * far))
+      } : now;
+      paint();
+      const what = describe2(cursor.y, cursor.bin);
+      el("heat-words").textContent = `${what.head}: ${what.rows.map((row) => row.filter(Boolean).join(": ")).join("; ")}`;
+    } else if (event.key === "Enter" && cursor) {
+      follow(cursor);
+    }
+  }
+  function drawHeat(of) {
+    const w = shownWaits(), empty = !w || !of.length;
+    el("heat-box").closest("section").hidden = empty;
+    if (empty)
+      return;
+    order = of;
+    cursor = null;
+    makeLines();
+    height = lines.length * Math.max(1, Math.min(ROW, Math.floor(MAX_HEIGHT / lines.length)));
+    paint();
+    drawLabels();
+    const c = ranks.collectives;
+    el("heat-words").textContent = `${formatTime(w.nr * w.bin_ns, "auto")} in steps of ${formatTime(w.bin_ns, "auto")}` + (state.collective === NONE || !tellsCollectives() ? "" : `; only ${c.operation[state.collective]} of ${c.communicator[state.collective]}`);
+    el("heat-legend").replaceChildren(
+      make("span", { class: "scale", style: `background:linear-gradient(90deg,${[0, 0.1, 0.3, 0.6, 1].map((part2) => colourOf(part2 * top, false)).join(",")})` }),
+      ` up to ${formatTime(top, "auto")} in a step, of all communicators`,
+      ...showsWaits() ? [
+        " ",
+        make("span", { class: "swatch", style: `background:${colourOf(top / 2, true)}` }),
+        " while ranks start"
+      ] : []
+    );
+  }
+  function collectiveStrip(values2) {
+    const canvas = make("canvas", { width: values2.length, height: 1, class: "mini", "aria-hidden": "true" });
+    const ctx = canvas.getContext("2d"), most2 = Math.max(1, ...values2);
+    values2.forEach((ns, b) => {
+      if (!ns)
+        return;
+      const part2 = Math.sqrt(ns / most2);
+      ctx.fillStyle = dark.matches ? hsl(292, 60, 26 + 50 * part2) : hsl(292, 60, 94 - 50 * part2);
+      ctx.fillRect(b, 0, 1, 1);
+    });
+    return canvas;
+  }
+  function setUpHeat() {
+    const box = el("heat-box");
+    if (nrRanks && ranks.waits) {
+      box.addEventListener("pointermove", (event) => showPlace(placeOf(event), event));
+      box.addEventListener("pointerleave", () => {
+        el("tip").hidden = true;
+      });
+      box.addEventListener("click", (event) => follow(placeOf(event)));
+      box.addEventListener("keydown", onKey);
+    }
+  }
+
+  // src/ranks.js
+  var MAX_ROWS = 1e3;
+  var MAX_COLLECTIVES = 200;
+  var MAX_OTHERS = 100;
+  var MAX_SHOWN_FRAMES = 4;
+  var MIN_SHARE = 0.02;
+  var list2 = ranks && ranks.list;
+  var time = (ns) => formatTime(ns, "auto");
+  var pathWords = (frames2) => (frames2.length > MAX_SHOWN_FRAMES ? "\u2026 \u203A " : "") + frames2.slice(-MAX_SHOWN_FRAMES).join(" \u203A ");
+  function answerOf(r) {
+    const caused = sumOf(list2.caused_ns), why = lateBy(r), number2 = list2.number[r];
+    return make(
+      "p",
+      { class: "answer" },
+      make("button", { type: "button", onclick: () => showPaths(r) }, `Rank ${number2}`),
+      ` on ${hostOf(r) || "an unknown host"} made other ranks wait ${time(list2.caused_ns[r])}, ${percent(list2.caused_ns[r], caused)} of all waits for stragglers; it came last ${list2.last[r] === 1 ? "once" : integer.format(list2.last[r]) + " times"}.`,
+      ...why ? [
+        " Before that: ",
+        make("code", { title: why.frames.join("\n") }, pathWords(why.frames)),
+        ` for ${time(why.ns)}, the median of the other ranks ${time(why.median)}.`
+      ] : []
+    );
+  }
+  function drawAnswer() {
+    const all = list2.caused_ns.filter(Boolean).length, caused = sumOf(list2.caused_ns);
+    const shown = culprits().filter((r, k) => k < 3 && (!k || list2.caused_ns[r] >= caused * MIN_SHARE));
+    el("ranks-answer").replaceChildren(
+      ...shown.map(answerOf),
+      ...all > shown.length ? [make("p", { class: "dim" }, `${plural(all - shown.length, "more straggler")} below.`)] : [],
+      ...all ? [] : [make("p", null, "No rank made others wait in operations that are paired.")],
+      make(
+        "details",
+        null,
+        make("summary", null, ranks.account[0]),
+        make("pre", { tabindex: "0", "aria-label": "Account of operations" }, ranks.account.slice(1).join("\n"))
+      )
+    );
+  }
+  function workBar(r, most2) {
+    const parts = [["kernel", list2.own_ns[r]], ["memcpy", list2.transfer_ns[r]], ["nccl", list2.wait_ns[r]]];
+    return make("span", { class: "work", "aria-hidden": "true" }, ...parts.map(([kind, ns]) => make("span", {
+      style: `width:${(100 * ns / most2).toFixed(2)}%;background:${kindColour(kinds.indexOf(kind), 0.5)}`
+    })));
+  }
+  var most = () => list2.own_ns.reduce((a, own, r) => Math.max(a, own + list2.transfer_ns[r] + list2.wait_ns[r]), 1);
+  function whomWords(r) {
+    const other = list2.waited_for[r], all = list2.wait_ns[r] - list2.start_wait_ns[r];
+    return other !== NONE ? `${list2.number[other]} (${percent(list2.waited_for_ns[r], all)})` : "";
+  }
+  function reasonCell(r) {
+    const why = lateBy(r);
+    return why ? make("span", { title: why.frames.join("\n") }, `+${time(why.ns - why.median)} ${pathWords(why.frames.slice(-2))}`) : "";
+  }
+  var COLUMNS = [
+    ["Rank", "number", null, "", ""],
+    ["Device time", null, (r) => workBar(r, most()), "bar-cell", "own work, transfers, waits in collectives"],
+    ["Caused", "caused", (r) => list2.caused_ns[r] ? time(list2.caused_ns[r]) : "", "", "waits of other ranks for this one"],
+    ["Last", "last", (r) => list2.last[r] || "", "", "operations in which others waited for it"],
+    ["Late by", null, reasonCell, "name late", "the work that took longest beyond the median of the other ranks"],
+    ["Waiting", "wait_ns", (r) => time(list2.wait_ns[r]), "", "in collectives, for other ranks"],
+    ["Waited for", null, whomWords, "", "the rank that it waited for longest, its part of the waits for stragglers"],
+    ["Transfer", "transfer_ns", (r) => time(list2.transfer_ns[r]), "", "in collectives, when all ranks had come"],
+    ["Unpaired", "unpaired_ns", (r) => time(list2.unpaired_ns[r]), "", "in operations without a partner"],
+    ["Own work", "own_ns", (r) => time(list2.own_ns[r]), "", "sum of all device work that is not NCCL's"],
+    ["Busy", "busy_ns", (r) => time(list2.busy_ns[r]), "", "its devices had work"],
+    ["Host waits", "host_wait_ns", (r) => time(list2.host_wait_ns[r]), "", "its threads waited for a device"],
+    ["Launches", "launches", (r) => integer.format(list2.launches[r]), "", ""],
+    ["Operations", "ops", (r) => integer.format(list2.ops[r]) + (list2.paired[r] === list2.ops[r] ? "" : ` (${integer.format(list2.ops[r] - list2.paired[r])} unpaired)`), "", "of NCCL"],
+    ["Pid", "pid", (r) => list2.pid[r], "", ""],
+    ["Host", "host", hostOf, "name", ""],
+    ["Name", "name", nameOfRank, "name", ""]
+  ];
+  var columnsHere = () => COLUMNS.filter(([, key]) => !["unpaired_ns", "host_wait_ns"].includes(key) || list2[key].some(Boolean));
+  var byText = (of) => (a, b) => of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : a - b;
+  function order2(rows2) {
+    const key = state.ranksBy, column = key === "caused" ? list2.caused_ns : list2[key];
+    return rows2.sort(key === "host" ? byText(hostOf) : key === "name" ? byText(nameOfRank) : key === "number" || key === "pid" ? (a, b) => column[a] - column[b] || a - b : (a, b) => column[b] - column[a] || a - b);
+  }
+  function exact(key, r) {
+    const column = key === "caused" ? "caused_ns" : key || "";
+    return column.endsWith("_ns") ? { title: `${integer.format(list2[column][r])} ns` } : {};
+  }
+  function rankRow(r, columns) {
+    const number2 = String(list2.number[r]), open = isCulprit(r);
+    return make(
+      "tr",
+      open ? { onclick: () => showPaths(r), class: "culprit" } : null,
+      make("th", { scope: "row" }, open ? make("button", {
+        type: "button",
+        class: "plain",
+        "data-rank": number2,
+        title: "Its call paths, beside the median of the other ranks"
+      }, number2) : number2),
+      ...columns.slice(1).map(([, key, cell, cls]) => make("td", { class: cls, ...exact(key, r) }, cell(r)))
+    );
+  }
+  function header([title, key, , cls, words]) {
+    const ascending = ["number", "host", "name", "pid"].includes(key);
+    return make(
+      "th",
+      {
+        scope: "col",
+        class: cls,
+        title: words,
+        ...key && key === state.ranksBy ? { "aria-sort": ascending ? "ascending" : "descending" } : {}
+      },
+      ...key ? [make("button", { type: "button", "data-sort": key, onclick: () => go({ ranksBy: key }) }, title)] : [title]
+    );
+  }
+  function keepFocus(box, draw3) {
+    const now = document.activeElement, data2 = box.contains(now) ? { ...now.dataset } : {};
+    draw3();
+    for (const [key, value] of Object.entries(data2)) {
+      const again = [...box.querySelectorAll(`[data-${key}]`)].find((e) => e.dataset[key] === value);
+      if (again)
+        again.focus({ preventScroll: true });
+    }
+  }
+  function drawTable(rows2) {
+    const columns = columnsHere(), shown = order2(rows2.slice()).slice(0, MAX_ROWS), table = make("tbody");
+    for (const r of shown)
+      table.append(rankRow(r, columns));
+    el("ranks-table").replaceChildren(make(
+      "table",
+      null,
+      make("caption", { class: "hidden" }, "Ranks"),
+      make("thead", null, make("tr", null, ...columns.map(header))),
+      table
+    ));
+    el("ranks-count").textContent = rows2.length === nrRanks && shown.length === nrRanks ? plural(nrRanks, "rank") + `, numbered ${ranks.numbered}` : `${integer.format(shown.length)} of ${plural(nrRanks, "rank")}`;
+  }
+  function waitsOfCollectives() {
+    const w = ranks.over, by = /* @__PURE__ */ new Map();
+    if (!w)
+      return null;
+    forWaits(w, (k, bin, ns) => {
+      if (!by.has(w.collective[k]))
+        by.set(w.collective[k], new Float64Array(w.nr));
+      by.get(w.collective[k])[bin] += ns;
+    });
+    return by;
+  }
+  function collectiveRow(i, waits) {
+    const c = ranks.collectives, chosen2 = state.collective === i, values2 = waits && waits.get(i);
+    const name = c.operation[i].replace(/^NCCL:/, ""), filters = values2 && tellsCollectives();
+    return make(
+      "tr",
+      { class: chosen2 ? "selected" : "" },
+      make("td", { class: "name" }, filters ? make("button", {
+        type: "button",
+        class: "plain",
+        "data-collective": i,
+        "aria-pressed": String(chosen2),
+        title: "Only its waits above",
+        onclick: () => go({ collective: chosen2 ? NONE : i })
+      }, name) : name),
+      make("td", { class: "name" }, c.communicator[i]),
+      make("td", { class: "bar-cell" }, values2 ? collectiveStrip(values2) : ""),
+      make("td", null, time(c.wait_ns[i])),
+      make("td", null, time(c.longest_wait_ns[i])),
+      make("td", null, time(c.transfer_ns[i])),
+      make("td", null, integer.format(c.count[i])),
+      make("td", null, integer.format(c.ranks[i])),
+      make("td", null, c.bytes[i] ? formatBytes(c.bytes[i]) : "")
+    );
+  }
+  function drawCollectives() {
+    const c = ranks.collectives, nr = Math.min(MAX_COLLECTIVES, c.count.length), waits = waitsOfCollectives();
+    const titles = ["Operation", "Communicator", "Waits over time", "Waiting", "Longest wait", "Transfer", "Count", "Ranks", "Bytes"];
+    el("ranks-collectives").hidden = !nr;
+    el("ranks-collectives").replaceChildren(
+      make("h2", null, "Collectives"),
+      make("div", { class: "wide" }, make(
+        "table",
+        null,
+        make("caption", { class: "hidden" }, "Collectives"),
+        make("thead", null, make("tr", null, ...titles.map((title, k) => make("th", { scope: "col", class: k < 2 ? "name" : k === 2 ? "bar-cell" : "" }, title)))),
+        make("tbody", null, ...Array.from({ length: nr }, (_, i) => collectiveRow(i, waits)))
+      )),
+      make("p", { class: "dim" }, (c.count.length > nr ? `and ${plural(c.count.length - nr, "more")}. ` : "") + "Count and bytes are of one rank; of sends and receives, all sends. Times are of all ranks.")
+    );
+  }
+  function section(title, titles, rows2, more2) {
+    return make(
+      "section",
+      null,
+      make("h2", null, title),
+      make("div", { class: "wide" }, make(
+        "table",
+        null,
+        make("caption", { class: "hidden" }, title),
+        make("thead", null, make("tr", null, ...titles.map((t) => make(
+          "th",
+          { scope: "col", class: t.startsWith("<") ? "name" : "" },
+          t.replace("<", "")
+        )))),
+        make("tbody", null, ...rows2.map((row) => make("tr", null, ...row.map((cell, k) => make("td", { class: titles[k].startsWith("<") ? "name" : "" }, cell)))))
+      )),
+      ...more2 ? [make("p", { class: "dim" }, more2)] : []
+    );
+  }
+  function drawRest() {
+    const real = (n) => n.toFixed(3), parts = [];
+    if (ranks.others.length)
+      parts.push(section(
+        "Other kernels that communicate",
+        ["Rank", "Count", "Time", "<Library", "<Kernel"],
+        ranks.others.slice(0, MAX_OTHERS).map(([r, nr, ns, library, kernel]) => [list2.number[r], integer.format(nr), time(ns), library, kernel]),
+        "Nothing tells which of them belong together." + (ranks.others.length + ranks.others_left_out > MAX_OTHERS ? ` And ${plural(ranks.others.length + ranks.others_left_out - MAX_OTHERS, "more")}.` : "")
+      ));
+    if (ranks.clocks.length > 1)
+      parts.push(section(
+        "Clocks",
+        ["<Host", "<Aligned by", "Collectives", "Ahead, \xB5s", "Error, \xB5s", "Drift, ppm"],
+        ranks.clocks.slice(0, MAX_OTHERS).map(([host, by, nr, ...numbers2]) => [host, by, integer.format(nr), ...numbers2.map(real)]),
+        "Half of the collectives that a clock is aligned by end no further apart than its error."
+      ));
+    el("ranks-rest").replaceChildren(...parts);
+  }
+  function drawRanks() {
+    const fits = matcher(state.ranksTerm), rows2 = Array.from({ length: nrRanks }, (_, r) => r).filter(fits);
+    for (const b of el("heat-modes").children) {
+      b.setAttribute("aria-checked", b.dataset.heat === state.heat);
+      b.tabIndex = b.dataset.heat === state.heat ? 0 : -1;
+    }
+    if (el("ranks-filter").value !== state.ranksTerm)
+      el("ranks-filter").value = state.ranksTerm;
+    keepFocus(el("ranks"), () => {
+      drawAnswer();
+      drawTable(rows2);
+      drawCollectives();
+      drawRest();
+    });
+    drawHeat(rows2);
+  }
+  function setUpRanks() {
+    if (!ranks)
+      return;
+    setUpHeat();
+    el("ranks-filter").addEventListener("input", () => go({ ranksTerm: el("ranks-filter").value }, true));
+    for (const b of el("heat-modes").children)
+      b.addEventListener("click", () => go({ heat: b.dataset.heat }));
+    el("heat-modes").addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight")
+        return;
+      event.preventDefault();
+      go({ heat: state.heat === "waits" ? "caused" : "waits" });
+      el("heat-modes").querySelector('[aria-checked="true"]').focus();
+    });
+  }
+
   // src/sandwich.js
-  var ROW = 18;
+  var ROW2 = 18;
   var MAX_DEPTH = 200;
   function nodesOf2(frame) {
-    const list2 = [];
+    const list4 = [];
     for (let i = 1; i < nrNodes; i++)
       if (frameOf[i] === frame && width[i] > 0) {
-        list2.push(i);
+        list4.push(i);
         i = endOf[i] - 1;
       }
-    return list2;
+    return list4;
   }
   function merge(pairs) {
     const byFrame = /* @__PURE__ */ new Map();
@@ -1288,13 +1846,13 @@
   }
   var callers = (pairs) => pairs.filter((p) => parentOf[p.i] > 0).map((p) => ({ i: parentOf[p.i], v: p.v }));
   function callees(pairs) {
-    const list2 = [];
+    const list4 = [];
     for (const p of pairs)
       forChildren(p.i, (i) => {
         if (width[i] > 0)
-          list2.push({ i, v: width[i] });
+          list4.push({ i, v: width[i] });
       });
-    return list2;
+    return list4;
   }
   function layOut(pairs, next2, all, pixels) {
     const placed = [], least = all / pixels;
@@ -1333,7 +1891,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         x: p.x.toFixed(2),
         y,
         width: Math.max(0.5, w - 0.6).toFixed(2),
-        height: ROW - 1,
+        height: ROW2 - 1,
         fill: p.frame === NONE ? "hsl(215,8%,80%)" : frameColour(p.frame)
       })
     );
@@ -1351,11 +1909,11 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       return make("p", { id, class: "nothing" }, words);
     return draw(
       "svg",
-      { id, width: pixels, height: levels * ROW, "aria-hidden": "true" },
-      ...placed.map((p) => rect(p, (up ? levels - 1 - p.level : p.level) * ROW, all, pixels))
+      { id, width: pixels, height: levels * ROW2, "aria-hidden": "true" },
+      ...placed.map((p) => rect(p, (up ? levels - 1 - p.level : p.level) * ROW2, all, pixels))
     );
   }
-  function list(title, placed) {
+  function list3(title, placed) {
     return make("div", { class: "hidden" }, make("h3", null, title), make(
       "ul",
       null,
@@ -1401,7 +1959,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       ),
       make("h3", null, "Called by"),
       chart2("callers", up, true, all, pixels, "Nothing: it is where calls begin."),
-      list("Callers", up),
+      list3("Callers", up),
       make("h2", {
         id: "focus-name",
         tabindex: "0",
@@ -1410,7 +1968,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       make("p", { id: "focus-total" }, all ? `${figures(nodes)} in ${plural(nodes.length, "place")}, ${percent(all, width[0])} of all` + (own ? `; itself on CPU ${format(own)}` : "") : "Nothing of what is chosen is in it."),
       make("h3", null, "Calls"),
       chart2("callees", down, false, all, pixels, "Nothing."),
-      list("Callees", down)
+      list3("Callees", down)
     );
     box.onclick = (event) => {
       const g = event.target.closest("g.frame");
@@ -1456,9 +2014,13 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       go({ zoom: 0, group: "", selected: NONE });
     } else if (isPicked()) {
       go({ from: 0, to: times.nr });
+    } else if (ranks && state.tab !== "ranks") {
+      go({ tab: "ranks" });
+    } else if (ranks && (state.ranksTerm || state.collective !== NONE)) {
+      go({ ranksTerm: "", collective: NONE });
     }
   }
-  var next = (list2, value) => list2[(list2.indexOf(value) + 1) % list2.length];
+  var next = (list4, value) => list4[(list4.indexOf(value) + 1) % list4.length];
   function toTab(tab) {
     if (!el("tab-" + tab).hidden)
       go({ tab });
@@ -1472,6 +2034,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     1: () => toTab(TABS[0]),
     2: () => toTab(TABS[1]),
     3: () => toTab(TABS[2]),
+    4: () => toTab(TABS[3]),
     t: () => go({ mode: next(MODES.filter(hasMode), state.mode) }),
     b: () => go({ by: next(groupings().map(([by]) => by), state.by) }),
     i: flip,
@@ -1511,7 +2074,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       onFrame(g ? g.__data__.data : { i: state.selected });
     }
   }
-  function onKey(event) {
+  function onKey2(event) {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.ctrlKey || event.altKey || event.metaKey || el("help").open)
       return;
@@ -1545,9 +2108,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     }, true);
     el("chart").addEventListener("mousemove", moveTip);
     el("chart").addEventListener("scroll", hideTip);
-    document.addEventListener("keydown", onKey);
+    document.addEventListener("keydown", onKey2);
     onResize("chart", "graph", drawGraph);
     onResize("sandwich", "top", drawSandwich);
+    onResize("ranks", "ranks", drawRanks);
   }
 
   // src/strip.js
@@ -1556,36 +2120,36 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   var MAX_DEVICES = 8;
   var MAX_THREADS = 5;
   var STATES = ["cpu", "gpu_wait", "off_cpu"].map((kind) => kinds.indexOf(kind));
-  function series(list2) {
+  function series(list4) {
     const v = new Float64Array(times.rows.nr);
-    for (const row of list2)
+    for (const row of list4)
       row.bin.forEach((bin, k) => {
         v[bin] += row.ns[k];
       });
     return v;
   }
-  var sumOf = (list2) => list2.reduce((sum2, row) => sum2 + row.ns.reduce((a, b) => a + b, 0), 0);
-  function lines() {
-    const list2 = times.rows.list, width2 = times.rows.bin_ns, all = [];
-    const gpus = list2.filter((row) => row.gpu !== void 0).sort((a, b) => a.gpu - b.gpu);
+  var sumOf2 = (list4) => list4.reduce((sum2, row) => sum2 + row.ns.reduce((a, b) => a + b, 0), 0);
+  function lines2() {
+    const list4 = times.rows.list, width2 = times.rows.bin_ns, all = [];
+    const gpus = list4.filter((row) => row.gpu !== void 0).sort((a, b) => a.gpu - b.gpu);
     const threads = /* @__PURE__ */ new Map(), cpu = kinds.indexOf("cpu");
-    const onCpu2 = list2.filter((row) => row.kind === cpu);
-    for (const row of list2.filter((r) => r.kind !== void 0)) {
+    const onCpu2 = list4.filter((row) => row.kind === cpu);
+    for (const row of list4.filter((r) => r.kind !== void 0)) {
       const key = `${row.pid} ${row.tid}`;
       if (!threads.has(key))
         threads.set(key, { name: `${row.name} ${row.tid === void 0 ? "" : row.tid}`, rows: [], active: 0 });
       const thread = threads.get(key);
       thread.rows.push(row);
-      thread.active += sumOf([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
+      thread.active += sumOf2([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
     }
     const kernel = kinds.indexOf("kernel");
     for (const row of gpus.slice(0, MAX_DEVICES))
-      all.push({ name: `GPU ${row.gpu}`, full: width2, device: true, busy: sumOf([row]), layers: [[kernel, series([row])]] });
+      all.push({ name: `GPU ${row.gpu}`, full: width2, device: true, busy: sumOf2([row]), layers: [[kernel, series([row])]] });
     if (gpus.length > MAX_DEVICES)
       all.push({
         name: plural(gpus.length - MAX_DEVICES, "more GPU"),
         device: true,
-        busy: sumOf(gpus.slice(MAX_DEVICES)) / (gpus.length - MAX_DEVICES),
+        busy: sumOf2(gpus.slice(MAX_DEVICES)) / (gpus.length - MAX_DEVICES),
         full: width2 * (gpus.length - MAX_DEVICES),
         layers: [[kernel, series(gpus.slice(MAX_DEVICES))]]
       });
@@ -1597,26 +2161,26 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       all.push({ name: plural(nr, "more thread"), full: width2 * nr, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(rest.filter((row) => row.kind === kind))]) });
     }
     if (onCpu2.length) {
-      const v = series(onCpu2), most = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width2 - 0.05));
-      all.push({ name: `CPU use, of ${most}`, full: width2 * most, layers: [[cpu, v]], busy: sumOf(onCpu2) });
+      const v = series(onCpu2), most2 = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width2 - 0.05));
+      all.push({ name: `CPU use, of ${most2}`, full: width2 * most2, layers: [[cpu, v]], busy: sumOf2(onCpu2) });
     }
     return all;
   }
   function outline(low, high, full, y) {
-    const at2 = (v) => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
+    const at3 = (v) => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
     let up = "", down = "";
     for (let b = 0; b < high.length; b++) {
-      up += `L${b},${at2(high[b])}L${b + 1},${at2(high[b])}`;
-      down = `L${b + 1},${at2(low[b])}L${b},${at2(low[b])}` + down;
+      up += `L${b},${at3(high[b])}L${b + 1},${at3(high[b])}`;
+      down = `L${b + 1},${at3(low[b])}L${b},${at3(low[b])}` + down;
     }
     return "M" + (up + down).slice(1) + "Z";
   }
   var rows = null;
   function drawRows() {
     const nr = times.rows.nr, svg = el("strip-rows");
-    const height = rows.length * (HEIGHT + GAP);
-    svg.setAttribute("viewBox", `0 0 ${nr} ${height}`);
-    svg.style.height = height + "px";
+    const height2 = rows.length * (HEIGHT + GAP);
+    svg.setAttribute("viewBox", `0 0 ${nr} ${height2}`);
+    svg.style.height = height2 + "px";
     svg.replaceChildren(...rows.flatMap((row, r) => {
       const y = r * (HEIGHT + GAP);
       let low = new Float64Array(nr);
@@ -1645,8 +2209,8 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     const rowsFrom = times.rows.from_ns, span = times.rows.nr * times.rows.bin_ns;
     return Math.min(1, Math.max(0, (times.from + b * times.width - rowsFrom) / span));
   }
-  function binAt(at2) {
-    const ns = times.rows.from_ns + at2 * times.rows.nr * times.rows.bin_ns;
+  function binAt(at3) {
+    const ns = times.rows.from_ns + at3 * times.rows.nr * times.rows.bin_ns;
     return Math.min(times.nr - 1, Math.max(0, Math.floor((ns - times.from) / times.width)));
   }
   function placeStretch(from, to) {
@@ -1655,10 +2219,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     box.style.left = 100 * part(from) + "%";
     box.style.width = 100 * (part(to) - part(from)) + "%";
   }
-  var at = (b) => formatTime(Math.max(0, times.from + b * times.width), "auto");
-  function describe2() {
-    const whole = `${at(0)} to ${at(times.nr)}`;
-    const words = isPicked() ? `${at(state.from)} to ${at(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
+  var at2 = (b) => formatTime(Math.max(0, times.from + b * times.width), "auto");
+  function describe3() {
+    const whole = `${at2(0)} to ${at2(times.nr)}`;
+    const words = isPicked() ? `${at2(state.from)} to ${at2(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
     el("stretch-words").textContent = words;
     el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.`;
     el("all-time").hidden = !isPicked();
@@ -1721,10 +2285,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     el("strip").hidden = !shown;
     if (!shown)
       return;
-    rows || (rows = lines());
+    rows || (rows = lines2());
     drawRows();
     placeStretch(state.from, state.to);
-    describe2();
+    describe3();
   }
   function setUpStrip() {
     if (!times)
@@ -1781,54 +2345,68 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         ));
     });
   }
-  function sumWords(list2, of) {
-    return list2.map((sums) => format(sums.reduce((sum2, v, k) => sum2 + (of(k) ? v : 0), 0))).join(" \u2192 ");
+  function sumWords(list4, of) {
+    return list4.map((sums2) => format(sums2.reduce((sum2, v, k) => sum2 + (of(k) ? v : 0), 0))).join(" \u2192 ");
   }
   var hasUnit = (k) => isDevice[k] || state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread");
   function paintChoices() {
-    const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
+    const sums2 = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
     for (const b of el("modes").children) {
       b.setAttribute("aria-checked", b.dataset.mode === state.mode);
       b.tabIndex = b.dataset.mode === state.mode ? 0 : -1;
-      b.lastChild.textContent = sumWords(sums, (k) => kindsOf(b.dataset.mode)[k] && hasUnit(k));
+      b.lastChild.textContent = sumWords(sums2, (k) => kindsOf(b.dataset.mode)[k] && hasUnit(k));
     }
     for (const b of el("kinds").children) {
       const k = kinds.indexOf(b.dataset.kind);
       b.hidden = !of[k];
       b.setAttribute("aria-pressed", !off.includes(kinds[k]));
       b.firstChild.style.background = kindColour(k, 0.5);
-      b.lastChild.textContent = hasUnit(k) ? sumWords(sums, (n) => n === k) : "";
+      b.lastChild.textContent = hasUnit(k) ? sumWords(sums2, (n) => n === k) : "";
     }
-    for (const id of ["by", "gpu", "unit", "order", "width"])
+    for (const id of ["by", "gpu", "unit", "order", "width", ...ranks ? ["rank"] : []])
       el(id).value = state[id];
     el("flip").textContent = state.flame ? "Icicle" : "Flame";
     el("overview").setAttribute("aria-pressed", state.strip);
     show2("graph-controls", state.tab === "graph");
+    document.body.dataset.tab = state.tab;
   }
   function paintLegend() {
     if (diff)
-      el("legend").replaceChildren("less in B ", make("span", { class: "scale", style: `background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},${hsl(4, 82, 56)})` }), " more in B");
+      el("legend").replaceChildren(`less in ${ranks ? "this rank" : "B"} `, make("span", { class: "scale", style: `background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},${hsl(4, 82, 56)})` }), ` more in ${ranks ? "this rank" : "B"}`);
+  }
+  function setUpRank() {
+    show2("rank-label", Boolean(ranks));
+    if (ranks)
+      setOptions(
+        "rank",
+        [["all", "all stragglers"], ...culprits().map((r) => [
+          ranks.list.number[r],
+          `${ranks.list.number[r]}, waits of ${formatTime(ranks.list.caused_ns[r], "auto")}`
+        ])],
+        (rank) => go({ rank, zoom: 0, group: "", selected: NONE })
+      );
   }
   function setUpTabs() {
     el("tab-lines").hidden = !haveLines;
+    el("tab-ranks").hidden = !ranks;
     for (const tab of TABS)
       el("tab-" + tab).addEventListener("click", () => showTab(tab));
     for (const [id, attribute] of [["tabs", "aria-selected"], ["modes", "aria-checked"]])
       el(id).addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-        const list2 = [...el(id).children].filter((b) => !b.hidden);
-        const now = list2.findIndex((b) => b.getAttribute(attribute) === "true");
+        const list4 = [...el(id).children].filter((b) => !b.hidden);
+        const now = list4.findIndex((b) => b.getAttribute(attribute) === "true");
         if (!step)
           return;
         event.preventDefault();
-        const next2 = list2[(now + step + list2.length) % list2.length];
+        const next2 = list4[(now + step + list4.length) % list4.length];
         next2.click();
         next2.focus();
       });
   }
   function setUpControls(redraw) {
     const gpus = /* @__PURE__ */ new Map();
-    for (const side of sides)
+    for (const side of ranks ? [] : sides)
       for (const gpu of side.gpus)
         gpus.set(gpu.number, gpu.name);
     setOptions("by", groupings(), (by) => go({ by }));
@@ -1838,10 +2416,14 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     setOptions("unit", [
       ["auto", "time"],
       ...Object.keys(TIMES).map((u) => [u, u]),
-      ["count", "count"],
-      ["bytes", "bytes"]
+      ...ranks ? [] : [["count", "count"], ["bytes", "bytes"]]
     ], (unit) => go({ unit }));
+    setUpRank();
     show2("width-label", diff);
+    if (ranks)
+      ["larger of both", "median", "this rank"].forEach((name, k) => {
+        el("width").options[k].textContent = name;
+      });
     show2("overview", Boolean(times));
     el("width").addEventListener("change", () => go({ width: el("width").value }));
     el("order").addEventListener("change", () => go({ order: el("order").value }));
@@ -1890,7 +2472,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     }
     return rows2.filter((r) => r.total.some((v) => v > 0) && !frames.root[r.frame] && (!matches || matches[r.frame]));
   }
-  var sum = (list2) => list2.reduce((a, b) => a + b, 0);
+  var sum = (list4) => list4.reduce((a, b) => a + b, 0);
   var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
   var TOP_KEYS = {
     self: (r) => sum(r.self),
@@ -1902,7 +2484,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   function topColumns() {
     const columns = [];
     sides.forEach((_, s) => {
-      const side = diff ? " " + "AB"[s] : "";
+      const side = diff ? " " + sideNames[s] : "";
       columns.push(
         ["Self" + side, "self", (r) => r.self[s] ? format(r.self[s]) : ""],
         ["", null, (r) => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
@@ -1913,7 +2495,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         columns.push(["Count" + side, "count", (r) => r.count[s] ? integer.format(r.count[s]) : ""]);
     });
     if (diff)
-      columns.push(["Total B \u2212 A", "delta", (r) => formatDelta(delta(r))]);
+      columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta", (r) => formatDelta(delta(r))]);
     return columns;
   }
   function topRow(r, columns) {
@@ -1934,19 +2516,19 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       )
     );
   }
-  function drawTable() {
+  function drawTable2() {
     const rows2 = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
     const name = (r) => frames.name[r.frame];
     const byName2 = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
     const head = make("tr"), body = make("tbody");
-    const header = (text2, sort, cls) => make("th", {
+    const header2 = (text2, sort, cls) => make("th", {
       scope: "col",
       class: cls,
       ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
     }, ...sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text2)] : ["%"]);
     rows2.sort((a, b) => key ? key(b) - key(a) || byName2(a, b) : byName2(a, b));
-    columns.forEach(([text2, sort]) => head.append(header(text2, sort, sort ? "" : "share")));
-    head.append(header("Name", "name", "name"));
+    columns.forEach(([text2, sort]) => head.append(header2(text2, sort, sort ? "" : "share")));
+    head.append(header2("Name", "name", "name"));
     for (const r of rows2.slice(0, TOP_ROWS))
       body.append(topRow(r, columns));
     el("top-list").replaceChildren(
@@ -1955,10 +2537,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     );
   }
   function drawTop() {
-    const at2 = el("top-list").scrollTop, focused = document.activeElement;
+    const at3 = el("top-list").scrollTop, focused = document.activeElement;
     const frame = focused && focused.dataset ? focused.dataset.frame : void 0;
-    drawTable();
-    el("top-list").scrollTop = at2;
+    drawTable2();
+    el("top-list").scrollTop = at3;
     if (frame !== void 0 && state.focus === +frame) {
       const again = el("top-list").querySelector(`[data-frame="${+frame}"]`);
       if (again)
@@ -1970,8 +2552,8 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   }
 
   // src/view.js
-  var SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
-  var SCROLL = ["by", "zoom", "group", "flame", "tab"];
+  var SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
+  var SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
   function draw2() {
     for (const tab of TABS) {
       el(tab).hidden = tab !== state.tab;
@@ -1984,13 +2566,15 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       drawGraph();
     else if (state.tab === "top")
       drawTop();
-    else
+    else if (state.tab === "lines")
       drawLines();
+    else
+      drawRanks();
     showMatched();
     showDetail();
   }
   function update(before) {
-    const differs = (list2) => list2.some((member) => state[member] !== before[member]);
+    const differs = (list4) => list4.some((member) => state[member] !== before[member]);
     if (differs(["by"]))
       regroup();
     for (const member of ["zoom", "selected"])
@@ -2012,7 +2596,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     if (differs(SCROLL))
       scrollToRoot();
   }
-  function follow() {
+  function follow2() {
     const before = { ...state };
     Object.assign(state, readUrl());
     el("search").value = state.term;
@@ -2026,13 +2610,14 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     Object.assign(state, readUrl());
     el("search").value = state.term;
     update(Object.fromEntries(Object.keys(DEFAULTS).map((member) => [member, void 0])));
-    addEventListener("popstate", follow);
-    addEventListener("hashchange", follow);
+    addEventListener("popstate", follow2);
+    addEventListener("hashchange", follow2);
   }
 
   // src/main.js
   setUpHeader();
   setUpStrip();
+  setUpRanks();
   start();
   listen();
   document.documentElement.dataset.ready = "1";

@@ -4,7 +4,7 @@ import { NONE } from "./data.js";
 import { state } from "./model.js";
 import { writeUrl } from "./url.js";
 
-export const TABS = ["graph", "top", "lines"];
+export const TABS = ["graph", "top", "lines", "ranks"];
 
 let show = () => {};
 

@@ -12,7 +12,7 @@ const MATCH = "#e65cf0";
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 10, 70],
-	gpu_wait: [228, 10, 30, 78],
+	gpu_wait: [228, 10, 30, 78], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
 };
 
 function hash(text) {

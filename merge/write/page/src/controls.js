@@ -2,13 +2,14 @@
 /* controls.js - the buttons and lists above the graph */
 import { TABS, flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, data, diff, isDevice, kinds, present, sides, times } from "./data.js";
+import { NONE, data, diff, isDevice, kinds, present, ranks, sides, times } from "./data.js";
 import { el, make } from "./dom.js";
 import { openHelp } from "./help.js";
 import { haveLines } from "./lines.js";
 import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
+import { culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
-import { TIMES, format, kindWords } from "./words.js";
+import { TIMES, format, formatTime, kindWords } from "./words.js";
 
 const MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
 
@@ -75,22 +76,33 @@ export function paintChoices() {
 		b.firstChild.style.background = kindColour(k, .5);
 		b.lastChild.textContent = hasUnit(k) ? sumWords(sums, n => n === k) : "";
 	}
-	for (const id of ["by", "gpu", "unit", "order", "width"])
+	for (const id of ["by", "gpu", "unit", "order", "width", ...(ranks ? ["rank"] : [])])
 		el(id).value = state[id];
 	el("flip").textContent = state.flame ? "Icicle" : "Flame";
 	el("overview").setAttribute("aria-pressed", state.strip);
 	show("graph-controls", state.tab === "graph");
+	document.body.dataset.tab = state.tab;
 }
 
 function paintLegend() {
 	if (diff)
-		el("legend").replaceChildren("less in B ", make("span", { class: "scale", style:
+		el("legend").replaceChildren(`less in ${ranks ? "this rank" : "B"} `, make("span", { class: "scale", style:
 			`background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},` +
-			`${hsl(4, 82, 56)})` }), " more in B");
+			`${hsl(4, 82, 56)})` }), ` more in ${ranks ? "this rank" : "B"}`);
+}
+
+/* The stragglers, the worst first, each with its call paths. */
+function setUpRank() {
+	show("rank-label", Boolean(ranks));
+	if (ranks)
+		setOptions("rank", [["all", "all stragglers"], ...culprits().map(r => [ranks.list.number[r],
+			`${ranks.list.number[r]}, waits of ${formatTime(ranks.list.caused_ns[r], "auto")}`])],
+			   rank => go({ rank, zoom: 0, group: "", selected: NONE }));
 }
 
 function setUpTabs() {
 	el("tab-lines").hidden = !haveLines;
+	el("tab-ranks").hidden = !ranks;
 	for (const tab of TABS)
 		el("tab-" + tab).addEventListener("click", () => showTab(tab));
 	/* The arrow keys go through the tabs and the modes, as in lists of such. */
@@ -114,7 +126,7 @@ function setUpTabs() {
 export function setUpControls(redraw) {
 	const gpus = new Map();
 
-	for (const side of sides)
+	for (const side of ranks ? [] : sides)
 		for (const gpu of side.gpus)
 			gpus.set(gpu.number, gpu.name);
 	setOptions("by", groupings(), by => go({ by }));
@@ -123,8 +135,11 @@ export function setUpControls(redraw) {
 		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])], gpu => go({ gpu }));
 	show("gpu-label", gpus.size > 1);
 	setOptions("unit", [["auto", "time"], ...Object.keys(TIMES).map(u => [u, u]),
-		["count", "count"], ["bytes", "bytes"]], unit => go({ unit }));
+		...(ranks ? [] : [["count", "count"], ["bytes", "bytes"]])], unit => go({ unit }));
+	setUpRank();
 	show("width-label", diff);
+	if (ranks)
+		["larger of both", "median", "this rank"].forEach((name, k) => { el("width").options[k].textContent = name; });
 	show("overview", Boolean(times));
 	el("width").addEventListener("change", () => go({ width: el("width").value }));
 	el("order").addEventListener("change", () => go({ order: el("order").value }));

@@ -8,6 +8,9 @@
 export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
+/* Ranks that communicate, of the page of "xpumerge ranks"; null: none. merge/write/ranks_html.c describes it. */
+export const ranks = data.ranks || null;
+export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
 export const kinds = data.kinds;
 export const NONE = -1;
 
@@ -72,7 +75,7 @@ export function rootFrame(name) {
 	return f;
 }
 
-export const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending"].includes(kind));
+export const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending", "nccl"].includes(kind));
 export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;
@@ -83,6 +86,10 @@ export const gpuOfOwner = (data.owners.device || []).map(label => {
 
 	return number ? +number[1] : NONE;
 });
+
+/* The number of the rank that each owner is. */
+export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
+	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
 /*
  * When the work of cells was. Bins of cell c are those from first[c] on, up to first[c + 1].

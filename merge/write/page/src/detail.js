@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.js - the panel of the frame that was clicked */
 import { go, select } from "./actions.js";
-import { NONE, cells, diff, kinds, sides } from "./data.js";
+import { NONE, cells, diff, kinds, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { kernelOf } from "./lines.js";
 import { cellValues, isPicked, self, state, total } from "./model.js";
@@ -62,7 +62,7 @@ function kindTable(i) {
 		if (!r.nr && !r.ns)
 			return;
 		body.append(make("tr", null,
-			make("td", null, kindWords(kind) + (diff ? ` (${"AB"[s]})` : "")),
+			make("td", null, kindWords(kind) + (diff ? ` (${sideNames[s]})` : "")),
 			make("td", { title: integer.format(r.ns) + " ns" }, formatTime(r.ns, "auto")),
 			make("td", { title: integer.format(r.self) + " ns" }, formatTime(r.self, "auto")),
 			make("td", null, integer.format(r.nr)),
@@ -134,7 +134,7 @@ export function showDetail() {
 	if (fileOf(i))
 		add(whereName(i), fileOf(i));
 	sides.forEach((side, s) => {
-		const prefix = diff ? "AB"[s] + " " : "";
+		const prefix = diff ? sideNames[s] + " " : "";
 
 		add(prefix + "total", `${format(total[s][i])}, ${sharesOf(i, s)}`);
 		add(prefix + "self", format(self[s][i]));

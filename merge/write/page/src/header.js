@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* header.js - the title, the account and the facts of the recordings, in two lines */
-import { data, diff, sides } from "./data.js";
+import { data, diff, ranks, sides as all } from "./data.js";
 import { el, make } from "./dom.js";
 import { plural } from "./words.js";
+
+const MAX_ABOUT = 64;		/* recordings that are told about */
+
+/* The sides that are recordings. */
+const sides = ranks ? all.slice(0, 1) : all;
+const compared = diff && !ranks;
 
 function fact(side, label) {
 	for (const recording of side.recordings)
@@ -20,7 +26,7 @@ function panel(props, line, ...content) {
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
 	const [summary, ...lines] = side.account.concat(side.messages);
-	const words = (diff ? "AB"[s] + ": " : "") + summary + (lines.length ? `; ${plural(lines.length, "note")}` : "");
+	const words = (compared ? "AB"[s] + ": " : "") + summary + (lines.length ? `; ${plural(lines.length, "note")}` : "");
 
 	if (!lines.length)
 		return make("span", { class: "account" }, words);
@@ -32,10 +38,12 @@ function account(side, s) {
 /* The facts of each recording, folded away until a reader opens them. */
 function about() {
 	return panel({ class: "account" }, "Recording",
-		...sides.flatMap((side, s) => side.recordings.map(recording =>
-			make("dl", null, ...(diff ? [["", "AB"[s]], ...recording] : recording)
+		...sides.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map(recording =>
+			make("dl", null, ...(compared ? [["", "AB"[s]], ...recording] : recording)
 				.flatMap(([key, value]) =>
-					[make("dt", null, key), make("dd", null, value)])))));
+					[make("dt", null, key), make("dd", null, value)])))),
+		...sides.filter(side => side.recordings.length > MAX_ABOUT)
+			.map(side => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`)));
 }
 
 /* "GPU 0, 1 NVIDIA H100" */
@@ -47,12 +55,20 @@ function gpuFacts(side) {
 	return [...byName].map(([name, numbers]) => `GPU ${numbers.join(", ")} ${name}`.trim());
 }
 
+const rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
+
+function more() {
+	const nr = ranks ? sides[0].recordings.length - 1 : 0;
+
+	return nr > 0 ? ` and ${plural(nr, "more recording")}` : "";
+}
+
 export function setUpHeader() {
 	const title = sides.map(side => fact(side, "command") || fact(side, "recording"))
-		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ");
-	const facts = sides.map((side, s) => (diff ? `${"AB"[s]}: ` : "") +
-		[diff ? fact(side, "recording") : "", fact(side, "host"), fact(side, "start"),
-		 ...gpuFacts(side), side.filter && "only " + side.filter].filter(Boolean).join(" \u00b7 "));
+		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
+	const facts = sides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
+		[compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
+		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;
 	el("title").textContent = title;

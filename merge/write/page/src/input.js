@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* input.js - the keyboard, and the pointer on the graph */
 import { TABS, flip, go, select } from "./actions.js";
-import { NONE, times } from "./data.js";
+import { NONE, ranks, times } from "./data.js";
 import { copyPath } from "./detail.js";
 import { el } from "./dom.js";
 import { drawGraph, endsOf, groupOf } from "./graph.js";
 import { openHelp } from "./help.js";
 import { DEFAULTS, MODES, hasMode, isPicked, state, width } from "./model.js";
+import { drawRanks } from "./ranks.js";
 import { drawSandwich } from "./sandwich.js";
 import { hideTip, moveTip } from "./tooltip.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
@@ -52,6 +53,10 @@ function stepOut() {
 		go({ zoom: 0, group: "", selected: NONE });
 	} else if (isPicked()) {
 		go({ from: 0, to: times.nr });
+	} else if (ranks && state.tab !== "ranks") {
+		go({ tab: "ranks" });
+	} else if (ranks && (state.ranksTerm || state.collective !== NONE)) {
+		go({ ranksTerm: "", collective: NONE });
 	}
 }
 
@@ -71,6 +76,7 @@ const KEYS = {
 	1: () => toTab(TABS[0]),
 	2: () => toTab(TABS[1]),
 	3: () => toTab(TABS[2]),
+	4: () => toTab(TABS[3]),
 	t: () => go({ mode: next(MODES.filter(hasMode), state.mode) }),
 	b: () => go({ by: next(groupings().map(([by]) => by), state.by) }),
 	i: flip,
@@ -161,4 +167,5 @@ export function listen() {
 	document.addEventListener("keydown", onKey);
 	onResize("chart", "graph", drawGraph);
 	onResize("sandwich", "top", drawSandwich);
+	onResize("ranks", "ranks", drawRanks);
 }

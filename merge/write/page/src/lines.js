@@ -2,7 +2,7 @@
 /* lines.js - the lines of a kernel: where its warps stood still, and why */
 import { go } from "./actions.js";
 import { hsl } from "./colours.js";
-import { diff, kinds, sides } from "./data.js";
+import { diff, kinds, ranks, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { isPicked, state } from "./model.js";
 import { pattern } from "./search.js";
@@ -38,7 +38,7 @@ function addSamples(to, reason, samples, notIssued) {
 /* By kernel: its sums for each side, and those of its places. */
 const kernels = new Map();
 
-sides.forEach((side, s) => {
+(ranks ? [] : sides).forEach((side, s) => {
 	const v = side.stalls;
 
 	v.samples.forEach((samples, i) => {
@@ -141,7 +141,7 @@ export function drawLines() {
 	rows.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ?
 		samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
 	sides.forEach((_, s) => {
-		const side = diff ? " " + "AB"[s] : "";
+		const side = diff ? " " + sideNames[s] : "";
 
 		for (const text of ["Samples", "%", "No issue %", "Reasons"])
 			head.append(make("th", { scope: "col", class: text === "Reasons" ? "name" : "" }, text + side));

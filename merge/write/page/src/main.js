@@ -10,15 +10,20 @@
  *
  * `make page` bundles these modules into ../page.js, which xpumerge embeds.
  *
+ * A page of "xpumerge ranks" has a tab more (ranks.js, heat.js); its two sides are a straggler and the median of the
+ * other ranks.
+ *
  * Names come from other people's programs: they enter the document as text, never as markup.
  */
 import { setUpHeader } from "./header.js";
 import { listen } from "./input.js";
+import { setUpRanks } from "./ranks.js";
 import { setUpStrip } from "./strip.js";
 import { start } from "./view.js";
 
 setUpHeader();
 setUpStrip();
+setUpRanks();
 start();
 listen();
 document.documentElement.dataset.ready = "1";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model.js - the choices of the user, and the sums over the whole tree that follow from them */
 import {
-	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, sides, times,
+	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides, times,
 } from "./data.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
@@ -9,13 +9,15 @@ import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 export const MODES = ["gpu", "thread", "both"];
 export const kindsOf = mode => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
 export const hasMode = mode => kindsOf(mode).some(Boolean);
-const firstMode = !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
+const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
 
 export const DEFAULTS = {
 	mode: firstMode,
-	off: "",		/* kinds that are left out */
+	/* Kinds that are left out; what stragglers did themselves comes before their part in other operations. */
+	off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
 	by: asked,
 	gpu: "all",
+	rank: "all",		/* the straggler whose call paths are shown */
 	unit: data.unit,
 	width: "larger",
 	order: "name",
@@ -24,7 +26,7 @@ export const DEFAULTS = {
 	group: "",		/* of narrow children of the zoomed frame: "first-last-width" */
 	open: "",		/* the first frames of folded runs that are opened */
 	selected: NONE,
-	tab: "graph",
+	tab: ranks ? "ranks" : "graph",
 	term: "",
 	sortBy: "self",
 	focus: NONE,		/* the frame whose callers and callees are shown */
@@ -33,6 +35,10 @@ export const DEFAULTS = {
 	kernel: "",		/* whose lines are shown; "": that of the most samples */
 	linesBy: "samples",
 	strip: true,
+	ranksBy: "caused",	/* the column by which the table of ranks is sorted */
+	ranksTerm: "",
+	heat: "waits",		/* what is over time: waits of ranks, or waits for them */
+	collective: NONE,	/* of which waits are shown; NONE: all */
 };
 
 export const state = { ...DEFAULTS };
@@ -84,7 +90,8 @@ export function pick() {
 
 export const cellValues = s => values[s];
 
-const onDevice = c => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
+const onDevice = c => ranks ? state.rank === "all" || rankOfOwner[cells.owner[c]] === state.rank :
+	state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
 	gpuOfOwner[cells.owner[c]] === +state.gpu;
 
 /*

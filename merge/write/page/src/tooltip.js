@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tooltip.js - the numbers of the frame under the pointer */
-import { diff } from "./data.js";
+import { diff, ranks, sideNames } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, total, width } from "./model.js";
 import { fileOf, nameOf, parentOf, whereName } from "./tree.js";
@@ -17,10 +17,11 @@ function addNumbers(add, i) {
 		const delta = total[1][i] - total[0][i];
 
 		for (const s of [0, 1])
-			add("AB"[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
-		add("B \u2212 A", `${formatDelta(delta)} (${percent(delta, total[0][i])} of A)`,
+			add(sideNames[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
+		add(`${sideNames[1]} \u2212 ${sideNames[0]}`, `${formatDelta(delta)} (${percent(delta, total[0][i])} of ${sideNames[0]})`,
 		    delta > 0 ? "up" : delta < 0 ? "down" : "");
-		add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
+		if (!ranks)
+			add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
 	} else {
 		add("total", format(total[0][i]));
 		add("self", format(self[0][i]));

@@ -2,7 +2,7 @@
 /* top.js - the table of functions and kernels, over all devices and threads; beside it callers and callees */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
-import { NONE, diff, frames, sides } from "./data.js";
+import { NONE, diff, frames, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, state, total } from "./model.js";
 import { drawSandwich } from "./sandwich.js";
@@ -52,7 +52,7 @@ function topColumns() {
 	const columns = [];
 
 	sides.forEach((_, s) => {
-		const side = diff ? " " + "AB"[s] : "";
+		const side = diff ? " " + sideNames[s] : "";
 
 		columns.push(["Self" + side, "self", r => r.self[s] ? format(r.self[s]) : ""],
 			     ["", null, r => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
@@ -63,7 +63,7 @@ function topColumns() {
 			columns.push(["Count" + side, "count", r => r.count[s] ? integer.format(r.count[s]) : ""]);
 	});
 	if (diff)
-		columns.push(["Total B \u2212 A", "delta", r => formatDelta(delta(r))]);
+		columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta", r => formatDelta(delta(r))]);
 	return columns;
 }
 

@@ -4,8 +4,9 @@
  *
  * The address comes from anybody: a value that this page cannot have is as if it were not there.
  */
-import { NONE, diff, frames, kinds, sides, times } from "./data.js";
+import { NONE, diff, frames, kinds, ranks, sides, times } from "./data.js";
 import { DEFAULTS, MODES, hasMode, state } from "./model.js";
+import { SORTS, culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
 import { TIMES } from "./words.js";
 
@@ -20,12 +21,12 @@ const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => Stri
 
 /* By member of state: its name in the address, and what makes a value of the text there. */
 const PARAMS = {
-	tab: ["view", one(() => ["graph", "top", "lines"])],
+	tab: ["view", one(() => ["graph", "top", "lines", ...(ranks ? ["ranks"] : [])])],
 	mode: ["time", one(() => MODES.filter(hasMode))],
-	off: ["without", t => t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
+	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
 	by: ["by", one(() => groupings().map(([by]) => by))],
 	gpu: ["device", one(devices)],
-	unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), "count", "bytes"])],
+	unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), ...(ranks ? [] : ["count", "bytes"])])],
 	width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
 	order: ["order", one(() => ["name", "value"])],
 	flame: ["icicle", t => t === "1" ? false : undefined, () => "1"],
@@ -40,6 +41,11 @@ const PARAMS = {
 	focus: ["of", number(0, frames.name.length - 1)],
 	kernel: ["kernel", text(20000)],
 	linesBy: ["lines", one(() => ["samples", "place"])],
+	rank: ["rank", one(() => ["all", ...culprits().map(r => String(ranks.list.number[r]))])],
+	ranksBy: ["ranks", one(() => SORTS)],
+	ranksTerm: ["only", text(2000)],
+	heat: ["over", one(() => ["waits", "caused"])],
+	collective: ["collective", number(0, ranks ? ranks.collectives.count.length - 1 : -1)],
 	strip: ["overview", t => t === "0" ? false : undefined, () => "0"],
 };
 

@@ -7,6 +7,7 @@ import { el } from "./dom.js";
 import { drawGraph, markSelected, scrollToRoot } from "./graph.js";
 import { drawLines } from "./lines.js";
 import { DEFAULTS, compute, pick, regroup, state } from "./model.js";
+import { drawRanks } from "./ranks.js";
 import { search, showMatched } from "./search.js";
 import { drawStrip } from "./strip.js";
 import { hideTip } from "./tooltip.js";
@@ -14,8 +15,8 @@ import { drawTop } from "./top.js";
 import { nrNodes } from "./tree.js";
 import { readUrl } from "./url.js";
 
-const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
-const SCROLL = ["by", "zoom", "group", "flame", "tab"];
+const SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
+const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
 
 function draw() {
 	for (const tab of TABS) {
@@ -29,8 +30,10 @@ function draw() {
 		drawGraph();
 	else if (state.tab === "top")
 		drawTop();
-	else
+	else if (state.tab === "lines")
 		drawLines();
+	else
+		drawRanks();
 	showMatched();
 	showDetail();
 }

@@ -46,6 +46,7 @@ export function percent(part, whole) {
 const KIND_WORDS = {
 	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending",
 	cpu: "on CPU", off_cpu: "off CPU", gpu_wait: "waits for the GPU",
+	nccl: "NCCL", host: "before launches",
 };
 
 export function kindWords(kind) {

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks_data.js - what follows from the waits of ranks: who waited for whom, and what made a straggler late */
+import { base, cells, frames, kinds, rankOfOwner, ranks } from "./data.js";
+
+const list = ranks && ranks.list;
+
+export const nrRanks = ranks ? list.number.length : 0;
+export const hostOf = r => ranks.hosts[list.host[r]];
+export const nameOfRank = r => ranks.names[list.name[r]];
+export const sumOf = column => column.reduce((a, b) => a + b, 0);
+
+/* The keys by which the table of ranks can be sorted. */
+export const SORTS = ["number", "busy_ns", "own_ns", "wait_ns", "transfer_ns", "unpaired_ns", "host_wait_ns", "launches",
+	"ops", "last", "caused", "host", "name", "pid"];
+
+let worst = null;
+
+/* Return: the stragglers whose call paths are in the page, the worst first. */
+export function culprits() {
+	worst ||= Array.from({ length: nrRanks }, (_, r) => r).filter(r => list.caused_ns[r] > 0)
+		.sort((a, b) => list.caused_ns[b] - list.caused_ns[a] || a - b).slice(0, ranks ? ranks.compared : 0);
+	return worst;
+}
+
+let culpritSet = null;
+
+export function isCulprit(r) {
+	culpritSet ||= new Set(culprits());
+	return culpritSet.has(r);
+}
+
+/* Waits of ranks at their start, and what is left out in the page of many ranks. */
+export const LEFT_OUT = -2;
+
+/* Calls @visit(key, bin, ns) for each bin of waits @w; key is an index in its rank, culprit and collective. */
+export function forWaits(w, visit) {
+	let at = 0;
+
+	if (!w)
+		return;
+	for (let k = 0; k < w.each.length; k++)
+		for (const end = at + w.each[k]; at < end; at++)
+			visit(k, w.bin[at], w.ns[at]);
+}
+
+let reasons = null;
+
+/* Return: the work that made a straggler later than the median by most: { frames, ns, median }; or undefined. */
+export function lateBy(r) {
+	if (!reasons) {
+		const [median, own] = cells.values.map(v => v.ns), best = new Map();
+
+		for (let c = 0; c < cells.nr; c++) {
+			const rank = rankOfOwner[cells.owner[c]], more = own[c] - median[c];
+
+			/* Waiting for others is no reason of its own. */
+			if (more > 0 && kinds[cells.kind[c]] !== "nccl" &&
+			    (!best.has(rank) || more > own[best.get(rank)] - median[best.get(rank)]))
+				best.set(rank, c);
+		}
+		reasons = new Map([...best].map(([rank, c]) => {
+			const path = [];
+
+			for (let n = cells.node[c]; n > 0; n = base.parent[n])
+				path.push(frames.name[base.frame[n]]);
+			return [rank, { frames: path.reverse(), ns: own[c], median: median[c] }];
+		}));
+	}
+	return reasons.get(String(list.number[r]));
+}
+
+/* Return: a test of ranks for what a user typed: "3", "0-7,16" are numbers; other words are in hosts and names. */
+export function matcher(term) {
+	const words = term.toLowerCase().split(/\s+/).filter(Boolean).map(word => {
+		if (!/^\d+(-\d+)?(,\d+(-\d+)?)*,?$/.test(word))
+			return r => `${hostOf(r)}\n${nameOfRank(r)}`.toLowerCase().includes(word);
+		const spans = word.split(",").filter(Boolean).map(span => span.split("-").map(Number));
+
+		return r => spans.some(([from, to = from]) => list.number[r] >= from && list.number[r] <= to);
+	});
+
+	return r => words.every(fits => fits(r));
+}
