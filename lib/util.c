@@ -225,6 +225,13 @@ const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 	return copy;
 }
 
+bool strpool__owns(const struct strpool *p, const char *s)
+{
+	size_t len = strlen(s);
+
+	return p->nr_slots && strpool__slot(p, s, len, string__hash(s, len))->s == s;
+}
+
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
 {
 	const char *s = NULL;
@@ -424,6 +431,21 @@ void msgs__add(struct msgs *m, const char *fmt, ...)
 			free(line);
 	}
 	m->nr_dropped++;
+}
+
+void msgs__move(struct msgs *m, struct msgs *from)
+{
+	size_t i;
+
+	m->nr_dropped += from->nr_dropped;
+	for (i = 0; i < from->lines.nr; i++) {
+		if (m->lines.nr < MSGS_MAX && !array_push(&m->lines, from->lines.v[i]))
+			continue;
+		free(from->lines.v[i]);
+		m->nr_dropped++;
+	}
+	array_free(&from->lines);
+	from->nr_dropped = 0;
 }
 
 void msgs__free(struct msgs *m)

@@ -140,6 +140,9 @@ static inline uint32_t strpool__id(const char *copy)
 	return id;
 }
 
+/* Return: whether @s, which ends with its first NUL, is the pool's own copy and no other one of that text. */
+bool strpool__owns(const struct strpool *p, const char *s);
+
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void strpool__free(struct strpool *p);
@@ -298,6 +301,8 @@ struct msgs {
 };
 
 void msgs__add(struct msgs *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Adds the lines of @from, which loses them. */
+void msgs__move(struct msgs *m, struct msgs *from);
 void msgs__free(struct msgs *m);
 
 #endif /* LIB_UTIL_H */

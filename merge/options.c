@@ -56,6 +56,7 @@ static const struct cmdline_habit habits[] = {
 #define MAX_FORMATS	(0 FORMATS(ONE))
 
 #define MAX_WIDTH	100000
+#define MAX_JOBS	1024
 #define MIN_MAX_MEMORY	(32ull << 20)
 
 /* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
@@ -496,6 +497,9 @@ static const struct cmdline_option rows[] = {
 	  .help = "write to the terminal itself, not through $PAGER" },
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
+	{ "jobs", 'j', "N", CMDLINE_NUMBER(jobs, 1, MAX_JOBS),
+	  .help = "read so many recordings at a time (default: as many as there are\n"
+		  "CPUs); the output is the same for all N" },
 	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
 	  .help = "fail rather than take more memory, such as 512M or 4G (default:\n"
 		  "half of what is free)" },

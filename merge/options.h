@@ -55,6 +55,7 @@ struct options {
 	enum normalize normalize;
 	double fail_over;		/* percent; see diff__print_grown() */
 	struct importer importer;
+	uint32_t jobs;			/* recordings to read at a time; 0: as many as there are CPUs */
 	uint64_t max_memory;		/* bytes; 0: half of what is free */
 	struct memory_limit memory;	/* main() sets it */
 	uint64_t given;			/* the options that were given, as bits by place in the

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,14 @@ static struct screen screen__open(struct options *o)
 	return screen;
 }
 
+/* Return: on how many CPUs this process may run, at least 1. */
+static uint32_t nr_cpus(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+}
+
 /* @side: of diff; else 0 */
 static struct session_opts options__session(struct options *o, unsigned int side, struct progress *progress)
 {
@@ -213,6 +222,7 @@ static struct session_opts options__session(struct options *o, unsigned int side
 		.symfs = o->symfs,
 		.debug_dirs = o->debug_dirs,
 		.buildid_dir = o->buildid_dir,
+		.jobs = o->jobs ?: nr_cpus(),
 		.progress = progress__show,
 		.progress_ctx = progress,
 	};

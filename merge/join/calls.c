@@ -54,7 +54,6 @@ static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint
 	struct model *m = p->model;
 	uint32_t domain = cbid & XPU_CALL_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER;
 	const char *name;
-	int err = 0;
 
 	if (idmap__get(&p->calls.stats, ID_KEY(proc, cbid), idx))
 		return 0;
@@ -65,15 +64,7 @@ static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint
 	else
 		name = strpool__intern(&m->strings, name, domain == DOMAIN_RUNTIME ?
 				       api_name__len(name) : strlen(name));
-	if (!name)
-		return -ENOMEM;
-	if (!idmap__get(&p->sums->call_names, (uintptr_t)name, idx)) {
-		*idx = p->sums->calls.nr;
-		err = array_push(&p->sums->calls, ((struct call_stats){ .name = name }));
-		if (!err)
-			err = idmap__put(&p->sums->call_names, (uintptr_t)name, *idx);
-	}
-	return err ?: idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
+	return sums__call(p->sums, name, idx) ?: idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
 }
 
 static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, uint64_t duration_ns)

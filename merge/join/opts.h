@@ -90,6 +90,7 @@ struct session_opts {
 	bool show_inline, show_srcline;	/* see struct callchains */
 	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
 	struct session_sink *sink;	/* or NULL */
+	uint32_t jobs;			/* recordings to read at a time; 0: one */
 	/* Called now and then with the progress, of 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);
 	void *progress_ctx;

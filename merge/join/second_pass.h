@@ -62,7 +62,7 @@ struct second_pass {
 	const struct found *found;
 	struct model *model;
 	struct sums *sums;
-	struct copied_stacks *unwind;
+	struct copied_stacks *unwind;	/* NULL: the recording has none to unwind */
 	struct join *join;
 	struct waits waits;
 	uint64_t nr_damages;		/* damages of the recording so far */

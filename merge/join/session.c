@@ -9,17 +9,8 @@
 #include <unistd.h>
 
 #include "escape.h"
-#include "join/allocs.h"
-#include "join/device.h"
 #include "join/hints.h"
-#include "join/losses.h"
-#include "join/off.h"
-#include "join/ranges.h"
-#include "join/samples.h"
-#include "join/second_pass.h"
-#include "join/frames.h"
-#include "read/collect.h"
-#include "read/resolve.h"
+#include "join/turns.h"
 #include "xpu_time.h"
 
 /* Two boot times this close together mean one boot, seen before and after a clock step. */
@@ -53,7 +44,6 @@ int session__init(struct session *s, const struct session_opts *opts)
 
 void session__exit(struct session *s)
 {
-	jitmaps__exit(&s->jitmaps);
 	copied_stacks__exit(&s->unwind);
 	callchains__exit(&s->callchains);
 	dsos__exit(&s->dsos);
@@ -62,170 +52,11 @@ void session__exit(struct session *s)
 	msgs__free(&s->msgs);
 }
 
-static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
-{
-	struct second_pass *p = ctx;
-
-	/* If records are missing, the last stacks of threads are not known. */
-	if (it->nr_damages != p->nr_damages) {
-		p->nr_damages = it->nr_damages;
-		copied_stacks__next(p->unwind);
-	}
-	switch (rec->type) {
-	case XPU_RECORD_LAUNCHES:
-		return device__launches(p, (const void *)rec);
-	case XPU_RECORD_EARLIER:
-		return device__earlier(p, (const void *)rec);
-	case XPU_RECORD_BATCH:
-		return device__batch(p, it, (const void *)rec);
-	case XPU_RECORD_ALLOCS:
-		return allocs__read(p, (const void *)rec);
-	case XPU_RECORD_SAMPLES:
-		return samples__read(p, (const void *)rec);
-	case XPU_RECORD_STACK:
-		return samples__stack(p, (const void *)rec);
-	case XPU_RECORD_OFF_CPU:
-		return off__sum(p, (const void *)rec);
-	case XPU_RECORD_OFF:
-		return off__span(p, (const void *)rec);
-	default:
-		return 0;
-	}
-}
-
-static int rescan_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
-{
-	(void)it;
-	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
-}
-
-/* Return: the CLOCK_REALTIME at which the recording's clock was 0; 0 if unknown. */
-static uint64_t input__boot_ns(const struct input *in)
+uint64_t input__boot_ns(const struct input *in)
 {
 	const struct xpu_file_header *h = &in->reader->header;
 
 	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
-}
-
-static void session__open_jitmaps(struct session *s, const struct input *in)
-{
-	char host[256] = "";
-	struct stat st;
-
-	gethostname(host, sizeof(host) - 1);
-	s->jitmaps = (struct jitmaps){
-		.kept = strpool__internf(&s->model.strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
-		.here = !strcmp(host, in->host),
-		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
-		.real_ns = input__boot_ns(in),
-	};
-}
-
-/* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
-static int session__first_pass(struct session *s, struct found *found)
-{
-	struct collect c = {
-		.found = found, .model = &s->model, .loss = &s->sums.loss, .msgs = &s->msgs,
-	};
-	int err;
-
-	err = collect__run(&c, &s->passes);
-	if (c.status)
-		s->status = c.status;
-	s->sums.idles.wanted |= found->accounts.nr != 0;
-	s->sums.metrics.wanted |= s->model.metrics.sets.nr || found->stalls_defs.nr;
-	return err ?: found__resolve(found, &s->model, &s->sums.loss);
-}
-
-/* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
-static int session__second_pass(struct session *s, struct second_pass *p)
-{
-	const struct reader *r = p->found->reader;
-	struct record_iter it;
-	int err;
-
-	err = second_pass__open_windows(p);
-	if (!err)
-		err = off__open_waits(p);
-	if (!err)
-		err = ranges__open(p);
-	if (!err)
-		err = allocs__open(p, &s->passes);
-	if (!err)
-		err = pass__run(r, &s->passes, stream_record, p, 300, 950, &it);
-	if (!err && join__wants_rescan(p->join))
-		err = pass__run(r, &s->passes, rescan_record, p, 950, 950, &it);
-	if (!err)
-		err = device__finish(p);
-	if (!err)
-		err = off__share_waits(p);
-	if (!err)
-		err = samples__finish(p);
-	if (!err)
-		err = ranges__finish(p);
-	if (!err)
-		err = allocs__finish(p);
-	if (!err)
-		err = off__finish(p);
-	if (!err)
-		err = frames__run(&s->callchains, p->found, &s->jitmaps, p->model, &p->sums->loss);
-	if (!err)
-		losses__settle(p);
-	return err ?: losses__nccl(p);
-}
-
-/* Forgets what only the recording itself refers to, from where its parts of the model begin. */
-static void session__let_go(struct session *s, const struct found *found)
-{
-	struct model *m = &s->model;
-	size_t i;
-
-	for (i = found->first_proc; i < m->machine.procs.nr; i++)
-		m->machine.procs.v[i].name = model__proc_name(m, i);
-	for (i = found->first_path; i < m->paths.nr; i++) {
-		m->paths.v[i].rec = NULL;
-		m->paths.v[i].image = NULL;
-	}
-	reader__let_go(found->reader);
-}
-
-/* Prepares for the next recording, whose ids and pids have other meanings. */
-static void session__next_input(struct session *s)
-{
-	s->model.nvtx.first_range = s->model.nvtx.ranges.nr;
-	machine__next(&s->model.machine);
-	copied_stacks__next(&s->unwind);
-	jitmaps__exit(&s->jitmaps);
-}
-
-static int session__input(struct session *s, size_t nr)
-{
-	struct input *in = &s->model.inputs.v[nr];
-	struct second_pass pass;
-	struct found found;
-	int err;
-
-	if (nr)
-		session__next_input(s);
-	memset(&s->sums.loss, 0, sizeof(s->sums.loss));
-	s->passes.input = nr;
-	s->model.gpus.host = in->host_nr;
-	session__open_jitmaps(s, in);
-	in->first_info = s->model.infos.nr;
-	found__init(&found, &s->model, in);
-	join__init(&s->join);
-	second_pass__init(&pass, &s->opts, &found, &s->model, &s->sums, &s->join, &s->unwind);
-	err = session__first_pass(s, &found);
-	if (!err)
-		err = session__second_pass(s, &pass);
-	in->loss = s->sums.loss;
-	allocs__exit(&pass);
-	samples__exit(&pass);
-	second_pass__exit(&pass);
-	join__exit(&s->join);
-	session__let_go(s, &found);
-	found__exit(&found);
-	return err;
 }
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -278,8 +109,9 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 		err = session__add_kept(s, &r[i]) ?: session__open_input(s, &r[i], i);
 		if (err)
 			return err;
-		s->sums.metrics.wanted |= reader__has_metrics(&r[i]);
+		s->has_metrics |= reader__has_metrics(&r[i]);
 	}
+	s->sums.metrics.wanted |= s->has_metrics;
 	for (i = 0; i < nr && s->model.realtime; i++) {
 		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
 			;
@@ -310,11 +142,10 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	s->ended = true;
 	s->passes.nr_inputs = nr;
 	err = session__open_inputs(s, r, nr);
+	if (!err)
+		err = turns__run(s);
 	for (i = 0; i < nr && !err; i++) {
-		if (i + 1 < nr)
-			reader__read_ahead(&r[i + 1]);
-		err = session__input(s, i);
-		loss__add(&loss, &s->sums.loss);
+		loss__add(&loss, &s->model.inputs.v[i].loss);
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
@@ -347,7 +178,8 @@ int session__add(struct session *s, const struct reader *r)
 	s->passes.nr_inputs = nr + 1;
 	if (!nr)
 		s->model.start_ns = r->header.start_mono_ns;
-	err = session__open_input(s, r, nr) ?: session__input(s, nr);
+	err = session__open_input(s, r, nr) ?: turns__next(s, nr);
+	s->sums.loss = s->model.inputs.v[nr].loss;
 	for (i = 0; i < s->sums.busy.nr; i++)
 		busy__finish(&s->sums.busy.v[i]);
 	return err;

@@ -52,12 +52,15 @@ struct session {
 	struct dsos dsos;
 	struct callchains callchains;
 	struct copied_stacks unwind;
-	struct jitmaps jitmaps;		/* of the recording that is being read */
 	struct passes passes;
 	struct msgs msgs;		/* for the user, about the input and the files it names */
+	bool has_metrics;		/* some recording has those of GPUs */
 	bool ended;			/* each recording has an END record */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
+
+/* Return: the CLOCK_REALTIME at which the recording's clock was 0; 0 if unknown. */
+uint64_t input__boot_ns(const struct input *in);
 
 int session__init(struct session *s, const struct session_opts *opts);
 void session__exit(struct session *s);

@@ -67,8 +67,7 @@ static bool owner__is(const struct owner *a, const struct owner *b)
 	return a->comm == b->comm && a->thread == b->thread && a->stream == b->stream;
 }
 
-/* Finds or adds whose work it is. Return: 0 or -ENOMEM. */
-static int aggregates__owner(struct aggregates *all, const struct owner *owner, uint32_t *idx)
+int aggregates__owner(struct aggregates *all, const struct owner *owner, uint32_t *idx)
 {
 	uint32_t hash;
 	size_t at = HASHES_START;
@@ -203,6 +202,19 @@ int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns)
 	if (nr)
 		spread->min_ns = min_t(uint64_t, spread->min_ns, ns / nr);
 	return 0;
+}
+
+int sums__call(struct sums *s, const char *name, uint32_t *idx)
+{
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	if (idmap__get(&s->call_names, (uintptr_t)name, idx))
+		return 0;
+	*idx = s->calls.nr;
+	err = array_push(&s->calls, ((struct call_stats){ .name = name }));
+	return err ?: idmap__put(&s->call_names, (uintptr_t)name, *idx);
 }
 
 /* Splits one aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */

@@ -126,6 +126,15 @@ void sums__exit(struct sums *s);
 /* Extends s->first_ns and s->last_ns to an event's times, on the common clock. */
 void sums__see_time(struct sums *s, uint64_t from_ns, uint64_t to_ns);
 
+/* Finds or adds whose work it is. Return: 0 or -ENOMEM. */
+int aggregates__owner(struct aggregates *all, const struct owner *owner, uint32_t *idx);
+
+/*
+ * Finds or adds a function of CUDA's API by its interned name; NULL is taken for want of memory. Return: 0 or
+ * -ENOMEM.
+ */
+int sums__call(struct sums *s, const char *name, uint32_t *idx);
+
 /**
  * sums__place - find or add the sum of (chain, leaf, comm), and of thread and stream if @opts asks
  * for them

@@ -124,6 +124,46 @@ int times__device(struct times *t, uint32_t gpu, uint64_t from_ns, uint64_t to_n
 	return array_push(&spans->list, ((struct times_span){ from_ns, to_ns }));
 }
 
+static int absorb_rows(struct times *t, const struct times *from, struct remap *r)
+{
+	uint32_t *rows = calloc(from->row_list.nr + 1, sizeof(*rows));
+	int err = rows ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < from->row_list.nr && !err; i++) {
+		struct times_row row = from->row_list.v[i];
+
+		row.thread = remap__move(row.thread, r->thread);
+		row.gpu = remap__find(r->gpus, row.gpu);
+		row.comm = remap__text(r, row.comm);
+		err = times__row(t, &row, &rows[i]);
+		if (!err)
+			t->row_list.v[rows[i]].comm = row.comm;
+	}
+	err = err ?: bins__absorb(&t->rows, &from->rows, rows, 0);
+	free(rows);
+	return err;
+}
+
+int times__absorb(struct times *t, const struct times *from, struct remap *r, uint32_t first)
+{
+	uint32_t gpu;
+	size_t i;
+	int err;
+
+	if (!t->wanted)
+		return 0;
+	err = bins__absorb(&t->sums, &from->sums, NULL, first) ?: absorb_rows(t, from, r);
+	for (gpu = 0; gpu < from->spans.nr && !err; gpu++) {
+		const struct times_spans *spans = &from->spans.v[gpu];
+
+		for (i = 0; i < spans->list.nr && !err; i++)
+			err = times__device(t, r->gpus[gpu], spans->list.v[i].start_ns,
+					    spans->list.v[i].end_ns);
+	}
+	return err;
+}
+
 static int times__finish_device(struct times *t, uint32_t gpu)
 {
 	const struct times_row row = { .device = true, .gpu = gpu, .thread = NO_INDEX };

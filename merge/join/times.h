@@ -17,6 +17,7 @@
 
 #include "model/bins.h"
 #include "model/leaf.h"
+#include "model/remap.h"
 #include "util.h"
 
 /* A line of the overview: a device that was busy, or a thread in a state. */
@@ -63,5 +64,8 @@ int times__device(struct times *t, uint32_t gpu, uint64_t from_ns, uint64_t to_n
 int times__thread(struct times *t, uint32_t thread, const char *comm, enum leaf_kind kind,
 		  uint64_t from_ns, uint64_t to_ns, uint64_t ns);
 int times__finish(struct times *t);
+
+/* Adds all of @from, whose aggregates have come to @first and on. */
+int times__absorb(struct times *t, const struct times *from, struct remap *r, uint32_t first);
 
 #endif /* MERGE_TIMES_H */

@@ -152,22 +152,31 @@ static int bins__add_value(struct bins *b, uint32_t key, uint64_t bin, const str
 	return 0;
 }
 
-int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
-	      const struct bin_value *value)
+/* Makes room for sums of a key. Return: 0 or -ENOMEM; perhaps b->full. */
+static int bins__expect(struct bins *b, uint32_t key)
 {
-	struct bin_value rest = *value, part;
-	uint64_t span_ns, bin, end_ns, ns = 0;
 	int err = 0;
 
 	if (!b->full && key >= b->max_keys)
 		bins__give_up(b);
 	if (b->full)
 		return 0;
-	to_ns = max_t(uint64_t, to_ns, from_ns);
 	while (!err && b->recent.nr <= key)
 		err = array_push(&b->recent, NO_INDEX);
 	if (!err && b->list.nr + BINS_MAX > b->max_sums)
 		err = bins__make_room(b);
+	return err;
+}
+
+int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
+	      const struct bin_value *value)
+{
+	struct bin_value rest = *value, part;
+	uint64_t span_ns, bin, end_ns, ns = 0;
+	int err;
+
+	to_ns = max_t(uint64_t, to_ns, from_ns);
+	err = bins__expect(b, key);
 	if (err || b->full)
 		return err;
 	/* A span that ends where a bin does has no part in the next one. */
@@ -182,6 +191,30 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 		ns += part.ns;
 		err = bins__add_value(b, key, bin, &part);
 		rest.nr = rest.bytes = 0;
+	}
+	return err;
+}
+
+int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first)
+{
+	unsigned int shift = from->scale.shift;
+	size_t i;
+	int err = 0;
+
+	if (from->full && !b->full)
+		bins__give_up(b);
+	if (!b->full)
+		err = bins__widen(b, shift);
+	for (i = 0; i < from->list.nr && !err; i++) {
+		const struct bin_sum *sum = &from->list.v[i];
+		uint32_t key = keys ? keys[sum->key] : sum->key + first;
+		uint64_t from_ns = sum->bin << shift;
+
+		err = bins__expect(b, key);
+		if (err || b->full)
+			break;
+		err = bins__reach(b, from_ns, from_ns | ((1ull << shift) - 1)) ?:
+		      bins__add_value(b, key, from_ns >> b->scale.shift, &sum->value);
 	}
 	return err;
 }

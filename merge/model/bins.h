@@ -67,6 +67,14 @@ void bins__exit(struct bins *b);
 int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	      const struct bin_value *value);
 
+/**
+ * bins__absorb - add all sums of @from
+ * @keys: by key: what it becomes; NULL: it is moved by @first
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first);
+
 /* Makes bins at least (1 << @shift) ns long. Return: 0 or -ENOMEM. */
 int bins__widen(struct bins *b, unsigned int shift);
 

@@ -77,6 +77,27 @@ int busy__add(struct busy *b, uint64_t start_ns, uint64_t end_ns)
 	return array_push(&b->spans, ((struct busy_span){ start_ns, end_ns }));
 }
 
+int busy__absorb(struct busy *b, struct busy *from)
+{
+	struct busy none = { 0 };
+	size_t i;
+	int err = 0;
+
+	busy__join(from);
+	if (!b->last_ns) {
+		busy__free(b);
+		*b = *from;
+		*from = none;
+		return 0;
+	}
+	for (i = 0; i < from->spans.nr && !err; i++)
+		err = busy__add(b, from->spans.v[i].start_ns, from->spans.v[i].end_ns);
+	if (from->last_ns)
+		b->first_ns = min_t(uint64_t, b->first_ns, from->first_ns);
+	b->done_ns += from->done_ns;
+	return err;
+}
+
 void busy__finish(struct busy *b)
 {
 	busy__join(b);

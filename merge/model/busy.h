@@ -29,6 +29,9 @@ struct busy {
 /* Return: 0 or -ENOMEM. */
 int busy__add(struct busy *b, uint64_t start_ns, uint64_t end_ns);
 
+/* Adds all of @from, which may be moved to @b, and is empty then. Return: 0 or -ENOMEM. */
+int busy__absorb(struct busy *b, struct busy *from);
+
 /* To be called when all spans have been added. */
 void busy__finish(struct busy *b);
 

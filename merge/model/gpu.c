@@ -17,6 +17,7 @@ void gpus__init(struct gpus *g, struct strpool *strings)
 void gpus__exit(struct gpus *g)
 {
 	array_free(&g->list);
+	array_free(&g->uses);
 	idmap__free(&g->by_device);
 	idmap__free(&g->by_uuid);
 	idmap__free(&g->by_number);
@@ -40,17 +41,30 @@ static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 	return err ?: array_push(&g->list, gpu);
 }
 
-int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
+static int gpus__keep_use(struct gpus *g, const struct gpu_use *use)
+{
+	return g->keeps_uses ? array_push(&g->uses, *use) : 0;
+}
+
+/* Finds or makes the GPU of an ordinal that is not defined. Return: 0 or -ENOMEM. */
+static int gpus__of_ordinal(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
 {
 	int err = 0;
 
-	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), idx))
-		return 0;
 	/* Take the GPU that is shown under that number, unless it is another host's. */
 	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host) &&
 	    !idmap__get(&g->by_ordinal, DEVICE_KEY(g->host, ordinal), idx))
 		err = gpus__new(g, ordinal, idx);
 	return err ?: idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
+}
+
+int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
+{
+	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), idx))
+		return 0;
+	return gpus__of_ordinal(g, proc, ordinal, idx) ?: gpus__keep_use(g, &(struct gpu_use){
+		.proc = proc, .ordinal = ordinal, .idx = *idx, .kind = GPU_USED,
+	});
 }
 
 static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal, uint32_t *idx)
@@ -67,13 +81,21 @@ static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal
 
 int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx)
 {
-	return gpus__find_uuid(g, uuid, NO_INDEX, idx);
+	struct gpu_use use = { .proc = NO_INDEX, .kind = GPU_NAMED };
+	int err = gpus__find_uuid(g, uuid, NO_INDEX, idx);
+
+	use.idx = *idx;
+	memcpy(use.uuid, uuid, UUID_BYTES);
+	return err ?: gpus__keep_use(g, &use);
 }
 
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
 		 const char *name, const struct xpu_device_limits *limits)
 {
 	static const uint8_t unknown[UUID_BYTES];
+	struct gpu_use use = {
+		.proc = proc, .ordinal = ordinal, .kind = GPU_DEFINED, .name = name, .limits = limits,
+	};
 	uint32_t idx;
 	int err;
 
@@ -83,14 +105,75 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 		err = gpus__find_uuid(g, uuid, ordinal, &idx) ?:
 		      idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), idx);
 	else
-		err = gpus__get(g, proc, ordinal, &idx);
+		err = gpus__of_ordinal(g, proc, ordinal, &idx);
 	if (!err && !g->list.v[idx].name && name) {
 		g->list.v[idx].name = strpool__intern(g->strings, name, strlen(name));
 		err = g->list.v[idx].name ? 0 : -ENOMEM;
 	}
 	if (!err && limits && !g->list.v[idx].limits.capability)
 		g->list.v[idx].limits = *limits;
-	return err;
+	use.idx = idx;
+	memcpy(use.uuid, uuid, UUID_BYTES);
+	return err ?: gpus__keep_use(g, &use);
+}
+
+/* Does again what a use did, for a process with another number. Return: 0 or -ENOMEM. */
+static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc, uint32_t *idx)
+{
+	uint32_t proc = use->proc + first_proc;
+
+	switch (use->kind) {
+	case GPU_NAMED:
+		return gpus__of_uuid(g, use->uuid, idx);
+	case GPU_DEFINED:
+		return gpus__define(g, proc, use->ordinal, use->uuid, use->name, use->limits) ?:
+		       gpus__get(g, proc, use->ordinal, idx);
+	case GPU_USED:
+		break;
+	}
+	return gpus__get(g, proc, use->ordinal, idx);
+}
+
+/* Return: whether some GPU is @idx already. */
+static bool is_taken(const uint32_t *map, size_t nr, uint32_t idx)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (map[i] == idx)
+			return true;
+	return false;
+}
+
+int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map)
+{
+	bool differs = false;
+	uint32_t idx;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < from->list.nr; i++)
+		map[i] = NO_INDEX;
+	for (i = 0; i < from->uses.nr && !err; i++) {
+		const struct gpu_use *use = &from->uses.v[i];
+
+		err = gpus__use_again(to, use, first_proc, &idx);
+		if (err)
+			return err;
+		if (map[use->idx] == NO_INDEX) {
+			differs |= is_taken(map, from->list.nr, idx);
+			map[use->idx] = idx;
+		}
+		differs |= map[use->idx] != idx;
+	}
+	for (i = 0; i < from->list.nr && !differs; i++) {
+		struct gpu *gpu = &to->list.v[map[i]];
+
+		gpu->used |= from->list.v[i].used;
+		gpu->busy_ns += from->list.v[i].busy_ns;
+		gpu->nr_works += from->list.v[i].nr_works;
+	}
+	return differs;
 }
 
 uint32_t gpus__nr_used(const struct gpus *g)

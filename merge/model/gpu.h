@@ -27,6 +27,20 @@ struct gpu {
 	uint64_t nr_works;
 };
 
+/* The first time that a process uses a GPU, or that a UUID is asked for. */
+struct gpu_use {
+	uint32_t proc, ordinal;
+	uint32_t idx;			/* in list */
+	enum gpu_use_kind {
+		GPU_DEFINED,		/* gpus__define() */
+		GPU_USED,		/* gpus__get() */
+		GPU_NAMED,		/* gpus__of_uuid(): of no process */
+	} kind;
+	uint8_t uuid[16];
+	const char *name;		/* as given, and so is what follows */
+	const struct xpu_device_limits *limits;
+};
+
 struct gpus {
 	struct strpool *strings;	/* the caller's */
 	ARRAY(struct gpu) list;
@@ -37,6 +51,8 @@ struct gpus {
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
+	bool keeps_uses;		/* for gpus__absorb(): */
+	ARRAY(struct gpu_use) uses;	/* in order */
 };
 
 void gpus__init(struct gpus *g, struct strpool *strings);
@@ -64,6 +80,19 @@ int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
  * GPU of that number. Return: 0 or -ENOMEM.
  */
 int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
+
+/**
+ * gpus__absorb - add the GPUs of a recording that was read apart, and its sums
+ * @from: with keeps_uses
+ * @first_proc: what its processes have to be moved by
+ * @map: set, for each GPU of @from, to its index in @to
+ *
+ * The processes of @from use GPUs in @to in the order in which they used those in @from.
+ *
+ * Return: 0; 1 if two GPUs of @from are one in @to, or one of them is several, which the recording alone
+ * could not tell: then it has to be read again, with @to; or -ENOMEM.
+ */
+int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
 
 /* Return: how many GPUs ran any work. */
 uint32_t gpus__nr_used(const struct gpus *g);

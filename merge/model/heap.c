@@ -103,6 +103,20 @@ int heap__place(struct heap *h, uint32_t gpu, uint32_t *place)
 	       array_push(&h->places, ((struct heap_place){ .gpu = gpu }));
 }
 
+int heap__move_places(struct heap *h, const uint32_t *gpus)
+{
+	size_t i;
+	int err = 0;
+
+	idmap__free(&h->by_gpu);
+	for (i = 0; i < h->places.nr && !err; i++) {
+		if (h->places.v[i].gpu != NO_INDEX)
+			h->places.v[i].gpu = gpus[h->places.v[i].gpu];
+		err = idmap__put(&h->by_gpu, h->places.v[i].gpu, i);
+	}
+	return err;
+}
+
 static int heap__proc(struct heap *h, uint32_t proc, struct heap_proc **p)
 {
 	static const struct heap_proc none;

@@ -196,6 +196,9 @@ int heap__expect(struct heap *h, uint32_t proc, uint64_t nr);
 /* Counts an event of a process, for heap__event() to take unless it is left out. Return: 0 or -ENOMEM. */
 int heap__count(struct heap *h, uint32_t proc);
 
+/* Gives each place the GPU that its own has become: @gpus, by index. Return: 0 or -ENOMEM. */
+int heap__move_places(struct heap *h, const uint32_t *gpus);
+
 /* Takes the next event of a process. Return: 0 or -ENOMEM. */
 int heap__event(struct heap *h, const struct heap_event *e);
 

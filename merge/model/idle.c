@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/remap.h"
+
 /* Pieces of work to keep; beyond that, pieces without a gap between them become one. */
 #define MAX_SPANS	(1u << 20)
 
@@ -300,5 +302,38 @@ int idles__finish(struct idles *i)
 	idles__sum_rows(i);
 	idles__forget(i);
 	i->wanted = false;
+	return err;
+}
+
+int idles__absorb(struct idles *i, const struct idles *from, struct remap *r)
+{
+	size_t k;
+	int err = 0;
+
+	for (k = 0; k < from->gpus.nr && !err; k++) {
+		const struct idle_gpu *gpu = &from->gpus.v[k];
+		struct idle_gpu *sum;
+
+		while (!err && i->gpus.nr <= r->gpus[k])
+			err = array_push(&i->gpus, ((struct idle_gpu){ 0 }));
+		if (err)
+			break;
+		sum = &i->gpus.v[r->gpus[k]];
+		if (!sum->from_ns || (gpu->from_ns && gpu->from_ns < sum->from_ns))
+			sum->from_ns = gpu->from_ns;
+		sum->to_ns = max_t(uint64_t, sum->to_ns, gpu->to_ns);
+		sum->busy_ns += gpu->busy_ns;
+		sum->nr_gaps += gpu->nr_gaps;
+	}
+	for (k = 0; k < from->rows.nr && !err; k++) {
+		struct idle_row row = from->rows.v[k];
+
+		row.gpu = r->gpus[row.gpu];
+		row.kind = remap__text(r, row.kind);
+		row.thread = remap__move(row.thread, r->thread);
+		row.chain = remap__move(row.chain, r->chain);
+		err = array_push(&i->rows, row);
+	}
+	idles__sum_rows(i);
 	return err;
 }

@@ -75,6 +75,11 @@ int idles__did(struct idles *i, uint32_t thread, enum idle_doing doing, const ch
 	       uint32_t chain, uint64_t start_ns, uint64_t end_ns);
 int idles__sample(struct idles *i, uint32_t thread, uint32_t chain, uint64_t time_ns);
 
+struct remap;
+
+/* Adds the rows and GPUs of @from, which is finished. Return: 0 or -ENOMEM. */
+int idles__absorb(struct idles *i, const struct idles *from, struct remap *r);
+
 /* Adds to the rows all that was collected since the last call. */
 int idles__finish(struct idles *i);
 

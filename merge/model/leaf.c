@@ -97,8 +97,7 @@ void leaves__exit(struct leaves *l)
 	array_free(l);
 }
 
-/* @leaf: its name is interned; NULL is taken for want of memory */
-static int leaves__find(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx)
+int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx)
 {
 	uint32_t hash, i;
 	size_t at;
@@ -129,7 +128,7 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 {
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
-	return leaves__find(l, &(struct leaf){
+	return leaves__add(l, &(struct leaf){
 		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape, .stall = NO_INDEX,
 	}, split, idx);
 }
@@ -165,7 +164,7 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 {
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
-	return leaves__find(l, &(struct leaf){
+	return leaves__add(l, &(struct leaf){
 		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX, .stall = NO_INDEX,
 	}, false, idx);
 }
@@ -187,7 +186,7 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 		if (*leaf_kind__prefix(l->v[leaf].kind))
 			name = strpool__internf(l->strings, "%s%s",
 						leaf_kind__prefix(l->v[leaf].kind), name);
-		err = leaves__find(l, &(struct leaf){
+		err = leaves__add(l, &(struct leaf){
 			.kind = LEAF_GPU_WAIT, .gpu = NO_INDEX, .name = name, .shape = NO_INDEX,
 			.stall = NO_INDEX,
 		}, false, &l->waits.v[leaf]);

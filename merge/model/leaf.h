@@ -77,6 +77,12 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 		uint32_t *idx);
 
 /*
+ * Finds or makes the leaf of that kind, device and name, and shape if @split. Its name is interned, with NULL
+ * for want of memory. Return: 0 or -ENOMEM.
+ */
+int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx);
+
+/*
  * As leaves__get(), of a kernel that was launched so; with @split, of kernels that were launched so
  * alone.
  */

@@ -63,26 +63,38 @@ static int metric_name__complete(struct metric_name *name, struct strpool *strin
 	return name->key && name->title ? 0 : -ENOMEM;
 }
 
+int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx)
+{
+	struct metric_name new = *name;
+	uint64_t key;
+	int err;
+
+	if (!new.name || !new.unit)
+		return -ENOMEM;
+	key = ID_KEY(strpool__id(new.name), strpool__id(new.unit)) << 1 | (new.kind == XPU_METRIC_SUM);
+	if (idmap__get(&m->by_name, key, idx))
+		return 0;
+	*idx = m->names.nr;
+	err = metric_name__complete(&new, m->strings) ?: idmap__put(&m->by_name, key, *idx);
+	return err ?: array_push(&m->names, new);
+}
+
 /* Finds or adds a name. Return: 0 or -ENOMEM. */
 static int metrics__name(struct metrics *m, const struct xpu_record_metric *rec, uint32_t *idx)
 {
 	const char *unit = rec->data + rec->name_bytes;
-	struct metric_name name = {
+
+	return metrics__add_name(m, &(struct metric_name){
 		.name = strpool__intern(m->strings, rec->data, strlen(rec->data)),
 		.unit = strpool__intern(m->strings, unit, strlen(unit)),
 		.kind = rec->kind,
-	};
-	uint64_t key;
-	int err;
+	}, idx);
+}
 
-	if (!name.name || !name.unit)
-		return -ENOMEM;
-	key = ID_KEY(strpool__id(name.name), strpool__id(name.unit)) << 1 | (rec->kind == XPU_METRIC_SUM);
-	if (idmap__get(&m->by_name, key, idx))
-		return 0;
-	*idx = m->names.nr;
-	err = metric_name__complete(&name, m->strings) ?: idmap__put(&m->by_name, key, *idx);
-	return err ?: array_push(&m->names, name);
+int metrics__add_set(struct metrics *m, const struct metric_set *set)
+{
+	return idmap__put(&m->by_set, ID_KEY(set->recording, set->id), m->sets.nr) ?:
+	       array_push(&m->sets, *set);
 }
 
 static int metrics__new_set(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec,
@@ -92,8 +104,7 @@ static int metrics__new_set(struct metrics *m, uint32_t recording, const struct 
 	int err;
 
 	memcpy(set.uuid, rec->uuid, sizeof(set.uuid));
-	err = idmap__put(&m->by_set, ID_KEY(recording, rec->set), m->sets.nr) ?:
-	      array_push(&m->sets, set);
+	err = metrics__add_set(m, &set);
 	*to = &m->sets.v[m->sets.nr - 1];
 	return err;
 }

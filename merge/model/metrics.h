@@ -50,6 +50,12 @@ struct metrics {
 void metrics__init(struct metrics *m, struct strpool *strings);
 void metrics__exit(struct metrics *m);
 
+/* Finds or adds a name, of its interned name and unit, NULL for want of memory. Return: 0 or -ENOMEM. */
+int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx);
+
+/* Adds a set, which is @m's afterwards, unless this fails. Return: 0 or -ENOMEM. */
+int metrics__add_set(struct metrics *m, const struct metric_set *set);
+
 /* Takes the definition of a metric. Return: 0, -EINVAL if it cannot be, or -ENOMEM. */
 int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec);
 

@@ -67,22 +67,25 @@ const struct xpu_range_payload *range__payload(const struct xpu_record_range *re
 	return (const void *)((const char *)rec + ((names + 7) & ~(size_t)7));
 }
 
+int nvtx__name_idx(struct nvtx *n, const char *name, uint32_t *idx)
+{
+	int err;
+
+	if (!name)
+		return -ENOMEM;
+	if (idmap__get(&n->by_name, (uintptr_t)name, idx))
+		return 0;
+	*idx = n->names.nr;
+	err = idmap__put(&n->by_name, (uintptr_t)name, *idx);
+	return err ?: array_push(&n->names, ((struct nvtx_name){ .name = name, .wanted = -1 }));
+}
+
 /* Finds or makes the index of a name, "domain:name". Return: 0 or -ENOMEM. */
 static int nvtx__named(struct nvtx *n, struct strpool *strings, const char *domain,
 		       const char *name, uint32_t *idx)
 {
-	struct nvtx_name new = { .wanted = -1 };
-	int err;
-
-	new.name = *domain ? strpool__internf(strings, "%s:%s", domain, name) :
-		   strpool__intern(strings, name, strlen(name));
-	if (!new.name)
-		return -ENOMEM;
-	if (idmap__get(&n->by_name, (uintptr_t)new.name, idx))
-		return 0;
-	*idx = n->names.nr;
-	err = idmap__put(&n->by_name, (uintptr_t)new.name, *idx);
-	return err ?: array_push(&n->names, new);
+	return nvtx__name_idx(n, *domain ? strpool__internf(strings, "%s:%s", domain, name) :
+				 strpool__intern(strings, name, strlen(name)), idx);
 }
 
 static int nvtx__add(struct nvtx *n, const struct nvtx_range *range, uint32_t id)

@@ -68,6 +68,9 @@ struct nvtx {
 
 void nvtx__exit(struct nvtx *n);
 
+/* Finds or makes the index of an interned name; NULL is taken for want of memory. Return: 0 or -ENOMEM. */
+int nvtx__name_idx(struct nvtx *n, const char *name, uint32_t *idx);
+
 /* Takes a RANGE record, which must stay valid; its name goes into @strings. Return: 0 or -ENOMEM. */
 int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
 		 const struct xpu_record_range *rec);

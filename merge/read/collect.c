@@ -479,6 +479,7 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		collect__see_period(c, ((const struct xpu_record_samples *)rec)->period_ns);
 		return 0;
 	case XPU_RECORD_STACK:
+		c->found->has_stacks = true;
 		collect__see_period(c, ((const struct xpu_record_stack *)rec)->period_ns);
 		return 0;
 	case XPU_RECORD_METRIC:

@@ -76,6 +76,7 @@ struct found {
 	uint64_t shift_ns;		/* difference of the common clock to its clock */
 	/* where its parts of the model begin */
 	size_t first_path, first_thread, first_chain, first_proc;
+	bool has_stacks;		/* STACK records */
 	bool ends_known;		/* a process without an end record did not end */
 
 	struct idmap paths;

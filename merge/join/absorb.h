@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* absorb.h - adds the sums of a recording that was read apart to those of all recordings */
+#ifndef MERGE_ABSORB_H
+#define MERGE_ABSORB_H
+
+#include "join/sums.h"
+#include "model/remap.h"
+
+/**
+ * sums__absorb - add sums whose model has been absorbed
+ * @s: the sums of all recordings
+ * @m: their model
+ * @from: what they own may be moved to @s
+ * @r: from model__absorb()
+ *
+ * @from->loss is left out. As call paths are of one recording each, no two aggregates become one: those of
+ * @from come behind the others.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct remap *r);
+
+#endif /* MERGE_ABSORB_H */

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/part.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "join/absorb.h"
+#include "join/allocs.h"
+#include "join/device.h"
+#include "join/frames.h"
+#include "join/losses.h"
+#include "join/off.h"
+#include "join/ranges.h"
+#include "join/samples.h"
+#include "read/collect.h"
+#include "read/resolve.h"
+
+/* ---- begin and end ---------------------------------------------------------------------------- */
+
+static void part__open_jitmaps(struct part *p, const struct input *in)
+{
+	char host[256] = "";
+	struct stat st;
+
+	gethostname(host, sizeof(host) - 1);
+	p->jitmaps = (struct jitmaps){
+		.kept = strpool__internf(&p->model->strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
+		.here = !strcmp(host, in->host),
+		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
+		.real_ns = input__boot_ns(in),
+	};
+}
+
+/* Sets apart the results that a recording has of its own while it is read. */
+static void part__enter(struct part *p)
+{
+	struct sums *sums = p->sums;
+
+	p->first_ns = sums->first_ns;
+	p->last_ns = sums->last_ns;
+	p->last_range_ns = p->model->nvtx.last_ns;
+	p->nccl_wanted = p->model->nccl.wanted;
+	sums->first_ns = UINT64_MAX;
+	sums->last_ns = p->model->nvtx.last_ns = 0;
+	p->model->nccl.wanted = false;
+	memset(&sums->loss, 0, sizeof(sums->loss));
+}
+
+static void part__leave(struct part *p)
+{
+	struct sums *sums = p->sums;
+
+	sums->first_ns = min_t(uint64_t, sums->first_ns, p->first_ns);
+	sums->last_ns = max_t(uint64_t, sums->last_ns, p->last_ns);
+	p->model->nvtx.last_ns = max_t(uint64_t, p->model->nvtx.last_ns, p->last_range_ns);
+	p->model->nccl.wanted |= p->nccl_wanted;
+}
+
+static void part__begin(struct part *p)
+{
+	struct input *in = &p->model->inputs.v[p->nr];
+
+	p->model->nvtx.first_range = p->model->nvtx.ranges.nr;
+	p->model->machine.recording = p->nr;
+	p->model->gpus.host = in->host_nr;
+	in->first_info = p->model->infos.nr;
+	in->nr_infos = 0;
+	part__enter(p);
+	part__open_jitmaps(p, in);
+	found__init(&p->found, p->model, in);
+	join__init(&p->join);
+	second_pass__init(&p->pass, &p->opts, &p->found, p->model, p->sums, &p->join,
+			  p->apart ? NULL : &p->s->unwind);
+}
+
+int part__init(struct part *p, struct session *s, size_t nr, struct passes *passes)
+{
+	*p = (struct part){
+		.s = s, .nr = nr, .opts = s->opts, .passes = passes,
+		.model = &s->model, .sums = &s->sums, .msgs = &s->msgs,
+	};
+	machine__next(&s->model.machine);
+	copied_stacks__next(&s->unwind);
+	part__begin(p);
+	return 0;
+}
+
+/* The inputs are the session's; each part writes to its own one. */
+static void model__init_apart(struct model *m, const struct model *of)
+{
+	model__init(m);
+	m->inputs.v = of->inputs.v;
+	m->inputs.nr = of->inputs.nr;
+	m->nr_hosts = of->nr_hosts;
+	m->realtime = of->realtime;
+	m->start_ns = of->start_ns;
+	m->gpus.keeps_uses = true;
+}
+
+int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes *passes)
+{
+	struct part_results *apart = calloc(1, sizeof(*apart));
+
+	if (!apart || sums__init(&apart->sums)) {
+		free(apart);
+		return -ENOMEM;
+	}
+	*p = (struct part){
+		.s = s, .nr = nr, .opts = s->opts, .passes = passes, .apart = apart,
+		.model = &apart->model, .sums = &apart->sums, .msgs = &apart->msgs,
+	};
+	model__init_apart(&apart->model, &s->model);
+	apart->sums.times.wanted = s->opts.by_time;
+	apart->sums.metrics.wanted = s->has_metrics;
+	if (s->opts.filter) {
+		apart->filter = *s->opts.filter;
+		memset(&apart->filter.kernels, 0, sizeof(apart->filter.kernels));
+		p->opts.filter = &apart->filter;
+	}
+	part__begin(p);
+	return 0;
+}
+
+/* Forgets what only the recording itself refers to, from where its parts of the model begin. */
+static void part__let_go(struct part *p)
+{
+	struct model *m = p->model;
+	size_t i;
+
+	for (i = p->found.first_path; i < m->paths.nr; i++) {
+		m->paths.v[i].rec = NULL;
+		m->paths.v[i].image = NULL;
+	}
+	reader__let_go(p->found.reader);
+}
+
+static void part_results__free(struct part_results *apart)
+{
+	if (!apart)
+		return;
+	memset(&apart->model.inputs, 0, sizeof(apart->model.inputs));
+	idmap__free(&apart->filter.kernels);
+	msgs__free(&apart->msgs);
+	sums__exit(&apart->sums);
+	model__exit(&apart->model);
+	free(apart);
+}
+
+void part__exit(struct part *p)
+{
+	part__leave(p);
+	allocs__exit(&p->pass);
+	samples__exit(&p->pass);
+	second_pass__exit(&p->pass);
+	join__exit(&p->join);
+	if (!p->apart)
+		p->s->join = p->join;
+	part__let_go(p);
+	found__exit(&p->found);
+	jitmaps__exit(&p->jitmaps);
+	remap__exit(&p->remap);
+	part_results__free(p->apart);
+}
+
+/* ---- the passes ------------------------------------------------------------------------------- */
+
+static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	struct second_pass *p = ctx;
+
+	/* If records are missing, the last stacks of threads are not known. */
+	if (it->nr_damages != p->nr_damages) {
+		p->nr_damages = it->nr_damages;
+		if (p->unwind)
+			copied_stacks__next(p->unwind);
+	}
+	switch (rec->type) {
+	case XPU_RECORD_LAUNCHES:
+		return device__launches(p, (const void *)rec);
+	case XPU_RECORD_EARLIER:
+		return device__earlier(p, (const void *)rec);
+	case XPU_RECORD_BATCH:
+		return device__batch(p, it, (const void *)rec);
+	case XPU_RECORD_ALLOCS:
+		return allocs__read(p, (const void *)rec);
+	case XPU_RECORD_SAMPLES:
+		return samples__read(p, (const void *)rec);
+	case XPU_RECORD_STACK:
+		return p->unwind ? samples__stack(p, (const void *)rec) : 0;
+	case XPU_RECORD_OFF_CPU:
+		return off__sum(p, (const void *)rec);
+	case XPU_RECORD_OFF:
+		return off__span(p, (const void *)rec);
+	default:
+		return 0;
+	}
+}
+
+static int rescan_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	(void)it;
+	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
+}
+
+/* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
+static int part__first_pass(struct part *p)
+{
+	struct collect c = {
+		.found = &p->found, .model = p->model, .loss = &p->sums->loss, .msgs = p->msgs,
+	};
+	int err;
+
+	err = collect__run(&c, p->passes);
+	p->status = c.status;
+	p->sums->idles.wanted |= p->found.accounts.nr != 0;
+	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_defs.nr;
+	return err ?: found__resolve(&p->found, p->model, &p->sums->loss);
+}
+
+/* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
+static int part__second_pass(struct part *part)
+{
+	const struct reader *r = part->found.reader;
+	struct second_pass *p = &part->pass;
+	struct record_iter it;
+	int err;
+
+	err = second_pass__open_windows(p);
+	if (!err)
+		err = off__open_waits(p);
+	if (!err)
+		err = ranges__open(p);
+	if (!err)
+		err = allocs__open(p, part->passes);
+	if (!err)
+		err = pass__run(r, part->passes, stream_record, p, 300, 950, &it);
+	if (!err && join__wants_rescan(p->join))
+		err = pass__run(r, part->passes, rescan_record, p, 950, 950, &it);
+	if (!err)
+		err = device__finish(p);
+	if (!err)
+		err = off__share_waits(p);
+	if (!err)
+		err = samples__finish(p);
+	if (!err)
+		err = ranges__finish(p);
+	if (!err)
+		err = allocs__finish(p);
+	return err ?: off__finish(p);
+}
+
+int part__read(struct part *p)
+{
+	int err = part__first_pass(p);
+
+	/* Stacks are unwound by the tables of files, which are the session's. */
+	if (!err && p->apart && p->found.has_stacks) {
+		p->again = true;
+		return 0;
+	}
+	return err ?: part__second_pass(p);
+}
+
+/* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
+static int part__name(struct part *p)
+{
+	struct model *m = p->model;
+	size_t i;
+	int err;
+
+	err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, m, &p->sums->loss);
+	if (!err) {
+		losses__settle(&p->pass);
+		err = losses__nccl(&p->pass);
+	}
+	for (i = p->found.first_proc; i < m->machine.procs.nr; i++)
+		m->machine.procs.v[i].name = model__proc_name(m, i);
+	model__input(m)->loss = p->sums->loss;
+	return err;
+}
+
+int part__take(struct part *p)
+{
+	struct session *s = p->s;
+	int err = 0;
+
+	if (p->apart && !p->again)
+		err = remap__start(&p->remap, &s->model, p->model);
+	p->again |= err > 0;
+	if (err < 0 || p->again)
+		return min_t(int, err, 0);
+	err = part__name(p);
+	if (!err && p->apart)
+		err = model__absorb(&s->model, p->model, s->opts.with_shapes, &p->remap) ?:
+		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap);
+	if (p->apart)
+		msgs__move(&s->msgs, p->msgs);
+	s->status = s->status ?: p->status;
+	return err;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "join/turns.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "join/part.h"
+
+struct turns {
+	struct session *s;
+	size_t jobs;
+	pthread_mutex_t lock;		/* all below */
+	pthread_cond_t changed;
+	size_t next;			/* the input that is read next */
+	size_t turn;			/* the input that is taken next */
+	size_t failed;			/* the first input that has failed, with ... */
+	int err;
+	uint64_t told;			/* progress of all inputs, of 1000 each */
+};
+
+/* The progress of one input. */
+struct turn_progress {
+	struct turns *turns;
+	unsigned int told;
+};
+
+static void turns__tell(void *ctx, unsigned int permille)
+{
+	struct turn_progress *p = ctx;
+	struct turns *t = p->turns;
+	struct passes *passes = &t->s->passes;
+	unsigned int all;
+
+	pthread_mutex_lock(&t->lock);
+	t->told += permille - p->told;
+	p->told = permille;
+	all = t->told / passes->nr_inputs;
+	if (all != passes->permille && passes->tell)
+		passes->tell(passes->ctx, all);
+	passes->permille = all;
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* Reads an input with the session's own model; those before it have been read. Return: as turns__run(). */
+static int read_next(struct session *s, size_t nr, struct passes *passes)
+{
+	struct part part;
+	int err = part__init(&part, s, nr, passes);
+
+	if (err)
+		return err;
+	err = part__read(&part) ?: part__take(&part);
+	part__exit(&part);
+	return err;
+}
+
+int turns__next(struct session *s, size_t nr)
+{
+	s->passes.input = nr;
+	return read_next(s, nr, &s->passes);
+}
+
+/* Takes an input, whose turn it is. Return: 0, -ENOMEM or the sink's error. */
+static int turns__take(struct turns *t, struct part *p, struct passes *passes)
+{
+	int err = part__take(p);
+	bool again = !err && p->again;
+
+	part__exit(p);
+	return again ? read_next(t->s, p->nr, passes) : err;
+}
+
+/* Reads an input and waits for its turn; then the lock is not held. Return: 0 or -errno. */
+static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,
+		       struct passes *passes)
+{
+	int err;
+
+	*progress = (struct turn_progress){ .turns = t };
+	*passes = (struct passes){
+		.tell = turns__tell, .ctx = progress, .permille = UINT32_MAX, .nr_inputs = 1,
+	};
+	if (nr + t->jobs < t->s->model.inputs.nr)
+		reader__read_ahead(t->s->model.inputs.v[nr + t->jobs].reader);
+	err = part__init_apart(p, t->s, nr, passes);
+	if (!err) {
+		err = part__read(p);
+		if (err)
+			part__exit(p);
+	}
+	return err;
+}
+
+/* Reads and takes inputs until there are no more. */
+static void *turns__thread(void *ctx)
+{
+	struct turn_progress progress;
+	struct turns *t = ctx;
+	struct passes passes;
+	struct part part;
+	size_t nr;
+	int err;
+
+	pthread_mutex_lock(&t->lock);
+	while (t->next < t->s->model.inputs.nr && !t->err) {
+		nr = t->next++;
+		pthread_mutex_unlock(&t->lock);
+		err = turns__read(t, nr, &part, &progress, &passes);
+		pthread_mutex_lock(&t->lock);
+		while (t->turn != nr)
+			pthread_cond_wait(&t->changed, &t->lock);
+		if (!t->err) {
+			pthread_mutex_unlock(&t->lock);
+			err = err ?: turns__take(t, &part, &passes);
+			pthread_mutex_lock(&t->lock);
+			t->err = err;
+			t->failed = nr;
+		} else if (!err) {
+			part__exit(&part);
+		}
+		t->turn++;
+		pthread_cond_broadcast(&t->changed);
+	}
+	pthread_mutex_unlock(&t->lock);
+	return NULL;
+}
+
+/* Starts up to @nr threads, which handle no signals but one. Return: how many have started. */
+static size_t turns__start(struct turns *t, pthread_t *threads, size_t nr)
+{
+	sigset_t all, old;
+	size_t i;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGBUS);	/* for this thread: the file may become shorter */
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	for (i = 0; i < nr; i++)
+		if (pthread_create(&threads[i], NULL, turns__thread, t))
+			break;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return i;
+}
+
+static int turns__apart(struct session *s)
+{
+	struct turns t = { .s = s, .jobs = min_t(size_t, s->opts.jobs ?: 1, s->model.inputs.nr) };
+	pthread_t *threads = calloc(t.jobs, sizeof(*threads));
+	size_t nr = 0;
+
+	pthread_mutex_init(&t.lock, NULL);
+	pthread_cond_init(&t.changed, NULL);
+	/* Where there is no thread, the others read what it would have. */
+	if (threads)
+		nr = turns__start(&t, threads, t.jobs - 1);
+	turns__thread(&t);
+	while (nr--)
+		pthread_join(threads[nr], NULL);
+	pthread_cond_destroy(&t.changed);
+	pthread_mutex_destroy(&t.lock);
+	free(threads);
+	if (t.err)
+		s->passes.input = t.failed;
+	return t.err;
+}
+
+int turns__run(struct session *s)
+{
+	const struct input *inputs = s->model.inputs.v;
+	size_t nr = s->model.inputs.nr, i;
+	int err = 0;
+
+	if (nr > 1 && !s->opts.sink && !(s->opts.filter && s->opts.filter->given[FILTER_DEVICE]))
+		return turns__apart(s);
+	for (i = 0; i < nr && !err; i++) {
+		if (i + 1 < nr)
+			reader__read_ahead(inputs[i + 1].reader);
+		err = turns__next(s, i);
+	}
+	return err;
+}
