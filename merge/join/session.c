@@ -9,12 +9,7 @@
 #include <unistd.h>
 
 #include "escape.h"
-#include "join/hints.h"
-#include "join/turns.h"
 #include "xpu_time.h"
-
-/* Two boot times this close together mean one boot, seen before and after a clock step. */
-#define SAME_BOOT_NS	1000000000
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
@@ -57,132 +52,6 @@ uint64_t input__boot_ns(const struct input *in)
 	const struct xpu_file_header *h = &in->reader->header;
 
 	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
-}
-
-static bool input__same_boot(const struct input *a, const struct input *b)
-{
-	return a->host_nr == b->host_nr &&
-	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
-}
-
-/* Has files looked for beside the recording, and beside the first file of a recording of several. */
-static int session__add_kept(struct session *s, const struct reader *r)
-{
-	const char *first = reader__first_name(r), *slash = strrchr(r->name, '/'), *path;
-	int err = symbol_paths__add_kept(&s->dsos.paths, r->name);
-
-	if (err || !first)
-		return err;
-	path = strpool__internf(&s->model.strings, "%.*s%s", slash ? (int)(slash + 1 - r->name) : 0, r->name,
-				first);
-	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
-}
-
-/* Adds input @i, and finds its host. */
-static int session__open_input(struct session *s, const struct reader *r, size_t i)
-{
-	struct input in = { .reader = r, .host_nr = i };
-	char host[READER_HOST_MAX];
-	size_t k;
-	int err;
-
-	in.host = strpool__intern(&s->model.strings, host, reader__hostname(r, host));
-	if (!in.host)
-		return -ENOMEM;
-	for (k = 0; k < i; k++)
-		if (s->model.inputs.v[k].host == in.host)
-			in.host_nr = min_t(uint32_t, in.host_nr, k);
-	s->model.nr_hosts += in.host_nr == i;
-	err = array_push(&s->model.inputs, in);
-	if (!err)
-		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
-	return err;
-}
-
-/* Finds the hosts of the recordings, and a clock for all of them. */
-static int session__open_inputs(struct session *s, const struct reader *r, size_t nr)
-{
-	size_t i, k;
-	int err;
-
-	for (i = 0; i < nr; i++) {
-		err = session__add_kept(s, &r[i]) ?: session__open_input(s, &r[i], i);
-		if (err)
-			return err;
-		s->has_metrics |= reader__has_metrics(&r[i]);
-	}
-	s->sums.metrics.wanted |= s->has_metrics;
-	for (i = 0; i < nr && s->model.realtime; i++) {
-		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
-			;
-		s->model.inputs.v[i].shift_ns = input__boot_ns(&s->model.inputs.v[k]);
-	}
-	s->model.start_ns = UINT64_MAX;
-	for (i = 0; i < nr; i++)
-		s->model.start_ns = min_t(uint64_t, s->model.start_ns, s->model.inputs.v[i].shift_ns +
-				    r[i].header.start_mono_ns);
-	return 0;
-}
-
-/* Gives the GPUs' own samples to the work. Return: 0 or -ENOMEM. */
-static int session__finish_samples(struct session *s)
-{
-	struct metric_sums *metrics = &s->sums.metrics;
-
-	return stall_sums__finish(&s->sums.stalls, &s->model, metrics->works.v, metrics->works.nr) ?:
-	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
-}
-
-int session__process(struct session *s, const struct reader *r, size_t nr)
-{
-	struct loss loss = { 0 };
-	size_t i;
-	int err;
-
-	s->ended = true;
-	s->passes.nr_inputs = nr;
-	err = session__open_inputs(s, r, nr);
-	if (!err)
-		err = turns__run(s);
-	for (i = 0; i < nr && !err; i++) {
-		loss__add(&loss, &s->model.inputs.v[i].loss);
-		s->ended &= s->model.inputs.v[i].ended;
-	}
-	s->sums.loss = loss;
-	for (i = 0; i < s->sums.busy.nr; i++)
-		busy__finish(&s->sums.busy.v[i]);
-	if (!err)
-		err = nccl__finish(&s->model.nccl, &s->model) ?: sums__split_nccl(&s->sums, &s->model);
-	if (!err && s->model.nccl.counts.nr_by_stream)
-		msgs__add(&s->msgs, "NCCL tells no communicators, as those before 2.25: %" PRIu64
-			  " of its kernels are paired across ranks by their order in streams",
-			  s->model.nccl.counts.nr_by_stream);
-	if (!err)
-		err = session__finish_samples(s);
-	if (!err)
-		err = times__finish(&s->sums.times);
-	if (!err) {
-		dsos__report(&s->dsos, &s->msgs);
-		hints__generated_code(&s->model, &s->msgs);
-	}
-	if (s->sums.first_ns > s->sums.last_ns)
-		s->sums.first_ns = s->sums.last_ns = 0;
-	return err;
-}
-
-int session__add(struct session *s, const struct reader *r)
-{
-	size_t nr = s->model.inputs.nr, i;
-	int err;
-
-	s->passes.nr_inputs = nr + 1;
-	if (!nr)
-		s->model.start_ns = r->header.start_mono_ns;
-	err = session__open_input(s, r, nr) ?: turns__next(s, nr);
-	s->sums.loss = s->model.inputs.v[nr].loss;
-	for (i = 0; i < s->sums.busy.nr; i++)
-		busy__finish(&s->sums.busy.v[i]);
-	return err;
 }
 
 /* Return: whether there are CPU samples only: no launches were to be recorded. */

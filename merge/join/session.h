@@ -13,19 +13,23 @@
  * sums. A third pass is made only if records wait for a launch that was forgotten (see join.h).
  * struct model has the things that the results refer to.
  *
- * Several recordings are read one after the other; each has a struct found of its own; the sums and
- * the model cover all of them. The writers then read the sums. A writer of single events (the
- * timeline) gets them as they are joined, through struct session_sink.
+ * Each of several recordings has a struct part, with a struct found, and perhaps a model and sums of its
+ * own, which become part of the session's: see turns.h. The session's sums and model cover all recordings.
+ * The writers then read the sums. A writer of single events (the timeline) gets them as they are joined,
+ * through struct session_sink.
  *
  * Where to look, in the order in which a record meets them:
  *
- *	session.c		several recordings, their clocks; the order of the passes
+ *	process.c		several recordings, their clocks
+ *	turns.c			reads several of them at a time
+ *	part.c			one recording: the order of the passes
  *	read/collect.c		first pass
  *	read/resolve.c		resolves ids, before the second pass
  *	second_pass.h		the second pass, and its files
  *	place.c			puts the join's matches under their call paths
  *	losses.c		afterwards: counts what was sent and has not arrived
- *	stacks.c		afterwards: names for the frames
+ *	frames.c		afterwards: names for the frames
+ *	absorb.c		adds the sums of a recording to those of the session
  */
 #ifndef MERGE_SESSION_H
 #define MERGE_SESSION_H

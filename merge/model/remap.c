@@ -22,7 +22,7 @@ const char *remap__text(struct remap *r, const char *text)
 	const char *copy = text;
 	uint32_t idx;
 
-	if (!text)
+	if (!text || r->no_memory)
 		return NULL;
 	if (idmap__get(&r->by_text, (uintptr_t)text, &idx))
 		return r->texts.v[idx];

@@ -101,8 +101,8 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* The sinks of single events. */
-enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, NR_SINKS };
+/* The sinks of single events; none, so that recordings are read apart, also two at a time. */
+enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, SINK_NONE, SINK_NONE_JOBS, NR_SINKS };
 
 /* Merges @g to a directory of tables. Return: 0 or -errno. */
 static int merge_tables(struct session_opts *opts, const struct reader *r, struct loss *loss)
@@ -126,7 +126,7 @@ out:
 	return err;
 }
 
-/* Merges @g, to a timeline, with samples or to tables. *@loss: the losses found. Return: 0 or -errno. */
+/* Merges @g twice, for one of the sinks. *@loss: the losses found. Return: 0 or -errno. */
 static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *loss)
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
@@ -155,10 +155,12 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		perfscript = perfscript__new();
 	else if (sink == SINK_TIMELINE)
 		timeline = timeline__new();
-	if (!timeline && !perfscript && sink != SINK_TABLES)
+	if (!timeline && !perfscript && sink < SINK_TABLES)
 		return -ENOMEM;
-	if (sink != SINK_TABLES)
+	if (sink < SINK_TABLES)
 		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
+	opts.by_time = sink >= SINK_NONE;
+	opts.jobs = sink == SINK_NONE_JOBS ? 2 : 1;
 	err = filter__set(&filter, FILTER_PID, "10", why) ?:
 	      filter__set(&filter, FILTER_COMM, "app", why) ?:
 	      filter__set(&filter, FILTER_KERNEL, "^[a-z].*[^ ]|x", why) ?:
@@ -175,7 +177,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 	err = session__process(&s, r, 2);
 	if (!err)
 		err = folded__write(&s, out, &folded_opts, &result);
-	if (!err)
+	if (!err && opts.sink)
 		err = timeline ? chrome__write(timeline, &s, out) :
 			       perfscript__write(perfscript, &s, out);
 	if (!err && timeline)
@@ -204,6 +206,7 @@ out:
 
 int main(void)
 {
+	static const unsigned long steps[NR_SINKS] = { 1, 1, 29, 3, 7 };
 	unsigned long total, n, nr_failed = 0, nr_passed = 0, nr_wrong = 0, nr_odd = 0;
 	struct loss right, got;
 	struct gen g = { 0 };
@@ -222,8 +225,8 @@ int main(void)
 		total = nr_allocations;
 		ok(total > 100, "%lu allocations", total);
 		ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
-		/* Files take time. */
-		for (n = 1; n <= total; n += mode / 2 == SINK_TABLES ? 29 : 1) {
+		/* Files take time, and so do threads. */
+		for (n = 1; n <= total; n += steps[mode / 2]) {
 			nr_allocations = 0;
 			fail_from = n;
 			fail_to = mode % 2 ? ULONG_MAX : n + 1;
