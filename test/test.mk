@@ -602,7 +602,7 @@ $(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=
 
 .PHONY: fuzz
 fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \
-	$(O)/gen_pairs $(O)/gen_sqlite
+	$(O)/gen_pairs $(O)/gen_ranks $(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
 
 # A hostile program under a real recorder: another seed each time, or HOSTILE_SEED=.

@@ -1028,18 +1028,20 @@ int nccl__finish(struct nccl *n, const struct model *m)
 		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
-	nccl__sum_kernels(n);
-	if (!err)
+	if (!err) {
+		nccl__sum_kernels(n);
 		err = nccl__number(n, m) ?: nccl__comm_states(n, &states) ?:
 		      nccl__pair_collectives(n, m, &states) ?: nccl__align(n, m) ?:
 		      nccl__sides(n, &m->nvtx, &states, &sides);
+	}
 	for (i = 0; i < n->meetings.nr && !err; i++)
 		meeting__waits(n, &n->meetings.v[i]);
 	if (!err && sides.nr)
 		err = nccl__pair_sides(n, &sides, &edges);
 	if (!err && edges.nr)
 		nccl__wait_sides(n, &edges);
-	nccl__count(n);
+	if (!err)
+		nccl__count(n);
 	array_free(&states);
 	array_free(&sides);
 	array_free(&edges);

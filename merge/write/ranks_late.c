@@ -148,6 +148,7 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 	uint32_t i, nr = stack ? stack__nr_shown(stack, whole) : 0;
 	const char *path;
 	char *text = NULL;
+	bool failed;
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
@@ -157,7 +158,10 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 		fputs(i ? ";" : "", f);
 		escape__print(f, stack->frames[i]->name, ESCAPE_FOLDED);
 	}
-	path = fclose(f) ? NULL : strpool__intern(&r->strings, text, strlen(text));
+	/* Only memory can run out; at the end fclose() may keep it to itself. */
+	failed = ferror(f);
+	failed |= fclose(f) != 0;
+	path = failed || !text ? NULL : strpool__intern(&r->strings, text, strlen(text));
 	free(text);
 	return path;
 }

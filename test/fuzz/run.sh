@@ -34,6 +34,22 @@ seed_reader() {
 	fi
 }
 
+seed_ranks() {
+	n=0
+	while read -r args; do
+		n=$((n + 1))
+		# shellcheck disable=SC2086 # several arguments on purpose
+		"$XPU_BUILD/gen_ranks" "$1" files=1 steps=4 $args >/dev/null
+		mv "$1/0.data" "$1/gen-$n.data"
+	done <<-END
+	ranks=2
+	ranks=3 seed=3 slow_host=1
+	ranks=4 seed=9 payload=0
+	ranks=3 seed=7 cut=2 lose=1
+	END
+	cp "$XPU_SRC"/test/t1/corpus/2.[3-9].xpu "$1/"
+}
+
 seed_split() {
 	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
 	for file in "$1/plain" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
