@@ -702,7 +702,7 @@ int BPF_KPROBE(on_init, unsigned long heard)
 
 /*
  * A batch is copied straight into the ring. bpf_ringbuf_reserve() wants a constant size, so it
- * gets the smallest of three that holds the batch.
+ * gets the smallest of four that holds the batch.
  */
 #define BATCH_RECORD(total)						\
 ({									\
@@ -763,6 +763,8 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 		note_window(proc, records);
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(1024);
+	else if (bytes <= 4 * 1024 - sizeof(struct xpu_record_batch))	/* a thread's log of calls */
+		sent = BATCH_RECORD(4 * 1024);
 	else if (bytes <= 16 * 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(16 * 1024);
 	else

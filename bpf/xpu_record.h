@@ -953,7 +953,11 @@ struct xpu_call {
 #define XPU_CALL_RUNTIME	0x8000
 #define XPU_CALL_MAX_NS		((1ull << 48) - 1)
 
-struct xpu_record_calls {		/* of one thread, by when they ended */
+/*
+ * The calls of one thread, by when they ended. A thread sends them itself, too, in batches without COUNTERS;
+ * and so the names of functions, as they are called for the first time.
+ */
+struct xpu_record_calls {
 	struct xpu_record hdr;
 	__u64	time_ns;
 	__u32	tid;			/* gettid() in the process's pid namespace: see BATCH's
@@ -1199,8 +1203,9 @@ struct xpu_record_alloc {
 #define XPU_MISC_COUNTERS_LAST	1	/* of COUNTERS: the shim stops here, at exit or detach */
 
 /*
- * The shim's own counts, first in every batch. They are running totals of the process, so the last
- * record has the final ones. Whatever is counted here and has not arrived is lost.
+ * The shim's own counts, first in every batch that the shim's thread sends, which are those that are counted
+ * here. They are running totals of the process, so the last record has the final ones. Whatever is counted
+ * here and has not arrived is lost.
  */
 struct xpu_record_counters {
 	struct xpu_record hdr;
@@ -1214,8 +1219,8 @@ struct xpu_record_counters {
 	__u64	nr_bad_times;		/* records with start 0 or end before start */
 	__u64	nr_unfinished;		/* records handed out at exit before their work was done */
 	__u64	nr_slots;		/* threads that have launched */
-	__u64	nr_calls;		/* packed; since version 1.2, as the members below */
-	__u64	nr_bad_calls;		/* without valid times: not packed */
+	__u64	nr_calls;		/* logged; since version 1.2, as the members below */
+	__u64	nr_bad_calls;		/* without valid times, or cut off by an end: not logged */
 	__u64	nr_ranges;		/* events of NVTX ranges that were logged */
 	__u64	nr_dropped_ranges;	/* events that were not logged: see preload/nvtx/ranges.h */
 	__u64	nr_taken;		/* records that the program collected itself; since 2.1 */

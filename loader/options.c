@@ -534,7 +534,7 @@ static const struct cmdline_option rows[] = {
 	  .help = "CPU samples of any program; needs no CUDA and preloads nothing" },
 	{ "api", 0, "[=all]", .set = set_api, .names = api_names,
 	  .help = "also the calls of CUDA's API that can take time, their begins and ends;\n"
-		  "all: every call; costs the program some 0.3 us a call" },
+		  "all: every call; costs the program some 0.25 us a call" },
 	{ "capture", 0, "WHAT", .set = set_capture,
 	  .help = "nothing outside of windows that COMMAND opens: cuda-profiler-api, by\n"
 		  "cudaProfilerStart() and Stop(); nvtx:REGEX, while a range that matches\n"

@@ -31,11 +31,11 @@
 #include "device/buffers.h"
 #include "nvtx/capture.h"
 #include "launch/notes.h"
-#include "device/calls.h"
 #include "base/clock.h"
 #include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "launch/allocs.h"
+#include "launch/calls.h"
 #include "launch/launch.h"
 #include "launch/torch.h"
 #include "base/libc.h"
@@ -324,6 +324,20 @@ static enum calls_wanted calls_are_wanted(void)
 	return told;
 }
 
+/* Whether something else needs the callback of the driver's function. */
+static bool is_watched(uint32_t cbid, const char *name)
+{
+	return launch__is_launch(name) || (wait__call(cbid) & ~WAIT_NO_LAUNCH) >= WAIT_STREAM ||
+	       (capture__is_armed() && !strncmp(name, "cuProfiler", strlen("cuProfiler")));
+}
+
+static void want_calls(enum calls_wanted want)
+{
+	if (!calls__want(&shim.cupti, shim.subscriber, want, is_watched))
+		activity__message(XPU_MESSAGE_WARNING,
+				  "no API calls are recorded: CUPTI has no callbacks for them");
+}
+
 /* As calls_are_wanted(), of events of memory. */
 static bool memory_is_wanted(void)
 {
@@ -534,10 +548,8 @@ static enum state start_cupti(struct cupti *c)
 		unsubscribe();
 		return fail(text);
 	}
-	if (!shim.watches && !memory_is_all()) {
+	if (!shim.watches && !memory_is_all())
 		start_stalls();
-		activity__want_calls(calls_are_wanted());
-	}
 	enable_resource_callbacks();
 	if (!enable_launch_callbacks()) {
 		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
@@ -606,7 +618,7 @@ static void begin_window(void)
 			 "device work", cupti__strerror(&shim.cupti, err), err);
 		activity__message(XPU_MESSAGE_WARNING, text);
 	}
-	activity__want_calls(calls_are_wanted());
+	want_calls(calls_are_wanted());
 	follow_stalls();
 	shim.nr_windows++;
 	shim.nr_before = launch__nr();
@@ -624,7 +636,7 @@ static void end_window(void)
 	shim.stays = stalls__are_on();
 	if (!shim.stays)
 		activity__collect(false);
-	activity__want_calls(CALLS_NONE);
+	want_calls(CALLS_NONE);
 	enable_callbacks(capture__counts_launches());
 	send_window(0, launch__nr() - shim.nr_before);
 	shim.watches = true;
@@ -738,8 +750,11 @@ static enum state wake(void)
 	clock__init();
 	wait__start(c);
 	launch__discard();
-	if (!shim.watches)
+	if (!shim.watches) {
+		if (!memory_is_all() && !share__is_wanted())
+			want_calls(calls_are_wanted());
 		launch__enable(true);
+	}
 	if (c->among)
 		tell_of_others();
 	else
@@ -765,6 +780,7 @@ static void doze(void)
 	launch__close();
 	ranges__set_mode(RANGES_OFF);
 	follow_memory(false);
+	want_calls(CALLS_NONE);
 	disable_callbacks();
 	activity__stop();
 	end_stalls();
@@ -884,8 +900,8 @@ static void follow_listeners(void)
 		}
 		follow_beside(heard);
 		follow_memory(heard);
-		if (!shim.watches)
-			activity__want_calls(share__serves() ? CALLS_NONE : calls_are_wanted());
+		if (!shim.watches && !memory_is_all())
+			want_calls(share__serves() || !heard ? CALLS_NONE : calls_are_wanted());
 		if (heard && !shim.watches)
 			follow_stalls();
 		if (probe__hello() && clock__ns() >= shim.hello_ns) {
@@ -1086,6 +1102,7 @@ static void at_exit(void)
 		ranges__give_up();
 		stalls__drain(0);
 		activity__flush(true);
+		launch__cut_calls();
 		activity__drain(true);
 		share__end();
 	}
@@ -1111,6 +1128,7 @@ static void in_forked_child(void)
 	share__forked();
 	allocs__stop();
 	torch__watch(false);
+	calls__forked();
 	launch__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);

@@ -372,9 +372,8 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* The shim does not count batches of a single RANGE; carried ones count in an earlier file. */
-	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) &&
-			    (batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE);
+	/* Carried ones count in an earlier file. */
+	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) && batch__is_counted(batch);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
 	record_iter__enter(&it, outer, batch);

@@ -166,4 +166,14 @@ static inline uint64_t record_iter__place(const struct record_iter *it)
 	return it->passed + it->offset;
 }
 
+/* Whether the shim counts the batch: not one that a thread sends by itself, which has no COUNTERS. */
+static inline bool batch__is_counted(const struct xpu_record_batch *batch)
+{
+	const struct xpu_record *first = (const void *)batch->records;
+
+	return batch->bytes < sizeof(*first) ||
+	       (first->type != XPU_RECORD_RANGE && first->type != XPU_RECORD_CALLS &&
+		first->type != XPU_RECORD_API);
+}
+
 #endif /* MERGE_READER_H */

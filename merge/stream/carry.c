@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hash.h"
+#include "read/reader.h"
 #include "util.h"
 
 #define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
@@ -629,12 +630,10 @@ int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *re
 int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch)
 {
 	struct carried_process *p = carry__get(c, batch->proc_id);
-	const struct xpu_record *rec = (const void *)batch->records;
 
 	if (!p)
 		return -ENOMEM;
-	/* As xpumerge counts them. */
-	p->nr_batches += batch->bytes < sizeof(*rec) || rec->type != XPU_RECORD_RANGE;
+	p->nr_batches += batch__is_counted(batch);
 	return 0;
 }
 

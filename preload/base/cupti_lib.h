@@ -46,10 +46,6 @@ struct cupti {
 	CUptiResult (*activity_flush_all)(uint32_t);
 	CUptiResult (*activity_set_attribute)(CUpti_ActivityAttribute, size_t *, void *);
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
-	CUptiResult (*set_thread_id_type)(CUpti_ActivityThreadIdType);	/* this and the next two may be
-									 * NULL */
-	CUptiResult (*activity_enable_driver_api)(CUpti_CallbackId, uint8_t);
-	CUptiResult (*activity_enable_runtime_api)(CUpti_CallbackId, uint8_t);
 
 	/*
 	 * The shim as one subscriber of several, from 13.3 on, or NULL: then it has CUPTI for itself.

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "device/calls.h"
 #include "base/clock.h"
 #include "base/environment.h"
+#include "launch/calls.h"
 #include "launch/launch.h"
 #include "base/libc.h"
 #include "base/lock.h"
@@ -132,8 +132,6 @@ static struct clone *_Atomic clones;
 static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
 static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
-static enum calls_wanted want_calls;	/* used by the shim's thread alone, as the next */
-static enum calls_wanted have_calls;
 static int64_t packed_shift_ns;		/* of the buffer being packed */
 static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
@@ -545,11 +543,6 @@ static void pack_buffer(struct buffer *b)
 		case CUPTI_ACTIVITY_KIND_MEMSET:
 			pack_memset(record);
 			break;
-		case CUPTI_ACTIVITY_KIND_DRIVER:
-		case CUPTI_ACTIVITY_KIND_RUNTIME:
-			if (!share__serves())	/* else they are the program's */
-				calls__pack(cupti, (const void *)record);
-			break;
 		default:
 			break;
 		}
@@ -655,6 +648,8 @@ static bool drain(bool last)
 	wire__counters.nr_slots = totals.nr_threads;
 	wire__counters.nr_ranges = totals.nr_ranges;
 	wire__counters.nr_allocs = totals.nr_allocs;
+	wire__counters.nr_calls = totals.nr_calls;
+	wire__counters.nr_bad_calls = calls__nr_bad();
 	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
 	for (; b; b = next) {
 		next = b->next;
@@ -671,7 +666,6 @@ static bool drain(bool last)
 		rest_or_give(b);
 	}
 	copies__kept();
-	calls__flush();
 	if (last) {
 		wire__repeat_definitions();
 		launch__repeat_definitions();
@@ -852,27 +846,6 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 	return err;
 }
 
-void activity__want_calls(enum calls_wanted want)
-{
-	const char *what = "";
-	CUptiResult err;
-	char text[256];
-
-	if (want == want_calls)
-		return;
-	want_calls = want;
-	if (want == have_calls)
-		return;			/* CUPTI refused them */
-	what = "CUPTI beside another subscriber";
-	err = cupti->among ? CUPTI_ERROR_NOT_SUPPORTED : calls__enable(cupti, want, &what);
-	have_calls = err == CUPTI_SUCCESS ? want : CALLS_NONE;
-	if (want == have_calls)
-		return;
-	snprintf(text, sizeof(text), "no API calls are recorded: %s failed: %s (error %d)", what,
-		 cupti__strerror(cupti, err), err);
-	activity__message(XPU_MESSAGE_WARNING, text);
-}
-
 /*
  * A flush delays every thread that launches meanwhile. It is not needed while buffers fill quickly
  * and come back by themselves, unless names would have to wait for too long.
@@ -945,7 +918,6 @@ void activity__stop(void)
 	size_t i;
 
 	activity__flush(false);
-	activity__want_calls(CALLS_NONE);
 	activity__collect(false);
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 
 #include "base/cupti_lib.h"
-#include "device/calls.h"
 #include "device/buffers.h"
 
 /* To be called before the other functions here. */
@@ -34,9 +33,6 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
  * CUPTI's callbacks, too. Return: as activity__start().
  */
 CUptiResult activity__collect(bool on);
-
-/* Starts or stops collecting the calls of CUDA's API, until activity__stop(). Reports a failure. */
-void activity__want_calls(enum calls_wanted want);
 
 /*
  * Makes CUPTI give back the buffers with finished records; with @force, at the end, the unfinished

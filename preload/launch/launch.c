@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "launch/allocs.h"
+#include "launch/calls.h"
 #include "base/walk_fp.h"
 #include "launch/in_range.h"
 #include "launch/names.h"
@@ -50,6 +51,7 @@ struct launcher {
 	struct paths *paths;			/* in memory behind this struct */
 	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
+	struct call_log *calls;			/* in memory behind those */
 	unsigned int level;			/* launches in progress: 2 or more in signal
 						 * handlers */
 	atomic_uint range_logged;		/* the log's idea of slot.range_id */
@@ -89,13 +91,21 @@ void launch__exit(void)
 	if (!t)
 		return;
 	this_thread = NULL;
+	if (call_log__is_open(t->calls))
+		calls__count_bad();
 	paths__send(t->paths);
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
+/* Where the log of calls is behind the struct. */
+static size_t calls_at(void)
+{
+	return (paths__bytes() + unwinder__bytes() + 63) & ~63ul;
+}
+
 static size_t launcher_bytes(void)
 {
-	return sizeof(struct launcher) + paths__bytes() + unwinder__bytes();
+	return sizeof(struct launcher) + calls_at() + call_log__bytes();
 }
 
 static void launcher__free(struct launcher *t)
@@ -142,6 +152,8 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	paths__start(t->paths, &t->slot);
 	if (unwinder__bytes())
 		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
+	t->calls = (struct call_log *)((char *)(t + 1) + calls_at());
+	call_log__start(t->calls);
 	t->next = threads;
 	threads = t;
 	this_thread = t;
@@ -388,13 +400,13 @@ static __attribute__((noinline, cold)) struct launcher *introduce(void)
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	uint8_t call = wait__call(cbid);
+	uint8_t call = wait__call(cbid) & ~WAIT_NO_LAUNCH;
 	bool record = (call & ~WAIT_ALLOC) >= WAIT_RECORD;
 	struct launcher *t = this_thread;
 
 	if (call & WAIT_ALLOC && allocs__are_on())
 		allocs__call(cbid, d);
-	if (call & WAIT_ALLOC && (call & ~WAIT_ALLOC) < WAIT_STREAM)
+	if ((call & ~WAIT_ALLOC) < WAIT_STREAM)
 		return;
 	if (d->callbackSite != CUPTI_API_ENTER) {
 		if (t)
@@ -447,24 +459,18 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 	return true;
 }
 
-/* @windows: launches are recorded in windows alone; a constant where this is expanded. */
-static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-							  const void *data, bool windows)
+/*
+ * A launch, copy or set: has no frame of its own, see tell(). @windows: launches are recorded in windows
+ * alone; a constant where this is expanded.
+ */
+static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackId cbid,
+								 const CUpti_CallbackData *d,
+								 bool windows)
 {
-	const CUpti_CallbackData *d = data;
 	struct launcher *t = this_thread;
 	unsigned int now;
 	uint64_t ticks;
 
-	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
-		if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-			on_resource(cbid, data);
-		return;
-	}
-	if (__builtin_expect(wait__call(cbid) >= WAIT_STREAM, 0)) {
-		on_wait_call(cbid, d);
-		return;
-	}
 	if (d->callbackSite != CUPTI_API_ENTER) {
 		call_returned(t, cbid, d);
 		return;
@@ -497,7 +503,7 @@ static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain d
 	if (windows && !is_inside(t, d->correlationId, now))
 		return;
 	t->slot.cbid = cbid;
-	t->slot.domain = domain;
+	t->slot.domain = CUPTI_CB_DOMAIN_DRIVER_API;
 	ticks = tell(t, &t->slot, 0);
 	/*
 	 * Counted after the launch is logged: a thread that sees the count can send what it counts.
@@ -506,6 +512,77 @@ static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain d
 			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
 			      memory_order_release);
 	begin_call(t, cbid, d, ticks);
+}
+
+/* Logs the call @cbid, as in struct xpu_call, at its ends. */
+static inline __attribute__((always_inline)) void time_call(uint16_t cbid, const CUpti_CallbackData *d)
+{
+	struct launcher *t = this_thread;
+
+	if (d->callbackSite != CUPTI_API_ENTER) {
+		if (t)
+			call_log__end(t->calls, cbid, d);
+		return;
+	}
+	if (__builtin_expect(!t, 0)) {
+		if (!calls__are_wanted())
+			return;
+		t = launcher__new();
+		if (!t) {
+			calls__count_bad();
+			return;
+		}
+	}
+	call_log__begin(t->calls, cbid, d, __builtin_frame_address(0));
+}
+
+/* The calls of the runtime have callbacks for nothing else. */
+static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId cbid,
+							       const CUpti_CallbackData *d)
+{
+	time_call(cbid | XPU_CALL_RUNTIME, d);
+}
+
+/* As on_call(), of the driver's calls that are logged as calls, and of those that launch nothing. */
+static inline __attribute__((always_inline)) void on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d,
+							   bool windows)
+{
+	if (wait__flags(cbid) & WAIT_TIMED)
+		time_call(cbid, d);
+	if (wait__call(cbid) < WAIT_STREAM)
+		on_launch_call(cbid, d, windows);
+	else
+		on_wait_call(cbid, d);
+}
+
+static HOT_CODE __attribute__((noinline)) void on_other_call(CUpti_CallbackId cbid,
+							     const CUpti_CallbackData *d)
+{
+	on_other(cbid, d, false);
+}
+
+static __attribute__((noinline)) void on_other_call_in_windows(CUpti_CallbackId cbid,
+							       const CUpti_CallbackData *d)
+{
+	on_other(cbid, d, true);
+}
+
+static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+							  const void *data, bool windows)
+{
+	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
+		if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+			on_runtime_call(cbid, data);
+		else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+			on_resource(cbid, data);
+		return;
+	}
+	if (__builtin_expect(wait__flags(cbid) < WAIT_STREAM, 1))
+		on_launch_call(cbid, data, windows);
+	else if (windows)
+		on_other_call_in_windows(cbid, data);
+	else
+		on_other_call(cbid, data);
 }
 
 HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
@@ -777,6 +854,7 @@ static void add_totals(struct launch_totals *totals, struct launcher *t)
 	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
 	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
 	totals->nr_allocs += atomic_load_explicit(&t->nr_allocs, memory_order_acquire);
+	totals->nr_calls += call_log__nr(t->calls);
 	totals->nr_threads++;
 }
 
@@ -807,6 +885,7 @@ void launch__send(struct launch_totals *totals)
 		is_dead = atomic_load_explicit(&t->dead, memory_order_acquire);
 		add_totals(totals, t);
 		paths__send(t->paths);
+		call_log__send(t->calls);
 		if (is_dead) {
 			add_totals(&dead, t);
 			*link = t->next;
@@ -832,6 +911,19 @@ void launch__repeat_definitions(void)
 	lock__give(&lock, &old);
 	if (probe__ranges_wanted())
 		ranges__repeat();
+	calls__repeat_definitions();
+}
+
+void launch__cut_calls(void)
+{
+	struct launcher *t;
+	sigset_t old;
+
+	lock__take(&lock, &old);
+	for (t = threads; t; t = t->next)
+		if (!atomic_load(&t->dead) && call_log__is_open(t->calls))
+			calls__count_bad();
+	lock__give(&lock, &old);
 }
 
 void launch__discard(void)
@@ -842,6 +934,7 @@ void launch__discard(void)
 	lock__take(&lock, &old);
 	for (t = threads; t; t = t->next) {
 		paths__discard(t->paths);
+		call_log__discard(t->calls);
 		t->slot.range_id = 0;
 	}
 	lock__give(&lock, &old);

@@ -36,9 +36,9 @@ void launch__enable(bool on);
  */
 void launch__close(void);
 
-/* The counts of launches, range events and events of memory so far, all of them sent, and of threads. */
+/* The counts of launches, range events, events of memory, calls so far, all of them sent, and of threads. */
 struct launch_totals {
-	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs;
+	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs, nr_calls;
 };
 
 /* Return: how many launches were recorded so far. */
@@ -92,6 +92,9 @@ void launch__repeat_definitions(void);
  * launch__enable(true).
  */
 void launch__discard(void);
+
+/* The process ends: counts the calls that other threads are in. */
+void launch__cut_calls(void);
 
 /* The calling thread ends. */
 void launch__exit(void);

@@ -66,7 +66,8 @@ bool wait__watch(uint32_t cbid, const char *name)
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= WAIT_PER_THREAD;
 	/* Calls may be in progress, if this is not the first time. */
-	__atomic_store_n(&wait__calls[cbid], call | (wait__call(cbid) & WAIT_ALLOC), __ATOMIC_RELAXED);
+	__atomic_store_n(&wait__calls[cbid], call | (wait__flags(cbid) & (WAIT_ALLOC | WAIT_TIMED)),
+			 __ATOMIC_RELAXED);
 	return call >= WAIT_STREAM;
 }
 
@@ -74,6 +75,17 @@ void wait__watch_alloc(uint32_t cbid)
 {
 	if (cbid < WAIT_MAX_CBID)
 		__atomic_fetch_or(&wait__calls[cbid], WAIT_ALLOC, __ATOMIC_RELAXED);
+}
+
+void wait__time(uint32_t cbid, bool on, bool no_launch)
+{
+	if (cbid >= WAIT_MAX_CBID)
+		return;
+	if (on)
+		__atomic_fetch_or(&wait__calls[cbid], WAIT_TIMED | (no_launch ? WAIT_NO_LAUNCH : 0),
+				  __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(&wait__calls[cbid], (uint8_t)~WAIT_TIMED, __ATOMIC_RELAXED);
 }
 
 void wait__start(const struct cupti *c)

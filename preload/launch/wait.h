@@ -38,14 +38,23 @@ enum {
 	WAIT_FREE	= 12,		/* waits for the context, and does other things */
 	WAIT_RECORD	= 14,		/* does not wait: records an event */
 	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: allocs.h watches the call */
+	WAIT_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
+	WAIT_NO_LAUNCH	= 64,		/* ORed with the above: no launch, watched for that alone */
 };
 
 /* By callback id of the driver domain; all 0 if waits are not recorded. */
 extern uint8_t wait__calls[WAIT_MAX_CBID];
 
-static inline uint8_t wait__call(uint32_t cbid)
+/* Return: what call it is, WAIT_TIMED included. */
+static inline uint8_t wait__flags(uint32_t cbid)
 {
 	return __atomic_load_n(&wait__calls[cbid], __ATOMIC_RELAXED);
+}
+
+/* Return: what call it is, whether it is logged or not. Less than WAIT_STREAM: a launch, copy or set. */
+static inline uint8_t wait__call(uint32_t cbid)
+{
+	return wait__flags(cbid) & ~WAIT_TIMED;
 }
 
 /*
@@ -56,6 +65,12 @@ bool wait__watch(uint32_t cbid, const char *name);
 
 /* Makes allocs__call() be called for the call @cbid, from now on. */
 void wait__watch_alloc(uint32_t cbid);
+
+/*
+ * Says whether calls.h logs the call @cbid. @no_launch: it is neither a launch nor a wait, and its callback
+ * is enabled for that alone; so it stays, since callbacks may be in progress.
+ */
+void wait__time(uint32_t cbid, bool on, bool no_launch);
 
 /* From now on calls are measured. @c: to ask for ids. */
 void wait__start(const struct cupti *c);

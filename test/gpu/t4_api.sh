@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api on a real GPU: CUPTI's calls are those that the program made, on the threads that made them,
-# and no longer than the program measured. make bench-gpu measures their cost.
+# --api=all on a real GPU: the calls recorded are those that the program made, on the threads that made them,
+# and no longer than the program measured; --api: but for trifles. make bench-gpu measures their cost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -23,17 +23,28 @@ compare() {		# compare NAME: compares the recording with the program's output
 		"9 $2 0" "$1: all calls, of all threads"
 }
 
-xpuload --api -o few.data ./calls >few.out 2>load.log
+xpuload --api=all -o few.data ./calls >few.out 2>load.log
 is $? 0 "status"
 diag "$(cat load.log)"
 compare few 5
-xpuload --api --gpu-only -o many.data ./calls -t 8 -n 3000 -u 1 >many.out 2>load.log
+xpuload --api=all --gpu-only -o many.data ./calls -t 8 -n 3000 -u 1 >many.out 2>load.log
 is $? 0 "many: status"
 diag "$(cat load.log)"
 compare many 9
 xpumerge -i many.data -f pftrace -o many.pftrace 2>/dev/null
 ok $? "many: Perfetto's format"
 diag "$(ls -l many.data many.json many.pftrace)"
+
+xpuload --api --gpu-only -o timed.data ./calls -t 8 -n 3000 -u 1 >timed.out 2>load.log
+is $? 0 "timed: status"
+diag "$(cat load.log)"
+functions() {		# functions FILE: "NUMBER NAME" of each
+	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' | grep -v -e Peek -e Get -e Current | sort
+}
+xpumerge -i timed.data --table api_calls --csv --limit 0 >timed.csv 2>merge.log
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing lost"
+unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: no trifle"
+is "$(functions timed.csv)" "$(functions many.csv)" "timed: all others, as often as with all"
 
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	xpuload --api -o torch.data python3 "$XPU_SRC/test/gpu/eager.py" >torch.out 2>load.log

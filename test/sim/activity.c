@@ -1102,8 +1102,6 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSetThreadIdType(CUpti_ActivityThreadIdType 
 {
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(type < CUPTI_ACTIVITY_THREAD_ID_TYPE_SIZE);
-	if (type != CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT && profiler__env("XPU_SIM_NO_TIDS"))
-		return profiler__result(CUPTI_ERROR_NOT_SUPPORTED);
 	__atomic_store_n(&thread_id_type, type, __ATOMIC_RELAXED);
 	return CUPTI_SUCCESS;
 }

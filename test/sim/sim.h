@@ -43,7 +43,6 @@
  *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
  *				size they had in that version. Default: the library's own
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
- *	XPU_SIM_NO_TIDS=1	records of calls can have no other thread ids than pthread_self()
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *	XPU_SIM_FLUSH_US=N	a flush takes so long before it hands anything out
  *

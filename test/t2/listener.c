@@ -393,14 +393,28 @@ static void hear_python(const struct xpu_record_python *r)
 	      !p->ts_frame || !p->co_bytes);
 }
 
+/* Return: the place of a string in listener.strings; 0: it has none. */
+static uint32_t place_of(uint32_t id)
+{
+	uint32_t domain = id >> 16 & 3;
+
+	if (id < 4096)
+		return id;
+	if (id >> 18 != 0xc0000000u >> 18 || domain < 1 || domain > 2)
+		return 0;
+	return domain * 4096 + (id & 4095);
+}
+
 static void hear_string(const struct xpu_record_string *s)
 {
+	uint32_t place = place_of(s->id);
+
 	COUNT(nr_string_records, 1);
-	if (!s->id || s->id >= 4096 || s->bytes != strlen(s->data) + 1) {
+	if (!place || s->bytes != strlen(s->data) + 1) {
 		COUNT(nr_bad, 1);
-	} else if (!listener.strings[s->id]) {
-		listener.strings[s->id] = strdup(s->data);
-	} else if (strcmp(listener.strings[s->id], s->data)) {
+	} else if (!listener.strings[place]) {
+		listener.strings[place] = strdup(s->data);
+	} else if (strcmp(listener.strings[place], s->data)) {
 		COUNT(nr_bad, 1);	/* the definition was repeated with another meaning */
 	}
 }
@@ -438,7 +452,7 @@ static void hear_api(const struct xpu_record_api *api)
 
 	COUNT(nr_apis, 1);
 	if (api->cbid < 4096 && (runtime || api->domain == CUPTI_CB_DOMAIN_DRIVER_API))
-		listener.api_names[runtime][api->cbid] = api->name;
+		listener.api_names[runtime][api->cbid] = place_of(api->name);
 }
 
 static void hear_calls(const struct xpu_record_calls *r)
@@ -522,10 +536,19 @@ void xpu_live_batch(const void *records, size_t bytes)
 		hear_python(records);
 		goto out;
 	}
-	COUNT(nr_batches, 1);
-	pause_ms(listener__batch_ms);
-	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8 ||
-	      ((const struct xpu_record *)at)->type != XPU_RECORD_COUNTERS);
+	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8);
+	/* Threads send their calls, and names of functions, by themselves. */
+	switch (((const struct xpu_record *)at)->type) {
+	case XPU_RECORD_COUNTERS:
+		COUNT(nr_batches, 1);
+		pause_ms(listener__batch_ms);
+		break;
+	case XPU_RECORD_CALLS:
+	case XPU_RECORD_API:
+		break;
+	default:
+		COUNT(nr_bad, 1);
+	}
 	for (; at < end; at += r->size) {
 		r = (const void *)at;
 		if (r->size < sizeof(*r) || r->size % 8 || r->size > (size_t)(end - at)) {

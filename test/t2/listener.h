@@ -91,7 +91,7 @@ struct listener {
 	struct listener_range_event range_events[LISTENER_MAX];
 	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
 	bool keep_frames;
-	const char *strings[4096];	/* by id */
+	const char *strings[3 * 4096];	/* by id; those of functions, which have high ids, last */
 	struct {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */

@@ -53,8 +53,8 @@ timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 "a namespace: and that one's"
 
 # --api: but for trifles, as many of each function as with all.
-trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Query|Push|Pop|Occupancy|Current)([^a-z][A-Za-z]*)?'
-timed='(Count|Func|Function|Graph|Ipc|Kernel|Library|Mem|Module|Properties|Symbol)([^a-z]|$)'
+trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Can|Query|Push|Pop|Occupancy|Current|Exchange|Elapsed)([^a-z][A-Za-z]*)?'
+timed='(Count|External|Func|Function|Graph|Ipc|Kernel|Library|Mem|Module|Properties|Symbol)([^a-z]|$)'
 functions() {		# functions FILE: "NUMBER NAME" of each
 	xpumerge -i "$1" --table api_calls --csv --limit 0 2>/dev/null | tail -n +2 | tr -d '"' |
 		awk -F, '{ print $3, $NF }' | sort
@@ -79,21 +79,17 @@ is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
 is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
 	"without --api: none in the timeline"
 
-XPU_SIM_NO_TIDS=1 "$XPULOAD" --api -o refused.data "$XPU_BUILD/workload/calls" >refused.out 2>load.log
-is $? 0 "CUPTI refuses: status"
-like "$(cat load.log)" 'warning: .*no API calls are recorded: cuptiSetThreadIdType failed: CUPTI_ERROR_NOT_S' \
-	"CUPTI refuses: said"
-like "$(cat load.log)" ' 800 launches .* 800 device records, 0 API calls, .* lost 0$' \
-	"CUPTI refuses: all else is recorded"
-
 # Every loss is reported; and a call takes 16 bytes.
 "$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
 	2>load.log
 sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
 there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ sum += $3 } END { print sum }')
 missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
-diag "a small ring: $sent sent, $there there, ${missing:-0} missing"
-is $((there + ${missing:-0})) "$sent" "a small ring: calls that are not there are counted"
+made=$(awk '$1 == "thread" { sum += $4 } END { print sum + 1 }' small.out)
+diag "a small ring: $made made, $sent sent, $there there, ${missing:-0} missing; $(tail -n 1 load.log)"
+# The last count of the shim may be lost itself, and calls that were sent behind another one are there.
+[ "$there" -ge "$made" ] || { [ $((there + ${missing:-0})) -ge "$sent" ] && grep -q ' lost [1-9]' load.log; }
+ok $? "a small ring: calls that are not there are counted"
 call_bytes() {		# call_bytes LEVEL: prints the bytes per call, times 100
 	for how in '' --api=all; do
 		# shellcheck disable=SC2086 # none, or one

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: MIT
+#include "launch/calls.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hot.h"
+#include "base/libc.h"
+#include "launch/wait.h"
+#include "wire/probe.h"
+#include "xpu_record.h"
+
+#define MAX_CBID	WAIT_MAX_CBID	/* twice as many as CUDA 13 has */
+#define NR_ENTRIES	248u		/* as one record they are 4 KB in the ring of the recorder */
+
+/*
+ * A function that has its caller's frame where the open call's is, or further up the stack, was not called
+ * from within that call, which was left by a jump. In another domain the frames below may be larger.
+ */
+#define OTHER_DOMAIN_BYTES	16384
+
+/* Ids of the strings that name functions: out of the reach of wire.c, which counts from 1. */
+#define NAME_ID(domain, cbid)	(0xc0000000u | (domain) << 16 | (cbid))
+
+struct call_entry {
+	uint64_t start, end;		/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
+	uint32_t correlation_id;
+	uint16_t cbid;			/* as in struct xpu_call */
+	uint16_t reserved;
+};
+
+/* The records of a log's calls. Each may need its own, if years are between them. */
+#define OUT_BYTES	(NR_ENTRIES * (sizeof(struct xpu_record_calls) + sizeof(struct xpu_call)))
+
+struct call_log {
+	/* The call in progress: written by the thread alone. */
+	_Alignas(64) atomic_uint open;	/* the opening that it began in; 0: there is none */
+	uint32_t correlation_id;
+	uint64_t start;
+	const void *frame;
+	uint16_t cbid;
+	atomic_bool inside;		/* this is being changed: a signal handler must not */
+	atomic_bool busy;		/* a thread sends or empties the log */
+	atomic_bool by_ticks;		/* the log's clock is good for entries from now on */
+	uint32_t tid;
+	uint64_t head, tail;		/* as in struct xpu_log */
+	uint64_t end;			/* there is room up to this entry */
+	uint64_t nr_alone;		/* calls that were sent without being logged */
+	unsigned int clock;		/* index of the clock that turns ticks into ns */
+	struct xpu_clock clocks[2];
+	struct call_entry entries[NR_ENTRIES];
+	_Alignas(8) uint8_t out[OUT_BYTES];	/* under busy */
+};
+
+/* The rule that the manual tells, too. A word is a part of a name that begins with a capital. */
+static const char *const trifling[] = {		/* a trifle has one of these ... */
+	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
+	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
+};
+static const char *const never_trifling[] = {	/* ... and none of these: they may load code, or wait */
+	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem", "Module",
+	"Properties", "Symbol", NULL,
+};
+static const char *const taking_time[] = {	/* all others have one of these */
+	"Acquire", "Add", "Advise", "Alloc", "Array", "Attach", "Batch", "Begin", "Bind", "Checkpoint",
+	"Compile", "Complete", "Connect", "Copy", "Create", "Destroy", "Detach", "Disable", "Disconnect",
+	"Dump", "Enable", "End", "Exit", "Export", "Flush", "Free", "From", "Generate", "Host", "Import",
+	"Init", "Initialize", "Launch", "Load", "Lock", "Malloc", "Map", "Memcpy", "Memory", "Memset",
+	"Param", "Prefetch", "Present", "Record", "Register", "Release", "Reset", "Restore", "Retain",
+	"Return", "Set", "Signal", "Start", "Stop", "Synchronize", "Unbind", "Unload", "Unlock", "Unmap",
+	"Unregister", "Update", "Wait", "Write", NULL,
+};
+
+/*
+ * Before each launch, libcudart asks the driver for the kernel's name, for callbacks that need it.
+ * The program did not make these calls, and they would be as many as its launches.
+ */
+static const char asked_for_tools[] = "cuKernelGetName";
+
+static const struct cupti *cupti;
+static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else it differs from time to time */
+static unsigned int last_opening;
+static enum calls_wanted have;
+static uint8_t enabled[2][MAX_CBID];	/* callbacks enabled here, of the driver and of the runtime */
+static atomic_uchar named[2][MAX_CBID];	/* functions whose names were sent */
+static atomic_uint_fast64_t nr_bad;
+
+static __thread bool is_shims __attribute__((tls_model("initial-exec")));
+
+/* ---- which calls are recorded ---------------------------------------------------------------- */
+
+static bool has_word(const char *name, const char *const *words)
+{
+	const char *at;
+
+	for (; *words; words++)
+		for (at = name; (at = strstr(at, *words)); at++)
+			if (at[strlen(*words)] < 'a' || at[strlen(*words)] > 'z')
+				return true;
+	return false;
+}
+
+enum call_weight calls__weigh(const char *name)
+{
+	if (has_word(name, never_trifling))
+		return CALL_TAKES_TIME;
+	if (has_word(name, trifling))
+		return CALL_TRIFLE;
+	return has_word(name, taking_time) ? CALL_TAKES_TIME : CALL_UNKNOWN;
+}
+
+static bool is_wanted(enum calls_wanted wanted, const char *name)
+{
+	if (wanted == CALLS_NONE || !strcmp(name, asked_for_tools))
+		return false;
+	return wanted == CALLS_ALL || calls__weigh(name) != CALL_TRIFLE;
+}
+
+bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
+		 bool (*used)(uint32_t cbid, const char *name))
+{
+	static const CUpti_CallbackDomain domains[] = {
+		CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API,
+	};
+	unsigned int i, nr = 0;
+	const char *name;
+	uint32_t cbid;
+	bool on;
+
+	if (wanted == have)
+		return true;
+	cupti = c;
+	have = wanted;
+	if (wanted == CALLS_NONE)
+		atomic_store(&opening, 0);
+	for (i = 0; i < 2; i++) {
+		for (cbid = 1; cbid < MAX_CBID; cbid++) {
+			name = NULL;
+			if (c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name)
+				continue;
+			on = is_wanted(wanted, name);
+			if (on == enabled[i][cbid])
+				continue;
+			/* The flag before the callback: without it a call would be taken for a launch. */
+			if (!i)
+				wait__time(cbid, on, !used(cbid, name));
+			if ((i || !used(cbid, name)) &&
+			    c->enable_callback(on, subscriber, domains[i], cbid) != CUPTI_SUCCESS)
+				continue;
+			enabled[i][cbid] = on;
+			nr += on;
+		}
+	}
+	if (wanted != CALLS_NONE) {
+		if (!++last_opening)	/* after 2^32 openings */
+			last_opening = 1;
+		atomic_store(&opening, last_opening);
+	}
+	return nr || wanted == CALLS_NONE;
+}
+
+bool calls__are_wanted(void)
+{
+	return atomic_load_explicit(&opening, memory_order_acquire) != 0;
+}
+
+void calls__leave_me_out(void)
+{
+	is_shims = true;
+}
+
+uint64_t calls__nr_bad(void)
+{
+	return atomic_load(&nr_bad);
+}
+
+void calls__count_bad(void)
+{
+	atomic_fetch_add(&nr_bad, 1);
+}
+
+void calls__forked(void)
+{
+	atomic_store(&opening, 0);
+	have = CALLS_NONE;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/*
+ * Sends the name of a function. Not by wire.c, whose lock the launching thread must not wait for: the batch
+ * is whole in itself.
+ */
+static void send_name(bool runtime, uint32_t cbid)
+{
+	const uint32_t domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
+	struct {
+		struct xpu_record_api api;
+		struct xpu_record_string string;
+		char room[128];		/* longer than any name */
+	} batch;
+	const char *name = NULL;
+	size_t len, bytes;
+
+	if (cupti->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
+		return;
+	len = strnlen(name, sizeof(batch.room) - 1);
+	bytes = (sizeof(batch.string) + len + 1 + 7) & ~7ul;
+	memset(&batch, 0, sizeof(batch));
+	batch.api = (struct xpu_record_api){
+		.hdr = { XPU_RECORD_API, 0, sizeof(batch.api) },
+		.domain = domain,
+		.cbid = cbid,
+		.name = NAME_ID(domain, cbid),
+	};
+	batch.string.hdr = (struct xpu_record){ XPU_RECORD_STRING, 0, bytes };
+	batch.string.id = batch.api.name;
+	batch.string.bytes = len + 1;
+	memcpy(batch.string.data, name, len);
+	probe__batch(&batch, sizeof(batch.api) + bytes);
+}
+
+static inline bool is_named(uint16_t cbid)
+{
+	return atomic_load_explicit(&named[!!(cbid & XPU_CALL_RUNTIME)][cbid & (MAX_CBID - 1)],
+				    memory_order_relaxed);
+}
+
+static __attribute__((noinline, cold)) void name_call(uint16_t cbid)
+{
+	bool runtime = cbid & XPU_CALL_RUNTIME;
+
+	cbid &= ~XPU_CALL_RUNTIME;
+	if (!atomic_exchange(&named[runtime][cbid], 1))
+		send_name(runtime, cbid);
+}
+
+void calls__repeat_definitions(void)
+{
+	unsigned int i;
+
+	for (i = 0; cupti && i < 2 * MAX_CBID; i++)
+		if (atomic_load_explicit(&named[i / MAX_CBID][i % MAX_CBID], memory_order_relaxed))
+			send_name(i / MAX_CBID, i % MAX_CBID);
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+size_t call_log__bytes(void)
+{
+	return sizeof(struct call_log);
+}
+
+/* Reads the clock for the log's entries so far and for some to come. Under busy. */
+static void call_log__read_clock(struct call_log *l)
+{
+	unsigned int next = !l->clock;
+	bool good = atomic_load_explicit(&l->by_ticks, memory_order_relaxed);
+
+	good = clock__next(&l->clocks[l->clock], &l->clocks[next], good);
+	__atomic_store_n(&l->clock, next, __ATOMIC_RELEASE);
+	atomic_store_explicit(&l->by_ticks, good, memory_order_release);
+}
+
+void call_log__start(struct call_log *l)
+{
+	l->tid = libc__tid();
+	l->end = NR_ENTRIES;
+	call_log__read_clock(l);
+}
+
+/* Return: the time, as an entry has it. */
+static inline uint64_t call_log__now(const struct call_log *l)
+{
+	if (__builtin_expect(atomic_load_explicit(&l->by_ticks, memory_order_acquire), 1))
+		return clock__ticks() | XPU_LOG_TICKS;
+	return clock__ns();
+}
+
+static bool call_log__take(struct call_log *l)
+{
+	return !atomic_exchange_explicit(&l->busy, true, memory_order_acquire);
+}
+
+static void call_log__leave(struct call_log *l)
+{
+	atomic_store_explicit(&l->busy, false, memory_order_release);
+}
+
+/* Appends @e to the records in @out. @r: the last of them, or NULL. Return: the record with @e. */
+static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out, const struct xpu_clock *clock,
+				    uint32_t tid, const struct call_entry *e)
+{
+	uint64_t start_ns = xpu_log__ns(clock, e->start);
+	int64_t took = xpu_log__ns(clock, e->end) - start_ns, delta = r ? start_ns - r->time_ns : 0;
+	uint64_t duration_ns = took < 0 ? 0 : took;
+
+	if (duration_ns > XPU_CALL_MAX_NS)
+		duration_ns = XPU_CALL_MAX_NS;
+	if (!r || delta != (int32_t)delta) {
+		r = r ? (void *)((char *)r + r->hdr.size) : out;
+		*r = (struct xpu_record_calls){
+			.hdr = { XPU_RECORD_CALLS, 0, sizeof(*r) },
+			.time_ns = start_ns,
+			.tid = tid,
+		};
+		delta = 0;
+	}
+	r->calls[r->nr++] = (struct xpu_call){
+		.delta_ns = delta,
+		.correlation_id = e->correlation_id,
+		.duration_ns = duration_ns,
+		.duration_high = duration_ns >> 32,
+		.cbid = e->cbid,
+	};
+	r->hdr.size += sizeof(r->calls[0]);
+	return r;
+}
+
+/* Sends the log's entries. Under busy. */
+static void send(struct call_log *l)
+{
+	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE), i;
+	struct xpu_record_calls *r = NULL;
+
+	if (head == l->tail)
+		return;
+	call_log__read_clock(l);
+	for (i = l->tail; i < head; i++)
+		r = add(r, l->out, &l->clocks[l->clock], l->tid, &l->entries[i % NR_ENTRIES]);
+	probe__batch(l->out, (uint8_t *)r + r->hdr.size - l->out);
+	__atomic_store_n(&l->tail, head, __ATOMIC_RELEASE);
+}
+
+void call_log__send(struct call_log *l)
+{
+	if (!call_log__take(l))
+		return;
+	send(l);
+	call_log__leave(l);
+}
+
+void call_log__discard(struct call_log *l)
+{
+	if (!call_log__take(l))
+		return;
+	__atomic_store_n(&l->tail, __atomic_load_n(&l->head, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+	call_log__leave(l);
+}
+
+/* Sends one call: the log is full, and another thread is sending it. */
+static void send_alone(struct call_log *l, const struct call_entry *e)
+{
+	const struct xpu_clock *clock = &l->clocks[__atomic_load_n(&l->clock, __ATOMIC_ACQUIRE)];
+	_Alignas(8) uint8_t out[sizeof(struct xpu_record_calls) + sizeof(struct xpu_call)];
+	struct xpu_record_calls *r = add(NULL, out, clock, l->tid, e);
+
+	probe__batch(r, r->hdr.size);
+	__atomic_store_n(&l->nr_alone, l->nr_alone + 1, __ATOMIC_RELEASE);
+}
+
+/* Makes room by sending the log, unless another thread has sent most of it. Return: whether there is room. */
+static __attribute__((noinline, cold)) bool make_room(struct call_log *l)
+{
+	if (l->head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) > NR_ENTRIES / 2) {
+		if (!call_log__take(l))
+			return false;
+		send(l);
+		call_log__leave(l);
+	}
+	l->end = __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) + NR_ENTRIES;
+	return true;
+}
+
+static inline void log_call(struct call_log *l, uint64_t end)
+{
+	const struct call_entry e = {
+		.start = l->start,
+		.end = end,
+		.correlation_id = l->correlation_id,
+		.cbid = l->cbid,
+	};
+	uint64_t head = l->head;
+
+	if (__builtin_expect(head == l->end, 0) && !make_room(l)) {
+		send_alone(l, &e);
+		return;
+	}
+	l->entries[head % NR_ENTRIES] = e;
+	__atomic_store_n(&l->head, head + 1, __ATOMIC_RELEASE);
+}
+
+/* Whether the open call cannot be around one of @cbid whose callback has @frame: it was left by a jump. */
+static bool was_left(const struct call_log *l, uint16_t cbid, const void *frame)
+{
+	size_t apart = (cbid ^ l->cbid) & XPU_CALL_RUNTIME ? OTHER_DOMAIN_BYTES : 0;
+
+	return (uintptr_t)frame >= (uintptr_t)l->frame + apart;
+}
+
+HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d,
+			      const void *frame)
+{
+	unsigned int now = atomic_load_explicit(&opening, memory_order_acquire);
+	unsigned int open = atomic_load_explicit(&l->open, memory_order_relaxed);
+
+	if (!now || is_shims)
+		return;
+	if (__builtin_expect(open == now, 0)) {
+		if (!was_left(l, cbid, frame))
+			return;
+		calls__count_bad();
+	}
+	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0)) {
+		calls__count_bad();	/* of a handler that interrupted the lines below */
+		return;
+	}
+	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	l->cbid = cbid;
+	l->correlation_id = d->correlationId;
+	l->frame = frame;
+	l->start = call_log__now(l);
+	atomic_store_explicit(&l->open, now, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&l->inside, false, memory_order_relaxed);
+}
+
+HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d)
+{
+	unsigned int open = atomic_load_explicit(&l->open, memory_order_relaxed);
+	uint64_t end;
+
+	if (!open || l->cbid != cbid || l->correlation_id != d->correlationId)
+		return;			/* the end of a call within, or of one that began before */
+	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
+		return;
+	end = call_log__now(l);
+	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(open == atomic_load_explicit(&opening, memory_order_relaxed), 1)) {
+		if (__builtin_expect(!is_named(cbid), 0))
+			name_call(cbid);
+		log_call(l, end);
+	}
+	atomic_store_explicit(&l->open, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	atomic_store_explicit(&l->inside, false, memory_order_relaxed);
+}
+
+uint64_t call_log__nr(const struct call_log *l)
+{
+	return __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) + __atomic_load_n(&l->nr_alone, __ATOMIC_ACQUIRE);
+}
+
+bool call_log__is_open(const struct call_log *l)
+{
+	unsigned int open = atomic_load(&l->open);
+
+	return open && open == atomic_load(&opening);
+}
