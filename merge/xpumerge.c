@@ -203,6 +203,7 @@ static struct session_opts options__session(struct options *o, unsigned int side
 		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||
 			    filter__given(&o->filter, FILTER_NVTX),
 		.by_time = format->by_time,
+		.times_by_path = !options__has_by(o, BY_TID) && !options__has_by(o, BY_NVTX),
 		.by_shape = options__has_by(o, BY_SHAPE),
 		.with_shapes = format->with_shapes,
 		.stats = format->stats,

@@ -81,7 +81,8 @@ struct session_opts {
 	bool by_range;			/* sum up by path of NVTX ranges: chain.range */
 	bool by_shape;			/* tell kernels apart by how they are launched: in their names */
 	bool with_shapes;		/* and for writers that show shapes, as leaves */
-	bool by_time;			/* tell when the work of each sum was: sums.times */
+	bool by_time;			/* tell when the work of each sum was: sums.times; ... */
+	bool times_by_path;		/* ... where there are very many, not by thread and range */
 	bool stats;			/* collect leaf_stats */
 	bool own_threads;		/* keep what threads of the shim did */
 	bool trim;			/* leave out the frames of the shim, CUDA, Python's own */

@@ -104,16 +104,14 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 {
 	struct part_results *apart = calloc(1, sizeof(*apart));
 
-	if (!apart || sums__init(&apart->sums)) {
-		free(apart);
+	if (!apart)
 		return -ENOMEM;
-	}
+	sums__init(&apart->sums, &apart->model, &s->opts);
 	*p = (struct part){
 		.s = s, .nr = nr, .opts = s->opts, .passes = passes, .apart = apart,
 		.model = &apart->model, .sums = &apart->sums, .msgs = &apart->msgs,
 	};
 	model__init_apart(&apart->model, &s->model);
-	apart->sums.times.wanted = s->opts.by_time;
 	apart->sums.metrics.wanted = s->has_metrics;
 	if (s->opts.filter) {
 		apart->filter = *s->opts.filter;

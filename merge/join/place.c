@@ -80,7 +80,7 @@ static int add_busy(struct second_pass *p, const struct work *w)
 	struct sums *sums = p->sums;
 	int err = 0;
 
-	if (!p->opts->stats || !w->start_ns)
+	if ((!p->opts->stats && !p->opts->by_time) || !w->start_ns)
 		return 0;
 	while (!err && sums->busy.nr <= gpu)
 		err = array_push(&sums->busy, (struct busy){ 0 });
@@ -109,9 +109,8 @@ static int tell__device_time(struct second_pass *p, const struct work *w)
 {
 	uint64_t end_ns = w->start_ns + w->duration_ns;
 
-	return times__device(&p->sums->times, p->model->streams.v[w->stream].gpu, w->start_ns, end_ns) ?:
-	       tell__when(p, w->leaf, w->start_ns, end_ns,
-			  &(struct bin_value){ w->duration_ns, 1, w->bytes });
+	return tell__when(p, w->leaf, w->start_ns, end_ns,
+			  &(struct bin_value){ .ns = w->duration_ns, .nr = 1, .bytes = w->bytes });
 }
 
 /*

@@ -102,8 +102,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
-	for (i = 0; i < s->sums.busy.nr; i++)
-		busy__finish(&s->sums.busy.v[i]);
+	for (i = 0; i < s->sums.busy.nr && !err; i++)
+		err = busy__finish(&s->sums.busy.v[i]);
 	if (!err)
 		err = nccl__finish(&s->model.nccl, &s->model) ?: sums__split_nccl(&s->sums, &s->model);
 	if (!err && s->model.nccl.counts.nr_by_stream)
@@ -113,7 +113,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)
-		err = times__finish(&s->sums.times);
+		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr);
 	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);
@@ -133,7 +133,7 @@ int session__add(struct session *s, const struct reader *r)
 		s->model.start_ns = r->header.start_mono_ns;
 	err = session__open_input(s, r, nr) ?: turns__next(s, nr);
 	s->sums.loss = s->model.inputs.v[nr].loss;
-	for (i = 0; i < s->sums.busy.nr; i++)
-		busy__finish(&s->sums.busy.v[i]);
+	for (i = 0; i < s->sums.busy.nr && !err; i++)
+		err = busy__finish(&s->sums.busy.v[i]);
 	return err;
 }

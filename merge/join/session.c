@@ -13,8 +13,6 @@
 
 int session__init(struct session *s, const struct session_opts *opts)
 {
-	int err;
-
 	memset(s, 0, sizeof(*s));
 	s->opts = *opts;
 	s->passes = (struct passes){
@@ -30,11 +28,8 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
 	copied_stacks__init(&s->unwind, &s->dsos);
-	err = sums__init(&s->sums);
-	s->sums.times.wanted = opts->by_time;
-	if (err)
-		session__exit(s);
-	return err;
+	sums__init(&s->sums, &s->model, opts);
+	return 0;
 }
 
 void session__exit(struct session *s)

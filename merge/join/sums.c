@@ -5,18 +5,60 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NR_RECENT	65536
-#define RECENT(chain, leaf, owner)	(((chain) * 31 + (leaf) * 7 + (owner)) % NR_RECENT)
+/* ---- whose times are one --------------------------------------------------------------------- */
 
-int sums__init(struct sums *s)
+static uint32_t sums__group(void *ctx, uint32_t key)
+{
+	const struct sums *s = ctx;
+	const struct leaf *leaf = &s->model->leaves.v[s->aggregates.v[key].leaf];
+
+	return TIMES_GROUP(leaf->kind, leaf->gpu);
+}
+
+/* Return: the chain of an aggregate, without the NVTX ranges that were open. */
+static uint32_t sums__path(const struct sums *s, const struct aggregate *a)
+{
+	const struct chain *chain = &s->model->chains.v[a->chain];
+
+	return chain->range != NVTX_NO_RANGE ? chain->in_range : a->chain;
+}
+
+/* Finds the first aggregate that differs only by its thread and its NVTX ranges. Return: 0 or -ENOMEM. */
+static int sums__coarser(void *ctx, uint32_t key, uint32_t *to)
+{
+	struct sums *s = ctx;
+	const struct aggregates *all = &s->aggregates;
+	const struct aggregate *a = &all->v[key];
+	const struct owner *owner = aggregate__owner(all, a);
+	uint32_t path = sums__path(s, a);
+	uint32_t hash = hash__mix(ID_KEY(path, a->leaf), (uintptr_t)owner->comm ^ owner->stream, all->secret);
+	size_t at = HASHES_START;
+
+	while (hashes__next(&s->by_path, hash, &at, to)) {
+		const struct aggregate *first = &all->v[*to];
+		const struct owner *its = aggregate__owner(all, first);
+
+		if (sums__path(s, first) == path && first->leaf == a->leaf && its->comm == owner->comm &&
+		    its->stream == owner->stream)
+			return 0;
+	}
+	*to = key;
+	return hashes__add(&s->by_path, hash, key);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts)
 {
 	memset(s, 0, sizeof(*s));
+	s->model = model;
 	idles__init(&s->idles);
-	times__init(&s->times);
+	times__init(&s->times, &(struct bins_keys){
+		.group = sums__group, .coarser = opts->times_by_path ? sums__coarser : NULL, .ctx = s,
+	});
+	s->times.wanted = opts->by_time;
 	s->aggregates.secret = secret();
 	s->first_ns = UINT64_MAX;
-	s->aggregates.recent = calloc(NR_RECENT, sizeof(*s->aggregates.recent));
-	return s->aggregates.recent ? 0 : -ENOMEM;
 }
 
 void sums__exit(struct sums *s)
@@ -28,6 +70,7 @@ void sums__exit(struct sums *s)
 		busy__free(&s->busy.v[i]);
 	array_free(&s->busy);
 	times__exit(&s->times);
+	hashes__free(&s->by_path);
 	metric_sums__exit(&s->metrics);
 	stall_sums__exit(&s->stalls);
 	array_free(&s->accounts);
@@ -47,7 +90,6 @@ void sums__exit(struct sums *s)
 	}
 	array_free(&s->leaf_stats);
 	hashes__free(&s->aggregates.by_key);
-	free(s->aggregates.recent);
 	hashes__free(&s->aggregates.by_owner);
 	array_free(&s->aggregates.owners);
 	array_free(&s->aggregates.spreads);
@@ -141,21 +183,13 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
 	};
 	struct aggregate key = { .chain = chain, .leaf = leaf, .spread = NO_INDEX };
 	struct aggregates *all = &s->aggregates;
-	uint32_t *recent;
 	int err;
 
 	err = aggregates__owner(all, &owner, &key.owner);
 	if (err)
 		return err;
 	all->last_owner = key.owner;
-	recent = &all->recent[RECENT(chain, leaf, key.owner)];
-	if (*recent >= all->nr || !aggregate__is(&all->v[*recent], &key)) {
-		err = aggregates__get(all, &key, recent);
-		if (err)
-			return err;
-	}
-	all->last = *recent;
-	return 0;
+	return aggregates__get(all, &key, &all->last);
 }
 
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
@@ -297,7 +331,8 @@ int sums__split_nccl(struct sums *s, struct model *m)
 			err = aggregates__spread(&s->aggregates, &s->aggregates.v[i]) ? 0 : -ENOMEM;
 		wait.spread = s->aggregates.v[i].spread;
 		if (!err)
-			err = array_push(&s->aggregates, wait);
+			err = array_push(&s->aggregates, wait) ?: array_push(&s->times.parts,
+				((struct times_part){ i, s->aggregates.nr - 1 }));
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 	}
 	free(wait_ns);

@@ -66,7 +66,6 @@ struct aggregates {
 	uint64_t secret;
 	uint32_t last;			/* index of the aggregate that was added to last */
 	uint32_t last_owner;		/* its member */
-	uint32_t *recent;		/* by RECENT(): finds the aggregate of most works */
 };
 
 static inline const struct owner *aggregate__owner(const struct aggregates *all,
@@ -102,10 +101,11 @@ struct sums {
 	struct idmap call_names;	/* interned name: index in calls */
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
-	ARRAY(struct busy) busy;	/* by GPU; with opts.stats */
+	ARRAY(struct busy) busy;	/* by GPU; with opts.stats or opts.by_time */
 	struct metric_sums metrics;
 	struct stall_sums stalls;
 	struct times times;
+	struct hashes by_path;		/* for sums__coarser(): of the first aggregate of each call path */
 	ARRAY(struct heap) heaps;	/* of the recordings with events of memory */
 	ARRAY(struct heap_sum) memory_made;	/* by aggregate, with opts.memory_made: in all */
 	struct loss loss;		/* complete after session__process() */
@@ -117,10 +117,11 @@ struct sums {
 	uint64_t nr_samples;		/* that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* that passed the filter */
+	const struct model *model;
 };
 
-/* Return: 0 or -ENOMEM. */
-int sums__init(struct sums *s);
+/* @opts: with times_by_path, times of the threads and NVTX ranges of a call path may become one */
+void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts);
 void sums__exit(struct sums *s);
 
 /* Extends s->first_ns and s->last_ns to an event's times, on the common clock. */

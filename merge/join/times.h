@@ -3,9 +3,8 @@
  * times.h - when the work of each sum was: for the html page, in which a stretch of time can be picked
  *
  *	times__sum(&t, ...);		every piece of work, with its aggregate
- *	times__device(&t, ...);		every piece of device work
  *	times__thread(&t, ...);		every time of a thread: on the CPU, off it, waiting for a device
- *	times__finish(&t);		then t.sums and t.rows are complete
+ *	times__finish(&t, ...);		when all devices were busy; then t.sums and t.rows are complete
  *
  * Unless t.wanted is set, the functions do nothing.
  */
@@ -16,9 +15,14 @@
 #include <stdint.h>
 
 #include "model/bins.h"
+#include "model/busy.h"
 #include "model/leaf.h"
 #include "model/remap.h"
 #include "util.h"
+
+/* The group of times of an aggregate that is too small to have its own: by kind of work, and GPU. */
+#define TIMES_GROUP(kind, gpu)	((gpu) == NO_INDEX || ((gpu) + 2) * NR_LEAF_KINDS > BINS_GROUPS ? (kind) : \
+				 ((gpu) + 1) * NR_LEAF_KINDS + (kind))
 
 /* A line of the overview: a device that was busy, or a thread in a state. */
 struct times_row {
@@ -29,16 +33,6 @@ struct times_row {
 	const char *comm;		/* of a thread, the latest one; interned */
 };
 
-/* Time in which a device had work, whatever the number of works at once. */
-struct times_span {
-	uint64_t start_ns, end_ns;
-};
-
-struct times_spans {
-	ARRAY(struct times_span) list;
-	size_t compact_at;
-};
-
 /* An aggregate that was split off another one, whose times it has. */
 struct times_part {
 	uint32_t whole, part;		/* indices in sums.aggregates */
@@ -46,24 +40,24 @@ struct times_part {
 
 struct times {
 	bool wanted;
-	struct bins sums;		/* by index in sums.aggregates; sums of parts are with the whole */
-	struct bins rows;		/* by index in row_list */
+	struct bins sums;		/* by index in sums.aggregates; sums of parts are with the whole; the
+					 * groups are those of TIMES_GROUP() */
+	struct bins rows;		/* by index in row_list; a group has the threads of a kind */
 	ARRAY(struct times_row) row_list;
 	ARRAY(struct times_part) parts;
 	struct idmap by_row;
-	ARRAY(struct times_spans) spans;	/* by GPU */
 };
 
-void times__init(struct times *t);
+void times__init(struct times *t, const struct bins_keys *aggregates);
 void times__exit(struct times *t);
 
 /* All return 0 or -ENOMEM. @from_ns may be 0: unknown, and then there is no time to add to. */
 int times__sum(struct times *t, uint32_t aggregate, uint64_t from_ns, uint64_t to_ns,
 	       const struct bin_value *value);
-int times__device(struct times *t, uint32_t gpu, uint64_t from_ns, uint64_t to_ns);
 int times__thread(struct times *t, uint32_t thread, const char *comm, enum leaf_kind kind,
 		  uint64_t from_ns, uint64_t to_ns, uint64_t ns);
-int times__finish(struct times *t);
+/* @busy: of @nr GPUs, finished */
+int times__finish(struct times *t, const struct busy *busy, size_t nr);
 
 /* Adds all of @from, whose aggregates have come to @first and on. */
 int times__absorb(struct times *t, const struct times *from, struct remap *r, uint32_t first);

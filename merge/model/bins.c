@@ -5,108 +5,272 @@
 #include <stdlib.h>
 #include <string.h>
 
-void bins__init(struct bins *b, size_t max_sums, size_t max_keys)
+/* Keys that have one part in so many of all time may be summed up by group before all others. */
+#define SMALL_PART	20
+
+void bins__init(struct bins *b, size_t max_sums, const struct bins_keys *keys)
 {
 	memset(b, 0, sizeof(*b));
 	b->scale.shift = BINS_SHIFT_MIN;
 	b->scale.first = UINT64_MAX;
 	b->max_sums = max_sums;
-	b->max_keys = max_keys;
-	b->secret = secret();
+	b->of = *keys;
 }
 
 void bins__exit(struct bins *b)
 {
 	array_free(&b->list);
-	array_free(&b->recent);
-	hashes__free(&b->by_bin);
+	array_free(&b->keys);
+	array_free(&b->groups);
 }
 
-static uint32_t bins__hash(const struct bins *b, uint32_t key, uint64_t bin)
+/* ---- the list in order ----------------------------------------------------------------------- */
+
+/* Return: what a sum stands in the list by: its key, then its bin. */
+static uint32_t bins__order(const struct bins *b, const struct bin_sum *sum)
 {
-	return hash__mix(bin, key, b->secret);
+	return sum->key << 8 | bins__index(&b->scale, sum);
 }
 
-static int bin_sum__cmp(const void *va, const void *vb, void *ctx)
-{
-	const struct bin_sum *a = va, *b = vb;
+#define DIGIT_BITS	11
+#define NR_DIGITS	3		/* of 32 bits */
 
-	(void)ctx;
-	return cmp3(a->key, b->key) ?: cmp3(a->bin, b->bin);
+/* One pass of a radix sort. */
+static void bins__sort_digit(const struct bins *b, unsigned int digit, const struct bin_sum *from,
+			     struct bin_sum *to, size_t nr)
+{
+	size_t starts[(1 << DIGIT_BITS) + 1] = { 0 }, i;
+	unsigned int shift = digit * DIGIT_BITS, mask = (1 << DIGIT_BITS) - 1;
+
+	for (i = 0; i < nr; i++)
+		starts[(bins__order(b, &from[i]) >> shift & mask) + 1]++;
+	for (i = 1; i <= mask; i++)
+		starts[i] += starts[i - 1];
+	for (i = 0; i < nr; i++)
+		to[starts[bins__order(b, &from[i]) >> shift & mask]++] = from[i];
 }
 
-void bins__sort(struct bins *b)
+/* Makes one of those sums, which are in order, that have one key and one bin. */
+static void bins__unite(struct bins *b)
 {
-	hashes__free(&b->by_bin);
-	array_free(&b->recent);
-	array_shrink(&b->list);
-	array__sort(b->list.v, b->list.nr, sizeof(*b->list.v), bin_sum__cmp, NULL);
+	struct bin_sum *v = b->list.v;
+	size_t i, nr = 0;
+
+	for (i = 0; i < b->list.nr; i++) {
+		struct bin_sum *last = nr ? &v[nr - 1] : NULL;
+
+		if (!last || bins__order(b, last) != bins__order(b, &v[i]) ||
+		    last->nr > UINT32_MAX - v[i].nr) {
+			v[nr++] = v[i];
+			continue;
+		}
+		last->ns += v[i].ns;
+		last->bytes += v[i].bytes;
+		last->nr += v[i].nr;
+	}
+	b->list.nr = b->nr_sorted = nr;
 }
 
-/* Finds the sum of a key and a bin. Return: whether there is one. */
-static bool bins__find(const struct bins *b, uint32_t hash, uint32_t key, uint64_t bin, uint32_t *idx)
+/* Whether sum @at stands behind the one before it. */
+static bool bins__is_next(const struct bins *b, size_t at)
 {
-	size_t at = HASHES_START;
+	return !at || bins__order(b, &b->list.v[at - 1]) < bins__order(b, &b->list.v[at]);
+}
 
-	while (hashes__next(&b->by_bin, hash, &at, idx))
-		if (b->list.v[*idx].key == key && b->list.v[*idx].bin == bin)
-			return true;
-	return false;
+/*
+ * Puts the list in order: its later part is sorted, then merged with the earlier one. Return: 0 or -ENOMEM.
+ */
+static int bins__sort(struct bins *b)
+{
+	size_t nr = b->list.nr - b->nr_sorted, head, at = b->list.nr, i;
+	struct bin_sum *tail, *sorted;
+
+	for (i = 0; i < b->keys.nr; i++)
+		if (b->keys.v[i].state == KEY_OWN)
+			b->keys.v[i].at = NO_INDEX;
+	for (i = 0; i < b->groups.nr; i++)
+		b->groups.v[i] = NO_INDEX;
+	while (nr && bins__is_next(b, b->nr_sorted)) {
+		b->nr_sorted++;
+		nr--;
+	}
+	if (!nr)
+		return 0;
+	head = b->nr_sorted;
+	tail = b->list.v + head;
+	sorted = calloc(nr, sizeof(*sorted));
+	if (!sorted)
+		return -ENOMEM;
+	_Static_assert(NR_DIGITS == 3, "the last pass ends in @sorted");
+	bins__sort_digit(b, 0, tail, sorted, nr);
+	bins__sort_digit(b, 1, sorted, tail, nr);
+	bins__sort_digit(b, 2, tail, sorted, nr);
+	while (nr) {
+		if (head && bins__order(b, &b->list.v[head - 1]) > bins__order(b, &sorted[nr - 1]))
+			b->list.v[--at] = b->list.v[--head];
+		else
+			b->list.v[--at] = sorted[--nr];
+	}
+	free(sorted);
+	bins__unite(b);
+	return 0;
+}
+
+/* Makes bins, of sums in order, longer. */
+static void bins__double(struct bins *b, unsigned int by)
+{
+	struct bin_scale was = b->scale;
+	size_t i;
+
+	b->scale.shift += by;
+	if (was.first > was.last)
+		return;
+	b->scale.first >>= by;
+	b->scale.last >>= by;
+	for (i = 0; i < b->list.nr; i++)
+		b->list.v[i].bin = (uint8_t)((was.first + bins__index(&was, &b->list.v[i])) >> by);
+	bins__unite(b);
 }
 
 int bins__widen(struct bins *b, unsigned int shift)
 {
-	unsigned int by = shift - b->scale.shift;
-	size_t i, nr = 0;
-	uint32_t hash, idx;
-	int err = 0;
+	int err;
 
 	if (shift <= b->scale.shift)
 		return 0;
-	b->scale.shift = shift;
-	if (b->scale.first > b->scale.last)
-		return 0;
-	b->scale.first >>= by;
-	b->scale.last >>= by;
-	hashes__free(&b->by_bin);
-	for (i = 0; i < b->recent.nr; i++)
-		b->recent.v[i] = NO_INDEX;
-	for (i = 0; i < b->list.nr && !err; i++) {
-		struct bin_sum sum = b->list.v[i];
+	err = bins__sort(b);
+	if (!err)
+		bins__double(b, shift - b->scale.shift);
+	return err;
+}
 
-		sum.bin >>= by;
-		hash = bins__hash(b, sum.key, sum.bin);
-		if (bins__find(b, hash, sum.key, sum.bin, &idx)) {
-			bin_value__add(&b->list.v[idx].value, &sum.value);
+/* ---- fewer sums ------------------------------------------------------------------------------ */
+
+/* Return: the sum after those of the key of sum @from, whose times are added up to *@ns. */
+static size_t bins__end_of_key(const struct bins *b, size_t from, uint64_t *ns)
+{
+	size_t i;
+
+	for (i = from, *ns = 0; i < b->list.nr && b->list.v[i].key == b->list.v[from].key; i++)
+		*ns += b->list.v[i].ns;
+	return i;
+}
+
+static unsigned int log2_of(uint64_t ns)
+{
+	return ns ? 63 - __builtin_clzll(ns) : 0;
+}
+
+/*
+ * Finds the keys that are to be summed up by group so that at most @max sums remain.
+ * Return: those whose log2_of() is below that, and of those where it is that, *@more sums. *@small: whether
+ * all that are in groups then are a small part.
+ */
+static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
+{
+	uint64_t ns_of[64] = { 0 }, all_ns = 0, small_ns = 0, ns;
+	size_t sums_of[64] = { 0 }, i, end, nr = b->list.nr;
+	unsigned int size;
+
+	for (i = 0; i < b->list.nr; i = end) {
+		end = bins__end_of_key(b, i, &ns);
+		all_ns += ns;
+		if (b->list.v[i].key >= BINS_GROUP(0)) {
+			small_ns += ns;
 			continue;
 		}
-		err = hashes__add(&b->by_bin, hash, nr);
-		b->list.v[nr++] = sum;
+		ns_of[log2_of(ns)] += ns;
+		sums_of[log2_of(ns)] += end - i;
 	}
-	b->list.nr = nr;
-	return err;
+	for (size = 0; size < 63 && nr - sums_of[size] > max; size++) {
+		nr -= sums_of[size];
+		small_ns += ns_of[size];
+	}
+	*more = nr > max ? nr - max : 0;
+	if (sums_of[size])
+		small_ns += ns_of[size] * ((double)min_t(size_t, *more, sums_of[size]) / sums_of[size]);
+	*small = small_ns <= all_ns / SMALL_PART;
+	return size;
 }
 
-static void bins__give_up(struct bins *b)
+/* Sums up the smallest keys by group. Return: 0 or -ENOMEM. */
+static int bins__group(struct bins *b, unsigned int size, size_t more)
 {
-	b->full = true;
-	array_free(&b->list);
-	array_free(&b->recent);
-	hashes__free(&b->by_bin);
+	size_t i, end, nr = 0;
+	uint64_t ns;
+
+	for (i = 0; i < b->list.nr; i = end) {
+		uint32_t key = b->list.v[i].key, group;
+
+		end = bins__end_of_key(b, i, &ns);
+		if (key >= BINS_GROUP(0) || log2_of(ns) > size || (log2_of(ns) == size && nr >= more))
+			continue;
+		if (log2_of(ns) == size)
+			nr += end - i;
+		group = b->of.group(b->of.ctx, key);
+		b->keys.v[key] = (struct bins_key){ group, KEY_GROUPED };
+		b->nr_grouped++;
+		for (; i < end; i++)
+			b->list.v[i].key = BINS_GROUP(group);
+	}
+	b->nr_sorted = 0;
+	return bins__sort(b);
 }
 
-/* Makes room for one more sum. Return: 0 or -ENOMEM; perhaps b->full. */
-static int bins__make_room(struct bins *b)
+/* Makes one key of those that can be one. Return: 0 or -ENOMEM. */
+static int bins__coarsen(struct bins *b)
 {
+	uint32_t i, to;
 	int err = 0;
 
-	/* Half of the room at least becomes free, lest each of the next sums makes the bins longer. */
-	while (!err && b->list.nr >= b->max_sums / 2 && b->scale.first < b->scale.last)
-		err = bins__widen(b, b->scale.shift + 1);
-	if (!err && b->list.nr >= b->max_sums)
-		bins__give_up(b);
+	b->is_coarse = true;
+	for (i = 0; i < b->keys.nr && !err; i++) {
+		if (b->keys.v[i].state != KEY_OWN)
+			continue;
+		err = b->of.coarser(b->of.ctx, i, &to);
+		if (!err && to != i)
+			b->keys.v[i] = (struct bins_key){ to, KEY_COARSER };
+	}
+	for (i = 0; i < b->list.nr && !err; i++)
+		b->list.v[i].key = bins__key(b, b->list.v[i].key);
+	b->nr_sorted = 0;
+	return err ?: bins__sort(b);
+}
+
+/* Return: 0 or -ENOMEM. */
+static int bins__reduce(struct bins *b, size_t max)
+{
+	int err = bins__sort(b);
+	unsigned int size;
+	size_t more;
+	bool small;
+
+	while (!err && b->list.nr > max) {
+		if (b->scale.last - b->scale.first >= (b->of.group ? BINS_MIN : 1)) {
+			bins__double(b, 1);
+			continue;
+		}
+		if (!b->of.group) {
+			b->full = true;
+			b->list.nr = b->nr_sorted = 0;
+			break;
+		}
+		size = bins__small_keys(b, max, &more, &small);
+		if (!small && b->of.coarser && !b->is_coarse) {
+			err = bins__coarsen(b);
+			continue;
+		}
+		err = bins__group(b, size, more);
+		/* Nothing but groups is left, of which there are too many. */
+		if (!err && b->list.nr > max && b->scale.first == b->scale.last)
+			break;
+		if (!err && b->list.nr > max)
+			bins__double(b, 1);
+	}
 	return err;
 }
+
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* Makes the bins long enough for a span. Return: 0 or -ENOMEM. */
 static int bins__reach(struct bins *b, uint64_t from_ns, uint64_t to_ns)
@@ -126,46 +290,88 @@ static int bins__reach(struct bins *b, uint64_t from_ns, uint64_t to_ns)
 	return err;
 }
 
-/* Finds or adds the sum of a key and a bin. Return: 0 or -ENOMEM. */
-static int bins__get(struct bins *b, uint32_t key, uint64_t bin, uint32_t *idx)
+uint32_t bins__key(const struct bins *b, uint32_t key)
 {
-	uint32_t hash = bins__hash(b, key, bin);
-
-	if (bins__find(b, hash, key, bin, idx))
-		return 0;
-	*idx = b->list.nr;
-	return array_push(&b->list, ((struct bin_sum){ .bin = bin, .key = key })) ?:
-	       hashes__add(&b->by_bin, hash, *idx);
+	if (key >= BINS_GROUP(0))
+		return key;
+	if (key < b->keys.nr && b->keys.v[key].state == KEY_COARSER)
+		key = b->keys.v[key].at;
+	if (key < b->keys.nr && b->keys.v[key].state == KEY_GROUPED)
+		return BINS_GROUP(b->keys.v[key].at);
+	return key;
 }
 
-static int bins__add_value(struct bins *b, uint32_t key, uint64_t bin, const struct bin_value *value)
-{
-	uint32_t *idx = &b->recent.v[key];
-	int err;
-
-	if (*idx == NO_INDEX || b->list.v[*idx].bin != bin) {
-		err = bins__get(b, key, bin, idx);
-		if (err)
-			return err;
-	}
-	bin_value__add(&b->list.v[*idx].value, value);
-	return 0;
-}
-
-/* Makes room for sums of a key. Return: 0 or -ENOMEM; perhaps b->full. */
-static int bins__expect(struct bins *b, uint32_t key)
+/* Learns of all keys up to @key. Return: 0 or -ENOMEM. */
+static int bins__learn(struct bins *b, uint32_t key)
 {
 	int err = 0;
 
-	if (!b->full && key >= b->max_keys)
-		bins__give_up(b);
-	if (b->full)
-		return 0;
-	while (!err && b->recent.nr <= key)
-		err = array_push(&b->recent, NO_INDEX);
-	if (!err && b->list.nr + BINS_MAX > b->max_sums)
-		err = bins__make_room(b);
+	while (!err && b->keys.nr <= key) {
+		uint32_t new = b->keys.nr, to = new;
+
+		err = array_push(&b->keys, ((struct bins_key){ NO_INDEX, KEY_OWN }));
+		if (!err && b->is_coarse)
+			err = b->of.coarser(b->of.ctx, new, &to);
+		if (!err && to != new)
+			b->keys.v[new] = (struct bins_key){ to, KEY_COARSER };
+	}
 	return err;
+}
+
+/* Finds what has the sum of a group that was added to last. Return: 0 or -ENOMEM. */
+static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
+{
+	int err = 0;
+
+	while (!err && b->groups.nr <= group)
+		err = array_push(&b->groups, NO_INDEX);
+	*at = &b->groups.v[group];
+	return err;
+}
+
+/*
+ * Finds where the sums of a key are. *@at: what has the sum that was added to last. Return: 0 or -ENOMEM.
+ */
+static int bins__find(struct bins *b, uint32_t *key, uint32_t **at)
+{
+	int err = 0;
+
+	if (*key < BINS_GROUP(0)) {
+		err = bins__learn(b, *key);
+		*key = bins__key(b, *key);
+	} else {
+		*key = BINS_GROUP(b->of.group(b->of.ctx, *key));
+	}
+	if (!err && *key >= BINS_GROUP(0))
+		return bins__find_group(b, *key - BINS_GROUP(0), at);
+	*at = err ? NULL : &b->keys.v[*key].at;
+	return err;
+}
+
+static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t bin,
+			   const struct bin_value *value)
+{
+	struct bin_sum *sum = *at == NO_INDEX ? NULL : &b->list.v[*at];
+
+	if (sum && sum->bin == (uint8_t)bin && sum->nr <= UINT32_MAX - value->nr) {
+		sum->ns += value->ns;
+		sum->bytes += value->bytes;
+		sum->nr += value->nr;
+		return 0;
+	}
+	*at = b->list.nr;
+	return array_push(&b->list, ((struct bin_sum){
+		.key = key, .bin = (uint8_t)bin, .ns = value->ns, .bytes = value->bytes, .nr = value->nr,
+	}));
+}
+
+/* Makes room for the sums of one span. Return: 0 or -ENOMEM. */
+static int bins__make_room(struct bins *b)
+{
+	/* Half of the room at least becomes free, lest each of the next sums makes the bins longer. */
+	if (b->list.nr + BINS_MAX > b->max_sums || b->list.nr - b->nr_sorted > b->max_sums / 2)
+		return bins__reduce(b, b->max_sums / 2);
+	return 0;
 }
 
 int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
@@ -173,48 +379,103 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 {
 	struct bin_value rest = *value, part;
 	uint64_t span_ns, bin, end_ns, ns = 0;
+	uint32_t *at;
 	int err;
 
+	if (b->full)
+		return 0;
 	to_ns = max_t(uint64_t, to_ns, from_ns);
-	err = bins__expect(b, key);
-	if (err || b->full)
-		return err;
 	/* A span that ends where a bin does has no part in the next one. */
 	span_ns = to_ns - from_ns;
 	to_ns -= span_ns != 0;
-	err = bins__reach(b, from_ns, to_ns);
+	err = bins__make_room(b) ?: bins__reach(b, from_ns, to_ns) ?: bins__find(b, &key, &at);
+	if (b->full)
+		return err;
 	for (bin = from_ns >> b->scale.shift; !err && bin <= to_ns >> b->scale.shift; bin++) {
 		end_ns = min_t(uint64_t, ((bin + 1) << b->scale.shift) - 1, to_ns);
 		part = rest;
 		part.ns = end_ns == to_ns ? value->ns - ns :
 			  (uint64_t)((unsigned __int128)value->ns * (end_ns + 1 - from_ns) / span_ns) - ns;
 		ns += part.ns;
-		err = bins__add_value(b, key, bin, &part);
+		err = bins__add_value(b, key, at, bin, &part);
 		rest.nr = rest.bytes = 0;
 	}
 	return err;
 }
 
-int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first)
+static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns, const struct bin_value *value)
 {
-	unsigned int shift = from->scale.shift;
+	uint32_t *at;
+
+	return bins__make_room(b) ?: bins__reach(b, time_ns, time_ns) ?: bins__find_group(b, group, &at) ?:
+	       bins__add_value(b, BINS_GROUP(group), at, time_ns >> b->scale.shift, value);
+}
+
+/* Marks the keys that @from has summed up by group; see bins__absorb(). Return: 0 or -ENOMEM. */
+static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
+			     const uint32_t *groups)
+{
 	size_t i;
 	int err = 0;
 
-	if (from->full && !b->full)
-		bins__give_up(b);
-	if (!b->full)
-		err = bins__widen(b, shift);
+	if (from->is_coarse && !b->is_coarse)
+		err = bins__coarsen(b);
+	for (i = 0; i < from->keys.nr && !err; i++) {
+		uint32_t key = keys ? keys[i] : i + first;
+
+		if (from->keys.v[i].state != KEY_GROUPED || key >= BINS_GROUP(0))
+			continue;
+		err = bins__learn(b, key);
+		if (err || b->keys.v[key].state != KEY_OWN)
+			continue;
+		b->keys.v[key] = (struct bins_key){ groups[from->keys.v[i].at], KEY_GROUPED };
+		b->nr_grouped++;
+	}
+	return err;
+}
+
+int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
+		 const uint32_t *groups)
+{
+	unsigned int shift = from->scale.shift;
+	size_t i;
+	int err;
+
+	err = bins__widen(b, shift) ?: bins__absorb_keys(b, from, keys, first, groups);
 	for (i = 0; i < from->list.nr && !err; i++) {
 		const struct bin_sum *sum = &from->list.v[i];
-		uint32_t key = keys ? keys[sum->key] : sum->key + first;
-		uint64_t from_ns = sum->bin << shift;
+		const struct bin_value value = { .ns = sum->ns, .bytes = sum->bytes, .nr = sum->nr };
+		uint64_t from_ns = (from->scale.first + bins__index(&from->scale, sum)) << shift;
+		uint32_t key = sum->key;
 
-		err = bins__expect(b, key);
-		if (err || b->full)
-			break;
-		err = bins__reach(b, from_ns, from_ns | ((1ull << shift) - 1)) ?:
-		      bins__add_value(b, key, from_ns >> b->scale.shift, &sum->value);
+		if (key >= BINS_GROUP(0))
+			err = bins__add_to_group(b, groups[key - BINS_GROUP(0)], from_ns, &value);
+		else
+			err = bins__add(b, keys ? keys[key] : key + first, from_ns, from_ns, &value);
 	}
+	return err;
+}
+
+int bins__put(struct bins *b, const struct bin_scale *scale, const struct bin_sum *sum)
+{
+	uint64_t bin = scale->first + bins__index(scale, sum);
+	int err = 0;
+
+	if (b->full)
+		return 0;
+	if (b->list.nr - b->nr_sorted >= b->max_sums / 2)
+		err = bins__reduce(b, b->max_sums / 2);
+	if (!err)
+		err = array_push(&b->list, *sum);
+	if (!err)
+		b->list.v[b->list.nr - 1].bin = (uint8_t)(bin >> (b->scale.shift - scale->shift));
+	return err;
+}
+
+int bins__finish(struct bins *b, size_t max_sums)
+{
+	int err = bins__reduce(b, max_sums);
+
+	array_shrink(&b->list);
 	return err;
 }

@@ -432,99 +432,128 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 
 /* ---- over time ------------------------------------------------------------------------------ */
 
-/* The sums of one cell in a bin. */
-struct cell_bin {
-	uint32_t cell;
-	uint64_t bin;
-	struct bin_value value;
+/* The frame of call paths that have no times of their own, and the row of such threads. */
+#define SMALL_PATHS	"[call paths too small to have times of their own]"
+#define OTHER_THREADS	"[other threads]"
+
+#define LEAVES_WITH_BYTES	(1u << LEAF_MEMCPY | 1u << LEAF_MEMSET)
+
+/* A tree, and what its owners tell. */
+struct page {
+	struct tree tree;
+	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
+	ARRAY(uint32_t) rest;		/* by group of times.sums: the value of its cell, or NO_INDEX */
 };
 
-typedef ARRAY(struct cell_bin) cell_bins_t;
+/* A part of the time of a key: it goes to a cell. */
+struct key_part {
+	uint32_t key, cell;
+	uint64_t ns, given_ns;		/* in all, and what the cell has got of it */
+	bool counts;			/* the counts go there, too */
+};
 
-static int cell_bin__cmp(const void *va, const void *vb, void *ctx)
+typedef ARRAY(struct key_part) key_parts_t;
+
+static int key_part__cmp(const void *va, const void *vb, void *ctx)
 {
-	const struct cell_bin *a = va, *b = vb;
+	const struct key_part *a = va, *b = vb;
 
 	(void)ctx;
-	return cmp3(a->cell, b->cell) ?: cmp3(a->bin, b->bin);
-}
-
-/* Adds @sum to the cell of aggregate @idx: @part of @whole of its time. */
-static int cell_bins__add(cell_bins_t *bins, const uint32_t *cell_of, uint32_t idx, const struct bin_sum *sum,
-			  uint64_t part, uint64_t whole, bool counts)
-{
-	struct cell_bin bin = { .cell = cell_of[idx], .bin = sum->bin };
-
-	bin.value.ns = whole ? (unsigned __int128)sum->value.ns * part / whole : sum->value.ns;
-	if (counts) {
-		bin.value.nr = sum->value.nr;
-		bin.value.bytes = sum->value.bytes;
-	}
-	return array_push(bins, bin);
+	return cmp3(a->key, b->key) ?: cmp3(b->counts, a->counts) ?: cmp3(a->cell, b->cell);
 }
 
 /*
- * Puts the sums by aggregate under cells. Aggregates that were split share the time of the whole.
- * @cell_of: by aggregate. Return: 0 or -ENOMEM.
+ * Collects the cells of each key of which there are several, because aggregates were split. Each has its part
+ * of the time of all of them. @cell_of: by aggregate. Return: 0 or -ENOMEM.
  */
-static int cell_bins__collect(cell_bins_t *bins, const struct sums *sums, const uint32_t *cell_of)
+static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const uint32_t *cell_of)
 {
 	const struct times *times = &sums->times;
-	size_t i, part = 0, end;
+	const struct aggregate *all = sums->aggregates.v;
+	size_t i, nr_whole = sums->aggregates.nr;
 	int err = 0;
 
-	for (i = 0; i < times->sums.list.nr && !err; i++) {
-		const struct bin_sum *sum = &times->sums.list.v[i];
-		uint64_t whole = sums->aggregates.v[sum->key].sum_ns;
-		size_t k;
+	if (!times->parts.nr)
+		return 0;
+	for (i = 0; i < times->parts.nr && !err; i++) {
+		const struct times_part *part = &times->parts.v[i];
 
-		/* Both lists are by aggregate. */
-		while (part < times->parts.nr && times->parts.v[part].whole < sum->key)
-			part++;
-		for (end = part; end < times->parts.nr && times->parts.v[end].whole == sum->key; end++)
-			whole += sums->aggregates.v[times->parts.v[end].part].sum_ns;
-		if (end == part)
-			whole = 0;
-		err = cell_bins__add(bins, cell_of, sum->key, sum, sums->aggregates.v[sum->key].sum_ns, whole,
-				     true);
-		for (k = part; k < end && !err; k++)
-			err = cell_bins__add(bins, cell_of, times->parts.v[k].part, sum,
-					     sums->aggregates.v[times->parts.v[k].part].sum_ns, whole, false);
+		nr_whole = min_t(size_t, nr_whole, part->part);
+		err = array_push(parts, ((struct key_part){
+			.key = bins__key(&times->sums, part->whole), .cell = cell_of[part->part],
+			.ns = all[part->part].sum_ns,
+		}));
+	}
+	for (i = 0; i < nr_whole && !err; i++) {
+		uint32_t key = bins__key(&times->sums, i);
+
+		err = array_push(parts, ((struct key_part){
+			.key = key, .cell = cell_of[i], .ns = all[i].sum_ns, .counts = key == i,
+		}));
+	}
+	array__sort(parts->v, parts->nr, sizeof(*parts->v), key_part__cmp, NULL);
+	return err;
+}
+
+/*
+ * Adds a sum to the cells of its key, none of which gets more than its part. @done_ns: of the key's sums up
+ * to this one. Return: 0 or -ENOMEM.
+ */
+static int share_out(struct bins *cells, const struct bin_scale *scale, const struct bin_sum *sum,
+		     uint64_t done_ns, struct key_part *parts, size_t nr)
+{
+	uint64_t whole_ns = 0, until_ns;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr; i++)
+		whole_ns += parts[i].ns;
+	done_ns = min_t(uint64_t, done_ns, whole_ns);
+	for (i = 0; i < nr && !err; i++) {
+		struct bin_sum part = { .key = parts[i].cell, .bin = sum->bin };
+
+		until_ns = whole_ns ? (unsigned __int128)parts[i].ns * done_ns / whole_ns : 0;
+		part.ns = until_ns - parts[i].given_ns;
+		parts[i].given_ns = until_ns;
+		if (parts[i].counts) {
+			part.nr = sum->nr;
+			part.bytes = sum->bytes;
+		}
+		if (part.ns || part.nr)
+			err = bins__put(cells, scale, &part);
 	}
 	return err;
 }
 
-/* Sorts the sums; makes one of those of one cell and bin. */
-static void cell_bins__merge(cell_bins_t *bins)
+/*
+ * Puts the sums by aggregate under cells. @cell_of: by aggregate; @rest: by group. Return: 0 or -ENOMEM.
+ */
+static int cells__collect(struct bins *cells, const struct sums *sums, const uint32_t *cell_of,
+			  const uint32_t *rest)
 {
-	size_t i, nr = 0;
+	const struct bins *bins = &sums->times.sums;
+	key_parts_t parts = { 0 };
+	size_t i, at = 0, end;
+	uint64_t done_ns = 0;
+	int err = key_parts__collect(&parts, sums, cell_of) ?: array_reserve(&cells->list, bins->list.nr);
 
-	array__sort(bins->v, bins->nr, sizeof(*bins->v), cell_bin__cmp, NULL);
-	for (i = 0; i < bins->nr; i++) {
-		struct bin_value *last = nr ? &bins->v[nr - 1].value : NULL;
+	for (i = 0; i < bins->list.nr && !err; i++) {
+		struct bin_sum sum = bins->list.v[i];
 
-		if (last && !cell_bin__cmp(&bins->v[nr - 1], &bins->v[i], NULL))
-			bin_value__add(last, &bins->v[i].value);
-		else
-			bins->v[nr++] = bins->v[i];
+		done_ns = i && sum.key == bins->list.v[i - 1].key ? done_ns + sum.ns : sum.ns;
+		for (; at < parts.nr && parts.v[at].key < sum.key; at++)
+			;
+		for (end = at; end < parts.nr && parts.v[end].key == sum.key; end++)
+			;
+		if (end > at + 1 && sum.key < BINS_GROUP(0)) {
+			err = share_out(cells, &bins->scale, &sum, done_ns, &parts.v[at], end - at);
+			continue;
+		}
+		sum.key = sum.key >= BINS_GROUP(0) ? rest[sum.key - BINS_GROUP(0)] : cell_of[sum.key];
+		err = bins__put(cells, &bins->scale, &sum);
 	}
-	bins->nr = nr;
-}
-
-/* Makes bins longer until there are few enough of them. */
-static void cell_bins__widen(cell_bins_t *bins, struct bin_scale *scale)
-{
-	size_t i;
-
-	cell_bins__merge(bins);
-	while (bins->nr > MAX_CELL_BINS && scale->first < scale->last) {
-		for (i = 0; i < bins->nr; i++)
-			bins->v[i].bin >>= 1;
-		scale->shift++;
-		scale->first >>= 1;
-		scale->last >>= 1;
-		cell_bins__merge(bins);
-	}
+	array_free(&parts);
+	return err ?: bins__finish(cells, cells->max_sums / 2);
 }
 
 static void print_scale(struct json_out *j, const struct session *s, const struct bin_scale *scale)
@@ -565,9 +594,13 @@ static void print_rows(struct json_out *j, const struct session *s)
 	print_scale(j, s, &bins->scale);
 	open_array(j, "list");
 	for (i = 0; i < bins->list.nr; i = end) {
-		const struct times_row *row = &times->row_list.v[bins->list.v[i].key];
+		uint32_t key = bins->list.v[i].key;
+		const struct times_row rest = {
+			.kind = key - BINS_GROUP(0), .thread = NO_INDEX, .comm = OTHER_THREADS,
+		};
+		const struct times_row *row = key < BINS_GROUP(0) ? &times->row_list.v[key] : &rest;
 
-		for (end = i; end < bins->list.nr && bins->list.v[end].key == bins->list.v[i].key; end++)
+		for (end = i; end < bins->list.nr && bins->list.v[end].key == key; end++)
 			;
 		json_out__line(j, 0);
 		json_out__open(j, '{');
@@ -577,10 +610,10 @@ static void print_rows(struct json_out *j, const struct session *s)
 			print_row_thread(j, s, row);
 		open_array(j, "bin");
 		for (k = i; k < end; k++)
-			print_number(j, k - i, bins->list.v[k].bin - bins->scale.first);
+			print_number(j, k - i, bins__index(&bins->scale, &bins->list.v[k]));
 		next_array(j, "ns");
 		for (k = i; k < end; k++)
-			print_number(j, k - i, bins->list.v[k].value.ns);
+			print_number(j, k - i, bins->list.v[k].ns);
 		json_out__close(j, ']');
 		json_out__close(j, '}');
 	}
@@ -589,13 +622,13 @@ static void print_rows(struct json_out *j, const struct session *s)
 }
 
 /* Prints how many of its bins each cell has. */
-static void print_bins_of_cells(struct json_out *j, const struct tree *t, const cell_bins_t *bins)
+static void print_bins_of_cells(struct json_out *j, const struct tree *t, const struct bins *cells)
 {
 	size_t i, k = 0, nr;
 
 	open_array(j, "each");
 	for (i = 0; i < t->cells.nr; i++) {
-		for (nr = 0; k < bins->nr && bins->v[k].cell == i; k++)
+		for (nr = 0; k < cells->list.nr && cells->list.v[k].key == i; k++)
 			nr++;
 		print_number(j, i, nr);
 	}
@@ -604,31 +637,34 @@ static void print_bins_of_cells(struct json_out *j, const struct tree *t, const 
 }
 
 static void print_bins(struct json_out *j, const struct session *s, const struct tree *t,
-		       const cell_bins_t *bins, const struct bin_scale *scale)
+		       const struct bins *cells)
 {
+	const struct bin_sum *v = cells->list.v;
+	size_t i, nr, nr_bytes = 0;
 	char start[24];
-	size_t i, nr;
 
 	json_out__open(j, '{');
 	/* As text: with CLOCK_REALTIME, which recordings of several hosts have, it is beyond 2^53. */
 	snprintf(start, sizeof(start), "%" PRIu64, s->model.start_ns);
+	nr = cells->list.nr;
 	json_out__key(j, "start_ns");
 	json_out__string(j, start);
-	print_scale(j, s, scale);
-	print_bins_of_cells(j, t, bins);
+	print_scale(j, s, &cells->scale);
+	print_u64(j, "nr_rest", s->sums.times.sums.nr_grouped);
+	print_bins_of_cells(j, t, cells);
 	open_array(j, "bin");
-	for (i = 0; i < bins->nr; i++)
-		print_number(j, i, bins->v[i].bin - scale->first);
+	for (i = 0; i < nr; i++)
+		print_number(j, i, bins__index(&cells->scale, &v[i]));
 	next_array(j, "ns");
-	for (i = 0; i < bins->nr; i++)
-		print_number(j, i, bins->v[i].value.ns);
+	for (i = 0; i < nr; i++)
+		print_number(j, i, v[i].ns);
 	next_array(j, "count");
-	for (i = 0; i < bins->nr; i++)
-		print_number(j, i, bins->v[i].value.nr);
+	for (i = 0; i < nr; i++)
+		print_number(j, i, v[i].nr);
 	next_array(j, "bytes");
-	for (i = nr = 0; i < bins->nr; i++)
-		if (tree__value(t, &t->cells.v[bins->v[i].cell], 0).bytes)
-			print_number(j, nr++, bins->v[i].value.bytes);
+	for (i = 0; i < nr; i++)
+		if (1u << t->cells.v[v[i].key].kind & LEAVES_WITH_BYTES)
+			print_number(j, nr_bytes++, v[i].bytes);
 	json_out__close(j, ']');
 	json_out__line(j, 0);
 	print_rows(j, s);
@@ -636,37 +672,43 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 }
 
 /* Prints when the work of the only side was, if that is known. Return: 0 or -ENOMEM. */
-static int print_times(struct json_out *j, const struct session *s, const struct tree *t)
+static int print_times(struct json_out *j, const struct session *s, const struct page *page)
 {
 	const struct times *times = &s->sums.times;
-	uint32_t *place = calloc(t->cells.nr + 1, sizeof(*place)), *cell_of = NULL;
-	struct bin_scale scale = times->sums.scale;
-	cell_bins_t bins = { 0 };
-	int err = place ? 0 : -ENOMEM;
+	const struct tree *t = &page->tree;
+	uint32_t *place = calloc(t->cells.nr + 1, sizeof(*place));
+	uint32_t *cell_of = calloc(t->cell_of[0].nr + 1, sizeof(*cell_of));
+	uint32_t *rest = calloc(times->sums.groups.nr + 1, sizeof(*rest));
+	struct bins cells;
+	int err = -ENOMEM;
 	size_t i;
 
+	/* Cells in order, whose sums may only become longer. */
+	bins__init(&cells, 2 * max_t(size_t, MAX_CELL_BINS, t->cells.nr),
+		   &(struct bins_keys){ NULL, NULL, NULL });
+	cells.scale = times->sums.scale;
 	json_out__key(j, "times");
-	if (err || !times->wanted || times->sums.full || times->rows.full || !times->sums.list.nr) {
+	if (!place || !cell_of || !rest)
+		goto out;
+	err = 0;
+	if (!times->wanted || !times->sums.list.nr || t->cells.nr >= BINS_GROUP(0)) {
 		json_out__literal(j, "null");
 		goto out;
 	}
-	err = -ENOMEM;
-	cell_of = calloc(t->cell_of[0].nr + 1, sizeof(*cell_of));
-	if (!cell_of)
-		goto out;
 	for (i = 0; i < t->cells.nr; i++)
 		place[t->cells.v[i].value] = i;
 	for (i = 0; i < t->cell_of[0].nr; i++)
 		cell_of[i] = place[t->cell_of[0].v[i]];
-	err = cell_bins__collect(&bins, &s->sums, cell_of);
-	if (err)
-		goto out;
-	cell_bins__widen(&bins, &scale);
-	print_bins(j, s, t, &bins, &scale);
+	for (i = 0; i < page->rest.nr; i++)
+		rest[i] = page->rest.v[i] == NO_INDEX ? 0 : place[page->rest.v[i]];
+	err = cells__collect(&cells, &s->sums, cell_of, rest);
+	if (!err)
+		print_bins(j, s, t, &cells);
 out:
-	array_free(&bins);
-	free(cell_of);
+	bins__exit(&cells);
 	free(place);
+	free(cell_of);
+	free(rest);
 	return err;
 }
 
@@ -686,12 +728,6 @@ static int print_sides(struct json_out *j, const struct html_side *sides, unsign
 	json_out__close(j, ']');
 	return err;
 }
-
-/* A tree, and what its owners tell. */
-struct page {
-	struct tree tree;
-	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
-};
 
 static int print_data(FILE *f, const struct page *page, const struct html_side *sides,
 		      unsigned int nr_sides, const struct html_opts *opts)
@@ -743,7 +779,7 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	print_cells(&j, t, nr_sides);
 	json_out__line(&j, 0);
 	if (nr_sides == 1)
-		err = err ?: print_times(&j, sides->session, t);
+		err = err ?: print_times(&j, sides->session, page);
 	else
 		json_out__key(&j, "times"), json_out__literal(&j, "null");
 	if (opts->print_more) {
@@ -777,35 +813,59 @@ static uint32_t page__owners(const struct html_side *sides, unsigned int nr)
 static int page__build(struct page *page, const struct html_side *sides, unsigned int nr)
 {
 	unsigned int side;
-	int err = tree__init(&page->tree);
+	int err = 0;
 
 	for (side = 0; side < nr && !err; side++)
 		err = tree__add(&page->tree, sides[side].session, side, NULL, page->owners);
 	return err;
 }
 
-/* Makes the tree; where that has too many cells, makes it again with owners that tell less. */
+/* Gives call paths without times of their own their cells, of which there are several kinds. */
+static int page__add_rest(struct page *page, const struct session *s)
+{
+	const struct bins *bins = &s->sums.times.sums;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < bins->groups.nr && !err; i++)
+		err = array_push(&page->rest, NO_INDEX);
+	for (i = 0; i < s->sums.aggregates.nr && page->rest.nr && !err; i++) {
+		uint32_t key = bins__key(bins, i), group = key - BINS_GROUP(0);
+
+		if (key >= BINS_GROUP(0) && group < page->rest.nr && page->rest.v[group] == NO_INDEX)
+			err = tree__add_rest(&page->tree, s, &s->sums.aggregates.v[i], SMALL_PATHS,
+					     page->owners, &page->rest.v[group]);
+	}
+	return err;
+}
+
+/* Makes the tree's cells; where there are too many, makes them again with owners that tell less. */
 static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
 		      const struct by_list *by)
 {
 	static const enum by dear[] = { BY_NVTX, BY_STREAM, BY_TID };
+	const bool is_coarse = sides->session->sums.times.sums.is_coarse;
+	const uint32_t not_told = is_coarse ? 1u << BY_NVTX | 1u << BY_TID : 0;
 	uint32_t asked = 0, i;
 	int err;
 
 	for (i = 0; i < by_list__nr(by); i++)
 		asked |= 1u << by->v[i];
 	page->owners = page__owners(sides, nr);
-	err = page__build(page, sides, nr);
-	if (page->tree.ranges.nr <= 1)
+	page->left_out = page->owners & not_told;
+	page->owners &= ~not_told;
+	err = tree__init(&page->tree) ?: page__build(page, sides, nr);
+	if (page->owners & 1u << BY_NVTX && page->tree.ranges.nr <= 1)
 		page->owners &= ~(1u << BY_NVTX);	/* nothing was in a range, or all in one */
 	for (i = 0; i < ARRAY_SIZE(dear) && !err && page->tree.cells.nr > MAX_CELLS; i++) {
 		if (!(page->owners & ~asked & 1u << dear[i]))
 			continue;
 		page->owners &= ~(1u << dear[i]);
 		page->left_out |= 1u << dear[i];
-		tree__exit(&page->tree);
-		err = page__build(page, sides, nr);
+		err = tree__forget_cells(&page->tree) ?: page__build(page, sides, nr);
 	}
+	if (!err && nr == 1)
+		err = page__add_rest(page, sides->session);
 	return err ?: tree__sort(&page->tree);
 }
 
@@ -850,5 +910,6 @@ int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const s
 	}
 	err = page__make(&page, sides, nr, &opts->by) ?: write_parts(f, &page, sides, nr, opts);
 	tree__exit(&page.tree);
+	array_free(&page.rest);
 	return err;
 }

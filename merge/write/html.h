@@ -27,9 +27,10 @@
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
  *	  "times": null, or { "start_ns": "of the recording, on its clock",
  *		     "from_ns": of bin 0, from the recording's start on, perhaps negative,
- *		     "bin_ns": N, "nr": of bins, "each": [ by cell: how many of its bins are not 0 ],
+ *		     "bin_ns": N, "nr": of bins, "nr_rest": of call paths in cells of value 0 instead,
+ *		     "each": [ by cell: how many of its bins are not 0 ],
  *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],
- *		     "bytes": [ only of cells that have bytes ],
+ *		     "bytes": [ only of cells of copies and sets ],
  *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N,
  *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
  *					 "bin": [ ... ], "ns": [ ... ] ] } } }
@@ -42,8 +43,9 @@
  * "scale" multiplies.
  *
  * "times" says when the work of each cell was, in equal stretches of time: its ns in them, and the
- * count and the bytes of the work that began in them. The sum over the bins may be less than the cell's: not
- * all of it has times. A row says how long a device had work, or how long a thread was in a state.
+ * count and the bytes of the work that began in them. Call paths that have no times of their own have them
+ * together in cells for that alone, whose values are 0. The sum over the bins may be less than the cell's:
+ * not all of it has times. A row says how long a device had work, or how long a thread was in a state.
  *
  * With a tree of the caller's the second side has no recording, and there are the kinds "nccl" and
  * "host"; more members are the caller's.

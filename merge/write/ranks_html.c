@@ -171,7 +171,7 @@ static int waits__make(struct waits *w, const struct ranks *r, unsigned int tell
 	int err = 0;
 
 	*w = (struct waits){ .secret = secret() };
-	bins__init(&w->bins, MAX_WAITS, MAX_WAITS);
+	bins__init(&w->bins, 2 * MAX_WAITS, &(struct bins_keys){ NULL, NULL, NULL });
 	for (i = 0; i < r->waits.nr && !err && !w->bins.full; i++) {
 		const struct rank_wait *wait = &r->waits.v[i];
 		const struct waits_of key = {
@@ -186,9 +186,7 @@ static int waits__make(struct waits *w, const struct ranks *r, unsigned int tell
 		err = waits__key(w, &key, &idx) ?:
 		      bins__add(&w->bins, idx, wait->begin_ns, wait->begin_ns + wait->ns, &value);
 	}
-	if (!err && !w->bins.full)
-		bins__sort(&w->bins);
-	return err;
+	return err ?: bins__finish(&w->bins, MAX_WAITS);
 }
 
 /* Return: whether the bins are short enough to see when waits were. */
@@ -541,13 +539,13 @@ static void print_bins(struct json_out *j, const struct bins *b)
 	json_out__close(j, ']');
 	open_array(j, "bin");
 	for (i = 0; i < b->list.nr; i++)
-		json_out__u64(j, b->list.v[i].bin - b->scale.first);
+		json_out__u64(j, bins__index(&b->scale, &b->list.v[i]));
 	json_out__close(j, ']');
 	open_array(j, "ns");
 	for (i = 0; i < b->list.nr; i++) {
 		if (i && i % 64 == 0)
 			json_out__line(j, 0);
-		json_out__u64(j, b->list.v[i].value.ns);
+		json_out__u64(j, b->list.v[i].ns);
 	}
 	json_out__close(j, ']');
 }

@@ -10,11 +10,19 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
+/* Aggregates that have these in common have one owner. */
+struct owner_key {
+	uint32_t owner, proc, gpu, range;
+	uint32_t idx;			/* in tree.owners */
+};
+
 /* The state while a session is added. */
 struct adder {
 	struct tree *tree;
 	const struct session *session;
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
+	ARRAY(struct owner_key) owner_keys;
+	struct hashes by_owner_key;
 	ARRAY(uint32_t) leaves;		/* of each of session.model.leaves, NO_INDEX until used */
 	folded_text_t buf, root;
 	const struct by_list *by;	/* NULL: none, cells have owners */
@@ -22,25 +30,27 @@ struct adder {
 	unsigned int side;
 };
 
-int tree__init(struct tree *t)
+static int tree__add_no_owner(struct tree *t)
 {
 	struct tree_owner no_owner;
 
 	memset(&no_owner, 0xff, sizeof(no_owner));	/* NO_INDEX */
+	return array_push(&t->owners, no_owner);
+}
+
+int tree__init(struct tree *t)
+{
 	memset(t, 0, sizeof(*t));
 	t->secret = secret();
 	return array_push(&t->files, "") ?: array_push(&t->files, "(several files)") ?:
 	       array_push(&t->nodes, ((struct tree_node){ NO_INDEX, NO_INDEX, 0 })) ?:
-	       array_push(&t->owners, no_owner);
+	       tree__add_no_owner(t);
 }
 
-void tree__exit(struct tree *t)
+static void tree__free_cells(struct tree *t)
 {
 	unsigned int side;
 
-	array_free(&t->files);
-	array_free(&t->frames);
-	array_free(&t->nodes);
 	array_free(&t->cells);
 	array_free(&t->labels);
 	array_free(&t->owners);
@@ -50,13 +60,38 @@ void tree__exit(struct tree *t)
 		array_free(&t->values[side]);
 		array_free(&t->cell_of[side]);
 	}
-	idmap__free(&t->by_file);
 	idmap__free(&t->by_label);
 	hashes__free(&t->by_owner);
 	hashes__free(&t->by_range);
+	hashes__free(&t->by_cell);
+}
+
+int tree__forget_cells(struct tree *t)
+{
+	tree__free_cells(t);
+	return tree__add_no_owner(t);
+}
+
+/* Frees what finds names, nodes and cells. */
+static void tree__free_lookups(struct tree *t)
+{
+	unsigned int side;
+
 	hashes__free(&t->by_name);
 	hashes__free(&t->by_edge);
 	hashes__free(&t->by_cell);
+	for (side = 0; side < TREE_SIDES; side++)
+		idmap__free(&t->by_work[side]);
+}
+
+void tree__exit(struct tree *t)
+{
+	tree__free_cells(t);
+	array_free(&t->files);
+	array_free(&t->frames);
+	array_free(&t->nodes);
+	idmap__free(&t->by_file);
+	tree__free_lookups(t);
 	strpool__free(&t->strings);
 }
 
@@ -231,20 +266,46 @@ static int tree__owner(struct tree *t, const struct tree_owner *owner, uint32_t 
 	return array_push(&t->owners, *owner) ?: hashes__add(&t->by_owner, hash, *idx);
 }
 
-/* Finds or adds the owner of an aggregate. Return: 0 or -ENOMEM. */
-static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *idx)
+/* Finds or adds the owner of an aggregate, of which @owners (1 << enum by) are told. Return: 0 or -ENOMEM. */
+static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32_t owners, uint32_t *idx)
 {
 	struct tree_owner owner;
 	int by, err = 0;
 
 	memset(&owner, 0xff, sizeof(owner));
 	for (by = 0; by < NR_BY && !err; by++) {
-		if (!(a->owners & 1u << by))
+		if (!(owners & 1u << by))
 			continue;
 		err = by == BY_NVTX ? adder__range(a, agg, &owner.label[by]) :
 				      adder__label(a, agg, by, 0, &owner.label[by]);
 	}
 	return err ?: tree__owner(a->tree, &owner, idx);
+}
+
+/* Finds the owner of an aggregate as that of an earlier one that had the same one. Return: 0 or -ENOMEM. */
+static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *idx)
+{
+	const struct model *m = &a->session->model;
+	const struct chain *chain = &m->chains.v[agg->chain];
+	const struct leaf *leaf = &m->leaves.v[agg->leaf];
+	struct owner_key key = { agg->owner, chain->proc, leaf->gpu, chain->range, 0 };
+	uint64_t whose = ID_KEY(key.owner, key.proc), where = ID_KEY(key.gpu, key.range);
+	uint32_t hash = hash__mix(whose, where, a->tree->secret), i;
+	size_t at = HASHES_START;
+	int err;
+
+	while (hashes__next(&a->by_owner_key, hash, &at, &i)) {
+		const struct owner_key *k = &a->owner_keys.v[i];
+
+		if (ID_KEY(k->owner, k->proc) == whose && ID_KEY(k->gpu, k->range) == where) {
+			*idx = k->idx;
+			return 0;
+		}
+	}
+	err = adder__new_owner(a, agg, a->owners, idx);
+	key.idx = *idx;
+	return err ?: array_push(&a->owner_keys, key) ?:
+	       hashes__add(&a->by_owner_key, hash, a->owner_keys.nr - 1);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -361,46 +422,47 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 	return 0;
 }
 
-/* Finds or adds the value of a cell. Return: its index, or -ENOMEM. */
-static int64_t tree__find_value(struct tree *t, unsigned int side, uint32_t node, uint32_t kind,
-				uint32_t owner)
+/* Finds or adds the cell of a node and an owner. Return: 0 or -ENOMEM; *@value: its tree_cell.value. */
+static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t kind, uint32_t owner,
+		      uint32_t *value)
 {
 	uint32_t hash = hash__mix(node, ID_KEY(kind, owner), t->secret), idx;
 	static const struct tree_value none;
-	struct tree_cell *cell = NULL;
 	size_t at = HASHES_START;
+	bool found = false;
 
-	while (!cell && hashes__next(&t->by_cell, hash, &at, &idx))
-		if (t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
-		    t->cells.v[idx].owner == owner)
-			cell = &t->cells.v[idx];
-	if (!cell) {
-		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind,
-							       .owner = owner,
-							       .value = t->cells.nr })) ||
-		    hashes__add(&t->by_cell, hash, t->cells.nr - 1))
+	while (!found && hashes__next(&t->by_cell, hash, &at, &idx))
+		found = t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
+			t->cells.v[idx].owner == owner;
+	if (!found) {
+		idx = t->cells.nr;
+		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind, .owner = owner,
+							       .value = idx })) ||
+		    hashes__add(&t->by_cell, hash, idx))
 			return -ENOMEM;
-		cell = &t->cells.v[t->cells.nr - 1];
 	}
-	while (t->values[side].nr <= cell->value)
+	*value = t->cells.v[idx].value;
+	while (t->values[side].nr <= *value)
 		if (array_push(&t->values[side], none))
 			return -ENOMEM;
-	return cell->value;
+	return 0;
 }
 
 static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
 			   uint32_t owner, const struct aggregates *all, const struct aggregate *a)
 {
-	int64_t idx = tree__find_value(t, side, node, kind, owner);
 	struct tree_value *v;
+	uint32_t idx;
+	int err;
 
-	if (idx < 0)
-		return idx;
+	err = tree__cell(t, side, node, kind, owner, &idx);
+	if (err)
+		return err;
 	v = &t->values[side].v[idx];
 	v->ns += a->sum_ns;
 	v->nr += a->nr;
 	v->bytes += aggregate__spread(all, a).bytes;
-	return array_push(&t->cell_of[side], (uint32_t)idx);
+	return array_push(&t->cell_of[side], idx);
 }
 
 /* Goes on to the frames of where a kernel stood still, and why. */
@@ -420,26 +482,54 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 	       tree__descend(a->tree, node, frame);
 }
 
-static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
+/* Goes down from the root's frames to what an aggregate stands for. Return: 0 or -ENOMEM; *@node is that. */
+static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t *node)
 {
 	const struct session *s = a->session;
 	const struct stack *stack = s->model.chains.v[agg->chain].stack;
 	const struct leaf *leaf = &s->model.leaves.v[agg->leaf];
+	uint32_t frame, i;
+	int err = 0;
+
+	for (i = 0; i < stack->nr && !err; i++)
+		err = adder__frame(a, stack->frames[i], &frame) ?: tree__descend(a->tree, node, frame);
+	if (!err && leaf->kind != LEAF_CPU)
+		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, node, frame);
+	if (!err && leaf__part(&s->model.leaves, leaf))
+		err = adder__stall(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, node);
+	return err;
+}
+
+static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int side)
+{
+	const struct session *s = a->session;
+	enum leaf_kind kind = s->model.leaves.v[agg->leaf].kind;
+	uint64_t work = ID_KEY(agg->chain, agg->leaf);
 	uint32_t node = TREE_ROOT, owner = 0, frame, i, k;
-	int err = a->by ? 0 : adder__owner(a, agg, &owner);
+	int err = 0;
 
 	for (i = 0; a->by && i < by_list__nr(a->by); i++)
 		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
 			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
 			      tree__descend(a->tree, &node, frame);
-	for (i = 0; i < stack->nr && !err; i++)
-		err = adder__frame(a, stack->frames[i], &frame) ?:
-		      tree__descend(a->tree, &node, frame);
-	if (!err && leaf->kind != LEAF_CPU)
-		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, &node, frame);
-	if (!err && leaf__part(&s->model.leaves, leaf))
-		err = adder__stall(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, &node);
-	return err ?: tree__add_value(a->tree, side, node, leaf->kind, owner, &s->sums.aggregates, agg);
+	/* Of one thread each call path and leaf comes once. */
+	if (a->by || s->sums.aggregates.owners.nr <= 1)
+		err = err ?: adder__descend(a, agg, &node);
+	else if (!idmap__get(&a->tree->by_work[side], work, &node))
+		err = adder__descend(a, agg, &node) ?: idmap__put(&a->tree->by_work[side], work, node);
+	if (!err && !a->by)
+		err = adder__owner(a, agg, &owner);
+	return err ?: tree__add_value(a->tree, side, node, kind, owner, &s->sums.aggregates, agg);
+}
+
+static void adder__exit(struct adder *a)
+{
+	idmap__free(&a->by_frame);
+	hashes__free(&a->by_owner_key);
+	array_free(&a->owner_keys);
+	array_free(&a->leaves);
+	array_free(&a->buf);
+	array_free(&a->root);
 }
 
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
@@ -453,10 +543,23 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 		err = array_push(&a.leaves, NO_INDEX);
 	for (i = 0; i < s->sums.aggregates.nr && !err; i++)
 		err = adder__add(&a, &s->sums.aggregates.v[i], side);
-	idmap__free(&a.by_frame);
-	array_free(&a.leaves);
-	array_free(&a.buf);
-	array_free(&a.root);
+	adder__exit(&a);
+	return err;
+}
+
+int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like, const char *name,
+		   uint32_t owners, uint32_t *value)
+{
+	struct adder a = { .tree = t, .session = s };
+	enum leaf_kind kind = s->model.leaves.v[like->leaf].kind;
+	uint32_t node = TREE_ROOT, frame, owner;
+	int err;
+
+	err = adder__name(&a, "", name, kind == LEAF_CPU ? TREE_FUNCTION : kind, NULL, &frame) ?:
+	      tree__descend(t, &node, frame) ?:
+	      adder__new_owner(&a, like, owners & 1u << BY_DEVICE, &owner) ?:
+	      tree__cell(t, 0, node, kind, owner, value);
+	adder__exit(&a);
 	return err;
 }
 
@@ -485,10 +588,9 @@ static int adder__frames(struct adder *a, const char *frames, uint32_t *node)
 
 int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns)
 {
-	uint32_t node = TREE_ROOT, frame, idx = 0;
+	uint32_t node = TREE_ROOT, frame, value, idx = 0;
 	struct adder a = { .tree = t };
 	struct tree_owner owner;
-	int64_t value;
 	int err;
 
 	memset(&owner, 0xff, sizeof(owner));	/* NO_INDEX */
@@ -497,15 +599,13 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 	if (!err && path->leaf)
 		err = adder__name(&a, "", path->leaf, path->kind, NULL, &frame) ?:
 		      tree__descend(t, &node, frame);
-	array_free(&a.buf);
-	array_free(&a.root);
+	adder__exit(&a);
 	if (err)
 		return err;
-	value = tree__find_value(t, side, node, path->kind, idx);
-	if (value < 0)
-		return value;
-	t->values[side].v[value].ns += ns;
-	return 0;
+	err = tree__cell(t, side, node, path->kind, idx, &value);
+	if (!err)
+		t->values[side].v[value].ns += ns;
+	return err;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
@@ -592,9 +692,7 @@ int tree__sort(struct tree *t)
 	int err;
 
 	/* Nothing will be looked up any more. */
-	hashes__free(&t->by_name);
-	hashes__free(&t->by_edge);
-	hashes__free(&t->by_cell);
+	tree__free_lookups(t);
 	err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
 	if (err)
 		goto out;

@@ -87,6 +87,7 @@ struct tree {
 	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* by aggregate of that session: its cell's value */
 	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* of frames, nodes, cells */
+	struct idmap by_work[TREE_SIDES];	/* (chain, leaf) to its node, in a tree without roots */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
@@ -119,6 +120,19 @@ struct tree_path {
 
 /* Adds time on a side, to a tree without roots. Return: 0 or -ENOMEM. */
 int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns);
+
+/**
+ * tree__add_rest - add a node without any value, for what has no place of its own
+ * @like: an aggregate of that kind and device; no more of its owner is told
+ * @value: set to the tree_cell.value of the node's cell
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like, const char *name,
+		   uint32_t owners, uint32_t *value);
+
+/* Forgets cells and owners, for tree__add() to make them anew, with other ones. Return: 0 or -ENOMEM. */
+int tree__forget_cells(struct tree *t);
 
 /* Return: the value of a cell on a side. */
 static inline struct tree_value tree__value(const struct tree *t, const struct tree_cell *cell,

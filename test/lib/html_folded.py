@@ -8,6 +8,9 @@ import json
 import sys
 
 
+DEVICE = ("kernel", "memcpy", "memset", "pending")
+
+
 class Page(html.parser.HTMLParser):
     """Collects the scripts as a browser would."""
 
@@ -53,27 +56,42 @@ def names_of(data, path, gpu):
     return names
 
 
+def cell_is_rest(data, i):
+    """Whether the cell only has times, of small call paths together."""
+    node = data["cells"]["node"][i]
+    name = data["frames"]["name"][data["nodes"]["frame"][node]] if node >= 0 else ""
+    return name == "[call paths too small to have times of their own]"
+
+
 def check_times(data):
     """What cells have in bins of time is no more than what they have; of device work it is as much, unless
-    its times are bad."""
+    its times are bad, or they stand together with those of other small call paths."""
     times, values = data["times"], data["cells"]["values"][0]
     bad = any("without valid times" in line for line in data["sides"][0]["account"])
     if not times:
         return
     at = bytes_at = 0
+    wholes, all_sums = {}, {}
     for i, nr in enumerate(times["each"]):
+        kind = data["kinds"][data["cells"]["kind"][i]]
         bins = range(at, at + nr)
         assert all(times["bin"][k] < times["bin"][k + 1] for k in bins[:-1])
         assert all(0 <= times["bin"][k] < times["nr"] for k in bins)
-        sums = [sum(times[what][k] for k in bins) for what in ("ns", "count")]
-        if values["bytes"][i]:
-            sums.append(sum(times["bytes"][bytes_at:bytes_at + nr]))
+        sums = [sum(times[what][k] for k in bins) for what in ("ns", "count")] + [0]
+        if kind in ("memcpy", "memset"):
+            sums[2] = sum(times["bytes"][bytes_at:bytes_at + nr])
             bytes_at += nr
-        whole = [values[what][i] for what in ("ns", "nr", "bytes")][:len(sums)]
-        assert all(a <= b for a, b in zip(sums, whole)), (i, sums, whole)
-        if data["kinds"][data["cells"]["kind"][i]] in ("kernel", "memcpy", "memset", "pending") and not bad:
+        whole = [values[what][i] for what in ("ns", "nr", "bytes")]
+        wholes[kind] = [a + b for a, b in zip(wholes.get(kind, [0, 0, 0]), whole)]
+        all_sums[kind] = [a + b for a, b in zip(all_sums.get(kind, [0, 0, 0]), sums)]
+        is_rest = cell_is_rest(data, i)
+        assert times["nr_rest"] or not is_rest
+        assert all(a <= b for a, b in zip(sums, whole)) or is_rest, (i, sums, whole)
+        if kind in DEVICE and not bad and not times["nr_rest"]:
             assert sums == whole, (i, sums, whole)
         at += nr
+    for kind in DEVICE:
+        assert bad or kind not in wholes or wholes[kind] == all_sums[kind], (kind, wholes, all_sums)
     assert (at, bytes_at) == (len(times["bin"]), len(times["bytes"]))
     for row in times["rows"]["list"]:
         assert all(0 <= b < times["rows"]["nr"] for b in row["bin"])
@@ -130,6 +148,8 @@ def stacks(text, unit, side=0):
         gpu = data["labels"][owners["device"][owner]]
         assert (data["kinds"][kind] in ("kernel", "memcpy", "memset")) == (gpu != "[GPU unknown]")
         assert gpu == "[GPU unknown]" or int(gpu[5:-1]) in gpus
+        if cell_is_rest(data, i):
+            continue
         roots = [label for by in data["by"] for label in roots_of(data, by, owner)]
         names = names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else "")
         yield roots + names, cells["values"][side][unit][i]

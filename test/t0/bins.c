@@ -17,32 +17,57 @@ static struct bin_value sum_of(const struct bins *b, uint32_t key)
 
 	for (i = 0; i < b->list.nr; i++)
 		if (b->list.v[i].key == key)
-			bin_value__add(&sum, &b->list.v[i].value);
+			sum.ns += b->list.v[i].ns, sum.nr += b->list.v[i].nr, sum.bytes += b->list.v[i].bytes;
 	return sum;
+}
+
+/* Return: the bin of a sum, as time in ns >> shift. */
+static uint64_t bin_of(const struct bins *b, const struct bin_sum *sum)
+{
+	return b->scale.first + bins__index(&b->scale, sum);
 }
 
 /* Return: the ns of a key in the bin of a time. */
 static uint64_t ns_at(const struct bins *b, uint32_t key, uint64_t time_ns)
 {
+	uint64_t ns = 0;
 	size_t i;
 
 	for (i = 0; i < b->list.nr; i++)
-		if (b->list.v[i].key == key && b->list.v[i].bin == time_ns >> b->scale.shift)
-			return b->list.v[i].value.ns;
+		if (b->list.v[i].key == key && bin_of(b, &b->list.v[i]) == time_ns >> b->scale.shift)
+			ns += b->list.v[i].ns;
+	return ns;
+}
+
+/* Keys of one parity are of one group. */
+static uint32_t group_of(void *ctx, uint32_t key)
+{
+	(void)ctx;
+	return key % 2;
+}
+
+/* Keys 4n to 4n + 3 may become one. */
+static int by_four(void *ctx, uint32_t key, uint32_t *to)
+{
+	(void)ctx;
+	*to = key / 4 * 4;
 	return 0;
 }
+
+static const struct bins_keys plain = { .group = group_of }, no_groups = { NULL, NULL, NULL };
+static const struct bins_keys in_fours = { .group = group_of, .coarser = by_four };
 
 static void spans(void)
 {
 	struct bins b;
 
-	bins__init(&b, 10000, SIZE_MAX);
+	bins__init(&b, 10000, &plain);
 	/* Bins of 1024 ns: a half, three whole ones, a quarter. */
-	bins__add(&b, 1, 512, 4352, &(struct bin_value){ 3840, 1, 7 });
+	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
 	is_int(ns_at(&b, 1, 0), 512, "the part in the first bin");
 	is_int(ns_at(&b, 1, 2048), 1024, "a whole bin");
 	is_int(ns_at(&b, 1, 4100), 256, "the part in the last bin");
-	is_int(b.list.v[0].value.nr + b.list.v[0].value.bytes, 8, "counts belong to the begin");
+	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "counts belong to the begin");
 	is_int(b.list.nr, 5, "no more bins than that");
 	/* A wait that is shared out has fewer ns than its span. */
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
@@ -61,7 +86,7 @@ static void growth(void)
 	uint64_t seed = 1, ns = 0, in_order = 1, i;
 	struct bins b;
 
-	bins__init(&b, 2000, SIZE_MAX);
+	bins__init(&b, 2000, &no_groups);
 	for (i = 0; i < 100000; i++) {
 		uint64_t from_ns, long_ns;
 
@@ -70,16 +95,17 @@ static void growth(void)
 		long_ns = (seed >> 20) % 5000;
 		ns += long_ns;
 		if (bins__add(&b, i % 100, from_ns, from_ns + long_ns,
-			      &(struct bin_value){ long_ns, 1, 0 }))
+			      &(struct bin_value){ .ns = long_ns, .nr = 1 }))
 			break;
 	}
 	is_int(i, 100000, "all are added");
 	ok(b.list.nr <= 2000 && b.scale.last - b.scale.first < BINS_MAX, "no more sums than allowed");
 	ok(b.scale.first < b.scale.last, "and still several bins");
-	bins__sort(&b);
+	is_int(bins__finish(&b, 1500), 0, "finished");
 	for (i = 1; i < b.list.nr; i++)
 		in_order &= b.list.v[i - 1].key < b.list.v[i].key ||
-			    (b.list.v[i - 1].key == b.list.v[i].key && b.list.v[i - 1].bin < b.list.v[i].bin);
+			    (b.list.v[i - 1].key == b.list.v[i].key &&
+			     bin_of(&b, &b.list.v[i - 1]) < bin_of(&b, &b.list.v[i]));
 	ok(in_order, "each sum is there once");
 	for (i = 0; i < 100; i++)
 		ns -= sum_of(&b, i).ns;
@@ -87,59 +113,156 @@ static void growth(void)
 	bins__exit(&b);
 
 	/* The first and the last time that there can be. */
-	bins__init(&b, 2000, SIZE_MAX);
-	bins__add(&b, 0, 1, 2, &(struct bin_value){ 1, 1, 0 });
-	bins__add(&b, 0, UINT64_MAX - 5, UINT64_MAX, &(struct bin_value){ 5, 1, 0 });
-	bins__add(&b, 0, 0, UINT64_MAX, &(struct bin_value){ UINT64_MAX - 100, 1, 0 });
+	bins__init(&b, 2000, &plain);
+	bins__add(&b, 0, 1, 2, &(struct bin_value){ .ns = 1, .nr = 1 });
+	bins__add(&b, 0, UINT64_MAX - 5, UINT64_MAX, &(struct bin_value){ .ns = 5, .nr = 1 });
+	bins__add(&b, 0, 0, UINT64_MAX, &(struct bin_value){ .ns = UINT64_MAX - 100, .nr = 1 });
 	is_int(sum_of(&b, 0).nr, 3, "any times");
 	ok(sum_of(&b, 0).ns == UINT64_MAX - 94, "and all of their ns");
 	bins__exit(&b);
 
-	/* More keys than sums. */
-	bins__init(&b, 1000, SIZE_MAX);
-	for (i = 0; i < 2000; i++)
-		bins__add(&b, i, i * 1000, i * 1000 + 10, &(struct bin_value){ 10, 1, 0 });
-	ok(b.full && !b.list.nr, "too many keys: none is kept");
+}
+
+/* Adds @nr keys, each with so many ns in each of 100 bins, and every 50th with a hundred times as many. */
+static uint64_t add_keys(struct bins *b, uint32_t nr, uint64_t ns)
+{
+	uint64_t all = 0, bin;
+	uint32_t key;
+	int err = 0;
+
+	for (bin = 0; bin < 100; bin++) {
+		for (key = 0; key < nr; key++) {
+			uint64_t this_ns = key % 50 ? ns : 100 * ns;
+
+			err |= bins__add(b, key, bin << 20, bin << 20,
+					 &(struct bin_value){ .ns = this_ns, .nr = 1 });
+			all += this_ns;
+		}
+	}
+	is_int(err, 0, "%u keys: added", nr);
+	return all;
+}
+
+static uint64_t sum_of_all(const struct bins *b, uint64_t *nr)
+{
+	uint64_t ns = 0;
+	size_t i;
+
+	for (i = 0, *nr = 0; i < b->list.nr; i++) {
+		ns += b->list.v[i].ns;
+		*nr += b->list.v[i].nr;
+	}
+	return ns;
+}
+
+static void groups(void)
+{
+	uint64_t all, nr;
+	struct bins b;
+
+	/* The smallest keys are two thirds of the time. */
+	bins__init(&b, 20000, &plain);
+	all = add_keys(&b, 5000, 10);
+	is_int(bins__finish(&b, 10000), 0, "many keys: finished");
+	ok(b.list.nr <= 10000, "many keys: %zu sums", b.list.nr);
+	ok(sum_of_all(&b, &nr) == all && nr == 500000, "many keys: nothing is lost");
+	is_int(sum_of(&b, 50).ns, 100 * 1000, "a large one has times of its own");
+	is_int(sum_of(&b, 51).ns, 0, "a small one has none");
+	is_int(bins__key(&b, 51), BINS_GROUP(1), "but its group has");
+	ok(b.nr_grouped > 4000 && b.nr_grouped <= 4900, "%lu keys are in groups",
+	   (unsigned long)b.nr_grouped);
+	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "still enough bins");
 	bins__exit(&b);
-	bins__init(&b, 1000, 3);
-	for (i = 0; i < 4; i++)
-		is_int(bins__add(&b, i, 1000, 1010, &(struct bin_value){ 10, 1, 0 }), 0, "a key");
-	ok(b.full && !b.list.nr, "a key more than are wanted: none is kept");
-	is_int(bins__add(&b, 0, 1000, 1010, &(struct bin_value){ 10, 1, 0 }), 0, "and none is added");
+
+	/* Keys that their owner can do without, when small ones are much of the time. */
+	bins__init(&b, 20000, &in_fours);
+	all = add_keys(&b, 5000, 10);
+	is_int(bins__finish(&b, 10000), 0, "coarser keys: finished");
+	ok(sum_of_all(&b, &nr) == all && nr == 500000, "coarser keys: nothing is lost");
+	ok(b.is_coarse, "coarser keys: they are");
+	ok(sum_of(&b, 48).ns >= 100 * 1000, "four keys are one");
+	is_int(bins__key(&b, 50), 48, "and it is known which");
+	is_int(sum_of(&b, 50).ns, 0, "with nothing of its own");
+	bins__exit(&b);
+
+	/* No groups at all: bins become longer instead. */
+	bins__init(&b, 2000, &no_groups);
+	all = add_keys(&b, 500, 10);
+	is_int(bins__finish(&b, 600), 0, "no groups: finished");
+	ok(sum_of_all(&b, &nr) == all && b.list.nr == 500, "no groups: a sum for each key");
+	bins__exit(&b);
+	bins__init(&b, 2000, &no_groups);
+	add_keys(&b, 2000, 10);
+	is_int(bins__finish(&b, 600), 0, "no groups, and more keys than sums: finished");
+	ok(b.full && !b.list.nr, "none is kept");
+	bins__exit(&b);
+}
+
+/* More keys than there are numbers for. */
+static void last_keys(void)
+{
+	struct bins b;
+
+	bins__init(&b, 1000, &plain);
+	bins__add(&b, UINT32_MAX, 0, 1000, &(struct bin_value){ .ns = 7, .nr = 1 });
+	bins__add(&b, BINS_GROUP(0) + 2, 0, 1000, &(struct bin_value){ .ns = 8, .nr = 1 });
+	is_int(bins__finish(&b, 1000), 0, "the last keys: finished");
+	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond all is with its group");
+	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8, "another one, too");
+	bins__exit(&b);
+}
+
+/* Counts that would not fit stay in several sums. */
+static void counts(void)
+{
+	struct bins b;
+	int i;
+
+	bins__init(&b, 1000, &plain);
+	for (i = 0; i < 3; i++)
+		bins__add(&b, 1, 0, 0, &(struct bin_value){ .ns = 1, .nr = 3000000000u });
+	is_int(bins__finish(&b, 1000), 0, "large counts: finished");
+	is_int(b.list.nr, 3, "large counts: no sum overflows");
 	bins__exit(&b);
 }
 
 static void devices(void)
 {
+	struct busy busy[2] = { 0 };
 	struct times t;
 	uint64_t ns = 0;
 	size_t i;
 
-	times__init(&t);
-	is_int(times__device(&t, 0, 1, 2), 0, "not wanted");
-	is_int(t.spans.nr, 0, "nothing kept");
-	t.wanted = true;
+	times__init(&t, &plain);
 	/* Two streams, out of order: 10 to 20 and 15 to 30, 40 to 50 around 42 to 44. */
-	times__device(&t, 1, 40 * MS, 50 * MS);
-	times__device(&t, 1, 15 * MS, 30 * MS);
-	times__device(&t, 1, 42 * MS, 44 * MS);
-	times__device(&t, 1, 10 * MS, 20 * MS);
-	times__device(&t, 1, 0, 20 * MS);		/* no time is known */
+	busy__add(&busy[1], 40 * MS, 50 * MS);
+	busy__add(&busy[1], 15 * MS, 30 * MS);
+	busy__add(&busy[1], 42 * MS, 44 * MS);
+	busy__add(&busy[1], 10 * MS, 20 * MS);
+	busy__finish(&busy[1]);
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
-	is_int(times__finish(&t), 0, "finished");
-	is_int(t.row_list.nr, 2, "a row for the device, one for the thread");
+	is_int(times__finish(&t, busy, 2), 0, "finished");
+	is_int(t.row_list.nr, 0, "not wanted: nothing kept");
+	t.wanted = true;
+	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
+	is_int(times__finish(&t, busy, 2), 0, "finished");
+	is_int(t.row_list.nr, 2, "a row for the device that worked, one for the thread");
 	for (i = 0; i < t.rows.list.nr; i++)
 		if (t.row_list.v[t.rows.list.v[i].key].device)
-			ns += t.rows.list.v[i].value.ns;
+			ns += t.rows.list.v[i].ns;
 	is_int(ns, 30 * MS, "busy: a union");
 	ok(t.sums.scale.shift >= t.rows.scale.shift, "rows are no coarser than sums");
 	times__exit(&t);
+	busy__free(&busy[1]);
 }
 
 int main(void)
 {
 	spans();
 	growth();
+	groups();
+	last_keys();
+	counts();
 	devices();
 	return done_testing();
 }

@@ -35,6 +35,19 @@ is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page says what it was aske
 is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"what was lost is in the page"
 
+# So many sums that bins are longer, threads are not told apart, and small call paths stand together.
+"$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 --memcpy-every 7 --blocks 65536 \
+	-o wide.data
+"$merge" wide.data -o page.html 2>/dev/null
+"$merge" wide.data -f folded --unit ns >want.folded 2>/dev/null
+$fold ns <page.html >got.folded 2>err.log || cat err.log
+cmp got.folded want.folded
+ok $? "700,000 launches from 15,000 call paths: ns, and in all stretches"
+like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' "some call paths stand together"
+is "$(grep -c '"without":\["tid"' page.html)" 1 "and the page says what is left out"
+"$merge" wide.data -o page.html --by tid 2>/dev/null
+is "$(grep -c '"without":\["tid"' page.html)" 0 "threads that were asked for are there"
+
 # Names that could end the script, or break the page.
 {
 	printf '</script><script>alert(1)</script>\0'

@@ -79,13 +79,14 @@
     for (let c = 0; c < cells.nr; c++)
       first[c + 1] = first[c] + t.each[c];
     for (let c = 0; c < cells.nr; c++)
-      if (cells.values[0].bytes[c])
+      if (["memcpy", "memset"].includes(kinds[cells.kind[c]]))
         for (let k = first[c]; k < first[c + 1]; k++)
           bytes[k] = t.bytes[at3++];
     return {
       from: t.from_ns,
       width: t.bin_ns,
       nr: t.nr,
+      rest: t.nr_rest,
       first,
       bin: Int32Array.from(t.bin),
       ns: Float64Array.from(t.ns),
@@ -2224,7 +2225,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     const whole = `${at2(0)} to ${at2(times.nr)}`;
     const words = isPicked() ? `${at2(state.from)} to ${at2(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
     el("stretch-words").textContent = words;
-    el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.`;
+    el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.` + (times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
     el("all-time").hidden = !isPicked();
     el("strip-area").setAttribute("aria-valuetext", words);
     el("strip-area").setAttribute("aria-valuenow", state.from);

@@ -103,11 +103,11 @@ export const times = data.times && (() => {
 	for (let c = 0; c < cells.nr; c++)
 		first[c + 1] = first[c] + t.each[c];
 	for (let c = 0; c < cells.nr; c++)
-		if (cells.values[0].bytes[c])
+		if (["memcpy", "memset"].includes(kinds[cells.kind[c]]))
 			for (let k = first[c]; k < first[c + 1]; k++)
 				bytes[k] = t.bytes[at++];
 	return {
-		from: t.from_ns, width: t.bin_ns, nr: t.nr, first, bin: Int32Array.from(t.bin),
+		from: t.from_ns, width: t.bin_ns, nr: t.nr, rest: t.nr_rest, first, bin: Int32Array.from(t.bin),
 		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes, rows: t.rows,
 	};
 })();

@@ -151,7 +151,8 @@ function describe() {
 
 	el("stretch-words").textContent = words;
 	el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, ` +
-		"such as many short waits recorded as one sum, is left out of a stretch.";
+		"such as many short waits recorded as one sum, is left out of a stretch." +
+		(times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
 	el("all-time").hidden = !isPicked();
 	el("strip-area").setAttribute("aria-valuetext", words);
 	el("strip-area").setAttribute("aria-valuenow", state.from);
