@@ -143,8 +143,10 @@ static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w
 	}
 	err = n->wanted ? nccl__kernel(n, key, &k) : 0;
 	if (!err && n->kernels.nr == nr && k.kernel &&
-	    nccl__is_collective_kernel(p->model->leaves.v[w->leaf].name))
+	    nccl__is_kernel(p->model->leaves.v[w->leaf].name)) {
+		k.collective = !strstr(p->model->leaves.v[w->leaf].name, "SendRecv");
 		err = nccl__loose_kernel(n, &k);
+	}
 	if (!err && n->kernels.nr > nr)
 		*kernel = nr;
 	return err;

@@ -147,6 +147,7 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 		.comm = p->comm, .time_ns = time_ns, .proc = proc, .kind = n->kinds.v[range],
 		/* ncclCommSplit() has the rank in the communicator that is split. */
 		.own = (p->fields & both) == both && strcmp(rec->data, "ncclCommSplit"),
+		.orderly = !strcmp(rec->data, "ncclCommDestroy"),
 		.rank = p->rank, .nr_ranks = p->nr_ranks,
 	}));
 }
@@ -283,10 +284,9 @@ int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
 	return array_push(&n->kernels, k);
 }
 
-bool nccl__is_collective_kernel(const char *name)
+bool nccl__is_kernel(const char *name)
 {
-	return (!strncmp(name, "ncclDevKernel_", 14) || !strncmp(name, "ncclKernel_", 11)) &&
-	       !strstr(name, "SendRecv");
+	return !strncmp(name, "ncclDevKernel_", 14) || !strncmp(name, "ncclKernel_", 11);
 }
 
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel)

@@ -18,6 +18,15 @@
  *	nccl__kernel()					each device work of these launches
  *	nccl__finish()					at the end: the rest of this structure
  *
+ * Where a rank was attached to after a communicator was made, its first operations are not known, and it
+ * cannot be counted from there. If all of its recorded ranks recorded ncclCommDestroy() of it, which comes
+ * after the last operation on each rank, they are counted from that end; else they are not paired.
+ *
+ * A communicator that does not block (ncclConfig_t.blocking 0) launches on a thread of NCCL's own for
+ * each call or group, outside of its range, and takes the next call when that thread is done. Where it
+ * is the only such one of a process, and has as many kernels as calls, they belong together in their
+ * order; it is said.
+ *
  * An NCCL older than 2.25 tells no communicator. In processes without any operation, the n-th kernel of
  * NCCL in a stream is taken for the n-th one in that stream of other ranks, if it has their name; streams
  * count in the order in which their first such kernels are launched. This is no identity, and it is said.
@@ -101,7 +110,8 @@ struct nccl_kernel {
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: left out */
 	bool kernel;			/* else a copy or set */
-	bool loose;			/* of NCCL by its name alone: no operation is known of it */
+	bool loose;			/* of NCCL by its name alone: it was launched in no range of NCCL */
+	bool collective;		/* by its name */
 };
 
 /* A rank of a communicator. */
@@ -111,6 +121,7 @@ struct nccl_member {
 	uint32_t proc, gpu;
 	int32_t rank, nr_ranks;		/* -1: not told */
 	bool whole;			/* all of its operations are recorded, from the first on */
+	bool ended;			/* and up to its orderly end */
 	uint32_t nr_units, nr_collectives;
 };
 
@@ -128,6 +139,7 @@ struct nccl_life {
 	uint32_t proc;
 	enum nccl_kind kind;
 	bool own;			/* the rank is that in this communicator, not in its parent */
+	bool orderly;			/* an end that comes after all operations, on each rank */
 	int32_t rank, nr_ranks;
 };
 
@@ -151,6 +163,8 @@ struct nccl_counts {
 	uint64_t nr_missing;		/* no other rank has it: one ended earlier, or is cut off */
 	uint64_t nr_older;		/* the communicator is older than the recording of a rank, or
 					 * ranges of a rank are lost */
+	uint64_t nr_late;		/* counted from the end: before another rank was attached to */
+	uint64_t nr_from_end;		/* of those that are paired: counted from the end */
 	uint64_t nr_disagree;		/* ranks have different operations of one number, or behind such */
 	uint64_t nr_no_rank;		/* sends and receives of a rank whose number is not known */
 	uint64_t nr_no_kernel;		/* of those that are paired: without a kernel on this rank */
@@ -159,6 +173,7 @@ struct nccl_counts {
 	uint64_t wait_ns;
 	uint64_t unpaired_ns;		/* kernels of other operations */
 	uint64_t nr_by_stream;		/* kernels that are paired by their order in streams */
+	uint64_t nr_own_threads;	/* kernels of NCCL's own threads, given to calls in order */
 	uint64_t nr_setup;		/* copies and sets beside a kernel: NCCL connects ranks so */
 	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* in groups of several communicators that streams do not tell */
@@ -219,8 +234,8 @@ int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
 /* Takes a kernel of NCCL by its name, of which no operation is known. Return: 0 or -ENOMEM. */
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);
 
-/* Return: whether a kernel is NCCL's, and collective, by its name. */
-bool nccl__is_collective_kernel(const char *name);
+/* Return: whether a kernel is NCCL's, by its name. */
+bool nccl__is_kernel(const char *name);
 
 /* Ranges of a process are lost: its operations cannot be numbered. Return: 0 or -ENOMEM. */
 int nccl__lose(struct nccl *n, uint32_t proc);

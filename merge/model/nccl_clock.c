@@ -137,13 +137,16 @@ static int ends__runs(const struct nccl_clocks *c, ends_runs *runs)
  */
 static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 {
-	const struct ends_run *run, *best = NULL;
+	const struct ends_run *best = NULL;
 	const struct nccl_ends *e;
 	struct nccl_clock *from, *to;
 	bool swapped;
+	size_t i;
 	int err;
 
-	for (run = runs->v; run < runs->v + runs->nr; run++) {
+	for (i = 0; i < runs->nr; i++) {
+		const struct ends_run *run = &runs->v[i];
+
 		e = &c->ends.v[run->first];
 		if (c->list.v[e->from].aligned != c->list.v[e->to].aligned &&
 		    (!best || run->nr > best->nr))

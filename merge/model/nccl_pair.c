@@ -111,6 +111,120 @@ static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
 	return cmp3(a->proc, b->proc) ?: cmp3(a->launch_ns, b->launch_ns) ?: cmp3(*ia, *ib);
 }
 
+/* Calls without kernels and kernels without calls, of one process. */
+struct apart {
+	uint64_t comm;
+	uint32_t nr_units, nr_kernels;
+	bool differ;			/* there are several communicators, or one has kernels elsewhere */
+};
+
+/* Marks the units that have kernels. Return: an allocated array. */
+static bool *nccl__have_kernels(const struct nccl *n)
+{
+	bool *have = calloc(n->units.nr + 1, sizeof(*have));
+	uint32_t unit;
+	size_t i;
+
+	for (i = 0; have && i < n->kernels.nr; i++) {
+		const struct nccl_kernel *k = &n->kernels.v[i];
+
+		for (unit = k->unit; !k->loose && unit <= k->last_unit; unit++)
+			have[unit] = true;
+	}
+	return have;
+}
+
+static int unit__cmp_call(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+	const struct nccl_unit *a = &n->units.v[*ia], *b = &n->units.v[*ib];
+
+	return cmp3(a->proc, b->proc) ?: cmp3(a->start_ns, b->start_ns) ?: cmp3(*ia, *ib);
+}
+
+typedef ARRAY(uint32_t) indices;
+
+/* Lists the units without kernels and the loose kernels, and what each process has of them. */
+static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *units, indices *kernels)
+{
+	bool *have = nccl__have_kernels(n);
+	int err = have ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < n->units.nr && !err; i++) {
+		struct apart *a = &apart[n->units.v[i].proc];
+
+		if (have[i])
+			continue;
+		a->differ |= a->nr_units++ && a->comm != n->units.v[i].comm;
+		a->comm = n->units.v[i].comm;
+		err = array_push(units, (uint32_t)i);
+	}
+	for (i = 0; i < n->units.nr && !err; i++) {
+		struct apart *a = &apart[n->units.v[i].proc];
+
+		a->differ |= have[i] && a->nr_units && a->comm == n->units.v[i].comm;
+	}
+	for (i = 0; i < n->kernels.nr && !err; i++) {
+		if (!n->kernels.v[i].loose)
+			continue;
+		apart[n->kernels.v[i].proc].nr_kernels++;
+		err = array_push(kernels, (uint32_t)i);
+	}
+	free(have);
+	return err;
+}
+
+/* Return: whether kernels of one process fit its calls, in order. */
+static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_t *kernels, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		const struct nccl_unit *u = &n->units.v[units[i]];
+		const struct nccl_kernel *k = &n->kernels.v[kernels[i]];
+
+		if (k->launch_ns < u->start_ns || k->collective != (u->nr_collectives > 0))
+			return false;
+	}
+	return true;
+}
+
+/* Gives kernels that NCCL's own threads launched to the calls of communicators that do not block. */
+static int nccl__own_threads(struct nccl *n, const struct model *m)
+{
+	struct apart *apart = calloc(m->machine.procs.nr + 1, sizeof(*apart));
+	indices units = { 0 }, kernels = { 0 };
+	size_t unit = 0, kernel = 0, i, k;
+	int err = apart ? nccl__list_apart(n, apart, &units, &kernels) : -ENOMEM;
+
+	if (!err) {
+		array__sort(units.v, units.nr, sizeof(*units.v), unit__cmp_call, n);
+		array__sort(kernels.v, kernels.nr, sizeof(*kernels.v), kernel__cmp_launch, n);
+	}
+	for (i = 0; i < m->machine.procs.nr && !err; i++) {
+		const struct apart *a = &apart[i];
+
+		if (a->nr_units && a->nr_units == a->nr_kernels && !a->differ &&
+		    nccl__fit(n, units.v + unit, kernels.v + kernel, a->nr_units)) {
+			for (k = 0; k < a->nr_units; k++) {
+				struct nccl_kernel *given = &n->kernels.v[kernels.v[kernel + k]];
+
+				given->unit = given->last_unit = units.v[unit + k];
+				given->loose = false;
+			}
+			n->counts.nr_own_threads += a->nr_units;
+		}
+		unit += a->nr_units;
+		kernel += a->nr_kernels;
+	}
+	free(apart);
+	array_free(&units);
+	array_free(&kernels);
+	return err;
+}
+
 /* Makes a unit of the kernel @at, in the stream's order among those of its process. */
 static int nccl__add_loose(struct nccl *n, uint32_t at, struct idmap *streams, uint32_t *nr_streams)
 {
@@ -145,7 +259,8 @@ static int nccl__units_by_stream(struct nccl *n)
 		err = idmap__add(&told, n->units.v[i].proc, 0);
 	err = min_t(int, err, 0);
 	for (i = 0; i < n->kernels.nr && !err; i++)
-		if (n->kernels.v[i].loose && !idmap__get(&told, n->kernels.v[i].proc, &any))
+		if (n->kernels.v[i].loose && n->kernels.v[i].collective &&
+		    !idmap__get(&told, n->kernels.v[i].proc, &any))
 			order[nr++] = i;
 	if (!err)
 		array__sort(order, nr, sizeof(*order), kernel__cmp_launch, n);
@@ -399,8 +514,10 @@ static void member__find_rank(struct nccl_member *member, const struct tenure *t
 			member->rank = at->rank;
 			member->nr_ranks = at->nr_ranks;
 		}
-		if (at->kind == NCCL_DESTROY)
+		if (at->kind == NCCL_DESTROY) {
+			member->ended = at->orderly && t->gpu != NO_INDEX;
 			return;
+		}
 	}
 }
 
@@ -490,6 +607,39 @@ static int nccl__number(struct nccl *n, const struct model *m)
 	return err;
 }
 
+/* ---- what is not known -------------------------------------------------------------------------- */
+
+/*
+ * Finds, for each process, the launch of its last kernel of NCCL whose operation is not known, behind its
+ * first operation: operations before that cannot be counted from the end. Return: an allocated array;
+ * 0: none.
+ */
+static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
+{
+	uint64_t *unknown_ns = calloc(m->machine.procs.nr + 1, sizeof(*unknown_ns));
+	uint64_t *first_ns = calloc(m->machine.procs.nr + 1, sizeof(*first_ns));
+	size_t i;
+
+	for (i = 0; unknown_ns && first_ns && i < n->units.nr; i++) {
+		uint64_t *first = &first_ns[n->units.v[i].proc];
+
+		if (!*first || n->units.v[i].start_ns < *first)
+			*first = n->units.v[i].start_ns;
+	}
+	for (i = 0; unknown_ns && first_ns && i < n->kernels.nr; i++) {
+		const struct nccl_kernel *k = &n->kernels.v[i];
+
+		if (k->loose && k->unit == NO_INDEX && k->launch_ns >= first_ns[k->proc])
+			unknown_ns[k->proc] = max_t(uint64_t, unknown_ns[k->proc], k->launch_ns);
+	}
+	if (!first_ns) {
+		free(unknown_ns);
+		unknown_ns = NULL;
+	}
+	free(first_ns);
+	return unknown_ns;
+}
+
 /* ---- collectives ------------------------------------------------------------------------------ */
 
 struct key {
@@ -538,7 +688,8 @@ struct comm_state {
 	uint64_t comm;
 	uint32_t epoch;
 	uint32_t nr_members;
-	bool older;			/* a rank's first operations are not recorded */
+	bool older;			/* a rank's first operations are not recorded ... */
+	bool from_end;			/* ... but all ranks' last ones are, up to the orderly end */
 	bool disagrees;			/* from here on */
 };
 
@@ -570,7 +721,7 @@ static int nccl__comm_states(struct nccl *n, comm_states *states)
 
 		if (!last || last->comm != member->comm || last->epoch != member->epoch) {
 			err = array_push(states, ((struct comm_state){ member->comm, member->epoch,
-								       0, false, false }));
+								       .nr_members = 0 }));
 			if (err)
 				break;
 			last = &states->v[states->nr - 1];
@@ -591,9 +742,31 @@ static int comm_state__cmp(const void *va, const void *vb)
 
 static struct comm_state *comm_states__of(const comm_states *states, uint64_t comm, uint32_t epoch)
 {
-	struct comm_state key = { comm, epoch, 0, false, false };
+	const struct comm_state key = { .comm = comm, .epoch = epoch };
 
 	return bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp);
+}
+
+/*
+ * Finds the communicators that are counted from their end. One that was made again under its id is not: a
+ * rank may have missed how often.
+ */
+static void comm_states__from_end(comm_states *states, const struct nccl *n)
+{
+	struct comm_state *state;
+	size_t i;
+
+	for (i = 0; i < states->nr; i++) {
+		state = &states->v[i];
+		state->from_end = state->older && !state->epoch &&
+			(i + 1 == states->nr || state[1].comm != state->comm);
+	}
+	for (i = 0; i < n->members.nr; i++) {
+		const struct nccl_member *member = &n->members.v[i];
+
+		state = comm_states__of(states, member->comm, member->epoch);
+		state->from_end &= member->ended && !nccl__is_incomplete(n, member->proc);
+	}
 }
 
 /* Makes a meeting of the units @keys[0..@nr). Return: 0 or -ENOMEM. */
@@ -617,8 +790,9 @@ static int nccl__meet(struct nccl *n, const struct key *keys, size_t nr)
 static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const struct comm_state *state)
 {
 	uint64_t *why = state->nr_members < 2 ? &n->counts.nr_alone :
-			state->older ? &n->counts.nr_older :
-			state->disagrees ? &n->counts.nr_disagree : &n->counts.nr_missing;
+			state->older && !state->from_end ? &n->counts.nr_older :
+			state->disagrees ? &n->counts.nr_disagree :
+			state->from_end ? &n->counts.nr_late : &n->counts.nr_missing;
 	size_t i;
 
 	for (i = 0; i < nr; i++)
@@ -629,19 +803,30 @@ static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const
 static int nccl__pair_place(struct nccl *n, const struct model *m, const struct key *keys, size_t nr,
 			    struct comm_state *state)
 {
+	bool counted = !state->older || state->from_end;
 	size_t i;
 
 	for (i = 1; i < nr && !state->disagrees; i++)
-		state->disagrees = !state->older &&
+		state->disagrees = counted &&
 			(keys[i].nr_collectives != keys[0].nr_collectives ||
 			 !unit__agrees(n, m, &n->units.v[keys[0].unit], &n->units.v[keys[i].unit]));
-	if (nr > 1 && !state->older && !state->disagrees)
+	if (nr > 1 && counted && !state->disagrees) {
+		for (i = 0; i < nr; i++)
+			n->counts.nr_from_end += state->from_end ? keys[i].nr_collectives : 0;
 		return nccl__meet(n, keys, nr);
+	}
 	nccl__leave(n, keys, nr, state);
 	return 0;
 }
 
-static int nccl__pair_collectives(struct nccl *n, const struct model *m, const comm_states *states)
+/* Return: how many collectives are before a unit on its rank, or behind it. */
+static uint32_t unit__place(const struct nccl *n, const struct nccl_unit *u, bool from_end)
+{
+	return from_end ? n->members.v[u->member].nr_collectives - u->seq - u->nr_collectives : u->seq;
+}
+
+static int nccl__pair_collectives(struct nccl *n, const struct model *m, const comm_states *states,
+				  const uint64_t *unknown_ns)
 {
 	ARRAY(struct key) keys = { 0 };
 	size_t i, k;
@@ -649,10 +834,19 @@ static int nccl__pair_collectives(struct nccl *n, const struct model *m, const c
 
 	for (i = 0; i < n->units.nr && !err; i++) {
 		const struct nccl_unit *u = &n->units.v[i];
+		const struct comm_state *state;
+		uint32_t epoch;
 
-		if (u->member != NO_INDEX && u->nr_collectives)
+		if (u->member == NO_INDEX || !u->nr_collectives)
+			continue;
+		epoch = n->members.v[u->member].epoch;
+		state = comm_states__of(states, u->comm, epoch);
+		if (state->from_end && u->start_ns <= unknown_ns[u->proc])
+			n->counts.nr_late += u->nr_collectives;
+		else
 			err = array_push(&keys, ((struct key){
-				u->comm, n->members.v[u->member].epoch, u->seq, u->nr_collectives, i }));
+				u->comm, epoch, unit__place(n, u, state->from_end), u->nr_collectives, i,
+			}));
 	}
 	if (keys.nr)
 		qsort(keys.v, keys.nr, sizeof(*keys.v), key__cmp);
@@ -840,6 +1034,7 @@ struct side {
 	uint32_t unit;
 	uint64_t bytes;
 	bool receives;
+	bool from_end;			/* it is counted from the last one on */
 	uint64_t order;
 };
 
@@ -866,16 +1061,17 @@ static int side__cmp_pair(const void *va, const void *vb)
 typedef ARRAY(struct side) sides_t;
 
 /* Return: whether sends and receives of that unit are left out, which is counted. */
-static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const comm_states *states,
-			     const struct xpu_range_payload *p)
+static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const struct comm_state *state,
+			     const struct xpu_range_payload *p, uint64_t unknown_ns)
 {
 	const struct nccl_member *member = &n->members.v[u->member];
-	const struct comm_state *state = comm_states__of(states, u->comm, member->epoch);
 
 	if (state->nr_members < 2)
 		n->counts.nr_alone++;
-	else if (state->older)
+	else if (state->older && !state->from_end)
 		n->counts.nr_older++;
+	else if (state->from_end && u->start_ns <= unknown_ns)
+		n->counts.nr_late++;
 	else if (member->rank < 0 || !(p->fields & XPU_COLLECTIVE_PEER))
 		n->counts.nr_no_rank++;
 	else
@@ -884,32 +1080,39 @@ static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const co
 }
 
 /* Lists both sides, in the order in which each rank called. Return: 0 or -ENOMEM. */
-static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_states *states, sides_t *sides)
+static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_states *states,
+		       const uint64_t *unknown_ns, sides_t *sides)
 {
+	const struct comm_state *state = NULL;
 	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < n->units.nr; i++) {
 		const struct nccl_unit *u = &n->units.v[i];
 
+		if (u->member != NO_INDEX)
+			state = comm_states__of(states, u->comm, n->members.v[u->member].epoch);
+
 		for (k = u->first_op; u->member != NO_INDEX && k < u->first_op + u->nr_ops && !err; k++) {
 			const struct xpu_range_payload *p = nccl_op__payload(nvtx, &n->ops.v[k]);
 			enum nccl_kind kind = n->kinds.v[n->ops.v[k].range];
 			const struct nccl_member *member = &n->members.v[u->member];
 
-			if (kind == NCCL_COLLECTIVE || nccl__leave_side(n, u, states, p))
+			if (kind == NCCL_COLLECTIVE ||
+			    nccl__leave_side(n, u, state, p, unknown_ns[u->proc]))
 				continue;
 			err = array_push(sides, ((struct side){
 				.comm = u->comm, .epoch = member->epoch, .unit = i, .bytes = p->bytes,
 				.from = kind == NCCL_SEND ? member->rank : p->peer,
 				.to = kind == NCCL_SEND ? p->peer : member->rank,
-				.receives = kind == NCCL_RECV, .order = u->start_ns,
+				.receives = kind == NCCL_RECV, .from_end = state->from_end,
+				.order = state->from_end ? ~u->start_ns : u->start_ns,
 			}));
 		}
 	}
 	/* Calls of one unit have one time, and stay in their order. */
 	for (i = 0; i < sides->nr; i++)
-		sides->v[i].nr = i;
+		sides->v[i].nr = sides->v[i].from_end ? UINT32_MAX - i : i;
 	return err;
 }
 
@@ -956,11 +1159,12 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 
 		if (i + 1 == sides->nr || side__cmp_ranks(a, b) || a->nr != b->nr ||
 		    a->receives == b->receives || a->bytes != b->bytes) {
-			n->counts.nr_missing++;
+			*(a->from_end ? &n->counts.nr_late : &n->counts.nr_missing) += 1;
 			continue;
 		}
 		i++;
 		n->counts.nr_paired += 2;
+		n->counts.nr_from_end += a->from_end ? 2 : 0;
 		n->units.v[a->unit].paired = n->units.v[b->unit].paired = true;
 		if (a->unit == b->unit)
 			continue;
@@ -1018,21 +1222,26 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	comm_states states = { 0 };
 	sides_t sides = { 0 };
 	edges_t edges = { 0 };
+	uint64_t *unknown_ns = NULL;
 	size_t i;
 	int err;
 
 	if (!n->wanted && !n->loose)
 		return 0;
-	err = nccl__share_groups(n) ?: nccl__units_by_stream(n);
+	err = nccl__own_threads(n, m) ?: nccl__share_groups(n) ?: nccl__units_by_stream(n);
 	if (!err) {
 		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
 	if (!err) {
 		nccl__sum_kernels(n);
-		err = nccl__number(n, m) ?: nccl__comm_states(n, &states) ?:
-		      nccl__pair_collectives(n, m, &states) ?: nccl__align(n, m) ?:
-		      nccl__sides(n, &m->nvtx, &states, &sides);
+		unknown_ns = nccl__unknown(n, m);
+		err = !unknown_ns ? -ENOMEM : nccl__number(n, m) ?: nccl__comm_states(n, &states);
+	}
+	if (!err) {
+		comm_states__from_end(&states, n);
+		err = nccl__pair_collectives(n, m, &states, unknown_ns) ?: nccl__align(n, m) ?:
+		      nccl__sides(n, &m->nvtx, &states, unknown_ns, &sides);
 	}
 	for (i = 0; i < n->meetings.nr && !err; i++)
 		meeting__waits(n, &n->meetings.v[i]);
@@ -1045,5 +1254,6 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	array_free(&states);
 	array_free(&sides);
 	array_free(&edges);
+	free(unknown_ns);
 	return err;
 }

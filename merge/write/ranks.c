@@ -335,9 +335,13 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 	for (i = 0; i < n->kernels.nr && !err; i++) {
 		const struct nccl_kernel *k = &n->kernels.v[i];
 
-		if (k->unit != NO_INDEX || !k->kernel || r->by_proc[k->proc] == NO_INDEX)
+		const struct nccl_unit *u = k->unit == NO_INDEX ? NULL : &n->units.v[k->unit];
+
+		/* A kernel that has neither an operation nor a partner is listed. */
+		if ((u && (u->paired || !u->by_stream)) || !k->kernel || r->by_proc[k->proc] == NO_INDEX)
 			continue;
-		r->ranks.v[r->by_proc[k->proc]].unpaired_ns += k->duration_ns;
+		if (!u)
+			r->ranks.v[r->by_proc[k->proc]].unpaired_ns += k->duration_ns;
 		err = ranks__add_other(r, m, k->proc, k->leaf, k->duration_ns, known);
 	}
 	return err;

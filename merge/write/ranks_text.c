@@ -278,7 +278,7 @@ struct count {
 	uint64_t n;
 };
 
-#define MAX_COUNTS	16
+#define MAX_COUNTS	24
 
 static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNTS])
 {
@@ -288,8 +288,11 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "paired", "paired", c->nr_paired },
 		{ "alone", "of communicators of one recorded rank", c->nr_alone },
 		{ "missing", "without the operation of another rank", c->nr_missing },
-		{ "older", "of communicators that are older than a recording, or of a rank that lost ranges",
-		  c->nr_older },
+		{ "older", "not paired, attached late: of communicators that are older than a recording,"
+		  " without their end on each rank; or of a rank that lost ranges", c->nr_older },
+		{ "late", "not paired, attached late: before the recording of another rank", c->nr_late },
+		{ "from_end", "paired by their number from the communicator's end, for ranks were attached"
+		  " late", c->nr_from_end },
 		{ "disagree", "unlike the operation of that number of another rank, or after such",
 		  c->nr_disagree },
 		{ "no_rank", "sends and receives of ranks whose number is not known", c->nr_no_rank },
@@ -299,6 +302,8 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "unplaced", "launches in calls whose beginning is not recorded", c->nr_launches_unplaced },
 		{ "by_stream", "kernels of an NCCL that tells no communicator, paired by order in streams",
 		  c->nr_by_stream },
+		{ "own_threads", "kernels that NCCL's own threads launched, for calls that do not block,"
+		  " taken in their order", c->nr_own_threads },
 		{ "setup", "copies and sets beside kernels, to set connections up", c->nr_setup },
 		{ "shared", "kernels of groups of several communicators, of one that is not known",
 		  c->nr_kernels_shared },

@@ -21,6 +21,11 @@
  *	cut		the last rank ends after that many steps; 0: it does not
  *	lose		the last rank lacks its events of one collective
  *	payload		0: an NCCL without payloads
+ *	blocking	0: communicators do not block: launches are outside of their calls' ranges, on a third
+ *			thread; there is one communicator then
+ *	attach		rank R is attached to before step R * attach, rank 0 before all
+ *	destroy		0: ranks that are attached to do not destroy their communicators
+ *	other		1: a rank's own kernels are those of another library that communicates
  *	hostile		1: names of hosts, programs, functions and kernels that would be markup
  */
 #include <inttypes.h>
@@ -37,7 +42,7 @@
 enum { COMM_WORLD, COMM_OTHER, COMM_HALF, COMM_AGAIN, NR_COMMS, COMPUTE = NR_COMMS, NR_STREAMS };
 enum { P_LAUNCH = 1, P_LOAD, P_NCCL, P_GRAPH, P_LOADER, P_CAPTURE, NR_PATHS = P_CAPTURE };
 enum { S_LAUNCH = 1, S_GRAPH, S_MAIN, S_TRAIN, S_FORWARD, S_BACKWARD, S_LOAD, S_SLEEP, S_NCCL_KERNEL,
-       S_KERNEL, S_SLOW, S_GPU, S_HOST };
+       S_KERNEL, S_SLOW, S_GPU, S_HOST, S_SEND_RECV };
 enum { DRIVER = 1, CBID_LAUNCH = 307, CBID_GRAPH = 514 };
 
 struct range {
@@ -57,19 +62,20 @@ struct rank {
 	double rate;			/* of its host's clock */
 	int64_t ahead_ns;
 	bool done;
+	bool quiet;			/* it is not recorded yet */
 };
 
 static struct {
 	double ranks, steps, seed, files, hosts, offset, drift, apart, slow_host, slow_gpu;
-	double cut, lose, payload, hostile;
+	double cut, lose, payload, hostile, attach, destroy, blocking, other;
 } o = {
 	.ranks = 4, .steps = 40, .seed = 1, .files = 0, .hosts = 1, .apart = 2, .slow_host = -1,
-	.slow_gpu = -1, .payload = 1,
+	.slow_gpu = -1, .payload = 1, .destroy = 1, .blocking = 1,
 };
 
 static struct rank *ranks;
 static struct gen *files;
-static uint32_t nr_ranks;
+static uint32_t nr_ranks, nr_comms;
 static uint64_t nr_ops, nr_paired, nr_captured, state;
 
 /* ---- chance and time --------------------------------------------------------------------------- */
@@ -101,21 +107,29 @@ static uint32_t comm_rank(uint32_t comm, uint32_t rank)
 	return comm == COMM_HALF ? rank / 2 : rank;
 }
 
-/* Return: whether another rank takes part in what a rank does. */
+/* Return: whether a rank takes part, and is recorded. */
+static bool is_recorded(uint32_t rank)
+{
+	return !ranks[rank].done && !ranks[rank].quiet;
+}
+
+/* Return: whether another recorded rank takes part in what a rank does. */
 static bool has_partner(uint32_t comm, uint32_t rank)
 {
 	uint32_t i;
 
 	for (i = 0; i < nr_ranks; i++)
-		if (i != rank && !ranks[i].done && comm_id(comm, i) == comm_id(comm, rank))
+		if (i != rank && is_recorded(i) && comm_id(comm, i) == comm_id(comm, rank))
 			return true;
 	return false;
 }
 
 static void count(uint32_t comm, uint32_t rank)
 {
+	if (ranks[rank].quiet)
+		return;
 	nr_ops++;
-	nr_paired += has_partner(comm, rank);
+	nr_paired += has_partner(comm, rank) && (!o.attach || o.destroy);
 }
 
 /* ---- what a rank records ------------------------------------------------------------------------ */
@@ -124,7 +138,8 @@ static void range_event(struct rank *r, uint32_t thread, uint32_t what, uint32_t
 {
 	const struct xpu_range_event e = { .range_id = id, .thread_id = r->thread + thread, .what = what };
 
-	gen__ranges(r->g, local(r, r->host_ns), &e, 1);
+	if (!r->quiet)
+		gen__ranges(r->g, local(r, r->host_ns), &e, 1);
 	r->host_ns += 100;
 }
 
@@ -174,9 +189,16 @@ static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t 
 		.thread_id = r->thread + thread,
 	};
 
-	gen__launches_in(r->g, local(r, r->host_ns), &l, &range, 1);
+	if (!r->quiet)
+		gen__launches_in(r->g, local(r, r->host_ns), &l, &range, 1);
 	r->host_ns += 3 * US;
 	return l.correlation_id;
+}
+
+/* A launch of NCCL's; where calls do not block, on another thread, which has no range open. */
+static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
+{
+	return o.blocking ? launch(r, thread, P_NCCL, range) : launch(r, 1, P_NCCL, 0);
 }
 
 static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t stream, uint64_t begin_ns,
@@ -184,13 +206,15 @@ static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t
 {
 	uint64_t begin = local(r, begin_ns);
 
+	r->free_ns[stream] = end_ns;
+	if (r->quiet)
+		return;
 	gen__batch_begin(r->g, local(r, end_ns), r->proc, 0);
 	r->g->node = node;
 	gen__kernel(r->g, node ? XPU_MISC_GRAPH_NODE : 0, begin, local(r, end_ns) - begin, correlation, name,
 		    stream + 1);
 	r->g->node = 0;
 	gen__batch_end(r->g);
-	r->free_ns[stream] = end_ns;
 }
 
 static void mark(struct rank *r, const char *name, const struct xpu_range_payload *payload)
@@ -200,18 +224,29 @@ static void mark(struct rank *r, const char *name, const struct xpu_range_payloa
 		.range_id = id, .thread_id = r->thread + 1, .what = XPU_RANGE_MARK,
 	};
 
-	gen__ranges(r->g, local(r, r->host_ns), &e, 1);
+	if (!r->quiet)
+		gen__ranges(r->g, local(r, r->host_ns), &e, 1);
 	r->host_ns += 100;
 }
 
-static void make_comm(struct rank *r, uint32_t rank, uint32_t comm)
+static void mark_comm(struct rank *r, const char *name, uint32_t rank, uint32_t comm)
 {
 	const struct xpu_range_payload p = {
 		.comm = comm_id(comm, rank), .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
 		XPU_COLLECTIVE_NR_RANKS, .rank = comm_rank(comm, rank), .nr_ranks = comm_ranks(comm),
 	};
 
-	mark(r, "ncclCommInitRankConfig", &p);
+	mark(r, name, &p);
+}
+
+static void make_comm(struct rank *r, uint32_t rank, uint32_t comm)
+{
+	mark_comm(r, "ncclCommInitRankConfig", rank, comm);
+}
+
+static void end_comm(struct rank *r, uint32_t rank, uint32_t comm)
+{
+	mark_comm(r, "ncclCommDestroy", rank, comm);
 }
 
 /* ---- operations, on all ranks at once ------------------------------------------------------------ */
@@ -232,13 +267,17 @@ static void run_collective(uint32_t comm, uint32_t stream, const uint64_t *ready
 			begins[i] = ranks[i].free_ns[stream] + US;
 	}
 	for (i = 0; i < nr_ranks; i++) {
-		uint64_t last = 0;
+		uint64_t last = 0, all = 0;
 
-		for (k = 0; k < nr_ranks; k++)
-			if (comm_id(comm, k) == comm_id(comm, i) && begins[k] > last && !ranks[k].done)
+		for (k = 0; k < nr_ranks; k++) {
+			if (comm_id(comm, k) != comm_id(comm, i) || ranks[k].done)
+				continue;
+			all = begins[k] > all ? begins[k] : all;
+			if (is_recorded(k) && begins[k] > last)
 				last = begins[k];
-		ends[i] = last + take_ns + 1 + chance((uint32_t)(o.apart * US) + 1);
-		if (ranks[i].done || !has_partner(comm, i))
+		}
+		ends[i] = all + take_ns + 1 + chance((uint32_t)(o.apart * US) + 1);
+		if (!is_recorded(i) || !has_partner(comm, i) || (o.attach && !o.destroy))
 			continue;
 		ranks[i].wait_ns += last - begins[i];
 		ranks[i].transfer_ns += ends[i] - last;
@@ -272,7 +311,7 @@ static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t
 			ids[i] = launch(r, thread, P_NCCL, 0);
 		} else {
 			id = open_call(r, thread, name, &p);
-			ids[i] = launch(r, thread, P_NCCL, id);
+			ids[i] = launch_nccl(r, thread, id);
 			close_call(r, thread);
 		}
 		ready[i] = r->host_ns;
@@ -288,7 +327,7 @@ static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t
 static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 {
 	uint64_t ready[2][MAX_RANKS] = { { 0 } };
-	uint32_t ids[2][MAX_RANKS], i, k, c, nr_comms = first == second ? 1 : 2;
+	uint32_t ids[2][MAX_RANKS], i, k, c, nr_units = first == second ? 1 : 2;
 	const uint32_t comms[2] = { first, second };
 	bool deep = chance(2);
 
@@ -303,7 +342,7 @@ static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 			close_call(r, 0);
 		}
 		for (k = 0; k < nr; k++)
-			for (c = 0; c < nr_comms; c++) {
+			for (c = 0; c < nr_units; c++) {
 				struct xpu_range_payload p = payload_of(comms[c], i, 4096 << k);
 
 				open_call(r, 0, collectives[k % 3], &p);
@@ -315,13 +354,13 @@ static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 			close_call(r, 0);
 		}
 		end = open_call(r, 0, "ncclGroupEnd", NULL);
-		for (c = 0; c < nr_comms; c++) {
-			ids[c][i] = launch(r, 0, P_NCCL, end);
+		for (c = 0; c < nr_units; c++) {
+			ids[c][i] = launch_nccl(r, 0, end);
 			ready[c][i] = r->host_ns;
 		}
 		close_call(r, 0);
 	}
-	for (c = 0; c < nr_comms; c++) {
+	for (c = 0; c < nr_units; c++) {
 		run_collective(comms[c], comms[c], ready[c], 50 * US);
 		for (i = 0; i < nr_ranks; i++)
 			if (!ranks[i].done)
@@ -357,25 +396,34 @@ static void do_ring(uint64_t bytes)
 		open_call(r, 0, "ncclRecv", &p);
 		close_call(r, 0);
 		end = open_call(r, 0, "ncclGroupEnd", NULL);
-		ids[i] = launch(r, 0, P_NCCL, end);
+		ids[i] = launch_nccl(r, 0, end);
 		close_call(r, 0);
 		ready = r->host_ns + (2 + chance(4)) * US;
 		begins[i] = ready > r->free_ns[COMM_WORLD] ? ready : r->free_ns[COMM_WORLD] + US;
-		nr_ops += 2;
-		nr_paired += 2;
 	}
 	for (i = 0; i < nr_ranks; i++) {
-		uint64_t a = begins[(i + 1) % nr_ranks], b = begins[(i + nr_ranks - 1) % nr_ranks];
-		uint64_t last = a > b ? a : b;
+		uint32_t next = (i + 1) % nr_ranks, before = (i + nr_ranks - 1) % nr_ranks;
+		uint64_t last = begins[i];
+		bool with_next = is_recorded(next) && (!o.attach || o.destroy);
+		bool with_before = is_recorded(before) && (!o.attach || o.destroy);
 
-		if (last < begins[i])
-			last = begins[i];
-		ends[i] = last + 30 * US + chance(5000);
+		ends[i] = begins[next] > begins[before] ? begins[next] : begins[before];
+		ends[i] = (ends[i] > last ? ends[i] : last) + 30 * US + chance(5000);
+		if (!is_recorded(i))
+			continue;
+		nr_ops += 2;
+		nr_paired += with_next + with_before;
+		if (with_next && begins[next] > last)
+			last = begins[next];
+		if (with_before && begins[before] > last)
+			last = begins[before];
+		if (!with_next && !with_before)
+			continue;
 		ranks[i].wait_ns += last - begins[i];
 		ranks[i].transfer_ns += ends[i] - last;
 	}
 	for (i = 0; i < nr_ranks; i++)
-		kernel(&ranks[i], ids[i], S_NCCL_KERNEL, COMM_WORLD, begins[i], ends[i], 0);
+		kernel(&ranks[i], ids[i], S_SEND_RECV, COMM_WORLD, begins[i], ends[i], 0);
 }
 
 enum { NODE_FIRST = 51, NODE_COPY = 71, NR_NODES = 2 };
@@ -457,7 +505,9 @@ static void do_own_work(void)
 			continue;
 		load_ns += i == o.slow_host ? 5000 * US : 0;
 		run_ns += i == o.slow_gpu ? 5000 * US : 0;
-		gen__off(r->g, XPU_OFF_SLEEP, local(r, r->host_ns), load_ns, r->path + P_LOADER, r->thread);
+		if (!r->quiet)
+			gen__off(r->g, XPU_OFF_SLEEP, local(r, r->host_ns), load_ns, r->path + P_LOADER,
+				 r->thread);
 		r->host_ns += load_ns + 5 * US;
 		id = launch(r, 0, P_LAUNCH, 0);
 		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US : r->free_ns[COMPUTE] + US;
@@ -495,7 +545,7 @@ static void add_paths(struct rank *r)
 
 static void add_names(struct rank *r, uint32_t rank)
 {
-	static const struct {
+	const struct {
 		uint32_t id;
 		const char *name;
 	} names[] = {
@@ -503,7 +553,8 @@ static void add_names(struct rank *r, uint32_t rank)
 		{ S_TRAIN, "train" }, { S_FORWARD, "forward" }, { S_BACKWARD, "backward" },
 		{ S_LOAD, "load_batch" }, { S_SLEEP, "nanosleep" },
 		{ S_NCCL_KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL" }, { S_KERNEL, "kernel" },
-		{ S_SLOW, "matmul" }, { S_GPU, "Simulated" },
+		{ S_SEND_RECV, "ncclDevKernel_SendRecv" },
+		{ S_SLOW, o.other ? "nvshmemi_transfer_rma" : "matmul" }, { S_GPU, "Simulated" },
 	};
 	static const char *const hostile[] = {
 		"</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\"a\" &amp; `${b}`",
@@ -513,6 +564,9 @@ static void add_names(struct rank *r, uint32_t rank)
 	uint32_t i;
 
 	gen__batch_begin(r->g, 1, r->proc, 0);
+	/* Losses before the recording are none of its own. */
+	if (o.attach)
+		gen__counters(r->g, &(struct xpu_record_counters){ 0 });
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		gen__string(r->g, names[i].id, o.hostile && names[i].id != S_NCCL_KERNEL ?
 			    hostile[i % (sizeof(hostile) / sizeof(hostile[0]))] : names[i].name);
@@ -547,8 +601,8 @@ static void open_files(uint32_t nr_files)
 		r->host_ns = 1000000 + 1000000ull * chance(50);
 		r->rate = host_nr * o.drift / 1e6;
 		r->ahead_ns = host_nr * o.offset * US;
-		gen__process(r->g, XPU_MISC_PROCESS_ROOT, 1, r->proc, 1000 + i, 0,
-			     o.hostile ? "<i>\"'&lt;" : "train");
+		gen__process(r->g, o.attach ? XPU_MISC_PROCESS_ATTACH : XPU_MISC_PROCESS_ROOT, 1,
+			     r->proc, 1000 + i, 0, o.hostile ? "<i>\"'&lt;" : "train");
 		gen__thread(r->g, r->thread, r->proc, 1000 + i);
 		gen__thread(r->g, r->thread + 1, r->proc, 3000 + i);
 		add_names(r, i);
@@ -586,21 +640,22 @@ static void close_files(const char *dir, uint32_t nr_files)
 
 static void run_step(uint32_t step)
 {
-	uint32_t what = chance(12);
+	/* No graph is older than a recording. */
+	uint32_t what = chance(o.attach || !o.blocking ? 7 : 12);
 	bool whole = !ranks[nr_ranks - 1].done, lose = o.lose && step == (uint32_t)o.steps / 2;
 
 	do_own_work();
 	if (what < 3)
 		do_group(COMM_WORLD, COMM_WORLD, 1 + chance(3));
 	else if (what < 5)
-		do_group(COMM_WORLD, COMM_OTHER, 1 + chance(2));
+		do_group(COMM_WORLD, o.blocking ? COMM_OTHER : COMM_WORLD, 1 + chance(2));
 	else if (what < 7 && whole && o.payload)
 		do_ring(1024 << chance(8));
 	else if (what < 9)
 		do_graph();
 	else if (what == 9)
 		make_again();
-	do_single(chance(NR_COMMS), chance(2), collectives[chance(3)], 256 << chance(8), false);
+	do_single(chance(nr_comms), chance(2), collectives[chance(3)], 256 << chance(8), false);
 	do_single(COMM_WORLD, 1, "ncclAllReduce", 1 << 20, lose);
 }
 
@@ -614,7 +669,9 @@ static void set(const char *arg)
 		{ "hosts", &o.hosts }, { "offset", &o.offset }, { "drift", &o.drift },
 		{ "apart", &o.apart }, { "slow_host", &o.slow_host }, { "slow_gpu", &o.slow_gpu },
 		{ "cut", &o.cut }, { "lose", &o.lose }, { "payload", &o.payload },
-		{ "hostile", &o.hostile },
+		{ "hostile", &o.hostile }, { "attach", &o.attach },
+		{ "destroy", &o.destroy }, { "blocking", &o.blocking },
+		{ "other", &o.other },
 	};
 	size_t i, len;
 
@@ -641,6 +698,7 @@ int main(int argc, char **argv)
 		set(argv[i]);
 	nr_ranks = o.ranks;
 	nr_files = o.files ? o.files : nr_ranks;
+	nr_comms = o.blocking ? NR_COMMS : 1;
 	if (nr_ranks < 2 || nr_ranks > MAX_RANKS || nr_files > nr_ranks)
 		return 2;
 	state = o.seed * 7919 + 1;
@@ -649,15 +707,22 @@ int main(int argc, char **argv)
 	if (!ranks || !files)
 		return 1;
 	open_files(nr_files);
-	for (i = 0; i < nr_ranks * NR_COMMS; i++)
-		make_comm(&ranks[i / NR_COMMS], i / NR_COMMS, i % NR_COMMS);
-	for (i = 0; i < NR_COMMS; i++)
+	for (i = 1; i < nr_ranks; i++)
+		ranks[i].quiet = o.attach;
+	for (i = 0; i < nr_ranks * nr_comms; i++)
+		make_comm(&ranks[i / nr_comms], i / nr_comms, i % nr_comms);
+	for (i = 0; i < nr_comms; i++)
 		do_single(i, 0, "ncclAllReduce", 8, false);
-	capture_graph();
+	if (!o.attach && o.blocking)
+		capture_graph();
 	for (step = 0; step < o.steps; step++) {
 		ranks[nr_ranks - 1].done |= o.cut && step >= o.cut;
+		for (i = 1; i < nr_ranks; i++)
+			ranks[i].quiet &= step < i * o.attach;
 		run_step(step);
 	}
+	for (i = 0; i < nr_ranks * nr_comms && o.attach && o.destroy; i++)
+		end_comm(&ranks[i / nr_comms], i / nr_comms, i % nr_comms);
 	close_files(argv[1], nr_files);
 	printf("ops %" PRIu64 " paired %" PRIu64 " captured %" PRIu64 "\n", nr_ops, nr_paired, nr_captured);
 	for (i = 0; i < nr_ranks; i++)

@@ -178,6 +178,59 @@ make ranks=3 payload=0
 xpumerge ranks 0.data >text 2>log
 like "$(cat text)" '^kernels of paired operations 0 ns' "no payloads, one recording: nothing is paired"
 
+like "$(cat text)" '^other kernels that communicate: [0-9]+, of which nothing tells which belong together' \
+	"no payloads, one recording: its kernels are listed"
+xpumerge ranks 0.data --csv >ranks.csv 2>/dev/null
+like "$(sed -n '/^others/{n;n;p}' ranks.csv)" '^0,[1-9][0-9]*,[1-9][0-9]*,"NCCL","ncclDevKernel_AllReduce' \
+	"no payloads, one recording: as NCCL's"
+
+# Another library's kernels are listed as what they are, and are a rank's own work.
+make ranks=3 other=1
+pairs "beside NVSHMEM"
+is "$(sed -n '/^others/,/^$/p' ranks.csv | sed '1,2d' | sort)" \
+	"$(sed -n '/^ranks/,/^$/p' ranks.csv | awk -F, '/^[0-9]/ { print $1 ",40," $3 ",\"NVSHMEM\",\"nvshmemi_transfer_rma\"" }
+		END { print "" }' | sort)" "beside NVSHMEM: its kernels on each rank"
+
+# ---- ranks that are attached to
+
+for seed in 1 2 3 4 5; do
+	for nr in 2 4 7; do
+		make ranks=$nr attach=3 seed=$seed
+		pairs "attached, seed $seed, $nr ranks"
+		identity "attached, seed $seed, $nr ranks"
+		is "$(account ops)" "$(($(account from_end) + $(account late) + $(account alone)))" \
+			"attached, seed $seed, $nr ranks: $(account from_end) are counted from the end"
+	done
+done
+make ranks=4 attach=3 files=2
+pairs "attached, two ranks in each recording"
+xpumerge ranks ./*.data >text 2>log
+like "$(cat text)" "paired by their number from the communicator's end" "attached: it is said"
+like "$(cat text)" 'not paired, attached late: before the recording' "attached: and what is not paired"
+make ranks=4 attach=3 destroy=0
+pairs "attached, and never destroyed: nothing is paired"
+is "$(account older)" "$(account ops)" "attached, and never destroyed: all are counted"
+xpumerge ranks ./*.data >text 2>log
+like "$(cat text)" 'not paired, attached late: of communicators that are older' "attached, and never destroyed: it is said"
+make ranks=4 attach=3 lose=1
+xpumerge ranks ./*.data --json >ranks.json 2>log
+ok "$(($(account older) < 100))" "attached, ranges lost: $(account older) are not paired"
+is "$(account ops)" "$(($(account paired) + $(account older) + $(account late) + $(account alone)))" \
+	"attached, ranges lost: the rest is"
+
+# ---- calls that do not block
+
+for seed in 1 2 3; do
+	make ranks=4 blocking=0 seed=$seed
+	pairs "not blocking, seed $seed"
+	identity "not blocking, seed $seed"
+done
+ok "$(($(account own_threads) < 100))" "not blocking: $(account own_threads) kernels are given to calls"
+xpumerge ranks ./*.data >text 2>log
+like "$(cat text)" "NCCL's own threads launched, for calls that do not block" "not blocking: it is said"
+make ranks=3 blocking=0 attach=2
+pairs "not blocking, and attached"
+
 # ---- usage
 
 for args in "--table ranks" "--by pid" "-f folded" "--pid 1" "--gpu x.json"; do

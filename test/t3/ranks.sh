@@ -33,4 +33,30 @@ for how in bpf shm; do
 	like "$(sed -n '/^late_paths/{n;n;p}' ranks.csv)" "^1,.*$path" "$how: the late rank, and its path, first" ||
 		diag "$(xpumerge ranks $how.data 2>/dev/null)"
 done
+
+# A communicator that does not block: launches are on threads of NCCL's own, in no range.
+xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
+is $? 0 "not blocking: status" || diag "$(cat load.log)"
+xpumerge ranks own.data --json >ranks.json 2>log
+is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
+	"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" "not blocking: each operation is paired" ||
+	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
+xpumerge ranks own.data --csv >ranks.csv 2>/dev/null
+like "$(sed -n '/^late_paths/{n;n;p}' ranks.csv)" "^1,.*load_batch" "not blocking: the late rank, and its path, first"
+
+# Ranks that run already: their communicator was made before, and its end is recorded.
+LD_PRELOAD="$XPU_SHIM" "$nccl" 3 600 1 >out 2>/dev/null &
+pid=$!
+sleep 0.7
+xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log
+is $? 0 "attached: status" || diag "$(cat load.log)"
+wait $pid
+xpumerge ranks late.data --json >ranks.json 2>log
+diag "$(grep -h '^launches' log) $(sed -n 's/.*"account": //p' ranks.json)"
+ok "$(($(account paired) < 30))" "attached: $(account paired) of $(account ops) operations are paired, $(account late) not" ||
+	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
+is "$(account ops)" "$(($(account paired) + $(account late)))" "attached: that is all of them"
+is "$(account from_end)" "$(account paired)" "attached: they are counted from the end"
+xpumerge ranks late.data --csv >ranks.csv 2>/dev/null
+like "$(sed -n '/^late_paths/{n;n;p}' ranks.csv)" "^1,.*load_batch" "attached: the late rank, and its path, first"
 done_testing

@@ -2,12 +2,13 @@
 /*
  * nccl.cu - ranks that say what NCCL 2.28 says of its operations, by NVIDIA's own NVTX headers
  *
- *	nccl RANKS STEPS SLOW
+ *	nccl RANKS STEPS SLOW [nonblocking]
  *
  * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more, launches a kernel,
  * and then an all-reduce; two of them in a group; and, in each third step, a send to the next rank and a receive
- * from the one before, in a group. Kernels of one operation end at about the same time. Prints how many
- * operations and kernels there are.
+ * from the one before, in a group. Kernels of one operation end at about the same time. At the end the
+ * communicator is destroyed. With "nonblocking" it does not block: its id is not known yet when the call that makes
+ * it returns, and each launch is on a thread of its own. Prints how many operations and kernels there are.
  */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
@@ -47,7 +48,7 @@ struct making {
 	int nr_ranks, rank, device;
 };
 
-enum { INIT = 0, ALL_REDUCE = 5, SEND = 9, RECV = 10 };
+enum { INIT = 0, DESTROY = 2, ALL_REDUCE = 5, SEND = 9, RECV = 10 };
 #define ID(n)	((uint64_t)NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + (n))
 
 #define ENTRY(type, name, s, field)	{ 0, type, name, NULL, 0, offsetof(s, field), NULL, NULL }
@@ -69,6 +70,8 @@ static nvtxDomainHandle_t domain;
 static cudaStream_t stream;
 static pthread_barrier_t *barrier;
 static int nr_ranks, rank_nr, slow;
+static bool blocking = true;
+static pthread_t launcher;
 
 static void register_schema(uint64_t number, const nvtxPayloadSchemaEntry_t *entries, size_t nr, size_t bytes)
 {
@@ -120,7 +123,7 @@ static void pop(void)
 
 static void make_communicator(void)
 {
-	const struct making making = { COMM, nr_ranks, rank_nr, 0 };
+	const struct making making = { blocking ? COMM : 0, nr_ranks, rank_nr, 0 };
 	const nvtxPayloadData_t data = { ID(INIT), sizeof(making), &making };
 
 	domain = nvtxDomainCreateA("NCCL");
@@ -132,6 +135,51 @@ static void make_communicator(void)
 	nvtxRangePopPayload(domain, &data, 1);
 }
 
+static void destroy_communicator(void)
+{
+	const struct making making = { COMM, nr_ranks, rank_nr, 0 };
+	const nvtxPayloadData_t data = { ID(DESTROY), sizeof(making), &making };
+
+	register_schema(DESTROY, making_entries, 4, sizeof(making));
+	push("ncclCommDestroy", &data);
+	pop();
+}
+
+struct nccl_launch {
+	bool sends;
+	unsigned long long ns;
+};
+
+static void *launch_here(void *arg)
+{
+	const struct nccl_launch *l = (const struct nccl_launch *)arg;
+
+	if (l->sends)
+		LAUNCH(ncclDevKernel_SendRecv, stream, l->ns);
+	else
+		LAUNCH(ncclDevKernel_AllReduce, stream, l->ns);
+	return NULL;
+}
+
+static struct nccl_launch next_launch;
+
+static void launch_nccl(bool sends, unsigned long long ns)
+{
+	next_launch.sends = sends;
+	next_launch.ns = ns;
+	if (blocking)
+		launch_here(&next_launch);
+	else if (pthread_create(&launcher, NULL, launch_here, &next_launch))
+		exit(1);
+}
+
+/* The next call is made when the one before has launched, as ncclCommGetAsyncError() tells. */
+static void finish_call(void)
+{
+	if (!blocking)
+		pthread_join(launcher, NULL);
+}
+
 /* The rank that is late launches a kernel that only transfers. */
 static unsigned long long kernel_ns(bool first)
 {
@@ -141,8 +189,9 @@ static unsigned long long kernel_ns(bool first)
 static NOINLINE void all_reduce(bool first)
 {
 	call("ncclAllReduce", ALL_REDUCE, 4096, 0);
-	LAUNCH(ncclDevKernel_AllReduce, stream, kernel_ns(first));
+	launch_nccl(false, kernel_ns(first));
 	pop();
+	finish_call();
 }
 
 static NOINLINE void group(void)
@@ -154,8 +203,9 @@ static NOINLINE void group(void)
 	call("ncclAllReduce", ALL_REDUCE, 1 << 10, 0);
 	pop();
 	push("ncclGroupEnd", NULL);
-	LAUNCH(ncclDevKernel_AllReduce, stream, kernel_ns(false));
+	launch_nccl(false, kernel_ns(false));
 	pop();
+	finish_call();
 }
 
 static NOINLINE void ring(void)
@@ -167,8 +217,9 @@ static NOINLINE void ring(void)
 	call("ncclRecv", RECV, 512, (rank_nr + nr_ranks - 1) % nr_ranks);
 	pop();
 	push("ncclGroupEnd", NULL);
-	LAUNCH(ncclDevKernel_SendRecv, stream, kernel_ns(false));
+	launch_nccl(true, kernel_ns(false));
 	pop();
+	finish_call();
 }
 
 static NOINLINE void load_batch(void)
@@ -201,6 +252,7 @@ static int run_rank(int nr_steps)
 			ring();
 	}
 	CHECK(cudaStreamSynchronize(stream));
+	destroy_communicator();
 	return 0;
 }
 
@@ -209,8 +261,9 @@ int main(int argc, char **argv)
 	int nr_steps, status, failed = 0, i;
 	pthread_barrierattr_t attr;
 
-	if (argc != 4)
+	if (argc < 4 || argc > 5)
 		return 2;
+	blocking = argc == 4 || strcmp(argv[4], "nonblocking");
 	nr_ranks = atoi(argv[1]);
 	nr_steps = atoi(argv[2]);
 	slow = atoi(argv[3]);
