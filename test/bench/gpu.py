@@ -24,7 +24,8 @@
                                  first window, and after it
              merge all           xpuload with CPU samples; with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
-             nsys                Nsight Systems, CUDA trace only
+             nsys                Nsight Systems, CUDA trace only: kernels and calls, no stacks
+             nsys-cpu nsys-all   the same with CPU samples; with context switches as well
   ROUNDS     of turns, by tens (15)
   COPIES     of each row's program at a time (3)
   STARTS     how often all of them are started (1)
@@ -36,7 +37,8 @@ difference, too, for as long as it runs; so each row has several. A ratio is the
 copies, the first of one row with the first of the other and so on, each the median of those within
 its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
-says why.
+says why. "of nsys" is what a row adds to bare, in parts of what Nsight Systems adds that records as
+much: nsys-cpu beside merge, nsys-all beside all, nsys beside all others.
 """
 import concurrent.futures
 import glob
@@ -62,7 +64,12 @@ TORCH = ["step", "memstep", "graph", "matmul"]
 WINDOWS = ["capture", "captured"]
 OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
 ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
-        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys"])
+        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-cpu", "nsys-all"])
+# Of Nsight Systems' rows, the one that records as much as a row of ours.
+PEERS = {"merge": "nsys-cpu", "all": "nsys-all"}
+NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
+        "nsys-cpu": ["-s", "process-tree", "-F", "100", "--cpuctxsw", "none"],
+        "nsys-all": ["-s", "process-tree", "-F", "100", "--cpuctxsw", "process-tree"]}
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
 READY_S, TURN_S, END_S = 120, 30, 60
 # Functions where threads begin; clone3 and main's caller have no names in a stripped libc.
@@ -168,7 +175,7 @@ class Tools:
             return f"xpuload has no {needs[row]}"
         if row.startswith("proton"):
             return self.proton_why
-        if row == "nsys" and not self.nsys:
+        if row in NSYS and not self.nsys:
             return "nsys is not found"
         return None
 
@@ -204,9 +211,8 @@ class Tools:
             env["CUDA_INJECTION64_PATH"] = os.path.abspath("floor.so")
             if row == "callbacks":
                 env["FLOOR_CALLBACKS"] = "1"
-        elif row == "nsys":
-            command = [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw", "none", "-f",
-                       "true", "-o", data] + command
+        elif row in NSYS:
+            command = [self.nsys, "profile", "-t", "cuda", *NSYS[row], "-f", "true", "-o", data] + command
         elif row in OURS:
             command = [self.own_xpuload(data), *self.options(row), "-o", data] + command
         return command, env
@@ -358,7 +364,7 @@ class Account:
 
 # ---- the table -----------------------------------------------------------------------------------
 
-LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14}  {}"
+LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14} {:>14}  {}"
 
 
 def error(values):
@@ -392,16 +398,17 @@ def show(value):
 
 
 def header():
-    print(LINE.format("workload", "row", "median", "least", "+-%", "unit", "x bare", "x floor",
+    print(LINE.format("workload", "row", "median", "least", "+-%", "unit", "x bare", "x floor", "of nsys",
                       " launches   matched wrong unmatched lost not whole"))
 
 
-def print_row(workload, row, values, unit, x_bare, x_floor, account):
+def print_row(workload, row, values, unit, compared, account):
+    """compared: to bare, to the floor, and what it adds to bare of what Nsight Systems adds."""
     median = statistics.median(values)
     # Half of the rounds differ from the median by at most this.
     spread = statistics.median(abs(v - median) for v in values) / median * 100 if median else 0
     print(LINE.format(workload, row, f"{median:.1f}", f"{min(values):.1f}", f"{spread:.1f}", unit,
-                      show(x_bare), show(x_floor), account).rstrip(), flush=True)
+                      *map(show, compared), account).rstrip(), flush=True)
 
 
 class Bench:
@@ -444,8 +451,14 @@ class Bench:
             for row, copies in figures[workload].items():
                 values = [value for of_copy in copies for value in of_copy]
                 if values:
-                    print_row(workload, row, values, unit, ratio(figures[workload], row, "bare"),
-                              ratio(figures[workload], row, "floor"), accounts.get(row, ""))
+                    print_row(workload, row, values, unit, self.compare(figures[workload], row),
+                              accounts.get(row, ""))
+
+    @staticmethod
+    def compare(figures, row):
+        peer = PEERS.get(row, "nsys")
+        return (ratio(figures, row, "bare"), ratio(figures, row, "floor"),
+                None if row in ["bare", *NSYS] else added(figures, row, peer, "bare"))
 
     def turns(self, programs, workloads, accounts):
         """All that programs do between their start and their end; their accounts are added up."""
@@ -476,7 +489,7 @@ class Bench:
         for program, good in zip(programs, ended):
             if program.why:
                 self.complain(" ".join(workloads), program.row, program.why)
-            elif not good and program.row != "nsys":
+            elif not good and program.row not in NSYS:
                 self.complain(" ".join(workloads), program.row, f"status {program.process.returncode}")
         return figures
 
@@ -511,7 +524,7 @@ class Bench:
                 self.complain("cpu", row, why)
                 continue
             self.status |= not account.exact
-            print_row("cpu", row, shares, f"% at {min(rates) / 1000:.0f}k/s", None, None, account)
+            print_row("cpu", row, shares, f"% at {min(rates) / 1000:.0f}k/s", (None,) * 3, account)
 
     def calls(self):
         try:
@@ -562,7 +575,9 @@ class Bench:
         ]
         lines += [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.06)
                   for w in ("cycle", "random")]
-        lines.append(("step: added to bare by api / by nsys", added(step, "api", "nsys", "bare"), 0.67))
+        lines += [(f"{w}: added to bare by {row} / by {peer}", added(f[w], row, peer, "bare"), aim)
+                  for w in f for row, peer, aim in (("api", "nsys", 0.67), ("api-all", "nsys", 1.00),
+                                                    ("merge", "nsys-cpu", 1.00), ("all", "nsys-all", 1.00))]
         lines += [(f"{w}: {row} / {best}", ratio(f[w], row, best), aim)
                   for w in f for row, aim in (("merge", 1.03), ("all", 1.06))]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
