@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/libc.h"
+#include "launch/launch.h"
 #include "launch/wait.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
@@ -78,7 +79,6 @@ static const char *const taking_time[] = {	/* all others have one of these */
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
-static const struct cupti *cupti;
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else it differs from time to time */
 static unsigned int last_opening;
 static enum calls_wanted have;
@@ -130,7 +130,6 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 
 	if (wanted == have)
 		return true;
-	cupti = c;
 	have = wanted;
 	if (wanted == CALLS_NONE)
 		atomic_store(&opening, 0);
@@ -203,7 +202,7 @@ static void send_name(bool runtime, uint32_t cbid)
 	const char *name = NULL;
 	size_t len, bytes;
 
-	if (cupti->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
+	if (launch__cupti->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
 		return;
 	len = strnlen(name, sizeof(batch.room) - 1);
 	bytes = (sizeof(batch.string) + len + 1 + 7) & ~7ul;
@@ -240,7 +239,7 @@ void calls__repeat_definitions(void)
 {
 	unsigned int i;
 
-	for (i = 0; cupti && i < 2 * MAX_CBID; i++)
+	for (i = 0; i < 2 * MAX_CBID; i++)
 		if (atomic_load_explicit(&named[i / MAX_CBID][i % MAX_CBID], memory_order_relaxed))
 			send_name(i / MAX_CBID, i % MAX_CBID);
 }

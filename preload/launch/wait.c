@@ -122,7 +122,7 @@ void wait__event_recorded(uint32_t cbid, const CUpti_CallbackData *d)
 	struct event *e = event__slot(p->hEvent);
 	uint32_t stream = 0, flags;
 
-	flags = stream_flags(d->context, p->hStream, wait__calls[cbid] & WAIT_PER_THREAD, &stream);
+	flags = stream_flags(d->context, p->hStream, wait__call(cbid) & WAIT_PER_THREAD, &stream);
 	atomic_store(&e->handle, NULL);
 	atomic_store_explicit(&e->context, d->contextUid, memory_order_relaxed);
 	atomic_store_explicit(&e->stream, stream, memory_order_relaxed);
@@ -151,7 +151,7 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 		    uint64_t ticks)
 {
 	uint64_t end_ticks = clock__ticks(), end_ns = clock__ns();
-	uint8_t call = wait__calls[cbid];
+	uint8_t call = wait__call(cbid);
 	bool per_thread = call & WAIT_PER_THREAD;
 
 	if (ticks < start_ticks || ticks >= end_ticks || end_ns <= start_ns)
@@ -162,7 +162,7 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	slot->wait_context = d->contextUid;
 	slot->wait_stream = 0;
 	slot->wait_flags = 0;
-	switch (call & ~(WAIT_PER_THREAD | WAIT_ALLOC)) {
+	switch (call & ~(WAIT_PER_THREAD | WAIT_ALLOC | WAIT_NO_LAUNCH)) {
 	case WAIT_STREAM:
 		slot->wait_flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)
 							     d->functionParams)->hStream,

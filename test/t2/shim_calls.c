@@ -173,6 +173,8 @@ static void nested(void)
 	kernel_end = listener.kernels[kernel].start_ns + listener.kernels[kernel].duration_ns;
 	ok(call && call->start_ns >= before && end >= kernel_end && end < kernel_end + 1000 * MS,
 	   "one took until the kernel was over");
+	ok(heard(nr_waits) && !listener.waits[heard(nr_waits) - 1].flags,
+	   "and is told as a wait for its context, as it is without");
 	call = find(from, DRIVER(cuLaunchKernel));
 	for (i = 0; call && i < heard(nr_launches); i++)
 		found += listener.launches[i].correlation_id == call->correlation_id;
