@@ -5,7 +5,10 @@
  * An injection library (CUDA_INJECTION64_PATH) that enables kernel activity records with buffers of
  * the usual size and throws the records away. It has no callbacks, takes no stacks and writes
  * nothing. With FLOOR_CALLBACKS in the environment, callbacks that do nothing are enabled for the
- * driver's launches, copies and sets: the least cost of finding out what made each launch.
+ * driver's launches, copies and sets: the least cost of finding out what made each launch. With
+ * FLOOR_CALLS=runtime, all calls of the runtime have such callbacks as well; FLOOR_CALLS=both, and all of the
+ * driver; FLOOR_CALLS=records, they have activity records instead. With FLOOR_COUNT, says at exit how often
+ * which functions were called.
  */
 #include <cupti.h>
 #include <stdio.h>
@@ -33,26 +36,33 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 	free(buffer);
 }
 
+#define MAX_CBID	4096
+
+static unsigned long counts[2][MAX_CBID];	/* of the driver's and the runtime's functions */
+static int is_counted;
+
 static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data)
 {
+	const CUpti_CallbackData *d = data;
+
 	(void)userdata;
-	(void)domain;
-	(void)cbid;
-	(void)data;
+	if (is_counted && d->callbackSite == CUPTI_API_ENTER && cbid < MAX_CBID)
+		__atomic_fetch_add(&counts[domain == CUPTI_CB_DOMAIN_RUNTIME_API][cbid], 1, __ATOMIC_RELAXED);
 }
+
+static CUpti_SubscriberHandle subscriber;
 
 static void subscribe(void)
 {
 	static const char *const prefixes[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset" };
-	CUpti_SubscriberHandle subscriber;
 	const char *name;
 	uint32_t cbid;
 	size_t i;
 
 	if (cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
 		exit(1);
-	for (cbid = 1; cbid < 4096; cbid++) {
+	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
 		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) != CUPTI_SUCCESS ||
 		    !name)
@@ -63,17 +73,45 @@ static void subscribe(void)
 	}
 }
 
+static void enable_calls(const char *how)
+{
+	if (!strcmp(how, "records")) {
+		cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME);
+		cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER);
+		return;
+	}
+	cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+	if (!strcmp(how, "both"))
+		cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+}
+
 static void at_exit(void)
 {
+	const char *name;
+	uint32_t i;
+
 	cuptiActivityFlushAll(1);
+	for (i = 0; is_counted && i < 2 * MAX_CBID; i++) {
+		name = NULL;
+		cuptiGetCallbackName(i / MAX_CBID ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API,
+				     i % MAX_CBID, &name);
+		if (counts[i / MAX_CBID][i % MAX_CBID])
+			fprintf(stderr, "floor: %8lu %s\n", counts[i / MAX_CBID][i % MAX_CBID],
+				name ? name : "?");
+	}
 }
 
 int InitializeInjection(void)
 {
-	if (getenv("FLOOR_CALLBACKS"))
+	const char *calls = getenv("FLOOR_CALLS");
+
+	is_counted = getenv("FLOOR_COUNT") != NULL;
+	if (getenv("FLOOR_CALLBACKS") || calls)
 		subscribe();
 	cuptiActivityRegisterCallbacks(requested, completed);
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+	if (calls)
+		enable_calls(calls);
 	atexit(at_exit);
 	return 1;
 }

@@ -15,6 +15,8 @@
              floor               CUPTI's kernel activity alone, see floor.c: nobody gets kernel
                                  times for less
              callbacks           the same, and callbacks at the launches that do nothing
+             calls-runtime calls-both calls-records    and at all calls of the runtime; and at all of the
+                                 driver, too; activity records of all calls instead
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
@@ -63,7 +65,8 @@ NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"]
 TORCH = ["step", "memstep", "graph", "matmul"]
 WINDOWS = ["capture", "captured"]
 OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
-ROWS = (["bare", "dormant", "floor", "callbacks"] + OURS +
+CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
+ROWS = (["bare", "dormant"] + CUPTI + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-cpu", "nsys-all"])
 # Of Nsight Systems' rows, the one that records as much as a row of ours.
 PEERS = {"merge": "nsys-cpu", "all": "nsys-all"}
@@ -207,10 +210,12 @@ class Tools:
         env = dict(os.environ)
         if row == "dormant":
             env["LD_PRELOAD"] = self.shim
-        elif row in ("floor", "callbacks"):
+        elif row in CUPTI:
             env["CUDA_INJECTION64_PATH"] = os.path.abspath("floor.so")
             if row == "callbacks":
                 env["FLOOR_CALLBACKS"] = "1"
+            if row.startswith("calls-"):
+                env["FLOOR_CALLS"] = row.removeprefix("calls-")
         elif row in NSYS:
             command = [self.nsys, "profile", "-t", "cuda", *NSYS[row], "-f", "true", "-o", data] + command
         elif row in OURS:
@@ -424,7 +429,7 @@ class Bench:
 
     def complain(self, workload, row, why):
         print(f"{workload:8} {row:13} failed: {why}", flush=True)
-        if row in OURS or row in ("bare", "dormant", "floor", "callbacks"):
+        if row in OURS or row in CUPTI or row in ("bare", "dormant"):
             self.status = 1
 
     def group(self, name, workloads, unit, command):
