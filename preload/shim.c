@@ -249,8 +249,7 @@ static void enable_resource_callbacks(void)
 	};
 	size_t i;
 
-	if (!launch__cupti)
-		launch__cupti = &shim.cupti;
+	launch__cupti = &shim.cupti;
 	for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++) {
 		share__own_callback(CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
 		shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);

@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/libc.h"
-#include "launch/launch.h"
 #include "launch/wait.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
@@ -79,6 +78,7 @@ static const char *const taking_time[] = {	/* all others have one of these */
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
+static const struct cupti *_Atomic cupti;
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else it differs from time to time */
 static unsigned int last_opening;
 static enum calls_wanted have;
@@ -130,6 +130,7 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 
 	if (wanted == have)
 		return true;
+	atomic_store(&cupti, c);
 	have = wanted;
 	if (wanted == CALLS_NONE)
 		atomic_store(&opening, 0);
@@ -202,7 +203,7 @@ static void send_name(bool runtime, uint32_t cbid)
 	const char *name = NULL;
 	size_t len, bytes;
 
-	if (launch__cupti->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
+	if (atomic_load(&cupti)->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
 		return;
 	len = strnlen(name, sizeof(batch.room) - 1);
 	bytes = (sizeof(batch.string) + len + 1 + 7) & ~7ul;
