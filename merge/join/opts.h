@@ -82,6 +82,7 @@ struct session_opts {
 	bool by_shape;			/* tell kernels apart by how they are launched: in their names */
 	bool with_shapes;		/* and for writers that show shapes, as leaves */
 	bool by_time;			/* tell when the work of each sum was: sums.times; ... */
+	size_t max_times;		/* ... with at most so many sums; 0: as a page can have; ... */
 	bool times_by_path;		/* ... where there are very many, not by thread and range */
 	bool stats;			/* collect leaf_stats */
 	bool own_threads;		/* keep what threads of the shim did */

@@ -55,7 +55,7 @@ void sums__init(struct sums *s, const struct model *model, const struct session_
 	idles__init(&s->idles);
 	times__init(&s->times, &(struct bins_keys){
 		.group = sums__group, .coarser = opts->times_by_path ? sums__coarser : NULL, .ctx = s,
-	});
+	}, opts->max_times);
 	s->times.wanted = opts->by_time;
 	s->aggregates.secret = secret();
 	s->first_ns = UINT64_MAX;

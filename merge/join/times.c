@@ -16,11 +16,11 @@ static uint32_t row__group(void *ctx, uint32_t key)
 	return key < t->row_list.nr && !t->row_list.v[key].device ? t->row_list.v[key].kind : NR_LEAF_KINDS;
 }
 
-void times__init(struct times *t, const struct bins_keys *aggregates)
+void times__init(struct times *t, const struct bins_keys *aggregates, size_t max)
 {
 	memset(t, 0, sizeof(*t));
-	bins__init(&t->sums, MAX_SUMS, aggregates);
-	bins__init(&t->rows, MAX_ROWS, &(struct bins_keys){ .group = row__group, .ctx = t });
+	bins__init(&t->sums, max ?: MAX_SUMS, aggregates);
+	bins__init(&t->rows, max ?: MAX_ROWS, &(struct bins_keys){ .group = row__group, .ctx = t });
 }
 
 void times__exit(struct times *t)
@@ -134,7 +134,7 @@ int times__finish(struct times *t, const struct busy *busy, size_t nr)
 		return 0;
 	for (gpu = 0; gpu < nr && !err; gpu++)
 		err = times__device(t, gpu, &busy[gpu]);
-	err = err ?: bins__finish(&t->rows, MAX_ROWS) ?: bins__finish(&t->sums, MAX_SUMS / 2);
+	err = err ?: bins__finish(&t->rows, t->rows.max_sums) ?: bins__finish(&t->sums, t->sums.max_sums / 2);
 	/* The rows may have finer bins than the sums, but no coarser ones. */
 	return err ?: bins__widen(&t->sums, t->rows.scale.shift);
 }

@@ -48,7 +48,8 @@ struct times {
 	struct idmap by_row;
 };
 
-void times__init(struct times *t, const struct bins_keys *aggregates);
+/* @max: most sums; 0: as many as a page can have */
+void times__init(struct times *t, const struct bins_keys *aggregates, size_t max);
 void times__exit(struct times *t);
 
 /* All return 0 or -ENOMEM. @from_ns may be 0: unknown, and then there is no time to add to. */

@@ -193,13 +193,26 @@ static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *m
 	return size;
 }
 
+/* Finds what has the sum of a group that was added to last. Return: 0 or -ENOMEM. */
+static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
+{
+	int err = 0;
+
+	while (!err && b->groups.nr <= group)
+		err = array_push(&b->groups, NO_INDEX);
+	*at = err ? NULL : &b->groups.v[group];
+	return err;
+}
+
 /* Sums up the smallest keys by group. Return: 0 or -ENOMEM. */
 static int bins__group(struct bins *b, unsigned int size, size_t more)
 {
 	size_t i, end, nr = 0;
+	uint32_t *at;
 	uint64_t ns;
+	int err = 0;
 
-	for (i = 0; i < b->list.nr; i = end) {
+	for (i = 0; i < b->list.nr && !err; i = end) {
 		uint32_t key = b->list.v[i].key, group;
 
 		end = bins__end_of_key(b, i, &ns);
@@ -208,13 +221,14 @@ static int bins__group(struct bins *b, unsigned int size, size_t more)
 		if (log2_of(ns) == size)
 			nr += end - i;
 		group = b->of.group(b->of.ctx, key);
+		err = bins__find_group(b, group, &at);
 		b->keys.v[key] = (struct bins_key){ group, KEY_GROUPED };
 		b->nr_grouped++;
 		for (; i < end; i++)
 			b->list.v[i].key = BINS_GROUP(group);
 	}
 	b->nr_sorted = 0;
-	return bins__sort(b);
+	return err ?: bins__sort(b);
 }
 
 /* Makes one key of those that can be one. Return: 0 or -ENOMEM. */
@@ -318,17 +332,6 @@ static int bins__learn(struct bins *b, uint32_t key)
 	return err;
 }
 
-/* Finds what has the sum of a group that was added to last. Return: 0 or -ENOMEM. */
-static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
-{
-	int err = 0;
-
-	while (!err && b->groups.nr <= group)
-		err = array_push(&b->groups, NO_INDEX);
-	*at = &b->groups.v[group];
-	return err;
-}
-
 /*
  * Finds where the sums of a key are. *@at: what has the sum that was added to last. Return: 0 or -ENOMEM.
  */
@@ -415,6 +418,7 @@ static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns, 
 static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
 			     const uint32_t *groups)
 {
+	uint32_t *at;
 	size_t i;
 	int err = 0;
 
@@ -425,7 +429,7 @@ static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint
 
 		if (from->keys.v[i].state != KEY_GROUPED || key >= BINS_GROUP(0))
 			continue;
-		err = bins__learn(b, key);
+		err = bins__learn(b, key) ?: bins__find_group(b, groups[from->keys.v[i].at], &at);
 		if (err || b->keys.v[key].state != KEY_OWN)
 			continue;
 		b->keys.v[key] = (struct bins_key){ groups[from->keys.v[i].at], KEY_GROUPED };

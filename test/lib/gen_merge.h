@@ -38,6 +38,7 @@ struct merged {
 	size_t pprof_size;
 	char *pftrace;
 	uint64_t sum_ns, nr_records;	/* sums over all aggregates of device work */
+	uint64_t times_ns;		/* over all times of device work */
 };
 
 struct merge_opts {
@@ -69,6 +70,24 @@ static inline FILE *merged__open(char **buf)
 	return f;
 }
 
+/* Return: the time of all device work in bins. */
+static inline uint64_t merged__times_ns(const struct session *s)
+{
+	const struct bins *bins = &s->sums.times.sums;
+	uint64_t sum_ns = 0;
+	size_t i;
+
+	for (i = 0; i < bins->list.nr; i++) {
+		uint32_t key = bins->list.v[i].key;
+		enum leaf_kind kind = key >= BINS_GROUP(0) ? (key - BINS_GROUP(0)) % NR_LEAF_KINDS :
+				      s->model.leaves.v[s->sums.aggregates.v[key].leaf].kind;
+
+		if (leaf_kind__is_device(kind))
+			sum_ns += bins->list.v[i].ns;
+	}
+	return sum_ns;
+}
+
 /* Merges @size bytes at @buf, aligned to 8. */
 static inline void merged__run(struct merged *m, const void *buf, size_t size, const char *name,
 			       const struct merge_opts *opts)
@@ -81,6 +100,9 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = {
 		.trim = !opts->no_trim, .by_range = opts->no_trim, .stats = true,
+		/* Few times become coarser, and stand together. */
+		.by_time = true, .times_by_path = opts->no_trim, .by_thread = opts->no_trim,
+		.max_times = size / 8 % 3 ? 0 : 16,
 	};
 	struct timeline *timeline;
 	struct session s;
@@ -149,6 +171,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 		m->sum_ns += s.sums.aggregates.v[i].sum_ns;
 		m->nr_records += s.sums.aggregates.v[i].nr;
 	}
+	m->times_ns = merged__times_ns(&s);
 	if (!m->err) {
 		f = open_memstream(&m->pprof, &m->pprof_size);
 		if (!f)
@@ -369,6 +392,8 @@ static inline const char *merged__broken(const struct merged *m)
 		return "a launch is neither matched nor pending";
 	if (m->nr_records != l->nr_works)
 		return "a device record is in no line";
+	if (!l->bad_times && m->times_ns != m->sum_ns)
+		return "time of device work is in no bin";
 	if (l->nr_works < l->nr_orphans)
 		return "more orphans than device records";
 	if (!json__valid(m->json))

@@ -233,7 +233,7 @@ static void devices(void)
 	uint64_t ns = 0;
 	size_t i;
 
-	times__init(&t, &plain);
+	times__init(&t, &plain, 0);
 	/* Two streams, out of order: 10 to 20 and 15 to 30, 40 to 50 around 42 to 44. */
 	busy__add(&busy[1], 40 * MS, 50 * MS);
 	busy__add(&busy[1], 15 * MS, 30 * MS);

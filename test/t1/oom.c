@@ -159,7 +159,9 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		return -ENOMEM;
 	if (sink < SINK_TABLES)
 		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
-	opts.by_time = sink >= SINK_NONE;
+	/* So few times that call paths become one, and others groups. */
+	opts.by_time = opts.times_by_path = sink >= SINK_NONE;
+	opts.max_times = 24;
 	opts.jobs = sink == SINK_NONE_JOBS ? 2 : 1;
 	err = filter__set(&filter, FILTER_PID, "10", why) ?:
 	      filter__set(&filter, FILTER_COMM, "app", why) ?:
