@@ -118,11 +118,13 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains->string = frames__string;
 	callchains->lookup_ctx = &s;
 	callchains->nr_frames = callchains->nr_unsymbolized = 0;
+	callchains__next(callchains);
 	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
 		err = frames__resolve(&s, m, &m->chains.v[i]);
 		frames__count(m, &m->chains.v[i], loss);
 	}
 	callchains->lookup_ctx = NULL;
+	callchains__next(callchains);
 	loss->nr_frames = callchains->nr_frames;
 	loss->unsymbolized = callchains->nr_unsymbolized;
 	return err;

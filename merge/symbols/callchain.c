@@ -34,6 +34,9 @@ struct place_entry {
 	const struct frame *frames[];
 };
 
+/* Call paths have most of their addresses in common. */
+#define NR_KNOWN	16384
+
 struct stack_entry {
 	UT_hash_handle hh;
 	struct stack stack;
@@ -53,10 +56,25 @@ void callchains__exit(struct callchains *c)
 	HASH_CLEAR(hh, c->frames);
 	HASH_CLEAR(hh, c->stacks);
 	HASH_CLEAR(hh, c->places);
+	free(c->known);
 	srclines__exit(&c->srclines);
 	array_free(&c->chain);
 	array_free(&c->scratch);
 	arena__free(&c->arena);
+}
+
+void callchains__next(struct callchains *c)
+{
+	free(c->known);
+	c->known = NULL;
+}
+
+/* Return: where an address is remembered, or NULL if there is no memory for it. */
+static struct known_address *callchains__known(struct callchains *c, uint64_t addr)
+{
+	if (!c->known)
+		c->known = calloc(NR_KNOWN, sizeof(*c->known));
+	return c->known ? &c->known[(addr * 0x9e3779b97f4a7c15ull >> 32) % NR_KNOWN] : NULL;
 }
 
 static const struct frame *callchains__frame(struct callchains *c, const char *name,
@@ -85,19 +103,6 @@ static const struct frame *callchains__label_frame(struct callchains *c, const c
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
 }
 
-/* Return: whether a mapping is memory that the process has filled itself, maybe with code. */
-static bool dso__is_memory(const struct dso *dso)
-{
-	static const char *const prefixes[] = { "//anon", "/memfd:", "/dev/zero", "/SYSV", "[heap]",
-						"[stack", "[anon" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
-		if (!strncmp(dso->path, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return !dso->path[0];
-}
-
 /* Return: the frame of generated code, or NULL if its name is unknown or memory is out. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
@@ -105,7 +110,7 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	const char *name;
 	char *pretty;
 
-	if (!c->jit || !dso__is_memory(map->dso))
+	if (!c->jit || !map->dso->is_memory)
 		return NULL;
 	name = c->jit(c->lookup_ctx, image, map->rec->hdr.misc & XPU_MISC_MMAP_SYNTH, addr);
 	if (!name)
@@ -116,13 +121,9 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	return callchains__frame(c, name, map->dso, true);
 }
 
-/*
- * Return: the frame of one address; NULL only without memory. Sets *@vaddr to its address in the
- * file.
- */
-static const struct frame *callchains__address(struct callchains *c, struct image *image,
-					       uint32_t epoch, uint64_t addr,
-					       uint64_t *vaddr)
+/* As callchains__address(). */
+static const struct frame *callchains__look_up(struct callchains *c, struct image *image,
+					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
 {
 	struct map *map = image__find_map(image, epoch, addr);
 	const struct frame *generated;
@@ -149,6 +150,26 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
 					(unsigned long long)dso__function(map->dso, *vaddr));
 	return callchains__frame(c, name, map->dso, false);
+}
+
+/*
+ * Return: the frame of one address; NULL only without memory. Sets *@vaddr to its address in the
+ * file.
+ */
+static const struct frame *callchains__address(struct callchains *c, struct image *image,
+					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
+{
+	struct known_address *known = callchains__known(c, addr);
+	const struct frame *f;
+
+	if (image && known && known->image == image && known->addr == addr && known->epoch == epoch) {
+		*vaddr = known->vaddr;
+		return known->f;
+	}
+	f = callchains__look_up(c, image, epoch, addr, vaddr);
+	if (f && known)
+		*known = (struct known_address){ image, addr, *vaddr, f, epoch };
+	return f;
 }
 
 /* Return: the frame of an address in the kernel, as callchains__address(). */
@@ -310,7 +331,7 @@ static bool frame__is_interpreter(const struct frame *f)
 	 * python -X perf makes a trampoline for each function, which has a frame of its own in the
 	 * chain.
 	 */
-	if (f->symbolized && dso__is_memory(f->dso) && has_prefix(f->name, "py::"))
+	if (f->symbolized && f->dso->is_memory && has_prefix(f->name, "py::"))
 		return true;
 	/* For a program with a built-in interpreter. */
 	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)

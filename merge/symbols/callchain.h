@@ -53,6 +53,14 @@ struct chain_frame {
 	uint64_t vaddr;			/* address in f->dso, if the file is known */
 };
 
+/* An address that was looked up in the recording whose paths are resolved. */
+struct known_address {
+	const struct image *image;	/* NULL: none */
+	uint64_t addr, vaddr;
+	const struct frame *f;
+	uint32_t epoch;
+};
+
 struct frame_entry;
 struct stack_entry;
 struct place_entry;
@@ -77,6 +85,7 @@ struct callchains {
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
 	struct place_entry *places;	/* whose lines are known */
+	struct known_address *known;	/* by address, each the last one of its place; NULL: none yet */
 	struct arena arena;
 	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
@@ -86,6 +95,9 @@ struct callchains {
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
 void callchains__exit(struct callchains *c);
+
+/* Begins with another recording, in which addresses mean something else. */
+void callchains__next(struct callchains *c);
 
 /**
  * callchains__resolve - name the frames of one call path

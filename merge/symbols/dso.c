@@ -85,6 +85,18 @@ static const char *dso__short_name(struct strpool *strings, const char *path)
 	return strpool__intern(strings, name, len);
 }
 
+static bool path__is_memory(const char *path)
+{
+	static const char *const prefixes[] = { "//anon", "/memfd:", "/dev/zero", "/SYSV", "[heap]",
+						"[stack", "[anon" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
+		if (!strncmp(path, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !path[0];
+}
+
 struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 {
 	struct dso_entry *e;
@@ -125,6 +137,7 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 	if (!e->dso.path || !e->dso.name)
 		goto out_free;
 	e->dso.role = dso__role(e->dso.name);
+	e->dso.is_memory = path__is_memory(e->dso.path);
 	e->dso.pid = rec->pid;
 	e->dso.build_id_len = which.build_id_len;
 	memcpy(e->dso.build_id, which.build_id, sizeof(which.build_id));

@@ -50,6 +50,7 @@ struct dso {
 	const char *path;	/* as mapped, interned; "[vdso]", "//anon" */
 	const char *name;	/* to show: its last part, "[anon]" */
 	enum dso_role role;
+	bool is_memory;		/* no file: memory that the process has filled itself, maybe with code */
 	enum dso_state state;
 	const char *why;	/* the reason why it is not loaded; NULL if there is no file to load */
 	uint64_t nr_unnamed;	/* frames that were shown without a function name; the caller's */
