@@ -560,6 +560,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) sh test/bench/memory.sh
 	@$(TEST_ENV) sh test/bench/ranks.sh
+	@$(TEST_ENV) sh test/bench/jobs.sh
 	@$(TEST_ENV) sh test/bench/recorder.sh
 	@$(TEST_ENV) sh test/bench/cpu.sh
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py

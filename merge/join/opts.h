@@ -13,6 +13,8 @@
 #include "model/slice.h"
 #include "symbols/callchain.h"
 
+struct remap;
+
 /*
  * Device work, a launch without device work, or a CPU sample, with the call path and thread that it
  * is summed up under.
@@ -48,6 +50,18 @@ struct session_sink {
 	 * of what was made or failed; @gpu: NO_INDEX: the host, or not known.
 	 */
 	int (*alloc)(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu);
+
+	/*
+	 * For recordings that are read apart, several at a time, by several threads: makes a sink for one
+	 * recording, in whose events indices are those of that recording's own model. NULL without memory.
+	 * The function itself is NULL if the sink can only have events of the session's model.
+	 */
+	struct session_sink *(*part)(void *ctx);
+	void (*free_part)(struct session_sink *part);
+	/* Part: the recording has been read. May be NULL. */
+	void (*end)(void *ctx);
+	/* Takes over the events of a part, in the order of the recordings. Return: 0 or -errno. */
+	int (*absorb)(void *ctx, const struct model *m, struct session_sink *part, const struct remap *r);
 };
 
 /* The call path under which the work of a CUDA graph's node is summed up. */

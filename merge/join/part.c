@@ -111,6 +111,14 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 		.s = s, .nr = nr, .opts = s->opts, .passes = passes, .apart = apart,
 		.model = &apart->model, .sums = &apart->sums, .msgs = &apart->msgs,
 	};
+	if (s->opts.sink) {
+		p->opts.sink = s->opts.sink->part(s->opts.sink->ctx);
+		if (!p->opts.sink) {
+			sums__exit(&apart->sums);
+			free(apart);
+			return -ENOMEM;
+		}
+	}
 	model__init_apart(&apart->model, &s->model);
 	apart->sums.metrics.wanted = s->has_metrics;
 	if (s->opts.filter) {
@@ -160,6 +168,8 @@ void part__exit(struct part *p)
 	found__exit(&p->found);
 	jitmaps__exit(&p->jitmaps);
 	remap__exit(&p->remap);
+	if (p->apart && p->opts.sink)
+		p->s->opts.sink->free_part(p->opts.sink);
 	part_results__free(p->apart);
 }
 
@@ -259,7 +269,10 @@ int part__read(struct part *p)
 		p->again = true;
 		return 0;
 	}
-	return err ?: part__second_pass(p);
+	err = err ?: part__second_pass(p);
+	if (!err && p->apart && p->opts.sink && p->opts.sink->end)
+		p->opts.sink->end(p->opts.sink->ctx);
+	return err;
 }
 
 /* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
@@ -294,6 +307,8 @@ int part__take(struct part *p)
 	if (!err && p->apart)
 		err = model__absorb(&s->model, p->model, s->opts.with_shapes, &p->remap) ?:
 		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap);
+	if (!err && p->apart && s->opts.sink)
+		err = s->opts.sink->absorb(s->opts.sink->ctx, &s->model, p->opts.sink, &p->remap);
 	if (p->apart)
 		msgs__move(&s->msgs, p->msgs);
 	s->status = s->status ?: p->status;

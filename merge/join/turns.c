@@ -171,7 +171,8 @@ int turns__run(struct session *s)
 	size_t nr = s->model.inputs.nr, i;
 	int err = 0;
 
-	if (nr > 1 && !s->opts.sink && !(s->opts.filter && s->opts.filter->given[FILTER_DEVICE]))
+	if (nr > 1 && (!s->opts.sink || s->opts.sink->part) &&
+	    !(s->opts.filter && s->opts.filter->given[FILTER_DEVICE]))
 		return turns__apart(s);
 	for (i = 0; i < nr && !err; i++) {
 		if (i + 1 < nr)

@@ -48,6 +48,7 @@ static int remap__count(struct remap *r, struct model *m, const struct model *fr
 	r->path = m->paths.nr;
 	r->chain = m->chains.nr;
 	r->stream = m->streams.nr;
+	r->nccl_kernel = m->nccl.kernels.nr;
 	/* The first range of either stands for none. */
 	if (from->nvtx.ranges.nr && !m->nvtx.ranges.nr)
 		err = array_push(&m->nvtx.ranges, none);

@@ -17,6 +17,7 @@
 struct remap {
 	uint32_t proc, thread, path, chain, stream;	/* to be added to an index */
 	uint32_t range;			/* to that of a range, but not to NVTX_NO_RANGE */
+	uint32_t nccl_kernel;		/* to that of a kernel of NCCL */
 	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by index: the new one */
 	const struct strpool *from;
 	struct strpool *to;

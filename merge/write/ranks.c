@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/remap.h"
+
 const char *late_kind__name(enum late_kind kind)
 {
 	static const char *const names[] = {
@@ -70,6 +72,76 @@ static int sink__off(void *ctx, const struct model *m, const struct placed *p)
 	return ranks__add_span(ctx, m, p, false);
 }
 
+static int event__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct ranks_event *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->proc, b->proc) ?: cmp3(a->thread == NO_INDEX, b->thread == NO_INDEX) ?:
+	       cmp3(a->start_ns, b->start_ns);
+}
+
+static int launch__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct ranks_launch *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->proc, b->proc) ?: cmp3(a->time_ns, b->time_ns) ?: cmp3(a->thread, b->thread);
+}
+
+/* Puts events and launches in order. Those of recordings one after the other then hardly need a sort. */
+static void ranks__sort(void *ctx)
+{
+	struct ranks *r = ctx;
+
+	array__sort(r->events.v, r->events.nr, sizeof(*r->events.v), event__cmp, NULL);
+	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
+}
+
+/* ---- recordings that are read apart ------------------------------------------------------------ */
+
+static struct session_sink *sink__part(void *ctx)
+{
+	struct ranks *part = ranks__new();
+
+	(void)ctx;
+	return part ? &part->sink : NULL;
+}
+
+static void sink__free_part(struct session_sink *part)
+{
+	ranks__free(part->ctx);
+}
+
+static int sink__absorb(void *ctx, const struct model *m, struct session_sink *sink, const struct remap *map)
+{
+	const struct ranks *part = sink->ctx;
+	struct ranks *r = ctx;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < part->events.nr && !err; i++) {
+		struct ranks_event e = part->events.v[i];
+
+		e.proc += map->proc;
+		e.thread = remap__move(e.thread, map->thread);
+		e.chain = remap__move(e.chain, map->chain);
+		e.leaf = remap__find(map->leaves, e.leaf);
+		e.nccl = remap__move(e.nccl, map->nccl_kernel);
+		err = array_push(&r->events, e);
+	}
+	for (i = 0; i < part->launches.nr && !err; i++) {
+		struct ranks_launch l = part->launches.v[i];
+
+		l.proc += map->proc;
+		l.thread = remap__move(l.thread, map->thread);
+		l.chain = remap__move(l.chain, map->chain);
+		err = array_push(&r->launches, l);
+	}
+	r->nr_nccl = m->nccl.kernels.nr;
+	return err;
+}
+
 struct ranks *ranks__new(void)
 {
 	struct ranks *r = calloc(1, sizeof(*r));
@@ -77,7 +149,8 @@ struct ranks *ranks__new(void)
 	if (r)
 		r->sink = (struct session_sink){
 			.ctx = r, .launch = sink__launch, .work = sink__work, .placed = sink__placed,
-			.off = sink__off,
+			.off = sink__off, .part = sink__part, .free_part = sink__free_part,
+			.end = ranks__sort, .absorb = sink__absorb,
 		};
 	return r;
 }
@@ -206,23 +279,6 @@ static int ranks__find(struct ranks *r, const struct model *m)
 	if (!err)
 		ranks__number(r, m);
 	return err;
-}
-
-static int event__cmp(const void *va, const void *vb, void *ctx)
-{
-	const struct ranks_event *a = va, *b = vb;
-
-	(void)ctx;
-	return cmp3(a->proc, b->proc) ?: cmp3(a->thread == NO_INDEX, b->thread == NO_INDEX) ?:
-	       cmp3(a->start_ns, b->start_ns);
-}
-
-static int launch__cmp(const void *va, const void *vb, void *ctx)
-{
-	const struct ranks_launch *a = va, *b = vb;
-
-	(void)ctx;
-	return cmp3(a->proc, b->proc) ?: cmp3(a->time_ns, b->time_ns) ?: cmp3(a->thread, b->thread);
 }
 
 /* Return: a library whose kernels communicate, by the kernel's name; or NULL. */
@@ -509,8 +565,7 @@ int ranks__finish(struct ranks *r, const struct session *s)
 	int err;
 
 	r->s = s;
-	array__sort(r->events.v, r->events.nr, sizeof(*r->events.v), event__cmp, NULL);
-	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
+	ranks__sort(r);
 	err = ranks__find(r, m) ?: ranks__sum_events(r, m, &known) ?: ranks__sum_units(r, m, &known) ?:
 	      ranks__sum_collectives(r, m) ?: ranks__find_late(r, m);
 	idmap__free(&known);
