@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	6
+#define XPU_VERSION_MINOR	7
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -440,6 +440,8 @@ enum xpu_alloc_what {
 	XPU_ALLOC_HANDLE	= 8,	/* of the MAPPING that has the next number: address, and
 					 * bytes into it */
 	XPU_ALLOC_RETAINED	= 9,	/* one more reference to a PHYSICAL */
+	XPU_ALLOC_LEVEL		= 10,	/* since 2.7: GRAPHS, UNUSED and REST have so many bytes now; of
+					 * REST, address is the size of the device. The shim's own */
 	XPU_ALLOC_NR
 };
 
@@ -455,6 +457,10 @@ enum xpu_alloc_space {
 	XPU_SPACE_IMPORTED	= 8,	/* another process's: takes none itself */
 	XPU_SPACE_BLOCK		= 9,	/* of a framework's allocator, cut from memory that it has
 					 * of CUDA */
+	XPU_SPACE_GRAPHS	= 10,	/* since 2.7: of nodes of CUDA graphs. MADE: the node, which takes
+					 * none itself. LEVEL: what a device's graphs have */
+	XPU_SPACE_UNUSED	= 11,	/* what the pools of a device have reserved and do not use */
+	XPU_SPACE_REST		= 12,	/* all that is used of a device, by anybody */
 	XPU_SPACE_NR
 };
 

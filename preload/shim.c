@@ -900,6 +900,7 @@ static void follow_listeners(void)
 		}
 		follow_beside(heard);
 		follow_memory(heard);
+		allocs__look();
 		if (!shim.watches && !memory_is_all())
 			want_calls(share__serves() || !heard ? CALLS_NONE : calls_are_wanted());
 		if (heard && !shim.watches)
@@ -1044,6 +1045,7 @@ static void *shim_thread(void *arg)
 		share__deliver();
 		activity__end_rest();
 	}
+	allocs__look();
 	sem_post(&shim.over);
 	return NULL;
 }

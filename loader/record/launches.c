@@ -261,7 +261,7 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 static void launches__add_alloc(struct launches *l, struct process *p, uint64_t time_ns, uint64_t order,
 				struct xpu_alloc alloc)
 {
-	bool shims_own = alloc.what == XPU_ALLOC_START;
+	bool shims_own = alloc.what == XPU_ALLOC_START || alloc.what == XPU_ALLOC_LEVEL;
 
 	if (!l->want_memory)
 		return;
@@ -319,7 +319,8 @@ void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, ui
 		return;
 	}
 	threads__learn(l->parts.threads, p, tid, ns_tid);
-	event.thread_id = event.what == XPU_ALLOC_START ? 0 : threads__id(l->parts.threads, p, tid);
+	event.thread_id = event.what == XPU_ALLOC_START || event.what == XPU_ALLOC_LEVEL ? 0 :
+			  threads__id(l->parts.threads, p, tid);
 	event.reserved = 0;
 	launches__add_alloc(l, p, alloc->time_ns, alloc->order, event);
 }

@@ -31,6 +31,7 @@ struct alloc_proc {
 	uint64_t next;			/* the number that comes next */
 	uint64_t last_ns;		/* times rise with the numbers */
 	bool started;
+	bool late;			/* it was attached to */
 };
 
 struct alloc_order {
@@ -91,6 +92,16 @@ static struct held held__pop(struct held_list *h, before_fn before)
 
 /* ---- one event ------------------------------------------------------------------------------- */
 
+/* The label of memory that no call path has. */
+static enum label label_of(const struct second_pass *p, const struct heap_event *e)
+{
+	if (e->what == XPU_ALLOC_TOTALS)
+		return LABEL_BEFORE;
+	if (e->space != XPU_SPACE_REST)
+		return e->space == XPU_SPACE_GRAPHS ? LABEL_GRAPHS : LABEL_UNUSED;
+	return p->allocs->procs.v[e->proc - p->found->first_proc].late ? LABEL_REST_LATE : LABEL_REST;
+}
+
 /* Finds out whose an event is. Return: 1, 0 if the filter leaves it out, or -ENOMEM. */
 static int resolve(struct second_pass *p, const struct held *held, struct heap_event *e)
 {
@@ -121,8 +132,8 @@ static int resolve(struct second_pass *p, const struct held *held, struct heap_e
 		if (nr_bad < 0)
 			return nr_bad;
 		p->sums->loss.bad_refs += nr_bad;
-	} else if (e->what == XPU_ALLOC_TOTALS) {
-		err = chains__of_label(&m->chains, proc, LABEL_BEFORE, &at.chain);
+	} else if (e->what == XPU_ALLOC_TOTALS || e->what == XPU_ALLOC_LEVEL) {
+		err = chains__of_label(&m->chains, proc, label_of(p, e), &at.chain);
 		if (err)
 			return err;
 		at.thread = NO_INDEX;
@@ -192,6 +203,8 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct held *
 {
 	struct alloc_order *o = p->allocs;
 
+	if (held->event.what == XPU_ALLOC_START)
+		proc->late |= held->event.bytes != 0;
 	proc->last_ns = held->time_ns = max_t(uint64_t, held->time_ns, proc->last_ns);
 	if (!o->by_time)
 		return take(p, held);
@@ -296,7 +309,8 @@ int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec)
 	if (err)
 		return err;
 	for (i = 0; i < rec->nr; i++)
-		arrived->nr_allocs += rec->events[i].what != XPU_ALLOC_START;
+		arrived->nr_allocs += rec->events[i].what != XPU_ALLOC_START &&
+				      rec->events[i].what != XPU_ALLOC_LEVEL;
 	return read_events(p, rec);
 }
 
@@ -393,8 +407,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 static struct heap_sum sum_of(const struct second_pass *p, const struct heap *h, const struct holder *holder)
 {
 	static const struct heap_sum none;
-	bool failed = holder->key.kind == HEAP_FAILED, held = holder->key.kind == HEAP_FRAGMENTATION ||
-						      holder->key.kind == HEAP_BEFORE;
+	bool failed = holder->key.kind == HEAP_FAILED, held = !heap_kind__is_programs(holder->key.kind);
 
 	switch (p->opts->memory) {
 	case MEMORY_LIVE:

@@ -2,6 +2,7 @@
 #include "model/chain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/nvtx.h"
 
@@ -10,6 +11,10 @@ static const char *const no_launch_labels[NR_LABELS] = {
 	[LABEL_BEFORE] = "[before attach]",
 	[LABEL_AFTER] = "[after detach]",
 	[LABEL_NO_STACK] = "[no stack]",
+	[LABEL_GRAPHS] = "[CUDA graphs]",
+	[LABEL_UNUSED] = "[CUDA's pools]",
+	[LABEL_REST] = "[contexts, modules, other processes]",
+	[LABEL_REST_LATE] = "[before attach, contexts, modules, other processes]",
 };
 
 void chains__exit(struct chains *c)
@@ -54,9 +59,7 @@ int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint
 
 int chains__of_label(struct chains *c, uint32_t proc, enum label label, uint32_t *idx)
 {
-	static const struct label_chains none = {
-		{ NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX, NO_INDEX },
-	};
+	struct label_chains none;
 	struct chain chain = {
 		.proc = proc, .path = NO_INDEX, .no_launch = no_launch_labels[label],
 		.launched = NO_INDEX, .captured = NO_INDEX,
@@ -64,6 +67,7 @@ int chains__of_label(struct chains *c, uint32_t proc, enum label label, uint32_t
 	uint32_t *known;
 	int err = 0;
 
+	memset(&none, 0xff, sizeof(none));	/* NO_INDEX */
 	while (!err && c->labels.nr <= proc)
 		err = array_push(&c->labels, none);
 	if (err)

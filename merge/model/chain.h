@@ -58,6 +58,10 @@ enum label {
 	LABEL_BEFORE,
 	LABEL_AFTER,
 	LABEL_NO_STACK,			/* of a sample */
+	LABEL_GRAPHS,			/* of memory that CUDA holds without a call for each piece */
+	LABEL_UNUSED,
+	LABEL_REST,
+	LABEL_REST_LATE,		/* beside that, what the process had before it was attached to */
 	NR_LABELS
 };
 

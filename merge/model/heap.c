@@ -15,10 +15,16 @@ const char *heap_kind__name(enum heap_kind kind)
 		[HEAP_PINNED] = "pinned", [HEAP_REGISTERED] = "registered",
 		[HEAP_PHYSICAL] = "physical", [HEAP_ARRAY] = "array", [HEAP_BLOCK] = "block",
 		[HEAP_FRAGMENTATION] = "fragmentation", [HEAP_BEFORE] = "before",
+		[HEAP_GRAPHS] = "graphs", [HEAP_UNUSED] = "unused", [HEAP_REST] = "rest",
 		[HEAP_FAILED] = "failed",
 	};
 
 	return names[kind];
+}
+
+bool heap_kind__is_programs(enum heap_kind kind)
+{
+	return kind < HEAP_FRAGMENTATION;
 }
 
 /* The kind of memory of a space; those without memory of their own have none. */
@@ -30,15 +36,17 @@ static enum heap_kind kind_of(uint8_t space)
 		[XPU_SPACE_REGISTERED] = HEAP_REGISTERED, [XPU_SPACE_PHYSICAL] = HEAP_PHYSICAL,
 		[XPU_SPACE_MAPPING] = HEAP_NR_KINDS, [XPU_SPACE_ARRAY] = HEAP_ARRAY,
 		[XPU_SPACE_IMPORTED] = HEAP_NR_KINDS, [XPU_SPACE_BLOCK] = HEAP_BLOCK,
+		[XPU_SPACE_GRAPHS] = HEAP_NR_KINDS, [XPU_SPACE_UNUSED] = HEAP_NR_KINDS,
+		[XPU_SPACE_REST] = HEAP_NR_KINDS,
 	};
 
 	return kinds[space];
 }
 
-/* The first three spaces share their addresses. */
+/* The first three spaces, and the nodes of graphs, share their addresses. */
 static uint8_t addresses_of(uint8_t space)
 {
-	return space <= XPU_SPACE_POOL ? XPU_SPACE_DEVICE : space;
+	return space <= XPU_SPACE_POOL || space == XPU_SPACE_GRAPHS ? XPU_SPACE_DEVICE : space;
 }
 
 void heap__init(struct heap *h, uint32_t first_proc)
@@ -66,6 +74,7 @@ void heap__exit(struct heap *h)
 	for (i = 0; i < h->procs.nr; i++) {
 		array_free(&h->procs.v[i].segments);
 		array_free(&h->procs.v[i].allocators);
+		array_free(&h->procs.v[i].cuda);
 	}
 	array_free(&h->procs);
 	array_free(&h->holders);
@@ -85,7 +94,7 @@ void heap__start(struct heap *h, enum heap_pass pass)
 
 	heap__forget_allocs(h);
 	for (i = 0; i < h->procs.nr; i++) {
-		h->procs.v[i].segments.nr = h->procs.v[i].allocators.nr = 0;
+		h->procs.v[i].segments.nr = h->procs.v[i].allocators.nr = h->procs.v[i].cuda.nr = 0;
 		h->procs.v[i].late = h->procs.v[i].ended = false;
 		h->procs.v[i].nr_events = 0;
 		h->procs.v[i].handle_order = 0;
@@ -100,7 +109,7 @@ int heap__place(struct heap *h, uint32_t gpu, uint32_t *place)
 		return 0;
 	*place = h->places.nr;
 	return idmap__put(&h->by_gpu, gpu, *place) ?:
-	       array_push(&h->places, ((struct heap_place){ .gpu = gpu }));
+	       array_push(&h->places, ((struct heap_place){ .gpu = gpu, .rest = NO_INDEX }));
 }
 
 int heap__move_places(struct heap *h, const uint32_t *gpus)
@@ -644,8 +653,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		h->nr_bad++;
 		return 0;
 	}
-	if (idx != NO_INDEX) {		/* its free is missing */
-		h->nr_bad++;
+	if (idx != NO_INDEX) {		/* its free is missing, unless it was a graph's */
+		h->nr_bad += h->allocs.v[idx].space != XPU_SPACE_GRAPHS;
 		err = heap__release(h, p, idx, e->time_ns, false);
 		if (err)
 			return err;
@@ -656,7 +665,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		h->allocs.v[a.target].nr_refs++;
 		target = &h->allocs.v[a.target];
 	}
-	if (addresses_of(e->space) == XPU_SPACE_DEVICE || e->space == XPU_SPACE_MAPPING)
+	if (e->space <= XPU_SPACE_POOL || e->space == XPU_SPACE_MAPPING)
 		segment = may_be_segment(h, e, target);
 	a.is_segment = heap__is_segment(h, e);
 	if (h->pass == HEAP_SUM && kind != HEAP_NR_KINDS) {
@@ -712,6 +721,9 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 		if (idx == NO_INDEX)
 			return address == e->address ? heap__freed_unknown(h, p, e) : 0;
 		bytes = h->allocs.v[idx].bytes;
+		/* Memory of a graph's node is there again when the graph is launched again. */
+		if (h->allocs.v[idx].space == XPU_SPACE_GRAPHS)
+			return 0;
 		if (e->space == XPU_SPACE_PHYSICAL) {
 			/* Mappings keep it, and its handle may be given to others. */
 			if (h->allocs.v[idx].nr_refs > 1)
@@ -773,6 +785,69 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	return 0;
 }
 
+static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_event *e, struct heap_cuda **c)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < p->cuda.nr; i++)
+		if (p->cuda.v[i].place == e->key.place && p->cuda.v[i].space == e->space)
+			break;
+	if (i == p->cuda.nr)
+		err = array_push(&p->cuda, ((struct heap_cuda){ .place = e->key.place, .space = e->space })) ?:
+		      heap__holder(h, &e->key, e->space == XPU_SPACE_GRAPHS ? HEAP_GRAPHS : HEAP_UNUSED,
+				   &p->cuda.v[i].holder);
+	if (!err)
+		*c = &p->cuda.v[i];
+	return err;
+}
+
+static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, uint64_t time_ns)
+{
+	int64_t more = bytes - c->bytes;
+
+	heap__hold(h, c->holder, more, (bytes != 0) - (c->bytes != 0));
+	level__add(&h->places.v[c->place].reserved, more, time_ns);
+	if (c->space == XPU_SPACE_GRAPHS)
+		heap__use(h, c->place, more, time_ns);
+	c->bytes = bytes;
+}
+
+/* All that is used of a device, by anybody, less what is known to be reserved. Return: 0 or -ENOMEM. */
+static int heap__rest(struct heap *h, const struct heap_event *e)
+{
+	struct heap_place *p = &h->places.v[e->key.place];
+	uint64_t rest = e->bytes > p->reserved.now ? e->bytes - p->reserved.now : 0;
+	int err = p->rest != NO_INDEX || !rest ? 0 : heap__holder(h, &e->key, HEAP_REST, &p->rest);
+	struct heap_sum live;
+
+	if (err || p->rest == NO_INDEX)
+		return err;
+	live = h->holders.v[p->rest].live;
+	heap__hold(h, p->rest, rest - live.bytes, (rest != 0) - live.nr);
+	return 0;
+}
+
+static int heap__level(struct heap *h, struct heap_proc *p, const struct heap_event *e)
+{
+	struct heap_cuda *c;
+	int err;
+
+	if (h->pass == HEAP_FIND)
+		return 0;
+	if (e->bytes > INT64_MAX || (e->space != XPU_SPACE_GRAPHS && e->space != XPU_SPACE_UNUSED &&
+				     e->space != XPU_SPACE_REST)) {
+		h->nr_bad++;
+		return 0;
+	}
+	if (e->space == XPU_SPACE_REST)
+		return heap__rest(h, e);
+	err = proc__cuda(h, p, e, &c);
+	if (!err)
+		heap__set_cuda(h, c, e->bytes, e->time_ns);
+	return err;
+}
+
 static int heap__failed(struct heap *h, const struct heap_event *e)
 {
 	const struct heap_place *p = &h->places.v[e->key.place];
@@ -816,6 +891,8 @@ static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_eve
 		return heap__end_context(h, p, e);
 	case XPU_ALLOC_TOTALS:
 		return heap__totals(h, p, e);
+	case XPU_ALLOC_LEVEL:
+		return heap__level(h, p, e);
 	case XPU_ALLOC_START:
 		p->late |= e->bytes != 0;
 		return 0;
@@ -902,6 +979,10 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 		level__add(&h->places.v[a->place].reserved, -a->segments_before, time_ns);
 		heap__use(h, a->place, -a->blocks_before, time_ns);
 	}
+	for (i = 0; i < p->cuda.nr; i++) {
+		h->holders.v[p->cuda.v[i].holder].never_freed.bytes += p->cuda.v[i].bytes;
+		heap__set_cuda(h, &p->cuda.v[i], 0, time_ns);
+	}
 	h->at_end = false;
 	return err;
 }
@@ -916,5 +997,11 @@ int heap__finish(struct heap *h, uint64_t time_ns)
 			err = array_push(&h->places.v[i].track, h->places.v[i].skipped);
 	for (i = 0; i < h->procs.nr && !err; i++)
 		err = heap__end_process(h, h->first_proc + i, time_ns);
+	for (i = 0; i < h->places.nr && !err; i++)
+		if (h->places.v[i].rest != NO_INDEX) {
+			struct holder *rest = &h->holders.v[h->places.v[i].rest];
+
+			rest->never_freed = rest->live;
+		}
 	return err;
 }

@@ -42,12 +42,16 @@ struct heap_sum {
 /* The kinds of memory, each the name of a leaf. */
 enum heap_kind {
 	HEAP_DEVICE, HEAP_MANAGED, HEAP_POOL, HEAP_PINNED, HEAP_REGISTERED, HEAP_PHYSICAL,
-	HEAP_ARRAY, HEAP_BLOCK, HEAP_FRAGMENTATION, HEAP_BEFORE, HEAP_FAILED,
+	HEAP_ARRAY, HEAP_BLOCK, HEAP_FRAGMENTATION, HEAP_BEFORE, HEAP_GRAPHS, HEAP_UNUSED, HEAP_REST,
+	HEAP_FAILED,
 	HEAP_NR_KINDS
 };
 
 /* Return: "block", "fragmentation", ... */
 const char *heap_kind__name(enum heap_kind kind);
+
+/* Whether the program has asked for memory of that kind, and can free it. */
+bool heap_kind__is_programs(enum heap_kind kind);
 
 struct holder_key {
 	uint32_t chain, thread;
@@ -83,6 +87,7 @@ struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
+	uint32_t rest;			/* holder of all that is used of it and not recorded; or NO_INDEX */
 	ARRAY(struct heap_point) track;	/* by time */
 	struct heap_point skipped;	/* after the last one of track */
 	bool has_skipped;
@@ -139,9 +144,17 @@ struct heap_allocator {
 	bool has_totals;
 };
 
+/* Memory that CUDA has for a process on a device without a call for each piece, as it was last asked. */
+struct heap_cuda {
+	uint32_t place, holder;
+	uint64_t bytes;
+	uint8_t space;
+};
+
 struct heap_proc {
 	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
 	ARRAY(struct heap_allocator) allocators;
+	ARRAY(struct heap_cuda) cuda;
 	uint64_t handle, handle_order;	/* of the next mapping */
 	uint64_t nr_expected, nr_events;
 	bool late;

@@ -356,8 +356,7 @@ static uint64_t grown_bytes(const struct holder_row *row)
 /* A program may free at its end what has grown all the time: that is a leak, too. */
 static bool is_left(const struct holder_row *row)
 {
-	return (row->nr_left || grown_bytes(row)) && row->kind != HEAP_FRAGMENTATION &&
-	       row->kind != HEAP_BEFORE && row->kind != HEAP_FAILED;
+	return (row->nr_left || grown_bytes(row)) && heap_kind__is_programs(row->kind);
 }
 
 static int by_growth(const void *va, const void *vb)

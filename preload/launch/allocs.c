@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/cupti_lib.h"
+#include "launch/levels.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
@@ -30,6 +31,14 @@ enum kind {
 	MAKES_MIPMAPS,
 	OPENS,				/* another process's memory */
 	IMPORTS,			/* of another API */
+	ADDS_ALLOC_NODE,		/* to a graph */
+	ADDS_NODE,			/* of any type: it has four parameters before the node's ... */
+	ADDS_NODE_V2,			/* ... or five */
+	BEGINS_CAPTURE,
+	ENDS_CAPTURE,
+	MAKES_POOL,
+	ENDS_POOL,
+	TRIMS,				/* gives CUDA's unused memory back */
 	FREES,				/* from here on calls that free: their first parameter says what */
 	UNMAPS,
 };
@@ -59,6 +68,21 @@ static const struct call_row {
 	{ "cuIpcOpenMemHandle", OPENS, XPU_SPACE_IMPORTED },
 	{ "cuIpcOpenMemHandle_v2", OPENS, XPU_SPACE_IMPORTED },
 	{ "cuImportExternalMemory", IMPORTS, XPU_SPACE_IMPORTED },
+	{ "cuGraphAddMemAllocNode", ADDS_ALLOC_NODE, XPU_SPACE_GRAPHS },
+	{ "cuGraphAddNode", ADDS_NODE, XPU_SPACE_GRAPHS },
+	{ "cuGraphAddNode_v2", ADDS_NODE_V2, XPU_SPACE_GRAPHS },
+	{ "cuStreamBeginCapture", BEGINS_CAPTURE, 0 },
+	{ "cuStreamBeginCapture_ptsz", BEGINS_CAPTURE, 0 },
+	{ "cuStreamBeginCapture_v2", BEGINS_CAPTURE, 0 },
+	{ "cuStreamBeginCapture_v2_ptsz", BEGINS_CAPTURE, 0 },
+	{ "cuStreamBeginCaptureToGraph", BEGINS_CAPTURE, 0 },
+	{ "cuStreamBeginCaptureToGraph_ptsz", BEGINS_CAPTURE, 0 },
+	{ "cuStreamEndCapture", ENDS_CAPTURE, 0 },
+	{ "cuStreamEndCapture_ptsz", ENDS_CAPTURE, 0 },
+	{ "cuMemPoolCreate", MAKES_POOL, 0 },
+	{ "cuMemPoolDestroy", ENDS_POOL, 0 },
+	{ "cuMemPoolTrimTo", TRIMS, 0 },
+	{ "cuDeviceGraphMemTrim", TRIMS, 0 },
 	{ "cuMemFree_v2", FREES, XPU_SPACE_DEVICE },
 	{ "cuMemFreeAsync", FREES, XPU_SPACE_DEVICE },
 	{ "cuMemFreeAsync_ptsz", FREES, XPU_SPACE_DEVICE },
@@ -78,7 +102,8 @@ static uint8_t row_of[MAX_CBID];		/* number in rows, from 1 */
 static atomic_uint_fast64_t last_order;
 static atomic_bool is_late, is_exiting;
 static const struct cupti *cupti;
-static CUresult (*get_info)(size_t *, size_t *);
+static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
+static atomic_int nr_captures;			/* in progress */
 
 uint64_t allocs__order(unsigned int nr)
 {
@@ -115,17 +140,44 @@ static void tell_start(void)
 	probe__batch(&r, sizeof(r));
 }
 
+/* See levels.h. */
+static void tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total)
+{
+	struct xpu_record_alloc r = {
+		.hdr = { XPU_RECORD_ALLOC, 0, sizeof(r) },
+		.time_ns = clock__ns(),
+		.order = allocs__order(1),
+		.event = {
+			.what = XPU_ALLOC_LEVEL,
+			.space = space,
+			.device = device,
+			.bytes = bytes,
+			.address = total,
+		},
+	};
+
+	probe__batch(&r, sizeof(r));
+}
+
+void allocs__look(void)
+{
+	if (allocs__are_on())
+		levels__look();
+}
+
 void allocs__start(const struct cupti *c, bool late)
 {
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
 	cupti = c;
 	if (cuda) {
-		*(void **)&get_info = dlsym(cuda, "cuMemGetInfo_v2");
+		*(void **)&is_capturing = dlsym(cuda, "cuStreamIsCapturing");
+		levels__start(cuda, tell_level);
 		dlclose(cuda);
 	}
 	atomic_store(&is_late, late);
 	tell_start();
+	levels__repeat(atomic_load(&is_late));
 	atomic_store(&allocs__on, true);
 }
 
@@ -142,6 +194,7 @@ void allocs__repeat(void)
 	if (atomic_load(&last_order))
 		atomic_store(&is_late, true);
 	tell_start();
+	levels__repeat(atomic_load(&is_late));
 }
 
 void allocs__exiting(void)
@@ -212,9 +265,17 @@ static uint64_t pointed(const void *where)
 	return where ? *(const uint64_t *)where : 0;
 }
 
+/* The beginning of CUgraphNodeParams, which headers before CUDA 12.3 do not have. */
+struct graph_node {
+	CUgraphNodeType type;
+	int reserved[3];
+	CUDA_MEM_ALLOC_NODE_PARAMS alloc;
+};
+
 /* Fills in address, size and device of what a call was asked for. Return: false if it made nothing. */
 static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *d, bool made)
 {
+	const struct graph_node *node;
 	const void *out = NULL;
 
 	switch (kind) {
@@ -288,6 +349,24 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 	case OPENS:
 		out = PARAMS(cuIpcOpenMemHandle_v2, d)->pdptr;
 		break;
+	case ADDS_ALLOC_NODE:
+		a->extra = 0;
+		if (!PARAMS(cuGraphAddMemAllocNode, d)->nodeParams)
+			return false;
+		a->bytes = PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->bytesize;
+		a->device = device_at(&PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->poolProps.location);
+		out = &PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->dptr;
+		break;
+	case ADDS_NODE:
+	case ADDS_NODE_V2:
+		node = ((const struct graph_node *const *)d->functionParams)[kind == ADDS_NODE ? 4 : 5];
+		if (!node || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
+			return false;
+		a->extra = 0;
+		a->bytes = node->alloc.bytesize;
+		a->device = device_at(&node->alloc.poolProps.location);
+		out = &node->alloc.dptr;
+		break;
 	case IMPORTS:
 		out = PARAMS(cuImportExternalMemory, d)->extMem_out;
 		if (PARAMS(cuImportExternalMemory, d)->memHandleDesc)
@@ -304,14 +383,9 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 /* CUDA refused: tells what was free on the device. That is no call of the program's. */
 static void describe_failure(struct alloc *a, CUresult result)
 {
-	size_t free_bytes, total_bytes;
-
 	a->what = XPU_ALLOC_FAILED;
 	a->extra = result;
-	a->address = UINT64_MAX;
-	if (result == CUDA_ERROR_OUT_OF_MEMORY && get_info &&
-	    get_info(&free_bytes, &total_bytes) == CUDA_SUCCESS)
-		a->address = free_bytes;
+	a->address = result == CUDA_ERROR_OUT_OF_MEMORY ? levels__tell_device(a->device) : UINT64_MAX;
 }
 
 /* A mapping is of a part of physical memory, which an event of its own names. */
@@ -331,6 +405,38 @@ static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_Cal
 	launch__tell_alloc(a, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 }
 
+/*
+ * Whether a call in the order of a stream was captured: it has made a node of a graph, and no memory. CUDA is
+ * asked only while there is a capture.
+ */
+static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
+{
+	const CUstream *stream = (const CUstream *)d->functionParams;
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+	size_t len = strlen(row->name);
+	CUstream s;
+
+	if (atomic_load_explicit(&nr_captures, memory_order_relaxed) <= 0 || !strstr(row->name, "Async") ||
+	    !is_capturing)
+		return false;
+	/* The stream is the last parameter of each. */
+	s = stream[row->kind == FREES ? 1 : strstr(row->name, "FromPool") ? 3 : 2];
+	if (!s && len > 5 && !strcmp(row->name + len - 5, "_ptsz"))
+		s = CU_STREAM_PER_THREAD;
+	return is_capturing(s, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+/* Asks CUDA what it holds without a call for each piece, where that may have changed. */
+static void see_levels(const struct alloc *a)
+{
+	if (a->space == XPU_SPACE_POOL)
+		levels__has_pool(a->device);
+	if (a->space == XPU_SPACE_GRAPHS)
+		levels__has_node(a->device);
+	if (a->space == XPU_SPACE_DEVICE || a->space == XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL)
+		levels__see_device(a->device, a->space != XPU_SPACE_POOL);
+}
+
 static void has_made(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
 		     const CUpti_CallbackData *d)
 {
@@ -347,12 +453,16 @@ static void has_made(const struct call_row *row, struct alloc_call *call, CUpti_
 		return;
 	if (err)
 		describe_failure(&a, err);
+	else if (a.space == XPU_SPACE_POOL && is_captured(row, d))
+		a.space = XPU_SPACE_GRAPHS;
 	if (row->kind == MAPS && !err) {
 		tell_mapping(&a, d, cbid);
 		return;
 	}
 	a.order = allocs__order(1);
 	launch__tell_alloc(&a, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+	if (!err)
+		see_levels(&a);
 }
 
 /* ---- what a call frees ----------------------------------------------------------------------- */
@@ -377,8 +487,34 @@ static void has_freed(const struct call_row *row, struct alloc_call *call, CUpti
 	if (result && *result) {
 		a.what = XPU_ALLOC_NOT_FREED;
 		a.extra = *result;
+	} else if (is_captured(row, d)) {
+		a.what = XPU_ALLOC_NOT_FREED;
 	}
 	launch__tell_alloc(&a, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+}
+
+/* ---- captures and pools ---------------------------------------------------------------------- */
+
+static void follow(const struct call_row *row, const CUpti_CallbackData *d)
+{
+	bool enters = d->callbackSite == CUPTI_API_ENTER;
+	const CUresult *result = d->functionReturnValue;
+	const cuMemPoolCreate_params *pool = d->functionParams;
+
+	if (row->kind == ENDS_POOL && enters)
+		levels__remove_pool(PARAMS(cuMemPoolDestroy, d)->pool);
+	if (enters)
+		return;
+	if (row->kind == ENDS_CAPTURE)
+		atomic_fetch_sub(&nr_captures, 1);
+	if (result && *result)
+		return;
+	if (row->kind == BEGINS_CAPTURE)
+		atomic_fetch_add(&nr_captures, 1);
+	else if (row->kind == MAKES_POOL && pool->pool && pool->poolProps)
+		levels__add_pool(*pool->pool, device_at(&pool->poolProps->location));
+	else if (row->kind == TRIMS)
+		allocs__look();
 }
 
 void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
@@ -391,6 +527,10 @@ void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 	if (!number || !d->functionParams)
 		return;
 	row = &rows[number - 1];
+	if (row->kind >= BEGINS_CAPTURE && row->kind < FREES) {
+		follow(row, d);
+		return;
+	}
 	if (row->kind < FREES && enters)
 		return;
 	call = launch__alloc_call();

@@ -50,6 +50,9 @@ void allocs__stop(void);
 /* Tells a new listener which number comes next. @late: as above, or others have listened before. */
 void allocs__repeat(void);
 
+/* Asks CUDA what it holds without a call for each piece. For the shim's thread, now and then. */
+void allocs__look(void);
+
 /* The process exits: CUDA ends its contexts, which is no doing of the program's any more. */
 void allocs__exiting(void);
 

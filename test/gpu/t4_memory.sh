@@ -4,6 +4,7 @@
 # moment, JAX and CuPy; who runs out of memory; and what it costs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
+. "$XPU_SRC/test/lib/memory_held.sh"
 need root gpu nvcc bpf
 
 # ---- a program that knows the truth
@@ -24,6 +25,17 @@ events=$(sed -n 's/.*, \([0-9]*\) events of memory.*/\1/p' load.log)
 diag "memory: $(($(wc -c <run.data) / (events + 1))) bytes an event"
 [ "$(wc -c <run.data)" -le $((24 * events)) ]
 ok $? "memory: at most 24 bytes an event"
+
+# ---- what CUDA holds without a call for each piece
+
+"$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -Xcompiler -fno-optimize-sibling-calls \
+	-o held "$XPU_SRC/test/workload/held.cu" -lcuda -ldl 2>nvcc.log
+ok $? "nvcc builds held" || diag "$(cat nvcc.log)"
+xpuload --memory --gpu-only -o held.data ./held x >held.out 2>load.log
+is $? 0 "held: status" || diag "$(cat load.log held.out)"
+held_agrees
+diag "$(cat held.out)"
+diag "$(sed 's/.*main;//' held.folded)"
 
 if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	skip "PyTorch" "no PyTorch with CUDA"

@@ -203,6 +203,10 @@ static void add_memory(struct gen *g)
 		{ P_LAUNCH, 1, 0, 40, 5, XPU_ALLOC_FAILED, XPU_SPACE_DEVICE, 0, 2, 0, 4096, 64 << 20 },
 		{ P_GRAPH, 1, 0, 50, 6, XPU_ALLOC_MADE, XPU_SPACE_PINNED, XPU_ALLOC_NO_DEVICE, 1, 0,
 		  0x5000, 100 },
+		{ P_GRAPH, 1, 0, 60, 7, XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0, 0, 0, 0x7e0000000000, 4 << 20 },
+		{ 0, 0, 0, 70, 8, XPU_ALLOC_LEVEL, XPU_SPACE_UNUSED, 0, 0, 0, 0, 2 << 20 },
+		{ 0, 0, 0, 70, 9, XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, 0, 0, 0, 4 << 20 },
+		{ 0, 0, 0, 80, 10, XPU_ALLOC_LEVEL, XPU_SPACE_REST, 0, 0, 0, 80ull << 30, 500 << 20 },
 	};
 	const struct xpu_record_allocs rec = {
 		.time_ns = 12000, .order = 1, .proc_id = 2, .nr = NR(events),
@@ -217,7 +221,7 @@ static void add_device_work(struct gen *g)
 		.nr_batches = 1, .nr_launches = 9, .nr_kernels = 4, .nr_memcpys = 1,
 		.nr_memsets = 1, .nr_dropped_cupti = 2, .nr_dropped_shim = 1, .nr_bad_times = 1,
 		.nr_unfinished = 1, .nr_slots = 2, .nr_calls = 2, .nr_bad_calls = 1,
-		.nr_ranges = 8, .nr_dropped_ranges = 1, .nr_taken = 3, .nr_allocs = 7,
+		.nr_ranges = 8, .nr_dropped_ranges = 1, .nr_taken = 3, .nr_allocs = 8,
 	};
 	const struct xpu_call calls[] = {
 		{ 1, 1, 700, 0, XPU_CALL_RUNTIME | CBID_RUNTIME_LAUNCH },

@@ -3,9 +3,9 @@
 # memory_verdict.sh - compares folded lines of memory with what test/workload/memory.cu says:
 # . "$XPU_SRC/test/lib/memory_verdict.sh"
 
-# memory_sums FOLDED: "SITE KIND BYTES", the sum of each site and kind, sorted.
+# memory_sums FOLDED: "SITE KIND BYTES", the sum of each site and kind, sorted; without what CUDA holds itself.
 memory_sums() {
-	awk '{
+	awk '!/\](rest|unused) [0-9]+$/ {
 		bytes = $NF
 		sub(/ [0-9]+$/, "")
 		site = match($0, /mem_site_[0-9a-z]+/) ? substr($0, RSTART, RLENGTH) : "none"

@@ -1336,6 +1336,8 @@ static void core__setup(void)
 
 	nr_devices = (unsigned int)(nr < SIM_MAX_DEVICES ? nr : SIM_MAX_DEVICES);
 	memory.total = env_u64("XPU_SIM_MEMORY", memory.total);
+	for (unsigned int i = 0; i < SIM_MAX_DEVICES; i++)
+		memory.used[i] = env_u64("XPU_SIM_REST", 0);
 	default_kernel_ns = env_u64("XPU_SIM_KERNEL_NS", default_kernel_ns);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

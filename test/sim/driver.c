@@ -759,6 +759,8 @@ static CUresult mem_free_async(CUdeviceptr ptr, CUstream handle, bool per_thread
 
 	if (err)
 		return err;
+	if (stream->branch)		/* a node of a graph: its memory stays */
+		return CUDA_SUCCESS;
 	device__wait(stream->ctx->dev, stream__tail(stream));
 	return memory__free((void *)ptr, 0);
 }

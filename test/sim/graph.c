@@ -552,6 +552,35 @@ DRIVER_API(cuGraphAddEmptyNode,
 	   (out, graph, deps, nr_deps), NULL,
 	   graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL))
 
+/* It takes no memory: XPU_SIM_GRAPHS says how much nodes have. */
+static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
+				CUDA_MEM_ALLOC_NODE_PARAMS *p)
+{
+	static uint64_t next = 0x7000000000;
+
+	if (!p || !p->bytesize)
+		return CUDA_ERROR_INVALID_VALUE;
+	p->dptr = __atomic_fetch_add(&next, (p->bytesize + 0xffff) & ~(uint64_t)0xffff, __ATOMIC_RELAXED);
+	return graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL);
+}
+
+static CUresult graph_memory(CUgraphMem_attribute attribute, void *value)
+{
+	const char *env = getenv("XPU_SIM_GRAPHS");
+
+	*(cuuint64_t *)value = env && attribute == CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT ?
+			       strtoull(env, NULL, 10) : 0;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuGraphAddMemAllocNode,
+	   (CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
+	    CUDA_MEM_ALLOC_NODE_PARAMS *p),
+	   (out, graph, deps, nr_deps, p), NULL, graph_add_alloc(out, graph, deps, nr_deps, p))
+DRIVER_API(cuDeviceGetGraphMemAttribute, (CUdevice dev, CUgraphMem_attribute attribute, void *value),
+	   (dev, attribute, value), NULL, graph_memory(attribute, value))
+DRIVER_API(cuDeviceGraphMemTrim, (CUdevice dev), (dev), NULL, CUDA_SUCCESS)
+
 /* ---- executable graphs ----------------------------------------------------------------------- */
 
 /* Orders the nodes so that each comes after its dependencies. Return: false if there is a cycle. */

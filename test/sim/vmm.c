@@ -29,6 +29,7 @@ struct mapping {
 
 struct CUmemPoolHandle_st {
 	int device;
+	bool is_default;
 };
 
 struct CUarray_st {
@@ -215,6 +216,31 @@ static CUresult pool_destroy(CUmemoryPool pool)
 	return CUDA_SUCCESS;
 }
 
+static CUresult default_pool(CUmemoryPool *out, CUdevice dev)
+{
+	static struct CUmemPoolHandle_st default_pools[SIM_MAX_DEVICES];
+
+	if (!out || !device__get(dev))
+		return CUDA_ERROR_INVALID_VALUE;
+	default_pools[dev].is_default = true;
+	*out = &default_pools[dev];
+	return CUDA_SUCCESS;
+}
+
+static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
+{
+	const char *env = getenv("XPU_SIM_POOL");
+
+	*(cuuint64_t *)value = env && pool->is_default && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ?
+			       strtoull(env, NULL, 10) : 0;
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuDeviceGetDefaultMemPool, (CUmemoryPool *out, CUdevice dev), (out, dev), NULL,
+	   default_pool(out, dev))
+DRIVER_API(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute attribute, void *value),
+	   (pool, attribute, value), NULL, pool_attribute(pool, attribute, value))
+DRIVER_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), (pool, keep), NULL, CUDA_SUCCESS)
 DRIVER_API(cuMemPoolCreate, (CUmemoryPool *out, const CUmemPoolProps *props), (out, props), NULL,
 	   pool_create(out, props))
 DRIVER_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool), NULL, pool_destroy(pool))

@@ -275,6 +275,7 @@ static const char *const alloc_whats[XPU_ALLOC_NR] = {
 	[XPU_ALLOC_MADE] = "made", [XPU_ALLOC_FREED] = "freed", [XPU_ALLOC_FAILED] = "failed",
 	[XPU_ALLOC_NOT_FREED] = "not_freed", [XPU_ALLOC_CONTEXT_END] = "context_end",
 	[XPU_ALLOC_TOTALS] = "totals", [XPU_ALLOC_HANDLE] = "handle", [XPU_ALLOC_RETAINED] = "retained",
+	[XPU_ALLOC_LEVEL] = "level",
 };
 
 static const char *const alloc_spaces[XPU_SPACE_NR] = {
@@ -282,6 +283,7 @@ static const char *const alloc_spaces[XPU_SPACE_NR] = {
 	[XPU_SPACE_PINNED] = "pinned", [XPU_SPACE_REGISTERED] = "registered",
 	[XPU_SPACE_PHYSICAL] = "physical", [XPU_SPACE_MAPPING] = "mapping", [XPU_SPACE_ARRAY] = "array",
 	[XPU_SPACE_IMPORTED] = "imported", [XPU_SPACE_BLOCK] = "block",
+	[XPU_SPACE_GRAPHS] = "graphs", [XPU_SPACE_UNUSED] = "unused", [XPU_SPACE_REST] = "rest",
 };
 
 static int tables__alloc(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu)

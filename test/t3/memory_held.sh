@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory: what CUDA holds without a call for each piece: pools' unused part, graphs, contexts and others.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_held.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+export XPU_SIM_REST=500000000 XPU_SIM_POOL=100663296 XPU_SIM_GRAPHS=25165824
+
+for how in bpf shm; do
+	xpuload --memory --gpu-only --transport $how -o held.data "$XPU_BUILD/workload/held" x >held.out 2>load.log
+	is $? 0 "$how: status" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing lost"
+	held_agrees
+done
+is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $1 }')" \
+	"$((4 * 32 + 64 << 20))" "the unused part of pools and the rest are not used, as PyTorch has it"
+
+# Attached late: what is there is asked for, too.
+start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$XPU_BUILD/workload/held" x wait
+wait_for grep -qs used late.out
+xpuload --memory --gpu-only -o late.data -p "$late_pid" 2>load.log &
+loader=$!
+wait_for grep -qs 'attached' load.log || sleep 2
+sleep 1
+echo go >late.cmd
+wait "$late_pid"
+wait $loader
+xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
+is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
+	"$(awk '$1 == "used" { print $2 }' late.out)" "attached late: all that is used of the device has a name"
+done_testing
