@@ -794,9 +794,10 @@ static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_eve
 		if (p->cuda.v[i].place == e->key.place && p->cuda.v[i].space == e->space)
 			break;
 	if (i == p->cuda.nr)
-		err = array_push(&p->cuda, ((struct heap_cuda){ .place = e->key.place, .space = e->space })) ?:
-		      heap__holder(h, &e->key, e->space == XPU_SPACE_GRAPHS ? HEAP_GRAPHS : HEAP_UNUSED,
-				   &p->cuda.v[i].holder);
+		err = array_push(&p->cuda, ((struct heap_cuda){
+			.place = e->key.place, .space = e->space,
+		})) ?: heap__holder(h, &e->key, e->space == XPU_SPACE_GRAPHS ? HEAP_GRAPHS : HEAP_UNUSED,
+				    &p->cuda.v[i].holder);
 	if (!err)
 		*c = &p->cuda.v[i];
 	return err;

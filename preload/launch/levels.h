@@ -36,8 +36,8 @@ void levels__remove_pool(CUmemoryPool pool);
 void levels__look(void);
 
 /*
- * A call has made memory of a device, whose context is current: tells what is used of the device if that was not
- * told before, or, of a call that asks the @system, not for a second.
+ * A call has made memory of a device, whose context is current: tells what is used of the device if that was
+ * not told before, or, of a call that asks the @system, not for a second.
  */
 void levels__see_device(uint16_t device, bool system);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * held.cu - memory that CUDA holds without a call for each piece: of pools, of graphs that allocate, of a context
+ * held.cu - memory that CUDA holds without a call for each piece: of pools, of graphs, of a context
  *
  * Prints what CUDA says of each when all is there, after a second in which a profiler can ask, too:
  *
