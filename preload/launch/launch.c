@@ -630,10 +630,25 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	return id;
 }
 
+struct numbered {			/* an event of memory that gets its path's number */
+	struct launcher *launcher;
+	struct xpu_slot *slot;
+};
+
+/* An unwind_other_fn: the event is not from the path that was guessed. */
+static const struct unwind_trace *guess_number_again(void *ctx, const struct unwind_miss *miss)
+{
+	const struct numbered *n = ctx;
+
+	return paths__guess_again(n->launcher->paths, n->slot,
+				  atomic_load_explicit(&python__mode, memory_order_relaxed), miss);
+}
+
 /* Return: the number of the call path that the calling thread is in; 0: none could be kept. */
 static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t,
 								  struct xpu_slot *slot)
 {
+	struct numbered numbered = { t, slot };
 	const struct unwind_trace *guess = NULL;
 	enum python_mode python;
 	uint32_t id;
@@ -644,7 +659,7 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 	if (t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, NULL, NULL), 1))
+	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, guess_number_again, &numbered), 1))
 		id = paths__number_guessed(t->paths, slot);
 	else
 		id = number_walked(t, slot, python);

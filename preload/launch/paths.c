@@ -711,10 +711,12 @@ static uint32_t paths__number(struct paths *p, const struct path *path, struct x
 
 uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot)
 {
-	const struct place *next;
-	struct place *place = p->last->then;
+	struct place *place = p->guess;
+	const struct place *next = place->then;
 
-	next = place->then;
+	p->nr_misses = 0;
+	if (p->last && p->last->then != place)
+		p->last->then = place;
 	p->last = place;
 	if (next && next != place)
 		place__prefetch(next);
@@ -730,7 +732,8 @@ uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const stru
 	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
 	place = path ? paths__trace(p, path, u, python, mode) : NULL;
-	if (p->last)
+	paths__learn(p, place);
+	if (p->last)			/* the last place may have been forgotten */
 		p->last->then = place;
 	p->last = place;
 	return paths__number(p, path, slot);

@@ -6,6 +6,7 @@
   WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
              cycle random        the same from one thread and 16 sites, in turn and in random order
              alloc               cudaMallocAsync() and cudaFreeAsync(): ns of both; without torch and proton
+             mixalloc            one of them, from 16 sites in random order
              step memstep graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
              calls               CUPTI alone: what each way to be told of a call of the API adds to
@@ -63,7 +64,7 @@ SIM = bool(os.environ.get("SIM"))
 PYTHON = os.environ.get("PYTHON") or "python3"
 NATIVE = {"null1": ["-t", "1", "-n", "5000"], "null8": ["-t", "8", "-n", "1500"],
           "cycle": ["-n", "5000", "-x", "cycle"], "random": ["-n", "5000", "-x", "random"],
-          "alloc": ["-n", "5000", "-x", "alloc"]}
+          "alloc": ["-n", "5000", "-x", "alloc"], "mixalloc": ["-n", "5000", "-x", "mixalloc"]}
 TORCH = ["step", "memstep", "graph", "matmul"]
 WINDOWS = ["capture", "captured"]
 OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
@@ -503,7 +504,7 @@ class Bench:
         return figures
 
     def native(self, workload):
-        unit = "ns/pair" if workload == "alloc" else "ns/launch"
+        unit = {"alloc": "ns/pair", "mixalloc": "ns/call"}.get(workload, "ns/launch")
         self.group(workload, [workload], unit, lambda row: None if row.startswith(
             ("torch", "proton")) else lambda name: [
                 "./launch", *NATIVE[workload], *(["-w"] if row == "captured" else []), "-c", name])
@@ -592,10 +593,11 @@ class Bench:
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
         lines += [(f"{w}: {row} / dormant", ratio(f[w], row, "dormant"), 1.00) for w in f for row in WINDOWS]
         lines += [(f"{w}: memory / {best}", ratio(f[w], "memory", best), 1.02) for w in TORCH if w in f]
-        events = within(f.get("alloc", {}), "memory", best, lambda x, y: (x - y) / 2)
-        if events:
-            lines.append(("alloc: what memory adds to an event, ns",
-                          (statistics.mean(events), error(events)), 300))
+        for w, nr in (("alloc", 2), ("mixalloc", 1)):
+            events = within(f.get(w, {}), "memory", best, lambda x, y, nr=nr: (x - y) / nr)
+            if events:
+                lines.append((f"{w}: what memory adds to an event, ns",
+                              (statistics.mean(events), error(events)), 300))
         lines += [(f"{w}: shm / {best}", ratio(f[w], "shm", best), 1.02) for w in f]
         print()
         for what, value, aim in lines:

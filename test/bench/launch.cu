@@ -9,6 +9,8 @@
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
  *	launch ... -x alloc			a launch, and then memory: in place of each further launch
  *						cudaMallocAsync() and cudaFreeAsync()
+ *	launch ... -x mixalloc			the same from the 16 sites in random order: each
+ *						allocates if it has no memory, and else frees it
  *	launch ... -w				first 1,000 in a window: cudaProfilerStart() to Stop()
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
@@ -55,7 +57,7 @@ static double rate;			/* not 0: of all threads */
 static const char *control;		/* of FIFOs; NULL: one turn */
 static unsigned char order[NR_ORDER];	/* of sites */
 static bool mixed;			/* launches go by that */
-static bool allocates;
+static bool allocates, mix_allocates;
 static bool window;
 static bool done;
 static pthread_barrier_t turn;		/* of all and main() */
@@ -88,7 +90,16 @@ static void (*const sites[NR_SITES])(struct worker *, long) = {
 	NULL_KERNEL(kernel_m##nn)						\
 	extern "C" NOINLINE void site_m##nn(struct worker *w)			\
 	{									\
-		LAUNCH(kernel_m##nn, w->stream, 0);				\
+		static void *at;						\
+										\
+		if (!mix_allocates) {						\
+			LAUNCH(kernel_m##nn, w->stream, 0);			\
+		} else if (at) {						\
+			CHECK(cudaFreeAsync(at, w->stream));			\
+			at = NULL;						\
+		} else {							\
+			CHECK(cudaMallocAsync(&at, 4096, w->stream));		\
+		}								\
 		NO_TAIL_CALL();							\
 	}
 
@@ -106,15 +117,18 @@ static void set_order(const char *how)
 	int i;
 
 	allocates = !strcmp(how, "alloc");
+	mix_allocates = !strcmp(how, "mixalloc");
 	mixed = !allocates;
 	for (i = 0; i < NR_ORDER; i++) {
 		seed = seed * 1103515245u + 12345u;
-		order[i] = (unsigned char)(strcmp(how, "random") ? i % NR_MIXED : seed >> 16 & (NR_MIXED - 1));
+		order[i] = (unsigned char)(strcmp(how, "random") && !mix_allocates ? i % NR_MIXED : seed >> 16 & (NR_MIXED - 1));
 	}
 }
 
 static NOINLINE void launch_mixed(struct worker *w, long nr)
 {
+	if (mix_allocates)
+		sites[0](w, 1);
 	for (long i = 0; i < nr; i++)
 		mixed_sites[order[i & (NR_ORDER - 1)]](w);
 	NO_TAIL_CALL();

@@ -112,7 +112,7 @@ is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all
 is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" "metrics"
 is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value"
 is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $12 }' | tr '\n' ' ')" \
-	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL " \
+	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL graphs 4194304 5 NULL " \
 	"allocations"
 is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 "a free has no call path"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
