@@ -237,7 +237,7 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics)
 			;
 		for (to = from; to < s->works.nr && s->works.v[to].gpu == m.set->gpu; to++)
 			;
-		m.works = s->works.v + from;
+		m.works = s->works.nr ? s->works.v + from : NULL;
 		m.nr = to - from;
 		err = metered__means(&m, metrics) ?: metered__amounts(&m, metrics);
 	}

@@ -659,7 +659,8 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 	if (t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
 	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, guess_number_again, &numbered), 1))
+	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, guess_number_again, &numbered),
+			     1))
 		id = paths__number_guessed(t->paths, slot);
 	else
 		id = number_walked(t, slot, python);
@@ -694,6 +695,15 @@ static void count_alloc(struct launcher *t)
 	atomic_store_explicit(&t->nr_allocs,
 			      atomic_load_explicit(&t->nr_allocs, memory_order_relaxed) + 1,
 			      memory_order_release);
+}
+
+/*
+ * Whether an event gets its call path: that of a free would cost as much as that of an allocation, and says
+ * little, for many are of a language's collector or of a cache. A thread's first event makes the thread known.
+ */
+static bool needs_path(const struct launcher *t, const struct alloc *a)
+{
+	return a->what == XPU_ALLOC_MADE || a->what == XPU_ALLOC_FAILED || !paths__is_told(t->paths);
 }
 
 void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
@@ -731,7 +741,7 @@ void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	memcpy(log, entries, sizeof(log));
-	log[0].correlation_id = path_number(t, &slot);
+	log[0].correlation_id = needs_path(t, a) ? path_number(t, &slot) : 0;
 	if (atomic_load_explicit(&t->range_logged, memory_order_relaxed) != t->slot.range_id ||
 	    !paths__alloc(t->paths, log))
 		send_alloc(t, a, log[0].correlation_id);

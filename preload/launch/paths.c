@@ -709,6 +709,11 @@ static uint32_t paths__number(struct paths *p, const struct path *path, struct x
 	return path->id;
 }
 
+bool paths__is_told(const struct paths *p)
+{
+	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
+}
+
 uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot)
 {
 	struct place *place = p->guess;

@@ -104,6 +104,9 @@ uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot);
 uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			      const struct python *python, enum python_mode mode);
 
+/* Whether the present listener knows of the thread, and so of its log. */
+bool paths__is_told(const struct paths *p);
+
 /* Logs the entries of one event of memory. Return: false if there is no room now. */
 bool paths__alloc(struct paths *p, const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES]);
 

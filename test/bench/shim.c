@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/cupti_lib.h"
+#include "launch/allocs.h"
 #include "launch/launch.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
@@ -136,6 +137,34 @@ static void set_order(bool random)
 static __attribute__((noinline)) void mixed(void)
 {
 	mixed_sites[order[correlation_id % NR_ORDER]]();
+	asm volatile("");
+}
+
+/* Events of memory, from as many places. */
+static uint8_t alloc_what;
+static uint32_t nr_events;
+
+static __attribute__((noinline)) void event(void)
+{
+	const struct alloc a = {
+		.what = alloc_what, .space = XPU_SPACE_BLOCK, .address = 0x1000, .bytes = 512,
+		.order = ++nr_events,
+	};
+
+	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
+}
+
+#define EVENT_SITE(n)	static __attribute__((noinline)) void event_##n(void) { event(); asm volatile(""); }
+EVENT_SITE(0) EVENT_SITE(1) EVENT_SITE(2) EVENT_SITE(3)
+EVENT_SITE(4) EVENT_SITE(5) EVENT_SITE(6) EVENT_SITE(7)
+
+static void (*const event_sites[8])(void) = {
+	event_0, event_1, event_2, event_3, event_4, event_5, event_6, event_7,
+};
+
+static __attribute__((noinline)) void mixed_events(void)
+{
+	event_sites[order[nr_events % NR_ORDER] % 8]();
 	asm volatile("");
 }
 
@@ -307,7 +336,7 @@ static int cold(void)
 
 /* ---- depths ---------------------------------------------------------------------------------- */
 
-static double cycle_ns[2], random_ns[2];
+static double cycle_ns[2], random_ns[2], event_ns[2], mixed_event_ns[2], free_ns[2];
 static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns, calls_ns;
 static uint32_t nr_frames[2];
 static int depth_index;
@@ -342,6 +371,11 @@ static void measure(void)
 		launch_ns = path_ns[depth_index];
 		return;
 	}
+	alloc_what = XPU_ALLOC_MADE;
+	event_ns[depth_index] = best_ns(event);
+	mixed_event_ns[depth_index] = best_ns(mixed_events);
+	alloc_what = XPU_ALLOC_FREED;
+	free_ns[depth_index] = best_ns(mixed_events);
 	paths = pages(paths__bytes());
 	for (i = 0; i < NR_SITES; i++) {
 		slots[i].size = sizeof(slots[i]);
@@ -431,6 +465,11 @@ int main(int argc, char **argv)
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in turns", cycle_ns[0], cycle_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in random order", random_ns[0],
 	       random_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "a block of memory made, one call path", event_ns[0], event_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "a block made, 8 call paths in random order", mixed_event_ns[0],
+	       mixed_event_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "a block freed, 8 call paths in random order", free_ns[0],
+	       free_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  comparing what the chain was made from", again_ns[0],
 	       again_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  all but that", path_ns[0] - again_ns[0],
