@@ -698,8 +698,9 @@ static void count_alloc(struct launcher *t)
 }
 
 /*
- * Whether an event gets its call path: that of a free would cost as much as that of an allocation, and says
- * little, for many are of a language's collector or of a cache. A thread's first event makes the thread known.
+ * Whether an event gets its call path: that of a free would cost as much as that of an allocation, and
+ * says little, for many frees are of a language's collector or of a cache. A thread's first event makes the
+ * thread known.
  */
 static bool needs_path(const struct launcher *t, const struct alloc *a)
 {
