@@ -53,15 +53,22 @@ struct session_sink {
 
 	/*
 	 * For recordings that are read apart, several at a time, by several threads: makes a sink for one
-	 * recording, in whose events indices are those of that recording's own model. NULL without memory.
+	 * recording, in whose events indices are those of that recording's own model. Return: 0 or -errno.
 	 * The function itself is NULL if the sink can only have events of the session's model.
 	 */
-	struct session_sink *(*part)(void *ctx);
+	int (*part)(void *ctx, struct session_sink **part);
+	/* In the order of the recordings. */
 	void (*free_part)(struct session_sink *part);
 	/* Part: the recording has been read. May be NULL. */
 	void (*end)(void *ctx);
+	/*
+	 * Part: in the order of the recordings; the frames of its model @m have names. May be NULL.
+	 * Return: 0 or -errno.
+	 */
+	int (*named)(void *ctx, const struct model *m);
 	/* Takes over the events of a part, in the order of the recordings. Return: 0 or -errno. */
 	int (*absorb)(void *ctx, const struct model *m, struct session_sink *part, const struct remap *r);
+	bool numbers_gpus;		/* parts need the numbers and names of GPUs to show */
 };
 
 /* The call path under which the work of a CUDA graph's node is summed up. */

@@ -103,6 +103,7 @@ static void model__init_apart(struct model *m, const struct model *of)
 int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes *passes)
 {
 	struct part_results *apart = calloc(1, sizeof(*apart));
+	int err;
 
 	if (!apart)
 		return -ENOMEM;
@@ -112,11 +113,11 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 		.model = &apart->model, .sums = &apart->sums, .msgs = &apart->msgs,
 	};
 	if (s->opts.sink) {
-		p->opts.sink = s->opts.sink->part(s->opts.sink->ctx);
-		if (!p->opts.sink) {
+		err = s->opts.sink->part(s->opts.sink->ctx, &p->opts.sink);
+		if (err) {
 			sums__exit(&apart->sums);
 			free(apart);
-			return -ENOMEM;
+			return err;
 		}
 	}
 	model__init_apart(&apart->model, &s->model);
@@ -265,11 +266,16 @@ int part__read(struct part *p)
 	int err = part__first_pass(p);
 
 	/* Stacks are unwound by the tables of files, which are the session's. */
-	if (!err && p->apart && p->found.has_stacks) {
+	if (!err && p->apart && p->found.has_stacks)
 		p->again = true;
-		return 0;
+	if (!err && p->meet) {
+		err = p->meet(p->meet_ctx, p);
+		p->again |= err > 0;
+		err = min_t(int, err, 0);
 	}
-	err = err ?: part__second_pass(p);
+	if (err || p->again)
+		return err;
+	err = part__second_pass(p);
 	if (!err && p->apart && p->opts.sink && p->opts.sink->end)
 		p->opts.sink->end(p->opts.sink->ctx);
 	return err;
@@ -304,6 +310,8 @@ int part__take(struct part *p)
 	if (err < 0 || p->again)
 		return min_t(int, err, 0);
 	err = part__name(p);
+	if (!err && p->apart && s->opts.sink && s->opts.sink->named)
+		err = p->opts.sink->named(p->opts.sink->ctx, p->model);
 	if (!err && p->apart)
 		err = model__absorb(&s->model, p->model, s->opts.with_shapes, &p->remap) ?:
 		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap);

@@ -39,6 +39,9 @@ struct part {
 	struct msgs *msgs;
 	int status;			/* -EBADMSG: the recording is damaged */
 	bool again;			/* it cannot be read apart: to be read again, with the session's */
+	/* Apart: called when its GPUs are known; NULL: not. Return: 0, 1 to read it again, or -errno. */
+	int (*meet)(void *ctx, struct part *p);
+	void *meet_ctx;
 	struct remap remap;		/* apart: what its indices are for the session */
 
 	struct found found;

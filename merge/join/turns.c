@@ -15,6 +15,10 @@ struct turns {
 	pthread_cond_t changed;
 	size_t next;			/* the input that is read next */
 	size_t turn;			/* the input that is taken next */
+	size_t met;			/* the input whose GPUs get their numbers next */
+	struct gpus gpus;		/* of those that have */
+	struct strpool texts;
+	uint32_t nr_procs;
 	size_t failed;			/* the first input that has failed, with ... */
 	int err;
 	uint64_t told;			/* progress of all inputs, of 1000 each */
@@ -62,20 +66,64 @@ int turns__next(struct session *s, size_t nr)
 	return read_next(s, nr, &s->passes);
 }
 
-/* Takes an input, whose turn it is. Return: 0, -ENOMEM or the sink's error. */
-static int turns__take(struct turns *t, struct part *p, struct passes *passes)
+/* Takes an input, whose turn it is, unless that or one before has failed. Return: 0 or -errno. */
+static int turns__take(struct turns *t, struct part *p, struct passes *passes, int err)
 {
-	int err = part__take(p);
-	bool again = !err && p->again;
+	bool again;
 
+	err = err ?: part__take(p);
+	again = !err && p->again;
 	part__exit(p);
 	return again ? read_next(t->s, p->nr, passes) : err;
 }
 
-/* Reads an input and waits for its turn; then the lock is not held. Return: 0 or -errno. */
-static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,
-		       struct passes *passes)
+/* ---- the numbers of GPUs ---------------------------------------------------------------------- */
+
+/* Whether a number decides what is in a part: so it has to be known while it is read. */
+static bool turns__number_gpus(const struct session *s)
 {
+	return (s->opts.sink && s->opts.sink->numbers_gpus) ||
+	       (s->opts.filter && s->opts.filter->given[FILTER_DEVICE]);
+}
+
+/* Waits until the inputs before @nr have their numbers. */
+static void turns__wait_to_meet(struct turns *t, size_t nr)
+{
+	pthread_mutex_lock(&t->lock);
+	while (t->met != nr)
+		pthread_cond_wait(&t->changed, &t->lock);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void turns__have_met(struct turns *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->met++;
+	pthread_cond_broadcast(&t->changed);
+	pthread_mutex_unlock(&t->lock);
+}
+
+/* GPUs are numbered in the order of the inputs, as they are in the session. Return: see struct part. */
+static int turns__meet(void *ctx, struct part *p)
+{
+	struct turns *t = ctx;
+	int err;
+
+	turns__wait_to_meet(t, p->nr);
+	err = gpus__number(&p->model->gpus, &t->gpus, t->nr_procs);
+	t->nr_procs += p->model->machine.procs.nr;
+	p->meet = NULL;
+	turns__have_met(t);
+	return err;
+}
+
+/* ---- turns ------------------------------------------------------------------------------------ */
+
+/* Reads an input. Return: 0 or -errno; *@open: whether @p is to be exited. */
+static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,
+		       struct passes *passes, bool *open)
+{
+	bool meets = turns__number_gpus(t->s);
 	int err;
 
 	*progress = (struct turn_progress){ .turns = t };
@@ -85,10 +133,16 @@ static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_p
 	if (nr + t->jobs < t->s->model.inputs.nr)
 		reader__read_ahead(t->s->model.inputs.v[nr + t->jobs].reader);
 	err = part__init_apart(p, t->s, nr, passes);
-	if (!err) {
+	*open = !err;
+	if (!err && meets) {
+		p->meet = turns__meet;
+		p->meet_ctx = t;
+	}
+	if (!err)
 		err = part__read(p);
-		if (err)
-			part__exit(p);
+	if (meets && (!*open || p->meet)) {
+		turns__wait_to_meet(t, nr);
+		turns__have_met(t);
 	}
 	return err;
 }
@@ -100,25 +154,26 @@ static void *turns__thread(void *ctx)
 	struct turns *t = ctx;
 	struct passes passes;
 	struct part part;
+	int err, before;
+	bool open;
 	size_t nr;
-	int err;
 
 	pthread_mutex_lock(&t->lock);
 	while (t->next < t->s->model.inputs.nr && !t->err) {
 		nr = t->next++;
 		pthread_mutex_unlock(&t->lock);
-		err = turns__read(t, nr, &part, &progress, &passes);
+		err = turns__read(t, nr, &part, &progress, &passes, &open);
 		pthread_mutex_lock(&t->lock);
 		while (t->turn != nr)
 			pthread_cond_wait(&t->changed, &t->lock);
-		if (!t->err) {
-			pthread_mutex_unlock(&t->lock);
-			err = err ?: turns__take(t, &part, &passes);
-			pthread_mutex_lock(&t->lock);
+		before = t->err;
+		pthread_mutex_unlock(&t->lock);
+		if (open)
+			err = turns__take(t, &part, &passes, before ?: err);
+		pthread_mutex_lock(&t->lock);
+		if (!before) {
 			t->err = err;
 			t->failed = nr;
-		} else if (!err) {
-			part__exit(&part);
 		}
 		t->turn++;
 		pthread_cond_broadcast(&t->changed);
@@ -151,6 +206,7 @@ static int turns__apart(struct session *s)
 
 	pthread_mutex_init(&t.lock, NULL);
 	pthread_cond_init(&t.changed, NULL);
+	gpus__init(&t.gpus, &t.texts);
 	/* Where there is no thread, the others read what it would have. */
 	if (threads)
 		nr = turns__start(&t, threads, t.jobs - 1);
@@ -159,6 +215,8 @@ static int turns__apart(struct session *s)
 		pthread_join(threads[nr], NULL);
 	pthread_cond_destroy(&t.changed);
 	pthread_mutex_destroy(&t.lock);
+	gpus__exit(&t.gpus);
+	strpool__free(&t.texts);
 	free(threads);
 	if (t.err)
 		s->passes.input = t.failed;
@@ -171,8 +229,7 @@ int turns__run(struct session *s)
 	size_t nr = s->model.inputs.nr, i;
 	int err = 0;
 
-	if (nr > 1 && (!s->opts.sink || s->opts.sink->part) &&
-	    !(s->opts.filter && s->opts.filter->given[FILTER_DEVICE]))
+	if (nr > 1 && (!s->opts.sink || s->opts.sink->part))
 		return turns__apart(s);
 	for (i = 0; i < nr && !err; i++) {
 		if (i + 1 < nr)

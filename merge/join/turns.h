@@ -8,8 +8,10 @@
  * are in memory at a time.
  *
  * A recording is read with the session's own model, in its turn, where single events are wanted by a sink
- * that does not know of parts, where the filter asks for devices by their numbers, which depend on the
- * recordings before, and where reading it apart shows that it cannot be (part.again).
+ * that does not know of parts, and where reading it apart shows that it cannot be (part.again).
+ *
+ * The number of a GPU depends on the recordings before. Where it decides what is in a part, the threads also
+ * wait for one another after the first pass, and the GPUs get their numbers in the order of the recordings.
  */
 #ifndef MERGE_TURNS_H
 #define MERGE_TURNS_H

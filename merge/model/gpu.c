@@ -166,6 +166,8 @@ int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, 
 		}
 		differs |= map[use->idx] != idx;
 	}
+	for (i = 0; i < from->list.nr && from->numbered; i++)
+		differs |= map[i] == NO_INDEX || to->list.v[map[i]].number != from->list.v[i].number;
 	for (i = 0; i < from->list.nr && !differs; i++) {
 		struct gpu *gpu = &to->list.v[map[i]];
 
@@ -174,6 +176,29 @@ int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, 
 		gpu->nr_works += from->list.v[i].nr_works;
 	}
 	return differs;
+}
+
+int gpus__number(struct gpus *g, struct gpus *all, uint32_t first_proc)
+{
+	uint32_t *map = calloc(g->list.nr + 1, sizeof(*map));
+	size_t i;
+	int err = map ? 0 : -ENOMEM;
+
+	all->host = g->host;
+	if (!err)
+		err = gpus__absorb(all, g, first_proc, map);
+	for (i = 0; i < g->list.nr && !err; i++) {
+		const struct gpu *gpu = &all->list.v[map[i]];
+
+		g->list.v[i].number = gpu->number;
+		if (gpu->name)
+			g->list.v[i].name = strpool__intern(g->strings, gpu->name, strlen(gpu->name));
+		if (gpu->name && !g->list.v[i].name)
+			err = -ENOMEM;
+	}
+	g->numbered = true;
+	free(map);
+	return err;
 }
 
 uint32_t gpus__nr_used(const struct gpus *g)

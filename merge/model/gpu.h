@@ -51,6 +51,7 @@ struct gpus {
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
+	bool numbered;			/* the numbers to show are those that gpus__absorb() has to give */
 	bool keeps_uses;		/* for gpus__absorb(): */
 	ARRAY(struct gpu_use) uses;	/* in order */
 };
@@ -90,9 +91,20 @@ int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
  * The processes of @from use GPUs in @to in the order in which they used those in @from.
  *
  * Return: 0; 1 if two GPUs of @from are one in @to, or one of them is several, which the recording alone
- * could not tell: then it has to be read again, with @to; or -ENOMEM.
+ * could not tell, or if one that is numbered has another number: then it has to be read again, with @to; or
+ * -ENOMEM.
  */
 int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
+
+/**
+ * gpus__number - give the GPUs of a recording that is read apart the numbers and names to show
+ * @g: its GPUs, with keeps_uses
+ * @all: those of all recordings, but without their sums
+ * @first_proc: what its processes have to be moved by
+ *
+ * Return: as gpus__absorb().
+ */
+int gpus__number(struct gpus *g, struct gpus *all, uint32_t first_proc);
 
 /* Return: how many GPUs ran any work. */
 uint32_t gpus__nr_used(const struct gpus *g);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,8 +12,30 @@
 #define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
 #define BUFFER_BYTES	(256 * 1024)
 
-/* The open outputs, for the signal handler: a handler has no argument of its own. */
+#define HANDLER_TRIES	10000		/* it may have interrupted the very thread that has the lock */
+
+/*
+ * The open outputs of all threads, for the signal handler: a handler has no argument of its own. Their
+ * lock is one that a handler can take, too.
+ */
 static struct output *volatile open_outputs;
+static int outputs_locked;
+
+static bool try_lock_outputs(void)
+{
+	return !__atomic_exchange_n(&outputs_locked, 1, __ATOMIC_ACQUIRE);
+}
+
+static void lock_outputs(void)
+{
+	while (!try_lock_outputs())
+		sched_yield();
+}
+
+static void unlock_outputs(void)
+{
+	__atomic_store_n(&outputs_locked, 0, __ATOMIC_RELEASE);
+}
 
 static void output__write_all(struct output *o, const void *buf, size_t size)
 {
@@ -102,11 +125,13 @@ static void output__forget(struct output *o)
 {
 	struct output *at;
 
+	lock_outputs();
 	if (open_outputs == o)
 		open_outputs = o->next;
 	for (at = open_outputs; at; at = at->next)
 		if (at->next == o)
 			at->next = o->next;
+	unlock_outputs();
 }
 
 int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int flags)
@@ -114,8 +139,10 @@ int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int
 	int err;
 
 	output__reset(o);
+	lock_outputs();
 	o->next = open_outputs;
 	open_outputs = o;
+	unlock_outputs();
 	err = safefile__open(&o->file, dir_fd, path, flags);
 	o->fd = o->file.fd;
 	if (!err)
@@ -181,7 +208,11 @@ void output__abort(struct output *o)
 void output__abort_from_signal(void)
 {
 	const struct output *o;
+	int i;
 
+	/* No other thread frees an output while this one holds the lock, which it never gives back. */
+	for (i = 0; i < HANDLER_TRIES && !try_lock_outputs(); i++)
+		sched_yield();
 	for (o = open_outputs; o; o = o->next)
 		safefile__abort_from_signal(&o->file);
 }

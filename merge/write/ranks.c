@@ -100,12 +100,13 @@ static void ranks__sort(void *ctx)
 
 /* ---- recordings that are read apart ------------------------------------------------------------ */
 
-static struct session_sink *sink__part(void *ctx)
+static int sink__part(void *ctx, struct session_sink **sink)
 {
 	struct ranks *part = ranks__new();
 
 	(void)ctx;
-	return part ? &part->sink : NULL;
+	*sink = part ? &part->sink : NULL;
+	return part ? 0 : -ENOMEM;
 }
 
 static void sink__free_part(struct session_sink *part)

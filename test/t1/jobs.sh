@@ -44,7 +44,7 @@ all=
 for name in near api graph lossy early cut damaged; do
 	all="$all $PWD/$name.data"
 done
-for format in folded text html pprof; do
+for format in folded text html pprof parquet; do
 	# shellcheck disable=SC2086 # several arguments
 	same "$format: ranks with collectives" 0 $job -f $format
 	# shellcheck disable=SC2086

@@ -2,6 +2,7 @@
 #include "write/tables/part.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -21,16 +22,33 @@ static void allow_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int parts__open(struct parts *p, const char *path)
+static int parts__init(struct parts *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->dir.fd = -1;
 	p->max_held_bytes = MAX_HELD_BYTES;
 	p->encoder = parquet_encoder__new();
-	if (!p->encoder)
-		return -ENOMEM;
+	return p->encoder ? 0 : -ENOMEM;
+}
+
+int parts__open(struct parts *p, const char *path)
+{
+	int err = parts__init(p);
+
+	if (err)
+		return err;
 	allow_files();
 	return tables_dir__open(&p->dir, path);
+}
+
+int parts__open_again(struct parts *p, const struct parts *of)
+{
+	int err = parts__init(p);
+
+	if (err)
+		return err;
+	p->dir.fd = fcntl(of->dir.fd, F_DUPFD_CLOEXEC, 0);
+	return p->dir.fd < 0 ? -errno : 0;
 }
 
 static void parts__drop(struct parts *p)

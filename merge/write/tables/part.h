@@ -31,6 +31,8 @@ struct parts {
  * to be closed.
  */
 int parts__open(struct parts *p, const char *path);
+/* As parts__open(), the directory of @of. */
+int parts__open_again(struct parts *p, const struct parts *of);
 void parts__close(struct parts *p);
 
 /*

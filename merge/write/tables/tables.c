@@ -21,6 +21,8 @@ struct tables {
 	bool filtered;
 	struct held_launch held;	/* with a filter */
 	struct idmap told;		/* with a filter: launches with several works that have their row */
+	uint32_t nr_done;		/* recordings before that have their tables */
+	struct tables *whole;		/* of a recording that is read apart: all tables; else NULL */
 };
 
 /* ---- launches ------------------------------------------------------------------------------- */
@@ -70,8 +72,10 @@ static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
 	uint32_t next;
 	int err = 0;
 
+	if (t->whole)
+		return r->nr == nr ? 0 : tables_recording__begin(r, m, nr);
 	while (!err && r->nr != nr) {
-		next = r->nr == NO_INDEX ? 0 : r->nr + 1;
+		next = r->nr == NO_INDEX ? t->nr_done : r->nr + 1;
 		if (r->nr != NO_INDEX)
 			err = tables__end(t, m);
 		if (!err)
@@ -311,14 +315,69 @@ static int tables__alloc(void *ctx, const struct model *m, const struct heap_eve
 	});
 }
 
+/* ---- recordings that are read apart ---------------------------------------------------------- */
+
+static void tables__init(struct tables *t, bool filtered);
+
+static int tables__part(void *ctx, struct session_sink **sink)
+{
+	struct tables *t = ctx, *part = calloc(1, sizeof(*part));
+	int err;
+
+	if (!part)
+		return -ENOMEM;
+	tables__init(part, t->filtered);
+	part->whole = t;
+	err = parts__open_again(&part->recording.parts, &t->recording.parts);
+	*sink = &part->sink;
+	if (err)
+		tables__free(part);
+	return err;
+}
+
+static void tables__free_part(struct session_sink *sink)
+{
+	struct tables *part = sink->ctx;
+	struct parts *whole = &part->whole->recording.parts;
+
+	whole->err = whole->err ?: part->recording.parts.err;
+	tables__free(part);
+}
+
+/* All rows of the recording are there, and its call paths have names. */
+static int tables__named(void *ctx, const struct model *m)
+{
+	return tables__enter(ctx, m, m->machine.recording) ?: tables__end(ctx, m);
+}
+
+/* Ends the recordings before @nr, unless they have been read apart. Return: 0 or -errno. */
+static int tables__end_before(struct tables *t, const struct model *m, uint32_t nr)
+{
+	int err = 0;
+
+	if (t->recording.nr != NO_INDEX || t->nr_done < nr)
+		err = tables__enter(t, m, nr - 1) ?: tables__end(t, m);
+	t->recording.nr = NO_INDEX;
+	t->nr_done = nr;
+	return err;
+}
+
+/* The part has written its tables: they count as done. */
+static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink, const struct remap *r)
+{
+	const struct tables *part = sink->ctx;
+	struct tables *t = ctx;
+	int err = tables__end_before(t, m, part->recording.nr);
+
+	(void)r;
+	t->nr_done = part->recording.nr + 1;
+	return err;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-int tables__new(struct tables **tp, const char *path, bool filtered)
+static void tables__init(struct tables *t, bool filtered)
 {
-	struct tables *t = *tp = calloc(1, sizeof(*t));
-
-	if (!t)
-		return -ENOMEM;
 	t->filtered = filtered;
 	t->sink = (struct session_sink){
 		.ctx = t,
@@ -327,8 +386,22 @@ int tables__new(struct tables **tp, const char *path, bool filtered)
 		.placed = tables__placed,
 		.slice = tables__slice,
 		.alloc = tables__alloc,
+		.part = tables__part,
+		.free_part = tables__free_part,
+		.named = tables__named,
+		.absorb = tables__absorb,
+		.numbers_gpus = true,
 	};
 	t->recording.nr = NO_INDEX;
+}
+
+int tables__new(struct tables **tp, const char *path, bool filtered)
+{
+	struct tables *t = *tp = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	tables__init(t, filtered);
 	return parts__open(&t->recording.parts, path);
 }
 
@@ -355,5 +428,5 @@ const char *tables__failed(const struct tables *t)
 
 int tables__write(struct tables *t, const struct session *s)
 {
-	return tables__enter(t, &s->model, s->model.inputs.nr - 1) ?: tables__end(t, &s->model);
+	return tables__end_before(t, &s->model, s->model.inputs.nr);
 }
