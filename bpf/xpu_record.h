@@ -1045,14 +1045,16 @@ enum xpu_collective_fields {
 	XPU_COLLECTIVE_PEER	= 16,
 	XPU_COLLECTIVE_ROOT	= 32,
 	XPU_COLLECTIVE_OP	= 64,
+	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, of ncclCommSplit(): root has the key, ... */
+	XPU_COLLECTIVE_PARENT	= 256,	/* ... bytes the communicator that is split, rank the rank in it */
 };
 struct xpu_range_payload {
 	__u64	comm;			/* the communicator: one number on all of its ranks */
-	__u64	bytes;			/* of the message, on this rank */
+	__u64	bytes;			/* of the message, on this rank; or the parent of a split */
 	__u32	fields;			/* XPU_COLLECTIVE_*, or'ed: those that it has; others are 0 */
 	__s32	rank, nr_ranks;		/* of the communicator, where it is made */
 	__s32	peer;			/* the rank that is sent to or received from */
-	__s32	root;
+	__s32	root;			/* or the key of a split */
 	__s32	op;			/* ncclRedOp_t */
 };
 

@@ -43,7 +43,8 @@ static enum nccl_kind range__kind(const struct xpu_record_range *rec)
 
 	if (!rec || strcmp(rec->data + rec->name_bytes, "NCCL"))
 		return NCCL_NONE;
-	if (!strncmp(rec->data, "ncclCommInitRank", 16) || !strcmp(rec->data, "ncclCommSplit"))
+	if (!strncmp(rec->data, "ncclCommInitRank", 16) || !strcmp(rec->data, "ncclCommSplit") ||
+	    !strcmp(rec->data, "ncclCommInitAll") || !strcmp(rec->data, "ncclCommGrow"))
 		return NCCL_INIT;
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (strcmp(known[i].name, rec->data))
@@ -140,13 +141,16 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 	const struct xpu_record_range *rec = nvtx->ranges.v[range].rec;
 	const struct xpu_range_payload *p = range__payload(rec);
 	uint32_t both = XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS;
+	uint32_t split = both | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT;
+	bool is_split = !strcmp(rec->data, "ncclCommSplit");
 
 	if (!has_comm(rec))
 		return 0;
 	return array_push(&n->lives, ((struct nccl_life){
 		.comm = p->comm, .time_ns = time_ns, .proc = proc, .kind = n->kinds.v[range],
 		/* ncclCommSplit() has the rank in the communicator that is split. */
-		.own = (p->fields & both) == both && strcmp(rec->data, "ncclCommSplit"),
+		.own = (p->fields & both) == both && !is_split,
+		.split = (p->fields & split) == split && is_split, .parent = p->bytes, .key = p->root,
 		.orderly = !strcmp(rec->data, "ncclCommDestroy"),
 		.rank = p->rank, .nr_ranks = p->nr_ranks,
 	}));

@@ -22,6 +22,9 @@
  * cannot be counted from there. If all of its recorded ranks recorded ncclCommDestroy() of it, which comes
  * after the last operation on each rank, they are counted from that end; else they are not paired.
  *
+ * ncclCommSplit() tells the rank in the communicator that is split, and the key: ranks of the new one are in
+ * the order of keys, then of these ranks. That is known where all ranks of the parent are recorded.
+ *
  * A communicator that does not block (ncclConfig_t.blocking 0) launches on a thread of NCCL's own for
  * each call or group, outside of its range, and takes the next call when that thread is done. Where it
  * is the only such one of a process, and has as many kernels as calls, they belong together in their
@@ -141,6 +144,9 @@ struct nccl_life {
 	bool own;			/* the rank is that in this communicator, not in its parent */
 	bool orderly;			/* an end that comes after all operations, on each rank */
 	int32_t rank, nr_ranks;
+	bool split;			/* not own, but these are known: */
+	uint64_t parent;
+	int32_t key;
 };
 
 /* The call that a launch was made in. */

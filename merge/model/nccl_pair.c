@@ -579,6 +579,105 @@ static int tenure__number(struct tenure *t, struct nccl *n, const struct model *
 	return 0;
 }
 
+/* ---- communicators that are split --------------------------------------------------------------- */
+
+/* Return: index of the first life of a communicator, or of a later one. */
+static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
+{
+	size_t low = 0, high = n->lives.nr, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (n->lives.v[mid].comm < comm)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Return: whether each of a communicator's @nr_ranks ranks is recorded. Lives are by communicator. */
+static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ranks)
+{
+	int64_t nr = 0, sum = 0;
+	uint32_t proc = NO_INDEX;
+	size_t i;
+
+	for (i = nccl__first_life(n, comm); i < n->lives.nr && n->lives.v[i].comm == comm; i++) {
+		const struct nccl_life *l = &n->lives.v[i];
+
+		if (l->kind != NCCL_INIT || !l->own)
+			continue;
+		/* One rank in each process, of one making, and each number once. */
+		if (l->proc == proc || l->nr_ranks != nr_ranks || l->rank < 0 || l->rank >= nr_ranks)
+			return false;
+		proc = l->proc;
+		nr++;
+		sum += l->rank;
+	}
+	return nr == nr_ranks && sum == (int64_t)nr_ranks * (nr_ranks - 1) / 2;
+}
+
+static int life__cmp_split(const void *va, const void *vb, void *ctx)
+{
+	const struct nccl *n = ctx;
+	const uint32_t *ia = va, *ib = vb;
+	const struct nccl_life *a = &n->lives.v[*ia], *b = &n->lives.v[*ib];
+
+	return cmp3(a->key, b->key) ?: cmp3(a->rank, b->rank) ?: cmp3(*ia, *ib);
+}
+
+/* Lists the lives of one communicator that was split off, if there is nothing odd. Return: 0 or -ENOMEM. */
+static int nccl__list_split(const struct nccl *n, size_t first, size_t end, indices *list)
+{
+	const struct nccl_life *one = NULL, *l;
+	size_t i;
+	int err = 0;
+
+	list->nr = 0;
+	for (i = first; i < end && !err; i++) {
+		l = &n->lives.v[i];
+		if (l->kind != NCCL_INIT)
+			continue;
+		if (!l->split || (one && (l->parent != one->parent || l->nr_ranks != one->nr_ranks ||
+					  l->proc == n->lives.v[list->v[list->nr - 1]].proc))) {
+			list->nr = 0;
+			return 0;
+		}
+		one = one ?: l;
+		err = array_push(list, (uint32_t)i);
+	}
+	return err;
+}
+
+/* Finds the ranks in communicators that were split off. Return: 0 or -ENOMEM. */
+static int nccl__split_ranks(struct nccl *n)
+{
+	indices list = { 0 };
+	size_t i, k, end;
+	int err = 0;
+
+	for (i = 0; i < n->lives.nr && !err; i = end) {
+		for (end = i; end < n->lives.nr && n->lives.v[end].comm == n->lives.v[i].comm; end++)
+			;
+		err = nccl__list_split(n, i, end, &list);
+		if (err || !list.nr || !nccl__is_complete(n, n->lives.v[list.v[0]].parent,
+							  n->lives.v[list.v[0]].nr_ranks))
+			continue;
+		array__sort(list.v, list.nr, sizeof(*list.v), life__cmp_split, n);
+		for (k = 0; k < list.nr; k++) {
+			struct nccl_life *l = &n->lives.v[list.v[k]];
+
+			l->own = true;
+			l->split = false;
+			l->rank = k;
+			l->nr_ranks = list.nr;
+		}
+	}
+	array_free(&list);
+	return err;
+}
+
 /* Numbers each rank's operations. Return: 0 or -ENOMEM. */
 static int nccl__number(struct nccl *n, const struct model *m)
 {
@@ -595,6 +694,7 @@ static int nccl__number(struct nccl *n, const struct model *m)
 	array__sort(order, n->units.nr, sizeof(*order), unit__cmp_process, n);
 	if (n->lives.nr)
 		qsort(n->lives.v, n->lives.nr, sizeof(*n->lives.v), life__cmp);
+	err = nccl__split_ranks(n);
 	for (i = 0; i < n->units.nr && !err; i = k) {
 		u = &n->units.v[order[i]];
 		for (k = i; k < n->units.nr && n->units.v[order[k]].comm == u->comm &&

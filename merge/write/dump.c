@@ -583,6 +583,10 @@ static void dump__payload(struct dump *d, const struct xpu_range_payload *p)
 		fprintf(d->f, " root=%" PRId32, p->root);
 	if (p->fields & XPU_COLLECTIVE_OP)
 		fprintf(d->f, " op=%" PRId32, p->op);
+	if (p->fields & XPU_COLLECTIVE_KEY)
+		fprintf(d->f, " key=%" PRId32, p->root);
+	if (p->fields & XPU_COLLECTIVE_PARENT)
+		fprintf(d->f, " parent_comm=%#" PRIx64, (uint64_t)p->bytes);
 }
 
 static void dump__range(struct dump *d, const struct xpu_record *rec)

@@ -11,7 +11,8 @@
 #define MAX_PAYLOADS	8		/* of an event */
 
 enum field {
-	FIELD_COMM, FIELD_BYTES, FIELD_RANK, FIELD_NR_RANKS, FIELD_PEER, FIELD_ROOT, FIELD_OP, NR_FIELDS
+	FIELD_COMM, FIELD_BYTES, FIELD_RANK, FIELD_NR_RANKS, FIELD_PEER, FIELD_ROOT, FIELD_OP,
+	FIELD_KEY, FIELD_PARENT, NR_FIELDS
 };
 
 /* NCCL's names. */
@@ -23,6 +24,8 @@ static const char *const field_names[NR_FIELDS] = {
 	[FIELD_PEER]	 = "Peer rank",
 	[FIELD_ROOT]	 = "Root",
 	[FIELD_OP]	 = "Reduction operation",
+	[FIELD_KEY]	 = "Key",
+	[FIELD_PARENT]	 = "Parent NCCL communicator ID",
 };
 
 struct place {
@@ -204,7 +207,10 @@ static bool place__read(struct place place, const struct nvtx_payload_data *data
 	}
 }
 
-/* Fields are added to @out, whose structure has them in the order of XPU_COLLECTIVE_*. */
+/*
+ * Fields are added to @out, whose structure has them in the order of XPU_COLLECTIVE_*. A split has no message
+ * and no root, in whose place its own two are.
+ */
 static void schema__fields(const struct schema *s, const struct nvtx_payload_data *data,
 			   struct xpu_range_payload *out)
 {
@@ -223,12 +229,19 @@ static void schema__fields(const struct schema *s, const struct nvtx_payload_dat
 	out->peer = v[FIELD_PEER];
 	out->root = v[FIELD_ROOT];
 	out->op = v[FIELD_OP];
+	if (out->fields & (XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_ROOT))
+		out->fields &= ~(XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT);
+	if (out->fields & XPU_COLLECTIVE_PARENT)
+		out->bytes = v[FIELD_PARENT];
+	if (out->fields & XPU_COLLECTIVE_KEY)
+		out->root = v[FIELD_KEY];
 }
 
 _Static_assert(XPU_COLLECTIVE_COMM == 1 << FIELD_COMM && XPU_COLLECTIVE_BYTES == 1 << FIELD_BYTES &&
 	       XPU_COLLECTIVE_RANK == 1 << FIELD_RANK && XPU_COLLECTIVE_PEER == 1 << FIELD_PEER &&
 	       XPU_COLLECTIVE_NR_RANKS == 1 << FIELD_NR_RANKS &&
-	       XPU_COLLECTIVE_ROOT == 1 << FIELD_ROOT && XPU_COLLECTIVE_OP == 1 << FIELD_OP, "bits");
+	       XPU_COLLECTIVE_ROOT == 1 << FIELD_ROOT && XPU_COLLECTIVE_OP == 1 << FIELD_OP &&
+	       XPU_COLLECTIVE_KEY == 1 << FIELD_KEY && XPU_COLLECTIVE_PARENT == 1 << FIELD_PARENT, "bits");
 
 bool payload__read(const void *domain, const struct nvtx_payload_data *data, size_t nr,
 		   struct xpu_range_payload *out, const char **name)

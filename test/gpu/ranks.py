@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """ranks.py WHAT SLOW [STEPS]: a rank of a job that trains on several GPUs; with no RANK, starts them all
 
-WHAT is ddp, fsdp, two (two communicators at once) or groups (coalesced sends and receives, and collectives);
+WHAT is ddp, fsdp, two (two communicators at once), groups (coalesced sends and receives, and collectives), split
+(a communicator that is split off) or single (one communicator, and no groups);
 SLOW is loader, kernel or none: what rank 1 is slow in. Each rank prints how many collectives PyTorch itself
 has recorded.
 """
@@ -85,19 +86,31 @@ def two_communicators():
             work.wait()
 
 
-def groups():
+def single():
+    """Reduces in one communicator, from one call at a time."""
+    tensor = torch.ones(1 << 16, device="cuda")
+    dist.all_reduce(tensor)
+    print(f"rank {rank} trains", flush=True)
+    for _ in range(steps):
+        load_batch()
+        slow_part()
+        dist.all_reduce(tensor)
+        torch.cuda.synchronize()
+
+
+def groups(group=None):
     """Sends in rings, and reduces several tensors in one group."""
     tensors = [torch.ones(1 << n, device="cuda") for n in (10, 14, 18)]
     for _ in range(steps):
         load_batch()
         slow_part()
-        ops = [dist.P2POp(dist.isend, tensors[1], (rank + 1) % world),
-               dist.P2POp(dist.irecv, tensors[2][:1 << 14], (rank + world - 1) % world)]
+        ops = [dist.P2POp(dist.isend, tensors[1], (rank + 1) % world, group),
+               dist.P2POp(dist.irecv, tensors[2][:1 << 14], (rank + world - 1) % world, group)]
         for work in dist.batch_isend_irecv(ops):
             work.wait()
-        with dist._coalescing_manager(async_ops=False, device=torch.device("cuda")):
+        with dist._coalescing_manager(group, async_ops=False, device=torch.device("cuda")):
             for tensor in tensors:
-                dist.all_reduce(tensor)
+                dist.all_reduce(tensor, group=group)
 
 
 def recorded():
@@ -113,7 +126,11 @@ def recorded():
 
 def main():
     """Runs one rank."""
-    dist.init_process_group("nccl")
+    if what == "split":
+        # With a device, the communicator is made at once, and new groups are split off from it.
+        dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
+    else:
+        dist.init_process_group("nccl")
     if what == "ddp":
         train(torch.nn.parallel.DistributedDataParallel(make_model()))
     elif what == "fsdp":
@@ -125,6 +142,10 @@ def main():
         train(fully_shard(model))
     elif what == "two":
         two_communicators()
+    elif what == "single":
+        single()
+    elif what == "split":
+        groups(dist.new_group(list(range(world))))
     else:
         groups()
     dist.barrier()

@@ -1,13 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge ranks on two or more GPUs: each collective of each rank is paired, as many as PyTorch itself counts;
+# xpumerge ranks on two GPUs, or on four where there are as many (NR_RANKS says otherwise): each collective of each rank is paired, as many as PyTorch itself counts;
 # waits and transfers are the kernels' time; the rank that is slow in its data loader, or in a kernel, and its call
-# path are the first row. It takes some 2 minutes on two GPUs.
+# path are the first row; ranks in a communicator that was split off, of one that does not block, and ranks that were
+attached to. It takes some 3 minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
-[ "$(nvidia-smi -L | wc -l)" -ge 2 ] || skip_all "two GPUs: there is one"
+nr_gpus=$(nvidia-smi -L | wc -l)
+[ "$nr_gpus" -ge 2 ] || skip_all "two GPUs: there is one"
+[ -n "${NR_RANKS:-}" ] || { [ "$nr_gpus" -ge 4 ] && NR_RANKS=4; } || NR_RANKS=2
+export NR_RANKS
+diag "$NR_RANKS ranks on $nr_gpus GPUs"
 
 ranks=$XPU_SRC/test/gpu/ranks.py
+start=$(date +%s)
 
 account() {		# account KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
@@ -17,10 +23,17 @@ row() {			# row TABLE: its first row
 	sed -n "/^$1\$/{n;n;s/\"//g;p}" ranks.csv
 }
 
+page_waits() {		# the sum of the page's waits over time
+	sed -n '/id="xpu-data"/,/<\/script>/p' ranks.html | sed '1d;$d' | python3 -c '
+import json, sys
+w = json.load(sys.stdin)["ranks"]["waits"]
+print(sum(w["ns"]) if w else 0)'
+}
+
 check() {		# check NAME SLOW FILES...: what was recorded
 	name=$1 slow=$2
 	shift 2
-	diag "$name: $(grep -h 'launches from' load*.log)"
+	diag "$name: after $(($(date +%s) - start)) s: $(grep -h 'launches from' load*.log)"
 	xpumerge ranks "$@" --json >ranks.json 2>merge.log
 	is $? 0 "$name: status" || diag "$(cat merge.log)"
 	xpumerge ranks "$@" --csv >ranks.csv 2>/dev/null
@@ -38,6 +51,8 @@ check() {		# check NAME SLOW FILES...: what was recorded
 		"$(account paired_ns)" "$name: waits + transfers = the kernels' time"
 	is "$(($(account caused_ns) + $(account start_wait_ns)))" "$(account wait_ns)" \
 		"$name: waits for stragglers + while ranks start = waits"
+	xpumerge ranks "$@" -o ranks.html 2>/dev/null
+	is "$? $(page_waits)" "0 $(account wait_ns)" "$name: the page has the waits"
 	case $slow in
 	loader)	like "$(row late_paths)" '^1,.*load_batch' "$name: the late rank, and its data loader, first" ;;
 	kernel)	like "$(row late_paths)" '^1,.*,device,.*slow_part.*spin' "$name: the late rank, and its kernel, first" ;;
@@ -76,4 +91,41 @@ for what in fsdp two; do
 	done
 done
 one_file groups kernel
+one_file split loader
+is "$(account no_rank)" 0 "split, loader: sends in a communicator that was split off have a rank"
+diag "$(xpumerge dump split-loader.data | grep 'RANGE id.*ncclCommSplit' | head -n 2 | cut -c 1-200)"
+
+# Its operations are paired if NCCL launches one kernel for each; else it is said how many are not.
+TORCH_NCCL_USE_COMM_NONBLOCKING=1 xpuload --off-cpu -o own.data python3 "$ranks" single loader >out 2>load.log
+is $? 0 "not blocking: recorded" || diag "$(tail -n 20 out load.log)"
+xpumerge ranks own.data --json >ranks.json 2>merge.log
+diag "not blocking: after $(($(date +%s) - start)) s: $(grep -h 'ops' out | head -n 1) $(sed -n 's/.*"account": //p' ranks.json)"
+is "$(account ops)" "$(awk '$1 == "rank" && $3 == "ops" { n += $4 } END { print n }' out)" \
+	"not blocking: operations, as many as PyTorch has recorded"
+ok "$(($(account paired) < $(account ops)))" "not blocking: all are paired" || diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
+
+# Ranks that train already.
+LD_PRELOAD="$XPU_SHIM" python3 "$ranks" single loader 250 >out 2>run.log &
+pid=$!
+for i in $(seq 1 120); do
+	[ "$(grep -c trains out)" = "$NR_RANKS" ] && break
+	sleep 0.5
+done
+xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log
+is $? 0 "attached: recorded" || diag "$(tail -n 20 out run.log load.log)"
+wait $pid
+xpumerge ranks late.data --json >ranks.json 2>merge.log
+diag "attached: after $(($(date +%s) - start)) s, $i polls: $(sed -n 's/.*"account": //p' ranks.json)"
+diag "$(xpumerge dump late.data | grep 'RANGE id.*nccl\(CommDestroy\|CommAbort\|CommFinalize\)' | head -n 4 | cut -c 1-160)"
+is "$(account ops)" "$(($(account paired) + $(account late) + $(account older) + $(account disagree) +
+	$(account alone) + $(account no_rank) + $(account missing)))" "attached: each operation is paired, or it is said why not"
+# PyTorch may end its communicators in order, or abort them.
+if xpumerge dump late.data | grep -q 'RANGE id.*ncclCommDestroy'; then
+	ok "$(($(account from_end) < 100))" "attached: $(account from_end) are counted from the end"
+	xpumerge ranks late.data --csv >ranks.csv 2>/dev/null
+	like "$(row late_paths)" '^1,.*load_batch' "attached: the late rank, and its data loader, first"
+else
+	is "$(account paired)" 0 "attached, and no communicator destroyed in order: nothing is paired"
+fi
+diag "$(($(date +%s) - start)) s"
 done_testing

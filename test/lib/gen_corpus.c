@@ -119,6 +119,10 @@ static void add_launches(struct gen *g)
 	}, reduce = {
 		.comm = 0xc0ffee, .bytes = 1 << 20, .fields = XPU_COLLECTIVE_COMM |
 		XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_ROOT | XPU_COLLECTIVE_OP, .root = 1, .op = 2,
+	}, split = {
+		.comm = 0xfeed, .bytes = 0xc0ffee, .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
+		XPU_COLLECTIVE_NR_RANKS | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, .rank = 1,
+		.nr_ranks = 2, .root = -7,
 	};
 
 	gen__range(g, 3900, 2, 1, 0, "", "step");
@@ -127,6 +131,7 @@ static void add_launches(struct gen *g)
 	gen__range(g, 3903, 2, 4, 0, "", "load");
 	gen__nccl_range(g, 3904, 2, 5, 0, "ncclCommInitRank", &init);
 	gen__nccl_range(g, 3905, 2, 6, 0, "ncclReduce", &reduce);
+	gen__nccl_range(g, 3906, 2, 7, 0, "ncclCommSplit", &split);
 	gen__ranges(g, 4000, events, NR(events));
 	gen__launches_in(g, 4000, in_ranges, range_ids, NR(in_ranges));
 	gen__graph_node(g, 4100, 51, 2, 9, P_NODE, 1);

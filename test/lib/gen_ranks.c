@@ -91,9 +91,9 @@ static uint64_t local(const struct rank *r, uint64_t ns)
 	return ns + (uint64_t)(r->rate * (double)ns) + r->ahead_ns;
 }
 
-static uint32_t comm_ranks(uint32_t comm)
+static uint32_t comm_ranks(uint32_t comm, uint32_t rank)
 {
-	return comm == COMM_HALF ? nr_ranks / 2 : nr_ranks;
+	return comm == COMM_HALF ? (nr_ranks + 1 - rank % 2) / 2 : nr_ranks;
 }
 
 /* Return: the communicator's id for a rank. */
@@ -104,7 +104,7 @@ static uint64_t comm_id(uint32_t comm, uint32_t rank)
 
 static uint32_t comm_rank(uint32_t comm, uint32_t rank)
 {
-	return comm == COMM_HALF ? rank / 2 : rank;
+	return comm == COMM_HALF ? (nr_ranks - 1 - rank) / 2 : rank;
 }
 
 /* Return: whether a rank takes part, and is recorded. */
@@ -233,15 +233,30 @@ static void mark_comm(struct rank *r, const char *name, uint32_t rank, uint32_t 
 {
 	const struct xpu_range_payload p = {
 		.comm = comm_id(comm, rank), .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
-		XPU_COLLECTIVE_NR_RANKS, .rank = comm_rank(comm, rank), .nr_ranks = comm_ranks(comm),
+		XPU_COLLECTIVE_NR_RANKS, .rank = comm_rank(comm, rank), .nr_ranks = comm_ranks(comm, rank),
 	};
 
 	mark(r, name, &p);
 }
 
+/* Half of the ranks are split off; their keys are in the order opposite to their ranks. */
+static void split_comm(struct rank *r, uint32_t rank)
+{
+	const struct xpu_range_payload p = {
+		.comm = comm_id(COMM_HALF, rank), .bytes = comm_id(COMM_WORLD, rank), .rank = rank,
+		.nr_ranks = nr_ranks, .root = -(int32_t)rank, .fields = XPU_COLLECTIVE_COMM |
+		XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT,
+	};
+
+	mark(r, "ncclCommSplit", &p);
+}
+
 static void make_comm(struct rank *r, uint32_t rank, uint32_t comm)
 {
-	mark_comm(r, "ncclCommInitRankConfig", rank, comm);
+	if (comm == COMM_HALF)
+		split_comm(r, rank);
+	else
+		mark_comm(r, "ncclCommInitRankConfig", rank, comm);
 }
 
 static void end_comm(struct rank *r, uint32_t rank, uint32_t comm)
@@ -368,44 +383,55 @@ static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 	}
 }
 
-static struct xpu_range_payload payload_to(uint32_t rank, uint32_t peer, uint64_t bytes)
+static struct xpu_range_payload payload_to(uint32_t comm, uint32_t rank, uint32_t peer, uint64_t bytes)
 {
-	struct xpu_range_payload p = payload_of(COMM_WORLD, rank, bytes);
+	struct xpu_range_payload p = payload_of(comm, rank, bytes);
 
 	p.fields |= XPU_COLLECTIVE_PEER;
-	p.peer = peer;
+	p.peer = comm_rank(comm, peer);
 	return p;
 }
 
+/* Return: the next rank of a communicator, or the one before. */
+static uint32_t neighbour(uint32_t comm, uint32_t rank, uint32_t step)
+{
+	uint32_t other = rank;
+
+	do
+		other = (other + step) % nr_ranks;
+	while (comm_id(comm, other) != comm_id(comm, rank));
+	return other;
+}
+
 /* Each rank sends to the next one and receives from the one before. */
-static void do_ring(uint64_t bytes)
+static void do_ring(uint32_t comm, uint64_t bytes)
 {
 	uint64_t ready;
 	uint32_t ids[MAX_RANKS], i;
 
 	for (i = 0; i < nr_ranks; i++) {
-		uint32_t next = (i + 1) % nr_ranks, before = (i + nr_ranks - 1) % nr_ranks, end;
-		struct xpu_range_payload p = payload_to(i, next, bytes);
+		uint32_t next = neighbour(comm, i, 1), before = neighbour(comm, i, nr_ranks - 1), end;
+		struct xpu_range_payload p = payload_to(comm, i, next, bytes);
 		struct rank *r = &ranks[i];
 
 		open_call(r, 0, "ncclGroupStart", NULL);
 		close_call(r, 0);
 		open_call(r, 0, "ncclSend", &p);
 		close_call(r, 0);
-		p.peer = before;
+		p = payload_to(comm, i, before, bytes);
 		open_call(r, 0, "ncclRecv", &p);
 		close_call(r, 0);
 		end = open_call(r, 0, "ncclGroupEnd", NULL);
 		ids[i] = launch_nccl(r, 0, end);
 		close_call(r, 0);
 		ready = r->host_ns + (2 + chance(4)) * US;
-		begins[i] = ready > r->free_ns[COMM_WORLD] ? ready : r->free_ns[COMM_WORLD] + US;
+		begins[i] = ready > r->free_ns[comm] ? ready : r->free_ns[comm] + US;
 	}
 	for (i = 0; i < nr_ranks; i++) {
-		uint32_t next = (i + 1) % nr_ranks, before = (i + nr_ranks - 1) % nr_ranks;
+		uint32_t next = neighbour(comm, i, 1), before = neighbour(comm, i, nr_ranks - 1);
 		uint64_t last = begins[i];
-		bool with_next = is_recorded(next) && (!o.attach || o.destroy);
-		bool with_before = is_recorded(before) && (!o.attach || o.destroy);
+		bool with_next = next != i && is_recorded(next) && (!o.attach || o.destroy);
+		bool with_before = before != i && is_recorded(before) && (!o.attach || o.destroy);
 
 		ends[i] = begins[next] > begins[before] ? begins[next] : begins[before];
 		ends[i] = (ends[i] > last ? ends[i] : last) + 30 * US + chance(5000);
@@ -423,7 +449,7 @@ static void do_ring(uint64_t bytes)
 		ranks[i].transfer_ns += ends[i] - last;
 	}
 	for (i = 0; i < nr_ranks; i++)
-		kernel(&ranks[i], ids[i], S_SEND_RECV, COMM_WORLD, begins[i], ends[i], 0);
+		kernel(&ranks[i], ids[i], S_SEND_RECV, comm, begins[i], ends[i], 0);
 }
 
 enum { NODE_FIRST = 51, NODE_COPY = 71, NR_NODES = 2 };
@@ -650,7 +676,7 @@ static void run_step(uint32_t step)
 	else if (what < 5)
 		do_group(COMM_WORLD, o.blocking ? COMM_OTHER : COMM_WORLD, 1 + chance(2));
 	else if (what < 7 && whole && o.payload)
-		do_ring(1024 << chance(8));
+		do_ring(o.blocking && chance(2) ? COMM_HALF : COMM_WORLD, 1024 << chance(8));
 	else if (what < 9)
 		do_graph();
 	else if (what == 9)

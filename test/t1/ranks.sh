@@ -158,7 +158,9 @@ is "$(account ops)" "$(($(account paired) + $(account older)))" \
 make ranks=4
 rm 3.data
 xpumerge ranks ./*.data --json >ranks.json 2>log
-is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing)))" \
+ok "$(($(account no_rank) == 0))" \
+	"a recording is missing: $(account no_rank) sends of a communicator that was split off have no rank"
+is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing) + $(account no_rank)))" \
 	"a recording is missing: $(account paired) of $(account ops) are paired with ranks that are there"
 xpumerge ranks 0.data --json >ranks.json 2>log
 is "$(account alone)" "$(account ops)" "one recording: all are alone"

@@ -252,12 +252,27 @@ static const struct nvtx_schema_entry init_rank_entries[] = {
 	{ .type = INT, .name = "CUDA device" },
 };
 
+struct split {
+	uint64_t comm, parent;
+	int nr_ranks, rank, device, color, key;
+};
+
+static const struct nvtx_schema_entry split_entries[] = {
+	ENTRY(NVTX_ABI_ENTRY_UINT64, split, comm, "NCCL communicator ID", 0),
+	ENTRY(NVTX_ABI_ENTRY_UINT64, split, parent, "Parent NCCL communicator ID", 0),
+	ENTRY(INT, split, nr_ranks, "No. of ranks", 0),
+	ENTRY(INT, split, rank, "Rank", 0),
+	ENTRY(INT, split, device, "CUDA device", 0),
+	ENTRY(INT, split, color, "Color", 0),
+	ENTRY(INT, split, key, "Key", 0),
+};
+
 static const struct nvtx_schema_entry foreign_entries[] = {
 	ENTRY(NVTX_ABI_ENTRY_UINT64, all_reduce, comm, "step", 0),
 	ENTRY(NVTX_ABI_ENTRY_CSTRING, all_reduce, bytes, "text", NVTX_ABI_ENTRY_MESSAGE),
 };
 
-enum { ALL_REDUCE = 5, INIT_RANK = 0, OTHER = 9 };
+enum { ALL_REDUCE = 5, INIT_RANK = 0, OTHER = 9, SPLIT = 13 };
 #define STATIC_ID(n)	(NVTX_ABI_SCHEMA_ID_STATIC + (n))
 
 static const void *nccl;
@@ -344,6 +359,7 @@ static void test_payloads(void)
 	struct all_reduce text = { 7, (uintptr_t)message, 0 };
 	struct nvtx_payload_data data = { 0, sizeof(text), &text };
 	struct init_rank init = { 0xc0ffee, 4, 3, 1 };
+	struct split split = { 0xfeed, 0xc0ffee, 4, 2, 0, 1, -7 };
 	const struct xpu_range_payload *payload;
 	uint32_t nr, first, second;
 	uint64_t id;
@@ -407,6 +423,24 @@ static void test_payloads(void)
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
 	is_int(payload->comm, 0xc0ffee, "of that communicator");
 	is_int(payload->nr_ranks * 10 + payload->rank, 43, "its ranks, and its own");
+
+	attr = SCHEMA(STATIC_ID(SPLIT), split_entries);
+	is_int(register_schema(nccl, &attr), STATIC_ID(SPLIT), "a schema of splits");
+	nr = heard(nr_range_events);
+	data = (struct nvtx_payload_data){ STATIC_ID(SPLIT), sizeof(split), &split };
+	domain_push(nccl, &(struct nvtx_attributes){
+		.size = sizeof(struct nvtx_attributes), .message_type = NVTX_ABI_MESSAGE_ASCII,
+		.message = { .ascii = "ncclCommSplit" },
+	});
+	pop_payload(nccl, &data, 1);
+	listener__settle();
+	while (nr < heard(nr_range_events) && listener.range_events[nr].what != XPU_RANGE_MARK)
+		nr++;
+	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
+	ok(payload->comm == 0xfeed && payload->bytes == 0xc0ffee && payload->root == -7 &&
+	   payload->rank == 2 && payload->nr_ranks == 4, "a split: its parent, and its key");
+	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS |
+	       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, "which are no bytes and no root");
 
 	domain = create_domain("other");
 	data = (struct nvtx_payload_data){ STATIC_ID(ALL_REDUCE), sizeof(text), &text };

@@ -6,7 +6,8 @@
  *
  * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more, launches a kernel,
  * and then an all-reduce; two of them in a group; and, in each third step, a send to the next rank and a receive
- * from the one before, in a group. Kernels of one operation end at about the same time. At the end the
+ * from the one before, in a group; and such a ring in a communicator that was split off, with the ranks the
+ * other way round. Kernels of one operation end at about the same time. At the end the
  * communicator is destroyed. With "nonblocking" it does not block: its id is not known yet when the call that makes
  * it returns, and each launch is on a thread of its own. Prints how many operations and kernels there are.
  */
@@ -30,6 +31,7 @@ int main()
 #include "kernels.h"
 
 #define COMM		0x1122334455667788ull
+#define SPLIT_COMM	0x99aabbccddeeff00ull
 #define SLOW_NS		5000000ull
 #define TRANSFER_NS	200000ull
 
@@ -48,7 +50,12 @@ struct making {
 	int nr_ranks, rank, device;
 };
 
-enum { INIT = 0, DESTROY = 2, ALL_REDUCE = 5, SEND = 9, RECV = 10 };
+struct splitting {			/* the ranks are those of the parent */
+	uint64_t comm, parent;
+	int nr_ranks, rank, device, color, key;
+};
+
+enum { INIT = 0, DESTROY = 2, ALL_REDUCE = 5, SEND = 9, RECV = 10, SPLIT = 13 };
 #define ID(n)	((uint64_t)NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + (n))
 
 #define ENTRY(type, name, s, field)	{ 0, type, name, NULL, 0, offsetof(s, field), NULL, NULL }
@@ -58,6 +65,16 @@ static const nvtxPayloadSchemaEntry_t making_entries[] = {
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", struct making, nr_ranks),
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", struct making, rank),
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", struct making, device),
+};
+
+static const nvtxPayloadSchemaEntry_t splitting_entries[] = {
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", struct splitting, comm),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "Parent NCCL communicator ID", struct splitting, parent),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", struct splitting, nr_ranks),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", struct splitting, rank),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", struct splitting, device),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Color", struct splitting, color),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Key", struct splitting, key),
 };
 
 static const nvtxPayloadSchemaEntry_t operation_entries[] = {
@@ -107,13 +124,18 @@ static void push(const char *name, const nvtxPayloadData_t *data)
 	nvtxDomainRangePushEx(domain, &a);
 }
 
-static void call(const char *name, int number, size_t bytes, int peer)
+static void call_of(uint64_t comm, const char *name, int number, size_t bytes, int peer)
 {
-	const struct operation op = { COMM, bytes, peer };
+	const struct operation op = { comm, bytes, peer };
 	const nvtxPayloadData_t data = { ID(number), number == ALL_REDUCE ? sizeof(op.comm) + sizeof(op.bytes) :
 					 sizeof(op), &op };
 
 	push(name, &data);
+}
+
+static void call(const char *name, int number, size_t bytes, int peer)
+{
+	call_of(COMM, name, number, bytes, peer);
 }
 
 static void pop(void)
@@ -132,6 +154,17 @@ static void make_communicator(void)
 	register_schema(SEND, operation_entries, 3, sizeof(struct operation));
 	register_schema(RECV, operation_entries, 3, sizeof(struct operation));
 	push("ncclCommInitRank", NULL);
+	nvtxRangePopPayload(domain, &data, 1);
+}
+
+/* All ranks, in the opposite order. */
+static void split_communicator(void)
+{
+	const struct splitting splitting = { SPLIT_COMM, COMM, nr_ranks, rank_nr, 0, 0, -rank_nr };
+	const nvtxPayloadData_t data = { ID(SPLIT), sizeof(splitting), &splitting };
+
+	register_schema(SPLIT, splitting_entries, 7, sizeof(splitting));
+	push("ncclCommSplit", NULL);
 	nvtxRangePopPayload(domain, &data, 1);
 }
 
@@ -222,6 +255,23 @@ static NOINLINE void ring(void)
 	finish_call();
 }
 
+/* A ring of the communicator that was split off; each message has a size of its own. */
+static NOINLINE void split_ring(void)
+{
+	int rank = nr_ranks - 1 - rank_nr;
+
+	push("ncclGroupStart", NULL);
+	pop();
+	call_of(SPLIT_COMM, "ncclSend", SEND, 256 + rank, (rank + 1) % nr_ranks);
+	pop();
+	call_of(SPLIT_COMM, "ncclRecv", RECV, 256 + (rank + nr_ranks - 1) % nr_ranks, (rank + nr_ranks - 1) % nr_ranks);
+	pop();
+	push("ncclGroupEnd", NULL);
+	launch_nccl(true, kernel_ns(false));
+	pop();
+	finish_call();
+}
+
 static NOINLINE void load_batch(void)
 {
 	usleep(100 + (rank_nr == slow ? SLOW_NS / 1000 : 0));
@@ -240,6 +290,8 @@ static int run_rank(int nr_steps)
 
 	CHECK(cudaStreamCreate(&stream));
 	make_communicator();
+	if (blocking)
+		split_communicator();
 	all_reduce(false);
 	for (i = 0; i < nr_steps; i++) {
 		CHECK(cudaStreamSynchronize(stream));
@@ -250,6 +302,8 @@ static int run_rank(int nr_steps)
 		group();
 		if (i % 3 == 0)
 			ring();
+		if (i % 3 == 0 && blocking)
+			split_ring();
 	}
 	CHECK(cudaStreamSynchronize(stream));
 	destroy_communicator();
@@ -258,7 +312,7 @@ static int run_rank(int nr_steps)
 
 int main(int argc, char **argv)
 {
-	int nr_steps, status, failed = 0, i;
+	int nr_steps, nr_rings, status, failed = 0, i;
 	pthread_barrierattr_t attr;
 
 	if (argc < 4 || argc > 5)
@@ -287,8 +341,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_ranks; i++)
 		if (wait(&status) < 0 || status)
 			failed = 1;
-	printf("ops %d kernels %d\n", nr_ranks * (1 + nr_steps * 3 + (nr_steps + 2) / 3 * 2),
-	       nr_ranks * (1 + nr_steps * 2 + (nr_steps + 2) / 3));
+	nr_rings = (nr_steps + 2) / 3 * (blocking ? 2 : 1);
+	printf("ops %d kernels %d\n", nr_ranks * (1 + nr_steps * 3 + nr_rings * 2),
+	       nr_ranks * (1 + nr_steps * 2 + nr_rings));
 	return failed;
 }
 #endif
