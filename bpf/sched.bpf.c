@@ -142,9 +142,13 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
 {
-	long n = kernel_frames(r->frames, bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0)), m = 0;
+	long n = sizeof(r->frames[0]), m = 0;
 	__u32 bytes;
 
+	/* To walk the kernel's frames takes longer than all else, some 2 us: not if nobody may see them. */
+	if (!hide_kernel)
+		n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0);
+	n = kernel_frames(r->frames, n);
 	if (n < 0)
 		n = 0;
 	BOUND(n, (long)OFF_STACK_BYTES);
