@@ -180,7 +180,9 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		return meter_work(p, key, w, NO_INDEX);
 	if (err)
 		return err;
-	err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
+	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
+	if (err)
+		err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
 	if (!err)
 		p->sums->nr_left_out++;
 	if (err <= 0)
@@ -281,8 +283,16 @@ static int place__orphan(struct second_pass *p, uint64_t key, const struct work 
 
 int place__match(struct second_pass *p, const struct match *match)
 {
+	struct captured *captured = &p->model->captured;
 	const struct launch *l = &match->launch;
+	struct captured_window *window;
 
+	if (captured->windows.nr && match->kind != MATCH_ORPHAN) {
+		window = captured__at(captured, JOIN_KEY_PROC(match->key), l->time_ns);
+		captured_window__extend(window, l->time_ns);
+		if (match->kind == MATCH_WORK)
+			captured_window__extend(window, match->work.start_ns + match->work.duration_ns);
+	}
 	switch (match->kind) {
 	case MATCH_WORK:
 		return place__work(p, match->key, &match->work, l, l->chain, l->comm, match->first);

@@ -2,6 +2,7 @@
 /* process.c - session__process(): reads all recordings of a session, and finishes its sums */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "join/hints.h"
@@ -86,6 +87,26 @@ static int session__finish_samples(struct session *s)
 	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
 }
 
+/* Sums up the windows in which was recorded, if all recordings have such. Return: 0 or -ENOMEM. */
+static int session__sum_windows(struct session *s)
+{
+	const struct captured *c = &s->model.captured;
+	bool *has = calloc(s->model.inputs.nr + 1, sizeof(*has));
+	size_t i, nr = 0;
+	int err = 0;
+
+	if (!has)
+		return -ENOMEM;
+	for (i = 0; i < c->windows.nr; i++)
+		has[s->model.machine.procs.v[c->windows.v[i].proc].recording] = true;
+	for (i = 0; i < s->model.inputs.nr; i++)
+		nr += has[i];
+	if (nr && nr == s->model.inputs.nr)
+		err = captured__sum(c, s->opts.filter, &s->sums.nr_windows, &s->sums.windows_ns);
+	free(has);
+	return err;
+}
+
 int session__process(struct session *s, const struct reader *r, size_t nr)
 {
 	struct loss loss = { 0 };
@@ -113,7 +134,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)
-		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr);
+		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?: session__sum_windows(s);
 	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);

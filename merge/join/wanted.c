@@ -27,6 +27,16 @@ int wanted__range(struct filter *f, struct model *m, uint32_t range)
 	return 0;
 }
 
+int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns)
+{
+	const struct captured_window *w;
+
+	if (!filter__given(f, FILTER_WINDOW))
+		return 1;
+	w = captured__at(&m->captured, proc, time_ns);
+	return w && filter__has_number(f, FILTER_WINDOW, w->number);
+}
+
 int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 		     const char *comm, uint64_t time_ns, const struct work *w)
 {
@@ -45,6 +55,9 @@ int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t
 	keeps = wanted__range(f, m, m->chains.v[chain].range);
 	if (keeps <= 0)
 		return keeps;
+	/* Device work is of its launch's window: place.c asks. */
+	if (!w && !wanted__at(f, m, m->chains.v[chain].proc, time_ns))
+		return 0;
 	if (w) {
 		const struct stream *stream = &m->streams.v[w->stream];
 		const struct leaf *leaf = &m->leaves.v[w->leaf];
@@ -70,6 +83,8 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 		.stream = NO_INDEX,
 	};
 
+	if (!wanted__at(f, m, m->threads.v[thread].proc, time_ns))
+		return 0;
 	return filter__active(f) ? filter__keeps(f, &e) : 1;
 }
 
@@ -90,6 +105,8 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
 	if (!filter__active(f))
 		return 1;
 	keeps = wanted__range(f, m, m->chains.v[chain].range);
+	if (keeps > 0)
+		keeps = wanted__at(f, m, m->chains.v[chain].proc, time_ns);
 	return keeps <= 0 ? keeps : filter__keeps(f, &e);
 }
 

@@ -35,6 +35,9 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
 /* Whether a thread's whole life passes, which has no time and no device. */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
+/* Whether what a process did or caused at a time passes, by the window that it was in. */
+int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns);
+
 /* Whether work in an NVTX range passes. */
 int wanted__range(struct filter *f, struct model *m, uint32_t range);
 

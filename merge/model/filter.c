@@ -12,8 +12,8 @@ const char *filter_kind__name(enum filter_kind kind)
 	static const char *const names[NR_FILTERS] = {
 		[FILTER_PID] = "pid", [FILTER_RANK] = "rank", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
 		[FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
-		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_FROM] = "from",
-		[FILTER_TO] = "to",
+		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_WINDOW] = "window",
+		[FILTER_FROM] = "from", [FILTER_TO] = "to",
 	};
 
 	return names[kind];
@@ -183,7 +183,7 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 	return filter__add_text(f, kind, arg);
 }
 
-static bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number)
+bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number)
 {
 	size_t i;
 

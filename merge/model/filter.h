@@ -3,7 +3,7 @@
  * filter.h - selects a part of a recording
  *
  * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream, --kernel,
- * --nvtx, --from and --to; an event must pass each of the options that were given. The session asks
+ * --nvtx, --window, --from and --to; an event must pass each of the options that were given. The session asks
  * the filter about everything that it has joined, before summing up. So the join and the account
  * cover the whole recording, and all formats get one and the same part of it.
  */
@@ -25,6 +25,7 @@ enum filter_kind {
 	FILTER_STREAM,
 	FILTER_KERNEL,
 	FILTER_NVTX,
+	FILTER_WINDOW,
 	FILTER_FROM,
 	FILTER_TO,
 	NR_FILTERS
@@ -89,11 +90,14 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 	return f && f->given[kind];
 }
 
+/* Return: whether @number is in the list of an option that has one, or the option was not given. */
+bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number);
+
 /* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
 /*
- * Checks all options but FILTER_NVTX, which wanted__range() checks.
+ * Checks all options but FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at() check.
  * Return: 1 if @e passes, 0 if not, or -ENOMEM.
  */
 int filter__keeps(struct filter *f, const struct filter_event *e);

@@ -31,6 +31,7 @@ void model__exit(struct model *m)
 	array_free(&m->threads);
 	nvtx__exit(&m->nvtx);
 	nccl__exit(&m->nccl);
+	captured__free(&m->captured);
 	gpus__exit(&m->gpus);
 	metrics__exit(&m->metrics);
 	stalls__exit(&m->stalls);

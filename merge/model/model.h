@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "model/captured.h"
 #include "model/chain.h"
 #include "model/gpu.h"
 #include "model/leaf.h"
@@ -70,6 +71,7 @@ struct input {
 	bool continues;			/* another file of the recording follows */
 	uint64_t part;			/* the number of the file, if it is one of several */
 	bool attached;			/* recorded by attaching to processes: there is no command */
+	uint64_t end_ns;		/* on its clock, if it ended */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
 	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
 };
@@ -87,6 +89,7 @@ struct model {
 	struct stalls stalls;
 	struct nvtx nvtx;
 	struct nccl nccl;
+	struct captured captured;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;
 	struct chains chains;

@@ -351,6 +351,20 @@ static int absorb_texts(struct model *m, const struct model *from, const struct 
 	return err;
 }
 
+static int absorb_captured(struct captured *to, const struct captured *from, const struct remap *r)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < from->windows.nr && !err; i++) {
+		struct captured_window w = from->windows.v[i];
+
+		w.proc += r->proc;
+		err = array_push(&to->windows, w);
+	}
+	return err;
+}
+
 int model__absorb(struct model *m, struct model *from, bool split, struct remap *r)
 {
 	int err;
@@ -358,6 +372,7 @@ int model__absorb(struct model *m, struct model *from, bool split, struct remap 
 	err = absorb_procs(m, from, r) ?: absorb_paths(m, from, r) ?: absorb_streams(m, from, r) ?:
 	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->nvtx, &from->nvtx, r) ?:
 	      absorb_nccl(&m->nccl, &from->nccl, r) ?: absorb_metrics(&m->metrics, &from->metrics, r) ?:
-	      absorb_stalls(&m->stalls, &from->stalls, r) ?: absorb_texts(m, from, r);
+	      absorb_stalls(&m->stalls, &from->stalls, r) ?:
+	      absorb_captured(&m->captured, &from->captured, r) ?: absorb_texts(m, from, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

@@ -350,6 +350,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
 	case XPU_RECORD_LABEL:
 		return collect__label(c, proc, (const void *)rec, false);
+	case XPU_RECORD_WINDOW:
+		return captured__take(&c->model->captured, proc, (const void *)rec, f->shift_ns);
 	case XPU_RECORD_MESSAGE:
 		return collect__message(c->model, proc, (const void *)rec);
 	default:
@@ -500,6 +502,7 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 	case XPU_RECORD_END:
 		in = model__input(c->model);
 		in->ended = true;
+		in->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		in->continues = rec->misc & XPU_MISC_END_CONTINUES;
 		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
 		return 0;

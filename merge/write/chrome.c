@@ -397,6 +397,44 @@ static int write_track(struct writer *w, const struct timeline_track *track)
 	return min_t(int, step, 0);
 }
 
+/* Writes the beginning or the end of a window, in its process. */
+static void write_window_edge(struct writer *w, const struct captured_window *window, const char *ph,
+			      uint64_t time_ns)
+{
+	struct json_out *j = &w->json;
+
+	put_event(w, ph, w->t->pids[window->proc], 0);
+	put_ts(w, time_ns);
+	json_out__member_word(j, "cat", "window");
+	json_out__key(j, "name");
+	json_out__open_string(j);
+	json_out__add(j, "window ");
+	json_out__add_u64(j, window->number);
+	json_out__close_string(j);
+	json_out__member_u64(j, "id", window->number);
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__key(j, "launches");
+	json_out__u64(j, window->nr_launches);
+	end_event(w);
+}
+
+/* Writes the windows outside of which nothing was recorded, of the processes that have tracks. */
+static void write_windows(struct writer *w)
+{
+	const struct captured *c = &w->s->model.captured;
+	size_t i;
+
+	for (i = 0; i < c->windows.nr; i++) {
+		const struct captured_window *window = &c->windows.v[i];
+
+		if (!w->t->pids[window->proc] || !captured_window__passes(window, w->s->opts.filter))
+			continue;
+		write_window_edge(w, window, "b", window->open_ns);
+		write_window_edge(w, window, "e", captured_window__close(window));
+	}
+}
+
 static int write_tracks(struct writer *w, const struct timeline *t)
 {
 	int err = 0;
@@ -643,6 +681,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	for (i = 0; i < s->model.streams.nr; i++)
 		write_stream(&w, i);
 	err = write_tracks(&w, t);
+	write_windows(&w);
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
 	if (!err)

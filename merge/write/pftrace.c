@@ -36,7 +36,7 @@ enum category {
 	CATEGORY_SLICES,		/* one for each enum slice_kind */
 };
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
-		  ANNOTATION_BYTES, ANNOTATION_SHAPE };
+		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER };
 
 /* Tracks: what it is in the upper bits, which one in the lower 32. */
 #define UUID_PROCESS	(1ull << 40)	/* process */
@@ -46,6 +46,7 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 #define UUID_STREAM	(5ull << 40)	/* track number */
 #define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
 #define UUID_METRIC	(7ull << 40)	/* metric of a set */
+#define UUID_WINDOWS	(8ull << 40)	/* process: when it was recorded */
 
 /* A message in the making. */
 struct msg {
@@ -681,14 +682,44 @@ static void pftrace__track(struct pftrace *p, const struct timeline_track *track
 	track_walk__exit(&walk);
 }
 
+/* A track of the process's windows, outside of which nothing was recorded. */
+static void pftrace__windows(struct pftrace *p, uint32_t proc)
+{
+	const struct captured *c = &p->s->model.captured;
+	uint64_t uuid = UUID_WINDOWS | proc;
+	bool has_track = false;
+	size_t i;
+
+	for (i = 0; i < c->windows.nr; i++) {
+		const struct captured_window *w = &c->windows.v[i];
+
+		if (w->proc != proc || !captured_window__passes(w, p->s->opts.filter))
+			continue;
+		if (!has_track) {
+			pftrace__clear_text(p);
+			pftrace__add_text(p, "windows", ESCAPE_TEXT);
+			pftrace__named_track(p, uuid, UUID_PROCESS | proc);
+			pftrace__enter_track(p, uuid);
+			has_track = true;
+		}
+		msg__uint(&p->event, TRACK_EVENT__NAME_IID,
+			  p->s->model.leaves.nr + pftrace__function(p, "window"));
+		pftrace__annotate(p, ANNOTATION_NUMBER, DEBUG_ANNOTATION__UINT_VALUE, w->number);
+		pftrace__put_event(p, w->open_ns, TRACK_EVENT__TYPE_SLICE_BEGIN, uuid);
+		pftrace__put_event(p, captured_window__close(w), TRACK_EVENT__TYPE_SLICE_END, uuid);
+	}
+}
+
 static void pftrace__tracks(struct pftrace *p)
 {
 	const struct timeline *t = p->t;
 	size_t i;
 
 	for (i = 0; i < t->tracks.nr && !p->failed; i++) {
-		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc)
+		if (!i || t->tracks.v[i].proc != t->tracks.v[i - 1].proc) {
 			pftrace__process(p, t->tracks.v[i].proc);
+			pftrace__windows(p, t->tracks.v[i].proc);
+		}
 		pftrace__track(p, &t->tracks.v[i]);
 	}
 }
@@ -851,6 +882,7 @@ static void pftrace__names(struct pftrace *p)
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_SHAPE, "launched as");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_NUMBER, "number");
 }
 
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f)

@@ -81,6 +81,25 @@ static const struct xpu_record_info *session__info(const struct session *s,
 	return NULL;
 }
 
+/* "windows: 3, 4.20 s of 60.0 s recorded" */
+static void write_windows(const struct session *s, FILE *f)
+{
+	char some[HUMAN_MAX], all[HUMAN_MAX];
+	uint64_t whole_ns = 0;
+	size_t i;
+
+	for (i = 0; i < s->model.inputs.nr; i++) {
+		const struct input *in = &s->model.inputs.v[i];
+
+		whole_ns = max_t(uint64_t, whole_ns,
+				 xpu_ns_between(in->reader->header.start_mono_ns, in->end_ns));
+	}
+	fprintf(f, "windows: %zu, %s", s->sums.nr_windows, human__time(some, s->sums.windows_ns));
+	if (whole_ns >= s->sums.windows_ns)
+		fprintf(f, " of %s", human__time(all, whole_ns));
+	fputs(" recorded\n", f);
+}
+
 void text__write_head(const struct session *s, const struct input *in, FILE *f)
 {
 	static const struct {
@@ -120,6 +139,8 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
 			from_ns / 1000000000, (unsigned int)(from_ns / 1000 % 1000000));
+	if (s->sums.nr_windows && in == &s->model.inputs.v[s->model.inputs.nr - 1])
+		write_windows(s, f);
 	if (!in->ended)
 		fputs("end: the recording was not closed in good order\n", f);
 	else if (in->attached)

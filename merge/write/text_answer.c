@@ -295,7 +295,7 @@ static int write_largest(const struct session *s, FILE *f, unsigned int width)
 
 int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 {
-	uint64_t span_ns = s->sums.last_ns - s->sums.first_ns, ran_ns = cpu_ns(s);
+	uint64_t span_ns = sums__span_ns(&s->sums), ran_ns = cpu_ns(s);
 	char time[HUMAN_MAX], cpu[HUMAN_MAX];
 	busy_gpus_t gpus = { 0 };
 	int err;
@@ -303,7 +303,10 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 	err = busy_gpus__collect(&gpus, s, span_ns);
 	if (err)
 		goto out;
-	fprintf(f, "%s: ", span_ns ? human__time(time, span_ns) : "no time");
+	fputs(span_ns ? human__time(time, span_ns) : "no time", f);
+	if (s->sums.nr_windows)
+		fprintf(f, " in %zu window%s", s->sums.nr_windows, s->sums.nr_windows == 1 ? "" : "s");
+	fputs(": ", f);
 	print_busy(f, &gpus);
 	if (ran_ns)
 		fprintf(f, "%s%s of CPU time", gpus.nr ? ", " : "", human__time(cpu, ran_ns));

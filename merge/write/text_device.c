@@ -375,7 +375,7 @@ static int devices__row(const struct section_rows *rows, const void *row, struct
 	uint64_t busy_ns = i < sums->busy.nr ? busy__ns(&sums->busy.v[i]) : 0;
 
 	table__row(t, (struct cell[]){
-		{ .n = table__share(busy_ns, sums->last_ns - sums->first_ns) },
+		{ .n = table__share(busy_ns, sums__span_ns(sums)) },
 		{ .n = gpu->busy_ns }, { .n = gpu->nr_works }, { .n = gpu->number },
 		{ .s = gpu->name ? gpu->name : "" },
 	});

@@ -444,6 +444,9 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 					    s->model.metrics.sets.v[i].rows.v[0].begin_ns);
 	for (i = 0; i < s->sums.heaps.nr; i++)
 		t->first_ns = min_t(uint64_t, t->first_ns, s->sums.heaps.v[i].from_ns);
+	for (i = 0; i < s->model.captured.windows.nr; i++)
+		if (captured_window__passes(&s->model.captured.windows.v[i], s->opts.filter))
+			t->first_ns = min_t(uint64_t, t->first_ns, s->model.captured.windows.v[i].open_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
 	err = err ?: by_track((void **)&t->slices.v, nr, sizeof(*t->slices.v), slice__thread_key,

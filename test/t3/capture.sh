@@ -39,6 +39,17 @@ for transport in bpf shm; do
 done
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=open')" 200 "each window begins ..."
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=closed')" 200 "... and ends"
+# Each window has the launches that the shim has counted in it.
+xpumerge -i profiler-bpf.data >summary 2>/dev/null
+like "$(head -n 1 summary)" '^[0-9.]+ [mu]?s in 200 windows: GPU 0 busy [0-9]' "the summary tells of the windows' time"
+like "$(cat summary)" "windows: 200, [0-9.]+ [mu]?s of [0-9.]+ [mu]?s recorded" "and of how long it was in all"
+is "$(xpumerge -i profiler-bpf.data --window 7 -f folded --gpu-only --unit count 2>/dev/null |
+	awk '{ n += $NF } END { print n + 0 }')" 200 "--window 7: its launches"
+is "$(xpumerge -i profiler-bpf.data --window 1,3-4,200-300 -f folded --gpu-only --unit count 2>/dev/null |
+	awk '{ n += $NF } END { print n + 0 }')" 800 "--window 1,3-4,200-300: of four"
+is "$(xpumerge -i profiler-bpf.data --window 201 -f folded 2>/dev/null | wc -l)" 0 "--window 201: there is none"
+is "$(xpumerge -i profiler-bpf.data --window 3-5 -f chrome 2>/dev/null |
+	grep -c '"cat":"window","name":"window [345]"')" 6 "timelines show where they begin and end"
 # CUPTI refuses to begin again while there are PC samples.
 xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data "$capture" -t 2 -w 3 -n 100 -p 20 \
 	>/dev/null 2>load.log
@@ -86,6 +97,12 @@ for transport in bpf shm; do
 	like "$(counts "race-$transport")" \
 		'^any [0-9]+ in 6000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 		"racers, $transport: nothing of a launch is missing, and nothing is left over"
+	xpumerge dump "race-$transport.data" | sed -n 's/.*WINDOW misc=closed number=\([0-9]*\) .*nr_launches=/\1 /p' |
+		awk '$1 % 30 == 1' | while read -r window nr; do
+		[ "$(xpumerge -i "race-$transport.data" --window "$window" -f folded --gpu-only --unit count \
+			2>/dev/null | awk '{ n += $NF } END { print n + 0 }')" = "$nr" ] || echo "$window"
+	done >wrong
+	is "$(cat wrong)" "" "racers, $transport: --window has as many launches as the shim has counted"
 	[ "$(sed -n 's/.*kernel_any //p' "race-$transport.folded")" -lt "$(sed 's/.*any //' race.out)" ]
 	ok $? "racers, $transport: not all of their launches are in windows"
 done

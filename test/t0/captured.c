@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/* Windows of a recording, also from records that cannot be: which one a moment is in, and their sum. */
+#include "model/captured.h"
+#include "tap.h"
+#include "xpu_record.h"
+
+static int take(struct captured *c, uint32_t proc, uint32_t number, uint64_t open_ns, uint64_t close_ns)
+{
+	struct xpu_record_window r = {
+		.hdr = { XPU_RECORD_WINDOW, close_ns ? 0 : XPU_MISC_WINDOW_OPEN, sizeof(r) },
+		.time_ns = close_ns ?: open_ns + 1, .open_ns = open_ns, .number = number,
+		.nr_launches = close_ns ? number * 10 : 0,
+	};
+
+	return captured__take(c, proc, &r, 0);
+}
+
+static uint32_t at(const struct captured *c, uint32_t proc, uint64_t time_ns)
+{
+	const struct captured_window *w = captured__at(c, proc, time_ns);
+
+	return w ? w->number : 0;
+}
+
+static void two_processes(void)
+{
+	struct captured c = { 0 };
+	struct filter f = { 0 };
+	char why[128];
+	uint64_t ns;
+	size_t nr;
+
+	take(&c, 1, 1, 100, 0);
+	take(&c, 0, 1, 150, 0);
+	take(&c, 1, 1, 100, 200);
+	take(&c, 0, 1, 150, 250);
+	take(&c, 1, 2, 300, 0);
+	take(&c, 1, 2, 300, 400);
+	take(&c, 0, 2, 1000, 0);	/* killed */
+	captured__sort(&c);
+	is_int(c.windows.nr, 4, "four windows of two processes");
+	is_int(at(&c, 1, 99), 0, "before the first one");
+	is_int(at(&c, 1, 100), 1, "as it opens");
+	is_int(at(&c, 1, 200), 1, "as it closes");
+	is_int(at(&c, 1, 201), 0, "behind it");
+	is_int(at(&c, 1, 350), 2, "in the second");
+	is_int(at(&c, 0, 350), 0, "which is not the other process's");
+	is_int(at(&c, 0, 1u << 30), 2, "one that has no end");
+	is_int(at(&c, 2, 150), 0, "a process without windows");
+	is_int(captured__at(&c, 1, 350)->nr_launches, 20, "its launches");
+
+	captured_window__extend(captured__at(&c, 1, 350), 500);
+	captured_window__extend(captured__at(&c, 0, 2000), 1500);
+	captured__sum(&c, NULL, &nr, &ns);
+	is_int(nr, 4, "their number");
+	is_int(ns, 150 + 200 + 500, "their sum: overlaps once, and up to the end of their device work");
+	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7");
+	captured__sum(&c, &f, &nr, &ns);
+	is_int(nr, 2, "the second ones alone");
+	is_int(ns, 200 + 500, "their sum");
+	filter__free(&f);
+	captured__free(&c);
+}
+
+static void strange_records(void)
+{
+	struct captured c = { 0 };
+
+	take(&c, 0, 1, 100, 50);	/* closes before it opens */
+	is_int(c.windows.nr, 0, "an end before the beginning is left out");
+	take(&c, 0, 1, 100, 0);
+	take(&c, 0, 1, 100, 0);		/* twice */
+	take(&c, 0, 2, 300, 0);		/* the end of the first was lost */
+	take(&c, 0, 1, 100, 200);	/* comes late: its process's records are in order */
+	take(&c, 0, 2, 310, 400);	/* another one's end */
+	take(&c, 0, 3, 250, 0);		/* goes back in time */
+	captured__sort(&c);
+	is_int(c.windows.nr, 2, "neither twice, nor back in time");
+	is_int(c.windows.v[0].close_ns, 300, "one without an end ends as the next one opens");
+	is_int(c.windows.v[1].close_ns, UINT64_MAX, "another window's end is not taken");
+	is_int(take(&c, 0, 4, UINT64_MAX - 5, 0), 0, "at the end of time");
+	captured__free(&c);
+}
+
+int main(void)
+{
+	two_processes();
+	strange_records();
+	return done_testing();
+}
