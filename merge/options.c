@@ -453,7 +453,7 @@ static const struct cmdline_option rows[] = {
 	{ "nvtx", 0, "REGEX", FILTER(FILTER_NVTX),
 	  .help = "only what was launched in NVTX ranges of which one has such a name" },
 	{ "window", 0, "LIST", FILTER(FILTER_WINDOW),
-	  .help = "only what is of windows with such numbers, of xpuload --capture" },
+	  .help = "only what is of windows of a recording with such numbers" },
 	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
 	{ "to", 0, "TIME", FILTER(FILTER_TO),
 	  .help = "only what began in between, counted from the start of the\n"

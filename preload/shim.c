@@ -97,6 +97,7 @@ static struct {
 	uint32_t nr_windows;
 	uint64_t window_ns;		/* when the present one opened */
 	uint16_t cbids[MAX_WATCHED];	/* of the driver's calls to be told of */
+	bool may_wait[MAX_WATCHED];	/* by index in cbids: the call may last */
 	unsigned int nr_cbids;
 	bool unheard;			/* awake for the program's profiler alone, or for PC samples */
 	bool has_stalls;		/* PC samples are wanted */
@@ -256,8 +257,22 @@ static void enable_resource_callbacks(void)
 	}
 }
 
-/* To be told of graphs' nodes is for the time in which launches are recorded. */
-static void enable_callbacks(bool on)
+/*
+ * Whether a driver call may wait for the device. As its callback is disabled, a thread may be inside of the
+ * call, the end of which is not told then, and CUPTI 13.0 gives all later calls of that thread the call's
+ * correlation id. So these callbacks stay enabled from window to window.
+ */
+static bool may_wait(const char *name)
+{
+	return strncmp(name, "cuLaunch", strlen("cuLaunch")) &&
+	       strncmp(name, "cuGraphLaunch", strlen("cuGraphLaunch")) && !strstr(name, "Async");
+}
+
+/*
+ * To be told of launches and of graphs' nodes is for the time in which launches are recorded. @all: of calls
+ * that wait, too
+ */
+static void enable_callbacks(bool on, bool all)
 {
 	static const CUpti_CallbackId nodes[] = {
 		CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
@@ -266,7 +281,8 @@ static void enable_callbacks(bool on)
 	unsigned int i;
 
 	for (i = 0; i < shim.nr_cbids; i++)
-		c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, shim.cbids[i]);
+		if (all || !shim.may_wait[i])
+			c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, shim.cbids[i]);
 	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
 		c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
 }
@@ -297,8 +313,10 @@ static unsigned int enable_launch_callbacks(void)
 		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
 		    CUPTI_SUCCESS)
 			continue;
-		if (shim.nr_cbids < MAX_WATCHED)
+		if (shim.nr_cbids < MAX_WATCHED) {
+			shim.may_wait[shim.nr_cbids] = may_wait(name);
 			shim.cbids[shim.nr_cbids++] = cbid;
+		}
 		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 		activity__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
 		nr_enabled += launches;
@@ -559,7 +577,7 @@ static enum state start_cupti(struct cupti *c)
 		return fail(text);
 	}
 	if (shim.watches || memory_is_all())
-		enable_callbacks(shim.watches && capture__counts_launches());
+		enable_callbacks(shim.watches && capture__counts_launches(), memory_is_all());
 	return AWAKE;
 }
 
@@ -610,7 +628,7 @@ static void begin_window(void)
 	char text[256];
 
 	shim.watches = false;
-	enable_callbacks(true);
+	enable_callbacks(true, false);
 	err = shim.stays ? CUPTI_SUCCESS : activity__collect(true);
 	shim.stays = false;
 	if (err != CUPTI_SUCCESS) {
@@ -636,8 +654,8 @@ static void end_window(void)
 	shim.stays = stalls__are_on();
 	if (!shim.stays)
 		activity__collect(false);
-	want_calls(CALLS_NONE);
-	enable_callbacks(capture__counts_launches());
+	calls__pause();
+	enable_callbacks(capture__counts_launches(), false);
 	send_window(0, launch__nr() - shim.nr_before);
 	shim.watches = true;
 	shim.settling = !shim.stays;

@@ -134,7 +134,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)
-		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?: session__sum_windows(s);
+		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?:
+		      session__sum_windows(s);
 	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);

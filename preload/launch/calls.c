@@ -117,6 +117,13 @@ static bool is_wanted(enum calls_wanted wanted, const char *name)
 	return wanted == CALLS_ALL || calls__weigh(name) != CALL_TRIFLE;
 }
 
+static void open_again(void)
+{
+	if (!++last_opening)		/* after 2^32 openings */
+		last_opening = 1;
+	atomic_store(&opening, last_opening);
+}
+
 bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
 		 bool (*used)(uint32_t cbid, const char *name))
 {
@@ -128,8 +135,11 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 	uint32_t cbid;
 	bool on;
 
-	if (wanted == have)
+	if (wanted == have) {
+		if (wanted != CALLS_NONE && !calls__are_wanted())
+			open_again();
 		return true;
+	}
 	atomic_store(&cupti, c);
 	have = wanted;
 	if (wanted == CALLS_NONE)
@@ -152,17 +162,19 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 			nr += on;
 		}
 	}
-	if (wanted != CALLS_NONE) {
-		if (!++last_opening)	/* after 2^32 openings */
-			last_opening = 1;
-		atomic_store(&opening, last_opening);
-	}
+	if (wanted != CALLS_NONE)
+		open_again();
 	return nr || wanted == CALLS_NONE;
 }
 
 bool calls__are_wanted(void)
 {
 	return atomic_load_explicit(&opening, memory_order_acquire) != 0;
+}
+
+void calls__pause(void)
+{
+	atomic_store(&opening, 0);
 }
 
 void calls__leave_me_out(void)

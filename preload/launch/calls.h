@@ -50,6 +50,9 @@ enum call_weight calls__weigh(const char *name);
 bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
 		 bool (*used)(uint32_t cbid, const char *name));
 
+/* Records no calls until calls__want() is called again; their callbacks stay enabled. */
+void calls__pause(void);
+
 /* Calls that the calling thread makes from here on are not the program's: it is the shim's. */
 void calls__leave_me_out(void);
 

@@ -472,9 +472,14 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	uint64_t ticks;
 
 	if (d->callbackSite != CUPTI_API_ENTER) {
+		/* Its beginning was not told of, if it is older than the window; nor is it known. */
+		if (windows && t && !t->slot.in_call)
+			*d->correlationData = 0;
 		call_returned(t, cbid, d);
 		return;
 	}
+	if (windows)
+		*d->correlationData = 0;
 	now = atomic_load_explicit(&gate, memory_order_acquire);
 	if (!probe__launch_attached() || !now)
 		return;

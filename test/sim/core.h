@@ -100,6 +100,7 @@ struct thread {
 	uint32_t correlation_id;	/* id of the outermost API call; 0 outside of calls */
 	uint32_t depth;
 	bool in_callback;
+	bool is_stuck;			/* at its correlation id */
 	bool has_destructor;
 	void *tool_data;
 	struct CUctx_st *contexts[SIM_MAX_CONTEXTS];

@@ -119,8 +119,12 @@ static __attribute__((noinline)) void call_back_api(unsigned int client, struct 
 	call_back_client(client, call->domain, call->cbid, &data);
 }
 
+/* CUPTI does not say what a client's data are at a call's entry: here, those of the thread's last call. */
+static __thread uint64_t old_data[NR_CLIENTS] __attribute__((tls_model("initial-exec")));
+
 static void tool_api_enter(struct sim_call *call)
 {
+	memcpy(call->correlation_data, old_data, sizeof(old_data));
 	if (activity__wants_call(call))
 		call->start_ns = activity__now();
 	pc__begins(call->correlation_id);
@@ -132,13 +136,26 @@ static void tool_api_enter(struct sim_call *call)
 	}
 }
 
-/* A client that subscribes during the call gets no exit without an entry. */
+/* Whether the call may last, so that much may happen while a thread is inside of it. */
+static bool may_last(const char *name)
+{
+	return strstr(name, "Synchronize") || (!strncmp(name, "cuMemcpy", 8) && !strstr(name, "Async"));
+}
+
+/*
+ * A client that subscribes during the call gets no exit without an entry. If the callback was disabled during
+ * the call, the end of which the client is not told then, all later calls of the thread have the call's
+ * correlation id, as with CUPTI 13.0.
+ */
 static void tool_api_exit(struct sim_call *call)
 {
 	pc__ends(call->correlation_id);
 	for (unsigned int i = 0; i < NR_CLIENTS; i++)
 		if (call->entered & 1u << i && client_wants(i, call->domain, call->cbid))
 			call_back_api(i, call, CUPTI_API_EXIT);
+		else if (call->entered & 1u << i && may_last(call->name))
+			call->sticks = true;
+	memcpy(old_data, call->correlation_data, sizeof(old_data));
 	if (call->start_ns)
 		activity__call(call);
 }

@@ -1419,6 +1419,7 @@ static void core__call_enter(struct sim_call *call)
 	call->live = false;
 	call->entered = false;
 	call->start_ns = 0;
+	call->sticks = false;
 	if (!t || thread->in_callback || __atomic_load_n(&init.forked, __ATOMIC_RELAXED))
 		return;
 	call->live = true;
@@ -1440,7 +1441,8 @@ static void core__call_exit(struct sim_call *call)
 		return;
 	if (t)
 		t->api_exit(call);
-	if (!--thread->depth)
+	thread->is_stuck |= call->sticks;
+	if (!--thread->depth && !thread->is_stuck)
 		thread->correlation_id = 0;
 }
 

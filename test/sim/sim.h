@@ -160,6 +160,7 @@ struct sim_call {
 	const void *params;		/* NVIDIA's struct for this call */
 	const char *symbol;		/* kernel name of a launch */
 	void *result;			/* CUresult or cudaError_t, set before the exit */
+	bool sticks;			/* set by the tool: the thread's later calls have this call's id */
 	uint64_t correlation_data[SIM_NR_CLIENTS];	/* the clients' data, from entry to exit */
 	uint64_t start_ns;		/* start of the call's API activity record; 0 if it has
 					 * none */

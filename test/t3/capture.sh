@@ -97,7 +97,13 @@ for transport in bpf shm; do
 	like "$(counts "race-$transport")" \
 		'^any [0-9]+ in 6000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 		"racers, $transport: nothing of a launch is missing, and nothing is left over"
-	xpumerge dump "race-$transport.data" | sed -n 's/.*WINDOW misc=closed number=\([0-9]*\) .*nr_launches=/\1 /p' |
+	xpumerge dump "race-$transport.data" >race.dump
+	sed -n 's/.*WINDOW misc=closed.* time_ns=\([0-9]*\) open_ns=\([0-9]*\) .*/\2 \1/p' race.dump >windows
+	is "$(sed -n 's/.* WAIT .*start_ns=\([0-9]*\) .*/\1/p' race.dump | sort -n | awk '
+		NR == FNR { open[NR] = $1; close_[NR] = $2; next }
+		{ while (close_[at + 1] && close_[at + 1] < $1) at++; if ($1 < open[at + 1]) n++ }
+		END { print n + 0 }' windows -)" 0 "racers, $transport: no wait began outside of the windows"
+	sed -n 's/.*WINDOW misc=closed number=\([0-9]*\) .*nr_launches=/\1 /p' race.dump |
 		awk '$1 % 30 == 1' | while read -r window nr; do
 		[ "$(xpumerge -i "race-$transport.data" --window "$window" -f folded --gpu-only --unit count \
 			2>/dev/null | awk '{ n += $NF } END { print n + 0 }')" = "$nr" ] || echo "$window"

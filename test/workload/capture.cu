@@ -136,7 +136,7 @@ static void *racer(void *arg)
 	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	while (!over) {
 		site_any(stream);
-		if (!(++nr % 512))
+		if (!(++nr % 64))
 			CHECK(cudaStreamSynchronize(stream));
 	}
 	CHECK(cudaStreamSynchronize(stream));
