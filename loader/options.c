@@ -668,8 +668,6 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no GPU: it cannot be together with --gpu-metrics";
 	else if (opts->cpu_only && opts->api)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
-	else if (opts->capture.what && opts->memory)
-		wrong = "--memory is recorded from the beginning: it cannot be together with --capture";
 	else if (opts->memory_only && (opts->api || opts->stalls))
 		wrong = "--memory-only records no launches: it cannot be together with --api and --stalls";
 	else if (opts->memory_only && opts->mode != PROBES_RUN)

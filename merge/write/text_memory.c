@@ -493,20 +493,101 @@ static void print_path(FILE *f, const char *path)
 	}
 }
 
+/* A GPU of one recording has so much in use from a time on. */
+struct common_point {
+	uint64_t time_ns, used;
+	uint32_t gpu;			/* counted through all recordings */
+};
+
+typedef ARRAY(struct common_point) common_points_t;
+
+static int by_point(const void *va, const void *vb)
+{
+	const struct common_point *a = va, *b = vb;
+
+	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
+}
+
+/* Adds the points of a GPU, and its end. Return: 0 or -ENOMEM. */
+static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
+			      uint32_t gpu)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < p->track.nr && !err; i++)
+		err = array_push(points, ((struct common_point){
+			p->track.v[i].time_ns, p->track.v[i].used, gpu,
+		}));
+	return err ?: array_push(points, ((struct common_point){ h->to_ns + 1, 0, gpu }));
+}
+
+/*
+ * Finds when most was used in all recordings together, by their clocks, and about how much. Return: 0 or
+ * -ENOMEM.
+ */
+static int common_peak(const struct sums *sums, struct common_point *peak)
+{
+	common_points_t points = { 0 };
+	uint64_t *used = NULL, all = 0;
+	uint32_t nr_gpus = 0;
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; i < sums->heaps.nr; i++)
+		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
+			if (sums->heaps.v[i].places.v[k].gpu != NO_INDEX)
+				err = common_points__add(&points, &sums->heaps.v[i],
+							 &sums->heaps.v[i].places.v[k], nr_gpus++);
+	used = calloc(nr_gpus + 1, sizeof(*used));
+	if (err || !used) {
+		err = -ENOMEM;
+		goto out;
+	}
+	if (points.nr)
+		qsort(points.v, points.nr, sizeof(*points.v), by_point);
+	*peak = (struct common_point){ 0 };
+	for (i = 0; i < points.nr; i++) {
+		all += points.v[i].used - used[points.v[i].gpu];
+		used[points.v[i].gpu] = points.v[i].used;
+		if (all > peak->used)
+			*peak = (struct common_point){ points.v[i].time_ns, all, 0 };
+	}
+out:
+	array_free(&points);
+	free(used);
+	return err;
+}
+
+static void write_peaks(const struct session *s, FILE *f)
+{
+	const struct sums *sums = &s->sums;
+	const struct heap *h, *most = sums->heaps.v;
+	struct common_point all;
+
+	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
+		if (h->used.peak > most->used.peak)
+			most = h;
+	if (!most->used.peak)
+		return;
+	fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used%s, %.3f s after the start\n",
+		most->used.peak, sums->heaps.nr > 1 ? " in one recording" : "",
+		xpu_ns_between(s->model.start_ns, most->used.peak_ns) / 1e9);
+	if (sums->heaps.nr > 1 && !common_peak(sums, &all))
+		fprintf(f, "memory of the %zu recordings together: about %" PRIu64 " bytes, by their clocks: "
+			"--memory live --at %" PRIu64 "ns\n", sums->heaps.nr, all.used,
+			(uint64_t)xpu_ns_between(s->model.start_ns, all.time_ns));
+}
+
 void text__write_memory(const struct session *s, FILE *f)
 {
 	struct section_rows rows = { .s = s };
 	const struct holder_row *first;
-	const struct heap *h;
 	char *name;
 
 	if (!s->sums.heaps.nr || collect_holders(&rows, held_at_moment, by_bytes))
 		goto out;
-	for (h = s->sums.heaps.v; h < s->sums.heaps.v + s->sums.heaps.nr; h++)
-		if (h->used.peak)
-			fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used, %.3f s "
-				"after the start\n", h->used.peak,
-				xpu_ns_between(s->model.start_ns, h->used.peak_ns) / 1e9);
+	write_peaks(s, f);
 	first = rows.v;
 	name = rows.nr ? holder_row__name(s, first, TABLE_TEXT) : NULL;
 	if (name) {

@@ -34,4 +34,16 @@ xpuload --memory-only -o two.data sh -c "'$XPU_BUILD/workload/leaks' 200; '$XPU_
 xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
 is "$(cat grown)" "ending handed slow steady " "two programs: as one of them"
+
+# Two ranks at a time: the moment when both together had most.
+for rank in 0 1; do
+	RANK=$rank WORLD_SIZE=2 xpuload --memory-only -o rank$rank.data "$XPU_BUILD/workload/leaks" $((100 + 50 * rank)) \
+		2>load.$rank.log &
+done
+wait
+xpumerge rank0.data rank1.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
+said=$(sed -n 's/.* memory of the 2 recordings together: about \([0-9]*\) bytes, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
+xpumerge rank0.data rank1.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
+is "$(awk '{ sum += $NF } END { printf "%.0f", sum }' ranks.folded)" "${said% *}" "two ranks: the moment of their common peak"
+like "$(cat ranks.folded)" '\[rank 1\];.*leak_one_time' "two ranks: each stands for itself"
 done_testing
