@@ -159,9 +159,15 @@ static void tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t 
 	probe__batch(&r, sizeof(r));
 }
 
+/* While a program captures into a graph, calls of others may be forbidden: then CUDA is asked nothing. */
+static bool is_capture_going_on(void)
+{
+	return atomic_load_explicit(&nr_captures, memory_order_relaxed) > 0;
+}
+
 void allocs__look(void)
 {
-	if (allocs__are_on())
+	if (allocs__are_on() && !is_capture_going_on())
 		levels__look();
 }
 
@@ -385,7 +391,8 @@ static void describe_failure(struct alloc *a, CUresult result)
 {
 	a->what = XPU_ALLOC_FAILED;
 	a->extra = result;
-	a->address = result == CUDA_ERROR_OUT_OF_MEMORY ? levels__tell_device(a->device) : UINT64_MAX;
+	a->address = result == CUDA_ERROR_OUT_OF_MEMORY && !is_capture_going_on() ?
+		     levels__tell_device(a->device) : UINT64_MAX;
 }
 
 /* A mapping is of a part of physical memory, which an event of its own names. */
@@ -416,8 +423,7 @@ static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 	size_t len = strlen(row->name);
 	CUstream s;
 
-	if (atomic_load_explicit(&nr_captures, memory_order_relaxed) <= 0 || !strstr(row->name, "Async") ||
-	    !is_capturing)
+	if (!is_capture_going_on() || !strstr(row->name, "Async") || !is_capturing)
 		return false;
 	/* The stream is the last parameter of each. */
 	s = stream[row->kind == FREES ? 1 : strstr(row->name, "FromPool") ? 3 : 2];
@@ -433,6 +439,8 @@ static void see_levels(const struct alloc *a)
 		levels__has_pool(a->device);
 	if (a->space == XPU_SPACE_GRAPHS)
 		levels__has_node(a->device);
+	if (is_capture_going_on())
+		return;
 	if (a->space == XPU_SPACE_DEVICE || a->space == XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL)
 		levels__see_device(a->device, a->space != XPU_SPACE_POOL);
 }

@@ -176,6 +176,43 @@ static void test_blocks(void)
 	heap__finish(&h, 1000 + order);
 }
 
+/* ---- what CUDA holds itself ------------------------------------------------------------------- */
+
+static void test_levels(void)
+{
+	const struct heap_place *p;
+
+	reset();
+	begin(HEAP_SUM);
+	put(XPU_ALLOC_MADE, XPU_SPACE_POOL, 0x10000, 5 * MB, 1);
+	put(XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0x800000, 9 * MB, 2);
+	p = &h.places.v[place];
+	is_int(p->reserved.now, 5 * MB, "levels: a graph's node has none itself");
+	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x800000, 0, 2);
+	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x800000, 0, 2);
+	is_int(h.nr_unknown + h.nr_bad, 0, "levels: a graph's memory is freed behind each of its launches");
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x800000, 1 * MB, 3);
+	is_int(h.nr_bad, 0, "levels: its address is used again");
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, 16 * MB, 0);
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_UNUSED, 0, 3 * MB, 0);
+	is_int(p->reserved.now, 25 * MB, "levels: graphs and what pools do not use are reserved");
+	is_int(p->used.now, 22 * MB, "levels: what pools do not use is not used");
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_REST, 80 * MB, 40 * MB, 0);
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_REST, NO_INDEX).bytes, 15 * MB, "levels: the rest has no name");
+	is_int(p->reserved.now, 25 * MB, "levels: it is not reserved");
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_UNUSED, 0, 0, 0);
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_REST, 80 * MB, 10 * MB, 0);
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_REST, NO_INDEX).bytes, 0, "levels: less than is known: no rest");
+	is_int(sum_at(HEAP_ASKED, HEAP_UNUSED, NO_INDEX).bytes, 0, "levels: a pool that was trimmed");
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, UINT64_MAX, 0);
+	put(XPU_ALLOC_LEVEL, XPU_SPACE_BLOCK, 0, 1, 0);
+	is_int(h.nr_bad, 2, "levels: those that cannot be: counted");
+	heap__finish(&h, 1000 + order);
+	is_int(p->reserved.now, 0, "levels: at the end nothing is reserved");
+}
+
 /* ---- growth ---------------------------------------------------------------------------------- */
 
 static void is_growth(const uint64_t low[HEAP_PARTS], unsigned int nr_parts, uint64_t bytes, const char *name)
@@ -236,6 +273,7 @@ int main(void)
 	heap__init(&h, 0);
 	test_random();
 	test_blocks();
+	test_levels();
 	test_growth();
 	test_odd();
 	heap__exit(&h);

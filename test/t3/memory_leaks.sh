@@ -44,6 +44,8 @@ wait
 xpumerge rank0.data rank1.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
 said=$(sed -n 's/.* memory of the 2 recordings together: about \([0-9]*\) bytes, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
 xpumerge rank0.data rank1.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
-is "$(awk '{ sum += $NF } END { printf "%.0f", sum }' ranks.folded)" "${said% *}" "two ranks: the moment of their common peak"
+# Many events in a short while are one point, at the first of them, with the most of them.
+awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
+ok $? "two ranks: the moment of their common peak" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
 like "$(cat ranks.folded)" '\[rank 1\];.*leak_one_time' "two ranks: each stands for itself"
 done_testing
