@@ -63,6 +63,9 @@ void array__sort(void *v, size_t nr, size_t elem_bytes,
 /* The index of no element. */
 #define NO_INDEX	UINT32_MAX
 
+/* The word for a number of things. */
+#define PLURAL(n, one, many)	((n) == 1 ? (one) : (many))
+
 /* Three-way comparison that cannot overflow, for qsort comparators. */
 #define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
 

@@ -108,6 +108,11 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 	const char *const *names = cmdline__names(option);
 	char expected[512];
 
+	if (!names && option->max < 10000) {
+		complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, option->name, arg,
+			 option->min, option->max);
+		return;
+	}
 	if (!names) {
 		complain("--%s %s: expected a number from %" PRIu32 " on", option->name, arg,
 			 option->min);
@@ -133,6 +138,10 @@ static int set_input(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
 
+	if (!*given->arg) {
+		complain("a recording without a name: is a variable empty?");
+		return -EINVAL;
+	}
 	o->inputs[o->nr_inputs++] = given->arg;
 	return 0;
 }
@@ -748,6 +757,10 @@ static int options__pick_format(struct options *o)
 		return -EINVAL;
 	}
 
+	if (o->output && !*o->output) {
+		complain("-o: expected the name of a file");
+		return -EINVAL;
+	}
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
 	if (!o->format && (!o->output || o->write.table_format || o->write.table))

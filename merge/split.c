@@ -89,7 +89,9 @@ static const struct cmdline cmdline = {
 static void report(const struct split_result *result)
 {
 	if (result->nr_damaged)
-		complain("%" PRIu64 " batches are damaged: passed on as they are", result->nr_damaged);
+		complain("%" PRIu64 " %s: passed on as %s", result->nr_damaged,
+			 PLURAL(result->nr_damaged, "batch is damaged", "batches are damaged"),
+			 PLURAL(result->nr_damaged, "it is", "they are"));
 	if (result->nr_forced)
 		complain("%" PRIu64 " launches and device records were not held back until they had each "
 			 "other, because of a limit: they may be in different files", result->nr_forced);

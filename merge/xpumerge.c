@@ -129,8 +129,9 @@ static void report_messages(const struct model *m)
 			 m->machine.procs.v[msg->proc].pid, msg->text);
 	}
 	if (nr_hidden)
-		complain("%" PRIu64 " more messages from processes are not shown: xpumerge dump "
-			 "shows them", nr_hidden);
+		complain("%" PRIu64 " more %s not shown: xpumerge dump shows %s", nr_hidden,
+			 PLURAL(nr_hidden, "message from a process is", "messages from processes are"),
+			 PLURAL(nr_hidden, "it", "them"));
 	free(shown);
 }
 
@@ -145,12 +146,15 @@ static void report(const struct session *s, const struct folded_result *folded, 
 		report_messages(&s->model);
 	}
 	if (folded->nr_rounded_away)
-		complain("%" PRIu64 " lines show 0 for less than half a unit each, %" PRIu64
-			 " ns in all: --unit ns shows them", folded->nr_rounded_away,
-			 folded->rounded_away_ns);
+		complain("%" PRIu64 " %s, %" PRIu64 " ns in all: --unit ns shows %s",
+			 folded->nr_rounded_away,
+			 PLURAL(folded->nr_rounded_away, "line shows 0 for less than half a unit",
+				"lines show 0 for less than half a unit each"),
+			 folded->rounded_away_ns, PLURAL(folded->nr_rounded_away, "it", "them"));
 	if (folded->nr_without_bytes)
-		complain("%" PRIu64 " lines of kernels show 0: bytes are those of copies and sets",
-			 folded->nr_without_bytes);
+		complain("%" PRIu64 " %s 0: bytes are those of copies and sets",
+			 folded->nr_without_bytes,
+			 PLURAL(folded->nr_without_bytes, "line of a kernel shows", "lines of kernels show"));
 	if (!said && !again)
 		session__print_loss(s, stderr);
 }

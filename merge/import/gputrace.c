@@ -1103,15 +1103,20 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 {
 	if (t->nr_strange)
 		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name, t->nr_strange,
-			  t->format == GPU_CHROME ? "events" : "lines");
+			  t->format == GPU_CHROME ? PLURAL(t->nr_strange, "event", "events") :
+						    PLURAL(t->nr_strange, "line", "lines"));
 	if (t->nr_begins)
-		msgs__add(msgs, "%s: %" PRIu64 " events begin and never end: ignored", name,
-			  t->nr_begins);
+		msgs__add(msgs, "%s: %" PRIu64 " %s and never end%s: ignored", name, t->nr_begins,
+			  PLURAL(t->nr_begins, "event begins", "events begin"),
+			  PLURAL(t->nr_begins, "s", ""));
 	if (t->nr_ends)
-		msgs__add(msgs, "%s: %" PRIu64 " events end and never begin: ignored", name, t->nr_ends);
+		msgs__add(msgs, "%s: %" PRIu64 " %s and never begin%s: ignored", name, t->nr_ends,
+			  PLURAL(t->nr_ends, "event ends", "events end"),
+			  PLURAL(t->nr_ends, "s", ""));
 	if (t->nr_not_finite)
-		msgs__add(msgs, "%s: %" PRIu64 " numbers are NaN or Infinity, which JSON does not have: "
-			  "ignored", name, t->nr_not_finite);
+		msgs__add(msgs, "%s: %" PRIu64 " %s NaN or Infinity, which JSON does not have: "
+			  "ignored", name, t->nr_not_finite,
+			  PLURAL(t->nr_not_finite, "number is", "numbers are"));
 	if (t->damage)
 		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
 			  t->damage_offset, t->damage);

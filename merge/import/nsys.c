@@ -806,14 +806,15 @@ static void nsys__finish(struct nsys *n)
 		if (n->ranges.v[i].open)
 			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
 	if (n->nr_strange)
-		msgs__add(n->msgs, "%s: %" PRIu64 " rows with impossible times ignored", n->path,
-			  n->nr_strange);
+		msgs__add(n->msgs, "%s: %" PRIu64 " %s with impossible times ignored", n->path,
+			  n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
 	if (n->nr_ranges_nowhere)
-		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges of no thread ignored", n->path,
-			  n->nr_ranges_nowhere);
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of no thread ignored", n->path,
+			  n->nr_ranges_nowhere, PLURAL(n->nr_ranges_nowhere, "range", "ranges"));
 	if (n->nr_graphs_twice)
-		msgs__add(n->msgs, "%s: %" PRIu64 " launches of graphs are in it as a whole, too: "
-			  "their nodes count", n->path, n->nr_graphs_twice);
+		msgs__add(n->msgs, "%s: %" PRIu64 " %s in it as a whole, too: their nodes count",
+			  n->path, n->nr_graphs_twice,
+			  PLURAL(n->nr_graphs_twice, "launch of a graph is", "launches of graphs are"));
 }
 
 static int nsys__read(struct nsys *n)

@@ -723,8 +723,10 @@ static int traces__write(struct traces *t)
 		err = trace_file__write(&t->files[i]);
 	t->out->nr_files = t->nr;
 	if (!err && t->out->nr_too_deep)
-		msgs__add(t->files->msgs, "%" PRIu64 " operators or annotations are nested deeper than "
-			  "%d: left out", t->out->nr_too_deep, XPU_RANGE_DEPTH);
+		msgs__add(t->files->msgs, "%" PRIu64 " %s nested deeper than %d: left out",
+			  t->out->nr_too_deep,
+			  PLURAL(t->out->nr_too_deep, "operator or annotation is",
+				 "operators or annotations are"), XPU_RANGE_DEPTH);
 	return err ?: t->im->err;
 }
 

@@ -716,8 +716,8 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		return -EINVAL;
 	}
 	if (t->nr_strange)
-		msgs__add(t->msgs, "%s: %" PRIu64 " lines are not stacks: ignored", opts->cpu,
-			  t->nr_strange);
+		msgs__add(t->msgs, "%s: %" PRIu64 " %s: ignored", opts->cpu, t->nr_strange,
+			  PLURAL(t->nr_strange, "line is not a stack", "lines are not stacks"));
 	gputrace__complain(&t->gpu, opts->gpu, t->msgs);
 	t->out->damaged |= t->gpu.damage != NULL;
 	if (opts->cpu && !t->launches.nr)

@@ -29,7 +29,7 @@ void bins__exit(struct bins *b)
 /* Return: what a sum stands in the list by: its key, then its bin. */
 static uint32_t bins__order(const struct bins *b, const struct bin_sum *sum)
 {
-	return sum->key << 8 | bins__index(&b->scale, sum);
+	return (uint32_t)sum->key << 8 | bins__index(&b->scale, sum);
 }
 
 #define DIGIT_BITS	11

@@ -531,13 +531,15 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 	for (i = 0; i < all->nr && i < DAMAGES_MAX; i++) {
 		const struct damage *d = &all->v[i];
 
-		msgs__add(c->msgs, "%s: damaged at offset %" PRIu64 ", %" PRIu64 " bytes: %s: %" PRIu64
-			  " blocks with %" PRIu64 " launches lost", c->found->reader->name, d->offset,
-			  d->bytes, d->what, d->nr_blocks, d->nr_launches);
+		msgs__add(c->msgs, "%s: damaged at offset %" PRIu64 ", %" PRIu64 " %s: %s: %" PRIu64
+			  " %s with %" PRIu64 " %s lost", c->found->reader->name, d->offset,
+			  d->bytes, PLURAL(d->bytes, "byte", "bytes"), d->what,
+			  d->nr_blocks, PLURAL(d->nr_blocks, "block", "blocks"),
+			  d->nr_launches, PLURAL(d->nr_launches, "launch", "launches"));
 	}
 	if (i < all->nr)
-		msgs__add(c->msgs, "%s: damaged in %" PRIu64 " more places", c->found->reader->name,
-			  all->nr - i);
+		msgs__add(c->msgs, "%s: damaged in %" PRIu64 " more %s", c->found->reader->name,
+			  (uint64_t)(all->nr - i), PLURAL(all->nr - i, "place", "places"));
 }
 
 int collect__run(struct collect *c, struct passes *passes)

@@ -958,8 +958,8 @@ static void dump__finish(struct dump *d, const struct record_iter *it)
 		msgs__add(&result->msgs, "%s: not closed: the record END is missing", name);
 	}
 	if (d->nr_unknown)
-		msgs__add(&result->msgs, "%s: %" PRIu64 " records of unknown types", name,
-			  d->nr_unknown);
+		msgs__add(&result->msgs, "%s: %" PRIu64 " %s", name, d->nr_unknown,
+			  PLURAL(d->nr_unknown, "record of an unknown type", "records of unknown types"));
 }
 
 int dump__write(const struct reader *r, FILE *f, struct dump_result *result)

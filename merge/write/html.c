@@ -135,7 +135,8 @@ static void write_messages(const struct session *s, size_t nr, FILE *f)
 		fputc('\n', f);
 	}
 	if (s->msgs.nr_dropped)
-		fprintf(f, "%" PRIu64 " more messages like these\n", s->msgs.nr_dropped);
+		fprintf(f, "%" PRIu64 " more %s\n", s->msgs.nr_dropped,
+			PLURAL(s->msgs.nr_dropped, "message like this", "messages like these"));
 	text__write_messages(s, f, "");
 }
 static void print_gpus(struct json_out *j, const struct session *s)

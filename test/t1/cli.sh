@@ -219,7 +219,7 @@ cp blocks.data hit.data
 head -c 400 /dev/zero | dd of=hit.data bs=1 seek=$((size / 2)) conv=notrunc status=none
 xpumerge hit.data -f folded --unit count -o hit.folded 2>log
 is $? 2 "blocks: 400 bytes in the middle are others: status"
-like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks with [1-9][0-9]* launches lost$' \
+like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
 	"blocks: which, and what they held"
 n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
 is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all others are there"

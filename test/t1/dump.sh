@@ -112,7 +112,7 @@ poke unknown.data $end 310
 dump unknown.data 1 "unknown type"
 is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" "unknown type: its line"
 like "$(cat log)" 'not closed: the record END is missing' "no END: said"
-like "$(cat log)" '1 records of unknown types' "unknown type: said"
+like "$(cat log)" '1 record of an unknown type' "unknown type: said"
 
 head -c $((end + 4)) plain.data >cut.data
 dump cut.data 1 "cut"

@@ -341,8 +341,8 @@ sort out.folded | diff expected - >diff
 ok $? "graphs are their launch's work, synchronization is waiting, pages are copies" || diag "$(cat diff log)"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' "its own warnings are said"
 is "$(grep -c 'Nsight Systems says' log)" 1 "its own warnings: once each"
-like "$(cat log)" '1 NVTX ranges of no thread ignored' "ranges without a thread are counted"
-like "$(cat log)" '1 launches of graphs are in it as a whole, too' "a graph whose nodes are there counts once"
+like "$(cat log)" '1 NVTX range of no thread ignored' "ranges without a thread are counted"
+like "$(cat log)" '1 launch of a graph is in it as a whole, too' "a graph whose nodes are there counts once"
 like "$(cat log)" '1 launch that CUDA refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'

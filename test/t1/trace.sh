@@ -109,8 +109,8 @@ cat >be.json <<'END'
 END
 xpumerge --gpu be.json -f folded --unit ns >out 2>log
 is "$? $(cat out)" "0 [unknown];outer;inner;cudaLaunchKernel;[GPU_Kernel]k 7500" "B and E: pairs, nested"
-like "$(cat log)" 'be.json: 1 events begin and never end: ignored' "B without E: said"
-like "$(cat log)" 'be.json: 1 events end and never begin: ignored' "E without B: said"
+like "$(cat log)" 'be.json: 1 event begins and never ends: ignored' "B without E: said"
+like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' "E without B: said"
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "B without E: --strict fails"
 
@@ -150,7 +150,7 @@ cat >wanted <<'END'
 END
 diff wanted out >diff
 ok $? "text, as the tutorial and CUDA 12 have it" || diag "$(cat diff log)"
-like "$(cat log)" 'lines.txt: 1 lines could not be read' "what a program printed is counted"
+like "$(cat log)" 'lines.txt: 1 line could not be read' "what a program printed is counted"
 cat >lines.txt <<'END'
 RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7
 CONCURRENT KERNEL "saxpy" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7

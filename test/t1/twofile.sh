@@ -146,7 +146,7 @@ my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(i
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? "a small one: names with blanks, digits, colours; each record in its place" || diag "$(cat diff)"
-like "$(cat log)" '1 lines are not stacks' "a small one: a strange line is counted"
+like "$(cat log)" '1 line is not a stack' "a small one: a strange line is counted"
 like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
 	"a small one: the account"
 for format in chrome text pprof html perf; do

@@ -59,6 +59,9 @@ load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y
 load "--python off and --python only: one or the other" "--python off --python only true"
 load "--max-stack 3 and --max-stack 4: one or the other" "--max-stack 3 --max-stack 4 true"
 merge "--csv and --json: one or the other" "--csv --json"
+merge "--jobs 9999: expected a number from 1 to 1024" "--jobs 9999"
+merge "a recording without a name: is a variable empty?" "--input="
+merge "-o: expected the name of a file" "--output="
 merge "--unit ns and --unit us: one or the other" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \

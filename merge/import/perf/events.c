@@ -143,7 +143,8 @@ void perf_events__complain(const struct perf_event *events, size_t nr, const cha
 				  "as %.6f ms, the usual time between two samples of a thread (perf "
 				  "record -e cpu-clock says it)", path, name, e->sample_ns / 1e6);
 		else if (e->nr && !e->used)
-			msgs__add(msgs, "%s: %" PRIu64 " samples of %s left out: %s", path, e->nr, name,
+			msgs__add(msgs, "%s: %" PRIu64 " %s of %s left out: %s", path, e->nr,
+				  PLURAL(e->nr, "sample", "samples"), name,
 				  e->class == PERF_OTHER ? "not time on a CPU" :
 				  "another event tells the time on CPUs");
 	}

@@ -81,8 +81,8 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 	if (err)
 		return err;
 	if (s->nr_strange)
-		msgs__add(msgs, "%s: %" PRIu64 " lines are not what perf script prints: ignored",
-			  c->path, s->nr_strange);
+		msgs__add(msgs, "%s: %" PRIu64 " %s not what perf script prints: ignored",
+			  c->path, s->nr_strange, PLURAL(s->nr_strange, "line is", "lines are"));
 	c->odd = s->nr_strange;
 	return 0;
 }
@@ -99,14 +99,16 @@ static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
 	if (d->cut)
 		msgs__add(msgs, "%s: damaged or cut off: used up to there", c->path);
 	if (d->nr_strange)
-		msgs__add(msgs, "%s: %" PRIu64 " records cannot be read: ignored", c->path,
-			  d->nr_strange);
+		msgs__add(msgs, "%s: %" PRIu64 " %s cannot be read: ignored", c->path,
+			  d->nr_strange, PLURAL(d->nr_strange, "record", "records"));
 	if (d->nr_no_unwind)
-		msgs__add(msgs, "%s: %" PRIu64 " stacks cannot be unwound, for lack of registers of x86-64: "
-			  "give what perf script prints of it", c->path, d->nr_no_unwind);
+		msgs__add(msgs, "%s: %" PRIu64 " %s cannot be unwound, for lack of registers of x86-64: "
+			  "give what perf script prints of it", c->path, d->nr_no_unwind,
+			  PLURAL(d->nr_no_unwind, "stack", "stacks"));
 	if (d->nr_launches)
-		msgs__add(msgs, "%s: %" PRIu64 " stacks of launches left out: for these, give what perf "
-			  "script prints of it", c->path, d->nr_launches);
+		msgs__add(msgs, "%s: %" PRIu64 " %s left out: for these, give what perf "
+			  "script prints of it", c->path, d->nr_launches,
+			  PLURAL(d->nr_launches, "stack of a launch", "stacks of launches"));
 	c->damaged = d->cut;
 	c->odd = d->nr_strange;
 	return 0;
