@@ -262,24 +262,35 @@ static int part__second_pass(struct part *part)
 	return err ?: off__finish(p);
 }
 
+static int part__later_passes(struct part *p)
+{
+	int err = part__second_pass(p);
+
+	if (!err && p->apart && p->opts.sink && p->opts.sink->end)
+		p->opts.sink->end(p->opts.sink->ctx);
+	return err;
+}
+
 int part__read(struct part *p)
 {
 	int err = part__first_pass(p);
 
-	/* Stacks are unwound by the tables of files, which are the session's. */
-	if (!err && p->apart && p->found.has_stacks)
-		p->again = true;
 	if (!err && p->meet) {
 		err = p->meet(p->meet_ctx, p);
 		p->again |= err > 0;
 		err = min_t(int, err, 0);
 	}
-	if (err || p->again)
-		return err;
-	err = part__second_pass(p);
-	if (!err && p->apart && p->opts.sink && p->opts.sink->end)
-		p->opts.sink->end(p->opts.sink->ctx);
-	return err;
+	/* Stacks are unwound by the tables of files, which are the session's. */
+	p->waits = p->apart && p->found.has_stacks;
+	return err || p->again || p->waits ? err : part__later_passes(p);
+}
+
+/* Makes the passes that had to wait. Return: as part__read(). */
+static int part__go_on(struct part *p)
+{
+	p->pass.unwind = &p->s->unwind;
+	copied_stacks__next(p->pass.unwind);
+	return part__later_passes(p);
 }
 
 /* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
@@ -305,7 +316,9 @@ int part__take(struct part *p)
 	struct session *s = p->s;
 	int err = 0;
 
-	if (p->apart && !p->again)
+	if (p->waits && !p->again)
+		err = part__go_on(p);
+	if (!err && p->apart && !p->again)
 		err = remap__start(&p->remap, &s->model, p->model);
 	p->again |= err > 0;
 	if (err < 0 || p->again)

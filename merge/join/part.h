@@ -38,6 +38,7 @@ struct part {
 	struct sums *sums;
 	struct msgs *msgs;
 	int status;			/* -EBADMSG: the recording is damaged */
+	bool waits;			/* only the first pass can be made before part__take() */
 	bool again;			/* it cannot be read apart: to be read again, with the session's */
 	/* Apart: called when its GPUs are known; NULL: not. Return: 0, 1 to read it again, or -errno. */
 	int (*meet)(void *ctx, struct part *p);
