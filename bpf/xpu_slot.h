@@ -260,11 +260,11 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * The program opens and closes windows, and nothing is recorded outside of them. One of:
- * "cuda-profiler-api"; "nvtx:REGEX", of "DOMAIN:NAME"; "launch:N-M", of each process. With "once," in
- * front: only the first window.
+ * "cuda-profiler-api"; "nvtx:REGEX", of "DOMAIN:NAME"; "launch:N-M", of each process. With "most:N,"
+ * in front: only the first N windows.
  */
 #define XPU_CAPTURE_ENV		"XPUSHIM_CAPTURE"
-#define XPU_CAPTURE_ONCE	"once,"
+#define XPU_CAPTURE_MOST	"most:"
 #define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
 #define XPU_CAPTURE_NVTX	"nvtx:"
 #define XPU_CAPTURE_LAUNCH	"launch:"

@@ -119,14 +119,38 @@ int capture__parse(struct capture *c, const char *arg)
 	return err;
 }
 
+int capture__parse_end(struct capture *c, const char *arg)
+{
+	unsigned long most = 0;
+
+	c->each = !strncmp(arg, "repeat", 6) && (!arg[6] || arg[6] == ':');
+	c->most = !strcmp(arg, "stop");
+	if (!strcmp(arg, "together") || c->most || (c->each && !arg[6]))
+		return 0;
+	arg += c->each ? 7 : 0;
+	if (c->each && take_number(&arg, &most) && !*arg) {
+		c->most = most;
+		return 0;
+	}
+	if (!strcmp(arg, "none"))
+		msg__error("--capture-end none: windows have ends, but for launch:N- and after:");
+	else if (!strncmp(arg, "stop-shutdown", 13) || !strncmp(arg, "repeat-shutdown", 15))
+		msg__error("--capture-end %s: xpuload ends no program: expected stop or repeat:N", arg);
+	else
+		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N from 1 on");
+	return -EINVAL;
+}
+
 int capture__set_environment(const struct capture *c)
 {
-	char *value;
+	char most[32] = "", *value;
 	int err;
 
 	if (!c->what)
 		return 0;
-	if (asprintf(&value, "%s%s", c->once ? XPU_CAPTURE_ONCE : "", c->what) < 0)
+	if (c->most)
+		snprintf(most, sizeof(most), XPU_CAPTURE_MOST "%u,", c->most);
+	if (asprintf(&value, "%s%s", most, c->what) < 0)
 		return -ENOMEM;
 	err = setenv(XPU_CAPTURE_ENV, value, 1);
 	free(value);

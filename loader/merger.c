@@ -2,6 +2,7 @@
 #include "merger.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "invoker.h"
 #include "base/msg.h"
 #include "options.h"
+#include "output_name.h"
 #include "base/own_files.h"
 #include "target/target.h"
 #include "util.h"
@@ -67,10 +69,11 @@ static _Noreturn void run_fold(const struct options *opts, const char *tool, con
 	_exit(STATUS_FAILED);
 }
 
-/* Writes all results but pictures. */
-static _Noreturn void run_xpumerge(const struct options *opts, const char *tool)
+/* Writes all results but pictures; @window: of one window, or of all for 0. */
+static _Noreturn void run_xpumerge(const struct options *opts, const char *tool, uint32_t window)
 {
-	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 5] = { tool, "-i", opts->data }, *output;
+	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 7] = { tool, "-i", opts->data }, *output;
+	char number[16];
 	size_t nr = 3, i;
 
 	become_user();
@@ -78,15 +81,25 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool)
 		if (has_suffix(output, ".svg"))
 			continue;
 		args[nr++] = "-o";
-		args[nr++] = output;
+		args[nr++] = window ? output_name__of_row(output, window) : output;
+		if (!args[nr - 1])
+			_exit(STATUS_FAILED);
+	}
+	if (window) {
+		snprintf(number, sizeof(number), "%" PRIu32, window);
+		args[nr++] = "--window";
+		args[nr++] = number;
 	}
 	args[nr] = opts->strict ? "--strict" : NULL;
 	execv(tool, (char *const *)args);
 	_exit(STATUS_FAILED);
 }
 
-/* @output: of one picture; NULL: all but pictures. Return: whether it is written and complete. */
-static bool run_tool(const struct options *opts, const char *output)
+/*
+ * @output: of one picture; NULL: all but pictures, of @window or of all. Return: whether it is written and
+ * complete.
+ */
+static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {
 	const char *name = output ? "fold.sh" : "xpumerge";
 	char tool[PATH_MAX];
@@ -101,7 +114,7 @@ static bool run_tool(const struct options *opts, const char *output)
 	if (!pid && output)
 		run_fold(opts, tool, output);
 	if (!pid)
-		run_xpumerge(opts, tool);
+		run_xpumerge(opts, tool, window);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status))
@@ -119,17 +132,25 @@ bool merger__wanted(const struct options *opts)
 	return merged_output(opts, 0);
 }
 
-bool merger__run(const struct options *opts)
+bool merger__run(const struct options *opts, uint32_t nr_windows)
 {
 	bool all = true, others = false;
 	const char *output;
+	uint32_t window;
 	size_t i;
 
+	if (opts->capture.each) {
+		for (window = 1; window <= nr_windows && all; window++)
+			all = run_tool(opts, NULL, window);
+		if (!nr_windows)
+			msg__warn("--capture: no window was opened: there are no results");
+		return all;
+	}
 	for (i = 0; (output = merged_output(opts, i)); i++) {
 		if (has_suffix(output, ".svg"))
-			all &= run_tool(opts, output);
+			all &= run_tool(opts, output, 0);
 		else
 			others = true;
 	}
-	return (!others || run_tool(opts, NULL)) && all;
+	return (!others || run_tool(opts, NULL, 0)) && all;
 }

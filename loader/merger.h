@@ -4,6 +4,7 @@
 #define XPU_LOADER_MERGER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct options;
 
@@ -12,12 +13,13 @@ bool merger__wanted(const struct options *opts);
 
 /**
  * merger__run - make the results of -o from the recording
+ * @nr_windows: with --capture-end repeat, results of each of so many windows
  *
  * The merger runs as the user who called sudo, because it parses other people's files, and with the
  * signal handling that xpuload was started with: Ctrl-C ends it. Prints a message on failure.
  *
  * Return: whether all of them are written and complete.
  */
-bool merger__run(const struct options *opts);
+bool merger__run(const struct options *opts, uint32_t nr_windows);
 
 #endif /* XPU_LOADER_MERGER_H */

@@ -70,7 +70,7 @@ static const struct cmdline_habit habits[] = {
 	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
 	{ "-c", "CPU samples are taken by the clock; -F HZ says how many" },
 	{ "--capture-range", "--capture cuda-profiler-api, or nvtx:REGEX" },
-	{ "--capture-range-end", "--capture-end stop is for the first window alone" },
+	{ "--capture-range-end", "--capture-end stop, repeat or repeat:N" },
 	{ "--nvtx-capture", "--capture 'nvtx:^DOMAIN:RANGE$'; in NVTX's own domain 'nvtx:^RANGE$'" },
 	{ "-f", "an old recording is renamed to FILE.old" },
 	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
@@ -337,6 +337,14 @@ static int set_api(void *target, const struct cmdline_given *given)
 	return i < 0 ? i : 0;
 }
 
+static int set_capture_end(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	opts->capture_end = given->arg;
+	return capture__parse_end(&opts->capture, given->arg);
+}
+
 static int set_stalls(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -482,7 +490,7 @@ static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const api_names[] = { "all", NULL };
 static const char *const probe_names[] = { "launch", "path", NULL };
-static const char *const capture_end_names[] = { "together", "stop", NULL };
+static const char *const capture_end_names[] = { "together", "stop", "repeat", NULL };
 static const char *const cupti_names[] = { "yield", "share", NULL };
 static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* enum transport */
 
@@ -543,9 +551,10 @@ static const struct cmdline_option rows[] = {
 	{ "control", 0, "HOW", .set = set_control,
 	  .help = "nothing until enable comes by fifo:CTL[,ACK] or fd:CTL[,ACK], and then until\n"
 		  "disable: each time a recording of its own; stop, ping, as perf record's" },
-	{ "capture-end", 0, "HOW", CMDLINE_WORD(capture_end), .names = capture_end_names,
+	{ "capture-end", 0, "HOW", .set = set_capture_end, .names = capture_end_names,
 	  .help = "several windows: together (default) in one recording; stop: only the\n"
-		  "first one is recorded" },
+		  "first one is recorded; repeat: each has a result of its own, -o w%n.html;\n"
+		  "repeat:N: only the first N" },
 	{ "memory", CMDLINE_FLAG(memory),
 	  .help = "also every allocation and free of GPU memory and of pinned memory, by\n"
 		  "call path, and blocks of PyTorch's allocator: who holds the memory" },
@@ -790,15 +799,22 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
+/* A result for each window has its number in the name. */
+static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
+{
+	return opts->capture.each && is_merged(pattern) ? output_name__expand_row(pattern, pid, name) :
+							  output_name__expand(pattern, pid, name);
+}
+
 int options__name(struct options *opts, pid_t pid)
 {
 	uint32_t number;
 	size_t i, len;
 	int err = opts->every_ns ? output_name__expand_row(opts->pattern, pid, &opts->output) :
-				   output_name__expand(opts->pattern, pid, &opts->output);
+				   options__expand(opts, opts->pattern, pid, &opts->output);
 
 	for (i = 0; i < opts->nr_more && !err; i++)
-		err = output_name__expand(opts->more_patterns[i], pid, &opts->more_outputs[i]);
+		err = options__expand(opts, opts->more_patterns[i], pid, &opts->more_outputs[i]);
 	if (err) {
 		if (err == -ENOMEM)
 			msg__error("out of memory");
@@ -828,6 +844,12 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 
 	if (!is_output_name(pattern))
 		return false;
+	if (opts->capture.each && is_merged(pattern) &&
+	    (!output_name__has_number(pattern) || has_suffix(pattern, ".svg"))) {
+		msg__error("-o %s: --capture-end repeat makes a result for each window: expected %%n in "
+			   "the name, and no picture", pattern);
+		return false;
+	}
 	if (opts->every_ns && is_merged(pattern)) {
 		msg__error("-o %s: --every makes recordings, each of which xpumerge can merge: name them "
 			   ".data", pattern);
@@ -930,7 +952,6 @@ int options__parse(struct options *opts, int argc, char **argv)
 			   opts->pattern);
 		return STATUS_FAILED;
 	}
-	opts->capture.once = opts->capture_end && !strcmp(opts->capture_end, "stop");
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
 	return options__check_names(opts) ? -1 : STATUS_FAILED;

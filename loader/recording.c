@@ -442,7 +442,7 @@ int recording__whole(struct options *opts, int *wait_status)
 		setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
 		recording__run(&r);
 		status = recording__finish(&r);
-		if (merger__wanted(opts) && !merger__run(opts))
+		if (merger__wanted(opts) && !merger__run(opts, r.windows ? windows__last(r.windows) : 0))
 			status = STATUS_FAILED;
 		else if (opts->merge)
 			remove_recording(&r);

@@ -295,7 +295,9 @@ static int start_recorder(struct recording *r, pid_t pid)
 	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer, &r->splitter))
 		return STATUS_FAILED;
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, opts->memory, &listener);
-	if (!r->recorder) {
+	if (opts->capture.each)
+		r->windows = windows__new();
+	if (!r->recorder || (opts->capture.each && !r->windows)) {
 		msg__error("out of memory");
 		return STATUS_FAILED;
 	}
@@ -317,7 +319,7 @@ static int start_own_sampler(struct recording *r, int err)
 	if (!err)
 		err = own_sampler__open(r->target.pid, 1000000000 / opts->freq_hz, opts->stack_bytes,
 					&r->own_sampler);
-	if (!err && opts->capture.what) {
+	if (!err && opts->capture.what && !r->windows) {
 		r->windows = windows__new();
 		err = r->windows ? 0 : -ENOMEM;
 	}

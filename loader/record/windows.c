@@ -16,6 +16,7 @@ struct window {
 
 struct windows {
 	struct window *of_images;
+	uint32_t last;			/* the largest number */
 };
 
 struct windows *windows__new(void)
@@ -49,6 +50,8 @@ void windows__take(struct windows *w, const void *record, size_t size)
 	r = (const void *)(batch->records + sizeof(struct xpu_record_counters));
 	if (r->hdr.type != XPU_RECORD_WINDOW)
 		return;
+	if (r->number > w->last)
+		w->last = r->number;
 	table_get(w->of_images, proc_id, batch->proc_id, e);
 	if (!e)
 		return;			/* its samples are left out */
@@ -60,6 +63,11 @@ void windows__take(struct windows *w, const void *record, size_t size)
 	} else {
 		e->close_ns = r->time_ns;
 	}
+}
+
+uint32_t windows__last(const struct windows *w)
+{
+	return w->last;
 }
 
 bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns)

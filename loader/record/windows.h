@@ -21,6 +21,9 @@ void windows__free(struct windows *w);
 /* Notes a window that opens or closes, if @record is a batch that says so. */
 void windows__take(struct windows *w, const void *record, size_t size);
 
+/* Return: the largest number of a window. */
+uint32_t windows__last(const struct windows *w);
+
 /* Return: whether the process image @proc_id had a window open at @time_ns, by its last window. */
 bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns);
 

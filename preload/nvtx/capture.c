@@ -33,7 +33,8 @@ enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
 
 static struct {
 	enum what what;
-	bool once;			/* the first window alone */
+	unsigned int most;		/* so many windows and no more; 0: all */
+	unsigned int nr_closed;		/* windows; used under lock */
 	bool over;			/* there will be no more; used under lock, as are the next */
 	unsigned int nr_open;		/* reasons for the window to be open */
 	bool is_open;
@@ -91,7 +92,8 @@ static void change(bool more)
 	if (more == capture.is_open || (more ? capture.over : capture.nr_open))
 		return;
 	capture.is_open = more;
-	capture.over = !more && capture.once;
+	capture.nr_closed += !more;
+	capture.over = !more && capture.most && capture.nr_closed >= capture.most;
 	if (more)
 		shim__open_window();
 	else
@@ -120,7 +122,7 @@ static bool count_launch(uint64_t nr)
 		capture__unlock();
 	}
 	if (nr == capture.last + 1) {
-		capture.once = true;
+		capture.most = 1;
 		change_now(false);
 	}
 	return nr >= capture.first && nr <= capture.last;
@@ -333,9 +335,10 @@ static bool parse_launches(const char *text)
 
 static bool parse(const char *text)
 {
-	if (!strncmp(text, XPU_CAPTURE_ONCE, strlen(XPU_CAPTURE_ONCE))) {
-		capture.once = true;
-		text += strlen(XPU_CAPTURE_ONCE);
+	if (!strncmp(text, XPU_CAPTURE_MOST, strlen(XPU_CAPTURE_MOST))) {
+		text += strlen(XPU_CAPTURE_MOST);
+		if (!number__read(&text, &capture.most) || !capture.most || *text++ != ',')
+			return false;
 	}
 	if (!strcmp(text, XPU_CAPTURE_PROFILER)) {
 		capture.what = PROFILER;

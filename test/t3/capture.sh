@@ -58,6 +58,18 @@ is "$(counts stalls)" "in 600 launches 600 matched 600 unmatched 0 lost 0" "stal
 # A child that the program forked has windows of its own; the parent has none.
 run fork cuda-profiler-api 1200 '' -t 4 -w 3 -n 100 -f
 run stop cuda-profiler-api 400 '--capture-end stop' -t 4 -w 3 -n 100
+run most cuda-profiler-api 800 '--capture-end repeat:2' -t 4 -w 3 -n 100
+xpuload --strict --gpu-only --capture cuda-profiler-api --capture-end repeat -o 'w%n.folded' -o 'w%n.json' \
+	"$capture" -t 2 -w 3 -n 10 >/dev/null 2>load.log
+is $? 0 "repeat: status" || diag "$(cat load.log)"
+is "$(ls w*.folded w*.json 2>/dev/null | tr '\n' ' ')" "w1.folded w1.json w2.folded w2.json w3.folded w3.json " \
+	"repeat: results of each window, and no others"
+is "$(grep -c '"cat":"kernel"' w2.json) $(grep -c '"name":"window 2"' w2.json)" "20 2" "repeat: of its launches alone"
+for bad in 'repeat -o w.html' 'repeat -o w%n.svg' repeat:0 repeat:x none stop-shutdown repeat-shutdown:2 x; do
+	# shellcheck disable=SC2086
+	xpuload --capture cuda-profiler-api --capture-end $bad true 2>log
+	is "$? $(wc -l <log)" "125 1" "--capture-end $bad: refused in one line" || diag "$(cat log)"
+done
 run each cuda-profiler-api 1200 '--probe launch' -t 4 -w 3 -n 100
 run fp cuda-profiler-api 1200 '--call-graph fp' -t 4 -w 3 -n 100
 run api cuda-profiler-api 1200 '--api' -t 4 -w 3 -n 100
