@@ -375,7 +375,8 @@ static int nccl__split_devices(struct nccl *n)
 	size_t i;
 	int err = 0;
 
-	qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	if (n->kernels.nr)
+		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
 	for (i = 0; i < n->kernels.nr && !err && n->kernels.v[i].unit != NO_INDEX; i++) {
 		struct nccl_kernel *k = &n->kernels.v[i];
 		struct nccl_unit *u = &n->units.v[k->unit];
@@ -395,7 +396,8 @@ static int nccl__split_devices(struct nccl *n)
 		k->unit = n->units.nr;
 		err = array_push(&n->units, unit);
 	}
-	qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	if (n->kernels.nr)
+		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
 	return err;
 }
 
@@ -471,7 +473,7 @@ static void tenure__find_lives(struct tenure *t, const struct nccl *n)
 		else
 			high = mid;
 	}
-	t->lives = n->lives.v + low;
+	t->lives = low < n->lives.nr ? &n->lives.v[low] : NULL;
 	for (t->nr_lives = 0; low < n->lives.nr && n->lives.v[low].comm == u->comm &&
 	     n->lives.v[low].proc == u->proc; low++)
 		t->nr_lives++;
@@ -764,12 +766,15 @@ static int key__cmp(const void *va, const void *vb)
 static bool unit__agrees(const struct nccl *n, const struct model *m, const struct nccl_unit *a,
 			 const struct nccl_unit *b)
 {
+	const struct nccl_op *x, *y, *x_end, *y_end;
 	const struct nvtx *nvtx = &m->nvtx;
-	const struct nccl_op *x = &n->ops.v[a->first_op], *y = &n->ops.v[b->first_op];
-	const struct nccl_op *x_end = x + a->nr_ops, *y_end = y + b->nr_ops;
 
 	if (a->by_stream || b->by_stream)
 		return unit__agrees_by_stream(n, m, a, b);
+	x = &n->ops.v[a->first_op];
+	y = &n->ops.v[b->first_op];
+	x_end = x + a->nr_ops;
+	y_end = y + b->nr_ops;
 	for (;; x++, y++) {
 		while (x < x_end && n->kinds.v[x->range] != NCCL_COLLECTIVE)
 			x++;
@@ -1330,7 +1335,8 @@ int nccl__finish(struct nccl *n, const struct model *m)
 		return 0;
 	err = nccl__own_threads(n, m) ?: nccl__share_groups(n) ?: nccl__units_by_stream(n);
 	if (!err) {
-		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
+		if (n->kernels.nr)
+			qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
 	if (!err) {

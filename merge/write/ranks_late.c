@@ -444,7 +444,10 @@ static int late__processes(struct late *l)
 	if (!err)
 		array__sort(units, nr, sizeof(*units), unit__cmp_proc, (void *)n);
 	for (i = 0; i < l->m->machine.procs.nr && !err; i++) {
-		struct part part = { r->launches.v + launch, 0, r->events.v + event, 0 };
+		struct part part = {
+			.launches = launch < r->launches.nr ? &r->launches.v[launch] : NULL,
+			.events = event < r->events.nr ? &r->events.v[event] : NULL,
+		};
 		size_t first = unit;
 
 		while (unit < nr && n->units.v[units[unit]].proc == i)
