@@ -391,8 +391,11 @@ static void describe_failure(struct alloc *a, CUresult result)
 {
 	a->what = XPU_ALLOC_FAILED;
 	a->extra = result;
-	a->address = result == CUDA_ERROR_OUT_OF_MEMORY && !is_capture_going_on() ?
-		     levels__tell_device(a->device) : UINT64_MAX;
+	a->address = UINT64_MAX;
+	if (result != CUDA_ERROR_OUT_OF_MEMORY || is_capture_going_on())
+		return;
+	levels__look();			/* before it refused, CUDA took back what pools did not use */
+	a->address = levels__tell_device(a->device);
 }
 
 /* A mapping is of a part of physical memory, which an event of its own names. */

@@ -162,6 +162,7 @@ uint64_t copy__duration(size_t bytes);
 /* Takes bytes of a device's memory, or gives them back. Return: whether there are as many. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
+size_t memory__pool(int device);	/* that its default pool has reserved and does not use */
 void memory__info(int device, size_t *free_bytes, size_t *total);
 
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out);

@@ -105,6 +105,7 @@ static struct {
 	size_t nr;
 	size_t size;
 	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes */
+	_Atomic size_t pool[SIM_MAX_DEVICES];	/* of these, reserved by its default pool, and not used */
 	size_t total;			/* of each device */
 } memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
@@ -1140,13 +1141,21 @@ out:
 	return err;
 }
 
+/* Before CUDA refuses memory, it takes back what pools do not use. Return: how much that was. */
+static size_t memory__trim_pool(int device)
+{
+	return atomic_exchange(&memory.pool[device], 0);
+}
+
 bool memory__take(int device, size_t bytes)
 {
 	size_t used = atomic_load(&memory.used[device]);
 
 	do {
-		if (bytes > memory.total - used)
+		if (bytes > memory.total - used) {
+			memory__give(device, memory__trim_pool(device));
 			return false;
+		}
 	} while (!atomic_compare_exchange_weak(&memory.used[device], &used, used + bytes));
 	return true;
 }
@@ -1154,6 +1163,11 @@ bool memory__take(int device, size_t bytes)
 void memory__give(int device, size_t bytes)
 {
 	atomic_fetch_sub(&memory.used[device], bytes);
+}
+
+size_t memory__pool(int device)
+{
+	return atomic_load(&memory.pool[device]);
 }
 
 void memory__info(int device, size_t *free_bytes, size_t *total)
@@ -1336,8 +1350,10 @@ static void core__setup(void)
 
 	nr_devices = (unsigned int)(nr < SIM_MAX_DEVICES ? nr : SIM_MAX_DEVICES);
 	memory.total = env_u64("XPU_SIM_MEMORY", memory.total);
-	for (unsigned int i = 0; i < SIM_MAX_DEVICES; i++)
-		memory.used[i] = env_u64("XPU_SIM_REST", 0);
+	for (unsigned int i = 0; i < SIM_MAX_DEVICES; i++) {
+		memory.pool[i] = env_u64("XPU_SIM_POOL", 0);
+		memory.used[i] = env_u64("XPU_SIM_REST", 0) + memory.pool[i];
+	}
 	default_kernel_ns = env_u64("XPU_SIM_KERNEL_NS", default_kernel_ns);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

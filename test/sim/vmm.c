@@ -223,16 +223,15 @@ static CUresult default_pool(CUmemoryPool *out, CUdevice dev)
 	if (!out || !device__get(dev))
 		return CUDA_ERROR_INVALID_VALUE;
 	default_pools[dev].is_default = true;
+	default_pools[dev].device = dev;
 	*out = &default_pools[dev];
 	return CUDA_SUCCESS;
 }
 
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-	const char *env = getenv("XPU_SIM_POOL");
-
-	*(cuuint64_t *)value = env && pool->is_default && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ?
-			       strtoull(env, NULL, 10) : 0;
+	*(cuuint64_t *)value = pool->is_default && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ?
+			       memory__pool(pool->device) : 0;
 	return CUDA_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 # --memory: what CUDA holds without a call for each piece: pools' unused part, graphs, contexts and others.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_held.sh"
 need root bpf
 quiet_sanitizers
@@ -30,5 +31,5 @@ wait "$late_pid"
 wait $loader
 xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
 is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
-	"$(awk '$1 == "used" { print $2 }' late.out)" "attached late: all that is used of the device has a name"
+	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" "attached late: all that is used of the device has a name"
 done_testing

@@ -2,8 +2,10 @@
 /*
  * held.cu - memory that CUDA holds without a call for each piece: of pools, of graphs, of a context
  *
- * Prints what CUDA says of each when all is there, after a second in which a profiler can ask, too:
+ * Prints what CUDA says of each when all is there, after a second in which a profiler can ask, too, and when
+ * memory was refused, before which CUDA takes back what pools do not use:
  *
+ *	moment NS			CLOCK_MONOTONIC
  *	unused BYTES		reserved by the default pool, and not in use
  *	graphs BYTES		of nodes of graphs
  *	used BYTES		of the device, by anybody
@@ -145,6 +147,7 @@ static void say(CUmemoryPool pool)
 	CUresult (*of_pool)(CUmemoryPool, CUmemPool_attribute, void *);
 	CUresult (*of_graphs)(CUdevice, CUgraphMem_attribute, void *);
 	cuuint64_t reserved, used, graphs;
+	struct timespec now;
 	size_t left, total;
 
 	*(void **)&of_pool = driver("cuMemPoolGetAttribute");
@@ -153,6 +156,8 @@ static void say(CUmemoryPool pool)
 	check(of_pool(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
 	check(of_graphs(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &graphs), "cuDeviceGetGraphMemAttribute");
 	check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("moment %lld\n", now.tv_sec * 1000000000ll + now.tv_nsec);
 	printf("unused %llu\ngraphs %llu\nused %zu\n", (unsigned long long)(reserved - used),
 	       (unsigned long long)graphs, total - left);
 	fflush(stdout);
@@ -181,7 +186,9 @@ int main(int argc, char **argv)
 	say(pool);
 	if (argc > 2)
 		getchar();
-	if (argc > 1)
+	if (argc > 1) {
 		held_too_much();
+		say(pool);
+	}
 	return 0;
 }
