@@ -26,8 +26,8 @@
  *				other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
  *	XPU_SIM_REST=N		bytes of it that contexts and others use, default 0
- *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does not use, until
- *				memory is refused; default 0
+ *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does not
+ *				use, until memory is refused; default 0
  *	XPU_SIM_GRAPHS=N	bytes that nodes of graphs are said to have of each device, default 0
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
