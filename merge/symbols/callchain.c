@@ -483,10 +483,14 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 	return callchains__intern(c);
 }
 
-static bool frame__is_python(const struct frame *f)
+bool frame__is_python(const struct frame *f)
 {
-	/* The form of names in the perf map of python3 -X perf, and of the shim's names. */
-	return has_prefix(f->name, "py::") || (!f->dso && strstr(f->name, ".py:"));
+	/*
+	 * The form of names in the perf map of python3 -X perf, and of the shim's names; <string> is in the
+	 * place of a file.
+	 */
+	return has_prefix(f->name, "py::") ||
+	       (!f->dso && (strstr(f->name, ".py:") || (*f->name == '<' && strstr(f->name, ">:"))));
 }
 
 /* Return: whether the frame is in the kernel, the C library or CUDA, which any program uses. */

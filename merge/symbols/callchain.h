@@ -125,6 +125,9 @@ const struct stack *callchains__resolve(struct callchains *c,
 const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
 				       const char *name, const struct stack *b);
 
+/* Return: whether the frame is a Python function's, by the form of its name. */
+bool frame__is_python(const struct frame *f);
+
 /*
  * Return: the frame that best says where @stack is: the innermost Python frame; or else the
  * innermost frame of the program itself, outside of the kernel, the C library and CUDA; or else the

@@ -89,6 +89,8 @@ extern const struct section section_kernels,
 extern const struct section section_devices, section_streams;
 /* text_paths.c: call paths that caused the work */
 extern const struct section section_launch_sites, section_cpu_functions;
+/* text_python.c: lines of Python that caused it */
+extern const struct section section_python_lines;
 /* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
 extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
 /* text_stalls.c: where kernels stood still, and why */

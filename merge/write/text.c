@@ -23,6 +23,7 @@ static const struct section *const sections[] = {
 	&section_memory_size,
 	&section_api_calls,
 	&section_launch_sites,
+	&section_python_lines,
 	&section_cpu_functions,
 	&section_nvtx_ranges,
 	&section_processes,

@@ -77,8 +77,8 @@ merge "--kernel: expected an argument: see --help" "--kernel"
 merge "there is no option -z: see --help" "xpu.data -z"
 merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' "$XPU_SRC/lib/formats.h" |
 	paste -sd, | sed 's/,\([^,]*\)$/ or \1/; s/,/, /g')" "-f json"
-merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, cpu_functions,\
- nvtx_ranges, processes, devices, streams, threads, idle, stalls, gpu_metrics, kernel_metrics,\
+merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, python_lines,\
+ cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, gpu_metrics, kernel_metrics,\
  path_metrics, memory_devices, memory_moments, memory_holders, memory_leaks, memory_churn or memory_failures" "--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" "-o xpu.data.gz"

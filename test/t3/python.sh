@@ -81,6 +81,19 @@ like "$(folded --python-frames full)" ";$XPU_SRC/test/workload/py_stacks.py:simp
 	"--python-frames full: with the path"
 like "$(folded --python-frames no-line)" ';py_stacks.py:simple;py_stacks.py:launch;' \
 	"--python-frames no-line: without the line"
+# A kernel of the simulated device takes 4 us.
+awk '{ n = split($3, frame, ";"); launched = 0; split("", seen)
+	for (i = n; i; i--) {
+		if (frame[i] == "py_through")
+			continue
+		own[frame[i]] += launched++ ? 0 : $2
+		total[frame[i]] += seen[frame[i]]++ ? 0 : $2
+	} } END { for (f in total) print own[f] * 4000, total[f] * 4000, own[f], f }' expected |
+	LC_ALL=C sort >expected.lines
+xpumerge -i run.data --table python_lines --csv 2>merge.log |
+	awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $5, $6 }' | LC_ALL=C sort >lines
+diff expected.lines lines >diff && [ "$(wc -l <lines)" -gt 100 ]
+ok $? "--table python_lines: GPU time by $(wc -l <lines) lines" || diag "$(head -n 6 diff)"
 xpumerge -i run.data --python-frames long 2>merge.log
 is $? 2 "--python-frames long: refused"
 like "$(xpumerge -i run.data -f chrome 2>/dev/null)" 'py_stacks.py:simple:[0-9]+' \
