@@ -201,7 +201,9 @@ int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool 
 	e = join__find(j, key);
 	if (e && e->state != ENTRY_WAITING) {
 		j->nr_duplicates++;
-		return join__tell_pending(j, key, l);
+		join__tell_pending(j, key, l);
+		j->match.duplicate = true;
+		return 1;
 	}
 	served = e != NULL;
 	if (served) {

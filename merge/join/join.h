@@ -49,6 +49,7 @@ enum match_kind {
 struct match {
 	enum match_kind kind;
 	bool first;			/* MATCH_WORK: it is the launch's first record */
+	bool duplicate;			/* MATCH_PENDING: another launch has its id */
 	uint64_t key;
 	struct launch launch;
 	struct work work;

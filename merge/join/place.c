@@ -217,8 +217,10 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	return err ?: tell__work(p, key, w, l, node.chain, first);
 }
 
-static int place__pending(struct second_pass *p, uint64_t key, const struct launch *l)
+static int place__pending(struct second_pass *p, const struct match *match)
 {
+	const struct launch *l = &match->launch;
+	uint64_t key = match->key;
 	struct model *m = p->model;
 	uint32_t leaf, result;
 	int keep, err;
@@ -236,7 +238,8 @@ static int place__pending(struct second_pass *p, uint64_t key, const struct laun
 		p->sums->loss.nr_refused++;
 		return 0;
 	}
-	p->sums->loss.at_detach += second_pass__outlived(p, JOIN_KEY_PROC(key));
+	/* The work of a duplicate was perhaps done long ago, and stands under another launch. */
+	p->sums->loss.at_detach += !match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
 	m->chains.v[l->chain].nr_pending++;
 	if (!keep) {
 		p->sums->nr_pending_left_out++;
@@ -297,7 +300,7 @@ int place__match(struct second_pass *p, const struct match *match)
 	case MATCH_WORK:
 		return place__work(p, match->key, &match->work, l, l->chain, l->comm, match->first);
 	case MATCH_PENDING:
-		return place__pending(p, match->key, l);
+		return place__pending(p, match);
 	case MATCH_ORPHAN:
 		break;
 	}

@@ -174,6 +174,12 @@ static void test_duplicates(void)
 	is_int(j.nr_pending, 1, "and pending");
 	join__exit(&j);
 
+	begin(&j);
+	join__add_launch(&j, JOIN_KEY(1, 10), &(struct launch){ .chain = 1 }, true);
+	join__add_launch(&j, JOIN_KEY(1, 10), &(struct launch){ .chain = 1 }, true);
+	ok(join__next(&j)->duplicate, "it is told from those that are only late");
+	join__exit(&j);
+
 	/*
 	 * Correlation ids are 32 bits and wrap around: an id is free again once its launch is
 	 * matched.

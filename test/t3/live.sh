@@ -55,6 +55,22 @@ like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
 is "$(ask b off)" off "the busy target goes on"
 
+# Attaching again to threads that wait. Where CUPTI gave many launches one id, it is no exact result.
+LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/demo" -s 4 >/dev/null &
+demo=$!
+sleep 0.3
+for i in first second; do
+	xpuload -q -o $i.data -p $demo --duration 0.4 2>$i.log
+	line=$(verdict $i)
+	diag "threads that wait, $i: $line"
+	if grep -q duplicate $i.mlog; then
+		unlike "$line" ' unmatched 0 ' "$i: one id for several launches is told"
+	else
+		like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "$i: exact"
+	fi
+done
+wait $demo
+
 # Attaching repeatedly.
 failed=0
 for i in $(seq 20); do
