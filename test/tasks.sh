@@ -172,8 +172,10 @@ task "compare two builds"
 
 # ---- find the kernel that got slower
 
-xpumerge diff main.data branch.data --gpu-only >diff.txt 2>log
+xpumerge diff main.data branch.data --gpu-only --width 0 >diff.txt 2>log
 is "$(awk '/^ *B - A/ { getline; print $NF; exit }' diff.txt)" "[GPU_Kernel]k_gelu" "the first row of the kernels"
+awk '/avg A/ { getline; exit !/ 3[.][0-9]+ us +9[.][0-9]+ us / }' diff.txt
+check $? "and how long one of them took: 3, then 9 us"
 xpumerge diff main.data branch.data -o diff.html 2>log
 check $? "and as a page"
 task "find the kernel that got slower"

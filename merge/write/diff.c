@@ -148,6 +148,7 @@ struct row {
 	uint32_t key;			/* a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* A normalized */
 	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
+	uint64_t avg_ns[TREE_SIDES];	/* and averages */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -177,7 +178,7 @@ static int rows__add(rows_t *rows, uint32_t key, const struct tree *t, const str
 {
 	const struct tree_value a = tree__value(t, cell, A), b = tree__value(t, cell, B);
 
-	return array_push(rows, ((struct row){ key, { a.ns, b.ns }, { a.nr, b.nr } }));
+	return array_push(rows, ((struct row){ .key = key, .ns = { a.ns, b.ns }, .nr = { a.nr, b.nr } }));
 }
 
 /* Makes one row for each key, in order of change. */
@@ -202,9 +203,13 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 		}
 	}
 	rows->nr = nr + 1;
-	for (i = 0; i < rows->nr; i++)
-		rows->v[i].ns[A] = ((unsigned __int128)rows->v[i].ns[A] * d->num + d->den / 2) /
-				   d->den;
+	for (i = 0; i < rows->nr; i++) {
+		struct row *row = &rows->v[i];
+
+		row->avg_ns[A] = row->nr[A] ? row->ns[A] / row->nr[A] : 0;
+		row->avg_ns[B] = row->nr[B] ? row->ns[B] / row->nr[B] : 0;
+		row->ns[A] = ((unsigned __int128)row->ns[A] * d->num + d->den / 2) / d->den;
+	}
 	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);
 }
 
@@ -266,7 +271,7 @@ static int put_row(const struct diff *d, const struct row *row, const char **pat
 {
 	char *name = path ? diff__cell_path(d, row->key, path) : strdup(d->tree.frames.v[row->key].name);
 	const char *sign = row->ns[B] < row->ns[A] ? "-" : row->ns[B] > row->ns[A] ? "+" : "";
-	char change[CELL], percent[CELL], a[CELL], b[CELL];
+	char change[CELL], percent[CELL], a[CELL], b[CELL], avg_a[CELL], avg_b[CELL];
 
 	if (!name)
 		return -ENOMEM;
@@ -274,9 +279,11 @@ static int put_row(const struct diff *d, const struct row *row, const char **pat
 	format_change(percent, row);
 	format_ns(a, "", row->ns[A], d, o);
 	format_ns(b, "", row->ns[B], d, o);
+	format_ns(avg_a, "", row->avg_ns[A], d, o);
+	format_ns(avg_b, "", row->avg_ns[B], d, o);
 	table__row(t, (struct cell[]){
-		{ .s = change }, { .s = percent }, { .s = a }, { .s = b }, { .n = row->nr[A] },
-		{ .n = row->nr[B] }, { .s = name },
+		{ .s = change }, { .s = percent }, { .s = a }, { .s = b }, { .s = avg_a },
+		{ .s = avg_b }, { .n = row->nr[A] }, { .n = row->nr[B] }, { .s = name },
 	});
 	free(name);
 	return 0;
@@ -289,7 +296,8 @@ static int print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *t
 	const struct column columns[] = {
 		{ "B - A", "change", COLUMN_WORD, 0 }, { "", "percent", COLUMN_WORD, 0 },
 		{ "A", "a", COLUMN_WORD, 1 }, { "B", "b", COLUMN_WORD, 2 },
-		{ "count A", "count_a", COLUMN_COUNT, 4 }, { "count B", "count_b", COLUMN_COUNT, 3 },
+		{ "avg A", "avg_a", COLUMN_WORD, 4 }, { "avg B", "avg_b", COLUMN_WORD, 3 },
+		{ "count A", "count_a", COLUMN_COUNT, 6 }, { "count B", "count_b", COLUMN_COUNT, 5 },
 		{ path ? "path" : "name", "name", path ? COLUMN_PATH : COLUMN_NAME, 0 },
 	};
 	struct table t = { .f = f, .width = o->width, .color = o->color };

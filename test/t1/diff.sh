@@ -89,6 +89,15 @@ is $? 0 "text: status"
 want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
 is "$got" "$want" "text: a kernel's times, and how much more they are"
+# Averages are the recordings' own, also where A is multiplied.
+averages() {
+	"$merge" diff a.data b.data --limit 0 --unit ns --width 0 "$@" 2>/dev/null |
+		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'
+}
+avg_of() { "$merge" $1.data --table kernels --csv 2>/dev/null | awk -F, '/"site3\(/ { print $4 }'; }
+like "$(averages)" "^[1-9][0-9]* [1-9][0-9]*$" "text: averages"
+is "$(averages)" "$(avg_of a) $(avg_of b)" "text: they are those of the recordings"
+is "$(averages --normalize launches)" "$(averages)" "text: and --normalize leaves them alone"
 like "$(grep 'site45(' diff.txt)" ' new ' "text: a kernel that only B has"
 is "$("$merge" diff a.data b.data --limit 3 2>/dev/null | grep -c ' more$')" 2 \
 	"--limit: what is left out is told"
