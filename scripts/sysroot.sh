@@ -15,7 +15,8 @@ mirror=${MIRROR:-http://deb.debian.org/debian}
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 [ "$machine" = aarch64 ] || { echo "sysroot: $machine is not a machine to build for" >&2; exit 1; }
 packages="libc6-dev libstdc++6 libbpf-dev libelf-dev libdw-dev zlib1g-dev binutils-dev libiberty-dev
-	uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libprotobuf-c-dev libc6-dbg busybox-static perl-base
+	uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libprotobuf-c-dev
+	libcurl4-openssl-dev libc6-dbg busybox-static perl-base
 	python3-minimal libpython3.11-stdlib linux-image-arm64 $*"
 
 sh "$(dirname "$0")/deps.sh" gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static \
