@@ -45,6 +45,7 @@ static struct {
 
 	uint64_t first, last;		/* LAUNCHES: from 1 on */
 	atomic_uint_fast64_t nr_launches;
+	atomic_uint_fast64_t nr_left;	/* of these, and of the one after them, that have not ended */
 	atomic_bool opened;
 
 	regex_t regex;			/* RANGES */
@@ -109,7 +110,22 @@ static void change_now(bool more)
 
 /* ---- launches, by their number --------------------------------------------------------------- */
 
-/* Opens and closes the window of launches. Return: whether launch number @nr is in it. */
+/* Whether this thread is in a launch of the window of launches. */
+static __thread bool in_launch __attribute__((tls_model("initial-exec")));
+
+/*
+ * A launch of the window has returned, or the one after them all begins: the last of them closes the window.
+ * So it stays open for a thread that had its number and lost its CPU.
+ */
+static void launch_ended(void)
+{
+	if (atomic_fetch_sub(&capture.nr_left, 1) != 1)
+		return;
+	capture.most = 1;
+	change_now(false);
+}
+
+/* Opens the window of launches. Return: whether launch number @nr is in it. */
 static bool count_launch(uint64_t nr)
 {
 	if (nr + EARLY < capture.first || nr > capture.last + 1)
@@ -121,10 +137,8 @@ static bool count_launch(uint64_t nr)
 		atomic_store(&capture.opened, true);
 		capture__unlock();
 	}
-	if (nr == capture.last + 1) {
-		capture.most = 1;
-		change_now(false);
-	}
+	if (nr == capture.last + 1)
+		launch_ended();
 	return nr >= capture.first && nr <= capture.last;
 }
 
@@ -154,13 +168,20 @@ void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUp
 		profiler_call(cbid == capture.start_cbid, d);
 		return;
 	}
-	if (capture.what == LAUNCHES && d->callbackSite == CUPTI_API_ENTER &&
-	    wait__call(cbid) < WAIT_STREAM &&
-	    !count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1)) {
-		*d->correlationData = 0;
+	if (capture.what != LAUNCHES || wait__call(cbid) >= WAIT_STREAM) {
+		capture.inner(userdata, domain, cbid, data);
 		return;
 	}
-	capture.inner(userdata, domain, cbid, data);
+	if (d->callbackSite == CUPTI_API_ENTER)
+		in_launch = count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1);
+	if (in_launch)
+		capture.inner(userdata, domain, cbid, data);
+	else
+		*d->correlationData = 0;
+	if (in_launch && d->callbackSite != CUPTI_API_ENTER) {
+		in_launch = false;
+		launch_ended();
+	}
 }
 
 static uint32_t find_cbid(const struct cupti *c, const char *wanted)
@@ -324,12 +345,13 @@ static bool parse_launches(const char *text)
 
 	if (!number__read(&text, &first) || !first)
 		return false;
-	capture.first = capture.last = first;
+	capture.first = first;
 	if (!*text)
-		return true;
-	if (*text++ != '-' || (*text && !number__read(&text, &last)) || *text || last < first)
+		last = first;
+	else if (*text++ != '-' || (*text && !number__read(&text, &last)) || *text || last < first)
 		return false;
 	capture.last = last;
+	atomic_store(&capture.nr_left, capture.last - capture.first + 2);
 	return true;
 }
 
