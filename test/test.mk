@@ -106,6 +106,9 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
 
+# The shim has to find its mmap().
+$(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
+
 # It speaks to the probe sites itself.
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
 

@@ -100,6 +100,10 @@ launch 1601-3200 1600 ""
 launch 1401-2600 1000 200
 launch 3201- "" 1600
 launch 5000-6000 "" ""
+# A thread that has a number in the window and loses its CPU there is recorded, however late.
+xpuload --strict --gpu-only --capture launch:1-10 -o late.data "$XPU_BUILD/workload/late" 10 >/dev/null 2>load.log
+is $? 0 "late: status" || diag "$(cat load.log)"
+is "$(counts late)" "in 10 launches 10 matched 10 unmatched 0 lost 0" "late: the window waits for it"
 
 # Threads that launch all the time are in or out at a window's edges, and each launch has its kernel.
 for transport in bpf shm; do
