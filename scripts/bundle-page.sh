@@ -3,7 +3,7 @@
 #
 # bundle-page.sh ESBUILD FILE: bundles the modules of the html page into FILE
 #
-# `make page` runs it with the esbuild that bundles the drawing library, and so does make check-formats,
+# `make page` runs it with the esbuild that scripts/bundler names, and so does make check-formats,
 # which compares the result with the page.js of the tree.
 set -eu
 mkdir -p "$(dirname "$2")"

@@ -2,8 +2,8 @@
 /*
  * html.h - an interactive flame graph in one file, for any browser, without network
  *
- * The page is page/ beside this file, with the drawing library of third_party/d3-flame-graph. It
- * has the merged tree, not the events, as JSON in the element of id "xpu-data":
+ * The page is page/ beside this file. It has the merged tree, not the events, as JSON in the element of
+ * id "xpu-data":
  *
  *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],

@@ -15,4 +15,3 @@
 EMBED(page_html, "merge/write/page/page.html");
 EMBED(page_css, "merge/write/page/page.css");
 EMBED(page_script, "merge/write/page/page.js");
-EMBED(page_library, "third_party/d3-flame-graph/d3-flame-graph.min.js");

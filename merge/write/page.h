@@ -8,6 +8,5 @@
 extern const char page_html[];		/* page/page.html: a line "@DATA@" is where the data goes */
 extern const char page_css[];
 extern const char page_script[];
-extern const char page_library[];	/* d3-flame-graph and what it needs */
 
 #endif /* MERGE_PAGE_H */

@@ -31,19 +31,18 @@ async function ready(page) {
 	await settle(page);
 }
 
-/* Labels come a moment after the frames. */
+/* The page draws at once; what is drawn is there with the next frame of the screen. */
 async function settle(page) {
-	await page.waitForTimeout(400);
+	await page.evaluate(() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))));
 }
 
 /* Returns the frames that the page has drawn: the name, place and colour of each. */
 function drawn(page) {
-	return page.$$eval("#chart g.frame", groups => groups.map(g => {
-		const box = g.querySelector("rect").getBoundingClientRect();
+	return page.$$eval("#chart svg", list => list.flatMap(svg => {
+		const box = svg.getBoundingClientRect();
 
-		return { name: g.getAttribute("name"), x: box.x, y: box.y, width: box.width,
-			 fill: g.querySelector("rect").getAttribute("fill"),
-			 faded: g.classList.contains("fade") };
+		return svg.frames.map(p => ({ name: p.name, x: box.x + p.x, y: box.y + p.y, width: p.w, fill: p.fill,
+					      faded: Boolean(p.d.fade) }));
 	}));
 }
 
@@ -53,12 +52,14 @@ async function frame(page, name) {
 
 /* The frame, scrolled to: the pointer reaches nothing outside the window. */
 async function reached(page, name) {
-	const { width } = await frame(page, name);
+	const f = await frame(page, name);
 
-	await page.$$eval("#chart g.frame", (groups, [name, width]) => groups
-		.find(g => g.getAttribute("name") === name &&
-			   g.querySelector("rect").getBoundingClientRect().width === width)
-		.scrollIntoView({ block: "nearest" }), [name, width]);
+	await page.$eval("#chart", (chart, y) => {
+		const box = chart.getBoundingClientRect();
+
+		chart.scrollTop -= Math.max(0, box.top - y);
+		chart.scrollTop += Math.max(0, y + 18 - box.bottom);
+	}, f.y);
 	return frame(page, name);
 }
 

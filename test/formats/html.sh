@@ -29,6 +29,10 @@ stalls=$XPU_SRC/test/t1/corpus/2.5.xpu
 "$merge" -i "$stalls" --json --table stalls -o stalls.json 2>/dev/null
 "$merge" diff "$stalls" "$stalls" -o stalls_diff.html 2>/dev/null
 
+# A thousand call paths side by side, each hardly wider than a pixel.
+"$gen" --launches 200000 --paths 1000 --frames 40 -o thin.data
+"$merge" thin.data -o thin.html 2>/dev/null
+
 # Five million launches: what the merge takes, in processor time, for the machine may have others.
 "$gen" --launches 5000000 --paths 2000 --frames 40 --threads 16 --gpus 4 --streams 7 --memcpy-every 9 \
 	--map "$merge" -o big.data

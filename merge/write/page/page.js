@@ -703,6 +703,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
 
   // src/colours.js
   var dark = matchMedia("(prefers-color-scheme: dark)");
+  var SHADES = 24;
   var MATCH = "#e65cf0";
   var KIND_COLOURS = {
     kernel: [212, 14, 74, 66],
@@ -719,7 +720,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     let h = 2166136261;
     for (let i = 0; i < text2.length && i < 64; i++)
       h = Math.imul(h ^ text2.charCodeAt(i), 16777619);
-    return (h >>> 0) / 4294967296;
+    return Math.floor((h >>> 0) / 4294967296 * SHADES) / SHADES;
   }
   function hsl(hue, saturation, lightness) {
     return `hsl(${hue.toFixed(0)},${saturation}%,${dark.matches ? lightness - 8 : lightness}%)`;
@@ -808,13 +809,13 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   (ranks ? [] : sides).forEach((side, s) => {
     const v = side.stalls;
     v.samples.forEach((samples, i) => {
-      const name = v.kernels[v.kernel[i]], place = v.places[v.place[i]];
+      const name = v.kernels[v.kernel[i]], place2 = v.places[v.place[i]];
       let k = kernels.get(name);
       if (!k)
         kernels.set(name, k = { sums: sides.map(newPlace), places: /* @__PURE__ */ new Map() });
-      if (!k.places.has(place))
-        k.places.set(place, sides.map(newPlace));
-      for (const to of [k.sums[s], k.places.get(place)[s]])
+      if (!k.places.has(place2))
+        k.places.set(place2, sides.map(newPlace));
+      for (const to of [k.sums[s], k.places.get(place2)[s]])
         addSamples(to, v.reasons[v.reason[i]], samples, v.not_issued[i]);
     });
   });
@@ -830,8 +831,8 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       return name === shown || name.startsWith(shown + "<<<");
     }) || "";
   }
-  function placeCell(place) {
-    const frames2 = place.split(";").reverse();
+  function placeCell(place2) {
+    const frames2 = place2.split(";").reverse();
     return make(
       "td",
       { class: "name", title: frames2.join("\n") },
@@ -839,22 +840,22 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       ...frames2.slice(1).map((f) => make("div", { class: "outer" }, "in " + f))
     );
   }
-  function bar(place) {
+  function bar(place2) {
     const box = make("div", { class: "reasons" });
-    for (const [reason, nr] of [...place.reasons].sort((a, b) => b[1] - a[1]))
+    for (const [reason, nr] of [...place2.reasons].sort((a, b) => b[1] - a[1]))
       if (nr)
         box.append(make("span", {
-          style: `width:${100 * nr / place.samples}%;background:${reasonColour(reason)}`,
-          title: `${reason}: ${integer.format(nr)}, ${percent(nr, place.samples)}`
+          style: `width:${100 * nr / place2.samples}%;background:${reasonColour(reason)}`,
+          title: `${reason}: ${integer.format(nr)}, ${percent(nr, place2.samples)}`
         }));
     return box;
   }
-  function largest(place) {
+  function largest(place2) {
     let name = "", most2 = 0;
-    for (const [reason, nr] of place.reasons)
+    for (const [reason, nr] of place2.reasons)
       if (nr > most2)
         [name, most2] = [reason, nr];
-    return name && `${name} ${percent(most2, place.samples)}`;
+    return name && `${name} ${percent(most2, place2.samples)}`;
   }
   function legend(sum2) {
     return make("div", { class: "legend" }, ...[...sum2.reasons].sort((a, b) => b[1] - a[1]).filter(([, nr]) => nr).map(([reason, nr]) => make(
@@ -879,17 +880,17 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       make("label", null, "Order ", order3)
     );
   }
-  function cellsOf(place, sum2) {
+  function cellsOf(place2, sum2) {
     return [
-      make("td", null, integer.format(place.samples)),
-      make("td", null, percent(place.samples, sum2.samples)),
-      make("td", null, percent(place.notIssued, place.samples)),
-      make("td", { class: "bar-cell" }, bar(place), make("div", { class: "outer" }, largest(place)))
+      make("td", null, integer.format(place2.samples)),
+      make("td", null, percent(place2.samples, sum2.samples)),
+      make("td", null, percent(place2.notIssued, place2.samples)),
+      make("td", { class: "bar-cell" }, bar(place2), make("div", { class: "outer" }, largest(place2)))
     ];
   }
   function drawLines() {
     const k = kernels.get(state.kernel) || kernels.get(names[0]), head = make("tr"), body = make("tbody");
-    const rows2 = [...k.places].filter(([place]) => !pattern || pattern.test(place));
+    const rows2 = [...k.places].filter(([place2]) => !pattern || pattern.test(place2));
     rows2.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ? samplesOf(pb) - samplesOf(pa) || byPlace(a, b) : byPlace(a, b));
     sides.forEach((_, s) => {
       const side = diff ? " " + sideNames[s] : "";
@@ -897,8 +898,8 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
         head.append(make("th", { scope: "col", class: text2 === "Reasons" ? "name" : "" }, text2 + side));
     });
     head.append(make("th", { scope: "col", class: "name" }, "Line"));
-    for (const [place, list4] of rows2.slice(0, LINES_ROWS))
-      body.append(make("tr", null, ...list4.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
+    for (const [place2, list4] of rows2.slice(0, LINES_ROWS))
+      body.append(make("tr", null, ...list4.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place2)));
     el("lines").replaceChildren(
       chooser(),
       ...k.sums.map(legend),
@@ -969,10 +970,6 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   function hideTip() {
     el("tip").hidden = true;
   }
-  function tooltip() {
-  }
-  tooltip.show = (event, d) => showTip(event, d.data);
-  tooltip.hide = hideTip;
 
   // src/detail.js
   var orderOf = null;
@@ -1115,15 +1112,134 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     panel2.hidden = false;
   }
 
-  // src/library.js
-  var { flamegraph, select: selectElements } = globalThis.d3fg;
+  // src/flame.js
+  var ROW = 18;
+  var LABEL_PIXELS = 22;
+  var PADDING = 4;
+  var FONT = 12;
+  var MIN_LABEL = 2;
+  var MAX_LABEL = 1e3;
+  var placed = [];
+  var levels = [];
+  var ruler = document.createElement("canvas").getContext("2d");
+  var widths = /* @__PURE__ */ new Map();
+  function widthOf(text2) {
+    let pixels = widths.get(text2);
+    if (pixels === void 0) {
+      if (widths.size > 2e4)
+        widths.clear();
+      pixels = ruler.measureText(text2).width;
+      widths.set(text2, pixels);
+    }
+    return pixels;
+  }
+  function fit(text2, pixels) {
+    const start2 = text2.slice(0, MAX_LABEL), all = widthOf(start2);
+    if (all <= pixels && start2 === text2)
+      return text2;
+    for (let nr = Math.min(start2.length, Math.ceil(start2.length * pixels / all)); nr >= MIN_LABEL; nr--) {
+      const label = start2.slice(0, nr).replace(/[\ud800-\udbff]$/, "").trimEnd() + "\u2026";
+      if (ruler.measureText(label).width <= pixels)
+        return label;
+    }
+    return "";
+  }
+  function place(root, pixels, flame) {
+    const todo = [{ d: root, x: 0, level: 0 }], scale = pixels / root.v;
+    placed = [];
+    levels = [];
+    while (todo.length) {
+      const { d, x, level } = todo.pop(), p = { d, x, y: 0, w: d.v * scale, level, name: "", fill: "" };
+      let at3 = x;
+      placed.push(p);
+      (levels[level] || (levels[level] = [])).push(p);
+      for (const child of d.children) {
+        todo.push({ d: child, x: at3, level: level + 1 });
+        at3 += child.v * scale;
+      }
+    }
+    for (const row of levels)
+      row.sort((a, b) => a.x - b.x);
+    for (const p of placed)
+      p.y = ROW * (flame ? levels.length - 1 - p.level : p.level);
+  }
+  var drawnWidth = (p) => Math.max(p.w * 0.7, p.w - 0.7);
+  function labelled(p) {
+    const box = draw(
+      "g",
+      { class: p.d.fade ? "frame fade" : "frame" },
+      draw("rect", { x: p.x.toFixed(2), y: p.y, width: drawnWidth(p).toFixed(2), height: ROW - 1, fill: p.fill })
+    );
+    const label = fit(p.name, p.w - 2 * PADDING);
+    if (label)
+      box.append(draw("text", { x: (p.x + PADDING).toFixed(2), y: p.y + 13 }, label));
+    return box;
+  }
+  function paths(list4) {
+    const byColour = /* @__PURE__ */ new Map();
+    for (const p of list4) {
+      const w = drawnWidth(p).toFixed(2);
+      byColour.set(p.fill, `${byColour.get(p.fill) || ""}M${p.x.toFixed(2)} ${p.y}h${w}v${ROW - 1}h-${w}z`);
+    }
+    return [...byColour].map(([fill2, d]) => draw("path", { d, fill: fill2 }));
+  }
+  var outline = (id) => draw("rect", { id, class: "outline", height: ROW - 1, visibility: "hidden" });
+  function drawFlame(box, root, { pixels, flame, name, fill: fill2 }) {
+    place(root, pixels, flame);
+    ruler.font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
+    for (const p of placed) {
+      p.name = name(p.d);
+      p.fill = fill2(p.d);
+    }
+    const svg = draw(
+      "svg",
+      { class: "flame", width: pixels, height: levels.length * ROW },
+      ...paths(placed.filter((p) => p.w < LABEL_PIXELS)),
+      ...placed.filter((p) => p.w >= LABEL_PIXELS).map(labelled),
+      outline("chosen"),
+      outline("hovered")
+    );
+    svg.frames = placed;
+    box.replaceChildren(svg);
+  }
+  function surround(id, p) {
+    const rect2 = el(id);
+    if (!rect2)
+      return;
+    rect2.setAttribute("visibility", p ? "visible" : "hidden");
+    if (!p)
+      return;
+    rect2.setAttribute("x", p.x);
+    rect2.setAttribute("y", p.y);
+    rect2.setAttribute("width", Math.max(1, drawnWidth(p)));
+  }
+  var findPlaced = (of) => placed.find((p) => of(p.d));
+  function frameAt(event) {
+    const svg = el("chart").querySelector("svg");
+    if (!svg)
+      return null;
+    const box = svg.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const row = levels.find((list4) => y >= list4[0].y && y < list4[0].y + ROW) || [];
+    let low = 0, high = row.length;
+    while (low < high) {
+      const middle = low + high >> 1;
+      if (row[middle].x <= x)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    const p = row[low - 1];
+    return p && x < p.x + p.w ? p : null;
+  }
+  function reveal(p) {
+    const box = el("chart"), view = box.getBoundingClientRect();
+    const y = box.querySelector("svg").getBoundingClientRect().top + p.y;
+    box.scrollTop -= Math.max(0, view.top - y);
+    box.scrollTop += Math.max(0, y + ROW - view.bottom);
+  }
 
   // src/graph.js
-  var CELL_HEIGHT = 18;
   var GROUP_PIXELS = 150;
-  var chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false).tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName((d) => labelOf2(d.data)).setColorMapper((d) => fillOf(d.data)).setLabelHandler((d) => labelOf2(d.data)).setDetailsHandler(() => {
-  });
-  var started = false;
   var narrowWords = (d) => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
   function labelOf2(d) {
     switch (d.what) {
@@ -1287,49 +1403,33 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     return cells.values.reduce((sum2, _, s) => sum2 + cellValues(s).nr[c], 0);
   }
   function drawEmpty(box) {
-    if (started)
-      chart.destroy();
-    started = false;
-    box.append(make("p", { id: "empty" }, isPicked() ? "Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
+    box.replaceChildren(make("p", { id: "empty" }, isPicked() ? "Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
     note({});
   }
   function drawGraph() {
     const box = el("chart"), pixels = Math.max(200, box.clientWidth - 16);
-    const empty = box.querySelector("#empty");
     hideTip();
     if (!(width[state.zoom] > 0))
       state.zoom = 0;
     if (state.group && !(groupWidth() > 0))
       state.group = "";
     el("reset").disabled = state.zoom === 0 && !state.group;
-    if (empty)
-      empty.remove();
     box.classList.toggle("flame", state.flame);
     if (!(width[0] > 0)) {
       drawEmpty(box);
       return;
     }
     const drawn = visibleTree(pixels);
-    chart.width(pixels).inverted(!state.flame);
-    if (started)
-      chart.update(drawn.root);
-    else
-      selectElements(box).datum(drawn.root).call(chart);
-    started = true;
-    selectElements("#chart svg").selectAll("g.frame").classed("thin", (d) => (d.x1 - d.x0) * pixels < 4);
+    drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf2, fill: fillOf });
     markSelected();
     note(drawn);
   }
-  function groupOf(i) {
-    return selectElements("#chart svg").selectAll("g").filter((d) => (!d.data.what || d.data.what === "fold") && d.data.i === i);
-  }
+  var placeOf = (i) => findPlaced((d) => (!d.what || d.what === "fold") && d.i === i);
   function endsOf(i) {
     const run = folds.get(i);
     return run ? [run[0], run[run.length - 1]] : [i, i];
   }
-  function markSelected() {
-    selectElements("#chart svg").selectAll("g.frame").classed("selected", (d) => d.data.what !== "narrow" && d.data.i === state.selected);
-  }
+  var markSelected = () => surround("chosen", placeOf(state.selected));
   function scrollToRoot() {
     const box = el("chart");
     box.scrollTop = state.flame ? box.scrollHeight : 0;
@@ -1367,7 +1467,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
 
   // src/heat.js
   var MAX_HEIGHT = 420;
-  var ROW = 16;
+  var ROW2 = 16;
   var LABEL = 12;
   var order = [];
   var lines = [];
@@ -1485,15 +1585,15 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       ...isCulprit(culprit) ? [["", `a click shows the call paths of ${numberOf(culprit)}`]] : []
     ] };
   }
-  function placeOf(event) {
+  function placeOf2(event) {
     const box = el("heat").getBoundingClientRect();
     return {
       bin: Math.min(shownWaits().nr - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * shownWaits().nr))),
       y: Math.min(lines.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * lines.length)))
     };
   }
-  function showPlace(place, event) {
-    const what = describe2(place.y, place.bin), list4 = make("dl");
+  function showPlace(place2, event) {
+    const what = describe2(place2.y, place2.bin), list4 = make("dl");
     for (const [label, value] of what.rows)
       list4.append(make("dt", null, label), make("dd", null, value));
     el("tip").replaceChildren(make("strong", null, what.head), list4);
@@ -1501,8 +1601,8 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     moveTip(event);
   }
   var showPaths = (r) => go({ tab: "graph", rank: String(ranks.list.number[r]), zoom: 0, group: "", selected: NONE });
-  function follow(place) {
-    const { culprit } = describe2(place.y, place.bin);
+  function follow(place2) {
+    const { culprit } = describe2(place2.y, place2.bin);
     if (isCulprit(culprit))
       showPaths(culprit);
   }
@@ -1531,7 +1631,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     order = of;
     cursor = null;
     makeLines();
-    height = lines.length * Math.max(1, Math.min(ROW, Math.floor(MAX_HEIGHT / lines.length)));
+    height = lines.length * Math.max(1, Math.min(ROW2, Math.floor(MAX_HEIGHT / lines.length)));
     paint();
     drawLabels();
     const c = ranks.collectives;
@@ -1561,11 +1661,11 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   function setUpHeat() {
     const box = el("heat-box");
     if (nrRanks && ranks.waits) {
-      box.addEventListener("pointermove", (event) => showPlace(placeOf(event), event));
+      box.addEventListener("pointermove", (event) => showPlace(placeOf2(event), event));
       box.addEventListener("pointerleave", () => {
         el("tip").hidden = true;
       });
-      box.addEventListener("click", (event) => follow(placeOf(event)));
+      box.addEventListener("click", (event) => follow(placeOf2(event)));
       box.addEventListener("keydown", onKey);
     }
   }
@@ -1822,7 +1922,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   }
 
   // src/sandwich.js
-  var ROW2 = 18;
+  var ROW3 = 18;
   var MAX_DEPTH = 200;
   function nodesOf2(frame) {
     const list4 = [];
@@ -1856,7 +1956,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     return list4;
   }
   function layOut(pairs, next2, all, pixels) {
-    const placed = [], least = all / pixels;
+    const placed2 = [], least = all / pixels;
     let rows2 = [{ pairs, x: 0 }];
     for (let level = 0; level < MAX_DEPTH && rows2.length; level++) {
       const below = [];
@@ -1868,16 +1968,16 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
             nr++;
             continue;
           }
-          placed.push({ frame: m.frame, v: m.v, x, level });
+          placed2.push({ frame: m.frame, v: m.v, x, level });
           below.push({ pairs: m.pairs, x });
           x += m.v / all * pixels;
         }
         if (narrow >= least)
-          placed.push({ frame: NONE, v: narrow, x, level, words: plural(nr, "frame") });
+          placed2.push({ frame: NONE, v: narrow, x, level, words: plural(nr, "frame") });
       }
       rows2 = below;
     }
-    return placed;
+    return placed2;
   }
   function rect(p, y, all, pixels) {
     const w = p.v / all * pixels;
@@ -1892,7 +1992,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         x: p.x.toFixed(2),
         y,
         width: Math.max(0.5, w - 0.6).toFixed(2),
-        height: ROW2 - 1,
+        height: ROW3 - 1,
         fill: p.frame === NONE ? "hsl(215,8%,80%)" : frameColour(p.frame)
       })
     );
@@ -1904,21 +2004,21 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       ));
     return box;
   }
-  function chart2(id, placed, up, all, pixels, words) {
-    const levels = placed.reduce((n, p) => Math.max(n, p.level + 1), 0);
-    if (!levels)
+  function chart(id, placed2, up, all, pixels, words) {
+    const levels2 = placed2.reduce((n, p) => Math.max(n, p.level + 1), 0);
+    if (!levels2)
       return make("p", { id, class: "nothing" }, words);
     return draw(
       "svg",
-      { id, width: pixels, height: levels * ROW2, "aria-hidden": "true" },
-      ...placed.map((p) => rect(p, (up ? levels - 1 - p.level : p.level) * ROW2, all, pixels))
+      { id, width: pixels, height: levels2 * ROW3, "aria-hidden": "true" },
+      ...placed2.map((p) => rect(p, (up ? levels2 - 1 - p.level : p.level) * ROW3, all, pixels))
     );
   }
-  function list3(title, placed) {
+  function list3(title, placed2) {
     return make("div", { class: "hidden" }, make("h3", null, title), make(
       "ul",
       null,
-      ...placed.filter((p) => !p.level && p.frame !== NONE).slice(0, 50).map((p) => make(
+      ...placed2.filter((p) => !p.level && p.frame !== NONE).slice(0, 50).map((p) => make(
         "li",
         null,
         make(
@@ -1959,7 +2059,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         }, "\xD7")
       ),
       make("h3", null, "Called by"),
-      chart2("callers", up, true, all, pixels, "Nothing: it is where calls begin."),
+      chart("callers", up, true, all, pixels, "Nothing: it is where calls begin."),
       list3("Callers", up),
       make("h2", {
         id: "focus-name",
@@ -1968,7 +2068,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       }, frames.name[state.focus]),
       make("p", { id: "focus-total" }, all ? `${figures(nodes)} in ${plural(nodes.length, "place")}, ${percent(all, width[0])} of all` + (own ? `; itself on CPU ${format(own)}` : "") : "Nothing of what is chosen is in it."),
       make("h3", null, "Calls"),
-      chart2("callees", down, false, all, pixels, "Nothing."),
+      chart("callees", down, false, all, pixels, "Nothing."),
       list3("Callees", down)
     );
     box.onclick = (event) => {
@@ -2067,12 +2167,12 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     if (/^Arrow/.test(event.key)) {
       event.preventDefault();
       select(neighbour(event.key), false);
-      const g = groupOf(state.selected).node();
-      if (g)
-        g.scrollIntoView({ block: "nearest" });
+      const place2 = placeOf(state.selected);
+      if (place2)
+        reveal(place2);
     } else if (event.key === "Enter" && state.selected !== NONE) {
-      const g = groupOf(state.selected).node();
-      onFrame(g ? g.__data__.data : { i: state.selected });
+      const place2 = placeOf(state.selected);
+      onFrame(place2 ? place2.d : { i: state.selected });
     }
   }
   function onKey2(event) {
@@ -2100,15 +2200,37 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       redraw();
     }).observe(el(id));
   }
+  function listenToGraph() {
+    const chart2 = el("chart");
+    let over = null;
+    const leave = () => {
+      over = null;
+      surround("hovered", null);
+      hideTip();
+    };
+    chart2.addEventListener("click", (event) => {
+      const place2 = frameAt(event);
+      if (place2)
+        onFrame(place2.d);
+    });
+    chart2.addEventListener("mousemove", (event) => {
+      const place2 = frameAt(event);
+      chart2.classList.toggle("over", Boolean(place2));
+      if (!place2) {
+        leave();
+      } else if (place2 === over) {
+        moveTip(event);
+      } else {
+        over = place2;
+        surround("hovered", place2);
+        showTip(event, place2.d);
+      }
+    });
+    chart2.addEventListener("mouseleave", leave);
+    chart2.addEventListener("scroll", leave);
+  }
   function listen() {
-    el("chart").addEventListener("click", (event) => {
-      const g = event.target.closest("g.frame");
-      event.stopPropagation();
-      if (g)
-        onFrame(g.__data__.data);
-    }, true);
-    el("chart").addEventListener("mousemove", moveTip);
-    el("chart").addEventListener("scroll", hideTip);
+    listenToGraph();
     document.addEventListener("keydown", onKey2);
     onResize("chart", "graph", drawGraph);
     onResize("sandwich", "top", drawSandwich);
@@ -2167,7 +2289,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     }
     return all;
   }
-  function outline(low, high, full, y) {
+  function outline2(low, high, full, y) {
     const at3 = (v) => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
     let up = "", down = "";
     for (let b = 0; b < high.length; b++) {
@@ -2190,7 +2312,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         ...row.layers.map(([kind, values2]) => {
           const high = low.map((v, b) => v + values2[b]);
           const path = draw("path", {
-            d: outline(low, high, row.full, y),
+            d: outline2(low, high, row.full, y),
             fill: kindColour(kind, 0.5),
             "data-kind": kinds[kind],
             "data-row": row.name
@@ -2446,32 +2568,29 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   // src/top.js
   var TOP_ROWS = 500;
   function frameRows() {
-    const rows2 = frames.name.map((_, frame) => ({
-      frame,
-      self: sides.map(() => 0),
-      total: sides.map(() => 0),
-      count: sides.map(() => 0),
-      open: 0
-    }));
-    const open = [];
-    const shut = (end) => {
-      while (open.length && endOf[open[open.length - 1]] <= end)
-        rows2[frameOf[open.pop()]].open--;
-    };
+    const nr = frames.name.length, sums2 = () => sides.map(() => new Float64Array(nr));
+    const selfs = sums2(), totals = sums2(), counts3 = sums2();
+    const until = new Int32Array(nr);
     for (let i = 1; i < nrNodes; i++) {
-      const row = rows2[frameOf[i]];
-      shut(i);
-      sides.forEach((_, s) => {
-        row.self[s] += self[s][i];
-        if (row.open)
-          return;
-        row.total[s] += total[s][i];
-        row.count[s] += count[s][i];
-      });
-      row.open++;
-      open.push(i);
+      const f = frameOf[i], outermost = i >= until[f];
+      for (let s = 0; s < sides.length; s++) {
+        selfs[s][f] += self[s][i];
+        totals[s][f] += outermost ? total[s][i] : 0;
+        counts3[s][f] += outermost ? count[s][i] : 0;
+      }
+      if (outermost)
+        until[f] = endOf[i];
     }
-    return rows2.filter((r) => r.total.some((v) => v > 0) && !frames.root[r.frame] && (!matches || matches[r.frame]));
+    const rows2 = [];
+    for (let f = 0; f < nr; f++)
+      if (totals.some((t) => t[f] > 0) && !frames.root[f] && (!matches || matches[f]))
+        rows2.push({
+          frame: f,
+          self: selfs.map((v) => v[f]),
+          total: totals.map((v) => v[f]),
+          count: counts3.map((v) => v[f])
+        });
+    return rows2;
   }
   var sum = (list4) => list4.reduce((a, b) => a + b, 0);
   var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
@@ -2527,7 +2646,11 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       class: cls,
       ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
     }, ...sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text2)] : ["%"]);
-    rows2.sort((a, b) => key ? key(b) - key(a) || byName2(a, b) : byName2(a, b));
+    for (const r of rows2) {
+      r.key = key ? key(r) : 0;
+      r.second = key ? sum(r.total) : 0;
+    }
+    rows2.sort((a, b) => b.key - a.key || b.second - a.second || byName2(a, b));
     columns.forEach(([text2, sort]) => head.append(header2(text2, sort, sort ? "" : "share")));
     head.append(header2("Name", "name", "name"));
     for (const r of rows2.slice(0, TOP_ROWS))

@@ -3,8 +3,8 @@
 // that cannot run or cannot mean what it says. Layout is no rule here.
 "use strict";
 
-const page = ["addEventListener", "document", "globalThis", "history", "innerHeight", "innerWidth", "location", "matchMedia",
-		"navigator", "ResizeObserver", "URLSearchParams"];
+const page = ["addEventListener", "document", "getComputedStyle", "globalThis", "history", "innerHeight", "innerWidth",
+		"location", "matchMedia", "navigator", "ResizeObserver", "URLSearchParams"];
 const node = ["console", "globalThis", "module", "process", "require", "MessageChannel", "WebAssembly", "URL", "URLSearchParams"];
 // The tests of formats hand functions to a browser.
 const evaluated = ["document", "navigator", "requestAnimationFrame"];

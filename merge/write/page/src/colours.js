@@ -6,6 +6,7 @@ import { matches } from "./search.js";
 import { frameOf } from "./tree.js";
 
 export const dark = matchMedia("(prefers-color-scheme: dark)");
+const SHADES = 24;
 const MATCH = "#e65cf0";
 
 /* The kinds of leaf frames: hue, spread of the hue, saturation, lightness. */
@@ -15,12 +16,13 @@ const KIND_COLOURS = {
 	gpu_wait: [228, 10, 30, 78], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
 };
 
+/* Few shades: what has one colour is drawn together. Return: a number from 0 on, below 1. */
 function hash(text) {
 	let h = 2166136261;
 
 	for (let i = 0; i < text.length && i < 64; i++)
 		h = Math.imul(h ^ text.charCodeAt(i), 16777619);
-	return (h >>> 0) / 4294967296;
+	return Math.floor((h >>> 0) / 4294967296 * SHADES) / SHADES;
 }
 
 export function hsl(hue, saturation, lightness) {

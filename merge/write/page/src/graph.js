@@ -3,14 +3,13 @@
 import { colour, specialColour } from "./colours.js";
 import { NONE, cells, kinds } from "./data.js";
 import { el, make } from "./dom.js";
-import { flamegraph, selectElements } from "./library.js";
+import { drawFlame, findPlaced, surround } from "./flame.js";
 import { cellValues, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
 import { matches } from "./search.js";
-import { hideTip, tooltip } from "./tooltip.js";
+import { hideTip } from "./tooltip.js";
 import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
-const CELL_HEIGHT = 18;
 const GROUP_PIXELS = 150;		/* of a frame that stands for narrow ones, where there are many */
 
 /*
@@ -19,12 +18,6 @@ const GROUP_PIXELS = 150;		/* of a frame that stands for narrow ones, where ther
  * what "narrow": children of node i from "first" to "last" that are narrower than "limit"
  * what "fold": the nodes "run", which all have one child, the next of them
  */
-const chart = flamegraph().cellHeight(CELL_HEIGHT).minFrameSize(0).selfValue(false)
-	.tooltip(tooltip).resetHeightOnZoom(true).transitionDuration(0).getName(d => labelOf(d.data))
-	.setColorMapper(d => fillOf(d.data)).setLabelHandler(d => labelOf(d.data))
-	.setDetailsHandler(() => {});
-let started = false;
-
 const narrowWords = d => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
 
 export function labelOf(d) {
@@ -231,17 +224,13 @@ function sumOfCell(c) {
 }
 
 function drawEmpty(box) {
-	if (started)
-		chart.destroy();
-	started = false;
-	box.append(make("p", { id: "empty" }, isPicked() ?
+	box.replaceChildren(make("p", { id: "empty" }, isPicked() ?
 		"Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
 	note({});
 }
 
 export function drawGraph() {
 	const box = el("chart"), pixels = Math.max(200, box.clientWidth - 16);
-	const empty = box.querySelector("#empty");
 
 	hideTip();
 	if (!(width[state.zoom] > 0))
@@ -249,8 +238,6 @@ export function drawGraph() {
 	if (state.group && !(groupWidth() > 0))
 		state.group = "";
 	el("reset").disabled = state.zoom === 0 && !state.group;
-	if (empty)
-		empty.remove();
 	box.classList.toggle("flame", state.flame);
 	if (!(width[0] > 0)) {
 		drawEmpty(box);
@@ -258,22 +245,13 @@ export function drawGraph() {
 	}
 	const drawn = visibleTree(pixels);
 
-	chart.width(pixels).inverted(!state.flame);
-	if (started)
-		chart.update(drawn.root);
-	else
-		selectElements(box).datum(drawn.root).call(chart);
-	started = true;
-	/* Edges would hide frames that are hardly wider. */
-	selectElements("#chart svg").selectAll("g.frame").classed("thin", d => (d.x1 - d.x0) * pixels < 4);
+	drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf, fill: fillOf });
 	markSelected();
 	note(drawn);
 }
 
-export function groupOf(i) {
-	return selectElements("#chart svg").selectAll("g")
-		.filter(d => (!d.data.what || d.data.what === "fold") && d.data.i === i);
-}
+/* Return: where a node is drawn: see flame.js; undefined where it is not. */
+export const placeOf = i => findPlaced(d => (!d.what || d.what === "fold") && d.i === i);
 
 /* Return: the first and the last node of the frame that @i is drawn in: others where it is folded. */
 export function endsOf(i) {
@@ -282,10 +260,7 @@ export function endsOf(i) {
 	return run ? [run[0], run[run.length - 1]] : [i, i];
 }
 
-export function markSelected() {
-	selectElements("#chart svg").selectAll("g.frame")
-		.classed("selected", d => d.data.what !== "narrow" && d.data.i === state.selected);
-}
+export const markSelected = () => surround("chosen", placeOf(state.selected));
 
 export function scrollToRoot() {
 	const box = el("chart");

@@ -4,12 +4,13 @@ import { TABS, flip, go, select } from "./actions.js";
 import { NONE, ranks, times } from "./data.js";
 import { copyPath } from "./detail.js";
 import { el } from "./dom.js";
-import { drawGraph, endsOf, groupOf } from "./graph.js";
+import { frameAt, reveal, surround } from "./flame.js";
+import { drawGraph, endsOf, placeOf } from "./graph.js";
 import { openHelp } from "./help.js";
 import { DEFAULTS, MODES, hasMode, isPicked, state, width } from "./model.js";
 import { drawRanks } from "./ranks.js";
 import { drawSandwich } from "./sandwich.js";
-import { hideTip, moveTip } from "./tooltip.js";
+import { hideTip, moveTip, showTip } from "./tooltip.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
 
 /* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbour. */
@@ -111,14 +112,14 @@ function onChartKey(event) {
 	if (/^Arrow/.test(event.key)) {
 		event.preventDefault();
 		select(neighbour(event.key), false);
-		const g = groupOf(state.selected).node();
+		const place = placeOf(state.selected);
 
-		if (g)
-			g.scrollIntoView({ block: "nearest" });
+		if (place)
+			reveal(place);
 	} else if (event.key === "Enter" && state.selected !== NONE) {
-		const g = groupOf(state.selected).node();
+		const place = placeOf(state.selected);
 
-		onFrame(g ? g.__data__.data : { i: state.selected });
+		onFrame(place ? place.d : { i: state.selected });
 	}
 }
 
@@ -153,17 +154,42 @@ function onResize(id, tab, redraw) {
 	}).observe(el(id));
 }
 
-export function listen() {
-	/* Handled before d3-flame-graph sees the click: it knows only the frames that are drawn now. */
-	el("chart").addEventListener("click", event => {
-		const g = event.target.closest("g.frame");
+/* The pointer over the graph: it has an outline and a tooltip at the frame that is under it. */
+function listenToGraph() {
+	const chart = el("chart");
+	let over = null;
 
-		event.stopPropagation();
-		if (g)
-			onFrame(g.__data__.data);
-	}, true);
-	el("chart").addEventListener("mousemove", moveTip);
-	el("chart").addEventListener("scroll", hideTip);
+	const leave = () => {
+		over = null;
+		surround("hovered", null);
+		hideTip();
+	};
+	chart.addEventListener("click", event => {
+		const place = frameAt(event);
+
+		if (place)
+			onFrame(place.d);
+	});
+	chart.addEventListener("mousemove", event => {
+		const place = frameAt(event);
+
+		chart.classList.toggle("over", Boolean(place));
+		if (!place) {
+			leave();
+		} else if (place === over) {
+			moveTip(event);
+		} else {
+			over = place;
+			surround("hovered", place);
+			showTip(event, place.d);
+		}
+	});
+	chart.addEventListener("mouseleave", leave);
+	chart.addEventListener("scroll", leave);
+}
+
+export function listen() {
+	listenToGraph();
 	document.addEventListener("keydown", onKey);
 	onResize("chart", "graph", drawGraph);
 	onResize("sandwich", "top", drawSandwich);

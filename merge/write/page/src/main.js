@@ -4,9 +4,9 @@
  *
  * The page has the merged call paths: merge/write/html.h describes them. The user chooses on the page what
  * to count (kinds of work, device, unit, a stretch of time) and how to group it, so the page makes the tree
- * (tree.js) and all sums (model.js). d3-flame-graph only gets the frames that are at least a pixel wide at
- * the current zoom (graph.js). Each choice goes through actions.js, is kept in the
- * address (url.js), and shown by view.js.
+ * (tree.js) and all sums (model.js). Frames that are at least a pixel wide at the current zoom are drawn
+ * (graph.js says which, flame.js draws them). Each choice goes through actions.js, is kept in the address
+ * (url.js), and shown by view.js.
  *
  * `make page` bundles these modules into ../page.js, which xpumerge embeds.
  *

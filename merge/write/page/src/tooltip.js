@@ -53,7 +53,7 @@ function tipOf(d, add) {
 	}
 }
 
-function showTip(event, d) {
+export function showTip(event, d) {
 	const tip = el("tip"), list = make("dl");
 	const name = tipOf(d, (label, value, cls) =>
 		list.append(make("dt", null, label), make("dd", { class: cls || "" }, value)));
@@ -79,7 +79,3 @@ export function moveTip(event) {
 export function hideTip() {
 	el("tip").hidden = true;
 }
-
-export function tooltip() {}
-tooltip.show = (event, d) => showTip(event, d.data);
-tooltip.hide = hideTip;

@@ -14,31 +14,28 @@ const TOP_ROWS = 500;
 
 /* Sums by frame. A recursive call adds nothing to the total of its frame, which has it already. */
 function frameRows() {
-	const rows = frames.name.map((_, frame) => ({
-		frame, self: sides.map(() => 0), total: sides.map(() => 0),
-		count: sides.map(() => 0), open: 0,
-	}));
-	const open = [];
-	const shut = end => {
-		while (open.length && endOf[open[open.length - 1]] <= end)
-			rows[frameOf[open.pop()]].open--;
-	};
+	const nr = frames.name.length, sums = () => sides.map(() => new Float64Array(nr));
+	const selfs = sums(), totals = sums(), counts = sums();
+	const until = new Int32Array(nr);	/* by frame: the node behind its call that goes on */
 
 	for (let i = 1; i < nrNodes; i++) {
-		const row = rows[frameOf[i]];
+		const f = frameOf[i], outermost = i >= until[f];
 
-		shut(i);
-		sides.forEach((_, s) => {
-			row.self[s] += self[s][i];
-			if (row.open)
-				return;
-			row.total[s] += total[s][i];
-			row.count[s] += count[s][i];
-		});
-		row.open++;
-		open.push(i);
+		for (let s = 0; s < sides.length; s++) {
+			selfs[s][f] += self[s][i];
+			totals[s][f] += outermost ? total[s][i] : 0;
+			counts[s][f] += outermost ? count[s][i] : 0;
+		}
+		if (outermost)
+			until[f] = endOf[i];
 	}
-	return rows.filter(r => r.total.some(v => v > 0) && !frames.root[r.frame] && (!matches || matches[r.frame]));
+	const rows = [];
+
+	for (let f = 0; f < nr; f++)
+		if (totals.some(t => t[f] > 0) && !frames.root[f] && (!matches || matches[f]))
+			rows.push({ frame: f, self: selfs.map(v => v[f]), total: totals.map(v => v[f]),
+				    count: counts.map(v => v[f]) });
+	return rows;
 }
 
 const sum = list => list.reduce((a, b) => a + b, 0);
@@ -88,7 +85,11 @@ function drawTable() {
 			{ "aria-sort": sort === "name" ? "ascending" : "descending" } : {}),
 	}, ...(sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text)] : ["%"]));
 
-	rows.sort((a, b) => key ? key(b) - key(a) || byName(a, b) : byName(a, b));
+	for (const r of rows) {
+		r.key = key ? key(r) : 0;
+		r.second = key ? sum(r.total) : 0;
+	}
+	rows.sort((a, b) => b.key - a.key || b.second - a.second || byName(a, b));
 	columns.forEach(([text, sort]) => head.append(header(text, sort, sort ? "" : "share")));
 	head.append(header("Name", "name", "name"));
 	for (const r of rows.slice(0, TOP_ROWS))
