@@ -176,8 +176,11 @@ static void take_commands(struct supervisor *s)
 
 	while (!is_busy(s) && (n = read(s->opts->control.fd, &c, 1)) == 1)
 		take_byte(s, c);
-	if (!n)
-		s->opts->control.fd = -1;	/* the writer of a pipe has gone: all goes on as it is */
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	if (n < 0)
+		msg__warn("--control: cannot read commands: %s", strerror(errno));
+	s->opts->control.fd = -1;	/* the writer of a pipe has gone: all goes on as it is */
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

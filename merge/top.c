@@ -269,6 +269,7 @@ static int top__run(struct top *t)
 {
 	char pattern[sizeof(t->dir) + 16];
 	struct split_opts opts = { .pattern = pattern, .whole = on_whole, .ctx = t };
+	const char *what = "standard input";
 	struct split_result result;
 	pthread_t thread;
 	int err = top__make_dir(t);
@@ -278,16 +279,18 @@ static int top__run(struct top *t)
 		return EXIT_BAD;
 	}
 	if (!t->opts.batch)
-		err = terminal__take();
-	if (!err && !t->opts.batch)
-		err = -pthread_create(&thread, NULL, keys_thread, t);
-	snprintf(pattern, sizeof(pattern), "%s/%%n.data", t->dir);
-	if (!err)
+		err = terminal__take() ?: -pthread_create(&thread, NULL, keys_thread, t);
+	if (err) {
+		what = "terminal";
+		snprintf(result.what, sizeof(result.what), "%s", strerror(-err));
+	} else {
+		snprintf(pattern, sizeof(pattern), "%s/%%n.data", t->dir);
 		err = split__run(STDIN_FILENO, &opts, &result);
+	}
 	terminal__restore();
 	top__remove_dir(t);
 	if (err)
-		complain("standard input: %s", result.what);
+		complain("%s: %s", what, result.what);
 	return err ? EXIT_BAD : 0;
 }
 

@@ -103,7 +103,8 @@ static atomic_uint_fast64_t last_order;
 static atomic_bool is_late, is_exiting;
 static const struct cupti *cupti;
 static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
-static atomic_int nr_captures;			/* in progress */
+static atomic_uint nr_captures;			/* in progress */
+static atomic_uint_fast64_t order_at_start;	/* the last one before allocs__start() */
 
 uint64_t allocs__order(unsigned int nr)
 {
@@ -162,7 +163,7 @@ static void tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t 
 /* While a program captures into a graph, calls of others may be forbidden: then CUDA is asked nothing. */
 static bool is_capture_going_on(void)
 {
-	return atomic_load_explicit(&nr_captures, memory_order_relaxed) > 0;
+	return atomic_load_explicit(&nr_captures, memory_order_relaxed) != 0;
 }
 
 void allocs__look(void)
@@ -182,6 +183,7 @@ void allocs__start(const struct cupti *c, bool late)
 		dlclose(cuda);
 	}
 	atomic_store(&is_late, late);
+	atomic_store(&order_at_start, atomic_load(&last_order));
 	tell_start();
 	levels__repeat(atomic_load(&is_late));
 	atomic_store(&allocs__on, true);
@@ -209,17 +211,17 @@ void allocs__exiting(void)
 }
 
 /* Return: the ordinal of the context's device, which the thread remembers. */
-static uint16_t device_of(struct alloc_call *call, CUcontext context)
+static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 {
 	uint32_t device;
 
-	if (!context || !cupti || !cupti->get_device_id)
+	if (!d->context || !cupti || !cupti->get_device_id)
 		return XPU_ALLOC_NO_DEVICE;
-	if (call->context == context)
+	if (call->context == d->contextUid)
 		return call->device;
-	if (cupti->get_device_id(context, &device) != CUPTI_SUCCESS || device >= XPU_ALLOC_NO_DEVICE)
+	if (cupti->get_device_id(d->context, &device) != CUPTI_SUCCESS || device >= XPU_ALLOC_NO_DEVICE)
 		return XPU_ALLOC_NO_DEVICE;
-	call->context = context;
+	call->context = d->contextUid;
 	call->device = device;
 	return device;
 }
@@ -248,19 +250,23 @@ static uint64_t format_bytes(CUarray_format format)
 	}
 }
 
-/* @levels: of mipmaps, each half as wide, high and deep as the one before */
+/*
+ * @levels: of mipmaps, each half as wide, high and deep as the one before. CUDA makes no more than there are
+ * down to a single element, so programs may ask for any number.
+ */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {
 	uint64_t width = a->Width, height = a->Height ?: 1, depth = a->Depth ?: 1, bytes = 0;
-	bool layered = a->Flags & CUDA_ARRAY3D_LAYERED;
+	bool layered = a->Flags & CUDA_ARRAY3D_LAYERED, is_last;
 
 	do {
+		is_last = width == 1 && height == 1 && (layered || depth == 1);
 		bytes += width * height * depth * a->NumChannels * format_bytes(a->Format);
 		width = width / 2 ?: 1;
 		height = height / 2 ?: 1;
 		if (!layered)
 			depth = depth / 2 ?: 1;
-	} while (levels && --levels);
+	} while (!is_last && levels && --levels);
 	return bytes;
 }
 
@@ -456,7 +462,7 @@ static void has_made(const struct call_row *row, struct alloc_call *call, CUpti_
 	struct alloc a = {
 		.what = XPU_ALLOC_MADE,
 		.space = row->space,
-		.device = device_of(call, d->context),
+		.device = device_of(call, d),
 		.extra = d->contextUid,
 	};
 
@@ -487,7 +493,7 @@ static void has_freed(const struct call_row *row, struct alloc_call *call, CUpti
 		.what = XPU_ALLOC_FREED,
 		.space = row->space,
 		.device = row->space == XPU_SPACE_PINNED || row->space == XPU_SPACE_REGISTERED ?
-			  XPU_ALLOC_NO_DEVICE : device_of(call, d->context),
+			  XPU_ALLOC_NO_DEVICE : device_of(call, d),
 		.address = pointed(d->functionParams),
 		.order = call->order,
 	};
@@ -506,6 +512,18 @@ static void has_freed(const struct call_row *row, struct alloc_call *call, CUpti
 
 /* ---- captures and pools ---------------------------------------------------------------------- */
 
+/* A capture may have ended. One that began before memory was recorded was not counted. */
+static void capture_ended(CUresult result)
+{
+	unsigned int nr = atomic_load(&nr_captures);
+
+	if (result && result != CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+	    result != CUDA_ERROR_STREAM_CAPTURE_UNJOINED)
+		return;			/* no capture has ended */
+	while (nr && !atomic_compare_exchange_weak(&nr_captures, &nr, nr - 1))
+		;
+}
+
 static void follow(const struct call_row *row, const CUpti_CallbackData *d)
 {
 	bool enters = d->callbackSite == CUPTI_API_ENTER;
@@ -517,7 +535,7 @@ static void follow(const struct call_row *row, const CUpti_CallbackData *d)
 	if (enters)
 		return;
 	if (row->kind == ENDS_CAPTURE)
-		atomic_fetch_sub(&nr_captures, 1);
+		capture_ended(result ? *result : CUDA_SUCCESS);
 	if (result && *result)
 		return;
 	if (row->kind == BEGINS_CAPTURE)
@@ -526,6 +544,13 @@ static void follow(const struct call_row *row, const CUpti_CallbackData *d)
 		levels__add_pool(*pool->pool, device_at(&pool->poolProps->location));
 	else if (row->kind == TRIMS)
 		allocs__look();
+}
+
+/* A number that is left from an earlier start is of a free whose end was not told. */
+static void begin_free(struct alloc_call *call)
+{
+	if (call->order <= atomic_load_explicit(&order_at_start, memory_order_relaxed))
+		call->order = allocs__order(1);
 }
 
 void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
@@ -549,10 +574,10 @@ void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 		return;
 	if (row->kind < FREES)
 		has_made(row, call, cbid, d);
-	else if (!enters && call->order)
+	else if (!enters && call->order > atomic_load_explicit(&order_at_start, memory_order_relaxed))
 		has_freed(row, call, cbid, d);
-	else if (enters && pointed(d->functionParams) && !call->order)	/* to free NULL frees nothing */
-		call->order = allocs__order(1);
+	else if (enters && pointed(d->functionParams))	/* to free NULL frees nothing */
+		begin_free(call);
 }
 
 void allocs__end_context(CUcontext context)

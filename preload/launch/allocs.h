@@ -65,7 +65,7 @@ void allocs__end_context(CUcontext context);
 /* Notes the last number of a free that the calling thread is in; 0: it is in none. For launch.c. */
 struct alloc_call {
 	uint64_t order;
-	CUcontext context;		/* whose device is known ... */
+	uint32_t context;		/* CUPTI's id of that whose device is known ... */
 	uint16_t device;		/* ... to be this */
 };
 

@@ -110,8 +110,11 @@ static void change_now(bool more)
 
 /* ---- launches, by their number --------------------------------------------------------------- */
 
-/* Whether this thread is in a launch of the window of launches. */
-static __thread bool in_launch __attribute__((tls_model("initial-exec")));
+/*
+ * Which of the launches that this thread is in are of the window, a bit for each: the lowest is of the latest
+ * one, which may be by a signal handler within another one.
+ */
+static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
  * A launch of the window has returned, or the one after them all begins: the last of them closes the window.
@@ -159,6 +162,7 @@ void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUp
 				const void *data)
 {
 	const CUpti_CallbackData *d = data;
+	bool ends, is_inside;
 
 	if (domain != CUPTI_CB_DOMAIN_DRIVER_API) {
 		capture.inner(userdata, domain, cbid, data);
@@ -172,16 +176,19 @@ void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUp
 		capture.inner(userdata, domain, cbid, data);
 		return;
 	}
-	if (d->callbackSite == CUPTI_API_ENTER)
-		in_launch = count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1);
-	if (in_launch)
+	ends = d->callbackSite != CUPTI_API_ENTER;
+	if (!ends)
+		in_launches = in_launches << 1 |
+			      count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1);
+	is_inside = in_launches & 1;
+	if (is_inside)
 		capture.inner(userdata, domain, cbid, data);
 	else
 		*d->correlationData = 0;
-	if (in_launch && d->callbackSite != CUPTI_API_ENTER) {
-		in_launch = false;
+	if (ends)
+		in_launches >>= 1;
+	if (ends && is_inside)
 		launch_ended();
-	}
 }
 
 static uint32_t find_cbid(const struct cupti *c, const char *wanted)

@@ -37,6 +37,11 @@ struct CUarray_st {
 	size_t bytes;
 };
 
+struct CUmipmappedArray_st {
+	int device;
+	size_t bytes;
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mapping *mappings;
 
@@ -284,3 +289,45 @@ static CUresult array_destroy(CUarray array)
 DRIVER_API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc), (out, desc), NULL,
 	   array_create(out, desc))
 DRIVER_API(cuArrayDestroy, (CUarray array), (array), NULL, array_destroy(array))
+
+/* CUDA makes no more levels than there are down to a single element. */
+static CUresult mipmaps_create(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+			       unsigned int levels)
+{
+	struct CUctx_st *ctx = ctx__current();
+	CUmipmappedArray array;
+	size_t width, height;
+
+	if (!ctx)
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!out || !desc || !desc->Width || !desc->Height || desc->Depth || !levels ||
+	    desc->Format != CU_AD_FORMAT_FLOAT)
+		return CUDA_ERROR_INVALID_VALUE;
+	array = calloc(1, sizeof(*array));
+	if (!array)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	array->device = device__ordinal(ctx->dev);
+	for (width = desc->Width, height = desc->Height; levels && (width || height);
+	     width /= 2, height /= 2, levels--)
+		array->bytes += (width ?: 1) * (height ?: 1) * desc->NumChannels * 4;
+	if (!memory__take(array->device, array->bytes)) {
+		free(array);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	*out = array;
+	return CUDA_SUCCESS;
+}
+
+static CUresult mipmaps_destroy(CUmipmappedArray array)
+{
+	if (!array)
+		return CUDA_ERROR_INVALID_HANDLE;
+	memory__give(array->device, array->bytes);
+	free(array);
+	return CUDA_SUCCESS;
+}
+
+DRIVER_API(cuMipmappedArrayCreate,
+	   (CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels),
+	   (out, desc, levels), NULL, mipmaps_create(out, desc, levels))
+DRIVER_API(cuMipmappedArrayDestroy, (CUmipmappedArray array), (array), NULL, mipmaps_destroy(array))

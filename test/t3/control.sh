@@ -86,6 +86,10 @@ wait $p_pid
 is $? 0 "-p: stop ends xpuload"
 finish c
 
+# Nothing can be read there: it is said once, and the program goes on.
+"$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c 'sleep 1; exit 3' 6</tmp 2>log
+like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' "a directory for commands"
+
 for bad in fifo: fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
 	xpuload --control "$bad" true 2>log
 	is "$? $(wc -l <log)" "125 1" "--control $bad: refused in one line" || diag "$(cat log)"

@@ -39,7 +39,8 @@ import json
 events = json.load(open("late.json"))["traceEvents"]
 at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
-print(len(works), all(-100 < e["ts"] - at[e["args"]["correlation"]] < 100000 for e in works))')" "600 True" \
+# Other clocks are years, or the time since the machine began, away.
+print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" "600 True" \
 	"late: device work is when it was launched, by whatever clock CUPTI has"
 run first -- first
 is "$(cat first.counts)" "after 200 during 200 " "first: every set"

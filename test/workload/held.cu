@@ -97,6 +97,9 @@ static void launch_captured(cudaStream_t stream)
 	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 
+	/* No capture ends here. */
+	check(cudaStreamEndCapture(stream, &graph) != cudaErrorIllegalState, "cudaStreamEndCapture of none");
+	cudaGetLastError();
 	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
 	held_captured(stream);
 	check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");

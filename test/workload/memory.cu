@@ -78,6 +78,8 @@ static struct {
 	CUresult (*from_pool)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 	CUresult (*array_create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
 	CUresult (*array_destroy)(CUarray);
+	CUresult (*mipmaps_create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int);
+	CUresult (*mipmaps_destroy)(CUmipmappedArray);
 } cu;
 
 static void check(int err, const char *what)
@@ -100,6 +102,8 @@ static void find_driver(void)
 		{ &cu.map, "cuMemMap" }, { &cu.unmap, "cuMemUnmap" },
 		{ &cu.pool_create, "cuMemPoolCreate" }, { &cu.from_pool, "cuMemAllocFromPoolAsync" },
 		{ &cu.array_create, "cuArrayCreate_v2" }, { &cu.array_destroy, "cuArrayDestroy" },
+		{ &cu.mipmaps_create, "cuMipmappedArrayCreate" },
+		{ &cu.mipmaps_destroy, "cuMipmappedArrayDestroy" },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -116,6 +120,21 @@ static CUmemAllocationProp on_device(void)
 	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	return prop;
+}
+
+/* All levels that there can be, which a program need not count. */
+static void allocate_mipmaps(struct live *l)
+{
+	CUDA_ARRAY3D_DESCRIPTOR desc;
+	size_t edge = 32 << l->bytes % 3;
+
+	memset(&desc, 0, sizeof(desc));
+	desc.Width = desc.Height = edge;
+	desc.Format = CU_AD_FORMAT_FLOAT;
+	desc.NumChannels = 2;
+	check(cu.mipmaps_create((CUmipmappedArray *)&l->at, &desc, UINT32_MAX), "cuMipmappedArrayCreate");
+	for (l->bytes = 0; edge; edge /= 2)
+		l->bytes += edge * edge * 8;
 }
 
 static __attribute__((noinline)) void allocate(struct live *l)
@@ -159,6 +178,10 @@ static __attribute__((noinline)) void allocate(struct live *l)
 		l->at = (void *)at;
 		break;
 	case ARRAY:
+		if (l->site % 2) {
+			allocate_mipmaps(l);
+			break;
+		}
 		memset(&desc, 0, sizeof(desc));
 		desc.Width = 64 + l->bytes % 64;
 		desc.Height = 32;
@@ -203,7 +226,10 @@ static void free_it(struct live *l)
 		check(cu.address_free((CUdeviceptr)l->at, l->bytes), "cuMemAddressFree");
 		break;
 	case ARRAY:
-		check(cu.array_destroy((CUarray)l->at), "cuArrayDestroy");
+		if (l->site % 2)
+			check(cu.mipmaps_destroy((CUmipmappedArray)l->at), "cuMipmappedArrayDestroy");
+		else
+			check(cu.array_destroy((CUarray)l->at), "cuArrayDestroy");
 		break;
 	default:
 		break;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/* Which launches a window has, where one launch is within another one, as those of signal handlers are. */
+#include <stdint.h>
+
+#include "base/cupti_lib.h"
+#include "listener.h"
+#include "nvtx/capture.h"
+#include "tap.h"
+
+static unsigned int nr_seen;
+
+static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+{
+	(void)userdata;
+	(void)domain;
+	(void)cbid;
+	(void)data;
+	nr_seen++;
+}
+
+/* One end of a launch. Return: whether it was passed on. */
+static bool launch(CUpti_ApiCallbackSite site)
+{
+	unsigned int before = nr_seen;
+	uint64_t correlation = 1;
+	const CUpti_CallbackData data = { .callbackSite = site, .correlationData = &correlation };
+
+	capture__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+	return nr_seen == before + 1 && correlation;
+}
+
+static int in_window(void)
+{
+	const struct cupti none = { 0 };
+
+	capture__lock();
+	capture__watch(&none, NULL, see);
+	capture__unlock();
+	if (!launch(CUPTI_API_ENTER) || !launch(CUPTI_API_ENTER))
+		return 2;
+	if (!launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
+		return 3;		/* both ends of the outer one belong to the window */
+	if (!launch(CUPTI_API_ENTER) || launch(CUPTI_API_ENTER))
+		return 4;		/* the third is of the window, the fourth within it is not */
+	if (launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
+		return 5;
+	return launch(CUPTI_API_ENTER) || launch(CUPTI_API_EXIT) ? 6 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1)
+		return in_window();
+	is_int(listener__run(argv[0], "nested", "XPUSHIM_CAPTURE", "launch:1-3"), 0,
+	       "launches within launches, and behind the window");
+	return done_testing();
+}
