@@ -136,7 +136,7 @@ static inline __u64 xpu_log__ns(const struct xpu_clock *clock, __u64 time)
 #endif
 
 /* Call paths are numbered from 1, and a process never uses a number twice. */
-#define XPU_MAX_PATHS	(1u << 22)
+#define XPU_MAX_PATHS	(1u << 28)
 
 _Static_assert(sizeof(struct xpu_slot) == 104, "xpu_slot is an ABI");
 _Static_assert(sizeof(struct xpu_log_entry) == 16, "xpu_log is an ABI");

@@ -128,7 +128,7 @@ static bool on_paths(void *ctx, pid_t pid, uint64_t time_ns)
 	return !r->blind || sideband__look(r->sideband, pid, false, time_ns, r->writer);
 }
 
-static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t parent, uint64_t time_ns)
+static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t other, uint64_t time_ns)
 {
 	static const enum shared_report reports[] = {
 		[SIDEBAND_FORK] = SHARED_FORK, [SIDEBAND_EXEC] = SHARED_EXEC,
@@ -136,7 +136,10 @@ static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t parent,
 	};
 	struct recording *r = ctx;
 
-	shared__report(r->shared, reports[what], pid, parent, time_ns);
+	if (what == SIDEBAND_EXIT)
+		recorder__thread_exit(r->recorder, pid, other, time_ns);
+	if (r->shared)
+		shared__report(r->shared, reports[what], pid, other, time_ns);
 }
 
 /* ---- every recording ---------------------------------------------------------------- */
@@ -374,6 +377,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 		sideband__follow(r->sideband, pid);
 	sideband__set_children(r->sideband, !r->opts->no_children);
 	sideband__set_pyfind(r->sideband, r->pyfind);
+	sideband__set_task(r->sideband, on_task, r);
 	return 0;
 }
 

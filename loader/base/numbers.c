@@ -85,6 +85,44 @@ int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value)
 	return 0;
 }
 
+int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx)
+{
+	struct numbers new = { 0 };
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < m->nr_slots; i++) {
+		if (!m->slots[i].value || !keep(ctx, &m->slots[i]))
+			continue;
+		err = numbers__add(&new, m->slots[i].key, m->slots[i].value);
+		if (err) {
+			numbers__free(&new);
+			return err;
+		}
+	}
+	numbers__free(m);
+	*m = new;
+	return 0;
+}
+
+/* The entries behind the one that goes move up, unless they are where they belong. */
+void numbers__remove(struct numbers *m, struct numbers_key key)
+{
+	struct numbers_slot *slot = m->nr ? numbers__slot(m, key) : NULL, moved;
+	uint32_t i;
+
+	if (!slot || !slot->value)
+		return;
+	slot->value = 0;
+	m->nr--;
+	for (i = slot - m->slots + 1; m->slots[i & (m->nr_slots - 1)].value; i++) {
+		slot = &m->slots[i & (m->nr_slots - 1)];
+		moved = *slot;
+		slot->value = 0;
+		*numbers__slot(m, moved.key) = moved;
+	}
+}
+
 void numbers__free(struct numbers *m)
 {
 	free(m->slots);

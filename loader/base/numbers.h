@@ -8,6 +8,7 @@
 #ifndef XPU_LOADER_NUMBERS_H
 #define XPU_LOADER_NUMBERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,17 @@ uint64_t *numbers__find(const struct numbers *m, struct numbers_key key);
 
 /* Adds @key, which must not be there. @value: not 0. Return: 0 or -ENOMEM. */
 int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
+
+/**
+ * numbers__sift - keep some of the entries, in a table that fits them
+ * @keep: called for each entry, with @ctx
+ *
+ * Return: 0, or -ENOMEM: then all entries stay.
+ */
+int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);
+
+/* Removes @key, if it is there. */
+void numbers__remove(struct numbers *m, struct numbers_key key);
 
 /* Leaves an empty map. */
 void numbers__free(struct numbers *m);

@@ -14,8 +14,9 @@
 #include "xpu_slot.h"
 
 /*
- * The value of a call path that a shim has numbered: the recording's id of the path, the number of
- * launches that wait for the shim to define it, and one of the flags below.
+ * The value of a call path that a shim has numbered: the recording's id of the path, one of the flags below,
+ * and, until the shim defines it, the number of launches that wait for that; then the thread that launches
+ * from it, which is the only one with this number, or 0 if none has so far.
  */
 #define PATH_ID(path)	((uint32_t)(path))
 #define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
@@ -23,6 +24,8 @@
 #define PATH_WAITS	(1ull << 32)	/* one launch that waits */
 #define PATH_MAX_WAITS	((1u << 30) - 1)
 #define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
+#define PATH_OF(thread_id)	((uint64_t)((thread_id) & PATH_MAX_WAITS) << 32)
+#define PATH_THREAD(path)	PATH_NR_WAITS(path)
 
 struct launches {
 	struct parts parts;
@@ -69,25 +72,27 @@ static void launches__name_path(struct launches *l, struct process *p,
 {
 	const struct numbers_key key = { .a = launch->path_id };
 	struct chains *chains = l->parts.chains;
-	uint64_t nr_beyond = p->nr_beyond, *path;
+	uint64_t nr_beyond = p->nr_beyond, *path, of = 0;
 	uint32_t id;
 
 	if (!is_path(launch->path_id)) {
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
+	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* else another thread may define it */
+		of = PATH_OF(threads__id(l->parts.threads, p, launch->tid));
 	path = process__find(p, MAP_PATHS, key);
 	if (path && *path & PATH_UNTOLD) {
 		chains__tell(chains, p, chain, launch->frames, launch->time_ns, PATH_ID(*path));
 		p->nr_untold -= PATH_NR_WAITS(*path);
-		*path = PATH_ID(*path);
+		*path = PATH_ID(*path) | of;
 	}
 	if (path)
 		return;
 	id = chains__id(chains, p, chain, launch->frames, launch->time_ns, true);
 	if (id)
 		processes__add(l->parts.processes, p, MAP_PATHS, key,
-			       id | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
+			       id | of | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
 	p->nr_beyond = nr_beyond;	/* only launches are counted, and this need not be one */
 }
 
@@ -96,7 +101,7 @@ static void launches__name_path(struct launches *l, struct process *p,
  * the id of a chain without frames; 0 without memory.
  */
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
-					uint64_t time_ns)
+					uint64_t time_ns, uint32_t thread_id)
 {
 	const struct numbers_key key = { .a = number };
 	const struct chain unknown = { .proc_id = p->proc_id };
@@ -109,6 +114,8 @@ static uint32_t launches__numbered_path(struct launches *l, struct process *p, u
 			*path += PATH_WAITS;
 			p->nr_untold++;
 		}
+		if (!PATH_THREAD(*path))
+			*path |= PATH_OF(thread_id);
 		p->nr_beyond += !!(*path & PATH_BEYOND);
 		return PATH_ID(*path);
 	}
@@ -232,7 +239,7 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
 {
-	const struct numbers_key key = { .a = log->log_id };
+	const struct numbers_key key = { .a = log->log_id, .b = log->ns_tid };
 	uint64_t end = log->first + log->nr, *next = process__find(p, MAP_LOGS, key), known;
 
 	if (!next) {
@@ -271,7 +278,7 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 		return;
 	}
 	if (alloc.path_id)
-		alloc.path_id = launches__numbered_path(l, p, alloc.path_id, time_ns);
+		alloc.path_id = launches__numbered_path(l, p, alloc.path_id, time_ns, alloc.thread_id);
 	if (!l->want_ranges)
 		alloc.range_id = 0;
 	p->nr_allocs += !shims_own;
@@ -394,7 +401,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 			processes__add_malformed(l->parts.processes, p, 1);
 			continue;
 		}
-		path_id = launches__numbered_path(l, p, e->path_id, time_ns);
+		path_id = launches__numbered_path(l, p, e->path_id, time_ns, thread_id);
 		if (path_id)
 			launches__add(l, p, time_ns, (struct xpu_launch){
 				.correlation_id = e->correlation_id, .path_id = path_id,
@@ -403,4 +410,38 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		else
 			p->nr_no_memory++;
 	}
+}
+
+/* ---- threads that have ended ----------------------------------------------------------------- */
+
+static bool path_may_come(void *living, const struct numbers_slot *path)
+{
+	const struct numbers_key key = { .a = PATH_THREAD(path->value) };
+
+	return path->value & PATH_UNTOLD || !key.a || numbers__find(living, key);
+}
+
+static bool log_may_come(void *process, const struct numbers_slot *log)
+{
+	const struct numbers_key key = { .a = threads__tid(process, log->key.b) };
+
+	return process__find(process, MAP_THREADS, key);
+}
+
+static bool tid_may_come(void *process, const struct numbers_slot *ns_thread)
+{
+	return process__find(process, MAP_THREADS, (struct numbers_key){ .a = ns_thread->value });
+}
+
+void launches__sweep(struct launches *l, struct process *p)
+{
+	struct numbers living = { 0 };
+
+	if (!threads__living(p, &living)) {
+		processes__sift(l->parts.processes, p, MAP_PATHS, path_may_come, &living);
+		processes__sift(l->parts.processes, p, MAP_LOGS, log_may_come, p);
+		processes__sift(l->parts.processes, p, MAP_NS_THREADS, tid_may_come, p);
+		p->threads_ended.nr_settled = 0;
+	}
+	numbers__free(&living);
 }

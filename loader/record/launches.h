@@ -11,6 +11,7 @@
 
 struct launches;
 struct parts;
+struct process;
 struct recorder_stats;
 
 /* @ranges: NVTX ranges are recorded; @memory: events of memory. Return: NULL without memory. */
@@ -26,6 +27,9 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 /* Takes an event of memory that came by itself. @ns_tid: of @tid, in its own pid namespace */
 void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,
 			  const struct xpu_record_alloc *alloc);
+
+/* Forgets the numbers of call paths, and logs, of threads that have ended. */
+void launches__sweep(struct launches *l, struct process *p);
 
 void launches__stats(const struct launches *l, struct recorder_stats *stats);
 

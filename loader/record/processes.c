@@ -68,6 +68,7 @@ static void process__free_inside(struct process *p)
 
 	for (map = 0; map < NR_MAPS; map++)
 		numbers__free(&p->maps[map]);
+	array_free(&p->threads_ended.latest);
 }
 
 void processes__free(struct processes *ps)
@@ -93,6 +94,23 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 	if (!err)
 		ps->nr[map]++;
 	return err;
+}
+
+void processes__remove(struct processes *ps, struct process *p, enum process_map map, struct numbers_key key)
+{
+	uint32_t nr = p->maps[map].nr;
+
+	numbers__remove(&p->maps[map], key);
+	ps->nr[map] -= nr - p->maps[map].nr;
+}
+
+void processes__sift(struct processes *ps, struct process *p, enum process_map map,
+		     bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx)
+{
+	uint32_t nr = p->maps[map].nr;
+
+	if (!numbers__sift(&p->maps[map], keep, ctx))
+		ps->nr[map] -= nr - p->maps[map].nr;
 }
 
 void processes__forget(struct processes *ps, struct process *p, enum process_map map)
@@ -180,6 +198,7 @@ static void processes__drop(struct processes *ps, struct process *p)
 	p->dropped = true;
 	for (map = 0; map < NR_MAPS; map++)
 		processes__forget(ps, p, map);
+	array_free(&p->threads_ended.latest);
 	if (p->nr_python_to)
 		return;
 	if (ps->last == p)
@@ -254,6 +273,7 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 		processes__gone(ps, parent, r->time_ns, true);
 	if (p) {
 		p->pid = r->pid;
+		p->start_ns = r->time_ns;
 		memcpy(p->comm, r->comm, sizeof(p->comm) - 1);
 		p->forked = !is_exec;
 		p->attached = r->hdr.misc == XPU_MISC_PROCESS_ATTACH;

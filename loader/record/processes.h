@@ -15,6 +15,7 @@
 #include "base/bounds.h"
 #include "base/numbers.h"
 #include "base/entry_table.h"
+#include "util.h"
 #include "xpu_record.h"
 #include "xpu_time.h"
 #include "xpu.h"
@@ -30,6 +31,12 @@ enum process_map {
 	NR_MAPS
 };
 
+/* Threads that have ended: the last records of some may still come. */
+struct threads_ended {
+	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* in the order of their ends */
+	uint32_t nr_settled;		/* of which no record comes any more, since the last sweep */
+};
+
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
@@ -38,7 +45,9 @@ struct process {
 	uint32_t nr_python_to;		/* images that use this one's interpreter */
 	bool has_python;
 	struct xpu_python python;
+	uint64_t start_ns;		/* of the image */
 	struct numbers maps[NR_MAPS];
+	struct threads_ended threads_ended;	/* see threads__end() */
 	uint32_t other_threads;		/* id of all threads beyond the limit; 0: none were */
 	bool forked;			/* a new process, not an exec of one that is counted */
 	bool attached;			/* it ran before the recording, and so did its counters */
@@ -132,6 +141,11 @@ static inline uint64_t *process__find(const struct process *p, enum process_map 
 /* Adds @key, which must not be there; @value is not 0. Return: 0, -ENOSPC beyond a limit, -ENOMEM. */
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
 		   struct numbers_key key, uint64_t value);
+
+/* Removes @key, if it is there; keeps the entries that @keep allows, or all without memory. */
+void processes__remove(struct processes *ps, struct process *p, enum process_map map, struct numbers_key key);
+void processes__sift(struct processes *ps, struct process *p, enum process_map map,
+		     bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);
 
 /* Empties one map of @p. */
 void processes__forget(struct processes *ps, struct process *p, enum process_map map);

@@ -296,6 +296,20 @@ void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state
 	offcpu__take_living(rec->offcpu, t, end_ns);
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct process *p = processes__living(rec->parts.processes, pid);
+	uint32_t id = p ? threads__end(rec->parts.threads, p, tid, time_ns) : 0;
+
+	if (!id)
+		return;
+	samples__end_thread(rec->samples, id);
+	if (threads__sweep_is_due(p))
+		launches__sweep(rec->launches, p);
+}
+
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label, const char *text)

@@ -61,6 +61,12 @@ void recorder__record(struct recorder *rec, const void *data, size_t size);
 void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns,
 			    const struct xpu_python *python);
 
+/*
+ * The kernel has told that a thread has ended; all its records have been taken, but what the shim sends for
+ * it. Programs that start a thread for each request have many: what is kept for one goes with it.
+ */
+void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
+
 /* Writes a text that the recorder knows of a process, other than from the process itself. */
 void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label, const char *text);
 
@@ -107,10 +113,10 @@ void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
  */
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
-/* Computes the statistics from the shims' last counters. To be called once, at the end. */
 /* Return: how many launches have been received; looks at every process. */
 uint64_t recorder__nr_launches(struct recorder *rec);
 
+/* Computes the statistics from the shims' last counters. To be called once, at the end. */
 void recorder__stats(struct recorder *rec, struct recorder_stats *stats);
 
 #endif /* XPU_LOADER_RECORDER_H */

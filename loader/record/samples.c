@@ -49,6 +49,11 @@ void samples__free(struct samples *s)
 	free(s);
 }
 
+void samples__end_thread(struct samples *s, uint32_t thread_id)
+{
+	stacks__forget(s->stacks, thread_id);
+}
+
 void samples__cut(struct samples *s)
 {
 	stacks__cut(s->stacks);

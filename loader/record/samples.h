@@ -29,6 +29,9 @@ static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_byte
 	       stack_bytes;
 }
 
+/* No more samples of the thread come. */
+void samples__end_thread(struct samples *s, uint32_t thread_id);
+
 /* The next stack of each thread is written in full. */
 void samples__cut(struct samples *s);
 

@@ -42,6 +42,16 @@ void stacks__free(struct stacks *s)
 	free(s);
 }
 
+void stacks__forget(struct stacks *s, uint32_t thread_id)
+{
+	struct stack **slot = &s->last[thread_id % NR_STACKS];
+
+	if (!*slot || (*slot)->thread_id != thread_id)
+		return;
+	free(*slot);
+	*slot = NULL;
+}
+
 void stacks__cut(struct stacks *s)
 {
 	size_t i;

@@ -14,6 +14,9 @@ struct writer;
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 
+/* No more stacks of the thread come. */
+void stacks__forget(struct stacks *s, uint32_t thread_id);
+
 /* The next stack of each thread does not refer to its last one. */
 void stacks__cut(struct stacks *s);
 

@@ -3,9 +3,18 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "record/processes.h"
 #include "record/writer.h"
+
+/*
+ * The shim sends what a thread had no time to send itself within this time. Of so many threads at most the
+ * time is known; others count as settled at once.
+ */
+#define SETTLE_NS	5000000000ull
+#define MAX_UNSETTLED	(1 << 16)
+#define MIN_SWEEP	64
 
 struct threads {
 	struct writer *writer;
@@ -94,4 +103,65 @@ uint32_t threads__tid(const struct process *p, uint32_t ns_tid)
 	const uint64_t *tid = process__find(p, MAP_NS_THREADS, (struct numbers_key){ .a = ns_tid });
 
 	return tid ? *tid : ns_tid;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void process__settle_threads(struct process *p, uint64_t now_ns)
+{
+	struct threads_ended *e = &p->threads_ended;
+	size_t nr = 0;
+
+	while (nr < e->latest.nr && now_ns > e->latest.v[nr].time_ns &&
+	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
+		nr++;
+	/* Half of them at least, so that each is moved once. */
+	if (nr <= e->latest.nr / 2)
+		return;
+	e->nr_settled += nr;
+	e->latest.nr -= nr;
+	memmove(e->latest.v, e->latest.v + nr, e->latest.nr * sizeof(*e->latest.v));
+}
+
+uint32_t threads__end(struct threads *t, struct process *p, uint32_t tid, uint64_t time_ns)
+{
+	const struct numbers_key key = { .a = tid };
+	const uint64_t *found = process__find(p, MAP_THREADS, key);
+	struct threads_ended *e = &p->threads_ended;
+	uint32_t id;
+
+	if (!found || time_ns < p->start_ns)
+		return 0;
+	id = *found;
+	processes__remove(t->processes, p, MAP_THREADS, key);
+	process__settle_threads(p, time_ns);
+	if (e->latest.nr == MAX_UNSETTLED || array_reserve(&e->latest, e->latest.nr + 1)) {
+		e->nr_settled++;
+		return id;
+	}
+	e->latest.v[e->latest.nr].time_ns = time_ns;
+	e->latest.v[e->latest.nr++].id = id;
+	return id;
+}
+
+bool threads__sweep_is_due(const struct process *p)
+{
+	return p->threads_ended.nr_settled >= MIN_SWEEP + p->maps[MAP_THREADS].nr;
+}
+
+int threads__living(const struct process *p, struct numbers *ids)
+{
+	const struct threads_ended *e = &p->threads_ended;
+	const struct numbers *m = &p->maps[MAP_THREADS];
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < m->nr_slots && !err; i++)
+		if (m->slots[i].value)
+			err = numbers__add(ids, (struct numbers_key){ .a = m->slots[i].value }, 1);
+	for (i = 0; i < e->latest.nr && !err; i++)
+		err = numbers__add(ids, (struct numbers_key){ .a = e->latest.v[i].id }, 1);
+	if (p->other_threads && !err)
+		err = numbers__add(ids, (struct numbers_key){ .a = p->other_threads }, 1);
+	return err;
 }

@@ -572,7 +572,7 @@ static void tell_of_task(struct sideband *s, const struct perf_event_header *hdr
 	if (is_exec(hdr))
 		s->task(s->task_ctx, SIDEBAND_EXEC, task->pid, 0, event_time(hdr));
 	else if (hdr->type == PERF_RECORD_EXIT)
-		s->task(s->task_ctx, SIDEBAND_EXIT, task->pid, 0, task->time_ns);
+		s->task(s->task_ctx, SIDEBAND_EXIT, task->pid, task->tid, task->time_ns);
 	else if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid)
 		s->task(s->task_ctx, SIDEBAND_FORK, task->pid, task->ppid, task->time_ns);
 }

@@ -35,9 +35,12 @@ int sideband__open_own(pid_t pid, struct sideband **s);
 int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
 
-/* Calls @fn for each fork of a process, exec of a process, and end of a thread. */
+/*
+ * Calls @fn for each fork of a process, exec of a process, and end of a thread. @other: the parent of a fork,
+ * the thread that has ended.
+ */
 enum sideband_task { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_EXIT };
-typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, pid_t parent,
+typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, pid_t other,
 				 uint64_t time_ns);
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 

@@ -49,6 +49,9 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 	if (idmap__get(&c->found->threads, rec->thread_id, &idx))
 		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
 	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
+	/* A number that is used again: all its ids are one thread, for calls have the number alone. */
+	if (!err && rec->tid && idmap__get(&c->found->tids, ID_KEY(thread.proc, rec->tid), &idx))
+		return idmap__put(&c->found->threads, rec->thread_id, idx);
 	if (!err)
 		err = idmap__put(&c->found->threads, rec->thread_id, c->model->threads.nr);
 	if (!err)

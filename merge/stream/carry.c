@@ -25,11 +25,12 @@ struct records {
 
 struct carried_process {
 	UT_hash_handle hh;
-	uint32_t proc_id;
+	uint32_t proc_id, pid;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
 	uint32_t parent_proc_id;	/* 0: none that is here */
 	uint32_t nr_children;		/* that are here: they may have its labels */
 	bool ended;
+	bool threads_ended;		/* some that @top still has */
 	uint64_t ended_in;		/* the file that had its end */
 	uint64_t final_in;		/* the file with the last of it; 0: not known yet */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
@@ -46,7 +47,14 @@ struct carried_thread {
 	uint32_t thread_id;
 	uint32_t proc_id;
 	uint32_t range_id;		/* the NVTX ranges that are open */
+	UT_hash_handle hh_tid;
+	uint64_t tid;			/* TID_KEY(); several may have it, of which one runs */
+	bool has_tid;			/* it is found by it */
+	bool has_nodes;			/* of CUDA graphs, which refer to it */
+	uint64_t ended_in;		/* 0: it runs */
 };
+
+#define TID_KEY(pid, tid)	((uint64_t)(pid) << 32 | (tid))
 
 struct carried_path {
 	UT_hash_handle hh;
@@ -78,6 +86,7 @@ struct carry {
 	uint64_t number;		/* of the file */
 	struct carried_process *processes;
 	struct carried_thread *threads;
+	struct carried_thread *tids;	/* those that run, by their numbers */
 	struct carried_path *paths;
 	struct carried_pid *pids;
 	struct records infos;
@@ -142,6 +151,14 @@ static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
 	return NULL;
 }
 
+static void carry__free_thread(struct carry *c, struct carried_thread *t)
+{
+	if (t->has_tid)
+		HASH_DELETE(hh_tid, c->tids, t);
+	HASH_DEL(c->threads, t);
+	free(t);
+}
+
 static void carry__free_process(struct carry *c, struct carried_process *p)
 {
 	struct carried_process *parent;
@@ -150,10 +167,8 @@ static void carry__free_process(struct carry *c, struct carried_process *p)
 	size_t i;
 
 	HASH_ITER(hh, c->threads, t, next_thread) {
-		if (t->proc_id != p->proc_id)
-			continue;
-		HASH_DEL(c->threads, t);
-		free(t);
+		if (t->proc_id == p->proc_id)
+			carry__free_thread(c, t);
 	}
 	HASH_ITER(hh, c->paths, path, next_path) {
 		if (path->proc_id != p->proc_id)
@@ -237,6 +252,7 @@ static int carry__process(struct carry *c, const struct xpu_record_process *rec)
 	if (!p)
 		return -ENOMEM;
 	p->how = rec->hdr.misc;
+	p->pid = rec->pid;
 	parent = p->parent_proc_id || rec->parent_proc_id == p->proc_id ? NULL :
 		 carry__find(c, rec->parent_proc_id);
 	if (parent) {
@@ -248,15 +264,40 @@ static int carry__process(struct carry *c, const struct xpu_record_process *rec)
 	return process__keep(c, p, &p->top, &rec->hdr);
 }
 
+static struct carried_thread *carry__find_thread(const struct carry *c, uint32_t thread_id)
+{
+	struct carried_thread *t;
+
+	HASH_FIND(hh, c->threads, &thread_id, sizeof(thread_id), t);
+	return t;
+}
+
+/* Makes the thread the one that runs with its number. Return: 0 or -ENOMEM. */
+static int carry__set_tid(struct carry *c, struct carried_thread *t, uint64_t tid)
+{
+	struct carried_thread *old;
+	bool oom = false;
+
+	t->tid = tid;
+	HASH_FIND(hh_tid, c->tids, &tid, sizeof(tid), old);
+	if (old) {
+		HASH_DELETE(hh_tid, c->tids, old);
+		old->has_tid = false;
+	}
+	HASH_ADD(hh_tid, c->tids, tid, sizeof(t->tid), t);
+	t->has_tid = !oom;
+	return oom ? -ENOMEM : 0;
+}
+
 static int carry__thread(struct carry *c, const struct xpu_record_thread *rec)
 {
 	struct carried_process *p = carry__get(c, rec->proc_id);
-	struct carried_thread *t;
+	struct carried_thread *t = carry__find_thread(c, rec->thread_id);
 	bool oom = false;
+	int err;
 
 	if (!p)
 		return -ENOMEM;
-	HASH_FIND(hh, c->threads, &rec->thread_id, sizeof(rec->thread_id), t);
 	if (!t) {
 		t = calloc(1, sizeof(*t));
 		if (!t)
@@ -268,6 +309,9 @@ static int carry__thread(struct carry *c, const struct xpu_record_thread *rec)
 			free(t);
 			return -ENOMEM;
 		}
+		err = rec->tid ? carry__set_tid(c, t, TID_KEY(p->pid, rec->tid)) : 0;
+		if (err)
+			return err;
 	}
 	return process__keep(c, p, &p->top, &rec->hdr);
 }
@@ -298,10 +342,9 @@ static int carry__callchain(struct carry *c, const struct xpu_record_callchain *
 
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id)
 {
-	struct carried_thread *t;
+	struct carried_thread *t = carry__find_thread(c, thread_id);
 	struct carried_path *path;
 
-	HASH_FIND(hh, c->threads, &thread_id, sizeof(thread_id), t);
 	if (t)
 		return t->proc_id;
 	HASH_FIND(hh, c->paths, &path_id, sizeof(path_id), path);
@@ -316,7 +359,7 @@ static void carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
 	uint32_t i;
 
 	for (i = 0; i < rec->nr; i++) {
-		HASH_FIND(hh, c->threads, &rec->events[i].thread_id, sizeof(t->thread_id), t);
+		t = carry__find_thread(c, rec->events[i].thread_id);
 		if (!t)
 			continue;
 		if (!p || p->proc_id != t->proc_id)
@@ -483,10 +526,15 @@ static int carry__fork(struct carry *c, const struct xpu_record_task *rec)
 
 static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 {
+	uint64_t tid = TID_KEY(rec->pid, rec->tid);
+	struct carried_thread *t;
 	struct carried_pid *p;
 	bool alive = false;
 	size_t i;
 
+	HASH_FIND(hh_tid, c->tids, &tid, sizeof(tid), t);
+	if (t)
+		t->ended_in = c->number;
 	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
 	for (i = 0; p && i < p->names.nr; i++) {
 		if (p->names.v[i].comm.tid == rec->tid)
@@ -508,6 +556,8 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 
 int carry__record(struct carry *c, const struct xpu_record *rec)
 {
+	struct carried_thread *t;
+
 	switch (rec->type) {
 	case XPU_RECORD_INFO:
 		return records__add(&c->infos, rec);
@@ -521,6 +571,9 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 	case XPU_RECORD_CALLCHAIN:
 		return carry__callchain(c, (const void *)rec);
 	case XPU_RECORD_GRAPH_NODE:
+		t = carry__find_thread(c, ((const struct xpu_record_graph_node *)rec)->thread_id);
+		if (t)
+			t->has_nodes = true;
 		return carry__of_process(c, ((const struct xpu_record_graph_node *)rec)->proc_id, rec);
 	case XPU_RECORD_PROCESS_LABEL:
 		return carry__of_process(c, ((const struct xpu_record_label *)rec)->proc_id, rec);
@@ -767,6 +820,51 @@ static void pid__prune(struct carried_pid *p, uint64_t number)
 	p->names.nr = nr;
 }
 
+void carry__keep_thread(struct carry *c, uint32_t thread_id)
+{
+	struct carried_thread *t = carry__find_thread(c, thread_id);
+
+	if (t && t->ended_in)
+		t->ended_in = c->number;
+}
+
+/* Removes the definitions of threads that are not there any more. */
+static void process__prune(const struct carry *c, struct carried_process *p)
+{
+	const struct xpu_record *rec;
+	size_t at, nr = 0, bytes;
+
+	for (at = 0; (rec = records__at(&p->top, at)); at += bytes) {
+		bytes = rec->size;
+		if (rec->type == XPU_RECORD_THREAD &&
+		    !carry__find_thread(c, ((const struct xpu_record_thread *)rec)->thread_id))
+			continue;
+		memmove(p->top.v + nr, rec, bytes);
+		nr += bytes;
+	}
+	p->top.nr = nr;
+	p->threads_ended = false;
+}
+
+/* Forgets threads as images and names are forgotten. xpuload uses the id of one that has ended no more. */
+static void carry__prune_threads(struct carry *c)
+{
+	struct carried_process *p, *next_process;
+	struct carried_thread *t, *next;
+
+	HASH_ITER(hh, c->threads, t, next) {
+		if (!t->ended_in || t->has_nodes || t->ended_in + FINAL_AFTER > c->number)
+			continue;
+		p = carry__find(c, t->proc_id);
+		if (p)
+			p->threads_ended = true;
+		carry__free_thread(c, t);
+	}
+	HASH_ITER(hh, c->processes, p, next_process)
+		if (p->threads_ended)
+			process__prune(c, p);
+}
+
 static void pid__write(const struct carried_pid *p, struct part *part)
 {
 	size_t i;
@@ -799,6 +897,7 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 		if (p->ended && !p->final_in && p->ended_in + FINAL_AFTER <= number)
 			p->final_in = number;
 	}
+	carry__prune_threads(c);
 	carry__write_ranges(c, part, time_ns);
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, part);

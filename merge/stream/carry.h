@@ -4,6 +4,7 @@
  *
  * Each process has its own, which go with it. A process stays for two files after its end, since
  * records of it may still come: in the second one its counters are compared (XPU_MISC_CARRIED_FINAL).
+ * So do threads, as long as no launch of theirs is held.
  */
 #ifndef MERGE_CARRY_H
 #define MERGE_CARRY_H
@@ -47,6 +48,9 @@ void carry__write_infos(const struct carry *c, struct part *p);
  * @time_ns: when it begins
  */
 void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);
+
+/* A launch of the thread, which may have ended, is still to be written. */
+void carry__keep_thread(struct carry *c, uint32_t thread_id);
 
 /* Whether the file that was begun last is to have the last records of @proc_id. */
 bool carry__is_final(const struct carry *c, uint32_t proc_id);

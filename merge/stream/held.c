@@ -410,6 +410,15 @@ static bool is_wanted(const struct held_launch *l)
 	return is_held(l) || l->age < 2;
 }
 
+void held__keep_threads(const struct held *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->v.nr; i++)
+		if (h->v.v[i].state == HELD_OPEN || h->v.v[i].state == HELD_SERVED)
+			carry__keep_thread(h->carry, h->v.v[i].thread_id);
+}
+
 int held__next(struct held *h, struct part *p)
 {
 	size_t i;

@@ -46,6 +46,9 @@ int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t co
 /* Writes what waits for its record to become longer. */
 void held__flush(struct held *h, struct part *p);
 
+/* Tells of the threads whose launches are still to be written: see carry__keep_thread(). */
+void held__keep_threads(const struct held *h);
+
 /*
  * A file was begun: lets go of launches whose process has ended and of records whose launch has not
  * come. Return: 0 or -ENOMEM.

@@ -167,6 +167,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 	if (s->number == 1)
 		return 0;
 	split__write_part(s, time_ns);
+	held__keep_threads(s->held);
 	carry__next(s->carry, &s->part, s->number, time_ns);
 	return held__next(s->held, &s->part) ? split__fail(s, -ENOMEM, "out of memory") : 0;
 }

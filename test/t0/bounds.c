@@ -241,6 +241,13 @@ static void is_exact(const char *while_)
 	is_int(stats.nr_no_memory, 0, "%s: no word of memory", while_);
 }
 
+/* A numbers__sift() function. */
+static bool is_odd(void *ctx, const struct numbers_slot *slot)
+{
+	(void)ctx;
+	return slot->value % 2;
+}
+
 static void test_map(void)
 {
 	/* Expected values from OpenSSL: SIPHASH, size 16, c-rounds 1, d-rounds 3. */
@@ -272,6 +279,19 @@ static void test_map(void)
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, 3 });
 	}
 	is_int(nr_wrong, 0, "what was put into a map is there, and nothing else");
+	for (i = 0; i < 100000; i += 3)
+		numbers__remove(&m, (struct numbers_key){ i << 20, i % 3 });
+	numbers__remove(&m, (struct numbers_key){ 5, 5 });
+	is_int(m.nr, 100000 - 33334, "what was removed is not there");
+	for (i = 0; i < 100000; i++)
+		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) != (i % 3 != 0);
+	is_int(nr_wrong, 0, "all else is");
+	ok(!numbers__sift(&m, is_odd, NULL) && m.nr == 33333 && m.nr_slots < 100000,
+	   "those that are kept, in less memory");
+	for (i = 0; i < 100000; i++)
+		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) !=
+			    (i % 3 && i % 2 == 0);
+	is_int(nr_wrong, 0, "are there, and nothing else");
 	ok(m.nr_slots <= 4 * m.nr, "in little room");
 	numbers__free(&m);
 	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty one has nothing");
@@ -289,7 +309,7 @@ static void test_path_numbers(void)
 		send_log(i, 5, 0, XPU_MAX_PATHS);
 	}
 	end();
-	is_int(stats.nr_launches, 400, "path numbers of 4 million in 200 processes: launches");
+	is_int(stats.nr_launches, 400, "path numbers of 268 million in 200 processes: launches");
 	is_int(stats.nr_paths, 200, "of one path each");
 	ok(status_kb("VmHWM:") < 100 * MB + SANITIZER, "in little memory: %ld kB", status_kb("VmHWM:"));
 }
@@ -427,6 +447,36 @@ static void test_threads(void)
 	is_exact("forged threads");
 }
 
+/* Tests a program that starts a thread for each request: what is kept for one goes with it. */
+static void test_ended_threads(void)
+{
+	uint32_t i, nr = 1200000, tid;
+	long before = 0, after;
+
+	begin("/dev/null");
+	process(HOSTILE);
+	for (i = 1; i <= nr; i++) {
+		tid = 1000 + i % 30000;		/* numbers are used again */
+		send_log(HOSTILE, tid, i, i);	/* its path is defined later */
+		launch(HOSTILE, i, 0x10 + i % 3, 3, XPU_CHAIN_NO_LAUNCH);
+		send_log(HOSTILE, tid, i + 1, i);
+		recorder__thread_exit(rec, 10 * HOSTILE, tid, i * SECOND / 1000);
+		while (writer__is_behind(w))
+			usleep(1000);
+		if (i == 100000)
+			before = heap_kb();
+	}
+	recorder__thread_exit(rec, 10 * HOSTILE, 5, nr * SECOND / 1000);	/* never launched */
+	after = heap_kb();
+	batch(HOSTILE, 2 * nr, 0, NULL);
+	end();
+	is_int(stats.nr_launches, 2 * nr, "threads that end: launches");
+	is_int(stats.nr_blamed + stats.nr_beyond + stats.nr_untold + stats.nr_malformed, 0,
+	       "threads that end: more than any limit allows at a time, nothing lost");
+	ok(after < before + 2 * MB + SANITIZER, "threads that end: memory from the 100,000th on: %ld kB, %ld kB",
+	   before, after);
+}
+
 static void test_numbers_untold(void)
 {
 	uint32_t i, nr = 1200000;
@@ -519,6 +569,7 @@ int main(void)
 	test_messages();
 	test_kernel_frames();
 	test_threads();
+	test_ended_threads();
 	test_numbers_untold();
 	test_many_paths();
 	test_flood_of_paths();
