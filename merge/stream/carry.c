@@ -860,9 +860,10 @@ static void carry__prune_threads(struct carry *c)
 			p->threads_ended = true;
 		carry__free_thread(c, t);
 	}
-	HASH_ITER(hh, c->processes, p, next_process)
+	HASH_ITER(hh, c->processes, p, next_process) {
 		if (p->threads_ended)
 			process__prune(c, p);
+	}
 }
 
 static void pid__write(const struct carried_pid *p, struct part *part)

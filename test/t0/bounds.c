@@ -473,8 +473,8 @@ static void test_ended_threads(void)
 	is_int(stats.nr_launches, 2 * nr, "threads that end: launches");
 	is_int(stats.nr_blamed + stats.nr_beyond + stats.nr_untold + stats.nr_malformed, 0,
 	       "threads that end: more than any limit allows at a time, nothing lost");
-	ok(after < before + 2 * MB + SANITIZER, "threads that end: memory from the 100,000th on: %ld kB, %ld kB",
-	   before, after);
+	ok(after < before + 2 * MB + SANITIZER,
+	   "threads that end: memory from the 100,000th on: %ld kB, %ld kB", before, after);
 }
 
 static void test_numbers_untold(void)
