@@ -89,6 +89,7 @@ for i in $(seq 60); do
 	ask a "burst 80" >/dev/null
 done
 last_defines_few() {
+	# shellcheck disable=SC2046 # several files
 	set -- $(parts churn | tail -n 3)
 	[ $# = 3 ] && [ "$(xpumerge dump "$2" 2>/dev/null | grep -c ' THREAD ')" -lt 10 ]
 }
