@@ -84,7 +84,7 @@ int captured__sum(const struct captured *c, const struct filter *f, size_t *nr, 
 		++*nr;
 		err = busy__add(&busy, w->open_ns, w->end_ns);
 	}
-	busy__finish(&busy);
+	err = err ?: busy__finish(&busy);
 	*ns = busy__ns(&busy);
 	busy__free(&busy);
 	return err;

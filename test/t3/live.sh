@@ -56,7 +56,7 @@ like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
 is "$(ask b off)" off "the busy target goes on"
 
 # Attaching again to threads that wait. Where CUPTI gave many launches one id, it is no exact result.
-LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/demo" -s 4 >/dev/null &
+LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/demo" -s 600 >/dev/null &
 demo=$!
 sleep 0.3
 for i in first second; do
@@ -69,6 +69,7 @@ for i in first second; do
 		like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "$i: exact"
 	fi
 done
+kill $demo
 wait $demo
 
 # Attaching repeatedly.
