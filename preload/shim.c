@@ -258,9 +258,8 @@ static void enable_resource_callbacks(void)
 }
 
 /*
- * Whether a driver call may wait for the device. As its callback is disabled, a thread may be inside of the
- * call, the end of which is not told then, and CUPTI 13.0 gives all later calls of that thread the call's
- * correlation id. So these callbacks stay enabled from window to window.
+ * Whether a driver call may wait for the device: its callback stays enabled from window to window, as
+ * calls__want() explains. Those of launches can be disabled.
  */
 static bool may_wait(const char *name)
 {
@@ -461,12 +460,15 @@ static void end_stalls(void)
 /*
  * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
  * thread that was about to call back, and has lost its CPU there, would use the freed memory (seen
- * with 13.0: it jumped to an address that was none). activity__stop() waits for such threads.
+ * with 13.0: it jumped to an address that was none). activity__stop() waits for such threads. By
+ * domain, and not one by one, as calls__want() explains.
  */
 static void disable_callbacks(void)
 {
 	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
 	shim.cupti.enable_domain(0, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE);
+	calls__disabled();
 }
 
 static void unsubscribe(void)
@@ -654,7 +656,7 @@ static void end_window(void)
 	shim.stays = stalls__are_on();
 	if (!shim.stays)
 		activity__collect(false);
-	calls__pause();
+	want_calls(CALLS_NONE);
 	enable_callbacks(capture__counts_launches(), false);
 	send_window(0, launch__nr() - shim.nr_before);
 	shim.watches = true;

@@ -302,6 +302,15 @@ static bool is_there(CUpti_SubscriberHandle subscriber)
 }
 
 /*
+ * Whether a thread may be inside of the call whose callback this is: calls__want() explains why the shim
+ * disables no such callback while it records. The program is not called any more all the same.
+ */
+static bool is_of_call(uint32_t domain)
+{
+	return domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API;
+}
+
+/*
  * Tells CUPTI whether the program has the callback enabled. While the shim gives CUPTI back there is
  * nobody to tell: whoever subscribes the program looks afterwards.
  */
@@ -311,7 +320,7 @@ static CUptiResult tell(uint32_t domain, uint32_t cbid)
 	CUpti_SubscriberHandle real;
 
 	if (begins_at_once()) {
-		if (!has(own, domain, cbid))
+		if (!has(own, domain, cbid) && (has(theirs, domain, cbid) || !is_of_call(domain)))
 			err = cupti->enable_callback(has(theirs, domain, cbid), own_subscriber,
 						     domain, cbid);
 		share__ends();
@@ -335,20 +344,26 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 	return err;
 }
 
-/* CUPTI's own function for a whole domain would disable the shim's callbacks, too. */
+/*
+ * CUPTI's own function for a whole domain would disable the shim's callbacks, too: it is for the time
+ * when the program has CUPTI for itself.
+ */
 static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
+	CUpti_SubscriberHandle real;
 	uint32_t cbid;
 
 	if (!is_there(subscriber) || !domain || domain >= CUPTI_CB_DOMAIN_SIZE)
 		return CUPTI_ERROR_INVALID_PARAMETER;
+	real = share__serves() ? NULL : atomic_load(&real_subscriber);
 	for (cbid = 1; cbid < NR_CBIDS; cbid++) {
 		if (on == has(theirs, domain, cbid))
 			continue;
 		set(theirs, domain, cbid, on);
-		tell(domain, cbid);	/* CUPTI does not have all of these callbacks */
+		if (!real)
+			tell(domain, cbid);	/* CUPTI does not have all of these callbacks */
 	}
-	return CUPTI_SUCCESS;
+	return real ? cupti->enable_domain(on, real, domain) : CUPTI_SUCCESS;
 }
 
 static CUptiResult enable_domains(CUpti_SubscriberHandle subscriber, uint32_t on)

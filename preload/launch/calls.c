@@ -81,8 +81,10 @@ static const char asked_for_tools[] = "cuKernelGetName";
 static const struct cupti *_Atomic cupti;
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else it differs from time to time */
 static unsigned int last_opening;
-static enum calls_wanted have;
-static uint8_t enabled[2][MAX_CBID];	/* callbacks enabled here, of the driver and of the runtime */
+static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API };
+static enum calls_wanted have;		/* by callbacks that are enabled */
+static bool enabled[2][MAX_CBID];	/* callbacks that calls need, of each domain */
+static unsigned int nr_enabled;
 static atomic_uchar named[2][MAX_CBID];	/* functions whose names were sent */
 static atomic_uint_fast64_t nr_bad;
 
@@ -127,54 +129,52 @@ static void open_again(void)
 bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
 		 bool (*used)(uint32_t cbid, const char *name))
 {
-	static const CUpti_CallbackDomain domains[] = {
-		CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API,
-	};
-	unsigned int i, nr = 0;
 	const char *name;
 	uint32_t cbid;
-	bool on;
+	unsigned int i;
 
-	if (wanted == have) {
-		if (wanted != CALLS_NONE && !calls__are_wanted())
-			open_again();
+	if (wanted == CALLS_NONE) {
+		atomic_store(&opening, 0);
 		return true;
 	}
 	atomic_store(&cupti, c);
-	have = wanted;
-	if (wanted == CALLS_NONE)
-		atomic_store(&opening, 0);
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 2 && wanted > have; i++) {
 		for (cbid = 1; cbid < MAX_CBID; cbid++) {
 			name = NULL;
-			if (c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name)
-				continue;
-			on = is_wanted(wanted, name);
-			if (on == enabled[i][cbid])
+			if (enabled[i][cbid] ||
+			    c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name ||
+			    !is_wanted(wanted, name))
 				continue;
 			/* The flag before the callback: without it a call would be taken for a launch. */
 			if (!i)
-				wait__time(cbid, on, !used(cbid, name));
-			if ((i || !used(cbid, name)) &&
-			    c->enable_callback(on, subscriber, domains[i], cbid) != CUPTI_SUCCESS)
-				continue;
-			enabled[i][cbid] = on;
-			nr += on;
+				wait__time(cbid, true, !used(cbid, name));
+			enabled[i][cbid] = (!i && used(cbid, name)) ||
+				c->enable_callback(1, subscriber, domains[i], cbid) == CUPTI_SUCCESS;
+			nr_enabled += enabled[i][cbid];
 		}
 	}
-	if (wanted != CALLS_NONE)
+	if (wanted > have)
+		have = wanted;
+	if (!calls__are_wanted())
 		open_again();
-	return nr || wanted == CALLS_NONE;
+	return nr_enabled;
+}
+
+void calls__disabled(void)
+{
+	uint32_t cbid;
+
+	for (cbid = 1; cbid < MAX_CBID; cbid++)
+		if (enabled[0][cbid])
+			wait__time(cbid, false, false);
+	memset(enabled, 0, sizeof(enabled));
+	nr_enabled = 0;
+	have = CALLS_NONE;
 }
 
 bool calls__are_wanted(void)
 {
 	return atomic_load_explicit(&opening, memory_order_acquire) != 0;
-}
-
-void calls__pause(void)
-{
-	atomic_store(&opening, 0);
 }
 
 void calls__leave_me_out(void)

@@ -42,16 +42,19 @@ enum call_weight calls__weigh(const char *name);
 
 /**
  * calls__want - start or stop recording calls
- * @used: whether others need the callback of the driver's function; it stays enabled then
+ * @used: whether others need the callback of the driver's function, and have enabled it
  *
- * Does nothing if that is wanted already. By the shim's thread, or under capture__lock().
- * Return: whether CUPTI knows any call that is wanted.
+ * Callbacks stay enabled when calls are no longer wanted. As one is disabled, a thread may be inside of
+ * its call, and CUPTI 13.0 gives all later calls of that thread the correlation id of this one, so that
+ * its launches cannot be told apart. To disable a whole domain does no harm: see calls__disabled().
+ *
+ * By the shim's thread, or under capture__lock(). Return: whether CUPTI knows any call that is wanted.
  */
 bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
 		 bool (*used)(uint32_t cbid, const char *name));
 
-/* Records no calls until calls__want() is called again; their callbacks stay enabled. */
-void calls__pause(void);
+/* CUPTI's domains of calls are disabled, as a whole. */
+void calls__disabled(void);
 
 /* Calls that the calling thread makes from here on are not the program's: it is the shim's. */
 void calls__leave_me_out(void);

@@ -1,27 +1,52 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches again and again, on a real GPU, to a server whose threads launch and wait all the time: each
+# xpuload attaches again and again, on a real GPU, to servers whose threads launch and wait all the time: each
 # recording is exact, also those after a detach that came while threads were inside of calls that wait.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
-"$NVCC" -std=c++17 -O2 -g -cudart shared -Wno-deprecated-gpu-targets \
-	-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
-	-I"$XPU_SRC/test/workload" -o demo "$XPU_SRC/test/workload/demo.cu" -lcuda 2>nvcc.log
-ok $? "nvcc builds demo" || diag "$(cat nvcc.log)"
+for name in demo again; do
+	"$NVCC" -std=c++17 -O2 -g -cudart shared -Wno-deprecated-gpu-targets \
+		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
+		-I"$XPU_SRC/test/workload" -o $name "$XPU_SRC/test/workload/$name.cu" -lcuda -ldl 2>nvcc.log
+	ok $? "nvcc builds $name" || diag "$(cat nvcc.log)"
+done
 
-LD_PRELOAD=$XPU_SHIM ./demo -s 30 >out &
-pid=$!
-sleep 3
-for i in 1 2 3 4 5; do
-	xpuload -o again.data -p $pid --duration 1 2>load.log
-	is $? 0 "recording $i: status" || diag "$(cat load.log)"
+# attach NAME SECONDS OPTIONS...: to the server in $pid
+attach() {
+	name=$1 seconds=$2
+	shift 2
+	xpuload "$@" -o again.data -p $pid --duration "$seconds" 2>load.log
+	is $? 0 "$name $*: status" || diag "$(cat load.log)"
 	xpumerge again.data -f folded --unit count -o again.folded 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" again.folded merge.log)" \
-		'^launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0$' "recording $i: exact"
-	diag "$(cat merge.log)"
-	is "$(grep -c duplicate merge.log)" 0 "recording $i: no launches with one correlation id"
+		'^launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0$' "$name $*: exact" ||
+		diag "$(cat merge.log)"
+	is "$(grep -c duplicate merge.log)" 0 "$name $*: no launches with one correlation id"
+}
+
+LD_PRELOAD=$XPU_SHIM ./demo -s 12 >out &
+pid=$!
+sleep 3
+for i in 1 2 3; do
+	attach "demo, $i" 1
 done
 wait $pid
-is $? 0 "the server ends well"
+is $? 0 "demo ends well"
+
+# Threads that are nearly always inside of calls that wait, each kind of them; and of one kind that --api alone has
+# callbacks for.
+for kind in '' '-k free -t 8'; do
+	# shellcheck disable=SC2086
+	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &
+	pid=$!
+	sleep 1.5
+	attach "again $kind" 0.7
+	attach "again $kind" 0.7 --api
+	attach "again $kind" 0.7 --api
+	attach "again $kind" 0.7 --memory
+	attach "again $kind" 0.7
+	kill $pid
+	wait $pid
+done
 done_testing

@@ -39,6 +39,7 @@ static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: there is none *
 static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
 static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
+static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* disabled by themselves: bits of clients */
 static uint32_t version;
 /*
  * Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before such memory for a
@@ -48,10 +49,14 @@ static __thread CUptiResult last_error __attribute__((tls_model("initial-exec"))
 
 /* ---- what libcuda tells ---------------------------------------------------------------------- */
 
+static bool is_set(uint8_t map[][NR_CBIDS], uint32_t domain, uint32_t cbid, unsigned int client)
+{
+	return cbid < NR_CBIDS && __atomic_load_n(&map[domain][cbid], __ATOMIC_RELAXED) & 1u << client;
+}
+
 static bool client_wants(unsigned int client, uint32_t domain, uint32_t cbid)
 {
-	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) && cbid < NR_CBIDS &&
-	       __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED) & 1u << client;
+	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) && is_set(enabled, domain, cbid, client);
 }
 
 /* Holds a thread up now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
@@ -136,25 +141,36 @@ static void tool_api_enter(struct sim_call *call)
 	}
 }
 
-/* Whether the call may last, so that much may happen while a thread is inside of it. */
-static bool may_last(const char *name)
+/*
+ * Whether CUPTI 13.0 loses count if the callback of the call is disabled while a thread is inside of it:
+ * calls of the driver but launches, copies and sets, which it follows for itself.
+ */
+static bool loses_count(const struct sim_call *call)
 {
-	return strstr(name, "Synchronize") || (!strncmp(name, "cuMemcpy", 8) && !strstr(name, "Async"));
+	static const char *const followed[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset" };
+
+	for (size_t i = 0; i < sizeof(followed) / sizeof(followed[0]); i++)
+		if (!strncmp(call->name, followed[i], strlen(followed[i])))
+			return false;
+	return call->domain == CUPTI_CB_DOMAIN_DRIVER_API;
 }
 
 /*
  * A client that subscribes during the call gets no exit without an entry. If the callback was disabled during
- * the call, the end of which the client is not told then, all later calls of the thread have the call's
- * correlation id, as with CUPTI 13.0.
+ * the call, by itself, all later calls of the thread have the call's correlation id, whoever subscribes after
+ * that. It does no harm to disable the whole domain, or to unsubscribe.
  */
 static void tool_api_exit(struct sim_call *call)
 {
 	pc__ends(call->correlation_id);
-	for (unsigned int i = 0; i < NR_CLIENTS; i++)
-		if (call->entered & 1u << i && client_wants(i, call->domain, call->cbid))
+	for (unsigned int i = 0; i < NR_CLIENTS; i++) {
+		if (!(call->entered & 1u << i))
+			continue;
+		if (client_wants(i, call->domain, call->cbid))
 			call_back_api(i, call, CUPTI_API_EXIT);
-		else if (call->entered & 1u << i && may_last(call->name))
+		else if (is_set(singled_out, call->domain, call->cbid, i) && loses_count(call))
 			call->sticks = true;
+	}
 	memcpy(old_data, call->correlation_data, sizeof(old_data));
 	if (call->start_ns)
 		activity__call(call);
@@ -402,6 +418,14 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle subscrib
 	return profiler__result(unsubscribe(subscriber));
 }
 
+static void set_bit(uint8_t *byte, uint8_t bit, bool on)
+{
+	if (on)
+		__atomic_fetch_or(byte, bit, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_and(byte, (uint8_t)(0xff - bit), __ATOMIC_RELAXED);
+}
+
 static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32_t domain,
 			  uint32_t first, uint32_t last)
 {
@@ -413,11 +437,9 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 		uint8_t bit = (uint8_t)(1u << subscriber->client);
 
 		for (uint32_t i = first; i <= last; i++) {
-			if (on)
-				__atomic_fetch_or(&enabled[domain][i], bit, __ATOMIC_RELAXED);
-			else
-				__atomic_fetch_and(&enabled[domain][i], (uint8_t)(0xff - bit),
-						   __ATOMIC_RELAXED);
+			if (on || (first == last && is_set(enabled, domain, i, subscriber->client)))
+				set_bit(&singled_out[domain][i], bit, !on);
+			set_bit(&enabled[domain][i], bit, on);
 		}
 		err = CUPTI_SUCCESS;
 	}

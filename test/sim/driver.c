@@ -684,6 +684,35 @@ DRIVER_API_PTSZ(cuLaunchHostFunc, (CUstream s, CUhostFn fn, void *data), (s, fn,
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned int nr;		/* threads that free memory, and wait for the device */
+} freeing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
+
+static void count_freeing(unsigned int change)
+{
+	pthread_mutex_lock(&freeing.lock);
+	freeing.nr += change;
+	pthread_cond_broadcast(&freeing.changed);
+	pthread_mutex_unlock(&freeing.lock);
+}
+
+/* As in the driver, an allocation waits for a thread that frees memory: here 0.1 s at most. */
+static void wait_for_frees(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_nsec += 100000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&freeing.lock);
+	while (freeing.nr && !pthread_cond_timedwait(&freeing.changed, &freeing.lock, &end))
+		;
+	pthread_mutex_unlock(&freeing.lock);
+}
+
 static CUresult mem_alloc(CUdeviceptr *out, size_t bytes)
 {
 	struct CUctx_st *ctx = ctx__current();
@@ -701,6 +730,12 @@ static CUresult mem_alloc(CUdeviceptr *out, size_t bytes)
 	return err;
 }
 
+static CUresult mem_alloc_now(CUdeviceptr *out, size_t bytes)
+{
+	wait_for_frees();
+	return mem_alloc(out, bytes);
+}
+
 static CUresult mem_free(CUdeviceptr ptr)
 {
 	struct CUctx_st *ctx = ctx__current();
@@ -708,8 +743,11 @@ static CUresult mem_free(CUdeviceptr ptr)
 	if (!ptr)
 		return CUDA_SUCCESS;
 	/* As in the driver: no work may still use the memory. */
-	if (ctx)
+	if (ctx) {
+		count_freeing(1);
 		ctx__wait(ctx);
+		count_freeing(-1u);
+	}
 	return memory__free((void *)ptr, 0);
 }
 
@@ -810,7 +848,7 @@ static CUresult pointer_attribute(void *out, CUpointer_attribute attrib, CUdevic
 }
 
 DRIVER_API(cuMemAlloc_v2, (CUdeviceptr *out, size_t bytes), (out, bytes), NULL,
-	   mem_alloc(out, bytes))
+	   mem_alloc_now(out, bytes))
 DRIVER_API(cuMemFree_v2, (CUdeviceptr ptr), (ptr), NULL, mem_free(ptr))
 DRIVER_API(cuMemAllocHost_v2, (void **out, size_t bytes), (out, bytes), NULL,
 	   mem_host_alloc(out, bytes))

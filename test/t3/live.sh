@@ -55,22 +55,40 @@ like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
 is "$(ask b off)" off "the busy target goes on"
 
-# Attaching again to threads that wait. Where CUPTI gave many launches one id, it is no exact result.
-LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/demo" -s 600 >/dev/null &
-demo=$!
+# Attaching again to threads that are nearly always inside of calls that wait: each launch has an id of its own,
+# whatever was recorded of calls before, and in the middle of a recording too.
+LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 600 -w 60 >/dev/null &
+again=$!
 sleep 0.3
-for i in first second; do
-	xpuload -q -o $i.data -p $demo --duration 0.4 2>$i.log
-	line=$(verdict $i)
-	diag "threads that wait, $i: $line"
-	if grep -q duplicate $i.mlog; then
-		unlike "$line" ' unmatched 0 ' "$i: one id for several launches is told"
-	else
-		like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "$i: exact"
-	fi
+for opts in -q '-q --api' '-q --memory' '-q --api=all --memory' '-q --off-cpu'; do
+	# shellcheck disable=SC2086
+	xpuload $opts -o waits.data -p $again --duration 0.4 2>waits.log
+	line=$(verdict waits)
+	like "$line" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "threads that wait, $opts: exact" ||
+		diag "$(cat waits.log waits.mlog)"
 done
-kill $demo
-wait $demo
+xpuload -q -o waits.data -p $again --duration 1.6 2>waits.log &
+outer=$!
+sleep 0.4
+xpuload -q --api -o inner.data -p $again --duration 0.4
+wait $outer
+is $? 0 "threads that wait: an observer of calls has come and gone"
+like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "and the other one is exact" ||
+	diag "$(cat waits.log waits.mlog)"
+kill $again
+wait $again
+# Those that are in one kind of call that only --api has callbacks for.
+LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 600 -w 60 -t 8 -k free >/dev/null &
+again=$!
+sleep 0.3
+for opts in '-q --api' '-q --api' -q; do
+	# shellcheck disable=SC2086
+	xpuload $opts -o waits.data -p $again --duration 0.4 2>waits.log
+	like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
+		"threads that allocate, $opts: exact" || diag "$(cat waits.log waits.mlog)"
+done
+kill $again
+wait $again
 
 # Attaching repeatedly.
 failed=0
