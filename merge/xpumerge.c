@@ -233,13 +233,24 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	};
 }
 
+/* Whether windows alone were asked for, and some are there: nothing was launched in those. */
+static bool session__has_windows(const struct session *s)
+{
+	enum filter_kind kind;
+
+	for (kind = 0; kind < NR_FILTERS; kind++)
+		if (kind != FILTER_WINDOW && filter__given(s->opts.filter, kind))
+			return false;
+	return s->sums.nr_windows;
+}
+
 /* Whether there is a filter that has left nothing, of a recording that has something. */
 static bool session__is_empty(const struct session *s)
 {
 	const struct loss *l = &s->sums.loss;
 
 	return filter__active(s->opts.filter) && !s->sums.aggregates.nr && !s->sums.nr_calls &&
-	       !s->sums.accounts.nr && (l->nr_works || l->nr_launches || s->model.threads.nr);
+	       !s->sums.accounts.nr && !session__has_windows(s) && (l->nr_works || l->nr_launches || s->model.threads.nr);
 }
 
 /* Return: the exit status for a session that was written. */

@@ -65,6 +65,12 @@ is $? 0 "repeat: status" || diag "$(cat load.log)"
 is "$(ls w*.folded w*.json 2>/dev/null | tr '\n' ' ')" "w1.folded w1.json w2.folded w2.json w3.folded w3.json " \
 	"repeat: results of each window, and no others"
 is "$(grep -c '"cat":"kernel"' w2.json) $(grep -c '"name":"window 2"' w2.json)" "20 2" "repeat: of its launches alone"
+xpuload --gpu-only --capture cuda-profiler-api --capture-end repeat -o 'e%n.folded' "$capture" -w 3 -n 10 -e \
+	>/dev/null 2>load.log
+is "$? $(awk '{ sum += $NF } END { print (sum > 0) }' e3.folded)" "0 1" \
+	"repeat: a window without launches does not end it" || diag "$(cat load.log)"
+[ -e e2.folded ] && [ ! -s e2.folded ]
+ok $? "repeat: and has a result without lines"
 for bad in 'repeat -o w.html' 'repeat -o w%n.svg' repeat:0 repeat:x none stop-shutdown repeat-shutdown:2 x; do
 	# shellcheck disable=SC2086
 	xpuload --capture cuda-profiler-api --capture-end $bad true 2>log

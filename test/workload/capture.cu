@@ -2,15 +2,15 @@
 /*
  * capture.cu - launches in and out of windows: for tests of xpuload --capture
  *
- *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-p MS]
+ *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-e] [-p MS]
  *
  * In each of WINDOWS rounds each of THREADS threads makes LAUNCHES launches out of the window, by site_out,
  * then the main thread opens the window, the threads make as many in it, by site_in, and it closes the
  * window, while the device is busy still. HOW: profiler, by cudaProfilerStart() and Stop(); push, by an
  * NVTX range "window" that is pushed; start, by one that is started, and that another thread ends; domain, by
  * one of the domain "test"; none, by nothing. RACERS threads launch all the time, by site_any, in and out. -f:
- * a child that is forked before CUDA is used does it, and the parent launches by site_out alone. -p: after each
- * window all pause for MS.
+ * a child that is forked before CUDA is used does it, and the parent launches by site_out alone. -e: nothing is
+ * launched in each second window. -p: after each window all pause for MS.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -44,6 +44,7 @@ static int nr_threads = 1, nr_windows = 1, nr_launches = 10, nr_racers;
 static const char *how = "profiler";
 static pthread_barrier_t barrier;
 static volatile bool over;
+static bool some_are_empty;
 static long nr_raced;
 
 #ifdef HAVE_NVTX
@@ -117,7 +118,7 @@ static void *worker(void *arg)
 			site_out(stream);
 		pthread_barrier_wait(&barrier);	/* the window opens */
 		pthread_barrier_wait(&barrier);
-		for (i = 0; i < nr_launches; i++)
+		for (i = 0; i < nr_launches && !(some_are_empty && round % 2); i++)
 			site_in(stream);
 		pthread_barrier_wait(&barrier);	/* the window closes */
 		pthread_barrier_wait(&barrier);
@@ -183,7 +184,7 @@ int main(int argc, char **argv)
 	int opt, status = 0;
 	pid_t child;
 
-	while ((opt = getopt(argc, argv, "t:w:n:r:m:fp:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:w:n:r:m:efp:")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = atoi(optarg);
@@ -202,6 +203,9 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			pause_ms = (unsigned int)atoi(optarg);
+			break;
+		case 'e':
+			some_are_empty = true;
 			break;
 		case 'f':
 			forks = true;
@@ -224,7 +228,8 @@ int main(int argc, char **argv)
 	work();
 	if (child > 0 && waitpid(child, &status, 0) != child)
 		return 1;
-	printf("capture: in %d out %d any %ld\n", nr_threads * nr_windows * nr_launches,
+	printf("capture: in %d out %d any %ld\n",
+	       nr_threads * (some_are_empty ? nr_windows - nr_windows / 2 : nr_windows) * nr_launches,
 	       nr_threads * (nr_windows + 1) * nr_launches, nr_raced);
 	return status ? 1 : 0;
 }
