@@ -295,8 +295,8 @@ static int print_list(struct top_frame *frame, enum top_list list, const struct 
 			   .max_rows = max_rows };
 	size_t i;
 
-	qsort_r(frame->lists[list].v, frame->lists[list].nr, sizeof(*frame->lists[list].v), row__cmp,
-		(void *)&look->order);
+	array__sort(frame->lists[list].v, frame->lists[list].nr, sizeof(*frame->lists[list].v), row__cmp,
+		    (void *)&look->order);
 	fputc('\n', out);
 	table__begin(&t, titles[list], columns, ARRAY_SIZE(columns));
 	for (i = 0; i < frame->lists[list].nr && i < max_rows; i++) {

@@ -250,7 +250,8 @@ static bool session__is_empty(const struct session *s)
 	const struct loss *l = &s->sums.loss;
 
 	return filter__active(s->opts.filter) && !s->sums.aggregates.nr && !s->sums.nr_calls &&
-	       !s->sums.accounts.nr && !session__has_windows(s) && (l->nr_works || l->nr_launches || s->model.threads.nr);
+	       !s->sums.accounts.nr && !session__has_windows(s) &&
+	       (l->nr_works || l->nr_launches || s->model.threads.nr);
 }
 
 /* Return: the exit status for a session that was written. */

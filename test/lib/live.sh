@@ -87,9 +87,13 @@ attached() {		# attached OBSERVER: waits until it is, also where no shim is to a
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# An awake shim sends definitions first. attach() makes xpuload write them uncompressed.
+# An awake shim sends definitions first. attach() makes xpuload write them uncompressed. One that falls asleep,
+# because the observer before has left, sends them, too, and says that they are its last.
 is_awake() {
-	grep -aqs cuLaunchKernel "$1.data"
+	grep -aqs cuLaunchKernel "$1.data" && "$XPUMERGE" dump "$1.data" 2>/dev/null | awk '
+		/ COUNTERS / { awake = !/ misc=LAST/ }
+		/cuLaunchKernel"/ && awake { found = 1; exit }
+		END { exit !found }'
 }
 
 awake() {		# awake OBSERVER...: waits until what it recorded says that the shim is awake

@@ -120,8 +120,12 @@ if unshare -m true 2>/dev/null; then
 	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" "$XPU_BUILD/sim" \
 		-n 100000 virtual >/dev/null 2>load.log
 	last=$(parts ns | tail -n 1)
-	like "$(xpumerge "$(parts ns | sed -n 2p)" -f folded 2>merge.log)" ';main;scenario_virtual\(\);' \
-		"its functions are named in the second file" || diag "$(cat load.log merge.log; ls -d ns.*)"
+	# On a slow machine the program begins later than the second one.
+	for part in $(parts ns | sed 1d); do
+		xpumerge "$part" -f folded 2>>merge.log
+	done >later.folded
+	like "$(cat later.folded)" ';main;scenario_virtual\(\);' \
+		"its functions are named in files behind the first" || diag "$(cat load.log merge.log; ls -d ns.*)"
 	[ "$last" != ns.1.data ] && [ -d ns.1.data.files ]
 	ok $? "what was kept is beside the first of the files, up to $last"
 else
