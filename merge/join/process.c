@@ -102,7 +102,7 @@ static int session__sum_windows(struct session *s)
 	for (i = 0; i < s->model.inputs.nr; i++)
 		nr += has[i];
 	if (nr && nr == s->model.inputs.nr)
-		err = captured__sum(c, s->opts.filter, &s->sums.nr_windows, &s->sums.windows_ns);
+		err = captured__collect(c, s->opts.filter, &s->sums.nr_windows, &s->sums.windows);
 	free(has);
 	return err;
 }

@@ -61,11 +61,17 @@ static bool session__has_only_samples(const struct session *s)
 void session__print_loss(const struct session *s, FILE *f)
 {
 	const struct loss *all = &s->sums.loss;
+	uint64_t nr_events = 0;
 	size_t i;
 
+	for (i = 0; i < s->sums.heaps.nr; i++)
+		nr_events += s->sums.heaps.v[i].nr_events;
 	if (session__has_only_samples(s)) {
 		fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples,
 			loss__lost(all));
+		loss__print_lines(all, f, "");
+	} else if (nr_events && !all->nr_launches && !all->missing_launches) {
+		fprintf(f, "memory events %" PRIu64 " lost %" PRIu64 "\n", nr_events, loss__lost(all));
 		loss__print_lines(all, f, "");
 	} else {
 		loss__print(all, f, "");

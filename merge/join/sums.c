@@ -69,6 +69,7 @@ void sums__exit(struct sums *s)
 	for (i = 0; i < s->busy.nr; i++)
 		busy__free(&s->busy.v[i]);
 	array_free(&s->busy);
+	busy__free(&s->windows);
 	times__exit(&s->times);
 	hashes__free(&s->by_path);
 	metric_sums__exit(&s->metrics);

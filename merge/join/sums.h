@@ -111,7 +111,7 @@ struct sums {
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
 	size_t nr_windows;		/* of --capture; 0: everything in between was recorded */
-	uint64_t windows_ns;		/* in which one of them was open, at least */
+	struct busy windows;		/* when one of them was open, at least */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
 					 * passed the filter */
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
@@ -129,7 +129,7 @@ void sums__exit(struct sums *s);
 /* Return: the time in which something could be recorded. */
 static inline uint64_t sums__span_ns(const struct sums *s)
 {
-	return s->nr_windows ? s->windows_ns : s->last_ns - s->first_ns;
+	return s->nr_windows ? busy__ns(&s->windows) : s->last_ns - s->first_ns;
 }
 
 /* Extends s->first_ns and s->last_ns to an event's times, on the common clock. */

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "model/busy.h"
-
 void captured__free(struct captured *c)
 {
 	array_free(&c->windows);
@@ -69,9 +67,8 @@ struct captured_window *captured__at(const struct captured *c, uint32_t proc, ui
 	return w && w->proc == proc && time_ns <= w->close_ns ? w : NULL;
 }
 
-int captured__sum(const struct captured *c, const struct filter *f, size_t *nr, uint64_t *ns)
+int captured__collect(const struct captured *c, const struct filter *f, size_t *nr, struct busy *recorded)
 {
-	struct busy busy = { 0 };
 	int err = 0;
 	size_t i;
 
@@ -82,10 +79,7 @@ int captured__sum(const struct captured *c, const struct filter *f, size_t *nr, 
 		if (!captured_window__passes(w, f))
 			continue;
 		++*nr;
-		err = busy__add(&busy, w->open_ns, w->end_ns);
+		err = busy__add(recorded, w->open_ns, w->end_ns);
 	}
-	err = err ?: busy__finish(&busy);
-	*ns = busy__ns(&busy);
-	busy__free(&busy);
-	return err;
+	return err ?: busy__finish(recorded);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/busy.h"
 #include "model/filter.h"
 #include "util.h"
 #include "xpu_record.h"
@@ -61,9 +62,10 @@ static inline bool captured_window__passes(const struct captured_window *w, cons
 }
 
 /*
- * Sums up the windows that a filter, or NULL, passes: *@nr, and the time in which at least one of them was
- * open, or had something going on that it has recorded. Return: 0 or -ENOMEM.
+ * Counts the windows that a filter, or NULL, passes, and collects the spans in which at least one of them was
+ * open, or had something going on that it has recorded. @recorded: is zero; for the caller to free. Return:
+ * 0 or -ENOMEM.
  */
-int captured__sum(const struct captured *c, const struct filter *f, size_t *nr, uint64_t *ns);
+int captured__collect(const struct captured *c, const struct filter *f, size_t *nr, struct busy *recorded);
 
 #endif /* MERGE_CAPTURED_H */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "escape.h"
+#include "human.h"
 #include "json_out.h"
 #include "write/page.h"
 #include "write/stall_rows.h"
@@ -18,6 +19,7 @@
 
 /* With more than that, bins are longer: some 14 bytes each. */
 #define MAX_CELL_BINS	250000
+#define MAX_RECORDED	4000		/* spans of time in which was recorded */
 
 /* One number of an array. The lines are short, for people who open the file in an editor. */
 static void print_number(struct json_out *j, size_t i, uint64_t n)
@@ -254,6 +256,30 @@ static void print_no_side(struct json_out *j)
 	json_out__close(j, '}');
 }
 
+/* Prints which memory the page is about; "" if it is about times. */
+static void print_memory(struct json_out *j, const struct session *s)
+{
+	static const char *const views[] = {
+		[MEMORY_LIVE] = "GPU memory in use at the end", [MEMORY_PEAK] = "GPU memory at its peak",
+		[MEMORY_ALLOCATED] = "GPU memory allocated in all",
+		[MEMORY_LEAKED] = "GPU memory never freed",
+		[MEMORY_FAILED] = "GPU memory that CUDA refused",
+	};
+	const struct session_opts *o = &s->opts;
+	char at[HUMAN_MAX], text[64];
+
+	if (o->memory == MEMORY_LIVE && o->memory_at_failure)
+		snprintf(text, sizeof(text), "GPU memory when CUDA last refused");
+	else if (o->memory == MEMORY_LIVE && o->nr_memory_at)
+		snprintf(text, sizeof(text), "GPU memory in use at %s",
+			 human__time(at, o->memory_at_ns[o->nr_memory_at - 1]));
+	else
+		snprintf(text, sizeof(text), "%s", views[o->memory] ?: "");
+	json_out__key(j, "memory");
+	json_out__string(j, text);
+	json_out__line(j, 0);
+}
+
 static int print_side(struct json_out *j, const struct html_side *side)
 {
 	const struct session *s = side->session;
@@ -292,6 +318,7 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	json_out__key(j, "filter");
 	json_out__string(j, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
 	json_out__line(j, 0);
+	print_memory(j, s);
 	open_array(j, "gpus");
 	print_gpus(j, s);
 	json_out__close(j, ']');
@@ -557,14 +584,19 @@ static int cells__collect(struct bins *cells, const struct sums *sums, const uin
 	return err ?: bins__finish(cells, cells->max_sums / 2);
 }
 
-static void print_scale(struct json_out *j, const struct session *s, const struct bin_scale *scale)
+/* Prints a time as from the recording's start on; times before it are negative. */
+static void print_since_start(struct json_out *j, const struct session *s, uint64_t ns)
 {
-	uint64_t from_ns = scale->first << scale->shift, start_ns = s->model.start_ns;
 	char text[32];
 
-	snprintf(text, sizeof(text), "%" PRId64, (int64_t)(from_ns - start_ns));
-	json_out__key(j, "from_ns");
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)(ns - s->model.start_ns));
 	json_out__literal(j, text);
+}
+
+static void print_scale(struct json_out *j, const struct session *s, const struct bin_scale *scale)
+{
+	json_out__key(j, "from_ns");
+	print_since_start(j, s, scale->first << scale->shift);
 	print_u64(j, "bin_ns", 1ull << scale->shift);
 	print_u64(j, "nr", scale->last - scale->first + 1);
 }
@@ -622,6 +654,34 @@ static void print_rows(struct json_out *j, const struct session *s)
 	json_out__close(j, '}');
 }
 
+/*
+ * Prints the spans in which something could be recorded: those of --capture's windows, or from the first to
+ * the last event. Spans whose gaps nobody could see become one.
+ */
+static void print_recorded(struct json_out *j, const struct session *s)
+{
+	const struct sums *sums = &s->sums;
+	const struct busy_span whole = { sums->first_ns, sums->last_ns, 0 };
+	const struct busy_span *v = sums->nr_windows ? sums->windows.spans.v : &whole;
+	size_t i, end, nr = sums->nr_windows ? sums->windows.spans.nr : 1;
+	uint64_t least_ns = nr ? (v[nr - 1].end_ns - v->start_ns) / MAX_RECORDED : 0, ns;
+
+	print_u64(j, "nr_windows", sums->nr_windows);
+	open_array(j, "recorded");
+	for (i = 0; i < nr; i = end) {
+		ns = busy_span__ns(&v[i]);
+		for (end = i + 1; end < nr && v[end].start_ns - v[end - 1].end_ns < least_ns; end++)
+			ns += busy_span__ns(&v[end]);
+		json_out__open(j, '[');
+		print_since_start(j, s, v[i].start_ns);
+		print_since_start(j, s, v[end - 1].end_ns);
+		json_out__u64(j, ns);
+		json_out__close(j, ']');
+	}
+	json_out__close(j, ']');
+	json_out__line(j, 0);
+}
+
 /* Prints how many of its bins each cell has. */
 static void print_bins_of_cells(struct json_out *j, const struct tree *t, const struct bins *cells)
 {
@@ -652,6 +712,7 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 	json_out__string(j, start);
 	print_scale(j, s, &cells->scale);
 	print_u64(j, "nr_rest", s->sums.times.sums.nr_grouped);
+	print_recorded(j, s);
 	print_bins_of_cells(j, t, cells);
 	open_array(j, "bin");
 	for (i = 0; i < nr; i++)

@@ -10,7 +10,7 @@
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
  *				   "clean": true },	(frames without a name aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
- *		       "filter": "--kernel x", "scale": 1,
+ *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
  *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
  *				   "reasons": [ ... ],
@@ -27,6 +27,8 @@
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
  *	  "times": null, or { "start_ns": "of the recording, on its clock",
  *		     "from_ns": of bin 0, from the recording's start on, perhaps negative,
+ *		     "nr_windows": of --capture, or 0,
+ *		     "recorded": [ [ from_ns, to_ns, ns: in which something could be recorded ], ... ],
  *		     "bin_ns": N, "nr": of bins, "nr_rest": of call paths in cells of value 0 instead,
  *		     "each": [ by cell: how many of its bins are not 0 ],
  *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],

@@ -95,8 +95,8 @@ static void write_windows(const struct session *s, FILE *f)
 		whole_ns = max_t(uint64_t, whole_ns,
 				 xpu_ns_between(in->reader->header.start_mono_ns, in->end_ns));
 	}
-	fprintf(f, "windows: %zu, %s", s->sums.nr_windows, human__time(some, s->sums.windows_ns));
-	if (whole_ns >= s->sums.windows_ns)
+	fprintf(f, "windows: %zu, %s", s->sums.nr_windows, human__time(some, sums__span_ns(&s->sums)));
+	if (whole_ns >= sums__span_ns(&s->sums))
 		fprintf(f, " of %s", human__time(all, whole_ns));
 	fputs(" recorded\n", f);
 }

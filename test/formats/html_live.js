@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 "use strict";
+const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, ready, settle, drawn, tip, number } = require("./flamegraph.js");
 
@@ -10,15 +11,33 @@ const ENDS = {
 	cpu: /^(?!\[(GPU_|Off_CPU))/,
 };
 
-run(async () => {
+/* Return: how busy the first line of the summary says that GPU 0 was. */
+const busy = file => /GPU 0 busy ([\d.]+) %/.exec(fs.readFileSync(file, "utf8"))[1];
+
+async function testKinds() {
 	const lines = folded("live.folded"), page = await open("live.html");
 
 	await ready(page);
 	await shot(page, "html-live");
+	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("live.txt")}%`, "the GPU is as busy as the summary says");
+	is(await page.$$eval("#strip .gap", list => list.length), 0, "all was recorded");
+	ok((await page.textContent("#strip-legend")).includes("waits for the GPU"), "colours of threads' states are explained");
+	const area = await (await page.$("#strip-area")).boundingBox();
+
+	await page.mouse.move(area.x + area.width / 2, area.y + 5);
+	ok(/^GPU 0at[\d.]+ m?sin[\d.]+ m?sbusy[\d.]+%$/.test(await page.textContent("#tip")), "the pointer tells of a moment",
+	   await page.textContent("#tip"));
+	await page.mouse.move(1, 1);
 	const kinds = await page.$$eval("#kinds button", b => b.map(e => e.dataset.kind));
 
 	for (const kind of ["kernel", "memcpy", "memset", "cpu", "gpu_wait"])
 		ok(kinds.includes(kind), `there is a button for ${kind}`, kinds);
+	/* Stacks of threads are higher than the window. */
+	await page.click('[data-mode="thread"]');
+	await settle(page);
+	const all = (await drawn(page)).find(f => f.name === "all"), chart = await (await page.$("#chart")).boundingBox();
+
+	ok(all.y > chart.y && all.y < chart.y + chart.height, "the root stays in view");
 	await page.click('[data-mode="both"]');
 	await page.selectOption("#unit", "ns");
 	await settle(page);
@@ -36,4 +55,63 @@ run(async () => {
 	}
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
+}
+
+/* Nothing was recorded between windows: there a device was neither busy nor idle. */
+async function testWindows() {
+	const page = await open("windows.html");
+
+	await ready(page);
+	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("windows.txt")}%`,
+	   "windows: the GPU is as busy as the summary says");
+	ok((await page.$$eval("#strip-area .gap", list => list.length)) >= 4, "the time between them is marked");
+	ok(/ of it recorded in 5 windows/.test(await page.textContent("#stretch-words")), "and said",
+	   await page.textContent("#stretch-words"));
+	ok((await page.textContent("#strip-legend")).includes("not recorded"), "and explained");
+	const gap = await page.$$eval("#strip-area .gap", list => list.map(e => e.getBoundingClientRect())
+		.sort((a, b) => b.width - a.width)[0].toJSON());
+	const move = at => page.mouse.move(gap.x + gap.width * at, gap.y + 5);
+
+	await move(.5);
+	ok((await page.textContent("#tip")).endsWith("not recorded"), "the pointer there says so, too");
+	await shot(page, "html-windows");
+	await move(.3);
+	await page.mouse.down();
+	await move(.5);
+	await move(.6);
+	await page.mouse.up();
+	await settle(page);
+	ok(/; 0 ns of it recorded/.test(await page.textContent("#stretch-words")), "a stretch of it has nothing",
+	   await page.textContent("#stretch-words"));
+	is(await page.textContent("#strip-names div"), "GPU 0 \u2013", "and no share");
+	is((await drawn(page)).length, 0, "nor a frame");
+	is(page.complaints.join("\n"), "", "windows: no error, no message, no request");
+	await page.context().close();
+}
+
+async function testMemory() {
+	const page = await open("memory.html");
+
+	await ready(page);
+	ok((await page.textContent("#facts")).startsWith("GPU memory at its peak"), "memory: the page says of what it is");
+	ok(/^memory events \d+ lost 0$/.test(await page.textContent(".account")), "and how many events there were",
+	   await page.textContent(".account"));
+	is((await page.$$eval("#unit option", list => list.map(o => o.value))).join(), "bytes,count", "it has no times");
+	const bytes = await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent).cells.values[0].bytes" +
+					  ".reduce((a, b) => a + b)");
+
+	is(bytes, sum(folded("memory.bytes")), "its bytes are those of folded stacks");
+	ok(/[\d.]+ [KMG]iB/.test(await page.textContent('[data-kind="memory"] b')), "the chip has their sum");
+	await page.selectOption("#unit", "count");
+	await settle(page);
+	is(number(await page.textContent('[data-kind="memory"] b')), sum(folded("memory.count")), "and their number");
+	await shot(page, "html-memory");
+	is(page.complaints.join("\n"), "", "memory: no error, no message, no request");
+	await page.context().close();
+}
+
+run(async () => {
+	await testKinds();
+	await testWindows();
+	await testMemory();
 });

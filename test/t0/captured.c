@@ -26,8 +26,8 @@ static void two_processes(void)
 {
 	struct captured c = { 0 };
 	struct filter f = { 0 };
+	struct busy recorded = { 0 };
 	char why[128];
-	uint64_t ns;
 	size_t nr;
 
 	take(&c, 1, 1, 100, 0);
@@ -51,13 +51,17 @@ static void two_processes(void)
 
 	captured_window__extend(captured__at(&c, 1, 350), 500);
 	captured_window__extend(captured__at(&c, 0, 2000), 1500);
-	captured__sum(&c, NULL, &nr, &ns);
+	captured__collect(&c, NULL, &nr, &recorded);
 	is_int(nr, 4, "their number");
-	is_int(ns, 150 + 200 + 500, "their sum: overlaps once, and up to the end of their device work");
+	is_int(busy__ns(&recorded), 150 + 200 + 500,
+	       "their sum: overlaps once, up to the end of their device work");
 	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7");
-	captured__sum(&c, &f, &nr, &ns);
+	busy__free(&recorded);
+	memset(&recorded, 0, sizeof(recorded));
+	captured__collect(&c, &f, &nr, &recorded);
 	is_int(nr, 2, "the second ones alone");
-	is_int(ns, 200 + 500, "their sum");
+	is_int(busy__ns(&recorded), 200 + 500, "their sum");
+	busy__free(&recorded);
 	filter__free(&f);
 	captured__free(&c);
 }

@@ -50,6 +50,8 @@ is "$(xpumerge -i profiler-bpf.data --window 1,3-4,200-300 -f folded --gpu-only 
 is "$(xpumerge -i profiler-bpf.data --window 201 -f folded 2>/dev/null | wc -l)" 0 "--window 201: there is none"
 is "$(xpumerge -i profiler-bpf.data --window 3-5 -f chrome 2>/dev/null |
 	grep -c '"cat":"window","name":"window [345]"')" 6 "timelines show where they begin and end"
+is "$(xpumerge -i profiler-bpf.data --window 3-5 -f html 2>/dev/null | sed -n 's/.*"nr_windows":3,"recorded"://p' |
+	grep -o '\[[0-9]*,[0-9]*,[0-9]*\]' | wc -l)" 3 "and so does the page"
 # CUPTI refuses to begin again while there are PC samples.
 xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data "$capture" -t 2 -w 3 -n 100 -p 20 \
 	>/dev/null 2>load.log

@@ -39,7 +39,8 @@
     memset: () => "set",
     pending: () => "pending launch",
     off_cpu: (name) => "off CPU: " + name,
-    gpu_wait: (name) => "wait for " + name
+    gpu_wait: (name) => "wait for " + name,
+    memory: (name) => "memory: " + name
   };
   var frames = {
     name: data.frames.name.map((name, f) => {
@@ -67,6 +68,8 @@
   var present = new Array(kinds.length).fill(false);
   for (let c = 0; c < cells.nr; c++)
     present[cells.kind[c]] = true;
+  var ofMemory = kinds.every((kind, k) => present[k] === (kind === "memory"));
+  var units = ofMemory ? ["bytes", "count"] : ["auto", "ns", "\xB5s", "ms", "s", ...ranks ? [] : ["count", "bytes"]];
   var gpuOfOwner = (data.owners.device || []).map((label) => {
     const number2 = /^\[GPU (\d+)/.exec(data.labels[label] || "");
     return number2 ? +number2[1] : NONE;
@@ -92,7 +95,9 @@
       ns: Float64Array.from(t.ns),
       count: Float64Array.from(t.count),
       bytes,
-      rows: t.rows
+      rows: t.rows,
+      nrWindows: t.nr_windows,
+      recorded: t.recorded
     };
   })();
 
@@ -273,7 +278,7 @@
     gpu: "all",
     rank: "all",
     /* the straggler whose call paths are shown */
-    unit: data.unit,
+    unit: units.includes(data.unit) ? data.unit : units[0],
     width: "larger",
     order: "name",
     flame: true,
@@ -403,11 +408,11 @@
     return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
   }
   function formatBytes(bytes) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    const units2 = ["B", "KiB", "MiB", "GiB", "TiB"];
     let i = 0;
-    for (; Math.abs(bytes) >= 1024 && i < units.length - 1; i++)
+    for (; Math.abs(bytes) >= 1024 && i < units2.length - 1; i++)
       bytes /= 1024;
-    return fraction.format(bytes) + " " + units[i];
+    return fraction.format(bytes) + " " + units2[i];
   }
   function format(value) {
     if (state.unit === "count")
@@ -490,6 +495,7 @@
   function setUpHeader() {
     const title = sides2.map((side) => fact(side, "command") || fact(side, "recording")).filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
     const facts = sides2.map((side, s) => (compared ? `${"AB"[s]}: ` : "") + [
+      side.memory,
       compared ? fact(side, "recording") : "",
       ranks ? rankFacts() : fact(side, "host"),
       fact(side, "start"),
@@ -592,7 +598,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     off: ["without", (t) => !t || t.split(".").every((kind) => kinds.includes(kind)) ? t : void 0],
     by: ["by", one(() => groupings().map(([by]) => by))],
     gpu: ["device", one(devices)],
-    unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), ...ranks ? [] : ["count", "bytes"]])],
+    unit: ["unit", one(() => units)],
     width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
     order: ["order", one(() => ["name", "value"])],
     flame: ["icicle", (t) => t === "1" ? false : void 0, () => "1"],
@@ -711,8 +717,9 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     memset: [262, 10, 54, 73],
     pending: [338, 8, 62, 74],
     cpu: [26, 8, 92, 62],
-    off_cpu: [215, 8, 10, 70],
-    gpu_wait: [228, 10, 30, 78],
+    off_cpu: [215, 8, 6, 68],
+    gpu_wait: [216, 8, 70, 84],
+    memory: [152, 16, 42, 64],
     nccl: [292, 6, 46, 76],
     host: [46, 6, 62, 70]
   };
@@ -959,6 +966,11 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     tip.hidden = false;
     moveTip(event);
   }
+  function showWords(event, title, pairs) {
+    el("tip").replaceChildren(make("strong", null, title), make("dl", null, ...pairs.flatMap(([label, value]) => [make("dt", null, label), make("dd", null, value)])));
+    el("tip").hidden = false;
+    moveTip(event);
+  }
   function moveTip(event) {
     const tip = el("tip"), gap = 14;
     if (tip.hidden)
@@ -1016,8 +1028,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
         "tr",
         null,
         make("td", null, kindWords(kind) + (diff ? ` (${sideNames[s]})` : "")),
-        make("td", { title: integer.format(r.ns) + " ns" }, formatTime(r.ns, "auto")),
-        make("td", { title: integer.format(r.self) + " ns" }, formatTime(r.self, "auto")),
+        ...[r.ns, r.self].map((ns) => ofMemory ? make("td") : make("td", { title: integer.format(ns) + " ns" }, formatTime(ns, "auto"))),
         make("td", null, integer.format(r.nr)),
         make("td", null, r.bytes ? formatBytes(r.bytes) : "")
       ));
@@ -1419,8 +1430,10 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       drawEmpty(box);
       return;
     }
-    const drawn = visibleTree(pixels);
+    const drawn = visibleTree(pixels), fromRoot = box.scrollHeight - box.clientHeight - box.scrollTop;
     drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf2, fill: fillOf });
+    if (state.flame)
+      box.scrollTop = box.scrollHeight - box.clientHeight - fromRoot;
     markSelected();
     note(drawn);
   }
@@ -2242,7 +2255,28 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   var GAP = 2;
   var MAX_DEVICES = 8;
   var MAX_THREADS = 5;
+  var MAX_GAPS = 600;
   var STATES = ["cpu", "gpu_wait", "off_cpu"].map((kind) => kinds.indexOf(kind));
+  function recordedIn(from, to) {
+    let sum2 = 0;
+    for (const [begin, end, ns] of times.recorded) {
+      if (begin >= to)
+        break;
+      if (end > from)
+        sum2 += ns * (Math.min(end, to) - Math.max(begin, from)) / (end - begin || 1);
+    }
+    return sum2;
+  }
+  function gaps() {
+    const { from_ns: first, bin_ns: width2, nr } = times.rows, span = width2 * nr, list4 = [];
+    let at3 = first;
+    for (const [begin, end] of [...times.recorded, [first + span, first + span]]) {
+      if (begin - at3 > span / MAX_GAPS)
+        list4.push(make("div", { class: "gap", style: `left:${100 * (at3 - first) / span}%;width:${100 * (begin - at3) / span}%` }));
+      at3 = Math.max(at3, end);
+    }
+    return list4;
+  }
   function series(list4) {
     const v = new Float64Array(times.rows.nr);
     for (const row of list4)
@@ -2267,38 +2301,43 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     }
     const kernel = kinds.indexOf("kernel");
     for (const row of gpus.slice(0, MAX_DEVICES))
-      all.push({ name: `GPU ${row.gpu}`, full: width2, device: true, busy: sumOf2([row]), layers: [[kernel, series([row])]] });
+      all.push({ name: `GPU ${row.gpu}`, nr: 1, device: true, layers: [[kernel, series([row])]] });
     if (gpus.length > MAX_DEVICES)
       all.push({
         name: plural(gpus.length - MAX_DEVICES, "more GPU"),
         device: true,
-        busy: sumOf2(gpus.slice(MAX_DEVICES)) / (gpus.length - MAX_DEVICES),
-        full: width2 * (gpus.length - MAX_DEVICES),
+        nr: gpus.length - MAX_DEVICES,
         layers: [[kernel, series(gpus.slice(MAX_DEVICES))]]
       });
     const byActivity = [...threads.values()].sort((a, b) => b.active - a.active);
     for (const thread of byActivity.slice(0, MAX_THREADS))
-      all.push({ name: thread.name, full: width2, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(thread.rows.filter((row) => row.kind === kind))]) });
+      all.push({ name: thread.name, nr: 1, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(thread.rows.filter((row) => row.kind === kind))]) });
     if (byActivity.length > MAX_THREADS) {
       const rest = byActivity.slice(MAX_THREADS).flatMap((thread) => thread.rows), nr = byActivity.length - MAX_THREADS;
-      all.push({ name: plural(nr, "more thread"), full: width2 * nr, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(rest.filter((row) => row.kind === kind))]) });
+      all.push({ name: plural(nr, "more thread"), nr, layers: STATES.filter((k) => k >= 0).map((kind) => [kind, series(rest.filter((row) => row.kind === kind))]) });
     }
     if (onCpu2.length) {
       const v = series(onCpu2), most2 = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width2 - 0.05));
-      all.push({ name: `CPU use, of ${most2}`, full: width2 * most2, layers: [[cpu, v]], busy: sumOf2(onCpu2) });
+      all.push({ name: `CPU use, of ${most2}`, nr: most2, layers: [[cpu, v]] });
     }
     return all;
   }
-  function outline2(low, high, full, y) {
-    const at3 = (v) => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
+  var rows = null;
+  var full = null;
+  var painted = null;
+  function fullBins() {
+    const { from_ns: from, bin_ns: width2, nr } = times.rows;
+    return Float64Array.from({ length: nr }, (_, b) => times.nrWindows && recordedIn(from + b * width2, from + (b + 1) * width2) || width2);
+  }
+  function outline2(low, high, nr, y) {
+    const at3 = (v, b) => (y + HEIGHT - Math.min(1, v / (full[b] * nr)) * HEIGHT).toFixed(2);
     let up = "", down = "";
     for (let b = 0; b < high.length; b++) {
-      up += `L${b},${at3(high[b])}L${b + 1},${at3(high[b])}`;
-      down = `L${b + 1},${at3(low[b])}L${b},${at3(low[b])}` + down;
+      up += `L${b},${at3(high[b], b)}L${b + 1},${at3(high[b], b)}`;
+      down = `L${b + 1},${at3(low[b], b)}L${b},${at3(low[b], b)}` + down;
     }
     return "M" + (up + down).slice(1) + "Z";
   }
-  var rows = null;
   function drawRows() {
     const nr = times.rows.nr, svg = el("strip-rows");
     const height2 = rows.length * (HEIGHT + GAP);
@@ -2312,7 +2351,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         ...row.layers.map(([kind, values2]) => {
           const high = low.map((v, b) => v + values2[b]);
           const path = draw("path", {
-            d: outline2(low, high, row.full, y),
+            d: outline2(low, high, row.nr, y),
             fill: kindColour(kind, 0.5),
             "data-kind": kinds[kind],
             "data-row": row.name
@@ -2322,10 +2361,32 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         })
       ];
     }));
-    const span = times.rows.nr * times.rows.bin_ns;
+    for (const gap of el("strip-area").querySelectorAll(".gap"))
+      gap.remove();
+    if (times.nrWindows)
+      el("stretch").before(...gaps());
+  }
+  function drawLegend() {
+    const shown = new Set(rows.filter((row) => !row.device).flatMap((row) => row.layers.filter(([, values2]) => values2.some(Boolean)).map(([kind]) => kind)));
+    const entry = (cls, style, words) => make("span", null, make("span", { class: cls, style }), words);
+    el("strip-legend").replaceChildren(
+      ...STATES.filter((kind) => shown.has(kind)).map((kind) => entry("swatch", `background:${kindColour(kind, 0.5)}`, kindWords(kind))),
+      ...times.nrWindows ? [entry("swatch gap", "", "not recorded")] : []
+    );
+  }
+  var sumBins = (values2, first, last) => values2.subarray(first, last).reduce((sum2, v) => sum2 + v, 0);
+  var share = (part2, whole) => whole > 0 ? (100 * part2 / whole).toFixed(1) + "%" : "\u2013";
+  var rowBin = (b) => Math.min(times.rows.nr, Math.max(
+    0,
+    Math.round((times.from + b * times.width - times.rows.from_ns) / times.rows.bin_ns)
+  ));
+  function drawNames() {
+    const { from_ns: from, bin_ns: width2 } = times.rows;
+    const first = isPicked() ? rowBin(state.from) : 0, last = isPicked() ? rowBin(state.to) : times.rows.nr;
+    const whole = isPicked() ? recordedIn(from + first * width2, from + last * width2) : recordedIn(-Infinity, Infinity);
     el("strip-names").replaceChildren(...rows.map((row) => {
-      const busy = row.device ? ` ${percent(row.busy, span)}` : "";
-      return make("div", { title: row.name + (row.device ? `: busy${busy} of the time` : "") }, row.name + busy);
+      const busy = row.device ? share(sumBins(row.layers[0][1], first, last), whole * row.nr) : "";
+      return make("div", { title: row.name + (busy && `: busy ${busy} of the time` + (isPicked() ? " picked" : "") + (times.nrWindows ? " that was recorded" : "")) }, row.name + (busy && " " + busy));
     }));
   }
   function part(b) {
@@ -2343,9 +2404,13 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     box.style.width = 100 * (part(to) - part(from)) + "%";
   }
   var at2 = (b) => formatTime(Math.max(0, times.from + b * times.width), "auto");
+  function recordedWords() {
+    const ns = isPicked() ? recordedIn(times.from + state.from * times.width, times.from + state.to * times.width) : recordedIn(-Infinity, Infinity);
+    return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
+  }
   function describe3() {
-    const whole = `${at2(0)} to ${at2(times.nr)}`;
-    const words = isPicked() ? `${at2(state.from)} to ${at2(state.to)}: ${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` : times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
+    const { from, to } = state, hint = times.nr > 1 ? ": drag over a stretch to see it alone" : "";
+    const words = isPicked() ? `${at2(from)} to ${at2(to)}: ${formatTime((to - from) * times.width, "auto")} of ` + formatTime(times.nr * times.width, "auto") + recordedWords() : `all of the time, ${at2(0)} to ${at2(times.nr)}${recordedWords()}` + (times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "") + hint;
     el("stretch-words").textContent = words;
     el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.` + (times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
     el("all-time").hidden = !isPicked();
@@ -2403,13 +2468,35 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     });
     area.addEventListener("keydown", movePicked);
   }
+  function hover(event) {
+    const box = el("strip-rows").getBoundingClientRect(), { from_ns: from, bin_ns: width2, nr } = times.rows;
+    const b = Math.floor((event.clientX - box.left) / box.width * nr);
+    const row = rows[Math.floor((event.clientY - box.top) / (HEIGHT + GAP))];
+    if (b < 0 || b >= nr || !row || event.buttons) {
+      hideTip();
+      return;
+    }
+    const recorded = !times.nrWindows || recordedIn(from + b * width2, from + (b + 1) * width2) > 0;
+    const parts = row.layers.filter(([, values2]) => values2[b] > 0).map(([kind, values2]) => [row.device ? "busy" : kindWords(kind), share(values2[b], full[b] * row.nr)]);
+    showWords(event, row.name, [
+      ["at", formatTime(Math.max(0, from + b * width2), "auto")],
+      ["in", formatTime(width2, "auto")],
+      ...parts.length ? parts : [["", recorded ? "nothing" : "not recorded"]]
+    ]);
+  }
   function drawStrip() {
     const shown = Boolean(times) && state.strip;
     el("strip").hidden = !shown;
     if (!shown)
       return;
     rows || (rows = lines2());
-    drawRows();
+    full || (full = fullBins());
+    if (painted !== dark.matches) {
+      drawRows();
+      drawLegend();
+      painted = dark.matches;
+    }
+    drawNames();
     placeStretch(state.from, state.to);
     describe3();
   }
@@ -2419,6 +2506,8 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     el("strip-area").setAttribute("aria-valuemax", times.nr - 1);
     el("all-time").addEventListener("click", () => go({ from: 0, to: times.nr }));
     listenToDrag();
+    el("strip-area").addEventListener("mousemove", hover);
+    el("strip-area").addEventListener("mouseleave", hideTip);
   }
 
   // src/controls.js
@@ -2471,7 +2560,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   function sumWords(list4, of) {
     return list4.map((sums2) => format(sums2.reduce((sum2, v, k) => sum2 + (of(k) ? v : 0), 0))).join(" \u2192 ");
   }
-  var hasUnit = (k) => isDevice[k] || state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread");
+  var hasUnit = (k) => ofMemory || isDevice[k] || state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread");
   function paintChoices() {
     const sums2 = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
     for (const b of el("modes").children) {
@@ -2536,11 +2625,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     el("by").title = data.without.length ? `Left out, for the page would be too large: ${data.without.join(", ")}` : "";
     setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0]).map(([number2, name]) => [number2, `GPU ${number2}${name ? " " + name : ""}`])], (gpu) => go({ gpu }));
     show2("gpu-label", gpus.size > 1);
-    setOptions("unit", [
-      ["auto", "time"],
-      ...Object.keys(TIMES).map((u) => [u, u]),
-      ...ranks ? [] : [["count", "count"], ["bytes", "bytes"]]
-    ], (unit) => go({ unit }));
+    setOptions("unit", units.map((unit) => [unit, unit === "auto" ? "time" : unit]), (unit) => go({ unit }));
     setUpRank();
     show2("width-label", diff);
     if (ranks)

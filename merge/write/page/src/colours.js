@@ -12,8 +12,8 @@ const MATCH = "#e65cf0";
 /* The kinds of leaf frames: hue, spread of the hue, saturation, lightness. */
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
-	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 10, 70],
-	gpu_wait: [228, 10, 30, 78], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
+	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 6, 68],
+	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
 };
 
 /* Few shades: what has one colour is drawn together. Return: a number from 0 on, below 1. */

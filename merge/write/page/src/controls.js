@@ -2,14 +2,14 @@
 /* controls.js - the buttons and lists above the graph */
 import { TABS, flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, data, diff, isDevice, kinds, present, ranks, sides, times } from "./data.js";
+import { NONE, data, diff, isDevice, kinds, ofMemory, present, ranks, sides, times, units } from "./data.js";
 import { el, make } from "./dom.js";
 import { openHelp } from "./help.js";
 import { haveLines } from "./lines.js";
 import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
 import { culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
-import { TIMES, format, formatTime, kindWords } from "./words.js";
+import { format, formatTime, kindWords } from "./words.js";
 
 const MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
 
@@ -57,7 +57,7 @@ function sumWords(list, of) {
 }
 
 /* The unit counts nothing but device records where there are any. */
-const hasUnit = k => isDevice[k] || (state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
+const hasUnit = k => ofMemory || isDevice[k] || (state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
 
 /* Shows in the controls what is chosen, and how much each choice would count. */
 export function paintChoices() {
@@ -134,8 +134,7 @@ export function setUpControls(redraw) {
 	setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0])
 		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])], gpu => go({ gpu }));
 	show("gpu-label", gpus.size > 1);
-	setOptions("unit", [["auto", "time"], ...Object.keys(TIMES).map(u => [u, u]),
-		...(ranks ? [] : [["count", "count"], ["bytes", "bytes"]])], unit => go({ unit }));
+	setOptions("unit", units.map(unit => [unit, unit === "auto" ? "time" : unit]), unit => go({ unit }));
 	setUpRank();
 	show("width-label", diff);
 	if (ranks)

@@ -44,7 +44,7 @@ export const cells = {
 /* Work is named by its kind, too, in the words of the page. */
 const LEAF_NAMES = {
 	memcpy: name => "copy " + name, memset: () => "set", pending: () => "pending launch",
-	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name,
+	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name, memory: name => "memory: " + name,
 };
 
 export const frames = {
@@ -80,6 +80,11 @@ export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;
 
+/* Whether the page is about memory, which has bytes and no time. */
+export const ofMemory = kinds.every((kind, k) => present[k] === (kind === "memory"));
+export const units = ofMemory ? ["bytes", "count"] :
+	["auto", "ns", "\u00b5s", "ms", "s", ...(ranks ? [] : ["count", "bytes"])];
+
 /* The number of each owner's device; NONE: none. */
 export const gpuOfOwner = (data.owners.device || []).map(label => {
 	const number = /^\[GPU (\d+)/.exec(data.labels[label] || "");
@@ -109,5 +114,6 @@ export const times = data.times && (() => {
 	return {
 		from: t.from_ns, width: t.bin_ns, nr: t.nr, rest: t.nr_rest, first, bin: Int32Array.from(t.bin),
 		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes, rows: t.rows,
+		nrWindows: t.nr_windows, recorded: t.recorded,
 	};
 })();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.js - the panel of the frame that was clicked */
 import { go, select } from "./actions.js";
-import { NONE, cells, diff, kinds, sideNames, sides } from "./data.js";
+import { NONE, cells, diff, kinds, ofMemory, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { kernelOf } from "./lines.js";
 import { cellValues, isPicked, self, state, total } from "./model.js";
@@ -63,8 +63,8 @@ function kindTable(i) {
 			return;
 		body.append(make("tr", null,
 			make("td", null, kindWords(kind) + (diff ? ` (${sideNames[s]})` : "")),
-			make("td", { title: integer.format(r.ns) + " ns" }, formatTime(r.ns, "auto")),
-			make("td", { title: integer.format(r.self) + " ns" }, formatTime(r.self, "auto")),
+			...[r.ns, r.self].map(ns => ofMemory ? make("td") :
+				make("td", { title: integer.format(ns) + " ns" }, formatTime(ns, "auto"))),
 			make("td", null, integer.format(r.nr)),
 			make("td", null, r.bytes ? formatBytes(r.bytes) : "")));
 	}));

@@ -243,9 +243,12 @@ export function drawGraph() {
 		drawEmpty(box);
 		return;
 	}
-	const drawn = visibleTree(pixels);
+	const drawn = visibleTree(pixels), fromRoot = box.scrollHeight - box.clientHeight - box.scrollTop;
 
 	drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf, fill: fillOf });
+	/* Frames near the root stay where they are, whatever grows or shrinks above them. */
+	if (state.flame)
+		box.scrollTop = box.scrollHeight - box.clientHeight - fromRoot;
 	markSelected();
 	note(drawn);
 }

@@ -67,7 +67,7 @@ export function setUpHeader() {
 	const title = sides.map(side => fact(side, "command") || fact(side, "recording"))
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
 	const facts = sides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
-		[compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
+		[side.memory, compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
 		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;

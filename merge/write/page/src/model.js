@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* model.js - the choices of the user, and the sums over the whole tree that follow from them */
 import {
-	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides, times,
+	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides, times, units,
 } from "./data.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
@@ -18,7 +18,7 @@ export const DEFAULTS = {
 	by: asked,
 	gpu: "all",
 	rank: "all",		/* the straggler whose call paths are shown */
-	unit: data.unit,
+	unit: units.includes(data.unit) ? data.unit : units[0],
 	width: "larger",
 	order: "name",
 	flame: true,

@@ -3,17 +3,48 @@
  * strip.js - the run at a glance: how busy each device was over time, what threads did, and how many CPUs
  * were in use. A stretch can be picked there, which everything below follows.
  *
- * Rows may have finer bins than the sums of call paths: a stretch begins and ends where bins of those do.
+ * Rows may have finer bins than the sums of call paths: a stretch begins and ends where bins of those do. Outside
+ * of the windows of --capture nothing was recorded: that time is marked, and a device was neither busy nor idle in it.
  */
 import { go } from "./actions.js";
-import { kindColour } from "./colours.js";
+import { dark, kindColour } from "./colours.js";
 import { kinds, times } from "./data.js";
 import { draw, el, make } from "./dom.js";
 import { isPicked, state } from "./model.js";
-import { formatTime, percent, plural } from "./words.js";
+import { hideTip, showWords } from "./tooltip.js";
+import { formatTime, kindWords, plural } from "./words.js";
 
-const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5;
+const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5, MAX_GAPS = 600;
 const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
+
+/* ---- what was recorded ---------------------------------------------------------------------- */
+
+/* Return: the ns between two times in which something could be recorded. */
+function recordedIn(from, to) {
+	let sum = 0;
+
+	for (const [begin, end, ns] of times.recorded) {
+		if (begin >= to)
+			break;
+		if (end > from)
+			sum += ns * (Math.min(end, to) - Math.max(begin, from)) / (end - begin || 1);
+	}
+	return sum;
+}
+
+/* Return: elements for the time between windows, where it is wide enough to be seen. */
+function gaps() {
+	const { from_ns: first, bin_ns: width, nr } = times.rows, span = width * nr, list = [];
+	let at = first;
+
+	for (const [begin, end] of [...times.recorded, [first + span, first + span]]) {
+		if (begin - at > span / MAX_GAPS)
+			list.push(make("div", { class: "gap", style:
+				`left:${100 * (at - first) / span}%;width:${100 * (begin - at) / span}%` }));
+		at = Math.max(at, end);
+	}
+	return list;
+}
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
@@ -28,7 +59,7 @@ function series(list) {
 
 const sumOf = list => list.reduce((sum, row) => sum + row.ns.reduce((a, b) => a + b, 0), 0);
 
-/* Return: lines of the strip: { name, layers: [[kind, values]], full: the value of a full bin }. */
+/* Return: lines of the strip: { name, layers: [[kind, values]], nr: of threads, devices or CPUs }. */
 function lines() {
 	const list = times.rows.list, width = times.rows.bin_ns, all = [];
 	const gpus = list.filter(row => row.gpu !== undefined).sort((a, b) => a.gpu - b.gpu);
@@ -49,43 +80,50 @@ function lines() {
 	const kernel = kinds.indexOf("kernel");
 
 	for (const row of gpus.slice(0, MAX_DEVICES))
-		all.push({ name: `GPU ${row.gpu}`, full: width, device: true, busy: sumOf([row]), layers: [[kernel, series([row])]] });
+		all.push({ name: `GPU ${row.gpu}`, nr: 1, device: true, layers: [[kernel, series([row])]] });
 	if (gpus.length > MAX_DEVICES)
-		all.push({ name: plural(gpus.length - MAX_DEVICES, "more GPU"), device: true, busy: sumOf(gpus.slice(MAX_DEVICES)) /
-			(gpus.length - MAX_DEVICES), full: width * (gpus.length - MAX_DEVICES),
+		all.push({ name: plural(gpus.length - MAX_DEVICES, "more GPU"), device: true, nr: gpus.length - MAX_DEVICES,
 			   layers: [[kernel, series(gpus.slice(MAX_DEVICES))]] });
 	const byActivity = [...threads.values()].sort((a, b) => b.active - a.active);
 
 	for (const thread of byActivity.slice(0, MAX_THREADS))
-		all.push({ name: thread.name, full: width, layers: STATES.filter(k => k >= 0).map(kind =>
+		all.push({ name: thread.name, nr: 1, layers: STATES.filter(k => k >= 0).map(kind =>
 			[kind, series(thread.rows.filter(row => row.kind === kind))]) });
 	if (byActivity.length > MAX_THREADS) {
 		const rest = byActivity.slice(MAX_THREADS).flatMap(thread => thread.rows), nr = byActivity.length - MAX_THREADS;
 
-		all.push({ name: plural(nr, "more thread"), full: width * nr, layers: STATES.filter(k => k >= 0).map(kind =>
+		all.push({ name: plural(nr, "more thread"), nr, layers: STATES.filter(k => k >= 0).map(kind =>
 			[kind, series(rest.filter(row => row.kind === kind))]) });
 	}
 	if (onCpu.length) {
 		const v = series(onCpu), most = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
-		all.push({ name: `CPU use, of ${most}`, full: width * most, layers: [[cpu, v]], busy: sumOf(onCpu) });
+		all.push({ name: `CPU use, of ${most}`, nr: most, layers: [[cpu, v]] });
 	}
 	return all;
 }
 
-/* Return: the outline of stacked values, from @low to @high, in a row whose top is @y. */
-function outline(low, high, full, y) {
-	const at = v => (y + HEIGHT - Math.min(1, v / full) * HEIGHT).toFixed(2);
+let rows = null, full = null, painted = null;
+
+/* By bin: how much of it was recorded, which is what a row that is full has; of all of it where nothing says so. */
+function fullBins() {
+	const { from_ns: from, bin_ns: width, nr } = times.rows;
+
+	return Float64Array.from({ length: nr }, (_, b) =>
+		(times.nrWindows && recordedIn(from + b * width, from + (b + 1) * width)) || width);
+}
+
+/* Return: the outline of stacked values, from @low to @high, in a row of @nr whose top is @y. */
+function outline(low, high, nr, y) {
+	const at = (v, b) => (y + HEIGHT - Math.min(1, v / (full[b] * nr)) * HEIGHT).toFixed(2);
 	let up = "", down = "";
 
 	for (let b = 0; b < high.length; b++) {
-		up += `L${b},${at(high[b])}L${b + 1},${at(high[b])}`;
-		down = `L${b + 1},${at(low[b])}L${b},${at(low[b])}` + down;
+		up += `L${b},${at(high[b], b)}L${b + 1},${at(high[b], b)}`;
+		down = `L${b + 1},${at(low[b], b)}L${b},${at(low[b], b)}` + down;
 	}
 	return "M" + (up + down).slice(1) + "Z";
 }
-
-let rows = null;
 
 function drawRows() {
 	const nr = times.rows.nr, svg = el("strip-rows");
@@ -100,19 +138,51 @@ function drawRows() {
 		return [draw("rect", { class: "ground", x: 0, y, width: nr, height: HEIGHT }),
 			...row.layers.map(([kind, values]) => {
 				const high = low.map((v, b) => v + values[b]);
-				const path = draw("path", { d: outline(low, high, row.full, y), fill: kindColour(kind, .5),
+				const path = draw("path", { d: outline(low, high, row.nr, y), fill: kindColour(kind, .5),
 							    "data-kind": kinds[kind], "data-row": row.name });
 
 				low = high;
 				return path;
 			})];
 	}));
-	const span = times.rows.nr * times.rows.bin_ns;
+	for (const gap of el("strip-area").querySelectorAll(".gap"))
+		gap.remove();
+	if (times.nrWindows)
+		el("stretch").before(...gaps());
+}
+
+/* Says which state of threads has which colour: the buttons above may be of other kinds. */
+function drawLegend() {
+	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
+		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));
+	const entry = (cls, style, words) => make("span", null, make("span", { class: cls, style }), words);
+
+	el("strip-legend").replaceChildren(
+		...STATES.filter(kind => shown.has(kind)).map(kind =>
+			entry("swatch", `background:${kindColour(kind, .5)}`, kindWords(kind))),
+		...(times.nrWindows ? [entry("swatch gap", "", "not recorded")] : []));
+}
+
+/* Return: ns of a layer in rows' bins from @first up to @last. */
+const sumBins = (values, first, last) => values.subarray(first, last).reduce((sum, v) => sum + v, 0);
+
+const share = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "\u2013";
+
+/* Where bins of the sums begin among those of rows. */
+const rowBin = b => Math.min(times.rows.nr, Math.max(0,
+	Math.round((times.from + b * times.width - times.rows.from_ns) / times.rows.bin_ns)));
+
+/* Names of rows; a device's with how busy it was in the picked stretch. */
+function drawNames() {
+	const { from_ns: from, bin_ns: width } = times.rows;
+	const first = isPicked() ? rowBin(state.from) : 0, last = isPicked() ? rowBin(state.to) : times.rows.nr;
+	const whole = isPicked() ? recordedIn(from + first * width, from + last * width) : recordedIn(-Infinity, Infinity);
 
 	el("strip-names").replaceChildren(...rows.map(row => {
-		const busy = row.device ? ` ${percent(row.busy, span)}` : "";
+		const busy = row.device ? share(sumBins(row.layers[0][1], first, last), whole * row.nr) : "";
 
-		return make("div", { title: row.name + (row.device ? `: busy${busy} of the time` : "") }, row.name + busy);
+		return make("div", { title: row.name + (busy && `: busy ${busy} of the time` + (isPicked() ? " picked" : "") +
+				(times.nrWindows ? " that was recorded" : "")) }, row.name + (busy && " " + busy));
 	}));
 }
 
@@ -143,11 +213,20 @@ function placeStretch(from, to) {
 /* A sample may stand for a time that began a little before the recording. */
 const at = b => formatTime(Math.max(0, times.from + b * times.width), "auto");
 
+/* "; 3.4 ms of it recorded", where not all was. */
+function recordedWords() {
+	const ns = isPicked() ? recordedIn(times.from + state.from * times.width, times.from + state.to * times.width) :
+		recordedIn(-Infinity, Infinity);
+
+	return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
+}
+
 function describe() {
-	const whole = `${at(0)} to ${at(times.nr)}`;
-	const words = isPicked() ? `${at(state.from)} to ${at(state.to)}: ` +
-		`${formatTime((state.to - state.from) * times.width, "auto")} of ${formatTime(times.nr * times.width, "auto")}` :
-		times.nr > 1 ? `all of the time, ${whole}: drag over a stretch to see it alone` : `all of the time, ${whole}`;
+	const { from, to } = state, hint = times.nr > 1 ? ": drag over a stretch to see it alone" : "";
+	const words = isPicked() ? `${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
+		formatTime(times.nr * times.width, "auto") + recordedWords() :
+		`all of the time, ${at(0)} to ${at(times.nr)}${recordedWords()}` +
+		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "") + hint;
 
 	el("stretch-words").textContent = words;
 	el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, ` +
@@ -220,6 +299,25 @@ function listenToDrag() {
 	area.addEventListener("keydown", movePicked);
 }
 
+/* The time under the pointer, and what the row there has in that bin. */
+function hover(event) {
+	const box = el("strip-rows").getBoundingClientRect(), { from_ns: from, bin_ns: width, nr } = times.rows;
+	const b = Math.floor((event.clientX - box.left) / box.width * nr);
+	const row = rows[Math.floor((event.clientY - box.top) / (HEIGHT + GAP))];
+
+	if (b < 0 || b >= nr || !row || event.buttons) {
+		hideTip();
+		return;
+	}
+	const recorded = !times.nrWindows || recordedIn(from + b * width, from + (b + 1) * width) > 0;
+	const parts = row.layers.filter(([, values]) => values[b] > 0).map(([kind, values]) =>
+		[row.device ? "busy" : kindWords(kind), share(values[b], full[b] * row.nr)]);
+
+	showWords(event, row.name, [["at", formatTime(Math.max(0, from + b * width), "auto")],
+				    ["in", formatTime(width, "auto")],
+				    ...(parts.length ? parts : [["", recorded ? "nothing" : "not recorded"]])]);
+}
+
 export function drawStrip() {
 	const shown = Boolean(times) && state.strip;
 
@@ -227,7 +325,13 @@ export function drawStrip() {
 	if (!shown)
 		return;
 	rows ||= lines();
-	drawRows();
+	full ||= fullBins();
+	if (painted !== dark.matches) {
+		drawRows();
+		drawLegend();
+		painted = dark.matches;
+	}
+	drawNames();
 	placeStretch(state.from, state.to);
 	describe();
 }
@@ -238,4 +342,6 @@ export function setUpStrip() {
 	el("strip-area").setAttribute("aria-valuemax", times.nr - 1);
 	el("all-time").addEventListener("click", () => go({ from: 0, to: times.nr }));
 	listenToDrag();
+	el("strip-area").addEventListener("mousemove", hover);
+	el("strip-area").addEventListener("mouseleave", hideTip);
 }

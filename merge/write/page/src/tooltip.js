@@ -63,6 +63,14 @@ export function showTip(event, d) {
 	moveTip(event);
 }
 
+/* Shows a title, and below it pairs of a label and what it has. */
+export function showWords(event, title, pairs) {
+	el("tip").replaceChildren(make("strong", null, title), make("dl", null, ...pairs.flatMap(([label, value]) =>
+		[make("dt", null, label), make("dd", null, value)])));
+	el("tip").hidden = false;
+	moveTip(event);
+}
+
 export function moveTip(event) {
 	const tip = el("tip"), gap = 14;
 

@@ -4,11 +4,10 @@
  *
  * The address comes from anybody: a value that this page cannot have is as if it were not there.
  */
-import { NONE, diff, frames, kinds, ranks, sides, times } from "./data.js";
+import { NONE, diff, frames, kinds, ranks, sides, times, units } from "./data.js";
 import { DEFAULTS, MODES, hasMode, state } from "./model.js";
 import { SORTS, culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
-import { TIMES } from "./words.js";
 
 const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ? +text : undefined;
 const one = list => text => list().includes(text) ? text : undefined;
@@ -26,7 +25,7 @@ const PARAMS = {
 	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
 	by: ["by", one(() => groupings().map(([by]) => by))],
 	gpu: ["device", one(devices)],
-	unit: ["unit", one(() => ["auto", ...Object.keys(TIMES), ...(ranks ? [] : ["count", "bytes"])])],
+	unit: ["unit", one(() => units)],
 	width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
 	order: ["order", one(() => ["name", "value"])],
 	flame: ["icicle", t => t === "1" ? false : undefined, () => "1"],
