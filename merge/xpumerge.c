@@ -22,6 +22,7 @@
 #include "options.h"
 #include "write/output.h"
 #include "write/terminal.h"
+#include "write/text.h"
 #include "read/reader.h"
 #include "join/session.h"
 #include "split.h"
@@ -264,12 +265,44 @@ static int session__exit_status(const struct session *s, bool strict)
 	return EXIT_OK;
 }
 
+/* Return: why there is nothing to show of what an option asks for; NULL: there is something. */
+static const char *session__lacks(const struct session *s, const struct options *o)
+{
+	if (o->view && !s->sums.heaps.nr)
+		return "no memory in the recording: xpuload --memory records it";
+	if (s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
+		return NULL;
+	if (o->cpu_only)
+		return "no CPU samples and no waits in the recording, and --cpu-only leaves out all else";
+	return o->gpu_only ? "no work of GPUs in the recording, and --gpu-only leaves out all else" : NULL;
+}
+
+/* Tells that the table that was asked for has no rows. Return: the exit status. */
+static int report_no_rows(const struct options *o, const struct session *s)
+{
+	const char *table = o->write.table, *why;
+
+	if (o->gpu_only || o->cpu_only) {
+		complain("--table %s: no rows; --%s may leave them out", table, o->gpu_only ? "gpu-only" : "cpu-only");
+		return EXIT_LOSS;
+	}
+	if (text__why_no_rows(table, s, &why) && !filter__active(&o->filter)) {
+		complain("--table %s: no rows", table);
+		return EXIT_OK;
+	}
+	complain("--table %s: no rows in the recording%s%s%s%s", table,
+		 filter__active(&o->filter) ? " match " : "",
+		 filter__active(&o->filter) ? o->filter.text.v : "", why ? "; " : "", why ?: "");
+	return EXIT_LOSS;
+}
+
 static int merge(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = options__session(o, 0, &progress);
 	struct folded_result folded = { 0 };
 	void *events;
+	const char *lacks;
 	struct screen screen;
 	bool nothing;
 	struct session s;
@@ -305,8 +338,13 @@ static int merge(struct options *o, const struct reader *r)
 		ret = EXIT_BAD;
 	else if (o->strict && ret == EXIT_OK && !importer__clean(&o->importer))
 		ret = EXIT_LOSS;
-	if (nothing)
+	lacks = nothing ? NULL : session__lacks(&s, o);
+	if (lacks)
+		complain("%s", lacks);
+	if (nothing || lacks)
 		ret = max_t(int, ret, EXIT_LOSS);
+	else if (folded.no_rows && ret != EXIT_BAD)
+		ret = max_t(int, ret, report_no_rows(o, &s));
 out_session:
 	session__exit(&s);
 out_events:
@@ -369,6 +407,10 @@ static int compare(struct options *o, const struct reader *r)
 			complain("%c is %s", 'A' + (int)i, o->inputs[i]);
 		report(&s[i], i ? &folded : &none, screen.said, o->which > 0);
 		ret = max_t(int, ret, session__exit_status(&s[i], o->strict));
+	}
+	if (session__is_empty(&s[0]) && session__is_empty(&s[1])) {
+		complain("nothing in the recordings matches %s", o->filter.text.v);
+		ret = max_t(int, ret, EXIT_LOSS);
 	}
 	if (options__given(o, "fail-over") && !o->which)
 		ret = max_t(int, ret, compare_growth(o, &d));

@@ -40,6 +40,10 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
+	const char *from;		/* who records them, for a recording that has no rows; may be NULL */
+	/* Whether they were recorded, so that no rows means that there were none. NULL: then there are rows. */
+	bool (*was_recorded)(const struct session *s);
+
 	/* Sets v, nr and sum_ns, and perhaps columns; the caller frees them. Return: 0 or -ENOMEM. */
 	int (*collect)(struct section_rows *rows);
 	/* Prints whole lines above the table, for people. There is at least one row. */

@@ -275,7 +275,7 @@ static int section__print_head(const struct section *section, const struct secti
 
 /* A table without rows is left out for people; programs get its columns. */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
-			  const struct text_opts *opts)
+			  const struct text_opts *opts, bool *no_rows)
 {
 	bool people = opts->format == TABLE_TEXT;
 	struct section_rows rows = { .s = s, .times = "", .by = &opts->by };
@@ -288,6 +288,7 @@ static int section__write(const struct section *section, const struct session *s
 		rows.times = times;
 	}
 	err = section->collect(&rows);
+	*no_rows = opts->table && !rows.nr;
 	if (err || (people && !rows.nr))
 		goto out;
 	if (people)
@@ -311,7 +312,7 @@ out:
 
 /* Writes all tables, or the requested one. */
 static int text__write_tables(const struct session *s, FILE *f, struct json_out *j,
-			      const struct text_opts *opts)
+			      const struct text_opts *opts, bool *no_rows)
 {
 	struct table t = {
 		.f = f, .json = j, .format = opts->format, .unit = opts->unit, .human = opts->human,
@@ -323,8 +324,22 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 
 	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++)
 		if (!opts->table || !strcmp(opts->table, sections[i]->name))
-			err = section__write(sections[i], s, &t, opts);
+			err = section__write(sections[i], s, &t, opts, no_rows);
 	return err;
+}
+
+bool text__why_no_rows(const char *table, const struct session *s, const char **why)
+{
+	size_t i;
+
+	*why = NULL;
+	for (i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (strcmp(table, sections[i]->name))
+			continue;
+		*why = sections[i]->from;
+		return sections[i]->was_recorded && sections[i]->was_recorded(s);
+	}
+	return false;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -369,7 +384,7 @@ static void text__stacks(const struct session *s, FILE *f)
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
-static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts)
+static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows)
 {
 	const struct loss *l = &s->sums.loss;
 	const struct {
@@ -396,7 +411,7 @@ static int text__write_json(const struct session *s, FILE *f, const struct text_
 		json_out__u64(&j, account[i].n);
 	}
 	json_out__close(&j, '}');
-	err = text__write_tables(s, f, &j, opts);
+	err = text__write_tables(s, f, &j, opts, no_rows);
 	json_out__end_line(&j);
 	json_out__close(&j, '}');
 	json_out__end_line(&j);
@@ -404,15 +419,15 @@ static int text__write_json(const struct session *s, FILE *f, const struct text_
 	return err;
 }
 
-int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
+int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows)
 {
 	size_t i;
 	int err;
 
 	if (opts->format == TABLE_JSON)
-		return text__write_json(s, f, opts);
+		return text__write_json(s, f, opts, no_rows);
 	if (opts->format == TABLE_CSV || opts->table)
-		return text__write_tables(s, f, NULL, opts);
+		return text__write_tables(s, f, NULL, opts, no_rows);
 	err = text__write_answer(s, f, opts->width);
 	if (err)
 		return err;
@@ -423,7 +438,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts)
 	}
 	err = write_wrapped(s, f, opts, text__write_memory) ?:
 	      write_wrapped(s, f, opts, session__print_loss) ?:
-	      text__write_tables(s, f, NULL, opts) ?: write_wrapped(s, f, opts, text__stacks);
+	      text__write_tables(s, f, NULL, opts, no_rows) ?: write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;
 	if (s->model.messages.nr)

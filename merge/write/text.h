@@ -31,10 +31,18 @@ bool text__has_column(const char *table, const char *column);
 const char *const *text__tables(void);
 
 /*
- * Writes all of @s, which was made with stats. Return: 0 or -ENOMEM; an error of @f stays in its
- * error flag.
+ * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has none. Return: 0 or
+ * -ENOMEM; an error of @f stays in its error flag.
  */
-int text__write(const struct session *s, FILE *f, const struct text_opts *opts);
+int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows);
+
+/**
+ * text__why_no_rows - why a table has no rows
+ * @why: set to who records such rows, or NULL
+ *
+ * Return: whether the recording has what the table shows, so that the table's answer is: none.
+ */
+bool text__why_no_rows(const char *table, const struct session *s, const char **why);
 
 /* Writes the header of one recording: its command, host and so on, "label: value" on each line. */
 void text__write_head(const struct session *s, const struct input *in, FILE *f);

@@ -49,4 +49,4 @@ static int api_calls__row(const struct section_rows *rows, const void *row, stru
 
 static const struct column api_calls_columns[] = { TIME_COLUMNS("calls", "name") };
 
-SECTION(api_calls, struct call_stats *);
+SECTION(api_calls, struct call_stats *, .from = "xpuload --api records them");

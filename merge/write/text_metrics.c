@@ -104,7 +104,12 @@ static const struct column gpu_metrics_columns[] = {
 	{ "metric", "title", COLUMN_NAME, 0 },
 };
 
-SECTION(gpu_metrics, struct gpu_metric);
+SECTION(gpu_metrics, struct gpu_metric, .from = "xpuload --gpu-metrics records them");
+
+static bool has_metrics(const struct session *s)
+{
+	return s->model.metrics.names.nr;
+}
 
 /* ---- kernels and call paths ------------------------------------------------------------------ */
 
@@ -283,7 +288,8 @@ static int kernel_metrics__row(const struct section_rows *rows, const void *row,
 	return metered_row__put(rows, row, ((const struct metered_row *)row)->name, t);
 }
 
-SECTION(kernel_metrics, struct metered_row, .exit_row = metered_row__exit);
+SECTION(kernel_metrics, struct metered_row, .exit_row = metered_row__exit,
+	.from = "xpuload --gpu-metrics records them", .was_recorded = has_metrics);
 
 /* Adds the row of what was used while nothing ran, if it is known. Return: 0 or -ENOMEM. */
 static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
@@ -366,4 +372,5 @@ static int path_metrics__row(const struct section_rows *rows, const void *vrow, 
 	return err;
 }
 
-SECTION(path_metrics, struct metered_row, .exit_row = metered_row__exit);
+SECTION(path_metrics, struct metered_row, .exit_row = metered_row__exit,
+	.from = "xpuload --gpu-metrics records them", .was_recorded = has_metrics);

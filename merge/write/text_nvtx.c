@@ -106,4 +106,5 @@ static const struct column nvtx_ranges_columns[] = {
 	{ "range", "range", COLUMN_NAME, 0 },
 };
 
-SECTION(nvtx_ranges, struct nvtx_row);
+SECTION(nvtx_ranges, struct nvtx_row,
+	.from = "programs open them; xpuload --nvtx=off leaves them out");

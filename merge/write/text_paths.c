@@ -439,7 +439,7 @@ static const struct column cpu_functions_columns[] = {
 	{ "samples", "samples", COLUMN_COUNT, 1 }, { "function", "function", COLUMN_NAME, 0 },
 };
 
-SECTION(cpu_functions, struct row);
+SECTION(cpu_functions, struct row, .from = "xpuload records them without --gpu-only");
 
 int cpu_functions__largest(const struct session *s, const char **name, uint64_t *permille)
 {

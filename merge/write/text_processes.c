@@ -134,4 +134,10 @@ static const struct column processes_columns[] = {
 	{ NULL, "container", COLUMN_NAME, 0 }, { "process", "name", COLUMN_NAME, 0 },
 };
 
-SECTION(processes, struct process_row);
+/* A single process without labels has no row. */
+static bool has_processes(const struct session *s)
+{
+	return s->model.machine.procs.nr;
+}
+
+SECTION(processes, struct process_row, .was_recorded = has_processes);

@@ -96,4 +96,4 @@ static const struct column stalls_columns[] = {
 	{ NULL, "place", COLUMN_NAME, 0 }, { "place", "name", COLUMN_NAME, 0 },
 };
 
-SECTION(stalls, struct stall_row);
+SECTION(stalls, struct stall_row, .from = "xpuload --stalls records them");

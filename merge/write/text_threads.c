@@ -110,7 +110,7 @@ static const struct column threads_columns[] = {
 	{ "tid", "tid", COLUMN_COUNT, 0 }, { "thread", "name", COLUMN_NAME, 0 },
 };
 
-SECTION(threads, struct thread_account);
+SECTION(threads, struct thread_account, .from = "xpuload --off-cpu records them");
 
 /* ---- what the devices did not do, and those who could have given them something to do -------- */
 
@@ -194,6 +194,11 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 	return name;
 }
 
+static bool has_accounts(const struct session *s)
+{
+	return s->sums.accounts.nr;
+}
+
 static int idle__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
@@ -273,4 +278,5 @@ static const struct column idle_columns[] = {
 	{ NULL, "name", COLUMN_NAME, 0 },
 };
 
-SECTION(idle, struct idle_row);
+SECTION(idle, struct idle_row,
+	.from = "xpuload --off-cpu records them", .was_recorded = has_accounts);

@@ -140,7 +140,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	}
 	if (!m->err) {
 		f = merged__open(&m->text);
-		m->err = text__write(&s, f, &text_opts);
+		m->err = text__write(&s, f, &text_opts, &(bool){ false });
 		fclose(f);
 	}
 	/* A page is slow to write, so write it for some inputs only. */

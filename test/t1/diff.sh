@@ -152,4 +152,7 @@ refuse "a recording that is not there" 'none.data' diff a.data none.data
 "$merge" diff a.data b.data --strict >out 2>/dev/null
 is $? 1 "--strict: B has lost something"
 
+"$merge" diff a.data b.data --kernel nothing_like_it >out 2>log
+is "$?" 1 "a filter that leaves nothing on either side: status"
+like "$(cat log)" '^xpumerge: nothing in the recordings matches --kernel nothing_like_it$' "a filter that leaves nothing: said"
 done_testing

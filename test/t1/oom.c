@@ -185,7 +185,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 	if (!err && timeline)
 		err = pftrace__write(timeline, &s, out);
 	if (!err)
-		err = text__write(&s, out, &text_opts);
+		err = text__write(&s, out, &text_opts, &(bool){ false });
 	if (!err)
 		err = pprof__write(&s, out);
 	if (!err)

@@ -72,6 +72,24 @@ is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected 
 xpumerge --table threads --sort avg_ns >out 2>log
 is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" "a column of other tables"
 
+# Tables without rows, and other things that the recording does not have, are said.
+while read -r said args; do
+	# shellcheck disable=SC2086 # several arguments on purpose
+	xpumerge $args >out 2>log
+	is "$? $(grep '^xpumerge: ' log | grep -vc 'no symbols')" "1 1" "$args: status, one line" || diag "$(cat log)"
+	like "$(cat log)" "$said" "$args: why"
+done <<'END'
+xpuload.--api.records --table api_calls
+xpuload.--stalls.records --table stalls --csv
+xpuload.--gpu-metrics.records --table path_metrics --json
+xpuload.--memory.records --table memory_leaks
+no.rows.in.the.recording.match.--kernel.. --table stalls --kernel .
+no.memory.in.the.recording --memory live
+no.memory.in.the.recording --memory peak -f folded
+END
+xpumerge --table processes >out 2>log
+is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" "a table whose answer is none"
+
 # Colors and pagers are for terminals.
 esc=$(printf '\033')
 ! grep -q "$esc" pipe

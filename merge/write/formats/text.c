@@ -13,8 +13,8 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 		.sort = o->sort, .by = o->by,
 	};
 
-	(void)events, (void)result;
-	return text__write(s, f, &opts);
+	(void)events;
+	return text__write(s, f, &opts, &result->no_rows);
 }
 
 static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
