@@ -283,7 +283,8 @@ static int report_no_rows(const struct options *o, const struct session *s)
 	const char *table = o->write.table, *why;
 
 	if (o->gpu_only || o->cpu_only) {
-		complain("--table %s: no rows; --%s may leave them out", table, o->gpu_only ? "gpu-only" : "cpu-only");
+		complain("--table %s: no rows; --%s may leave them out", table,
+			 o->gpu_only ? "gpu-only" : "cpu-only");
 		return EXIT_LOSS;
 	}
 	if (text__why_no_rows(table, s, &why) && !filter__active(&o->filter)) {

@@ -40,8 +40,9 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
-	const char *from;		/* who records them, for a recording that has no rows; may be NULL */
-	/* Whether they were recorded, so that no rows means that there were none. NULL: then there are rows. */
+	/* For a recording without rows: who records them, or NULL; */
+	const char *from;
+	/* and whether they were recorded, so that the answer is: none. NULL: then there are rows. */
 	bool (*was_recorded)(const struct session *s);
 
 	/* Sets v, nr and sum_ns, and perhaps columns; the caller frees them. Return: 0 or -ENOMEM. */
