@@ -270,7 +270,8 @@ static const char *session__lacks(const struct session *s, const struct options 
 {
 	if (o->view && !s->sums.heaps.nr)
 		return "no memory in the recording: xpuload --memory records it";
-	if (s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
+	/* Formats of single events have more than there are sums of. */
+	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
 		return NULL;
 	if (o->cpu_only)
 		return "no CPU samples and no waits in the recording, and --cpu-only leaves out all else";

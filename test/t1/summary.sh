@@ -85,6 +85,7 @@ xpuload.--gpu-metrics.records --table path_metrics --json
 xpuload.--memory.records --table memory_leaks
 no.rows.in.the.recording.match.--kernel.. --table stalls --kernel .
 no.memory.in.the.recording --memory live
+no.CPU.samples --cpu-only -f folded
 no.memory.in.the.recording --memory peak -f folded
 END
 xpumerge --table processes >out 2>log
