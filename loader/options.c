@@ -689,9 +689,8 @@ static bool options__agree(const struct options *opts)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --capture";
 	else if (opts->off_cpu && opts->capture.what)
 		wrong = "--off-cpu accounts for whole lives of threads: it cannot be together with --capture";
-	else if (opts->memory && opts->capture.what)
-		wrong = "--memory accounts for all memory: it cannot be together with --capture, but for "
-			"after: and for:";
+	else if (opts->memory_only && opts->capture.what)
+		wrong = "--memory-only records no launches: it cannot be together with --capture";
 	else if (!opts->nvtx && opts->capture.what && !strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))
 		wrong = "--nvtx=off hears of no range: it cannot be together with --capture nvtx:";
 	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->capture.what)

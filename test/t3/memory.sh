@@ -103,7 +103,23 @@ xpuload --memory --every 1 true 2>load.log
 is $? 125 "--memory with --every: status"
 like "$(cat load.log)" '--memory follows each allocation to its end: it cannot be together with --every' \
 	"--memory with --every: refused"
-xpuload --memory --capture launch:1-2 true 2>load.log
-is $? 125 "--memory with --capture: status"
-like "$(cat load.log)" 'cannot be together with --capture, but for after: and for:' "--memory with --capture: refused"
+xpuload --memory-only --capture launch:1-2 true 2>load.log
+is $? 125 "--memory-only with --capture: status"
+like "$(cat load.log)" '--memory-only records no launches: it cannot be together with --capture' \
+	"--memory-only with --capture: refused"
+
+# Launches are recorded in windows alone, memory between them, too: who made what is live in one is known.
+for transport in bpf shm; do
+	xpuload --memory --gpu-only --transport $transport --capture cuda-profiler-api -o windows.data \
+		"$XPU_BUILD/workload/memory" -n 100 -w >windows.out 2>load.log
+	is $? 0 "--memory with --capture, $transport: status" || diag "$(cat load.log)"
+	like "$(cat load.log)" ' lost 0$' "--memory with --capture, $transport: nothing lost"
+	is "$(xpumerge dump windows.data | grep -c 'WINDOW misc=open')" 5 "--memory with --capture, $transport: five windows"
+	exact windows 14
+done
+xpuload --memory --gpu-only --capture cuda-profiler-api -o launches.data "$XPU_BUILD/workload/capture" -t 4 -w 3 -n 100 \
+	>/dev/null 2>load.log
+like "$(cat load.log)" ': 1200 launches from .* lost 0$' "--memory with --capture: the windows' launches"
+is "$(xpumerge -i launches.data -f folded --unit count 2>/dev/null | grep -c 'kernel_out')" 0 \
+	"--memory with --capture: and no others"
 done_testing

@@ -2,7 +2,7 @@
 /*
  * memory.cu - allocates memory of every kind, and says what is live: the truth to compare a recording with
  *
- *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M]
+ *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w]
  *
  * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free what any of
  * them has allocated. Between the rounds all of them stand still, and the program prints
@@ -15,8 +15,10 @@
  * the rest ("leaked ..."). All that was ever allocated: "allocated ...".
  *
  *	-M	without managed memory
+ *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
  */
 #include <cuda.h>
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -56,7 +58,7 @@ struct sum {
 static int nr_threads = 4, nr_moments = 10;
 static long nr_steps = 400;
 static uint64_t seed = 1;
-static bool no_managed;
+static bool no_managed, with_windows;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live live[MAX_LIVE];
@@ -345,6 +347,8 @@ static void watch(void)
 		printf("moment %lld\n", ts.tv_sec * 1000000000ll + ts.tv_nsec);
 		rest();
 		print_sums("live", sums);
+		if (with_windows)
+			check(moment % 2 ? cudaProfilerStop() : cudaProfilerStart(), "cudaProfilerStart");
 		pthread_barrier_wait(&still);
 	}
 }
@@ -396,13 +400,14 @@ int main(int argc, char **argv)
 	CUmemPoolProps props;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:n:m:r:M")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:r:Mw")) != -1) {
 		switch (c) {
 		case 't': nr_threads = atoi(optarg); break;
 		case 'n': nr_steps = atol(optarg); break;
 		case 'm': nr_moments = atoi(optarg); break;
 		case 'r': seed = strtoull(optarg, NULL, 10); break;
 		case 'M': no_managed = true; break;
+		case 'w': with_windows = true; break;
 		default: return 2;
 		}
 	}
