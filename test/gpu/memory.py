@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
 """memory.py WHAT [STEPS]: trains, and says what PyTorch says of its memory
 
-WHAT is events (the time of a block's allocation and free), train (with checkpointing, a planted leak of 3 MB a step in plant_leak(), a planted peak of 2 GB in
-plant_peak(), and a loader that pins memory), graph (a CUDA graph with a pool of its own), or bench (steps
-of a transformer, timed).
+WHAT is
 
-At each moment, when the device is idle:
+    train       on each device, with checkpointing, a planted leak of 3 MB a step in plant_leak(), a planted
+                peak of 2 GB in plant_peak(), and a loader that pins memory
+    devices     as train, but the leak is on the last device alone
+    graph       a CUDA graph with a pool of its own
+
+At each moment, when the devices are idle:
 
     moment NS DEVICE ALLOCATED RESERVED         NS: CLOCK_MONOTONIC
 
 and at the end of each device "peak DEVICE ALLOCATED RESERVED".
 """
-import statistics
 import sys
 import time
 
@@ -78,14 +80,15 @@ def step(model, optimizer, batch):
     optimizer.zero_grad(set_to_none=True)
 
 
-def train(steps):
+def train(steps, leaks_everywhere=True):
     all_devices = [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
     models = [make_model(d) for d in all_devices]
     for i, (batch,) in enumerate(make_loader(steps)):
         for device, (model, optimizer) in zip(all_devices, models):
             with torch.cuda.device(device):
                 step(model, optimizer, batch.to(device, non_blocking=True))
-                plant_leak(device)
+                if leaks_everywhere or device == all_devices[-1]:
+                    plant_leak(device)
                 if i == steps // 2:
                     plant_peak(device)
         say_moment()
@@ -112,34 +115,9 @@ def graph(steps):
     say_moment()
 
 
-def events(nr):
-    """The least of several runs, in ns for a block's allocation and free, which are two events."""
-    best = None
-    for _ in range(7):
-        begin = time.perf_counter()
-        for _ in range(nr):
-            block = torch.empty(1000, dtype=torch.uint8, device="cuda")
-            del block
-        took = (time.perf_counter() - begin) / nr
-        best = took if best is None else min(best, took)
-    print("pair %.0f ns" % (best * 1e9))
-
-
-def bench(steps):
-    model, optimizer = make_model("cuda")
-    batch = torch.randn(64, WIDTH, device="cuda")
-    times = []
-    for i in range(steps):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        step(model, optimizer, batch)
-        torch.cuda.synchronize()
-        if i >= 20:
-            times.append(time.perf_counter() - begin)
-    print("step %.1f us" % (statistics.median(times) * 1e6))
-
-
 what, steps = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 20
-{"train": train, "graph": graph, "bench": bench, "events": events}[what](steps)
-if what in ("train", "graph"):
-    say_peaks()
+if what == "graph":
+    graph(steps)
+else:
+    train(steps, what == "train")
+say_peaks()

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --memory on a real GPU: a program that knows the truth, PyTorch with what it says of its own memory at each
-# moment, JAX and CuPy; who runs out of memory; and what it costs.
+# moment, JAX and CuPy; who runs out of memory. What it costs: make bench-gpu.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
+. "$XPU_SRC/test/lib/memory_torch.sh"
 . "$XPU_SRC/test/lib/memory_held.sh"
 need root gpu nvcc bpf
 
@@ -44,29 +45,6 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 fi
 
 # ---- PyTorch: what it says itself
-
-# torch_agrees NAME: compares what is found at each moment, and the peaks, with what PyTorch says.
-torch_agrees() {
-	start=$(memory_start "$1.data")
-	awk -v start="$start" '$1 == "moment" { printf "%.0f %s %s %s\n", $2 - start, $3, $4, $5 }' "$1.out" >said
-	moments=$(awk '{ print $1 "ns" }' said | uniq | paste -sd, -)
-	xpumerge -i "$1.data" --memory live --at "$moments" --table memory_moments --csv 2>merge.log |
-		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print $1, $NF, $4, $5 }' >found
-	diag "$1: $(wc -l <said) moments said, $(wc -l <found) found"
-	sort said >said.sorted
-	sort found >found.sorted
-	is "$(comm -23 said.sorted found.sorted | wc -l)" 0 \
-		"$1: memory_allocated() and memory_reserved() at each moment" ||
-		diag "$(comm -3 said.sorted found.sorted | head -n 6)"
-	xpumerge -i "$1.data" --table memory_devices --csv 2>/dev/null |
-		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print "peak", $NF, $4, $5 }' | sort >found
-	is "$(cat found)" "$(grep '^peak' "$1.out" | sort)" "$1: max_memory_allocated() and max_memory_reserved()"
-	xpumerge -i "$1.data" --limit 3 >"$1.txt" 2>merge.log
-	diag "$1: $(grep '^memory: [0-9]* events' "$1.txt" | cut -c1-250)"
-	like "$(grep '^memory: [0-9]* events' "$1.txt")" "totals of the allocator's own compared, 0 differ" \
-		"$1: as PyTorch counts, whenever it says"
-	unlike "$(cat merge.log)" 'events of memory' "$1: nothing lost"
-}
 
 xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train 22 >train.out 2>load.log
 is $? 0 "train: status" || diag "$(tail -n 5 load.log train.out)"
@@ -162,31 +140,4 @@ PY
 else
 	skip "JAX" "no JAX"
 fi
-
-# ---- what it costs
-
-pair() {		# pair NAME COMMAND...: the time of a block's allocation and free in Python, in ns
-	name=$1
-	shift
-	echo "$name $("$@" python3 "$XPU_SRC/test/gpu/memory.py" events 20000 2>/dev/null | grep '^pair')"
-}
-for _ in 1 2; do
-	pair bare env
-	pair dormant env LD_PRELOAD="$XPU_SHIM"
-	pair gpu-only xpuload --gpu-only -o bench.data
-	pair memory xpuload --gpu-only --memory -o bench.data
-done >pairs
-awk '{ t[$1] = !t[$1] || $3 < t[$1] ? $3 : t[$1] }
-	END { printf "an event: %.0f ns bare, dormant %.3f, --gpu-only %.3f of that; --memory adds %.0f ns an event\n",
-		t["bare"] / 2, t["dormant"] / t["bare"], t["gpu-only"] / t["bare"],
-		(t["memory"] - t["gpu-only"]) / 2 }' pairs >cost
-diag "$(cat cost)"
-for _ in 1 2; do
-	echo "without $(xpuload --gpu-only -o bench.data python3 "$XPU_SRC/test/gpu/memory.py" bench 100 2>/dev/null)"
-	echo "--memory $(xpuload --gpu-only --memory -o bench.data python3 "$XPU_SRC/test/gpu/memory.py" bench 100 \
-		2>bench.log)"
-done >costs
-diag "$(sed -n 's/.*, \([0-9]* events of memory\).*/\1 in a run of 100 steps/p' bench.log)"
-diag "$(awk '{ t[$1] = !t[$1] || $3 < t[$1] ? $3 : t[$1] }
-	END { printf "a step: --memory beside --gpu-only: %.3f\n", t["--memory"] / t["without"] }' costs)"
 done_testing

@@ -5,26 +5,11 @@
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
+. "$XPU_SRC/test/lib/memory_torch.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
-
-agrees() {		# agrees NAME FROM: compares moments from number FROM on, and the peaks
-	start=$(memory_start "$1.data")
-	awk -v start="$start" -v from="$2" '$1 == "moment" { ns = $2 - start; nr++ }
-		$1 == "total" && nr >= from { printf "%.0f %s %s\n", ns, $2, $3 }' "$1.out" >said
-	xpumerge -i "$1.data" --memory live --at "$(awk '{ print $1 "ns" }' said | paste -sd, -)" \
-		--table memory_moments --csv 2>merge.log |
-		awk -F, 'NR > 1 && $NF ~ /GPU/ { print $1, $4, $5 }' >found
-	# A segment of before the attach has no size when it is freed: the allocator tells of it later.
-	[ "$2" = 1 ] || { cut -d' ' -f1,2 said >s && mv s said && cut -d' ' -f1,2 found >s && mv s found; }
-	is "$(diff said found)" "" "$1: blocks, and segments, at each of $(wc -l <said) moments"
-	unlike "$(cat merge.log)" 'events of memory' "$1: no event is missing or cannot be"
-	xpumerge -i "$1.data" >"$1.txt" 2>merge.log
-	like "$(tr '\n' ' ' <"$1.txt" | tr -s ' ')" \
-		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' "$1: the allocator's own totals"
-}
 
 blocks() {		# blocks NAME: compares each call path's blocks at ten moments, in all and leaked
 	start=$(memory_start "$1.data")
@@ -47,10 +32,8 @@ for name in plain expandable; do
 	is $? 0 "$name: status" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing lost"
 	like "$(cat $name.out)" '^reports ([1-9][0-9]*) of \1$' "$name: the reports go on to libc10"
-	agrees $name 1
+	torch_agrees $name
 	blocks $name
-	is "$(xpumerge -i $name.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $4, $5 }')" \
-		"$(sed -n 's/^most //p' $name.out)" "$name: the peaks of blocks and of segments"
 	held=$(xpumerge -i $name.data --memory peak -f folded 2>/dev/null | awk '{ t += $NF } END { printf "%.0f", t }')
 	peak_ns=$(xpumerge -i $name.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $2 }')
 	is "$held" "$(xpumerge -i $name.data --memory live --at "${peak_ns}ns" --table memory_moments --csv \
@@ -58,11 +41,22 @@ for name in plain expandable; do
 done
 xpumerge -i plain.data -f chrome -o plain.json 2>/dev/null
 is "$(grep -o '"memory used","args":{"value":[0-9]*' plain.json | sed 's/.*://' | sort -n | tail -n 1)" \
-	"$(sed -n 's/^most \([0-9]*\) .*/\1/p' plain.out)" "a timeline's track of memory has the peak"
+	"$(sed -n 's/^peak 0 \([0-9]*\) .*/\1/p' plain.out)" "a timeline's track of memory has the peak"
 like "$(xpumerge -i plain.data --memory peak -f folded 2>/dev/null)" \
 	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' "fragmentation stands where CUDA is asked"
 like "$(xpumerge -i expandable.data --memory peak -f folded 2>/dev/null)" \
 	'add_segment\(unsigned long\);cuMemCreate;\[GPU_Memory\]fragmentation [1-9]' "of mapped memory, too"
+
+export XPU_SIM_DEVICES=2
+for how in '' -e; do
+	# shellcheck disable=SC2086 # an option, or none
+	xpuload --memory --gpu-only -o devices.data "$torch" -d 2 -m 20 $how "$libs" >devices.out 2>load.log
+	is $? 0 "two devices: status" || diag "$(cat load.log)"
+	torch_agrees devices
+	is "$(wc -l <said) $(torch_differs devices.data devices.out 1 '1 0' | head -n 1 | wc -l)" "40 1" \
+		"two devices: each has its own"
+done
+unset XPU_SIM_DEVICES
 
 xpuload --gpu-only -o without.data "$torch" -n 20 "$libs" >without.out 2>load.log
 like "$(cat without.out)" '^reports ([1-9][0-9]*) of \1$' "without --memory: the reports go to libc10"
@@ -85,7 +79,8 @@ echo go >late.cmd
 wait "$late_pid"
 wait $loader
 diag "$(tail -n 1 load.log)"
-agrees late 7
+# A segment of before the attach has no size when it is freed: the allocator tells of it later.
+torch_agrees late 7 0 3
 before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach/ { print $NF }')
 [ "${before:-0}" -gt 0 ]
 ok $? "late: blocks of before the attach that were not freed: $before"

@@ -2,15 +2,15 @@
 /*
  * torch.cu - blocks of an allocator like PyTorch's, and the truth about them
  *
- *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-e] [-w] DIR
+ *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-d DEVICES] [-e] [-w] DIR
  *
  * Loads libc10_cuda.so and libc10.so of DIR as Python loads PyTorch's, where no other library sees them, and
- * prints as memory.cu does, with "block" as the kind of memory, and at each moment
+ * prints as memory.cu does, with "block" as the kind of memory, and at each moment, of each device
  *
- *	total ALLOCATED RESERVED
+ *	moment NS DEVICE ALLOCATED RESERVED
  *
- * and at the end "most ALLOCATED RESERVED", and how often the allocator's reports have come to libc10.so:
- * "reports N of N".
+ * and at the end "peak DEVICE ALLOCATED RESERVED", and how often the allocator's reports have come to
+ * libc10.so: "reports N of N".
  *
  *	-e	physical memory that is mapped, in place of cudaMalloc()
  *	-w	after the first half of the moments waits for a line on standard input
@@ -30,11 +30,11 @@
 
 struct live {
 	void *at;
-	int site;
+	int site, device;
 	size_t bytes;
 };
 
-static int nr_threads = 4, nr_moments = 10;
+static int nr_threads = 4, nr_moments = 10, nr_devices = 1;
 static long nr_steps = 400;
 static bool waits;
 
@@ -45,8 +45,8 @@ static size_t sums[NR_SITES], allocated[NR_SITES];
 static long nr_calls;
 static pthread_barrier_t still;
 
-static void *(*fake_alloc)(size_t);
-static void (*fake_free)(void *), (*fake_empty_cache)(void), (*fake_totals)(size_t[4]);
+static void *(*fake_alloc)(int, size_t);
+static void (*fake_free)(int, void *), (*fake_empty_cache)(void), (*fake_totals)(int, size_t[4]);
 static long (*fake_nr_reports)(void);
 
 static void check(bool fine, const char *what)
@@ -58,10 +58,10 @@ static void check(bool fine, const char *what)
 }
 
 #define SITE(n)									\
-	extern "C" __attribute__((noinline)) void *mem_site_##n(size_t bytes);	\
-	extern "C" void *mem_site_##n(size_t bytes)				\
+	extern "C" __attribute__((noinline)) void *mem_site_##n(int, size_t);	\
+	extern "C" void *mem_site_##n(int device, size_t bytes)			\
 	{									\
-		void *at = fake_alloc(bytes);					\
+		void *at = fake_alloc(device, bytes);				\
 										\
 		asm volatile("" : : "r"(at) : "memory");			\
 		return at;							\
@@ -70,7 +70,7 @@ static void check(bool fine, const char *what)
 SITE(00) SITE(01) SITE(02) SITE(03) SITE(04) SITE(05) SITE(06) SITE(07)
 SITE(08) SITE(09) SITE(10) SITE(11) SITE(12) SITE(13) SITE(14) SITE(15)
 
-static void *(*const sites[NR_SITES])(size_t) = {
+static void *(*const sites[NR_SITES])(int, size_t) = {
 	mem_site_00, mem_site_01, mem_site_02, mem_site_03, mem_site_04, mem_site_05, mem_site_06,
 	mem_site_07, mem_site_08, mem_site_09, mem_site_10, mem_site_11, mem_site_12, mem_site_13,
 	mem_site_14, mem_site_15,
@@ -82,9 +82,9 @@ static uint64_t next_random(uint64_t *state)
 	return *state >> 33;
 }
 
-static void make(int site, size_t bytes)
+static void make(int site, int device, size_t bytes)
 {
-	struct live l = { sites[site](bytes), site, (bytes + 511) & ~(size_t)511 };
+	struct live l = { sites[site](device, bytes), site, device, (bytes + 511) & ~(size_t)511 };
 
 	check(l.at, "out of memory");
 	pthread_mutex_lock(&lock);
@@ -106,7 +106,7 @@ static void drop(uint64_t random)
 	sums[l.site] -= l.bytes;
 	nr_calls++;
 	pthread_mutex_unlock(&lock);
-	fake_free(l.at);
+	fake_free(l.device, l.at);
 }
 
 static void *work(void *arg)
@@ -124,7 +124,7 @@ static void *work(void *arg)
 			if (full || ((r >> 4) % 5 < 2 && nr_live > 50))
 				drop(next_random(&random));
 			else
-				make((r >> 12) % NR_SITES, 1 + ((r >> 16) % 3 ? r % 60000 : r % 9000000));
+				make((r >> 12) % NR_SITES, (r >> 9) % nr_devices, 1 + ((r >> 16) % 3 ? r % 60000 : r % 9000000));
 			if (r % 97 == 0)
 				fake_empty_cache();
 		}
@@ -158,8 +158,11 @@ static void watch(void)
 		pthread_barrier_wait(&still);
 		rest();
 		clock_gettime(CLOCK_MONOTONIC, &ts);
-		fake_totals(totals);
-		printf("moment %lld\ntotal %zu %zu\n", ts.tv_sec * 1000000000ll + ts.tv_nsec, totals[0], totals[1]);
+		for (int i = 0; i < nr_devices; i++) {
+			fake_totals(i, totals);
+			printf("moment %lld %d %zu %zu\n", ts.tv_sec * 1000000000ll + ts.tv_nsec, i, totals[0],
+			       totals[1]);
+		}
 		print_sums("live", sums);
 		rest();
 		if (waits && moment == nr_moments / 2 - 1) {
@@ -169,7 +172,10 @@ static void watch(void)
 		}
 		pthread_barrier_wait(&still);
 	}
-	printf("most %zu %zu\n", totals[2], totals[3]);
+	for (int i = 0; i < nr_devices; i++) {
+		fake_totals(i, totals);
+		printf("peak %d %zu %zu\n", i, totals[2], totals[3]);
+	}
 }
 
 int main(int argc, char **argv)
@@ -181,17 +187,19 @@ int main(int argc, char **argv)
 	void *c10, *c10_cuda;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:n:m:ew")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:d:ew")) != -1) {
 		switch (c) {
 		case 't': nr_threads = atoi(optarg); break;
 		case 'n': nr_steps = atol(optarg); break;
 		case 'm': nr_moments = atoi(optarg); break;
+		case 'd': nr_devices = atoi(optarg); break;
 		case 'e': expandable = true; break;
 		case 'w': waits = true; break;
 		default: return 2;
 		}
 	}
-	check(argc == optind + 1 && nr_threads > 0 && nr_threads <= 64, "usage: torch [OPTION...] DIR");
+	check(argc == optind + 1 && nr_threads > 0 && nr_threads <= 64 && nr_devices > 0 && nr_devices <= 8,
+	      "usage: torch [OPTION...] DIR");
 	check(!cudaFree(NULL), "no CUDA");
 	snprintf(path, sizeof(path), "%s/libc10.so", argv[optind]);
 	c10 = dlopen(path, RTLD_NOW | RTLD_LOCAL);

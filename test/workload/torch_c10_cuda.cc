@@ -32,9 +32,8 @@ void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, Device);
 #endif
 } // namespace c10
 
-static std::mutex lock;
-static std::map<char *, size_t> free_blocks, used_blocks, segments;
-static size_t allocated, reserved, most_allocated, most_reserved;
+#define MAX_DEVICES	8
+
 static bool expandable;
 
 static struct {
@@ -46,13 +45,33 @@ static struct {
 	CUresult (*unmap)(CUdeviceptr, size_t);
 } cu;
 
-static char *next_chunk;
-static std::map<char *, CUmemGenericAllocationHandle> chunks;
+/* A device's. */
+struct allocator {
+	std::mutex lock;
+	std::map<char *, size_t> free_blocks, used_blocks, segments;
+	std::map<char *, CUmemGenericAllocationHandle> chunks;
+	char *next_chunk;
+	size_t allocated, reserved, most_allocated, most_reserved;
+
+	int device() const;
+	void report(void *at, int64_t bytes) const;
+	void add_free(char *at, size_t bytes);
+	bool add_segment(size_t bytes);
+	char *take_free(size_t bytes);
+	void empty_cache();
+};
+
+static allocator of[MAX_DEVICES];
+
+int allocator::device() const
+{
+	return (int)(this - of);
+}
 
 EXPORT bool fake_init(bool want_expandable)
 {
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
-	CUdeviceptr at = 0;
+	CUdeviceptr at;
 
 	expandable = want_expandable;
 	*(void **)&cu.create = dlsym(cuda, "cuMemCreate");
@@ -62,24 +81,26 @@ EXPORT bool fake_init(bool want_expandable)
 	*(void **)&cu.unmap = dlsym(cuda, "cuMemUnmap");
 	if (!cu.create || !cu.release || !cu.reserve || !cu.map || !cu.unmap)
 		return false;
-	if (expandable && cu.reserve(&at, RESERVED, 0, 0, 0))
-		return false;
-	next_chunk = (char *)at;
+	for (auto &a : of) {
+		if (expandable && cu.reserve(&at, RESERVED, 0, 0, 0))
+			return false;
+		a.next_chunk = expandable ? (char *)at : nullptr;
+	}
 	return true;
 }
 
-static void report(void *at, int64_t bytes)
+void allocator::report(void *at, int64_t bytes) const
 {
-	const c10::Device device = { 1, 0 };
+	const c10::Device where = { 1, (int8_t)device() };
 
 #ifdef OTHER_ABI
-	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, 0, device);
+	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, 0, where);
 #else
-	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, device);
+	c10::reportMemoryUsageToProfiler(at, bytes, allocated, reserved, where);
 #endif
 }
 
-static void add_free(char *at, size_t bytes)
+void allocator::add_free(char *at, size_t bytes)
 {
 	auto behind = free_blocks.lower_bound(at);
 
@@ -98,7 +119,7 @@ static void add_free(char *at, size_t bytes)
 	free_blocks[at] = bytes;
 }
 
-static __attribute__((noinline)) bool add_segment(size_t bytes)
+__attribute__((noinline)) bool allocator::add_segment(size_t bytes)
 {
 	size_t size = bytes < MB ? 2 * MB : bytes < 10 * MB ? 20 * MB : (bytes + 2 * MB - 1) / (2 * MB) * 2 * MB;
 	CUmemAllocationProp prop = {};
@@ -106,7 +127,7 @@ static __attribute__((noinline)) bool add_segment(size_t bytes)
 	void *at;
 
 	if (!expandable) {
-		if (cudaMalloc(&at, size))
+		if (cudaSetDevice(device()) || cudaMalloc(&at, size))
 			return false;
 		segments[(char *)at] = size;
 		reserved += size;
@@ -115,6 +136,7 @@ static __attribute__((noinline)) bool add_segment(size_t bytes)
 	}
 	prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	prop.location.id = device();
 	for (size = (bytes + CHUNK - 1) / CHUNK * CHUNK; size; size -= CHUNK, next_chunk += CHUNK) {
 		if (cu.create(&handle, CHUNK, &prop, 0) || cu.map((CUdeviceptr)next_chunk, CHUNK, 0, handle, 0))
 			return false;
@@ -125,7 +147,7 @@ static __attribute__((noinline)) bool add_segment(size_t bytes)
 	return true;
 }
 
-static char *take_free(size_t bytes)
+char *allocator::take_free(size_t bytes)
 {
 	for (auto &b : free_blocks) {
 		char *at = b.first;
@@ -141,38 +163,40 @@ static char *take_free(size_t bytes)
 	return nullptr;
 }
 
-EXPORT __attribute__((noinline)) void *fake_alloc(size_t bytes)
+EXPORT __attribute__((noinline)) void *fake_alloc(int device, size_t bytes)
 {
-	std::lock_guard<std::mutex> guard(lock);
+	allocator &a = of[device];
+	std::lock_guard<std::mutex> guard(a.lock);
 	char *at;
 
 	bytes = (bytes + 511) & ~(size_t)511;
-	at = take_free(bytes);
-	if (!at && add_segment(bytes))
-		at = take_free(bytes);
+	at = a.take_free(bytes);
+	if (!at && a.add_segment(bytes))
+		at = a.take_free(bytes);
 	if (!at)
 		return nullptr;
-	used_blocks[at] = bytes;
-	allocated += bytes;
-	most_allocated = allocated > most_allocated ? allocated : most_allocated;
-	most_reserved = reserved > most_reserved ? reserved : most_reserved;
-	report(at, bytes);
+	a.used_blocks[at] = bytes;
+	a.allocated += bytes;
+	a.most_allocated = a.allocated > a.most_allocated ? a.allocated : a.most_allocated;
+	a.most_reserved = a.reserved > a.most_reserved ? a.reserved : a.most_reserved;
+	a.report(at, bytes);
 	return at;
 }
 
-EXPORT __attribute__((noinline)) void fake_free(void *at)
+EXPORT __attribute__((noinline)) void fake_free(int device, void *at)
 {
-	std::lock_guard<std::mutex> guard(lock);
-	size_t bytes = used_blocks[(char *)at];
+	allocator &a = of[device];
+	std::lock_guard<std::mutex> guard(a.lock);
+	size_t bytes = a.used_blocks[(char *)at];
 
-	used_blocks.erase((char *)at);
-	allocated -= bytes;
-	add_free((char *)at, bytes);
-	report(at, -(int64_t)bytes);
+	a.used_blocks.erase((char *)at);
+	a.allocated -= bytes;
+	a.add_free((char *)at, bytes);
+	a.report(at, -(int64_t)bytes);
 }
 
 /* Gives back the segments in which there is no block. */
-EXPORT __attribute__((noinline)) void fake_empty_cache(void)
+__attribute__((noinline)) void allocator::empty_cache()
 {
 	std::lock_guard<std::mutex> guard(lock);
 
@@ -210,12 +234,19 @@ EXPORT __attribute__((noinline)) void fake_empty_cache(void)
 	}
 }
 
-EXPORT void fake_totals(size_t totals[4])
+EXPORT void fake_empty_cache(void)
 {
-	std::lock_guard<std::mutex> guard(lock);
+	for (auto &a : of)
+		a.empty_cache();
+}
 
-	totals[0] = allocated;
-	totals[1] = reserved;
-	totals[2] = most_allocated;
-	totals[3] = most_reserved;
+EXPORT void fake_totals(int device, size_t totals[4])
+{
+	allocator &a = of[device];
+	std::lock_guard<std::mutex> guard(a.lock);
+
+	totals[0] = a.allocated;
+	totals[1] = a.reserved;
+	totals[2] = a.most_allocated;
+	totals[3] = a.most_reserved;
 }

@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory of PyTorch on two GPUs, by one process and by one process each: what PyTorch says of each device, at each
+# moment; a leak on one of them.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+. "$XPU_SRC/test/lib/memory_torch.sh"
+need root gpu bpf torch
+nr=$(python3 -c 'import torch; print(torch.cuda.device_count())')
+[ "$nr" -ge 2 ] || skip_all "$nr GPU: expected two"
+unset CUDA_VISIBLE_DEVICES
+train=$XPU_SRC/test/gpu/memory.py
+
+first() {		# first NAME TABLE: its first row
+	xpumerge -i "$1.data" --table "$2" --csv --limit 1 2>/dev/null | tail -n 1
+}
+
+# ---- two devices, one process
+
+CUDA_VISIBLE_DEVICES=0,1 xpuload --memory --gpu-only -o both.data python3 "$train" devices 22 >both.out 2>load.log
+is $? 0 "both: status" || diag "$(tail -n 5 load.log both.out)"
+like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing lost"
+torch_agrees both
+is "$(awk '{ print $1 }' said | uniq | wc -l) $(awk '{ print $2 }' said | sort -u | wc -l)" "22 2" \
+	"both: moments, devices"
+line=$(grep -n 'kept.append' "$train" | cut -d: -f1)
+like "$(first both memory_leaks)" "memory.py:plant_leak:$line.*\\[GPU1_Memory\\]block" \
+	"both: the planted leak is the first row, with its line and its device"
+like "$(first both memory_holders)" 'memory.py:plant_peak:' "both: so is the planted peak"
+
+# ---- a process for each device
+
+# shellcheck disable=SC2016 # the shell's own $1
+xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "$1" train 22 >each.0 2>each.log &
+	CUDA_VISIBLE_DEVICES=1 python3 "$1" train 22 >each.1 && wait $!' sh "$train" 2>load.log
+is $? 0 "each: status" || diag "$(tail -n 5 load.log each.log)"
+like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing lost"
+# Either GPU may be the first that the recording hears of.
+for gpus in "0 1" "1 0"; do
+	torch_differs each.data each.0 1 "${gpus% *}" >differ
+	nr=$(awk '{ print $1 }' said | uniq | wc -l)
+	torch_differs each.data each.1 1 "${gpus#* }" >>differ
+	echo "$nr $(awk '{ print $1 }' said | uniq | wc -l) $(wc -l <differ)"
+done >both_ways
+diag "$(cat both_ways)"
+is "$(sort -n -k 3 both_ways | head -n 1)" "22 22 0" "each: each process's device, at each moment and at the peaks"
+xpumerge -i each.data --limit 3 >each.txt 2>merge.log
+like "$(tr '\n' ' ' <each.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+	"each: the allocators' own totals"
+unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or cannot be"
+like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted leak is the first row"
+done_testing
