@@ -99,7 +99,12 @@ static const struct call_row {
 atomic_bool allocs__on;
 
 static uint8_t row_of[MAX_CBID];		/* number in rows, from 1 */
-static atomic_uint_fast64_t last_order;
+
+/* All threads write it, with each event: on cache lines of its own, which nothing else has to wait for. */
+static struct {
+	_Alignas(128) atomic_uint_fast64_t last;
+} order;
+
 static atomic_bool is_late, is_exiting;
 static const struct cupti *cupti;
 static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
@@ -108,7 +113,7 @@ static atomic_uint_fast64_t order_at_start;	/* the last one before allocs__start
 
 uint64_t allocs__order(unsigned int nr)
 {
-	return atomic_fetch_add_explicit(&last_order, nr, memory_order_relaxed) + 1;
+	return atomic_fetch_add_explicit(&order.last, nr, memory_order_relaxed) + 1;
 }
 
 bool allocs__watch(uint32_t cbid, const char *name)
@@ -130,7 +135,7 @@ static void tell_start(void)
 	struct xpu_record_alloc r = {
 		.hdr = { XPU_RECORD_ALLOC, 0, sizeof(r) },
 		.time_ns = clock__ns(),
-		.order = atomic_load(&last_order) + 1,
+		.order = atomic_load(&order.last) + 1,
 		.event = {
 			.what = XPU_ALLOC_START,
 			.device = XPU_ALLOC_NO_DEVICE,
@@ -183,7 +188,7 @@ void allocs__start(const struct cupti *c, bool late)
 		dlclose(cuda);
 	}
 	atomic_store(&is_late, late);
-	atomic_store(&order_at_start, atomic_load(&last_order));
+	atomic_store(&order_at_start, atomic_load(&order.last));
 	tell_start();
 	levels__repeat(atomic_load(&is_late));
 	atomic_store(&allocs__on, true);
@@ -199,7 +204,7 @@ void allocs__repeat(void)
 	if (!allocs__are_on())
 		return;
 	/* Whoever listens from here on has not heard of earlier events. */
-	if (atomic_load(&last_order))
+	if (atomic_load(&order.last))
 		atomic_store(&is_late, true);
 	tell_start();
 	levels__repeat(atomic_load(&is_late));

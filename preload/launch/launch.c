@@ -84,6 +84,18 @@ static atomic_uint last_gate;
 
 const struct cupti *launch__cupti;
 
+/* The calling thread is in the launch @id from now on; 0: in none. Others read it: see launch__close(). */
+static inline void set_launch(struct launcher *t, uint32_t id)
+{
+	__atomic_store_n(&t->slot.correlation_id, id, __ATOMIC_RELEASE);
+}
+
+/* Return: the launch that @t's thread is in, or 0. On any thread. */
+static uint32_t launch_of(const struct launcher *t)
+{
+	return __atomic_load_n(&t->slot.correlation_id, __ATOMIC_ACQUIRE);
+}
+
 void launch__exit(void)
 {
 	struct launcher *t = this_thread;
@@ -435,7 +447,7 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 	if (result && __builtin_expect(*result, 0))
 		refused__add(d->correlationId, *result);
 	if (t && !t->level) {	/* else a handler's, within one that is being told of */
-		t->slot.correlation_id = 0;	/* the launch is over */
+		set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
 		if (wait__call(cbid) && __builtin_expect(wait__is_long(*d->correlationData), 0))
 			waited(cbid, d);
@@ -450,7 +462,7 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
-		t->slot.correlation_id = 0;
+		set_launch(t, 0);
 		atomic_signal_fence(memory_order_seq_cst);
 		t->level = 0;
 		return false;
@@ -504,7 +516,7 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 		log_range(t);
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	t->slot.correlation_id = d->correlationId;
+	set_launch(t, d->correlationId);
 	if (windows && !is_inside(t, d->correlationId, now))
 		return;
 	t->slot.cbid = cbid;
@@ -848,7 +860,7 @@ static bool any_in_launch(void)
 	uint32_t id;
 
 	for (t = threads; t; t = t->next) {
-		id = __atomic_load_n(&t->slot.correlation_id, __ATOMIC_ACQUIRE);
+		id = launch_of(t);
 		if (id && id != t->stuck_id && !atomic_load(&t->dead) && t != this_thread)
 			return true;
 	}
@@ -874,7 +886,7 @@ void launch__close(void)
 			continue;
 		}
 		for (t = threads; t; t = t->next)
-			t->stuck_id = any ? t->slot.correlation_id : 0;
+			t->stuck_id = any ? launch_of(t) : 0;
 		lock__give(&lock, &old);
 		break;
 	}
