@@ -61,6 +61,12 @@ static int launch__nccl(struct second_pass *p, const struct xpu_record_launches 
 	return err < 0 ? err : nccl__launch(&m->nccl, &m->nvtx, key, l->thread, range, l->time_ns);
 }
 
+static void thread__launches(struct thread *thread, uint32_t id)
+{
+	if (!thread->nr_launches++ || id < thread->first_launch)
+		thread->first_launch = id;
+}
+
 int device__launches(struct second_pass *p, const struct xpu_record_launches *rec)
 {
 	struct model *m = p->model;
@@ -84,7 +90,8 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		err = second_pass__arrived(p, JOIN_KEY_PROC(key), &arrived);
 		if (err)
 			return err;
-		arrived->nr_launches++;
+		if (!arrived->nr_launches++ || l.time_ns < arrived->first_ns)
+			arrived->first_ns = l.time_ns;
 		if (arrived->window.nr_threads) {
 			err = window__see(&arrived->window, JOIN_KEY_ID(key));
 			if (err)
@@ -95,7 +102,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		l.time_ns += p->found->shift_ns;
 		m->chains.v[l.chain].nr_launches++;
 		if (l.thread != NO_INDEX)
-			m->threads.v[l.thread].nr_launches++;
+			thread__launches(&m->threads.v[l.thread], JOIN_KEY_ID(key));
 		sums__see_time(p->sums, l.time_ns, l.time_ns);
 		err = launch__nccl(p, rec, i, &l, key);
 		if (err)

@@ -256,15 +256,62 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	});
 }
 
+/* Notes the first launches of a process's threads, of those that were there when launches began to be recorded. */
+static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arrived)
+{
+	struct model *m = p->model;
+	uint64_t from_ns, to_ns;
+	size_t i;
+	int err = 0;
+
+	for (i = p->found->first_thread; i < m->threads.nr && !err; i++) {
+		const struct thread *t = &m->threads.v[i];
+
+		if (t->proc != proc || !t->nr_launches)
+			continue;
+		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
+			      &from_ns, &to_ns);
+		if (from_ns)		/* it had a name by then */
+			err = window__first(&arrived->window, t->first_launch);
+	}
+	return err;
+}
+
+/* Return: 1 if the launch of device work inside of the window may have begun before it; 0; or -ENOMEM. */
+static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
+{
+	struct arrived *arrived = &p->arrived.v[proc - p->found->first_proc];
+	int err;
+
+	if (!arrived->window.nr_threads || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
+		return 0;
+	if (!arrived->firsts_seen) {
+		arrived->firsts_seen = true;
+		err = see_firsts(p, proc, arrived);
+		if (err)
+			return err;
+	}
+	return window__is_late(&arrived->window, id);
+}
+
 static int place__orphan(struct second_pass *p, uint64_t key, const struct work *w)
 {
 	struct model *m = p->model;
 	uint32_t chain, proc = JOIN_KEY_PROC(key);
 	enum label label = LABEL_NO_LAUNCH;
+	enum window_place place;
 	const char *comm;
 	int err;
 
-	switch (window__place(&p->arrived.v[proc - p->found->first_proc].window, JOIN_KEY_ID(key))) {
+	place = window__place(&p->arrived.v[proc - p->found->first_proc].window, JOIN_KEY_ID(key));
+	if (place == WINDOW_INSIDE) {
+		err = is_late(p, proc, JOIN_KEY_ID(key));
+		if (err < 0)
+			return err;
+		if (err)
+			place = WINDOW_BEFORE;
+	}
+	switch (place) {
 	case WINDOW_BEFORE:
 		p->sums->loss.before_attach++;
 		label = LABEL_BEFORE;

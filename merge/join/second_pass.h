@@ -31,7 +31,9 @@
 /* Counts of the records that have arrived from one process. */
 struct arrived {
 	struct window window;
+	bool firsts_seen;		/* window__first() was called */
 	uint64_t nr_launches;
+	uint64_t first_ns;		/* of these, on the recording's clock */
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */

@@ -38,6 +38,7 @@ struct thread {
 	const char *comm;		/* the name at the time last asked for ... */
 	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
+	uint32_t first_launch;		/* correlation id of the first of these */
 	uint64_t gpu_wait_ns;
 	uint64_t nr_samples;
 };

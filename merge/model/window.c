@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/window.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@ void window__exit(struct window *w)
 {
 	array_free(&w->low);
 	array_free(&w->high);
+	array_free(&w->firsts);
+	array_free(&w->late);
 }
 
 int window__see(struct window *w, uint32_t id)
@@ -47,4 +50,39 @@ enum window_place window__place(const struct window *w, uint32_t id)
 	if (w->low.nr < w->nr_threads || id < w->low.v[w->low.nr - 1])
 		return WINDOW_BEFORE;
 	return id > w->high.v[w->high.nr - 1] ? WINDOW_AFTER : WINDOW_INSIDE;
+}
+
+int window__first(struct window *w, uint32_t id)
+{
+	size_t i;
+	int err = w->firsts.nr < WINDOW_MAX_THREADS ? array_push(&w->firsts, 0) : 1;
+
+	if (err)
+		return min_t(int, err, 0);
+	for (i = w->firsts.nr - 1; i && w->firsts.v[i - 1] < id; i--)
+		w->firsts.v[i] = w->firsts.v[i - 1];
+	w->firsts.v[i] = id;
+	return 0;
+}
+
+int window__is_late(struct window *w, uint32_t id)
+{
+	size_t i, k;
+
+	for (i = 0; i < w->late.nr && w->late.v[i] > id; i++)
+		;
+	if (i < w->late.nr && w->late.v[i] == id)	/* a graph's launch has many records */
+		return 1;
+	/* Each of them needs a thread of its own: the largest has that with the largest first launch, and so on. */
+	if (w->late.nr >= w->firsts.nr || id >= w->firsts.v[i])
+		return 0;
+	for (k = i; k < w->late.nr; k++)
+		if (w->late.v[k] >= w->firsts.v[k + 1])
+			return 0;
+	if (array_push(&w->late, 0))
+		return -ENOMEM;
+	for (k = w->late.nr - 1; k > i; k--)
+		w->late.v[k] = w->late.v[k - 1];
+	w->late.v[i] = id;
+	return 1;
 }

@@ -9,6 +9,10 @@
  * one launch, with an id below all later ones. So a launch from before the attach has fewer
  * recorded launches below it than there are threads, and a launch from after the detach has fewer
  * above it.
+ *
+ * A launch that began before the attach may get its id late, when at last it gets to the device: it may
+ * have waited for its module to be loaded, while other threads made many launches. Its id is below
+ * that of the first recorded launch of its own thread.
  */
 #ifndef MERGE_WINDOW_H
 #define MERGE_WINDOW_H
@@ -32,6 +36,9 @@ struct window {
 	 * nr_threads of the smallest and of the largest ids, each in descending order of extremity.
 	 */
 	ARRAY(uint32_t) low, high;
+	/* Both in descending order: */
+	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that was there at the attach */
+	ARRAY(uint32_t) late;		/* launches from before the attach that got their ids late */
 };
 
 /* @nr_threads: the threads that launch in the process; 0 counts as 1. */
@@ -40,6 +47,18 @@ void window__exit(struct window *w);
 
 /* Notes that the launch @correlation_id was recorded. Return: 0 or -ENOMEM. */
 int window__see(struct window *w, uint32_t correlation_id);
+
+/*
+ * A thread that was there at the attach has its first recorded launch, @correlation_id. To be called for
+ * all such threads after all launches were noted. Return: 0 or -ENOMEM.
+ */
+int window__first(struct window *w, uint32_t correlation_id);
+
+/*
+ * Whether an unrecorded launch, WINDOW_INSIDE, may have begun before the attach: each thread has one such at
+ * most. Return: 1, 0 or -ENOMEM.
+ */
+int window__is_late(struct window *w, uint32_t correlation_id);
 
 /* Return: where an unrecorded launch was. All recorded launches must have been noted. */
 enum window_place window__place(const struct window *w, uint32_t correlation_id);

@@ -548,6 +548,39 @@ static void test_attach(void)
 	is_int(s->sums.loss.nr_orphans, 1, "edges: as wide as the process has threads");
 	fixture__end(&f);
 
+	/* A launch from before the attach may get its id late, but before its thread's next one. */
+	attach_begin(&f, 2);
+	gen__comm(&f.g, 0, 90, 10, 10, "app");
+	gen__comm(&f.g, 0, 90, 10, 11, "app");
+	gen__comm(&f.g, 0, 1900, 10, 12, "app");
+	gen__thread(&f.g, 3, 1, 12);
+	gen__launch(&f.g, 1000, 165, 1, 2);
+	gen__launch(&f.g, 1000, 185, 1, 3);
+	batch(&f, 1, 165);
+	batch(&f, 1, 185);
+	batch(&f, 1, 145);
+	batch(&f, 1, 145);
+	s = fixture__run(&f);
+	is_int(s->sums.loss.before_attach, 4, "late: a launch that thread 2 was in at the attach, all its records");
+	is_int(s->sums.loss.nr_orphans, 0, "late: is no orphan");
+	fixture__end(&f);
+	attach_begin(&f, 2);
+	gen__comm(&f.g, 0, 90, 10, 10, "app");
+	gen__comm(&f.g, 0, 90, 10, 11, "app");
+	gen__comm(&f.g, 0, 1900, 10, 12, "app");
+	gen__thread(&f.g, 3, 1, 12);
+	gen__launch(&f.g, 1000, 165, 1, 2);
+	gen__launch(&f.g, 1000, 185, 1, 3);
+	batch(&f, 1, 165);
+	batch(&f, 1, 185);
+	batch(&f, 1, 145);
+	batch(&f, 1, 135);
+	batch(&f, 1, 175);
+	s = fixture__run(&f);
+	is_int(s->sums.loss.before_attach, 3, "late: each thread was in one launch at most");
+	is_int(s->sums.loss.nr_orphans, 2, "late: and a thread that began later in none");
+	fixture__end(&f);
+
 	/* A batch that is lost in between counts as a loss. */
 	attach_begin(&f, 2);
 	c.nr_batches += 2;
