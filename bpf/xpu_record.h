@@ -979,12 +979,14 @@ struct xpu_record_graph_clone {
 	__u64	original_id;
 };
 
-/* A launch call returned an error: it put nothing on a device. */
+/* A launch call returned an error, or copied or set no bytes: it put nothing on a device. */
 struct xpu_record_refused {
 	struct xpu_record hdr;
 	__u32	correlation_id;
-	__u32	result;			/* CUresult */
+	__u32	result;			/* CUresult, or the following */
 };
+
+#define XPU_REFUSED_NO_BYTES	0xffffffffu
 
 /*
  * The address of this process's interpreter and the offsets of its members, in bytes, for BPF

@@ -77,7 +77,7 @@ void losses__settle(struct second_pass *p)
 	static const struct arrived none;
 	const struct found *f = p->found;
 	struct loss *l = &p->sums->loss;
-	uint64_t nr_unfinished = 0;
+	uint64_t nr_unfinished = 0, apart;
 	size_t i;
 
 	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++) {
@@ -90,9 +90,10 @@ void losses__settle(struct second_pass *p)
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times, either, but is counted in a line of its own. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
-	l->nr_launches = p->join->nr_launches - l->nr_captured - l->nr_refused - l->at_detach;
+	apart = l->nr_captured + l->nr_refused + l->nr_no_bytes + l->at_detach;
+	l->nr_launches = p->join->nr_launches - apart;
 	l->nr_matched = p->join->nr_matched;
-	l->nr_pending = p->join->nr_pending - l->nr_captured - l->nr_refused - l->at_detach;
+	l->nr_pending = p->join->nr_pending - apart;
 	l->nr_duplicates = p->join->nr_duplicates;
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;

@@ -235,7 +235,10 @@ static int place__pending(struct second_pass *p, const struct match *match)
 		return 0;
 	}
 	if (idmap__get(&p->found->refused, key, &result)) {
-		p->sums->loss.nr_refused++;
+		if (result == XPU_REFUSED_NO_BYTES)
+			p->sums->loss.nr_no_bytes++;
+		else
+			p->sums->loss.nr_refused++;
 		return 0;
 	}
 	/* The work of a duplicate was perhaps done long ago, and stands under another launch. */
@@ -256,7 +259,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	});
 }
 
-/* Notes the first launches of a process's threads, of those that were there when launches began to be recorded. */
+/* Notes the first launch of each of a process's threads that was there when the first launch was recorded. */
 static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arrived)
 {
 	struct model *m = p->model;

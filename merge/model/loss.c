@@ -76,6 +76,7 @@ static const struct loss_line lines[] = {
 	LINE(unsymbolized, "frames without a function name"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
 	NOTE(nr_refused, "launches that CUDA refused with an error: not among the launches"),
+	NOTE(nr_no_bytes, "copies and sets of no bytes: not among the launches"),
 	NOTE(before_attach, "device records of launches before the attach ([before attach])"),
 	NOTE(after_detach, "device records of launches after the detach ([after detach])"),
 	NOTE(at_detach, "launches in flight at the detach: not among the launches"),

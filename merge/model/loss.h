@@ -22,6 +22,7 @@ struct loss {
 	uint64_t nr_duplicates;		/* of the pending: their id was in use already */
 	uint64_t nr_captured;		/* launch records apart: captured into graphs, not run */
 	uint64_t nr_refused;		/* launch records apart: CUDA returned an error */
+	uint64_t nr_no_bytes;		/* launch records apart: copies and sets of nothing */
 	uint64_t at_detach;		/* launch records apart: without device work at the detach */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_orphans;		/* device records without a launch, except the next two */

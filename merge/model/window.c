@@ -73,7 +73,7 @@ int window__is_late(struct window *w, uint32_t id)
 		;
 	if (i < w->late.nr && w->late.v[i] == id)	/* a graph's launch has many records */
 		return 1;
-	/* Each of them needs a thread of its own: the largest has that with the largest first launch, and so on. */
+	/* Each needs a thread of its own: the largest has that with the largest first launch, and so on. */
 	if (w->late.nr >= w->firsts.nr || id >= w->firsts.v[i])
 		return 0;
 	for (k = i; k < w->late.nr; k++)

@@ -37,7 +37,7 @@ struct window {
 	 */
 	ARRAY(uint32_t) low, high;
 	/* Both in descending order: */
-	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that was there at the attach */
+	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread there at the attach */
 	ARRAY(uint32_t) late;		/* launches from before the attach that got their ids late */
 };
 

@@ -443,13 +443,16 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 								const CUpti_CallbackData *d)
 {
 	const CUresult *result = d->functionReturnValue;
+	uint8_t call = wait__call(cbid);
 
 	if (result && __builtin_expect(*result, 0))
 		refused__add(d->correlationId, *result);
+	else if ((call & WAIT_KIND) == WAIT_COPY && wait__has_no_bytes(cbid, d))
+		refused__add(d->correlationId, XPU_REFUSED_NO_BYTES);
 	if (t && !t->level) {	/* else a handler's, within one that is being told of */
 		set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
-		if (wait__call(cbid) && __builtin_expect(wait__is_long(*d->correlationData), 0))
+		if (call && __builtin_expect(wait__is_long(*d->correlationData), 0))
 			waited(cbid, d);
 	}
 }

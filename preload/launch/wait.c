@@ -18,8 +18,9 @@ struct event {
 	atomic_uint_fast32_t flags;	/* XPU_WAIT_* */
 };
 
-uint8_t wait__calls[WAIT_MAX_CBID];
+uint8_t wait__calls[WAIT_MAX_CBID], wait__sizes[WAIT_MAX_CBID];
 
+static bool is_async[WAIT_MAX_CBID];	/* a copy or set that names its stream */
 static struct event events[NR_EVENTS];
 static const struct cupti *cupti;
 /* One instant, on two clocks. */
@@ -35,6 +36,36 @@ static bool has_suffix(const char *s, const char *suffix)
 	size_t n = strlen(s), m = strlen(suffix);
 
 	return n >= m && !strcmp(s + n - m, suffix);
+}
+
+/* Return: as in wait__sizes[]. Where what is copied is described in memory, there are none. */
+static uint8_t sizes_of(const char *name)
+{
+	static const struct {
+		const char *prefix;
+		uint8_t sizes;
+	} table[] = {
+		{ "cuMemcpyHtoD", 2 }, { "cuMemcpyDtoH", 2 }, { "cuMemcpyDtoD", 2 },
+		{ "cuMemcpyDtoA", 3 }, { "cuMemcpyAtoD", 3 }, { "cuMemcpyHtoA", 3 }, { "cuMemcpyAtoH", 3 },
+		{ "cuMemcpyAtoA", 4 },
+		{ "cuMemsetD2D", 3 | 4 << 4 },
+		{ "cuMemsetD8", 2 }, { "cuMemsetD16", 2 }, { "cuMemsetD32", 2 },
+	};
+	static const struct {
+		const char *name;
+		uint8_t sizes;
+	} whole[] = {
+		{ "cuMemcpy", 2 }, { "cuMemcpyAsync", 2 }, { "cuMemcpyPeer", 4 }, { "cuMemcpyPeerAsync", 4 },
+	};
+	size_t i, n = strcspn(name, "_");
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (has_prefix(name, table[i].prefix))
+			return table[i].sizes;
+	for (i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
+		if (strlen(whole[i].name) == n && has_prefix(name, whole[i].name))
+			return whole[i].sizes;
+	return 0;
 }
 
 bool wait__watch(uint32_t cbid, const char *name)
@@ -60,8 +91,11 @@ bool wait__watch(uint32_t cbid, const char *name)
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (has_prefix(name, table[i].prefix))
 			call = table[i].call;
-	/* A copy that names a stream waits as a launch does: for room, or for its own bytes. */
-	if ((call == WAIT_COPY || call == WAIT_FREE) && strstr(name, "Async"))
+	if (call == WAIT_COPY) {
+		is_async[cbid] = strstr(name, "Async");
+		wait__sizes[cbid] = sizes_of(name);
+	}
+	if (call == WAIT_FREE && strstr(name, "Async"))
 		call = WAIT_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= WAIT_PER_THREAD;
@@ -162,7 +196,9 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	slot->wait_context = d->contextUid;
 	slot->wait_stream = 0;
 	slot->wait_flags = 0;
-	switch (call & ~(WAIT_PER_THREAD | WAIT_ALLOC | WAIT_NO_LAUNCH)) {
+	call &= WAIT_KIND;
+	/* A copy that names a stream waits as a launch does: for room, or for its own bytes. */
+	switch (call == WAIT_COPY && is_async[cbid] ? WAIT_LAUNCH : call) {
 	case WAIT_STREAM:
 		slot->wait_flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)
 							     d->functionParams)->hStream,

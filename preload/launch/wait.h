@@ -31,12 +31,13 @@ enum {
 	WAIT_PER_THREAD	= 1,		/* a NULL stream is the thread's own; ORed with the kinds
 					 * below */
 	WAIT_LAUNCH	= 2,		/* waits when the queue is full */
-	WAIT_COPY	= 4,		/* waits for the NULL stream, if at all */
+	WAIT_COPY	= 4,		/* a copy or set: waits for the NULL stream, or as a launch does */
 	WAIT_STREAM	= 6,		/* this and the kinds below: watched for waits alone */
 	WAIT_CONTEXT	= 8,
 	WAIT_EVENT	= 10,
 	WAIT_FREE	= 12,		/* waits for the context, and does other things */
 	WAIT_RECORD	= 14,		/* does not wait: records an event */
+	WAIT_KIND	= 14,		/* mask of the kinds above */
 	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: allocs.h watches the call */
 	WAIT_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
 	WAIT_NO_LAUNCH	= 64,		/* ORed with the above: no launch, watched for that alone */
@@ -44,6 +45,11 @@ enum {
 
 /* By callback id of the driver domain; all 0 if waits are not recorded. */
 extern uint8_t wait__calls[WAIT_MAX_CBID];
+
+/*
+ * Of copies and sets: which of the call's parameters, of 8 bytes each, say how much; 4 bits each, 0 for none.
+ */
+extern uint8_t wait__sizes[WAIT_MAX_CBID];
 
 /* Return: what call it is, WAIT_TIMED included. */
 static inline uint8_t wait__flags(uint32_t cbid)
@@ -90,6 +96,15 @@ static inline bool wait__is_long(uint64_t ticks)
  */
 bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackData *d,
 		    uint64_t ticks);
+
+/* Return: whether the call @cbid, WAIT_COPY, copies or sets no bytes: then it puts nothing on a device. */
+static inline bool wait__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d)
+{
+	const uint64_t *params = d->functionParams;
+	uint8_t sizes = wait__sizes[cbid];
+
+	return params && ((sizes & 15 && !params[sizes & 15]) || (sizes >> 4 && !params[sizes >> 4]));
+}
 
 /* Notes the stream of an event, at the entry of a call that records it. */
 void wait__event_recorded(uint32_t cbid, const CUpti_CallbackData *d);

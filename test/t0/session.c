@@ -225,16 +225,19 @@ static void test_refused(void)
 	gen__launch(&f.g, 1000, 1, 1, 1);
 	gen__launch(&f.g, 1100, 2, 1, 1);
 	gen__launch(&f.g, 1200, 3, 1, 1);
+	gen__launch(&f.g, 1300, 4, 1, 1);
 	gen__batch_begin(&f.g, 2000, 1, 12);
 	gen__refused(&f.g, 2, 1);
 	gen__refused(&f.g, 2, 1);
 	gen__refused(&f.g, 3, 700);
+	gen__refused(&f.g, 4, XPU_REFUSED_NO_BYTES);
 	gen__refused(&f.g, 99, 700);		/* a refusal whose launch is missing */
 	gen__batch_end(&f.g);
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.nr_refused, 1, "refused: apart");
+	is_int(s->sums.loss.nr_no_bytes, 1, "refused: a copy of no bytes");
 	is_int(s->sums.loss.nr_launches, 2, "refused: not among the launches");
 	is_int(s->sums.loss.nr_matched, 2, "refused: work that is there is matched");
 	is_int(s->sums.loss.nr_pending, 0, "refused: none is pending");
@@ -561,7 +564,7 @@ static void test_attach(void)
 	batch(&f, 1, 145);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.before_attach, 4, "late: a launch that thread 2 was in at the attach, all its records");
+	is_int(s->sums.loss.before_attach, 4, "late: a launch in progress at the attach, all its records");
 	is_int(s->sums.loss.nr_orphans, 0, "late: is no orphan");
 	fixture__end(&f);
 	attach_begin(&f, 2);

@@ -20,7 +20,7 @@
 #define BLOCKS	64
 
 static int nr_rounds = 10;
-static bool say;
+static bool say, no_bytes;
 static cudaStream_t stream;
 static char *device, *device2, *pinned, *pageable;
 static int peer;			/* the second device if there is one, else the first */
@@ -252,7 +252,7 @@ GRAPH_SITE(dgraph_pt, "cuGraphLaunch",
 										\
 		if (!blocks)							\
 			blocks = next_blocks++;					\
-		bytes = blocks * BLOCK;						\
+		bytes = no_bytes ? 0 : blocks * BLOCK;				\
 		(void)at;							\
 		if (say)							\
 			printf("apis: " #name " " api " " kind " %zu\n", bytes);	\
@@ -363,7 +363,7 @@ int main(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "n:d")) != -1) {
+	while ((opt = getopt(argc, argv, "n:dz")) != -1) {
 		switch (opt) {
 		case 'n':
 			nr_rounds = atoi(optarg);
@@ -371,8 +371,11 @@ int main(int argc, char **argv)
 		case 'd':
 			peer = -1;
 			break;
+		case 'z':
+			no_bytes = true;
+			break;
 		default:
-			fputs("usage: apis [-n ROUNDS] [-d]\n", stderr);
+			fputs("usage: apis [-n ROUNDS] [-d] [-z]\n", stderr);
 			return 2;
 		}
 	}
