@@ -219,6 +219,11 @@ static int set_at(void *target, const struct cmdline_given *given)
 			return -EINVAL;
 		}
 		o->nr_at++;
+		if (!o->diff && o->nr_at > 1 &&
+		    (o->at_failure[o->nr_at - 1] || o->at_failure[o->nr_at - 2])) {
+			complain("--at %s: expected failed alone, or times", given->arg);
+			return -EINVAL;
+		}
 		if (!at[len])
 			return 0;
 	}
@@ -805,7 +810,13 @@ static int options__check_memory(struct options *o)
 		return -EINVAL;
 	}
 	if (format->no_memory) {
-		complain("--memory is not for -f %s", o->format->name);
+		complain("--memory is not for -f %s%s", o->format->name,
+			 !strcmp(o->format->name, "chrome") || !strcmp(o->format->name, "pftrace") ?
+			 ": timelines have tracks of memory without it" : "");
+		return -EINVAL;
+	}
+	if (o->write.unit_given && o->write.unit != UNIT_BYTES && o->write.unit != UNIT_COUNT) {
+		complain("--memory is in bytes: expected --unit bytes, or count");
 		return -EINVAL;
 	}
 	if (!o->write.unit_given && known & 1u << UNIT_BYTES) {

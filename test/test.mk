@@ -241,6 +241,11 @@ $(O)/gen_corpus: test/lib/gen_corpus.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/fl
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
 		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
+$(O)/gen_memory: test/lib/gen_memory.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
+
 # Reads the Parquet files that xpumerge writes, for tests.
 $(O)/unparquet: test/lib/unparquet_main.c $(O)/test/lib/unparquet.o $(O)/flags
 	$(call say,CC)
@@ -392,7 +397,7 @@ targets: $(TARGETS)
 
 .PHONY: test-build
 test-build: all $(TARGETS) \
-	$(O)/gen_data $(O)/gen_corpus $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot come late into a process, as the shim does into Python, and takes

@@ -161,7 +161,7 @@ static int take(struct second_pass *p, const struct held *held)
 
 	if (held->ends)
 		return heap__end_process(&p->allocs->heap, held->proc, e.time_ns);
-	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR) {
+	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR || held->event.device > XPU_ALLOC_NO_DEVICE) {
 		p->allocs->heap.nr_bad++;
 		return 0;
 	}
@@ -477,6 +477,7 @@ int allocs__finish(struct second_pass *p)
 		err = add_holder(p, h, &h->holders.v[i]);
 	if (!filter__active(p->opts->filter))
 		p->sums->loss.bad_allocs += h->nr_bad + h->nr_unknown;
+	p->sums->loss.crowded += h->nr_crowded;
 	if (!err)
 		err = array_push(&p->sums->heaps, *h);
 	if (!err)

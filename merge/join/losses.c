@@ -97,7 +97,7 @@ void losses__settle(struct second_pass *p)
 	l->nr_duplicates = p->join->nr_duplicates;
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
-	l->crowded = p->waits.nr_crowded + p->model->machine.nr_crowded;
+	l->crowded += p->waits.nr_crowded + p->model->machine.nr_crowded;
 }
 
 int losses__nccl(struct second_pass *p)

@@ -8,6 +8,13 @@
 #define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller ones */
 #define TRACK_POINTS	20000		/* of a place, at most twice as many */
 
+/*
+ * A block may lie in many mappings. So many of them are looked at for an event on average, and so many more:
+ * one of 40 GB lies in 20,000 of 2 MB.
+ */
+#define LOOKS_EACH	1000
+#define LOOKS_MORE	10000000
+
 const char *heap_kind__name(enum heap_kind kind)
 {
 	static const char *const names[HEAP_NR_KINDS] = {
@@ -61,6 +68,8 @@ static void heap__forget_allocs(struct heap *h)
 {
 	array_free(&h->allocs);
 	free(h->slots);
+	array_free(&h->owners);
+	idmap__free(&h->by_context);
 	h->slots = NULL;
 	h->nr_slots = h->nr_live = 0;
 	h->free_alloc = NO_INDEX;
@@ -98,8 +107,10 @@ void heap__start(struct heap *h, enum heap_pass pass)
 		h->procs.v[i].late = h->procs.v[i].ended = false;
 		h->procs.v[i].nr_events = 0;
 		h->procs.v[i].handle_order = 0;
+		h->procs.v[i].first_owner = h->procs.v[i].owner = NO_INDEX;
 	}
 	h->nr_events = h->nr_before = h->nr_unknown = h->nr_bad = 0;
+	h->nr_looked_at = h->nr_crowded = h->made_bytes = h->refused_bytes = 0;
 	h->pass = pass;
 }
 
@@ -128,7 +139,7 @@ int heap__move_places(struct heap *h, const uint32_t *gpus)
 
 static int heap__proc(struct heap *h, uint32_t proc, struct heap_proc **p)
 {
-	static const struct heap_proc none;
+	static const struct heap_proc none = { .first_owner = NO_INDEX, .owner = NO_INDEX };
 	int err = 0;
 
 	while (!err && h->procs.nr <= proc - h->first_proc)
@@ -136,6 +147,54 @@ static int heap__proc(struct heap *h, uint32_t proc, struct heap_proc **p)
 	if (!err)
 		*p = &h->procs.v[proc - h->first_proc];
 	return err;
+}
+
+/* ---- live allocations, by owner -------------------------------------------------------------- */
+
+/* Finds or makes the owner for a context of a process. Return: 0 or -ENOMEM. */
+static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint32_t context, uint32_t *idx)
+{
+	uint64_t key = ID_KEY(proc, context);
+	int err = 0;
+
+	if (p->owner == NO_INDEX || p->context != context) {
+		p->context = context;
+		if (!idmap__get(&h->by_context, key, &p->owner)) {
+			p->owner = NO_INDEX;
+			*idx = h->owners.nr;
+			err = idmap__put(&h->by_context, key, *idx) ?:
+			      array_push(&h->owners, ((struct heap_owner){ NO_INDEX, p->first_owner }));
+			if (err)
+				return err;
+			p->owner = p->first_owner = *idx;
+		}
+	}
+	*idx = p->owner;
+	return 0;
+}
+
+static void heap__give(struct heap *h, uint32_t owner, uint32_t idx)
+{
+	struct heap_alloc *a = &h->allocs.v[idx];
+
+	a->owner = owner;
+	a->prev = NO_INDEX;
+	a->next = h->owners.v[owner].first;
+	if (a->next != NO_INDEX)
+		h->allocs.v[a->next].prev = idx;
+	h->owners.v[owner].first = idx;
+}
+
+static void heap__take_away(struct heap *h, uint32_t idx)
+{
+	const struct heap_alloc *a = &h->allocs.v[idx];
+
+	if (a->prev != NO_INDEX)
+		h->allocs.v[a->prev].next = a->next;
+	else
+		h->owners.v[a->owner].first = a->next;
+	if (a->next != NO_INDEX)
+		h->allocs.v[a->next].prev = a->prev;
 }
 
 /* ---- live allocations, by address ------------------------------------------------------------ */
@@ -193,8 +252,8 @@ static int heap__grow(struct heap *h)
 	return 0;
 }
 
-/* Makes an allocation that can be found by its address. Return: 0 or -ENOMEM. */
-static int heap__add(struct heap *h, const struct heap_alloc *alloc, uint32_t *idx)
+/* Makes an allocation of @owner's that can be found by its address. Return: 0 or -ENOMEM. */
+static int heap__add(struct heap *h, uint32_t owner, const struct heap_alloc *alloc, uint32_t *idx)
 {
 	struct heap_alloc *a;
 	int err = heap__grow(h);
@@ -216,6 +275,7 @@ static int heap__add(struct heap *h, const struct heap_alloc *alloc, uint32_t *i
 	a->hash = heap__hash(h, a->proc, a->space, a->address);
 	h->slots[heap__slot(h, a->hash, a->proc, a->space, a->address)] = *idx;
 	h->nr_live++;
+	heap__give(h, owner, *idx);
 	return 0;
 }
 
@@ -250,6 +310,7 @@ static void heap__hide(struct heap *h, uint32_t idx)
 static void heap__drop(struct heap *h, uint32_t idx)
 {
 	heap__hide(h, idx);
+	heap__take_away(h, idx);
 	h->allocs.v[idx].live = false;
 	h->allocs.v[idx].target = h->free_alloc;
 	h->free_alloc = idx;
@@ -518,9 +579,12 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 	struct heap_alloc *memory;
 	int err = 0;
 
+	if (block->is_apart)
+		return 0;
 	for (at -= at > 0; at < p->segments.nr && !err; at++) {
 		const struct heap_alloc *s = &h->allocs.v[p->segments.v[at]];
 
+		h->nr_looked_at++;
 		from = max_t(uint64_t, s->address, block->address);
 		to = min_t(uint64_t, s->address + s->bytes, end);
 		if (s->address >= end)
@@ -635,24 +699,39 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
+/* Whether a sum of bytes would have no place in a number with a sign, which no program's has. */
+static bool is_too_much(uint64_t *sum, uint64_t bytes)
+{
+	if (bytes > INT64_MAX - *sum)
+		return true;
+	*sum += bytes;
+	return false;
+}
+
 static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
 		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .holder = NO_INDEX,
-		.target = NO_INDEX,
-		.context = e->extra, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
+		.target = NO_INDEX, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
+		.is_apart = h->nr_looked_at > h->nr_events * LOOKS_EACH + LOOKS_MORE,
 	};
 	enum heap_kind kind = kind_of(e->space);
 	const struct heap_alloc *target = NULL;
-	uint32_t idx = heap__find(h, e->proc, e->space, e->address);
+	uint32_t idx = heap__find(h, e->proc, e->space, e->address), owner;
 	bool segment = false;
-	int err = 0;
+	int err;
 
-	if (a.bytes > INT64_MAX || a.address > UINT64_MAX - a.bytes) {
+	if (a.address > UINT64_MAX - a.bytes || is_too_much(&h->made_bytes, a.bytes)) {
 		h->nr_bad++;
 		return 0;
 	}
+	h->nr_crowded += a.is_apart && e->space == XPU_SPACE_BLOCK;
+	/* Blocks and virtual memory are no context's. */
+	err = heap__owner(h, p, e->proc, e->space == XPU_SPACE_BLOCK || e->space == XPU_SPACE_PHYSICAL ||
+			  e->space == XPU_SPACE_MAPPING ? 0 : e->extra, &owner);
+	if (err)
+		return err;
 	if (idx != NO_INDEX) {		/* its free is missing, unless it was a graph's */
 		h->nr_bad += h->allocs.v[idx].space != XPU_SPACE_GRAPHS;
 		err = heap__release(h, p, idx, e->time_ns, false);
@@ -676,7 +755,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		h->holders.v[a.holder].made.nr++;
 		heap__hold(h, a.holder, a.bytes, 1);
 	}
-	err = heap__add(h, &a, &idx);
+	err = heap__add(h, owner, &a, &idx);
 	if (!err && segment)
 		err = segments__add(h, p, idx);
 	if (err)
@@ -739,16 +818,14 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 
 static int heap__end_context(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
-	size_t i;
+	uint32_t owner, i, next;
 	int err = 0;
 
-	for (i = 0; i < h->allocs.nr && !err; i++) {
-		const struct heap_alloc *a = &h->allocs.v[i];
-
-		if (a->live && a->proc == e->proc && a->context == e->extra && a->context &&
-		    a->space != XPU_SPACE_BLOCK && a->space != XPU_SPACE_PHYSICAL &&
-		    a->space != XPU_SPACE_MAPPING)
-			err = heap__release(h, p, i, e->time_ns, false);
+	if (!e->extra || !idmap__get(&h->by_context, ID_KEY(e->proc, e->extra), &owner))
+		return 0;
+	for (i = h->owners.v[owner].first; i != NO_INDEX && !err; i = next) {
+		next = h->allocs.v[i].next;
+		err = heap__release(h, p, i, e->time_ns, false);
 	}
 	return err;
 }
@@ -864,7 +941,10 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	err = heap__holder(h, &e->key, HEAP_FAILED, &idx);
 	if (err)
 		return err;
-	h->holders.v[idx].made.bytes += e->bytes;
+	if (is_too_much(&h->refused_bytes, e->bytes))
+		h->nr_bad++;
+	else
+		h->holders.v[idx].made.bytes += e->bytes;
 	h->holders.v[idx].made.nr++;
 	h->nr_failures++;
 	if (h->asked_is_failure) {
@@ -946,10 +1026,50 @@ int heap__event(struct heap *h, const struct heap_event *e)
 	return err || h->pass == HEAP_FIND ? err : heap__track(h, e->key.place, e->time_ns);
 }
 
+/* The order in which memory of a process that ends goes. */
+enum end_step {
+	END_SEE_SEGMENTS,		/* what blocks do not use of them is noted ... */
+	END_BLOCKS,			/* ... while the blocks are there */
+	END_SEGMENTS,
+	END_MAPPINGS,			/* whose memory is gone */
+	NR_END_STEPS
+};
+
+static int heap__end_alloc(struct heap *h, struct heap_proc *p, uint32_t idx, enum end_step step,
+			   uint64_t time_ns)
+{
+	const struct heap_alloc *a = &h->allocs.v[idx];
+	bool is_mapping = a->space == XPU_SPACE_MAPPING;
+
+	if (step == END_SEE_SEGMENTS && a->is_segment)
+		holder__see_end(h, a);
+	if ((step == END_BLOCKS && !is_mapping && !a->is_segment) || (step == END_SEGMENTS && a->is_segment))
+		return heap__release(h, p, idx, time_ns, true);
+	if (step == END_MAPPINGS) {
+		segments__remove(h, p, idx);
+		heap__drop(h, idx);
+	}
+	return 0;
+}
+
+static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step step, uint64_t time_ns)
+{
+	uint32_t owner, i, next;
+	int err = 0;
+
+	for (owner = p->first_owner; owner != NO_INDEX; owner = h->owners.v[owner].next)
+		for (i = h->owners.v[owner].first; i != NO_INDEX && !err; i = next) {
+			next = h->allocs.v[i].next;
+			err = heap__end_alloc(h, p, i, step, time_ns);
+		}
+	return err;
+}
+
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 {
 	struct heap_allocator *a;
 	struct heap_proc *p;
+	enum end_step step;
 	size_t i;
 	int err = heap__proc(h, proc, &p);
 
@@ -958,17 +1078,8 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 	err = heap__pass_time(h, time_ns);
 	p->ended = h->at_end = true;
 	h->part = HEAP_PARTS - 1;
-	/* Blocks first: what they do not use of their segments is then known. */
-	for (i = 0; i < h->allocs.nr && !err; i++)
-		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc && h->allocs.v[i].is_segment)
-			holder__see_end(h, &h->allocs.v[i]);
-	for (i = 0; i < h->allocs.nr && !err; i++)
-		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc &&
-		    h->allocs.v[i].space != XPU_SPACE_MAPPING && !h->allocs.v[i].is_segment)
-			err = heap__release(h, p, i, time_ns, true);
-	for (i = 0; i < h->allocs.nr && !err; i++)
-		if (h->allocs.v[i].live && h->allocs.v[i].proc == proc && h->allocs.v[i].is_segment)
-			err = heap__release(h, p, i, time_ns, true);
+	for (step = 0; step < NR_END_STEPS && !err; step++)
+		err = heap__end_allocs(h, p, step, time_ns);
 	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++) {
 		a = &p->allocators.v[i];
 		if (a->blocks_before) {

@@ -128,10 +128,17 @@ struct heap_alloc {
 	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of one that is
 					 * not used: the next of these */
 	uint32_t nr_refs;		/* of physical memory: its handle's, and its mappings */
-	uint32_t context;
+	uint32_t owner, next, prev;	/* the context that has it, and the others that this one has */
 	uint32_t hash;
 	uint8_t space;
 	bool live, findable, is_segment;
+	bool is_apart;			/* a block whose segments are not looked for */
+};
+
+/* All that is live of a process and of one of its contexts, or of none. */
+struct heap_owner {
+	uint32_t first;			/* index in allocs */
+	uint32_t next;			/* of the process's others */
 };
 
 /* An allocator's part of a device, in one process. */
@@ -152,6 +159,8 @@ struct heap_cuda {
 };
 
 struct heap_proc {
+	uint32_t first_owner;		/* of them all */
+	uint32_t context, owner;	/* that was looked for last; NO_INDEX: none was */
 	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
@@ -168,6 +177,8 @@ struct heap {
 	uint32_t *slots;		/* of live allocations, by address */
 	size_t nr_slots, nr_live;
 	uint64_t secret;
+	ARRAY(struct heap_owner) owners;
+	struct idmap by_context;	/* of owners: process and context */
 	ARRAY(struct heap_proc) procs;	/* by process, from first_proc on */
 	uint32_t first_proc;
 	ARRAY(struct holder) holders;
@@ -188,6 +199,8 @@ struct heap {
 	unsigned int part;		/* in which the process of the current event is */
 	bool at_end;			/* a process ends: its frees are none of the program's */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
+	uint64_t nr_looked_at, nr_crowded;	/* segments for blocks; blocks with too many of them */
+	uint64_t made_bytes, refused_bytes;	/* in all: INT64_MAX at most */
 	uint64_t nr_totals, nr_wrong_totals;	/* compared with allocators' own totals */
 	uint64_t nr_wrong_reserved;
 };

@@ -53,7 +53,8 @@ static const struct loss_line lines[] = {
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
 	LINE(bad_calls, "API calls without valid times: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
-	LINE(crowded, "waits, device records or mappings left out: more than any program has at once"),
+	LINE(crowded, "waits, device records, mappings or segments left out: more than any program has at "
+	     "once"),
 	LINE(bad_batches, "batches damaged inside: used up to the damage"),
 	LINE(bad_header, "damaged header of the recording: its times may be wrong"),
 	LINE(damaged_blocks, "blocks of records lost: damaged; names may be missing or old"),
@@ -81,7 +82,7 @@ static const struct loss_line lines[] = {
 	NOTE(after_detach, "device records of launches after the detach ([after detach])"),
 	NOTE(at_detach, "launches in flight at the detach: not among the launches"),
 	NOTE(at_edges, "launches tagged, not recorded, while the probes came or went"),
-	NOTE(alloc_gaps, "calls that free memory in progress when the recording ended"),
+	NOTE(alloc_gaps, "calls to free memory in progress when the recording ended"),
 	NOTE(unfinished_at_detach, "device records of work that still ran at the detach"),
 	NOTE(unknown_nodes, "device records of graph nodes whose making was not recorded: under "
 	     "their launch"),

@@ -470,7 +470,8 @@ static int memory_failures__row(const struct section_rows *rows, const void *vro
 	if (!name)
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
-		{ .n = xpu_ns_between(rows->s->model.start_ns, fail->time_ns) }, { .n = fail->bytes },
+		{ .n = xpu_ns_between(rows->s->model.start_ns, fail->time_ns) },
+		{ .n = min_t(uint64_t, fail->bytes, CELL_NONE - 1) },	/* such as cudaMalloc(&p, -1) */
 		{ .n = fail->free_bytes }, { .n = fail->used }, { .n = fail->reserved },
 		{ .n = fail->result }, { .s = name },
 	});

@@ -141,6 +141,65 @@ static void make_ids(struct gen *g, uint32_t nr)
 	}
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static uint64_t alloc_order;
+
+/* Adds an event of memory; the events of a process have one number after the other. */
+static void alloc(struct gen *g, uint32_t proc, uint8_t what, uint8_t space, uint64_t address, uint64_t bytes,
+		  uint32_t context)
+{
+	struct xpu_alloc event = {
+		.path_id = what == XPU_ALLOC_MADE, .thread_id = 1, .what = what, .space = space,
+		.address = address, .bytes = bytes, .extra = context,
+	};
+	struct xpu_record_allocs rec = { .time_ns = 2000, .order = ++alloc_order, .proc_id = proc, .nr = 1 };
+
+	gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &event, sizeof(event));
+}
+
+static void begin_allocs(struct gen *g, uint32_t proc)
+{
+	alloc_order = 0;
+	alloc(g, proc, XPU_ALLOC_START, 0, 0, 0, 0);
+}
+
+static void make_contexts(struct gen *g, uint32_t nr)
+{
+	uint32_t i;
+
+	begin_allocs(g, 1);
+	for (i = 0; i < nr; i++)
+		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x1000 + i, 1, 1);
+	for (i = 0; i < nr; i++)
+		alloc(g, 1, XPU_ALLOC_CONTEXT_END, 0, 0, 0, 2);
+}
+
+static void make_holding_processes(struct gen *g, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		gen__process(g, XPU_MISC_PROCESS_ROOT, 100, i + 2, 100000 + i, 0, "p");
+		gen__process_exit(g, 5000 + i, i + 2, 100000 + i, 0);
+		begin_allocs(g, i + 2);
+		alloc(g, i + 2, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x1000, 1, 1);
+	}
+}
+
+/* Blocks that lie in all of the segments. */
+static void make_wide_blocks(struct gen *g, uint32_t nr)
+{
+	uint64_t first = 0x100000000;
+	uint32_t i;
+
+	begin_allocs(g, 1);
+	for (i = 0; i < nr; i++)
+		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, first + ((uint64_t)i << 21), 2 << 20, 1);
+	for (i = 0; i < nr; i++)
+		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, first + i, (uint64_t)nr << 21, 0);
+}
+
 /* Return: the CPU time of reading the recording, in ns. *@crowded: how much was left out */
 static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, uint64_t *crowded)
 {
@@ -194,5 +253,8 @@ int main(void)
 	test("processes, and generated code", make_jit, 10000, false);
 	test("graph nodes that meet in a table", make_nodes, 20000, false);
 	test("launches that meet in a table", make_ids, 20000, false);
+	test("contexts that end beside memory of others", make_contexts, 5000, false);
+	test("processes that end with memory", make_holding_processes, 4000, false);
+	test("blocks that lie in all segments", make_wide_blocks, 4000, true);
 	return done_testing();
 }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_memory FILE - a recording with the events of memory that standard input tells, a line each
+ *
+ *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
+ *	exit N NS
+ *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have so many events
+ *					more
+ *	WHAT SPACE DEVICE ADDRESS BYTES ORDER [PATH [NS [CONTEXT]]]
+ *					an event of it: its number and its time are those of the
+ *					record, and so much more. PATH: 1 to 9, of its process, which
+ *					is its thread, too
+ *	sum WHAT SPACE DEVICE ADDRESS BYTES ORDER NR STEP
+ *					NR events, each with the next number, STEP bytes behind the
+ *					one before
+ *
+ * WHAT and SPACE are as xpumerge dump has them, or numbers. Nothing is checked: a test may want nonsense.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+#include "util.h"
+
+#define MAX_EVENTS	20000
+
+static struct xpu_alloc events[MAX_EVENTS];
+static struct xpu_record_allocs rec;
+static uint32_t nr_more;
+static bool is_open;
+
+static uint8_t number_of(const char *word, const char *const *names, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(names[i], word))
+			return i;
+	return strtoul(word, NULL, 0);
+}
+
+static uint8_t what_of(const char *word)
+{
+	static const char *const names[] = {
+		"NONE", "MADE", "FREED", "FAILED", "NOT_FREED", "CONTEXT_END", "TOTALS", "START", "HANDLE",
+		"RETAINED", "LEVEL",
+	};
+
+	return number_of(word, names, sizeof(names) / sizeof(names[0]));
+}
+
+static uint8_t space_of(const char *word)
+{
+	static const char *const names[] = {
+		"DEVICE", "MANAGED", "POOL", "PINNED", "REGISTERED", "PHYSICAL", "MAPPING", "ARRAY",
+		"IMPORTED", "BLOCK", "GRAPHS", "UNUSED", "REST",
+	};
+
+	return number_of(word, names, sizeof(names) / sizeof(names[0]));
+}
+
+static void flush(struct gen *g)
+{
+	uint32_t nr = rec.nr;
+
+	rec.nr += nr_more;
+	if (is_open)
+		gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events, nr * sizeof(events[0]));
+	is_open = false;
+}
+
+static void add_process(struct gen *g, uint32_t proc)
+{
+	uint64_t frame;
+	uint32_t i;
+
+	gen__process(g, XPU_MISC_PROCESS_ROOT, 1000, proc, 100 + proc, 0, "app");
+	for (i = proc * 10 + 1; i < proc * 10 + 10; i++) {
+		frame = 0x1000 * i;
+		gen__thread(g, i, proc, 100 + i);
+		gen__callchain(g, 0, 1000, i, proc, 1, 40 + i % 10, &frame, 1);
+	}
+}
+
+static void add_event(const char *what, const char *space, uint64_t device, uint64_t address, uint64_t bytes,
+		      int64_t order, uint32_t path, int64_t ns, uint32_t context)
+{
+	if (rec.nr == MAX_EVENTS) {
+		fprintf(stderr, "gen_memory: too many events in a record\n");
+		exit(1);
+	}
+	events[rec.nr++] = (struct xpu_alloc){
+		.path_id = path ? rec.proc_id * 10 + path : 0,
+		.thread_id = path ? rec.proc_id * 10 + path : 0,
+		.delta_ns = ns, .delta_order = order, .what = what_of(what), .space = space_of(space),
+		.device = device, .extra = context, .address = address, .bytes = bytes,
+	};
+}
+
+static void take(struct gen *g, char *line)
+{
+	char *words[12] = { 0 }, *word = strtok(line, " \t\n");
+	uint64_t n[12] = { 0 };
+	size_t nr = 0, i;
+
+	for (; word && nr < 12; word = strtok(NULL, " \t\n")) {
+		words[nr] = word;
+		n[nr++] = word[0] == '-' ? (uint64_t)strtoll(word, NULL, 0) : strtoull(word, NULL, 0);
+	}
+	if (!nr)
+		return;
+	if (!strcmp(words[0], "proc")) {
+		flush(g);
+		add_process(g, n[1]);
+	} else if (!strcmp(words[0], "exit")) {
+		flush(g);
+		gen__process_exit(g, n[2], n[1], 100 + n[1], 0);
+	} else if (!strcmp(words[0], "record")) {
+		flush(g);
+		rec = (struct xpu_record_allocs){ .time_ns = n[2], .order = n[3], .proc_id = n[1] };
+		nr_more = n[4];
+		is_open = true;
+	} else if (!strcmp(words[0], "sum") && nr >= 9) {
+		for (i = 0; i < n[7]; i++)
+			add_event(words[1], words[2], n[3], n[4] + i * n[8], n[5], n[6] + i, 1, 0, 0);
+	} else if (nr >= 6) {
+		add_event(words[0], words[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct gen g = { 0 };
+	char line[256];
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: gen_memory FILE <EVENTS\n");
+		return 2;
+	}
+	gen__header(&g);
+	while (fgets(line, sizeof(line), stdin))
+		take(&g, line);
+	flush(&g);
+	gen__end(&g, 2000000, 0);
+	return -gen__save(&g, argv[1]);
+}
