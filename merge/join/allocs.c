@@ -29,6 +29,7 @@ struct held_list {			/* a binary heap: the lowest is first */
 struct alloc_proc {
 	struct held_list held;		/* by number */
 	uint64_t next;			/* the number that comes next */
+	uint64_t first;			/* the first one of the recording */
 	uint64_t last_ns;		/* times rise with the numbers */
 	bool started;
 	bool late;			/* it was attached to */
@@ -279,7 +280,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
 		if (held.event.what == XPU_ALLOC_START) {
 			if (!proc->started)
-				proc->next = held.order;
+				proc->first = proc->next = held.order;
 			proc->started = true;
 			/* Earlier events are not of this recording. */
 			while (proc->held.list.nr && proc->held.list.v[0].order < proc->next)
@@ -290,7 +291,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 			err = hand_on(p, proc, &held);
 		} else if (!proc->started || held.order > proc->next) {
 			err = held__push(&proc->held, &held, before_in_order);
-		} else {
+		} else if (held.order >= proc->first) {
 			p->allocs->heap.nr_bad += p->allocs->heap.pass == HEAP_SUM;
 		}
 		err = err ?: go_on(p, proc, false);

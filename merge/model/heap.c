@@ -941,9 +941,8 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	err = heap__holder(h, &e->key, HEAP_FAILED, &idx);
 	if (err)
 		return err;
-	if (is_too_much(&h->refused_bytes, e->bytes))
-		h->nr_bad++;
-	else
+	/* As of cudaMalloc(&p, -1): the table of failures has the size. */
+	if (!is_too_much(&h->refused_bytes, e->bytes))
 		h->holders.v[idx].made.bytes += e->bytes;
 	h->holders.v[idx].made.nr++;
 	h->nr_failures++;

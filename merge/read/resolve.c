@@ -62,8 +62,11 @@ static int resolve_exits(struct found *f, struct machine *m)
 		const struct proc *p = &m->procs.v[i];
 
 		if (p->how == XPU_MISC_PROCESS_EXEC &&
-		    idmap__get(&m->procs_by_id, p->parent_proc_id, &replaced))
+		    idmap__get(&m->procs_by_id, p->parent_proc_id, &replaced) &&
+		    !m->procs.v[replaced].exited) {
 			m->procs.v[replaced].exited = true;
+			m->procs.v[replaced].exit_ns = p->time_ns;
+		}
 	}
 	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
 		const struct proc *p = &m->procs.v[i];

@@ -106,6 +106,13 @@ START 0 1023 0 0 2
 FREED DEVICE 0 0x1000 0 2 1
 X
 is "$(view again live)" "1 [GPU_Memory]device 2" "START again and again"
+START='START 0 1023 0 1 9' events before <<'X'
+MADE DEVICE 0 0x1000 1 5 1
+MADE DEVICE 0 0x2000 2 9 1
+FREED DEVICE 0 0x3000 0 10 1
+X
+is "$(view before live)" "1 [GPU_Memory]device 2" "events before START are not of the recording"
+unlike "$(cat before.log)" 'events of memory' "... and nothing odd"
 { cat head; echo "$START"; echo 'MADE DEVICE 0 0x1000 1 0 1'; echo 'record 1 10000 2 7'; echo 'MADE DEVICE 0 0x2000 2 0 1'
 } | "$XPU_BUILD/gen_memory" cut.data
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
