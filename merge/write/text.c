@@ -428,7 +428,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
 		return text__write_json(s, f, opts, no_rows);
 	if (opts->format == TABLE_CSV || opts->table)
 		return text__write_tables(s, f, NULL, opts, no_rows);
-	err = text__write_answer(s, f, opts->width);
+	err = text__write_answer(s, f, opts->width) ?: write_wrapped(s, f, opts, text__write_memory);
 	if (err)
 		return err;
 	fputc('\n', f);
@@ -436,8 +436,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
 		text__write_head(s, &s->model.inputs.v[i], f);
 		fputc('\n', f);
 	}
-	err = write_wrapped(s, f, opts, text__write_memory) ?:
-	      write_wrapped(s, f, opts, session__print_loss) ?:
+	err = write_wrapped(s, f, opts, session__print_loss) ?:
 	      text__write_tables(s, f, NULL, opts, no_rows) ?: write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;

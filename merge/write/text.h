@@ -50,6 +50,18 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f);
 /* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
+/* When most GPU memory was in use, and who held most of it then. */
+struct memory_peak {
+	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
+	uint64_t at_ns;			/* since the start */
+	size_t nr_recordings;		/* with memory; the peak is that of one */
+	uint64_t holder_bytes;
+	char *holder;			/* call path and kind of memory, SHORTEN_FRAME between; NULL: none */
+};
+
+/* Return: 0 or -ENOMEM; the caller frees peak->holder in any case. */
+int text__memory_peak(const struct session *s, struct memory_peak *peak);
+
 /* Writes the peak of memory and its largest holder, if memory was recorded. */
 void text__write_memory(const struct session *s, FILE *f);
 

@@ -306,12 +306,14 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 	fputs(span_ns ? human__time(time, span_ns) : "no time", f);
 	if (s->sums.nr_windows)
 		fprintf(f, " in %zu window%s", s->sums.nr_windows, s->sums.nr_windows == 1 ? "" : "s");
-	fputs(": ", f);
+	if (gpus.nr || ran_ns || !s->opts.memory)
+		fputs(": ", f);
 	print_busy(f, &gpus);
 	if (ran_ns)
 		fprintf(f, "%s%s of CPU time", gpus.nr ? ", " : "", human__time(cpu, ran_ns));
-	if (!gpus.nr)
-		fprintf(f, "%s", ran_ns ? ", no GPU work" : "nothing was recorded");
+	if (!gpus.nr && !s->opts.memory)
+		fprintf(f, "%s%s", ran_ns ? ", " : "", s->sums.loss.nr_works ? "GPU work that took no time" :
+			ran_ns || s->sums.heaps.nr ? "no GPU work" : "nothing was recorded");
 	fputc('\n', f);
 	if (gpus.nr)
 		print_waits(s, f, &gpus, span_ns, width);

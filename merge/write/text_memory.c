@@ -189,9 +189,9 @@ static int holder_rows__get(struct holder_rows *rows, const struct stack *stack,
 }
 
 static int holder_rows__add(struct holder_rows *rows, const struct session *s, const struct heap *h,
-			    const struct holder *holder)
+			    const struct holder *holder, bool peak)
 {
-	struct heap_sum sum = holder__at(h, holder, h->has_asked ? HEAP_ASKED : HEAP_PEAK);
+	struct heap_sum sum = holder__at(h, holder, h->has_asked && !peak ? HEAP_ASKED : HEAP_PEAK);
 	struct holder_row *row;
 	size_t i;
 	int err;
@@ -218,9 +218,12 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 	return 0;
 }
 
-/* Collects the rows for which @wants is true, in the order of @compare. */
+/*
+ * Collects the rows for which @wants is true, in the order of @compare. @peak: as at the peak, whatever
+ * moment was asked for
+ */
 static int collect_holders(struct section_rows *to, bool (*wants)(const struct holder_row *row),
-			   int (*compare)(const void *a, const void *b))
+			   int (*compare)(const void *a, const void *b), bool peak)
 {
 	struct holder_rows rows = { .secret = secret() };
 	const struct sums *sums = &to->s->sums;
@@ -230,7 +233,7 @@ static int collect_holders(struct section_rows *to, bool (*wants)(const struct h
 	for (i = 0; i < sums->heaps.nr; i++)
 		for (k = 0; k < sums->heaps.v[i].holders.nr && !err; k++)
 			err = holder_rows__add(&rows, to->s, &sums->heaps.v[i],
-					       &sums->heaps.v[i].holders.v[k]);
+					       &sums->heaps.v[i].holders.v[k], peak);
 	hashes__free(&rows.by_group);
 	for (i = 0; i < rows.list.nr; i++)
 		rows.list.v[i].growth = heap_growth__of(rows.list.v[i].low);
@@ -277,7 +280,7 @@ static int by_bytes(const void *va, const void *vb)
 
 static int memory_holders__collect(struct section_rows *to)
 {
-	return collect_holders(to, held_at_moment, by_bytes);
+	return collect_holders(to, held_at_moment, by_bytes, false);
 }
 
 static void memory_holders__head(const struct section_rows *rows, FILE *f)
@@ -330,7 +333,7 @@ static int by_times(const void *va, const void *vb)
 
 static int memory_churn__collect(struct section_rows *to)
 {
-	return collect_holders(to, is_churn, by_times);
+	return collect_holders(to, is_churn, by_times, false);
 }
 
 static void memory_churn__head(const struct section_rows *rows, FILE *f)
@@ -377,7 +380,7 @@ static int by_growth(const void *va, const void *vb)
 
 static int memory_leaks__collect(struct section_rows *to)
 {
-	return collect_holders(to, is_left, by_growth);
+	return collect_holders(to, is_left, by_growth, false);
 }
 
 static void memory_leaks__head(const struct section_rows *rows, FILE *f)
@@ -491,19 +494,6 @@ SECTION(memory_failures, struct failure_row,
 
 /* ---- the first lines ------------------------------------------------------------------------- */
 
-static void print_path(FILE *f, const char *path)
-{
-	size_t len;
-
-	for (;; path += len + 1) {
-		len = strcspn(path, (const char[]){ SHORTEN_FRAME, '\0' });
-		fprintf(f, "%.*s", (int)len, path);
-		if (!path[len])
-			return;
-		fputs(" > ", f);
-	}
-}
-
 /* A GPU of one recording has so much in use from a time on. */
 struct common_point {
 	uint64_t time_ns, used;
@@ -570,43 +560,71 @@ out:
 	return err;
 }
 
-static void write_peaks(const struct session *s, FILE *f)
+/* Holds a part of the memory that is used on GPUs. */
+static bool is_used(const struct holder_row *row)
 {
+	return held_at_moment(row) && row->gpu != NO_INDEX && row->kind != HEAP_FRAGMENTATION;
+}
+
+int text__memory_peak(const struct session *s, struct memory_peak *peak)
+{
+	struct section_rows rows = { .s = s };
 	const struct sums *sums = &s->sums;
 	const struct heap *h, *most = sums->heaps.v;
-	struct common_point all;
+	const struct holder_row *first;
+	int err;
 
+	*peak = (struct memory_peak){ 0 };
 	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
 		if (h->used.peak > most->used.peak)
 			most = h;
-	if (!most->used.peak)
-		return;
-	fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used%s, %.3f s after the start\n",
-		most->used.peak, sums->heaps.nr > 1 ? " in one recording" : "",
-		xpu_ns_between(s->model.start_ns, most->used.peak_ns) / 1e9);
-	if (sums->heaps.nr > 1 && !common_peak(sums, &all))
-		fprintf(f, "memory of the %zu recordings together: about %" PRIu64 " bytes, by their clocks: "
-			"--memory live --at %" PRIu64 "ns\n", sums->heaps.nr, all.used,
-			(uint64_t)xpu_ns_between(s->model.start_ns, all.time_ns));
+	if (!most || !most->used.peak)
+		return 0;
+	peak->bytes = most->used.peak;
+	peak->at_ns = xpu_ns_between(s->model.start_ns, most->used.peak_ns);
+	peak->nr_recordings = sums->heaps.nr;
+	err = collect_holders(&rows, is_used, by_bytes, true);
+	first = rows.v;
+	if (!err && rows.nr) {
+		peak->holder_bytes = first->bytes;
+		peak->holder = holder_row__name(s, first, TABLE_TEXT);
+		err = peak->holder ? 0 : -ENOMEM;
+	}
+	free(rows.v);
+	return err;
+}
+
+static void print_path(FILE *f, const char *path)
+{
+	size_t len;
+
+	for (;; path += len + 1) {
+		len = strcspn(path, (const char[]){ SHORTEN_FRAME, '\0' });
+		fprintf(f, "%.*s", (int)len, path);
+		if (!path[len])
+			return;
+		fputs(" > ", f);
+	}
 }
 
 void text__write_memory(const struct session *s, FILE *f)
 {
-	struct section_rows rows = { .s = s };
-	const struct holder_row *first;
-	char *name;
+	struct common_point all;
+	struct memory_peak peak;
 
-	if (!s->sums.heaps.nr || collect_holders(&rows, held_at_moment, by_bytes))
+	if (text__memory_peak(s, &peak) || !peak.bytes)
 		goto out;
-	write_peaks(s, f);
-	first = rows.v;
-	name = rows.nr ? holder_row__name(s, first, TABLE_TEXT) : NULL;
-	if (name) {
-		fprintf(f, "largest holder then: %" PRIu64 " bytes: ", first->bytes);
-		print_path(f, name);
+	fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used%s, %.3f s after the start\n",
+		peak.bytes, peak.nr_recordings > 1 ? " in one recording" : "", peak.at_ns / 1e9);
+	if (peak.nr_recordings > 1 && !common_peak(&s->sums, &all))
+		fprintf(f, "memory of the %zu recordings together: about %" PRIu64 " bytes, by their clocks: "
+			"--memory live --at %" PRIu64 "ns\n", peak.nr_recordings, all.used,
+			(uint64_t)xpu_ns_between(s->model.start_ns, all.time_ns));
+	if (peak.holder) {
+		fprintf(f, "largest holder then: %" PRIu64 " bytes: ", peak.holder_bytes);
+		print_path(f, peak.holder);
 		fputc('\n', f);
 	}
-	free(name);
 out:
-	free(rows.v);
+	free(peak.holder);
 }

@@ -33,6 +33,12 @@ peak=$(awk '$1 == "peak" && $3 !~ /pinned|registered/ { sum += $4 } END { printf
 like "$(cat run.txt)" "^memory: at most $peak bytes of GPU memory were used" "the summary names the peak"
 like "$(cat run.txt)" '^largest holder then: 217055233 bytes: .*mem_site_07 .*\[GPU_Memory\]device$' \
 	"the summary names the largest holder"
+is "$(grep -n '^memory: at most\|^recording: ' run.txt | sed 's/^[0-9]*:\([a-z]*\).*/\1/' | tr '\n' ' ')" "memory recording " \
+	"both in its first lines"
+xpumerge -i run.data --memory live --at 1ns >moment.txt 2>/dev/null
+is "$(grep '^memory: at most\|^largest holder' moment.txt)" "$(grep '^memory: at most\|^largest holder' run.txt)" \
+	"the holder at the peak is that, whatever moment was asked for"
+unlike "$(head -n 1 moment.txt)" "nothing was recorded" "nor does that say that nothing was recorded"
 is "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR > 1 { print $2, $6 }' | sort -u)" \
 	"$((1 << 50)) 2" "failures: what was asked for, and CUDA's error"
 managed=$(awk '$1 == "leaked" && $3 == "managed" { sum += $4 } END { printf "%.0f", sum }' run.out)
