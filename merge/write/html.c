@@ -10,6 +10,7 @@
 #include "human.h"
 #include "json_out.h"
 #include "write/page.h"
+#include "write/shorten.h"
 #include "write/stall_rows.h"
 #include "write/text.h"
 #include "write/tree.h"
@@ -280,6 +281,44 @@ static void print_memory(struct json_out *j, const struct session *s)
 	json_out__line(j, 0);
 }
 
+/* Prints the frames of a call path, root first, as an array. */
+static void print_path(struct json_out *j, char *path)
+{
+	const char frame[] = { SHORTEN_FRAME, '\0' };
+	char *rest = NULL, *name;
+
+	open_array(j, "path");
+	for (name = strtok_r(path, frame, &rest); name; name = strtok_r(NULL, frame, &rest))
+		json_out__string(j, name);
+	json_out__close(j, ']');
+}
+
+/* Prints when most memory was in use, and who held most of it then. Return: 0 or -ENOMEM. */
+static int print_peak(struct json_out *j, const struct session *s)
+{
+	struct memory_peak peak;
+	int err = text__memory_peak(s, &peak);
+
+	json_out__key(j, "peak");
+	if (err || !peak.bytes) {
+		json_out__literal(j, "null");
+		goto out;
+	}
+	json_out__open(j, '{');
+	print_u64(j, "bytes", peak.bytes);
+	print_u64(j, "at_ns", peak.at_ns);
+	print_u64(j, "nr_recordings", peak.nr_recordings);
+	if (peak.holder) {
+		print_u64(j, "holder_bytes", peak.holder_bytes);
+		print_path(j, peak.holder);
+	}
+	json_out__close(j, '}');
+out:
+	json_out__line(j, 0);
+	free(peak.holder);
+	return err;
+}
+
 static int print_side(struct json_out *j, const struct html_side *side)
 {
 	const struct session *s = side->session;
@@ -293,8 +332,11 @@ static int print_side(struct json_out *j, const struct html_side *side)
 		return 0;
 	}
 	l = s->sums.loss;
-	/* Hardly any has a name for every frame. */
-	l.unsymbolized = 0;
+	/*
+	 * Hardly any has a name for every frame, and CPU samples in deep recursion stand below
+	 * [truncated]: the page need not warn of that.
+	 */
+	l.unsymbolized = l.samples_truncated = 0;
 
 	json_out__open(j, '{');
 	open_array(j, "recordings");
@@ -319,6 +361,7 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	json_out__string(j, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
 	json_out__line(j, 0);
 	print_memory(j, s);
+	err = err ?: print_peak(j, s);
 	open_array(j, "gpus");
 	print_gpus(j, s);
 	json_out__close(j, ']');

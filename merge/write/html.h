@@ -8,9 +8,11 @@
  *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
- *				   "clean": true },	(frames without a name aside)
+ *				   "clean": true },	(but for frames without a name and truncated samples)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
+ *		       "peak": null, or { "bytes": N, "at_ns": since the start, "nr_recordings": N,
+ *				   "holder_bytes": N, "path": [ "main", ..., "[GPU_Memory]device" ] },
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
  *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
  *				   "reasons": [ ... ],

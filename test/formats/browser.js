@@ -5,6 +5,7 @@
  * Screenshots go to the directory XPU_SHOTS.
  */
 "use strict";
+const fs = require("fs");
 const path = require("path");
 const { pathToFileURL } = require("url");
 const { chromium } = require("playwright-core");
@@ -38,6 +39,15 @@ async function shot(page, name) {
 	await page.screenshot({ path: path.join(process.env.XPU_SHOTS, name + ".png") });
 }
 
+/* Return: what axe finds that is serious. */
+async function findings(page) {
+	await page.evaluate(fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
+	const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+
+	return result.violations.filter(v => ["serious", "critical"].includes(v.impact))
+		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
+}
+
 /* Runs @tests with a browser, and says how it went. */
 async function run(tests) {
 	browser = await chromium.launch({
@@ -48,4 +58,4 @@ async function run(tests) {
 	await tap.run(tests, () => browser.close());
 }
 
-module.exports = { ...tap, open, shot, run };
+module.exports = { ...tap, findings, open, shot, run };

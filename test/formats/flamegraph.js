@@ -88,6 +88,13 @@ async function tip(page, name) {
 	});
 }
 
+/* The Top list: [name, self, total, count] of each row. */
+const rows = page => page.$$eval("#top tbody tr", list => list.map(tr => {
+	const cells = [...tr.cells].map(c => c.textContent);
+
+	return [cells[cells.length - 1], cells[0], cells[2], cells.length > 5 ? cells[4] : ""];
+}));
+
 const number = text => parseFloat(text.replace(/,/g, ""));
 
-module.exports = { folded, sum, leaf, shown, ready, settle, drawn, frame, click, tip, number };
+module.exports = { folded, sum, leaf, rows, shown, ready, settle, drawn, frame, click, tip, number };

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 "use strict";
 const fs = require("fs");
-const { ok, is, near, open, shot, run } = require("./browser.js");
-const { folded, sum, leaf, shown, ready, settle, drawn, click, tip, number } =
+const { ok, is, near, findings, open, shot, run } = require("./browser.js");
+const { folded, sum, leaf, rows, shown, ready, settle, drawn, click, tip, number } =
 	require("./flamegraph.js");
 
-const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 /* Frames of where a kernel stood still may come behind it. */
 const isDevice = line => line[0].some(name => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(name));
 const total = async page => number((await tip(page, "all")).total);
 const chip = (page, mode) => page.textContent(`[data-mode="${mode}"] b`);
-
-/* The Top list: [name, self, total, count] of each row. */
-const rows = page => page.$$eval("#top tbody tr", list => list.map(tr => {
-	const cells = [...tr.cells].map(c => c.textContent);
-
-	return [cells[cells.length - 1], cells[0], cells[2], cells.length > 5 ? cells[4] : ""];
-}));
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
@@ -57,6 +49,34 @@ async function testTables() {
 		is(number(await page.textContent('[data-kind="kernel"] b')), all, `${name}: and their sum`);
 		await page.context().close();
 	}
+}
+
+/* The peak of memory, in a line of the header and whole in its panel. */
+async function testPeak() {
+	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r => /^GPU/.test(r.device));
+	const [, held, path] = /^largest holder then: (\d+) bytes: (.*)$/m.exec(fs.readFileSync("all.txt", "utf8"));
+	const page = await open("all.html"), line = "#memory summary";
+
+	await ready(page);
+	const text = await page.textContent(line);
+
+	is(/at most ([\d.]+ \w+)/.exec(text)[1], `${device.used_peak / 1048576} MiB`, "the header has the peak of memory");
+	is(/largest holder ([\d.]+ \w+)/.exec(text)[1], `${held / 1048576} MiB`, "and its largest holder");
+	ok(text.endsWith(`: ${path.split(" > ").slice(0, -1).reverse().join(" \u2190 ")}`), "with its call path, as in the summary", text);
+	ok((await page.$eval("header", e => e.offsetHeight)) <= 80, "in no more than 80 pixels");
+	await page.click(line);
+	const panel = await page.innerText("#memory .panel");
+
+	ok(panel.includes(`${device.used_peak.toLocaleString("en")} bytes`) && panel.includes(`${(+held).toLocaleString("en")} bytes`),
+	   "a click shows them to the byte", panel);
+	is((await findings(page)).join("\n"), "", "axe finds nothing there");
+	await shot(page, "html-peak");
+	await page.context().close();
+	const none = await open("app.html");
+
+	await ready(none);
+	ok(!(await none.isVisible("#memory")), "no such line where no memory was recorded");
+	await none.context().close();
 }
 
 async function testGroups() {
@@ -364,14 +384,6 @@ async function testNarrow() {
 
 /* ---- for everybody -------------------------------------------------------------------------- */
 
-async function findings(page) {
-	await page.evaluate(axe);
-	const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-
-	return result.violations.filter(v => ["serious", "critical"].includes(v.impact))
-		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
-}
-
 async function testAxe() {
 	const looks = [["light", {}], ["dark", { colorScheme: "dark" }], ["narrow", { viewport: { width: 500, height: 800 } }]];
 
@@ -400,6 +412,7 @@ async function testAxe() {
 run(async () => {
 	await testModes();
 	await testTables();
+	await testPeak();
 	await testGroups();
 	await testStretch();
 	await testAddress();

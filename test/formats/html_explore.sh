@@ -9,13 +9,15 @@ gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 "$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
 	--map "$merge" -o app.data
 "$gen" --launches 10000 --paths 10000 -o even.data
-cp "$XPU_SRC/test/t1/corpus/2.6.xpu" all.data
+cp "$XPU_SRC/test/t1/corpus/2.7.xpu" all.data
 for name in app even all; do
 	"$merge" $name.data -o $name.html 2>/dev/null
 	"$merge" $name.data -f folded --unit ns -o $name.folded 2>/dev/null
 	"$merge" $name.data --json --table kernels -o $name.kernels.json 2>/dev/null
 done
 "$merge" app.data -f chrome -o app.json 2>/dev/null
+"$merge" all.data >all.txt 2>/dev/null
+"$merge" all.data --json --table memory_devices -o all.devices.json 2>/dev/null
 for by in tid pid device; do
 	"$merge" app.data --by $by -f folded --unit ns -o app.$by.folded 2>/dev/null
 done

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 "use strict";
 const fs = require("fs");
-const { ok, is, open, shot, run } = require("./browser.js");
+const { ok, is, findings, open, shot, run } = require("./browser.js");
 const { ready, settle, drawn, frame, tip, number } = require("./flamegraph.js");
 
-const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const tables = name => JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
 
 /* The rows of the table of ranks, as an object by the columns' titles. */
@@ -207,14 +206,6 @@ async function testHostile() {
 	await one.context().close();
 }
 
-async function findings(page) {
-	await page.evaluate(axe);
-	const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
-
-	return result.violations.filter(v => ["serious", "critical"].includes(v.impact))
-		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`).join("\n");
-}
-
 async function testAxe() {
 	const looks = [["light", {}], ["dark", { colorScheme: "dark" }], ["narrow", { viewport: { width: 500, height: 800 } }]];
 
@@ -222,12 +213,12 @@ async function testAxe() {
 		const page = await open("eight.html", options);
 
 		await ready(page);
-		is(await findings(page), "", `axe, ${name}: the ranks`);
+		is((await findings(page)).join("\n"), "", `axe, ${name}: the ranks`);
 		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: fits its window`);
 		await shot(page, `ranks-${name}`);
 		await page.click("#ranks-answer button");
 		await settle(page);
-		is(await findings(page), "", `axe, ${name}: a straggler's call paths`);
+		is((await findings(page)).join("\n"), "", `axe, ${name}: a straggler's call paths`);
 		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: they fit it, too`);
 		await shot(page, `ranks-paths-${name}`);
 		await page.context().close();

@@ -65,6 +65,12 @@ same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is whole"
 is "$(grep -ci '</script' page.html)" 2 "no more scripts end than the page has"
 
+# CPU samples whose call path was too deep are told of, and are no loss that the page warns of.
+"$XPU_BUILD/gen_odd" deep.data deep
+"$merge" deep.data -o page.html 2>page.log
+like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" "a truncated sample is told of"
+is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "and is no loss"
+
 "$merge" many.data -f html --unit samples 2>err.log
 is $? 2 "--unit samples is refused"
 "$merge" many.data -f html --unit count | grep -q '"unit":"count"'

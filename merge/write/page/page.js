@@ -9,6 +9,7 @@
   var ranks = data.ranks || null;
   var sideNames = ranks ? ["median", "rank"] : ["A", "B"];
   var kinds = data.kinds;
+  var haveLines = !ranks && sides.some((side) => side.stalls.samples.length > 0);
   var NONE = -1;
   var base = (() => {
     const nr = data.nodes.frame.length + 1, at3 = [0];
@@ -34,6 +35,13 @@
       bytes: Float64Array.from(v.bytes)
     }))
   };
+  function seen(name) {
+    if (/[^\s\p{Cf}\p{Cc}\u034f\u115f\u1160\u2800\u3164\uffa0]/u.test(name))
+      return name;
+    const points = [...name].slice(0, 8).map((c) => " U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
+    return `[blank name${points.join("")}]`;
+  }
+  var isolated = (name) => /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(name) ? `\u2068${name}\u2069` : name;
   var LEAF_NAMES = {
     memcpy: (name) => "copy " + name,
     memset: () => "set",
@@ -45,7 +53,7 @@
   var frames = {
     name: data.frames.name.map((name, f) => {
       const naming = LEAF_NAMES[kinds[data.frames.kind[f]]];
-      return naming ? naming(name) : name;
+      return naming ? naming(seen(name)) : seen(name);
     }),
     file: data.frames.file.slice(),
     kind: data.frames.kind.slice(),
@@ -57,7 +65,7 @@
     if (f === void 0) {
       f = frames.name.length;
       rootFrames.set(name, f);
-      frames.name.push(name);
+      frames.name.push(seen(name));
       frames.file.push(0);
       frames.kind.push(NONE);
       frames.root.push(true);
@@ -75,8 +83,16 @@
     return number2 ? +number2[1] : NONE;
   });
   var rankOfOwner = (ranks ? data.owners.rank : []).map((label) => label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
-  var times = data.times && (() => {
-    const t = data.times, nr = t.bin.length;
+  var MAX_BINS = 1024;
+  function wholeScale({ from_ns: from, bin_ns: width2, nr }, { recorded, nr_windows: nrWindows }) {
+    const bins = (ns) => (nrWindows ? Math.ceil : Math.round)(Math.max(0, ns) / width2);
+    const last = recorded.length - 1, before = bins(last < 0 ? 0 : from - recorded[0][0]);
+    const all = before + nr + bins(last < 0 ? 0 : recorded[last][1] - from - nr * width2);
+    return all > Math.max(MAX_BINS, nr) ? { from_ns: from, nr, before: 0 } : { from_ns: from - before * width2, nr: all, before };
+  }
+  var moved = (bins, by) => Int32Array.from(bins, (bin) => bin + by);
+  var times = data.times && data.times.rows.list.length ? (() => {
+    const t = data.times, nr = t.bin.length, whole = wholeScale(t, t), rows2 = wholeScale(t.rows, t);
     const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
     let at3 = 0;
     for (let c = 0; c < cells.nr; c++)
@@ -86,20 +102,25 @@
         for (let k = first[c]; k < first[c + 1]; k++)
           bytes[k] = t.bytes[at3++];
     return {
-      from: t.from_ns,
+      from: whole.from_ns,
       width: t.bin_ns,
-      nr: t.nr,
+      nr: whole.nr,
       rest: t.nr_rest,
       first,
-      bin: Int32Array.from(t.bin),
+      bin: moved(t.bin, whole.before),
       ns: Float64Array.from(t.ns),
       count: Float64Array.from(t.count),
       bytes,
-      rows: t.rows,
+      rows: {
+        from_ns: rows2.from_ns,
+        bin_ns: t.rows.bin_ns,
+        nr: rows2.nr,
+        list: t.rows.list.map((row) => ({ ...row, bin: moved(row.bin, rows2.before) }))
+      },
       nrWindows: t.nr_windows,
       recorded: t.recorded
     };
-  })();
+  })() : null;
 
   // src/dom.js
   var el = (id) => document.getElementById(id);
@@ -119,6 +140,15 @@
   }
   var make = (tag, props, ...children) => fill(document.createElement(tag), props, children);
   var draw = (tag, props, ...children) => fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+  function keepFocus(box, redraw) {
+    const now = document.activeElement, data2 = box.contains(now) ? { ...now.dataset } : {};
+    redraw();
+    for (const [key, value] of Object.entries(data2)) {
+      const again = [...box.querySelectorAll(`[data-${key}]`)].find((e) => e.dataset[key] === value);
+      if (again)
+        again.focus({ preventScroll: true });
+    }
+  }
 
   // src/tree.js
   var nrNodes = 0;
@@ -166,7 +196,7 @@
     if (by !== "tid")
       return [shortLabel(by, labelOf(by, owner))];
     const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOf("pid", owner))}` : "";
-    return [`${labelOf("comm", owner)} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+    return [`${isolated(seen(labelOf("comm", owner)))} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
   }
   var counts = /* @__PURE__ */ new Map();
   function distinct(by) {
@@ -401,11 +431,17 @@
   var TIMES = { ns: 1, "\xB5s": 1e3, ms: 1e6, s: 1e9 };
   var integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
   var fraction = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
-  var thousandths = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+  var decimals = (digits) => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  var thousandths = decimals(3);
   function formatTime(ns, unit) {
     if (!TIMES[unit])
       unit = Math.abs(ns) < 1e3 ? "ns" : Math.abs(ns) < 1e6 ? "\xB5s" : Math.abs(ns) < 1e9 ? "ms" : "s";
     return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
+  }
+  function formatMoment(ns, step_ns) {
+    const unit = ns < 1e3 ? "ns" : ns < 1e6 ? "\xB5s" : ns < 1e9 ? "ms" : "s";
+    const digits = Math.max(0, Math.ceil(Math.log10(TIMES[unit] / step_ns)));
+    return digits > 3 ? decimals(Math.min(9, digits)).format(ns / TIMES[unit]) + " " + unit : formatTime(ns, "auto");
   }
   function formatBytes(bytes) {
     const units2 = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -457,6 +493,15 @@
   function panel(props, line, ...content) {
     return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
   }
+  function closePanels(inside) {
+    let closed = null;
+    for (const open of document.querySelectorAll("header details[open]"))
+      if (!open.contains(inside)) {
+        open.open = false;
+        closed = open;
+      }
+    return closed;
+  }
   function account(side, s) {
     const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
     const [summary, ...lines3] = side.account.concat(side.messages);
@@ -481,11 +526,44 @@
       ...sides2.filter((side) => side.recordings.length > MAX_ABOUT).map((side) => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`))
     );
   }
+  function rangesOf(numbers2) {
+    const list4 = [...numbers2].sort((a, b) => a - b), runs = [];
+    for (const n of list4)
+      if (runs.length && n === runs[runs.length - 1][1] + 1)
+        runs[runs.length - 1][1] = n;
+      else
+        runs.push([n, n]);
+    return runs.flatMap(([a, b]) => a === b ? [a] : b === a + 1 ? [a, b] : [`${a}\u2013${b}`]).join(", ");
+  }
   function gpuFacts(side) {
     const byName2 = /* @__PURE__ */ new Map();
     for (const gpu of side.gpus)
       byName2.set(gpu.name, [...byName2.get(gpu.name) || [], gpu.number]);
-    return [...byName2].map(([name, numbers2]) => `GPU ${numbers2.join(", ")} ${name}`.trim());
+    return [...byName2].map(([name, numbers2]) => `GPU ${rangesOf(numbers2)} ${name}`.trim());
+  }
+  var memoryKind = (name) => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
+  function peakPanel(side, s) {
+    const p = side.peak, path = (p.path || []).slice(0, -1).reverse().map(seen), prefix = compared ? `${"AB"[s]}: ` : "";
+    const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
+    const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ${path.map(isolated).join(" \u2190 ")}`;
+    return panel(
+      { class: "account" },
+      `${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ${formatTime(p.at_ns, "auto")} after the start${holder}`,
+      make("dl", null, ...[
+        ["at most", `${integer.format(p.bytes)} bytes` + (p.nr_recordings > 1 ? ", in one of the recordings" : "")],
+        ["then", `${formatTime(p.at_ns, "auto")} after the start`],
+        ...kind ? [
+          ["largest holder", `${integer.format(p.holder_bytes)} bytes (${kind})`],
+          ...path.map((name, i) => [i ? "called by" : "in", name])
+        ] : [],
+        ["all of it", "xpumerge RECORDING --memory peak -o memory.html draws who held it"]
+      ].flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)]))
+    );
+  }
+  function setUpMemory() {
+    const peaks = sides2.map((side, s) => side.peak ? peakPanel(side, s) : null).filter(Boolean);
+    el("memory").hidden = !peaks.length;
+    el("memory").append(...peaks);
   }
   var rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
   function more() {
@@ -501,18 +579,15 @@
       fact(side, "start"),
       ...ranks ? [] : gpuFacts(side),
       side.filter && "only " + side.filter
-    ].filter(Boolean).join(" \xB7 "));
+    ].filter(Boolean).map(isolated).join(" \xB7 "));
     document.title = `${title.slice(0, 120)} \u2013 xpuload`;
     el("title").textContent = title;
     el("title").title = title;
     el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
     el("facts").title = el("facts").textContent;
     el("accounts").append(...sides2.map(account), about());
-    document.addEventListener("click", (event) => {
-      for (const open of document.querySelectorAll("#accounts details[open]"))
-        if (!open.contains(event.target))
-          open.open = false;
-    }, true);
+    setUpMemory();
+    document.addEventListener("click", (event) => closePanels(event.target), true);
   }
 
   // src/ranks_data.js
@@ -593,7 +668,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   var node = number(NONE, 2 ** 31 - 1);
   var devices = () => ["all", ...sides.flatMap((side) => side.gpus.map((gpu) => String(gpu.number)))];
   var PARAMS = {
-    tab: ["view", one(() => ["graph", "top", "lines", ...ranks ? ["ranks"] : []])],
+    tab: ["view", one(() => ["graph", "top", ...haveLines ? ["lines"] : [], ...ranks ? ["ranks"] : []])],
     mode: ["time", one(() => MODES.filter(hasMode))],
     off: ["without", (t) => !t || t.split(".").every((kind) => kinds.includes(kind)) ? t : void 0],
     by: ["by", one(() => groupings().map(([by]) => by))],
@@ -668,6 +743,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   // src/search.js
   var matches = null;
   var pattern = null;
+  var isText = false;
   function search(term) {
     const input = el("search");
     let regex;
@@ -675,6 +751,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     input.setAttribute("aria-invalid", "false");
     matches = null;
     pattern = null;
+    isText = false;
     if (!term)
       return;
     const flags = /[A-Z]/.test(term) ? "" : "i";
@@ -682,6 +759,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       regex = new RegExp(term, flags);
     } catch {
       input.setAttribute("aria-invalid", "true");
+      isText = true;
       regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
     }
     pattern = regex;
@@ -704,7 +782,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       sum2 += width[i];
       end = endOf[i];
     }
-    el("matched").textContent = `${percent(sum2, width[0])} matched, ` + plural(nr, "frame");
+    el("matched").textContent = `${percent(sum2, width[0])} matched, ` + plural(nr, "frame") + (isText ? "; no regular expression, taken as text" : "");
   }
 
   // src/colours.js
@@ -828,7 +906,6 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   });
   var samplesOf = (list4) => list4.reduce((sum2, p) => sum2 + p.samples, 0);
   var names = [...kernels.keys()].sort((a, b) => samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
-  var haveLines = names.length > 0;
   function kernelOf(i) {
     if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
       return "";
@@ -1204,7 +1281,12 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     }
     const svg = draw(
       "svg",
-      { class: "flame", width: pixels, height: levels.length * ROW },
+      {
+        class: "flame",
+        width: pixels,
+        height: levels.length * ROW,
+        viewBox: `0 0 ${pixels} ${levels.length * ROW}`
+      },
       ...paths(placed.filter((p) => p.w < LABEL_PIXELS)),
       ...placed.filter((p) => p.w >= LABEL_PIXELS).map(labelled),
       outline("chosen"),
@@ -1259,7 +1341,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       case "narrow":
         return narrowWords(d);
       case "fold":
-        return `${nameOf(d.run[0])} \u22EF ${nameOf(d.run[d.run.length - 1])} (${d.run.length} frames)`;
+        return `${isolated(nameOf(d.run[0]))} \u22EF ${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
       default:
         return nameOf(d.i);
     }
@@ -1413,8 +1495,18 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
   function sumOfCell(c) {
     return cells.values.reduce((sum2, _, s) => sum2 + cellValues(s).nr[c], 0);
   }
+  function emptyWords() {
+    if (!cells.nr && !ranks)
+      return "Nothing was recorded: no work of a device, no samples, no waits.";
+    return `Nothing of what is chosen is in this ${isPicked() ? "stretch" : "recording"}.`;
+  }
   function drawEmpty(box) {
-    box.replaceChildren(make("p", { id: "empty" }, isPicked() ? "Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
+    const counted = measure() === "ns" ? count.reduce((sum2, list4) => sum2 + list4[0], 0) : 0;
+    box.replaceChildren(make("p", { id: "empty" }, ...counted ? ["What is chosen took no time. ", make("button", {
+      type: "button",
+      id: "show-count",
+      onclick: () => go({ unit: "count" })
+    }, "Show its count")] : [emptyWords()]));
     note({});
   }
   function drawGraph() {
@@ -1455,7 +1547,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     ...ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the call paths of the rank that was waited for"]] : [],
     ["t", "GPU time, thread time, both"],
     ["b", "group by the next of: thread name, thread, process ..."],
-    ["arrow keys", "in the graph: the parent, the widest child, the neighbours; in the overview: move the stretch, with Shift make it longer or shorter"],
+    ["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the rows; in the overview: move the stretch, with Shift make it longer or shorter"],
     ["Enter", "zoom to the chosen frame; show what a frame stands for"],
     ["u", "zoom out to the parent"],
     ["s", "callers and callees of the chosen frame"],
@@ -1463,7 +1555,7 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     ["f", "fold or open the frames that all calls of a thread share"],
     ["i", "turn the graph upside down"],
     ["o", "show or hide the overview"],
-    ["Esc", "one step out: the search, the zoom, the stretch of time"],
+    ["Esc", "one step out: a panel, the search, the zoom, the stretch of time"],
     ["Alt+\u2190", "the browser's Back undoes each step; the address has all choices"],
     ["?", "this list"]
   ];
@@ -1792,15 +1884,6 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
       ...key ? [make("button", { type: "button", "data-sort": key, onclick: () => go({ ranksBy: key }) }, title)] : [title]
     );
   }
-  function keepFocus(box, draw3) {
-    const now = document.activeElement, data2 = box.contains(now) ? { ...now.dataset } : {};
-    draw3();
-    for (const [key, value] of Object.entries(data2)) {
-      const again = [...box.querySelectorAll(`[data-${key}]`)].find((e) => e.dataset[key] === value);
-      if (again)
-        again.focus({ preventScroll: true });
-    }
-  }
   function drawTable(rows2) {
     const columns = columnsHere(), shown = order2(rows2.slice()).slice(0, MAX_ROWS), table = make("tbody");
     for (const r of shown)
@@ -2023,12 +2106,12 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
       return make("p", { id, class: "nothing" }, words);
     return draw(
       "svg",
-      { id, width: pixels, height: levels2 * ROW3, "aria-hidden": "true" },
+      { id, width: pixels, height: levels2 * ROW3, viewBox: `0 0 ${pixels} ${levels2 * ROW3}`, "aria-hidden": "true" },
       ...placed2.map((p) => rect(p, (up ? levels2 - 1 - p.level : p.level) * ROW3, all, pixels))
     );
   }
   function list3(title, placed2) {
-    return make("div", { class: "hidden" }, make("h3", null, title), make(
+    return make("div", { class: "hidden keys" }, make("h3", null, title), make(
       "ul",
       null,
       ...placed2.filter((p) => !p.level && p.frame !== NONE).slice(0, 50).map((p) => make(
@@ -2036,8 +2119,8 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
         null,
         make(
           "button",
-          { type: "button", tabindex: "-1", onclick: () => go({ focus: p.frame }) },
-          `${frames.name[p.frame]}: ${format(p.v)}`
+          { type: "button", onclick: () => go({ focus: p.frame }) },
+          `${isolated(frames.name[p.frame])}: ${format(p.v)}`
         )
       ))
     ));
@@ -2091,6 +2174,125 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     };
   }
 
+  // src/top.js
+  var TOP_ROWS = 500;
+  function frameRows() {
+    const nr = frames.name.length, sums2 = () => sides.map(() => new Float64Array(nr));
+    const selfs = sums2(), totals = sums2(), counts3 = sums2();
+    const until = new Int32Array(nr);
+    for (let i = 1; i < nrNodes; i++) {
+      const f = frameOf[i], outermost = i >= until[f];
+      for (let s = 0; s < sides.length; s++) {
+        selfs[s][f] += self[s][i];
+        totals[s][f] += outermost ? total[s][i] : 0;
+        counts3[s][f] += outermost ? count[s][i] : 0;
+      }
+      if (outermost)
+        until[f] = endOf[i];
+    }
+    const rows2 = [];
+    const present2 = (f) => totals.some((t) => t[f] > 0) || measure() === "ns" && counts3.some((n) => n[f] > 0);
+    for (let f = 0; f < nr; f++)
+      if (present2(f) && !frames.root[f] && (!matches || matches[f]))
+        rows2.push({
+          frame: f,
+          self: selfs.map((v) => v[f]),
+          total: totals.map((v) => v[f]),
+          count: counts3.map((v) => v[f])
+        });
+    return rows2;
+  }
+  var sum = (list4) => list4.reduce((a, b) => a + b, 0);
+  var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
+  var TOP_KEYS = {
+    self: (r) => sum(r.self),
+    total: (r) => sum(r.total),
+    count: (r) => sum(r.count),
+    delta: (r) => Math.abs(delta(r)),
+    name: null
+  };
+  function topColumns() {
+    const columns = [];
+    sides.forEach((_, s) => {
+      const side = diff ? " " + sideNames[s] : "";
+      columns.push(
+        ["Self" + side, "self", (r) => r.self[s] ? format(r.self[s]) : ""],
+        ["", null, (r) => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
+        ["Total" + side, "total", (r) => format(r.total[s])],
+        ["", null, (r) => percent(r.total[s], total[s][0])]
+      );
+      if (count[s][0])
+        columns.push(["Count" + side, "count", (r) => r.count[s] ? integer.format(r.count[s]) : ""]);
+    });
+    if (diff)
+      columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta", (r) => formatDelta(delta(r))]);
+    return columns;
+  }
+  function topRow(r, columns, reached) {
+    const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
+    return make(
+      "tr",
+      {
+        onclick: focus,
+        title: name.slice(0, 2e3),
+        ...r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}
+      },
+      ...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
+      make(
+        "td",
+        { class: "name" },
+        make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
+        make("button", { type: "button", class: "plain", "data-frame": r.frame, tabindex: reached ? "0" : "-1" }, name)
+      )
+    );
+  }
+  function drawTable2() {
+    const rows2 = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
+    const name = (r) => frames.name[r.frame];
+    const byName2 = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
+    const head = make("tr"), body = make("tbody");
+    const header2 = (text2, sort, cls) => make("th", {
+      scope: "col",
+      class: cls,
+      ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
+    }, ...sort ? [make("button", { type: "button", "data-sort": sort, onclick: () => go({ sortBy: sort }) }, text2)] : [make("span", { title: "of all that is chosen" }, "%")]);
+    for (const r of rows2) {
+      r.key = key ? key(r) : 0;
+      r.second = key ? sum(r.total) : 0;
+    }
+    rows2.sort((a, b) => b.key - a.key || b.second - a.second || byName2(a, b));
+    columns.forEach(([text2, sort]) => head.append(header2(text2, sort, sort ? "" : "share")));
+    head.append(header2("Name", "name", "name"));
+    const shown = rows2.slice(0, TOP_ROWS), focus = Math.max(0, shown.findIndex((r) => r.frame === state.focus));
+    shown.forEach((r, k) => body.append(topRow(r, columns, k === focus)));
+    el("top-list").replaceChildren(
+      make("table", null, make("thead", null, head), body),
+      make("p", null, rows2.length > TOP_ROWS ? `${integer.format(rows2.length - TOP_ROWS)} more rows; search to narrow them down.` : !rows2.length ? matches ? "Nothing of what is chosen matches the search." : emptyWords() : `${plural(rows2.length, "row")}. A click shows a row's callers and callees.`)
+    );
+  }
+  function listenToTop() {
+    el("top-list").addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;
+      const list4 = [...el("top-list").querySelectorAll("[data-frame]")], next2 = list4[list4.indexOf(now) + step];
+      if (!step || !list4.includes(now))
+        return;
+      event.preventDefault();
+      if (!next2)
+        return;
+      now.tabIndex = -1;
+      next2.tabIndex = 0;
+      next2.focus();
+    });
+  }
+  function drawTop() {
+    const at3 = el("top-list").scrollTop;
+    keepFocus(el("top-list"), drawTable2);
+    el("top-list").scrollTop = at3;
+    el("sandwich").hidden = state.focus === NONE;
+    if (state.focus !== NONE)
+      drawSandwich();
+  }
+
   // src/input.js
   function neighbour(key) {
     const i = state.selected, outward = state.flame ? "ArrowDown" : "ArrowUp";
@@ -2119,7 +2321,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     return best === void 0 ? i : best;
   }
   function stepOut() {
-    if (state.term) {
+    const panel2 = closePanels(null);
+    if (panel2) {
+      panel2.querySelector("summary").focus();
+    } else if (state.term) {
       el("search").value = "";
       go({ term: "" });
     } else if (state.tab === "top" && state.focus !== NONE) {
@@ -2244,6 +2449,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
   }
   function listen() {
     listenToGraph();
+    listenToTop();
     document.addEventListener("keydown", onKey2);
     onResize("chart", "graph", drawGraph);
     onResize("sandwich", "top", drawSandwich);
@@ -2294,7 +2500,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     for (const row of list4.filter((r) => r.kind !== void 0)) {
       const key = `${row.pid} ${row.tid}`;
       if (!threads.has(key))
-        threads.set(key, { name: `${row.name} ${row.tid === void 0 ? "" : row.tid}`, rows: [], active: 0 });
+        threads.set(key, { name: `${isolated(seen(row.name))} ${row.tid === void 0 ? "" : row.tid}`, rows: [], active: 0 });
       const thread = threads.get(key);
       thread.rows.push(row);
       thread.active += sumOf2([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
@@ -2403,9 +2609,9 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     box.style.left = 100 * part(from) + "%";
     box.style.width = 100 * (part(to) - part(from)) + "%";
   }
-  var at2 = (b) => formatTime(Math.max(0, times.from + b * times.width), "auto");
+  var at2 = (b) => formatMoment(Math.max(0, times.from + b * times.width), times.width);
   function recordedWords() {
-    const ns = isPicked() ? recordedIn(times.from + state.from * times.width, times.from + state.to * times.width) : recordedIn(-Infinity, Infinity);
+    const ns = recordedIn(times.from + state.from * times.width, times.from + state.to * times.width);
     return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
   }
   function describe3() {
@@ -2479,7 +2685,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     const recorded = !times.nrWindows || recordedIn(from + b * width2, from + (b + 1) * width2) > 0;
     const parts = row.layers.filter(([, values2]) => values2[b] > 0).map(([kind, values2]) => [row.device ? "busy" : kindWords(kind), share(values2[b], full[b] * row.nr)]);
     showWords(event, row.name, [
-      ["at", formatTime(Math.max(0, from + b * width2), "auto")],
+      ["at", formatMoment(Math.max(0, from + b * width2), width2)],
       ["in", formatTime(width2, "auto")],
       ...parts.length ? parts : [["", recorded ? "nothing" : "not recorded"]]
     ]);
@@ -2650,119 +2856,10 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     });
   }
 
-  // src/top.js
-  var TOP_ROWS = 500;
-  function frameRows() {
-    const nr = frames.name.length, sums2 = () => sides.map(() => new Float64Array(nr));
-    const selfs = sums2(), totals = sums2(), counts3 = sums2();
-    const until = new Int32Array(nr);
-    for (let i = 1; i < nrNodes; i++) {
-      const f = frameOf[i], outermost = i >= until[f];
-      for (let s = 0; s < sides.length; s++) {
-        selfs[s][f] += self[s][i];
-        totals[s][f] += outermost ? total[s][i] : 0;
-        counts3[s][f] += outermost ? count[s][i] : 0;
-      }
-      if (outermost)
-        until[f] = endOf[i];
-    }
-    const rows2 = [];
-    for (let f = 0; f < nr; f++)
-      if (totals.some((t) => t[f] > 0) && !frames.root[f] && (!matches || matches[f]))
-        rows2.push({
-          frame: f,
-          self: selfs.map((v) => v[f]),
-          total: totals.map((v) => v[f]),
-          count: counts3.map((v) => v[f])
-        });
-    return rows2;
-  }
-  var sum = (list4) => list4.reduce((a, b) => a + b, 0);
-  var delta = (r) => diff ? r.total[1] - r.total[0] : 0;
-  var TOP_KEYS = {
-    self: (r) => sum(r.self),
-    total: (r) => sum(r.total),
-    count: (r) => sum(r.count),
-    delta: (r) => Math.abs(delta(r)),
-    name: null
-  };
-  function topColumns() {
-    const columns = [];
-    sides.forEach((_, s) => {
-      const side = diff ? " " + sideNames[s] : "";
-      columns.push(
-        ["Self" + side, "self", (r) => r.self[s] ? format(r.self[s]) : ""],
-        ["", null, (r) => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
-        ["Total" + side, "total", (r) => format(r.total[s])],
-        ["", null, (r) => percent(r.total[s], total[s][0])]
-      );
-      if (count[s][0])
-        columns.push(["Count" + side, "count", (r) => r.count[s] ? integer.format(r.count[s]) : ""]);
-    });
-    if (diff)
-      columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta", (r) => formatDelta(delta(r))]);
-    return columns;
-  }
-  function topRow(r, columns) {
-    const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
-    return make(
-      "tr",
-      {
-        onclick: focus,
-        title: name.slice(0, 2e3),
-        ...r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}
-      },
-      ...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
-      make(
-        "td",
-        { class: "name" },
-        make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
-        make("button", { type: "button", class: "plain", "data-frame": r.frame }, name)
-      )
-    );
-  }
-  function drawTable2() {
-    const rows2 = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
-    const name = (r) => frames.name[r.frame];
-    const byName2 = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
-    const head = make("tr"), body = make("tbody");
-    const header2 = (text2, sort, cls) => make("th", {
-      scope: "col",
-      class: cls,
-      ...sort && sort === state.sortBy ? { "aria-sort": sort === "name" ? "ascending" : "descending" } : {}
-    }, ...sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text2)] : ["%"]);
-    for (const r of rows2) {
-      r.key = key ? key(r) : 0;
-      r.second = key ? sum(r.total) : 0;
-    }
-    rows2.sort((a, b) => b.key - a.key || b.second - a.second || byName2(a, b));
-    columns.forEach(([text2, sort]) => head.append(header2(text2, sort, sort ? "" : "share")));
-    head.append(header2("Name", "name", "name"));
-    for (const r of rows2.slice(0, TOP_ROWS))
-      body.append(topRow(r, columns));
-    el("top-list").replaceChildren(
-      make("table", null, make("thead", null, head), body),
-      make("p", null, rows2.length > TOP_ROWS ? `${integer.format(rows2.length - TOP_ROWS)} more rows; search to narrow them down.` : `${integer.format(rows2.length)} rows. A click shows a row's callers and callees.`)
-    );
-  }
-  function drawTop() {
-    const at3 = el("top-list").scrollTop, focused = document.activeElement;
-    const frame = focused && focused.dataset ? focused.dataset.frame : void 0;
-    drawTable2();
-    el("top-list").scrollTop = at3;
-    if (frame !== void 0 && state.focus === +frame) {
-      const again = el("top-list").querySelector(`[data-frame="${+frame}"]`);
-      if (again)
-        again.focus({ preventScroll: true });
-    }
-    el("sandwich").hidden = state.focus === NONE;
-    if (state.focus !== NONE)
-      drawSandwich();
-  }
-
   // src/view.js
   var SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
   var SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
+  var REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
   function draw2() {
     for (const tab of TABS) {
       el(tab).hidden = tab !== state.tab;
@@ -2782,7 +2879,7 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     showMatched();
     showDetail();
   }
-  function update(before) {
+  function follow2(before) {
     const differs = (list4) => list4.some((member) => state[member] !== before[member]);
     if (differs(["by"]))
       regroup();
@@ -2805,7 +2902,13 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     if (differs(SCROLL))
       scrollToRoot();
   }
-  function follow2() {
+  function update(before) {
+    const focused = document.activeElement !== document.body;
+    follow2(before);
+    if (focused && document.activeElement === document.body)
+      el(state.tab === "top" && state.focus !== NONE ? "sandwich" : REFUGE[state.tab]).focus({ preventScroll: true });
+  }
+  function goTo() {
     const before = { ...state };
     Object.assign(state, readUrl());
     el("search").value = state.term;
@@ -2819,8 +2922,8 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     Object.assign(state, readUrl());
     el("search").value = state.term;
     update(Object.fromEntries(Object.keys(DEFAULTS).map((member) => [member, void 0])));
-    addEventListener("popstate", follow2);
-    addEventListener("hashchange", follow2);
+    addEventListener("popstate", goTo);
+    addEventListener("hashchange", goTo);
   }
 
   // src/main.js

@@ -2,10 +2,9 @@
 /* controls.js - the buttons and lists above the graph */
 import { TABS, flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, data, diff, isDevice, kinds, ofMemory, present, ranks, sides, times, units } from "./data.js";
+import { NONE, data, diff, haveLines, isDevice, kinds, ofMemory, present, ranks, sides, times, units } from "./data.js";
 import { el, make } from "./dom.js";
 import { openHelp } from "./help.js";
-import { haveLines } from "./lines.js";
 import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
 import { culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";

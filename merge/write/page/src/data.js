@@ -12,6 +12,8 @@ export const diff = sides.length === 2;
 export const ranks = data.ranks || null;
 export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
 export const kinds = data.kinds;
+/* Whether there are samples of where kernels' warps stood still. */
+export const haveLines = !ranks && sides.some(side => side.stalls.samples.length > 0);
 export const NONE = -1;
 
 /* Call paths without what stands at their root. Node i of the page is base node i + 1; 0 is the root. */
@@ -41,6 +43,19 @@ export const cells = {
 	})),
 };
 
+/* A name without anything to see, such as of blanks or of characters without a width, in its code points. */
+export function seen(name) {
+	if (/[^\s\p{Cf}\p{Cc}\u034f\u115f\u1160\u2800\u3164\uffa0]/u.test(name))
+		return name;
+	const points = [...name].slice(0, 8).map(c => " U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
+
+	return `[blank name${points.join("")}]`;
+}
+
+/* A name within other text: what stands beside it stays there where the name is written from right to left. */
+export const isolated = name =>
+	/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(name) ? `\u2068${name}\u2069` : name;
+
 /* Work is named by its kind, too, in the words of the page. */
 const LEAF_NAMES = {
 	memcpy: name => "copy " + name, memset: () => "set", pending: () => "pending launch",
@@ -51,7 +66,7 @@ export const frames = {
 	name: data.frames.name.map((name, f) => {
 		const naming = LEAF_NAMES[kinds[data.frames.kind[f]]];
 
-		return naming ? naming(name) : name;
+		return naming ? naming(seen(name)) : seen(name);
 	}),
 	file: data.frames.file.slice(),
 	kind: data.frames.kind.slice(),
@@ -67,7 +82,7 @@ export function rootFrame(name) {
 	if (f === undefined) {
 		f = frames.name.length;
 		rootFrames.set(name, f);
-		frames.name.push(name);
+		frames.name.push(seen(name));
 		frames.file.push(0);
 		frames.kind.push(NONE);
 		frames.root.push(true);
@@ -96,12 +111,29 @@ export const gpuOfOwner = (data.owners.device || []).map(label => {
 export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
 	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
+const MAX_BINS = 1024;		/* of the overview, where it has bins without events */
+
+/*
+ * Return: { from_ns, nr, before }: bins from @from_ns on that have all of the time in which was recorded, @before of them
+ * before the first that has something. Where that would be too many they are only those that have something.
+ */
+function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
+	/* The edges of windows are exact; elsewhere less than half a bin is none. */
+	const bins = ns => (nrWindows ? Math.ceil : Math.round)(Math.max(0, ns) / width);
+	const last = recorded.length - 1, before = bins(last < 0 ? 0 : from - recorded[0][0]);
+	const all = before + nr + bins(last < 0 ? 0 : recorded[last][1] - from - nr * width);
+
+	return all > Math.max(MAX_BINS, nr) ? { from_ns: from, nr, before: 0 } : { from_ns: from - before * width, nr: all, before };
+}
+
+const moved = (bins, by) => Int32Array.from(bins, bin => bin + by);
+
 /*
  * When the work of cells was. Bins of cell c are those from first[c] on, up to first[c + 1].
- * null: not known.
+ * null: not known, or there is nothing that took time.
  */
-export const times = data.times && (() => {
-	const t = data.times, nr = t.bin.length;
+export const times = data.times && data.times.rows.list.length ? (() => {
+	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t), rows = wholeScale(t.rows, t);
 	const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
 	let at = 0;
 
@@ -112,8 +144,10 @@ export const times = data.times && (() => {
 			for (let k = first[c]; k < first[c + 1]; k++)
 				bytes[k] = t.bytes[at++];
 	return {
-		from: t.from_ns, width: t.bin_ns, nr: t.nr, rest: t.nr_rest, first, bin: Int32Array.from(t.bin),
-		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes, rows: t.rows,
+		from: whole.from_ns, width: t.bin_ns, nr: whole.nr, rest: t.nr_rest, first, bin: moved(t.bin, whole.before),
+		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes,
+		rows: { from_ns: rows.from_ns, bin_ns: t.rows.bin_ns, nr: rows.nr,
+			list: t.rows.list.map(row => ({ ...row, bin: moved(row.bin, rows.before) })) },
 		nrWindows: t.nr_windows, recorded: t.recorded,
 	};
-})();
+})() : null;

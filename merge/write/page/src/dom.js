@@ -24,3 +24,16 @@ export const make = (tag, props, ...children) => fill(document.createElement(tag
 /* Creates an element of a drawing. */
 export const draw = (tag, props, ...children) =>
 	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
+
+/* Keeps the focus where a table is made anew. */
+export function keepFocus(box, redraw) {
+	const now = document.activeElement, data = box.contains(now) ? { ...now.dataset } : {};
+
+	redraw();
+	for (const [key, value] of Object.entries(data)) {
+		const again = [...box.querySelectorAll(`[data-${key}]`)].find(e => e.dataset[key] === value);
+
+		if (again)
+			again.focus({ preventScroll: true });
+	}
+}

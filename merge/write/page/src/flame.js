@@ -109,7 +109,8 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 		p.name = name(p.d);
 		p.fill = fill(p.d);
 	}
-	const svg = draw("svg", { class: "flame", width: pixels, height: levels.length * ROW },
+	const svg = draw("svg", { class: "flame", width: pixels, height: levels.length * ROW,
+				  viewBox: `0 0 ${pixels} ${levels.length * ROW}` },
 		...paths(placed.filter(p => p.w < LABEL_PIXELS)),
 		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outline("chosen"), outline("hovered"));
 

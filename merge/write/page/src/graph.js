@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* graph.js - the flame graph */
+import { go } from "./actions.js";
 import { colour, specialColour } from "./colours.js";
-import { NONE, cells, kinds } from "./data.js";
+import { NONE, cells, isolated, kinds, ranks } from "./data.js";
 import { el, make } from "./dom.js";
 import { drawFlame, findPlaced, surround } from "./flame.js";
-import { cellValues, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
+import { cellValues, count, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
 import { matches } from "./search.js";
 import { hideTip } from "./tooltip.js";
 import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
@@ -24,7 +25,7 @@ export function labelOf(d) {
 	switch (d.what) {
 	case "cpu": return "on CPU";
 	case "narrow": return narrowWords(d);
-	case "fold": return `${nameOf(d.run[0])} \u22ef ${nameOf(d.run[d.run.length - 1])} (${d.run.length} frames)`;
+	case "fold": return `${isolated(nameOf(d.run[0]))} \u22ef ${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
 	default: return nameOf(d.i);
 	}
 }
@@ -223,9 +224,19 @@ function sumOfCell(c) {
 	return cells.values.reduce((sum, _, s) => sum + cellValues(s).nr[c], 0);
 }
 
+/* Return: why there is nothing to see. */
+export function emptyWords() {
+	if (!cells.nr && !ranks)
+		return "Nothing was recorded: no work of a device, no samples, no waits.";
+	return `Nothing of what is chosen is in this ${isPicked() ? "stretch" : "recording"}.`;
+}
+
 function drawEmpty(box) {
-	box.replaceChildren(make("p", { id: "empty" }, isPicked() ?
-		"Nothing of what is chosen is in this stretch." : "Nothing of what is chosen is in this recording."));
+	const counted = measure() === "ns" ? count.reduce((sum, list) => sum + list[0], 0) : 0;
+
+	box.replaceChildren(make("p", { id: "empty" }, ...(counted ?
+		["What is chosen took no time. ", make("button", { type: "button", id: "show-count",
+			onclick: () => go({ unit: "count" }) }, "Show its count")] : [emptyWords()])));
 	note({});
 }
 

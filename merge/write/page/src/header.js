@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* header.js - the title, the account and the facts of the recordings, in two lines */
-import { data, diff, ranks, sides as all } from "./data.js";
+/* header.js - the title, the account and the facts of the recordings, and the peak of their memory, a line each */
+import { data, diff, isolated, ranks, seen, sides as all } from "./data.js";
 import { el, make } from "./dom.js";
-import { plural } from "./words.js";
+import { formatBytes, formatTime, integer, plural } from "./words.js";
 
 const MAX_ABOUT = 64;		/* recordings that are told about */
 
@@ -21,6 +21,18 @@ function fact(side, label) {
 /* A line that opens a panel below it. */
 function panel(props, line, ...content) {
 	return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
+}
+
+/* Closes the panels that are open, but for one with an element of it. Return: the last one that was closed, or null. */
+export function closePanels(inside) {
+	let closed = null;
+
+	for (const open of document.querySelectorAll("header details[open]"))
+		if (!open.contains(inside)) {
+			open.open = false;
+			closed = open;
+		}
+	return closed;
 }
 
 function account(side, s) {
@@ -46,14 +58,56 @@ function about() {
 			.map(side => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`)));
 }
 
+/* "0, 2-5" */
+function rangesOf(numbers) {
+	const list = [...numbers].sort((a, b) => a - b), runs = [];
+
+	for (const n of list)
+		if (runs.length && n === runs[runs.length - 1][1] + 1)
+			runs[runs.length - 1][1] = n;
+		else
+			runs.push([n, n]);
+	return runs.flatMap(([a, b]) => a === b ? [a] : b === a + 1 ? [a, b] : [`${a}\u2013${b}`]).join(", ");
+}
+
 /* "GPU 0, 1 NVIDIA H100" */
 function gpuFacts(side) {
 	const byName = new Map();
 
 	for (const gpu of side.gpus)
 		byName.set(gpu.name, [...byName.get(gpu.name) || [], gpu.number]);
-	return [...byName].map(([name, numbers]) => `GPU ${numbers.join(", ")} ${name}`.trim());
+	return [...byName].map(([name, numbers]) => `GPU ${rangesOf(numbers)} ${name}`.trim());
 }
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* "[GPU_Memory]device" */
+const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
+
+function peakPanel(side, s) {
+	const p = side.peak, path = (p.path || []).slice(0, -1).reverse().map(seen), prefix = compared ? `${"AB"[s]}: ` : "";
+	const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
+	const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ${path.map(isolated).join(" \u2190 ")}`;
+
+	return panel({ class: "account" }, `${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ` +
+		`${formatTime(p.at_ns, "auto")} after the start${holder}`,
+		make("dl", null, ...[
+			["at most", `${integer.format(p.bytes)} bytes` + (p.nr_recordings > 1 ? ", in one of the recordings" : "")],
+			["then", `${formatTime(p.at_ns, "auto")} after the start`],
+			...(kind ? [["largest holder", `${integer.format(p.holder_bytes)} bytes (${kind})`],
+				    ...path.map((name, i) => [i ? "called by" : "in", name])] : []),
+			["all of it", "xpumerge RECORDING --memory peak -o memory.html draws who held it"],
+		].flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)])));
+}
+
+function setUpMemory() {
+	const peaks = sides.map((side, s) => side.peak ? peakPanel(side, s) : null).filter(Boolean);
+
+	el("memory").hidden = !peaks.length;
+	el("memory").append(...peaks);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 const rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
 
@@ -68,7 +122,7 @@ export function setUpHeader() {
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
 	const facts = sides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
 		[side.memory, compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
-		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).join(" \u00b7 "));
+		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).map(isolated).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;
 	el("title").textContent = title;
@@ -76,10 +130,7 @@ export function setUpHeader() {
 	el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
 	el("facts").title = el("facts").textContent;
 	el("accounts").append(...sides.map(account), about());
+	setUpMemory();
 	/* One panel at a time, until something else is clicked. */
-	document.addEventListener("click", event => {
-		for (const open of document.querySelectorAll("#accounts details[open]"))
-			if (!open.contains(event.target))
-				open.open = false;
-	}, true);
+	document.addEventListener("click", event => closePanels(event.target), true);
 }

@@ -10,8 +10,8 @@ const KEYS = [
 		"that was waited for"]] : []),
 	["t", "GPU time, thread time, both"],
 	["b", "group by the next of: thread name, thread, process ..."],
-	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in the overview: move the " +
-	 "stretch, with Shift make it longer or shorter"],
+	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the rows; in the overview: move " +
+	 "the stretch, with Shift make it longer or shorter"],
 	["Enter", "zoom to the chosen frame; show what a frame stands for"],
 	["u", "zoom out to the parent"],
 	["s", "callers and callees of the chosen frame"],
@@ -19,7 +19,7 @@ const KEYS = [
 	["f", "fold or open the frames that all calls of a thread share"],
 	["i", "turn the graph upside down"],
 	["o", "show or hide the overview"],
-	["Esc", "one step out: the search, the zoom, the stretch of time"],
+	["Esc", "one step out: a panel, the search, the zoom, the stretch of time"],
 	["Alt+\u2190", "the browser's Back undoes each step; the address has all choices"],
 	["?", "this list"],
 ];

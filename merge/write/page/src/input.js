@@ -6,11 +6,13 @@ import { copyPath } from "./detail.js";
 import { el } from "./dom.js";
 import { frameAt, reveal, surround } from "./flame.js";
 import { drawGraph, endsOf, placeOf } from "./graph.js";
+import { closePanels } from "./header.js";
 import { openHelp } from "./help.js";
 import { DEFAULTS, MODES, hasMode, isPicked, state, width } from "./model.js";
 import { drawRanks } from "./ranks.js";
 import { drawSandwich } from "./sandwich.js";
 import { hideTip, moveTip, showTip } from "./tooltip.js";
+import { listenToTop } from "./top.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
 
 /* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbour. */
@@ -43,9 +45,13 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-/* One step out: of the search, of the zoom, of the stretch of time. */
+/* One step out: of a panel, the search, the zoom, the stretch of time. */
 function stepOut() {
-	if (state.term) {
+	const panel = closePanels(null);
+
+	if (panel) {
+		panel.querySelector("summary").focus();
+	} else if (state.term) {
 		el("search").value = "";
 		go({ term: "" });
 	} else if (state.tab === "top" && state.focus !== NONE) {
@@ -190,6 +196,7 @@ function listenToGraph() {
 
 export function listen() {
 	listenToGraph();
+	listenToTop();
 	document.addEventListener("keydown", onKey);
 	onResize("chart", "graph", drawGraph);
 	onResize("sandwich", "top", drawSandwich);

@@ -2,7 +2,7 @@
 /* lines.js - the lines of a kernel: where its warps stood still, and why */
 import { go } from "./actions.js";
 import { hsl } from "./colours.js";
-import { diff, kinds, ranks, sideNames, sides } from "./data.js";
+import { diff, haveLines, kinds, ranks, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { isPicked, state } from "./model.js";
 import { pattern } from "./search.js";
@@ -57,8 +57,6 @@ const kernels = new Map();
 const samplesOf = list => list.reduce((sum, p) => sum + p.samples, 0);
 const names = [...kernels.keys()].sort((a, b) =>
 	samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
-
-export const haveLines = names.length > 0;
 
 /* The kernel of a node, or of one that stands behind a kernel's, if it has lines; else "". */
 export function kernelOf(i) {

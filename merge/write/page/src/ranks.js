@@ -3,7 +3,7 @@
 import { go } from "./actions.js";
 import { kindColour } from "./colours.js";
 import { NONE, kinds, ranks } from "./data.js";
-import { el, make } from "./dom.js";
+import { el, keepFocus, make } from "./dom.js";
 import { collectiveStrip, drawHeat, setUpHeat, showPaths, tellsCollectives } from "./heat.js";
 import { state } from "./model.js";
 import {
@@ -125,19 +125,6 @@ function header([title, key, , cls, words]) {
 	return make("th", { scope: "col", class: cls, title: words,
 			    ...(key && key === state.ranksBy ? { "aria-sort": ascending ? "ascending" : "descending" } : {}) },
 		    ...(key ? [make("button", { type: "button", "data-sort": key, onclick: () => go({ ranksBy: key }) }, title)] : [title]));
-}
-
-/* Keeps the focus where a table is made anew. */
-function keepFocus(box, draw) {
-	const now = document.activeElement, data = box.contains(now) ? { ...now.dataset } : {};
-
-	draw();
-	for (const [key, value] of Object.entries(data)) {
-		const again = [...box.querySelectorAll(`[data-${key}]`)].find(e => e.dataset[key] === value);
-
-		if (again)
-			again.focus({ preventScroll: true });
-	}
 }
 
 function drawTable(rows) {

@@ -7,7 +7,7 @@
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
-import { NONE, diff, frames } from "./data.js";
+import { NONE, diff, frames, isolated } from "./data.js";
 import { draw, el, make } from "./dom.js";
 import { onCpu, state, total, width } from "./model.js";
 import { endOf, forChildren, frameOf, nrNodes, parentOf } from "./tree.js";
@@ -111,16 +111,16 @@ function chart(id, placed, up, all, pixels, words) {
 
 	if (!levels)
 		return make("p", { id, class: "nothing" }, words);
-	return draw("svg", { id, width: pixels, height: levels * ROW, "aria-hidden": "true" },
+	return draw("svg", { id, width: pixels, height: levels * ROW, viewBox: `0 0 ${pixels} ${levels * ROW}`, "aria-hidden": "true" },
 		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * ROW, all, pixels)));
 }
 
 /* The nearest callers or callees as a list, for those who do not see the drawing. */
 function list(title, placed) {
-	return make("div", { class: "hidden" }, make("h3", null, title), make("ul", null,
+	return make("div", { class: "hidden keys" }, make("h3", null, title), make("ul", null,
 		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50).map(p => make("li", null,
-			make("button", { type: "button", tabindex: "-1", onclick: () => go({ focus: p.frame }) },
-			     `${frames.name[p.frame]}: ${format(p.v)}`)))));
+			make("button", { type: "button", onclick: () => go({ focus: p.frame }) },
+			     `${isolated(frames.name[p.frame])}: ${format(p.v)}`)))));
 }
 
 function figures(nodes) {

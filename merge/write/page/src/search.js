@@ -8,6 +8,7 @@ import { percent, plural } from "./words.js";
 
 export let matches = null;			/* by frame; null without a search */
 export let pattern = null;
+let isText = false;
 
 export function search(term) {
 	const input = el("search");
@@ -17,6 +18,7 @@ export function search(term) {
 	input.setAttribute("aria-invalid", "false");
 	matches = null;
 	pattern = null;
+	isText = false;
 	if (!term)
 		return;
 	/* A capital letter makes the search case-sensitive. */
@@ -27,6 +29,7 @@ export function search(term) {
 	} catch {
 		/* The term may be half typed, or be "operator[]": search for the text itself. */
 		input.setAttribute("aria-invalid", "true");
+		isText = true;
 		regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);
 	}
 	pattern = regex;
@@ -52,6 +55,6 @@ export function showMatched() {
 		sum += width[i];
 		end = endOf[i];
 	}
-	el("matched").textContent = `${percent(sum, width[0])} matched, ` +
-		plural(nr, "frame");
+	el("matched").textContent = `${percent(sum, width[0])} matched, ` + plural(nr, "frame") +
+		(isText ? "; no regular expression, taken as text" : "");
 }

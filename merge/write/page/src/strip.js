@@ -8,11 +8,11 @@
  */
 import { go } from "./actions.js";
 import { dark, kindColour } from "./colours.js";
-import { kinds, times } from "./data.js";
+import { isolated, kinds, seen, times } from "./data.js";
 import { draw, el, make } from "./dom.js";
 import { isPicked, state } from "./model.js";
 import { hideTip, showWords } from "./tooltip.js";
-import { formatTime, kindWords, plural } from "./words.js";
+import { formatMoment, formatTime, kindWords, plural } from "./words.js";
 
 const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5, MAX_GAPS = 600;
 const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
@@ -70,7 +70,7 @@ function lines() {
 		const key = `${row.pid} ${row.tid}`;
 
 		if (!threads.has(key))
-			threads.set(key, { name: `${row.name} ${row.tid === undefined ? "" : row.tid}`, rows: [], active: 0 });
+			threads.set(key, { name: `${isolated(seen(row.name))} ${row.tid === undefined ? "" : row.tid}`, rows: [], active: 0 });
 		const thread = threads.get(key);
 
 		thread.rows.push(row);
@@ -211,12 +211,11 @@ function placeStretch(from, to) {
 }
 
 /* A sample may stand for a time that began a little before the recording. */
-const at = b => formatTime(Math.max(0, times.from + b * times.width), "auto");
+const at = b => formatMoment(Math.max(0, times.from + b * times.width), times.width);
 
 /* "; 3.4 ms of it recorded", where not all was. */
 function recordedWords() {
-	const ns = isPicked() ? recordedIn(times.from + state.from * times.width, times.from + state.to * times.width) :
-		recordedIn(-Infinity, Infinity);
+	const ns = recordedIn(times.from + state.from * times.width, times.from + state.to * times.width);
 
 	return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
 }
@@ -313,7 +312,7 @@ function hover(event) {
 	const parts = row.layers.filter(([, values]) => values[b] > 0).map(([kind, values]) =>
 		[row.device ? "busy" : kindWords(kind), share(values[b], full[b] * row.nr)]);
 
-	showWords(event, row.name, [["at", formatTime(Math.max(0, from + b * width), "auto")],
+	showWords(event, row.name, [["at", formatMoment(Math.max(0, from + b * width), width)],
 				    ["in", formatTime(width, "auto")],
 				    ...(parts.length ? parts : [["", recorded ? "nothing" : "not recorded"]])]);
 }

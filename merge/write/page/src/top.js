@@ -3,12 +3,13 @@
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
 import { NONE, diff, frames, sideNames, sides } from "./data.js";
-import { el, make } from "./dom.js";
-import { count, self, state, total } from "./model.js";
+import { el, keepFocus, make } from "./dom.js";
+import { emptyWords } from "./graph.js";
+import { count, measure, self, state, total } from "./model.js";
 import { drawSandwich } from "./sandwich.js";
 import { matches } from "./search.js";
 import { endOf, frameOf, nrNodes } from "./tree.js";
-import { format, formatDelta, integer, percent } from "./words.js";
+import { format, formatDelta, integer, percent, plural } from "./words.js";
 
 const TOP_ROWS = 500;
 
@@ -31,8 +32,11 @@ function frameRows() {
 	}
 	const rows = [];
 
+	/* Work that took no time is there, too. */
+	const present = f => totals.some(t => t[f] > 0) || (measure() === "ns" && counts.some(n => n[f] > 0));
+
 	for (let f = 0; f < nr; f++)
-		if (totals.some(t => t[f] > 0) && !frames.root[f] && (!matches || matches[f]))
+		if (present(f) && !frames.root[f] && (!matches || matches[f]))
 			rows.push({ frame: f, self: selfs.map(v => v[f]), total: totals.map(v => v[f]),
 				    count: counts.map(v => v[f]) });
 	return rows;
@@ -64,7 +68,8 @@ function topColumns() {
 	return columns;
 }
 
-function topRow(r, columns) {
+/* @reached: whether the Tab key reaches it; the arrow keys reach the others. */
+function topRow(r, columns, reached) {
 	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
 
 	return make("tr", { onclick: focus, title: name.slice(0, 2000),
@@ -72,7 +77,7 @@ function topRow(r, columns) {
 		...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
 		make("td", { class: "name" },
 		     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
-		     make("button", { type: "button", class: "plain", "data-frame": r.frame }, name)));
+		     make("button", { type: "button", class: "plain", "data-frame": r.frame, tabindex: reached ? "0" : "-1" }, name)));
 }
 
 function drawTable() {
@@ -83,7 +88,8 @@ function drawTable() {
 	const header = (text, sort, cls) => make("th", {
 		scope: "col", class: cls, ...(sort && sort === state.sortBy ?
 			{ "aria-sort": sort === "name" ? "ascending" : "descending" } : {}),
-	}, ...(sort ? [make("button", { type: "button", onclick: () => go({ sortBy: sort }) }, text)] : ["%"]));
+	}, ...(sort ? [make("button", { type: "button", "data-sort": sort, onclick: () => go({ sortBy: sort }) }, text)] :
+		[make("span", { title: "of all that is chosen" }, "%")]));
 
 	for (const r of rows) {
 		r.key = key ? key(r) : 0;
@@ -92,27 +98,39 @@ function drawTable() {
 	rows.sort((a, b) => b.key - a.key || b.second - a.second || byName(a, b));
 	columns.forEach(([text, sort]) => head.append(header(text, sort, sort ? "" : "share")));
 	head.append(header("Name", "name", "name"));
-	for (const r of rows.slice(0, TOP_ROWS))
-		body.append(topRow(r, columns));
+	const shown = rows.slice(0, TOP_ROWS), focus = Math.max(0, shown.findIndex(r => r.frame === state.focus));
+
+	shown.forEach((r, k) => body.append(topRow(r, columns, k === focus)));
 	el("top-list").replaceChildren(
 		make("table", null, make("thead", null, head), body),
 		make("p", null, rows.length > TOP_ROWS ?
-			`${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` :
-			`${integer.format(rows.length)} rows. A click shows a row's callers and callees.`));
+			`${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` : !rows.length ?
+			matches ? "Nothing of what is chosen matches the search." : emptyWords() :
+			`${plural(rows.length, "row")}. A click shows a row's callers and callees.`));
+}
+
+/* The arrow keys go from row to row. */
+export function listenToTop() {
+	el("top-list").addEventListener("keydown", event => {
+		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;
+		const list = [...el("top-list").querySelectorAll("[data-frame]")], next = list[list.indexOf(now) + step];
+
+		if (!step || !list.includes(now))
+			return;
+		event.preventDefault();
+		if (!next)
+			return;
+		now.tabIndex = -1;
+		next.tabIndex = 0;
+		next.focus();
+	});
 }
 
 export function drawTop() {
-	const at = el("top-list").scrollTop, focused = document.activeElement;
-	const frame = focused && focused.dataset ? focused.dataset.frame : undefined;
+	const at = el("top-list").scrollTop;
 
-	drawTable();
+	keepFocus(el("top-list"), drawTable);
 	el("top-list").scrollTop = at;
-	if (frame !== undefined && state.focus === +frame) {
-		const again = el("top-list").querySelector(`[data-frame="${+frame}"]`);
-
-		if (again)
-			again.focus({ preventScroll: true });
-	}
 	el("sandwich").hidden = state.focus === NONE;
 	if (state.focus !== NONE)
 		drawSandwich();

@@ -5,7 +5,7 @@
  * It is made anew when that changes. Node 0 is the root, "all"; parents come before their children, and
  * what is below a node follows it. The modules that import these variables see each new tree.
  */
-import { NONE, base, cells, data, frames, kinds, rootFrame } from "./data.js";
+import { NONE, base, cells, data, frames, isolated, kinds, rootFrame, seen } from "./data.js";
 
 export let nrNodes = 0;
 export let frameOf, depthOf, parentOf;
@@ -52,7 +52,7 @@ function rootsOf(by, owner) {
 	/* Threads of several processes may have one number. */
 	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOf("pid", owner))}` : "";
 
-	return [`${labelOf("comm", owner)} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+	return [`${isolated(seen(labelOf("comm", owner)))} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
 }
 
 const counts = new Map();

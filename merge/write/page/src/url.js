@@ -4,7 +4,7 @@
  *
  * The address comes from anybody: a value that this page cannot have is as if it were not there.
  */
-import { NONE, diff, frames, kinds, ranks, sides, times, units } from "./data.js";
+import { NONE, diff, frames, haveLines, kinds, ranks, sides, times, units } from "./data.js";
 import { DEFAULTS, MODES, hasMode, state } from "./model.js";
 import { SORTS, culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
@@ -20,7 +20,7 @@ const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => Stri
 
 /* By member of state: its name in the address, and what makes a value of the text there. */
 const PARAMS = {
-	tab: ["view", one(() => ["graph", "top", "lines", ...(ranks ? ["ranks"] : [])])],
+	tab: ["view", one(() => ["graph", "top", ...(haveLines ? ["lines"] : []), ...(ranks ? ["ranks"] : [])])],
 	mode: ["time", one(() => MODES.filter(hasMode))],
 	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
 	by: ["by", one(() => groupings().map(([by]) => by))],

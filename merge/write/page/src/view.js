@@ -2,6 +2,7 @@
 /* view.js - what the page shows, drawn again after each choice */
 import { TABS, onStep } from "./actions.js";
 import { paintChoices, setUpControls } from "./controls.js";
+import { NONE } from "./data.js";
 import { showDetail } from "./detail.js";
 import { el } from "./dom.js";
 import { drawGraph, markSelected, scrollToRoot } from "./graph.js";
@@ -17,6 +18,9 @@ import { readUrl } from "./url.js";
 
 const SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
 const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
+
+/* The element that gets the focus where the one that had it is gone, by tab. */
+const REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
 
 function draw() {
 	for (const tab of TABS) {
@@ -39,7 +43,7 @@ function draw() {
 }
 
 /* Brings everything up to date with choices that were others before. */
-function update(before) {
+function follow(before) {
 	const differs = list => list.some(member => state[member] !== before[member]);
 
 	if (differs(["by"]))
@@ -64,8 +68,16 @@ function update(before) {
 		scrollToRoot();
 }
 
-/* Shows what the address says: at first, and when the browser goes back or forth. */
-function follow() {
+function update(before) {
+	const focused = document.activeElement !== document.body;
+
+	follow(before);
+	if (focused && document.activeElement === document.body)
+		el(state.tab === "top" && state.focus !== NONE ? "sandwich" : REFUGE[state.tab]).focus({ preventScroll: true });
+}
+
+/* Shows what the address says, when the browser goes back or forth. */
+function goTo() {
 	const before = { ...state };
 
 	Object.assign(state, readUrl());
@@ -81,6 +93,6 @@ export function start() {
 	Object.assign(state, readUrl());
 	el("search").value = state.term;
 	update(Object.fromEntries(Object.keys(DEFAULTS).map(member => [member, undefined])));
-	addEventListener("popstate", follow);
-	addEventListener("hashchange", follow);
+	addEventListener("popstate", goTo);
+	addEventListener("hashchange", goTo);
 }

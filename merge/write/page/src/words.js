@@ -6,7 +6,8 @@ import { state } from "./model.js";
 export const TIMES = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
 export const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fraction = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
-const thousandths = new Intl.NumberFormat("en", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
+const decimals = digits => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const thousandths = decimals(3);
 
 export function formatTime(ns, unit) {
 	if (!TIMES[unit])
@@ -14,6 +15,14 @@ export function formatTime(ns, unit) {
 		       Math.abs(ns) < 1e9 ? "ms" : "s";
 	/* Three decimals keep the points of a column below one another. */
 	return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
+}
+
+/* A moment, in as many digits that one @step_ns later differs. */
+export function formatMoment(ns, step_ns) {
+	const unit = ns < 1e3 ? "ns" : ns < 1e6 ? "\u00b5s" : ns < 1e9 ? "ms" : "s";
+	const digits = Math.max(0, Math.ceil(Math.log10(TIMES[unit] / step_ns)));
+
+	return digits > 3 ? decimals(Math.min(9, digits)).format(ns / TIMES[unit]) + " " + unit : formatTime(ns, "auto");
 }
 
 export function formatBytes(bytes) {
