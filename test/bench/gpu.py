@@ -30,7 +30,8 @@
              nsys                Nsight Systems, CUDA trace only: kernels, and the calls that it
                                  deems worth it; no stacks
              nsys-calls          the same with all calls
-             nsys-cpu nsys-all   the first with CPU samples; with context switches as well
+             nsys-all            the first with CPU samples and context switches, of which it has both or
+                                 none
   ROUNDS     of turns, by tens (15)
   COPIES     of each row's program at a time (3)
   STARTS     how often all of them are started (1)
@@ -43,7 +44,7 @@ copies, the first of one row with the first of the other and so on, each the med
 its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
 row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
 says why. "of nsys" is what a row adds to bare, in parts of what Nsight Systems adds that records as
-much: nsys-calls beside api-all, nsys-cpu beside merge, nsys-all beside all, nsys beside all others.
+much: nsys-calls beside api-all, nsys-all beside merge and all, nsys beside all others.
 """
 import concurrent.futures
 import glob
@@ -70,14 +71,12 @@ WINDOWS = ["capture", "captured"]
 OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
 CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
 ROWS = (["bare", "dormant"] + CUPTI + OURS +
-        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls", "nsys-cpu",
-         "nsys-all"])
+        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls", "nsys-all"])
 # Of Nsight Systems' rows, the one that records as much as a row of ours.
-PEERS = {"api-all": "nsys-calls", "merge": "nsys-cpu", "all": "nsys-all"}
+PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
         "nsys-calls": ["-s", "none", "--cpuctxsw", "none", "--cuda-trace-all-apis=true"],
-        "nsys-cpu": ["-s", "process-tree", "-F", "100", "--cpuctxsw", "none"],
-        "nsys-all": ["-s", "process-tree", "-F", "100", "--cpuctxsw", "process-tree"]}
+        "nsys-all": ["-s", "process-tree", "--sampling-period=10000000"]}    # ns of CPU time
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
 READY_S, TURN_S, END_S = 120, 30, 60
 # Functions where threads begin; clone3 and main's caller have no names in a stripped libc.
@@ -587,7 +586,7 @@ class Bench:
                   for w in ("cycle", "random")]
         lines += [(f"{w}: added to bare by {row} / by {peer}", added(f[w], row, peer, "bare"), aim)
                   for w in f for row, peer, aim in (("api", "nsys", 0.67), ("api-all", "nsys-calls", 1.00),
-                                                    ("merge", "nsys-cpu", 1.00), ("all", "nsys-all", 1.00))]
+                                                    ("merge", "nsys-all", 1.00), ("all", "nsys-all", 1.00))]
         lines += [(f"{w}: {row} / {best}", ratio(f[w], row, best), aim)
                   for w in f for row, aim in (("merge", 1.03), ("all", 1.06))]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
