@@ -447,7 +447,7 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 
 	if (result && __builtin_expect(*result, 0))
 		refused__add(d->correlationId, *result);
-	else if ((call & WAIT_KIND) == WAIT_COPY && wait__has_no_bytes(cbid, d))
+	else if (wait__has_no_bytes(cbid, d))
 		refused__add(d->correlationId, XPU_REFUSED_NO_BYTES);
 	if (t && !t->level) {	/* else a handler's, within one that is being told of */
 		set_launch(t, 0);	/* the launch is over */

@@ -86,15 +86,16 @@ bool wait__watch(uint32_t cbid, const char *name)
 	uint8_t call = WAIT_LAUNCH;
 	size_t i;
 
-	if (cbid >= WAIT_MAX_CBID || (wanted && !strcmp(wanted, "off")))
+	if (cbid >= WAIT_MAX_CBID)
+		return false;
+	__atomic_store_n(&wait__sizes[cbid], sizes_of(name), __ATOMIC_RELAXED);
+	if (wanted && !strcmp(wanted, "off"))
 		return false;
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (has_prefix(name, table[i].prefix))
 			call = table[i].call;
-	if (call == WAIT_COPY) {
+	if (call == WAIT_COPY)
 		is_async[cbid] = strstr(name, "Async");
-		wait__sizes[cbid] = sizes_of(name);
-	}
 	if (call == WAIT_FREE && strstr(name, "Async"))
 		call = WAIT_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
@@ -196,7 +197,7 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	slot->wait_context = d->contextUid;
 	slot->wait_stream = 0;
 	slot->wait_flags = 0;
-	call &= WAIT_KIND;
+	call &= ~(WAIT_PER_THREAD | WAIT_ALLOC | WAIT_NO_LAUNCH);
 	/* A copy that names a stream waits as a launch does: for room, or for its own bytes. */
 	switch (call == WAIT_COPY && is_async[cbid] ? WAIT_LAUNCH : call) {
 	case WAIT_STREAM:

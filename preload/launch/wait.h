@@ -37,7 +37,6 @@ enum {
 	WAIT_EVENT	= 10,
 	WAIT_FREE	= 12,		/* waits for the context, and does other things */
 	WAIT_RECORD	= 14,		/* does not wait: records an event */
-	WAIT_KIND	= 14,		/* mask of the kinds above */
 	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: allocs.h watches the call */
 	WAIT_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
 	WAIT_NO_LAUNCH	= 64,		/* ORed with the above: no launch, watched for that alone */
@@ -47,7 +46,8 @@ enum {
 extern uint8_t wait__calls[WAIT_MAX_CBID];
 
 /*
- * Of copies and sets: which of the call's parameters, of 8 bytes each, say how much; 4 bits each, 0 for none.
+ * Of copies and sets, whether waits are recorded or not: which of the call's parameters, of 8 bytes each, say
+ * how much; 4 bits each, 0 for none.
  */
 extern uint8_t wait__sizes[WAIT_MAX_CBID];
 
@@ -97,11 +97,11 @@ static inline bool wait__is_long(uint64_t ticks)
 bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackData *d,
 		    uint64_t ticks);
 
-/* Return: whether the call @cbid, WAIT_COPY, copies or sets no bytes: then it puts nothing on a device. */
+/* Return: whether the call @cbid copies or sets no bytes: then it puts nothing on a device. */
 static inline bool wait__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d)
 {
-	const uint64_t *params = d->functionParams;
-	uint8_t sizes = wait__sizes[cbid];
+	uint8_t sizes = __atomic_load_n(&wait__sizes[cbid], __ATOMIC_RELAXED);
+	const uint64_t *params = sizes ? d->functionParams : NULL;
 
 	return params && ((sizes & 15 && !params[sizes & 15]) || (sizes >> 4 && !params[sizes >> 4]));
 }

@@ -68,11 +68,15 @@ else
 fi
 
 # Copies and sets of no bytes put nothing on a device: nobody waits for them.
-xpuload -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log
-xpumerge none.data -f folded --unit count -o none.folded 2>none.mlog
-kernels=$((10 * $(grep -c ' kernel$' none.out)))
-like "$(cat none.mlog)" "launches $kernels matched $kernels unmatched 0 lost 0" \
-	"no bytes: the kernels are the launches" || diag "$(cat none.mlog)"
-like "$(cat none.mlog)" ' [1-9][0-9]* copies and sets of no bytes: not among the launches' "no bytes: counted apart"
+for only in '' --gpu-only; do
+	# shellcheck disable=SC2086
+	xpuload $only -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log
+	xpumerge none.data -f folded --unit count -o none.folded 2>none.mlog
+	kernels=$((10 * $(grep -c ' kernel$' none.out)))
+	like "$(cat none.mlog)" "launches $kernels matched $kernels unmatched 0 lost 0" \
+		"no bytes $only: the kernels are the launches" || diag "$(cat none.mlog)"
+	like "$(cat none.mlog)" ' [1-9][0-9]* copies and sets of no bytes: not among the launches' \
+		"no bytes $only: counted apart"
+done
 
 done_testing
