@@ -344,39 +344,45 @@ static int option__takes(const struct cmdline_option *o)
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;
 }
 
-/* Whether an option has one value: a second one would take its place without a word. */
-static bool option__has_one_value(const struct cmdline_option *o)
+/* Whether @set does nothing but to set the option's member. */
+static bool option__sets_member(const struct cmdline_option *o)
 {
 	return o->set == cmdline__set_string || o->set == cmdline__set_number ||
 	       o->set == cmdline__set_name || o->set == cmdline__set_word || o->set == cmdline__set_value;
+}
+
+/* Whether @o with @arg takes the place of @before, which was given with @arg_before, without a word. */
+static bool option__replaces(const struct cmdline_option *o, const char *arg,
+			     const struct cmdline_option *before, const char *arg_before)
+{
+	if (o == before)
+		return !o->many && strcmp(arg ?: "", arg_before ?: "");
+	return option__sets_member(o) && option__sets_member(before) && o->member == before->member &&
+	       o->value != before->value;
 }
 
 /* Puts an option as the user may have written it into @buf. */
 static void option__print(const struct cmdline_option *o, const char *arg, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s%.40s", o->name ? "--" : "-", o->name ?: (char[]){ o->letter, '\0' },
-		 arg ? " " : "", arg ?: "");
+		 !arg ? "" : *o->arg == '[' ? "=" : " ", arg ?: "");
 }
 
 /*
- * Looks for an earlier option that sets the same member to another value; prints the error if there is one.
+ * Looks for an earlier option of which nothing would be left; prints the error if there is one.
  * @args: of the options that were given, by place in the table
  */
 static bool conflicts(const struct cmdline *c, const struct cmdline_given *g, const char *const *args,
 		      uint64_t given)
 {
-	const struct cmdline_option *o = g->option;
 	char before[128], now[128];
 	size_t i;
 
-	for (i = 0; i < c->nr_options && option__has_one_value(o); i++) {
-		const struct cmdline_option *other = &c->options[i];
-
-		if (!(given >> i & 1) || !option__has_one_value(other) || other->member != o->member ||
-		    (other == o ? !g->arg || !strcmp(args[i], g->arg) : other->value == o->value))
+	for (i = 0; i < c->nr_options; i++) {
+		if (!(given >> i & 1) || !option__replaces(g->option, g->arg, &c->options[i], args[i]))
 			continue;
-		option__print(other, args[i], before, sizeof(before));
-		option__print(o, g->arg, now, sizeof(now));
+		option__print(&c->options[i], args[i], before, sizeof(before));
+		option__print(g->option, g->arg, now, sizeof(now));
 		c->error("%s and %s: one or the other", before, now);
 		return true;
 	}

@@ -40,6 +40,7 @@ struct cmdline_option {
 	const char *const *(*get_names)(void);	/* in place of @names, if they are no constant */
 	uint32_t min, max;		/* of a number */
 	uint32_t value;			/* for @set */
+	bool many;			/* adds to those before; else a second one that differs is refused */
 	uint32_t use, group;		/* for the program */
 
 	/*

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,24 +23,38 @@
 #include "util.h"
 
 #define LINE_MAX_BYTES	64		/* no command is longer */
+#define TURN_BYTES	4096		/* of commands; then signals and the clock have their turn */
 #define POLL_MS		100
 
 struct supervisor {
 	struct options *opts;
 	struct target target;		/* pid 0: it runs already */
+	int *pid_fds;			/* PROBES_PID: of opts->pids, those that have not ended */
 	int signal_fd;
 	pid_t recorder;			/* the child that records; 0: none */
 	int ready_fd;			/* it has attached, or failed; -1: it has said so */
-	bool must_ack;			/* somebody waits for that, or for its end */
+	bool must_answer;		/* somebody waits for that, or for its end */
+	bool told_unread;		/* that nobody reads the answers */
 	bool stopping;			/* it was told to end */
 	bool ends;			/* when it has ended, all ends */
 	uint64_t open_ns, close_ns;	/* of the clock's window; UINT64_MAX: none */
+	bool clock_is_open;		/* that window is for some time, from when it is recorded */
 	int status;			/* the worst of the recordings' */
 	char line[LINE_MAX_BYTES];
 	size_t nr;			/* bytes of a command so far; beyond LINE_MAX_BYTES: too many */
 };
 
 /* ---- recordings ------------------------------------------------------------------------------ */
+
+static bool has_ended(pid_t pid)
+{
+	int fd = syscall(SYS_pidfd_open, pid, 0);
+	bool ended = fd < 0 || recording__has_ended(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return ended;
+}
 
 /* The child that records one window. */
 static _Noreturn void record(struct supervisor *s, int ready_fd)
@@ -53,7 +68,12 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 	own.capture = (struct capture){ .after_ns = UINT64_MAX };
 	own.ready_fd = ready_fd;
 	if (own.mode == PROBES_RUN) {
+		if (has_ended(pid)) {
+			msg__warn("the command has ended before it could be recorded");
+			exit(0);
+		}
 		own.mode = PROBES_PID;
+		own.own_target = true;
 		own.pids = &pid;
 		own.nr_pids = 1;
 		/* The target's shim has read them from its environment. */
@@ -62,11 +82,45 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 	exit(recording__whole(&own, NULL));
 }
 
+/* Whether something can be read or written there without waiting. */
+static bool is_ready(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return poll(&p, 1, 0) == 1 && p.revents & (events | POLLHUP);
+}
+
+/* Answers the command that is being obeyed, with a line. */
+static void answer(struct supervisor *s, const char *line)
+{
+	ssize_t len = strlen(line);
+	int fd = s->opts->control.ack_fd;
+
+	if (s->must_answer && fd >= 0 && (!is_ready(fd, POLLOUT) || write(fd, line, len) != len) &&
+	    !s->told_unread) {
+		msg__warn("--control: nobody reads the answers");
+		s->told_unread = true;
+	}
+	s->must_answer = false;
+}
+
 static void ack(struct supervisor *s)
 {
-	if (s->must_ack && s->opts->control.ack_fd >= 0 && write(s->opts->control.ack_fd, "ack\n", 4) != 4)
-		msg__warn("--control: nobody takes the ack");
-	s->must_ack = false;
+	answer(s, "ack\n");
+}
+
+/* The recorder has attached, or has ended before it could. */
+static void hear_ready(struct supervisor *s)
+{
+	bool attached = read(s->ready_fd, &(char){ 0 }, 1) == 1;
+
+	close(s->ready_fd);
+	s->ready_fd = -1;
+	if (!attached || s->stopping)
+		return;
+	ack(s);
+	if (s->clock_is_open)
+		s->close_ns = clock__now() + s->opts->capture.for_ns;
 }
 
 static void open_window(struct supervisor *s)
@@ -79,6 +133,7 @@ static void open_window(struct supervisor *s)
 	}
 	if (pipe2(ready, O_CLOEXEC)) {
 		msg__error("cannot record: %s", strerror(errno));
+		answer(s, "error: cannot record\n");
 		return;
 	}
 	fflush(NULL);
@@ -91,6 +146,8 @@ static void open_window(struct supervisor *s)
 	if (s->recorder > 0)
 		return;
 	msg__error("cannot fork: %s", strerror(errno));
+	answer(s, "error: cannot record\n");
+	hear_ready(s);
 	s->recorder = 0;
 }
 
@@ -101,14 +158,6 @@ static void close_window(struct supervisor *s)
 	else if (!s->stopping)
 		kill(s->recorder, SIGINT);
 	s->stopping = true;
-}
-
-static void hear_ready(struct supervisor *s)
-{
-	close(s->ready_fd);
-	s->ready_fd = -1;
-	if (!s->stopping)
-		ack(s);
 }
 
 static void reap_recorder(struct supervisor *s, int options)
@@ -123,7 +172,10 @@ static void reap_recorder(struct supervisor *s, int options)
 	s->ready_fd = -1;
 	status = WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_FAILED;
 	s->status = s->status ?: status;
-	ack(s);
+	if (s->stopping && !status)
+		ack(s);
+	else
+		answer(s, status ? "error: the recording has failed\n" : "error: the recording has ended\n");
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -132,7 +184,7 @@ static void obey(struct supervisor *s, const char *command)
 {
 	if (!*command)
 		return;
-	s->must_ack = true;
+	s->must_answer = true;
 	if (!strcmp(command, "enable")) {
 		open_window(s);
 	} else if (!strcmp(command, "disable")) {
@@ -143,15 +195,15 @@ static void obey(struct supervisor *s, const char *command)
 		s->ends = true;
 		close_window(s);
 	} else {
-		s->must_ack = false;
 		msg__warn("--control: '%s': expected enable, disable, ping or stop", command);
+		answer(s, "error: expected enable, disable, ping or stop\n");
 	}
 }
 
 /* Whether a command that takes its time is being obeyed: the next one waits. */
 static bool is_busy(const struct supervisor *s)
 {
-	return s->recorder && (s->ready_fd >= 0 || s->stopping);
+	return s->must_answer || (s->recorder && (s->ready_fd >= 0 || s->stopping));
 }
 
 static void take_byte(struct supervisor *s, char c)
@@ -162,28 +214,68 @@ static void take_byte(struct supervisor *s, char c)
 		s->nr++;
 		return;
 	}
-	if (s->nr >= sizeof(s->line))
-		msg__warn("--control: a line is too long for a command");
-	s->line[s->nr < sizeof(s->line) ? s->nr : 0] = '\0';
+	s->line[s->nr < sizeof(s->line) ? s->nr : sizeof(s->line) - 1] = '\0';
 	s->nr = 0;
 	obey(s, s->line);
 }
 
 static void take_commands(struct supervisor *s)
 {
+	int fd = s->opts->control.fd;
 	ssize_t n = 1;
+	size_t i;
 	char c;
 
-	while (!is_busy(s) && (n = read(s->opts->control.fd, &c, 1)) == 1)
-		take_byte(s, c);
+	for (i = 0; i < TURN_BYTES && n == 1 && !s->ends && !is_busy(s) && is_ready(fd, POLLIN); i++) {
+		n = read(fd, &c, 1);
+		if (n == 1)
+			take_byte(s, c);
+	}
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	if (n < 0)
 		msg__warn("--control: cannot read commands: %s", strerror(errno));
+	else if (s->nr)
+		take_byte(s, '\n');
 	s->opts->control.fd = -1;	/* the writer of a pipe has gone: all goes on as it is */
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Forgets the attached processes that have ended. */
+static void reap_pids(struct supervisor *s)
+{
+	struct options *opts = s->opts;
+	size_t i;
+
+	for (i = 0; s->pid_fds && i < opts->nr_pids; ) {
+		if (!recording__has_ended(s->pid_fds[i])) {
+			i++;
+			continue;
+		}
+		close(s->pid_fds[i]);
+		opts->nr_pids--;
+		s->pid_fds[i] = s->pid_fds[opts->nr_pids];
+		opts->pids[i] = opts->pids[opts->nr_pids];
+	}
+}
+
+/* Opens those that are attached to. Return: 0, or the status to exit with, with a message printed. */
+static int open_pids(struct supervisor *s)
+{
+	struct options *opts = s->opts;
+	int status = 0;
+	size_t i;
+
+	s->pid_fds = malloc(opts->nr_pids * sizeof(*s->pid_fds));
+	if (!s->pid_fds) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	for (i = 0; i < opts->nr_pids && !status; i++)
+		status = recording__open_process(opts->pids[i], &s->pid_fds[i]);
+	return status;
+}
 
 static void take_signals(struct supervisor *s)
 {
@@ -210,12 +302,12 @@ static void follow_clock(struct supervisor *s)
 
 	if (now >= s->open_ns) {
 		s->open_ns = UINT64_MAX;
+		s->clock_is_open = s->opts->capture.for_ns;
 		open_window(s);
-		if (s->opts->capture.for_ns)
-			s->close_ns = now + s->opts->capture.for_ns;
 	}
 	if (now >= s->close_ns) {
 		s->close_ns = UINT64_MAX;
+		s->clock_is_open = false;
 		close_window(s);
 	}
 }
@@ -238,7 +330,8 @@ static bool is_over(const struct supervisor *s)
 		return s->target.exited;
 	if (s->recorder)
 		return false;
-	return s->ends || (opts->control.fd < 0 && s->open_ns == UINT64_MAX);
+	return s->ends || (s->pid_fds && !opts->nr_pids) ||
+	       (opts->control.fd < 0 && s->open_ns == UINT64_MAX);
 }
 
 static void supervise(struct supervisor *s)
@@ -254,11 +347,14 @@ static void supervise(struct supervisor *s)
 		if (fds[1].revents)
 			hear_ready(s);
 		take_signals(s);
+		reap_pids(s);
 		if (!s->ends)
 			follow_clock(s);
-		if (!s->ends && s->opts->control.fd >= 0)
+		if (!is_over(s) && s->opts->control.fd >= 0)
 			take_commands(s);
 	}
+	if (s->target.pid && s->open_ns != UINT64_MAX && !s->ends)
+		msg__warn("the command has ended before --capture after: nothing is recorded");
 	/* It takes what is left in the ring, and ends by itself, as the target has. */
 	reap_recorder(s, 0);
 }
@@ -299,15 +395,17 @@ int control__run(struct options *opts, int *wait_status)
 		msg__error("cannot take signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	if (opts->mode == PROBES_RUN) {
+	if (opts->mode == PROBES_RUN)
 		status = start_target(&s);
-		if (status)
-			return status;
-	}
+	else
+		status = opts->mode == PROBES_PID ? open_pids(&s) : 0;
+	if (status)
+		return status;
 	if (opts->capture.after_ns != UINT64_MAX)
 		s.open_ns = clock__now() + opts->capture.after_ns;
 	supervise(&s);
 	close(s.signal_fd);
+	free(s.pid_fds);
 	*wait_status = s.target.wait_status;
 	return s.status;
 }

@@ -77,7 +77,5 @@ int control__parse(struct control *c, const char *arg)
 		msg__error("--control %s: there is no such descriptor", arg);
 	else if (err || *at)
 		msg__error("--control %s: expected fifo:CTL[,ACK] or fd:CTL[,ACK]", arg);
-	if (!err && !*at)
-		fcntl(c->fd, F_SETFL, O_NONBLOCK);
 	return err || *at ? -EINVAL : 0;
 }

@@ -497,14 +497,14 @@ static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* 
 #define FILTER(m)	.set = set_filter, .member = CMDLINE_MEMBER(const char *, m)
 
 static const struct cmdline_option rows[] = {
-	{ "output", 'o', "FILE", .set = set_output,
+	{ "output", 'o', "FILE", .set = set_output, .many = true,
 	  .help = "what to write; the suffix picks it: .data the recording (default\n"
 		  "xpu.data); the merged result at once, with .gz compressed:\n%s;\n"
 		  "several times: all of them;\n"
 		  "%h in it is the host, %p the target's pid, %q{VAR} a variable of\n"
 		  "the environment, %n a number that is not taken",
 	  .list = list_suffixes },
-	{ "pid", 'p', "PID[,PID]", .set = set_pids,
+	{ "pid", 'p', "PID[,PID]", .set = set_pids, .many = true,
 	  .help = "attach to running programs that were started with the shim preloaded,\n"
 		  "and to their children, those that are there and those to come" },
 	{ "no-children", CMDLINE_FLAG(no_children),
@@ -563,7 +563,7 @@ static const struct cmdline_option rows[] = {
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
 		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
-	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics,
+	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics, .many = true,
 	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
 		  "energy; LIST: of NVIDIA's metrics, with commas between" },
 	{ "off-cpu", CMDLINE_FLAG(off_cpu),
@@ -640,8 +640,8 @@ static const struct cmdline cmdline = {
 static bool only_for_command(const char *option, bool given, const char *env)
 {
 	if (given)
-		msg__error("%s is for a COMMAND to start; for a running program, %s in its "
-			   "environment decided", option, env);
+		msg__error("%s is for a COMMAND to start; with -p and -a, %s in the program's "
+			   "environment decides", option, env);
 	return !given;
 }
 
@@ -655,34 +655,60 @@ bool options__by_hand(const struct options *opts)
 	return options__controlled(opts) || opts->capture.after_ns != UINT64_MAX;
 }
 
+/* Options that leave nothing to do for others. */
+static const struct exclusion {
+	const char *option, *why;
+	const char *others[13];		/* up to a NULL */
+} exclusions[] = {
+	{ "check", "records nothing",
+	  { "output", "pid", "all", "duration", "every", "push", "control", "capture", NULL } },
+	{ "quiet", "says less", { "verbose", NULL } },
+	{ "memory-only", "records memory and nothing else",
+	  { "gpu-only", "cpu-only", "freq", "off-cpu", "off-cpu-min", "api", "stalls", "probe", NULL } },
+	{ "gpu-only", "takes no CPU samples", { "cpu-only", "freq", NULL } },
+	{ "gpu-only", "looks at no threads", { "off-cpu", "off-cpu-min", NULL } },
+	{ "cpu-only", "knows of no CUDA",
+	  { "api", "stalls", "gpu-metrics", "memory", "nvtx", "probe", "cupti", "capture-end", NULL } },
+	{ "control", "makes a recording of each window", { "every", "push", NULL } },
+	{ "top", "shows device work and CPU samples, and makes no file",
+	  { "output", "keep", "push", "control", "capture", "api", "stalls", "gpu-metrics", "off-cpu",
+	    "off-cpu-min", "memory", "memory-only", NULL } },
+};
+
+static bool options__given(const struct options *opts, const char *name)
+{
+	return cmdline__has(&cmdline, opts->given, name) || (opts->top && !strcmp(name, "top"));
+}
+
+/* Return: whether no option leaves nothing to do for another one; says so if one does. */
+static bool options__have_effect(const struct options *opts)
+{
+	const struct exclusion *e;
+	const char *const *other;
+
+	for (e = exclusions; e < exclusions + ARRAY_SIZE(exclusions); e++)
+		for (other = e->others; options__given(opts, e->option) && *other; other++) {
+			if (!options__given(opts, *other))
+				continue;
+			msg__error("%s%s %s: it cannot be together with --%s",
+				   strcmp(e->option, "top") ? "--" : "", e->option, e->why, *other);
+			return false;
+		}
+	return true;
+}
+
 static bool options__agree(const struct options *opts)
 {
 	const char *wrong = NULL;
 
-	if (opts->gpu_only && opts->cpu_only)
-		wrong = "--gpu-only takes no CPU samples: it cannot be together with --cpu-only";
-	else if (opts->gpu_only && opts->freq_given)
-		wrong = "--gpu-only takes no CPU samples: it cannot be together with -F";
-	else if (opts->gpu_only && opts->off_cpu)
-		wrong = "--gpu-only looks at no threads: it cannot be together with --off-cpu";
-	else if (opts->stalls && opts->gpu_metrics_names)
+	if (opts->stalls && opts->gpu_metrics_names)
 		wrong = "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot be "
 			"together with --gpu-metrics=LIST";
 	else if (opts->cupti && opts->exact_stalls)
 		wrong = "--stalls=exact runs kernels one at a time, beside no other profiler: it "
 			"cannot be together with --cupti";
-	else if (opts->cpu_only && opts->stalls)
-		wrong = "--cpu-only knows of no kernel: it cannot be together with --stalls";
-	else if (opts->cpu_only && opts->gpu_metrics)
-		wrong = "--cpu-only knows of no GPU: it cannot be together with --gpu-metrics";
-	else if (opts->cpu_only && opts->api)
-		wrong = "--cpu-only knows of no CUDA: it cannot be together with --api";
-	else if (opts->memory_only && (opts->api || opts->stalls))
-		wrong = "--memory-only records no launches: it cannot be together with --api and --stalls";
 	else if (opts->memory_only && opts->mode != PROBES_RUN)
 		wrong = "--memory-only is for a COMMAND to start: with -p and -a, take --memory --gpu-only";
-	else if (opts->cpu_only && opts->memory)
-		wrong = "--cpu-only knows of no CUDA: it cannot be together with --memory";
 	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
 		wrong = "--python only is for launches: not with --cpu-only";
 	else if (opts->cpu_only && opts->capture.what)
@@ -706,7 +732,7 @@ static bool options__agree(const struct options *opts)
 	else if (options__by_hand(opts) && opts->cpu_only && opts->mode == PROBES_ALL)
 		wrong = "--control, after: and for: cannot be together with -a --cpu-only";
 	else if (options__by_hand(opts) && opts->duration_ns)
-		wrong = "--duration is not for --control; --capture for:S says how long";
+		wrong = "--duration is not for --control and --capture after:S: for:S says how long";
 	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->api)
 		wrong = "--cupti share cannot serve a profiler beside all of the API's calls: it "
 			"cannot be together with --api";
@@ -726,18 +752,19 @@ static bool options__agree(const struct options *opts)
 	else if (!opts->top && (opts->batch || opts->frames))
 		wrong = "--batch and --frames are for xpuload top";
 	else if (opts->every_ns && opts->nr_more)
-		wrong = "--every makes many files of one name: it takes one -o";
+		wrong = "--every and --push make many files of one name: they take one -o";
 	else if (opts->push_labels && !opts->push)
 		wrong = "--push-labels is for --push";
 	else if (opts->every_ns && opts->memory)
 		wrong = "--memory follows each allocation to its end: it cannot be together with --every";
 	else if (opts->every_ns && opts->capture.what)
-		wrong = "--capture opens and closes the recording itself: it cannot be together with --every";
+		wrong = "--capture opens and closes the recording itself: it cannot be together with --every "
+			"and --push";
 	else if (opts->keep && !opts->every_ns)
 		wrong = "--keep is for --every";
 	else if (opts->every_ns && opts->exact_stalls)
 		wrong = "--stalls=exact needs each launch beside its samples: it cannot be together with "
-			"--every";
+			"--every and --push";
 	else if (opts->duration_ns && opts->mode == PROBES_RUN)
 		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 			"timeout(1)";
@@ -849,9 +876,13 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 			   "the name, and no picture", pattern);
 		return false;
 	}
+	if (options__controlled(opts) && !output_name__has_number(pattern)) {
+		msg__error("-o %s: --control may make several recordings: expected %%n in the name", pattern);
+		return false;
+	}
 	if (opts->every_ns && is_merged(pattern)) {
-		msg__error("-o %s: --every makes recordings, each of which xpumerge can merge: name them "
-			   ".data", pattern);
+		msg__error("-o %s: --every and --push make recordings, each of which xpumerge can merge: "
+			   "name them .data", pattern);
 		return false;
 	}
 	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern)) {
@@ -893,10 +924,6 @@ static bool options__complete_top(struct options *opts, int argc)
 		msg__error("top: expected -p PID or -a: programs run already, with the shim preloaded");
 		return false;
 	}
-	if (opts->output_given || opts->keep) {
-		msg__error("top makes no file: no -o and no --keep");
-		return false;
-	}
 	if (opts->mode == PROBES_RUN)
 		opts->mode = PROBES_ALL;
 	opts->every_ns = opts->every_ns ?: 1000000000;
@@ -919,9 +946,15 @@ int options__parse(struct options *opts, int argc, char **argv)
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
 		optind = 2;		/* as perf has it */
-	err = cmdline__parse(&cmdline, opts, argc, argv, NULL);
+	err = cmdline__parse(&cmdline, opts, argc, argv, &opts->given);
 	if (err)
 		return err < 0 ? STATUS_FAILED : 0;
+	if (!options__have_effect(opts))
+		return STATUS_FAILED;
+	if (opts->check && optind < argc) {
+		msg__error("%s: --check records nothing: it takes no COMMAND", argv[optind]);
+		return STATUS_FAILED;
+	}
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (opts->check)
 		return check__run(err ? NULL : opts->shim);
@@ -944,13 +977,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 	    !strcmp(opts->call_graph, "fp"))
 		msg__warn("--call-graph fp reads every launch's stack in the kernel: as with "
 			  "--probe launch");
-	if (options__controlled(opts) && !strcmp(opts->pattern, DEFAULT_NAME)) {
+	if (options__controlled(opts) && !opts->output_given)
 		opts->pattern = "xpu-%n.data";
-	} else if (options__controlled(opts) && !output_name__has_number(opts->pattern)) {
-		msg__error("-o %s: --control may make several recordings: expected %%n in the name",
-			   opts->pattern);
-		return STATUS_FAILED;
-	}
 	opts->argv = argv + optind;
 	opts->own_argc = opts->mode == PROBES_RUN ? optind : argc;
 	return options__check_names(opts) ? -1 : STATUS_FAILED;

@@ -54,6 +54,7 @@ struct options {
 	const char *capture_end;	/* together, stop, or NULL */
 	bool off_cpu;			/* account for all of the threads' time */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
+	uint64_t given;			/* options, by their places in the table */
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second, on each CPU */
 	uint64_t ring_bytes;
@@ -62,6 +63,7 @@ struct options {
 	pid_t *pids;			/* PROBES_PID: nr_pids, each once */
 	size_t nr_pids;
 	bool no_children;		/* of these */
+	bool own_target;		/* it is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
 	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
 	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */

@@ -342,15 +342,18 @@ static void finish_keeper(struct recording *r)
 		return;
 	keeper__finish(r->keeper, &st, is_interrupted, r);
 	if (st.nr_files && !r->opts->merge)
-		msg__info("%llu mapped files that are not at their paths here: kept in %s"
-			  XPU_KEPT_SUFFIX ", %.1f MB", (unsigned long long)st.nr_files,
+		msg__info("%llu mapped %s here: kept in %s" XPU_KEPT_SUFFIX ", %.1f MB",
+			  (unsigned long long)st.nr_files,
+			  PLURAL(st.nr_files, "file that is not at its path",
+				 "files that are not at their paths"),
 			  r->opts->data, st.bytes / 1e6);
 	if (st.nr_refused)
-		msg__warn("%llu mapped files are not kept: beyond a limit, or given up; see LIMITS "
-			  "in xpuload(1)", (unsigned long long)st.nr_refused);
+		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in xpuload(1)",
+			  (unsigned long long)st.nr_refused, PLURAL(st.nr_refused, "file is", "files are"));
 	if (st.nr_failed)
-		msg__info("%llu mapped files are not at their paths here and could not be kept: "
-			  "%s", (unsigned long long)st.nr_failed, safefile__strerror(-st.error));
+		msg__info("%llu mapped %s here and could not be kept: %s", (unsigned long long)st.nr_failed,
+			  PLURAL(st.nr_failed, "file is not at its path", "files are not at their paths"),
+			  safefile__strerror(-st.error));
 }
 
 int recording__finish(struct recording *r)

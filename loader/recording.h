@@ -67,6 +67,14 @@ int recording__start(struct recording *r);
 int recording__find_processes(struct recording *r);
 int recording__take_processes(struct recording *r);
 
+/*
+ * Opens a process that is to be attached to, and checks that it may be recorded; *@pid_fd is -1 or for the
+ * caller to close(). Return: 0, or the status to exit with, with a message printed.
+ */
+int recording__open_process(pid_t pid, int *pid_fd);
+
+bool recording__has_ended(int pid_fd);
+
 /* Sets the options of the target's shim in our environment, which the target inherits. @by_bpf: not by shm */
 void recording__set_environment(const struct options *opts, bool by_bpf);
 

@@ -31,7 +31,7 @@
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
-static bool has_ended(int pid_fd)
+bool recording__has_ended(int pid_fd)
 {
 	struct pollfd fd = { .fd = pid_fd, .events = POLLIN };
 
@@ -57,10 +57,8 @@ static bool mentions(pid_t pid, const char *file, int separator, const char *wor
 	return found;
 }
 
-/* Opens one of opts->pids, and checks that it may be recorded. */
-static int find_process(struct recording *r, size_t i)
+int recording__open_process(pid_t pid, int *pid_fd)
 {
-	pid_t pid = r->opts->pids[i];
 	char why[256];
 	int err, fd;
 
@@ -68,7 +66,7 @@ static int find_process(struct recording *r, size_t i)
 		msg__error("pid %d is xpuload itself", pid);
 		return STATUS_FAILED;
 	}
-	fd = r->pid_fds[i] = syscall(SYS_pidfd_open, pid, 0);
+	fd = *pid_fd = syscall(SYS_pidfd_open, pid, 0);
 	err = fd < 0 ? -errno : 0;
 	if (err == -EINVAL || err == -ENOENT) {
 		msg__error("pid %d is a thread: attach to its process, see Tgid in "
@@ -77,12 +75,12 @@ static int find_process(struct recording *r, size_t i)
 	}
 	if (!err)
 		err = permit__check(pid);
-	if (err == -EACCES && !has_ended(fd)) {
+	if (err == -EACCES && !recording__has_ended(fd)) {
 		permit__explain(pid, why, sizeof(why));
 		msg__error("pid %d may not be recorded: %s", pid, why);
 		return STATUS_FAILED;
 	}
-	if (fd >= 0 && has_ended(fd))
+	if (fd >= 0 && recording__has_ended(fd))
 		err = -ESRCH;
 	if (err)
 		msg__error("pid %d: %s%s", pid, strerror(-err),
@@ -201,7 +199,7 @@ static int check_shims(const struct recording *r)
 	for (i = 0; i < opts->nr_pids && !found; i++)
 		if (lacks_shim(r, opts->pids[i]))
 			return STATUS_FAILED;
-	if (!found)
+	if (!found && !opts->own_target)
 		msg__warn("no process has the shim yet: what is started with LD_PRELOAD=%s is "
 			  "recorded", opts->shim);
 	return 0;
@@ -225,7 +223,7 @@ int recording__find_processes(struct recording *r)
 	for (i = 0; i < opts->nr_pids; i++)
 		r->pid_fds[i] = -1;
 	for (i = 0; i < opts->nr_pids && !status; i++) {
-		status = find_process(r, i);
+		status = recording__open_process(opts->pids[i], &r->pid_fds[i]);
 		ev.data.u64 = i;
 		if (!status && epoll_ctl(r->ends_fd, EPOLL_CTL_ADD, r->pid_fds[i], &ev)) {
 			msg__error("cannot watch pid %d: %s", opts->pids[i], strerror(errno));
@@ -468,7 +466,7 @@ int recording__take_processes(struct recording *r)
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
 			  comm_of(opts->pids[0], comm));
-	else
+	else if (t.nr || !opts->own_target)
 		msg__info("attached to %zu process%s, Ctrl-C ends", t.nr, t.nr == 1 ? "" : "es");
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "base/msg.h"
 #include "options.h"
+#include "util.h"
 
 #define S(n)	((n) == 1 ? "" : "s")	/* the end of a plural */
 #define U(x) ((unsigned long long)(x))
@@ -174,10 +175,14 @@ static bool warn_of_taken(const struct recorder_stats *st)
 /* Warns of gaps in the GPUs' counters. Return: whether there are any. */
 static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 {
+	char full[64] = "";
+
+	if (st->nr_overflows)
+		snprintf(full, sizeof(full), " (the hardware's memory was full %llu time%s)",
+			 U(st->nr_overflows), S(st->nr_overflows));
 	if (st->lost_ns || st->nr_overflows)
-		msg__warn("GPU metrics: %llu.%03u s without (the hardware's memory was full %llu times)",
-			  U(st->lost_ns / 1000000000), (unsigned int)(st->lost_ns / 1000000 % 1000),
-			  U(st->nr_overflows));
+		msg__warn("GPU metrics: %llu.%03u s without%s", U(st->lost_ns / 1000000000),
+			  (unsigned int)(st->lost_ns / 1000000 % 1000), full);
 	return st->lost_ns || st->nr_overflows || st->failed;
 }
 
@@ -200,7 +205,8 @@ bool report__print(const struct report *r)
 		snprintf(samples, sizeof(samples), "; %llu CPU sample%s", U(st->nr_samples),
 			 S(st->nr_samples));
 	if (r->opts->gpu_metrics)
-		snprintf(metrics, sizeof(metrics), "; %llu samples of GPU metrics", U(r->metrics.nr_rows));
+		snprintf(metrics, sizeof(metrics), "; %llu sample%s of GPU metrics", U(r->metrics.nr_rows),
+			 S(r->metrics.nr_rows));
 	if (r->opts->api)
 		snprintf(calls, sizeof(calls), ", %llu API call%s", U(st->nr_calls), S(st->nr_calls));
 	if (r->opts->memory)
@@ -211,7 +217,8 @@ bool report__print(const struct report *r)
 		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
 		     U(losses.nr));
 	if (r->lost[XPU_LOST_DISK])
-		snprintf(end + n, sizeof(end) - n, " and %llu bytes", U(r->lost[XPU_LOST_DISK]));
+		snprintf(end + n, sizeof(end) - n, " and %llu byte%s", U(r->lost[XPU_LOST_DISK]),
+			 S(r->lost[XPU_LOST_DISK]));
 	if (r->opts->cpu_only)
 		msg__info("%llu CPU sample%s, %llu process%s%s", U(st->nr_samples), S(st->nr_samples),
 			  U(st->nr_processes), es, end);
@@ -222,15 +229,16 @@ bool report__print(const struct report *r)
 			  S(st->nr_device_records), calls, allocs, U(st->nr_processes), es, samples,
 			  metrics, end);
 	if (st->nr_at_edges)
-		msg__debug("%llu launches fell between attaching and detaching",
-			   U(st->nr_at_edges));
+		msg__debug("%llu launch%s fell between attaching and detaching", U(st->nr_at_edges),
+			   st->nr_at_edges == 1 ? "" : "es");
 	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);
 	if (st->nr_processes > 1 || st->nr_cuda_processes > 1 || st->nr_malformed ||
 	    r->lost[XPU_LOST_READ])
 		print_blame(st);
 	if (st->nr_messages_hidden)
-		msg__warn("%llu more messages from processes are not shown",
-			  U(st->nr_messages_hidden));
+		msg__warn("%llu more %s not shown", U(st->nr_messages_hidden),
+			  PLURAL(st->nr_messages_hidden, "message from a process is",
+				 "messages from processes are"));
 	return !losses.text[0] && !nothing && !stopped && !missed && !taken && !gaps;
 }

@@ -406,14 +406,15 @@ static const char *const format_names[] = { FORMATS(NAME) NULL };
 #undef NAME
 
 #define FILTER(kind)	.set = set_filter, .value = kind, .group = FORMAT_MERGED
+#define MANY(kind)	FILTER(kind), .many = true
 
 /* A group is one of options that not all formats have; use is an enum use. */
 static const struct cmdline_option rows[] = {
-	{ "input", 'i', "FILE", .set = set_input, .use = USE_ALWAYS,
+	{ "input", 'i', "FILE", .set = set_input, .many = true, .use = USE_ALWAYS,
 	  .help = "the recording (default xpu.data; '-': standard input)" },
 	{ "format", 'f', "FORMAT", .set = set_format, .names = format_names,
 	  .help = "%s", .list = list_formats },
-	{ "output", 'o', "FILE", .set = set_output, .use = USE_ALWAYS,
+	{ "output", 'o', "FILE", .set = set_output, .many = true, .use = USE_ALWAYS,
 	  .help = "write there; %s:\n"
 		  "the suffix implies the format (default: standard output);\n"
 		  "with .gz behind it compressed; several times: each file",
@@ -454,19 +455,19 @@ static const struct cmdline_option rows[] = {
 	  .group = FORMAT_MERGED,
 	  .help = "short: train.py:step:41 (default); full: with the path of\n"
 		  "the file; no-line: train.py:step" },
-	{ "pid", 0, "LIST", FILTER(FILTER_PID) },
-	{ "rank", 0, "LIST", FILTER(FILTER_RANK) },
-	{ "tid", 0, "LIST", FILTER(FILTER_TID) },
-	{ "comm", 0, "LIST", FILTER(FILTER_COMM) },
-	{ "device", 0, "LIST", FILTER(FILTER_DEVICE) },
-	{ "stream", 0, "LIST", FILTER(FILTER_STREAM),
+	{ "pid", 0, "LIST", MANY(FILTER_PID) },
+	{ "rank", 0, "LIST", MANY(FILTER_RANK) },
+	{ "tid", 0, "LIST", MANY(FILTER_TID) },
+	{ "comm", 0, "LIST", MANY(FILTER_COMM) },
+	{ "device", 0, "LIST", MANY(FILTER_DEVICE) },
+	{ "stream", 0, "LIST", MANY(FILTER_STREAM),
 	  .help = "only what is of one of them: numbers, as in 0,4-7, or names of\n"
 		  "threads" },
-	{ "kernel", 0, "REGEX", FILTER(FILTER_KERNEL),
+	{ "kernel", 0, "REGEX", MANY(FILTER_KERNEL),
 	  .help = "only kernels with a name that matches" },
-	{ "nvtx", 0, "REGEX", FILTER(FILTER_NVTX),
+	{ "nvtx", 0, "REGEX", MANY(FILTER_NVTX),
 	  .help = "only what was launched in NVTX ranges of which one has such a name" },
-	{ "window", 0, "LIST", FILTER(FILTER_WINDOW),
+	{ "window", 0, "LIST", MANY(FILTER_WINDOW),
 	  .help = "only what is of windows of a recording with such numbers" },
 	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
 	{ "to", 0, "TIME", FILTER(FILTER_TO),
@@ -503,7 +504,7 @@ static const struct cmdline_option rows[] = {
 	{ "limit", 0, "N", CMDLINE_NUMBER(write.max_rows, 0, UINT32_MAX), .group = FORMAT_TABLES,
 	  .help = "rows of each table of the summary, 0: all (default 20; for --csv\n"
 		  "and --json 0)" },
-	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .use = USE_ALWAYS,
+	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .group = FORMAT_TABLES,
 	  .help = "of the summary, in characters; 0: leave out and cut nothing\n"
 		  "(default: the terminal's, or $COLUMNS, or 80; with -o FILE 0)" },
 	{ "color", 0, "[=WHEN]", .set = set_color, .names = color_names, .use = USE_ALWAYS,
@@ -519,7 +520,7 @@ static const struct cmdline_option rows[] = {
 	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
 	  .help = "fail rather than take more memory, such as 512M or 4G (default:\n"
 		  "half of what is free)" },
-	{ "gpu", 'g', "FILE", .set = set_gpu, .use = USE_MERGE,
+	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
 	  .help = "in place of a recording: CUPTI's records as other tools write\n"
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
@@ -528,7 +529,8 @@ static const struct cmdline_option rows[] = {
 		  "perf.data, or the text of perf script. Or the stacks of launches\n"
 		  "in --gpu (default gpu_results.json), which are matched by time:\n"
 		  "lines 'timestamp_ns comm pid tid cpu frame;frame;...'" },
-	{ "tolerance", 't', "MS", .set = set_t, .names = nsys_activity_names, .use = USE_IMPORT,
+	{ "tolerance", 't', "MS", .set = set_t, .many = true,
+	  .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
 	{ "summary", 's', CMDLINE_FLAG(importer.opts.summary), .use = USE_GPU,
@@ -536,11 +538,11 @@ static const struct cmdline_option rows[] = {
 	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
 	  .help = "in place of a recording: an export of Nsight Systems to SQLite;\n"
 		  "-f chrome writes the events of nsys2json" },
-	{ "activity-type", 't', "ACTIVITY...", .set = set_t, .names = nsys_activity_names,
-	  .use = USE_IMPORT,
+	{ "activity-type", 't', "ACTIVITY...", .set = set_t, .many = true,
+	  .names = nsys_activity_names, .use = USE_IMPORT,
 	  .help = "of them kernel, nvtx, nvtx-kernel or cuda-api\n"
 		  "(default kernel nvtx-kernel)" },
-	{ "nvtx-event-prefix", 0, "PREFIX...", .set = set_prefixes, .use = USE_NSYS,
+	{ "nvtx-event-prefix", 0, "PREFIX...", .set = set_prefixes, .many = true, .use = USE_NSYS,
 	  .help = "of NVTX ranges only those with such names" },
 	{ "nvtx-color-scheme", 0, "JSON", CMDLINE_STRING(importer.opts.events.colors),
 	  .use = USE_NSYS,
@@ -750,8 +752,21 @@ static int options__complete_import(struct options *o)
 }
 
 /*
- * Picks the format by the suffix of the output, unless it was given. Tables have one format only.
+ * Return: the format that the name of the output says, or NULL. Tables that were asked for may have any name,
+ * and JSON has the suffix of a timeline.
  */
+static const struct named_format *options__format_of_output(const struct options *o)
+{
+	const struct named_format *f = format__of_file(o->output);
+
+	if (!f && (o->write.table_format || o->write.table))
+		return format__find("text");
+	if (f && o->write.table_format == TABLE_JSON && f == format__find("chrome"))
+		return format__find("text");
+	return f;
+}
+
+/* Picks the format by the suffix of the output, unless it was given. */
 static int options__pick_format(struct options *o)
 {
 	char meant[64];
@@ -768,14 +783,14 @@ static int options__pick_format(struct options *o)
 	}
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
-	if (!o->format && (!o->output || o->write.table_format || o->write.table))
+	if (!o->format && !o->output)
 		o->format = format__find("text");
 	if (o->format)
 		return 0;
 	if (!stat(o->output, &st) && S_ISDIR(st.st_mode))
 		o->format = format__find("parquet");
 	else
-		o->format = format__of_file(o->output);
+		o->format = options__format_of_output(o);
 	if (o->format)
 		return 0;
 	suffix__meant(o->output, format__suffixes(), meant, sizeof(meant));
@@ -842,7 +857,14 @@ static int options__check_by(const struct options *o)
 	}
 	if (wrong)
 		complain("--by with -f %s: expected one of: %s", o->format->name, known);
-	return wrong ? -EINVAL : 0;
+	if (wrong)
+		return -EINVAL;
+	if (o->by_shape && (o->cpu_only || o->view)) {
+		complain("--by shape tells kernels apart: it cannot be together with --%s",
+			 o->view ? "memory" : "cpu-only");
+		return -EINVAL;
+	}
+	return 0;
 }
 
 /* The command "dump" takes one recording and writes text. */
@@ -894,6 +916,12 @@ static int options__complete(struct options *o)
 	o->compress = format__compresses(o->format, o->output);
 	format = o->format->format;
 	if (format->as && !o->diff) {
+		if (o->write.table_format && o->write.table_format != format->table_format) {
+			complain("--json and %s %s: one or the other",
+				 options__given(o, "format") ? "-f" : "-o",
+				 options__given(o, "format") ? o->format->name : o->output);
+			return -EINVAL;
+		}
 		o->write.table_format = o->write.table_format ?: format->table_format;
 		o->format = format__named(format->as);
 		format = format->as;

@@ -445,7 +445,8 @@ void profiles__finish(struct profiles *p)
 	}
 	if (p->merger)
 		waitpid(p->merger, NULL, 0);
-	complain("%s: %" PRIu64 " profiles sent, %" PRIu64 " lost; %" PRIu64 " files without profiles",
-		 p->url, p->nr_sent, p->nr_lost, p->nr_unmerged);
+	complain("%s: %" PRIu64 " profile%s sent, %" PRIu64 " lost; %" PRIu64 " file%s without profiles",
+		 p->url, p->nr_sent, PLURAL(p->nr_sent, "", "s"), p->nr_lost, p->nr_unmerged,
+		 PLURAL(p->nr_unmerged, "", "s"));
 	free(p);
 }

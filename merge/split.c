@@ -93,11 +93,14 @@ static void report(const struct split_result *result)
 			 PLURAL(result->nr_damaged, "batch is damaged", "batches are damaged"),
 			 PLURAL(result->nr_damaged, "it is", "they are"));
 	if (result->nr_forced)
-		complain("%" PRIu64 " launches and device records were not held back until they had each "
-			 "other, because of a limit: they may be in different files", result->nr_forced);
+		complain("%" PRIu64 " %s, because of a limit: they may be in different files",
+			 result->nr_forced, PLURAL(result->nr_forced,
+			 "launch or device record was not held back until it had the other",
+			 "launches and device records were not held back until they had each other"));
 	if (result->nr_beyond)
-		complain("%" PRIu64 " definitions are not repeated in later files, because of a limit: names "
-			 "are missing there", result->nr_beyond);
+		complain("%" PRIu64 " %s not repeated in later files, because of a limit: names are "
+			 "missing there", result->nr_beyond,
+			 PLURAL(result->nr_beyond, "definition is", "definitions are"));
 }
 
 static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns)

@@ -81,7 +81,9 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 		return err;
 	stats = &p->sums->calls.v[idx];
 	call->name = stats->name;
-	keep = wanted__call(p->opts->filter, m, call->thread, comm, call->start_ns);
+	/* In which NVTX range a call was is not known. */
+	keep = filter__given(p->opts->filter, FILTER_NVTX) ? 0 :
+		wanted__call(p->opts->filter, m, call->thread, comm, call->start_ns);
 	if (keep < 0)
 		return keep;
 	if (keep) {

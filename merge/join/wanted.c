@@ -122,5 +122,7 @@ int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx,
 		.stream = NO_INDEX,
 	};
 
+	if (filter__given(f, FILTER_NVTX) || filter__given(f, FILTER_WINDOW))
+		return 0;
 	return filter__active(f) ? filter__keeps(f, &e) : 1;
 }

@@ -32,7 +32,7 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
 		   uint64_t time_ns, uint32_t gpu);
 
-/* Whether a thread's whole life passes, which has no time and no device. */
+/* Whether a thread's whole life passes, which has no time, range, window and device. */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
 /* Whether what a process did or caused at a time passes, by the window that it was in. */

@@ -557,8 +557,9 @@ int collect__run(struct collect *c, struct passes *passes)
 	c->loss->not_closed = !model__input(c->model)->ended;
 	if (it.end == RECORDS_CUT) {
 		c->loss->cut_bytes = it.size - it.offset;
-		msgs__add(c->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " bytes ignored, "
-			  "all before them used", c->found->reader->name, it.offset, it.size - it.offset);
+		msgs__add(c->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " byte%s ignored, all before "
+			  "used", c->found->reader->name, it.offset, it.size - it.offset,
+			  PLURAL(it.size - it.offset, "", "s"));
 	} else if (it.end == RECORDS_CORRUPT) {
 		c->loss->corrupt_bytes = it.size - it.offset;
 		c->status = -EBADMSG;

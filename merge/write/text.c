@@ -372,10 +372,10 @@ static void text__stacks(const struct session *s, FILE *f)
 	if (nr_imported)
 		fprintf(f, "%" PRIu64 " came with a stack", nr_named);
 	else if (nr_launches)
-		fprintf(f, "%" PRIu64 " were unwound in the process, %" PRIu64 " by frame pointers",
+		fprintf(f, "%" PRIu64 " unwound in the process, %" PRIu64 " by frame pointers",
 			nr_shim, nr_bpf);
 	if (nr_launches)
-		fprintf(f, ", %" PRIu64 " have no stack, %" PRIu64 " are truncated",
+		fprintf(f, ", %" PRIu64 " without a stack, %" PRIu64 " truncated",
 			s->sums.loss.no_stack, s->sums.loss.truncated);
 	if (s->sums.own_ns)
 		fprintf(f, "\nxpuload's own threads in the programs: %s of CPU time, left out; --own-threads "

@@ -48,11 +48,12 @@ static void memory_devices__head(const struct section_rows *rows, FILE *f)
 		nr_wrong += rows->s->sums.heaps.v[i].nr_wrong_totals;
 		nr_events += rows->s->sums.heaps.v[i].nr_events;
 	}
-	fprintf(f, "memory: %" PRIu64 " events, in bytes; used: blocks of allocators, and memory of CUDA's "
-		"that none cuts; times since the start", nr_events);
+	fprintf(f, "memory: %" PRIu64 " event%s, in bytes; used: blocks of allocators, and memory of CUDA's "
+		"that none cuts; times since the start", nr_events, PLURAL(nr_events, "", "s"));
 	if (nr_totals)
-		fprintf(f, "; %" PRIu64 " totals of the allocator's own compared, %" PRIu64 " differ",
-			nr_totals, nr_wrong);
+		fprintf(f, "; %" PRIu64 " total%s of the allocator's own compared, %" PRIu64 " %s",
+			nr_totals, PLURAL(nr_totals, "", "s"), nr_wrong,
+			PLURAL(nr_wrong, "differs", "differ"));
 	fputc('\n', f);
 }
 
@@ -348,8 +349,9 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 	}
 	for (i = 0; i < rows->s->sums.heaps.nr; i++)
 		ns += rows->s->sums.heaps.v[i].to_ns - rows->s->sums.heaps.v[i].from_ns;
-	fprintf(f, "memory churn: %" PRIu64 " allocations of call paths that free again, %.0f a "
-		"second, %.1f MB a second\n", nr, ns ? nr * 1e9 / ns : 0, ns ? bytes * 1e3 / ns : 0);
+	fprintf(f, "memory churn: %" PRIu64 " allocation%s of call paths that free again, %.0f a "
+		"second, %.1f MB a second\n", nr, PLURAL(nr, "", "s"),
+		ns ? nr * 1e9 / ns : 0, ns ? bytes * 1e3 / ns : 0);
 }
 
 static const struct column memory_churn_columns[] = HOLDER_COLUMNS;
@@ -394,9 +396,10 @@ static void memory_leaks__head(const struct section_rows *rows, FILE *f)
 		bytes += row[i].left_bytes;
 		grow += grown_bytes(&row[i]) != 0;
 	}
-	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " pieces; %zu of %zu call paths grew "
-		"steadily, in %d or more of %d parts of the second half, and stand first\n", bytes, nr, grow,
-		rows->nr, GROWS_PARTS, HEAP_GROWTH_PARTS);
+	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " piece%s; %zu of %zu call path%s "
+		"grew steadily, in %d or more of %d parts of the second half, and stand first\n", bytes, nr,
+		PLURAL(nr, "", "s"), grow, rows->nr, PLURAL(rows->nr, "", "s"), GROWS_PARTS,
+		HEAP_GROWTH_PARTS);
 }
 
 static int memory_leaks__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -65,9 +65,11 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 	const struct stall_sums *sums = &rows->s->sums.stalls;
 	const struct stalls *s = &rows->s->model.stalls;
 
-	fprintf(f, "stalls: %" PRIu64 " samples of kernels: %" PRIu64 " of one launch path, %" PRIu64
+	uint64_t nr = sums->exact + sums->shared + sums->no_launch;
+
+	fprintf(f, "stalls: %" PRIu64 " sample%s of kernels: %" PRIu64 " of one launch path, %" PRIu64
 		" shared out among several, %" PRIu64 " without a launch;\n  of other programs %" PRIu64
-		", dropped %" PRIu64 ", in all %" PRIu64 "\n", sums->exact + sums->shared + sums->no_launch,
+		", dropped %" PRIu64 ", in all %" PRIu64 "\n", nr, PLURAL(nr, "", "s"),
 		sums->exact, sums->shared, sums->no_launch, s->others, s->dropped, s->total);
 }
 

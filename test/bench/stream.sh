@@ -90,6 +90,6 @@ awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 took=$($python -c "import json
 all = [json.loads(line) for line in open('requests')]
 print(len({r['id'] for r in all if r['mode'] == 'ok'}), sum(bool(r['errors']) for r in all))")
-printed=$(sed -n 's/.*: \([0-9]*\) profiles sent, \([0-9]*\) lost; \([0-9]*\) files without.*/sent \1 lost \2 without \3/p' load.log)
+printed=$(sed -n 's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/sent \1 lost \2 without \3/p' load.log)
 echo "printed: $printed; the receiver took ${took% *}, of which ${took#* } have something wrong; intervals: $((seconds / every))"
 [ -z "${STREAM_KEEP:-}" ] || cp samples load.log requests receiver.err "$STREAM_KEEP"

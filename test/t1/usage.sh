@@ -64,6 +64,55 @@ merge "a recording without a name: is a variable empty?" "--input="
 merge "-o: expected the name of a file" "--output="
 merge "--unit ns and --unit us: one or the other" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
+
+# An option that would take the place of an earlier one without a word, or that another one leaves nothing to do for.
+load "--api and --api=all: one or the other" "--api --api=all true"
+load "--call-graph fp and --call-graph dwarf: one or the other" "--call-graph fp --call-graph dwarf true"
+load "--capture launch:1 and --capture nvtx:x: one or the other" "--capture launch:1 --capture nvtx:x true"
+load "--capture after:1 and --capture for:1: one or the other" "--capture after:1 --capture for:1 true"
+load "--freq 99 and --freq 199: one or the other" "-F 99 -F 199 true"
+load "--duration 1 and --duration 2: one or the other" "-a --duration 1 --duration 2"
+load "--transport bpf and --transport shm: one or the other" "--transport bpf --transport shm true"
+for with in gpu-only cpu-only freq=99 off-cpu off-cpu-min=1 api stalls probe=launch; do
+	load "--memory-only records memory and nothing else: it cannot be together with --${with%=*}" \
+		"--memory-only --$with true"
+	load "--memory-only records memory and nothing else: it cannot be together with --${with%=*}" \
+		"--$with --memory-only true"
+done
+for with in api stalls gpu-metrics memory nvtx=off probe=path cupti=share; do
+	load "--cpu-only knows of no CUDA: it cannot be together with --${with%%=*}" "--cpu-only --$with true"
+done
+load "--gpu-only takes no CPU samples: it cannot be together with --freq" "--gpu-only -F 99 true"
+load "--gpu-only looks at no threads: it cannot be together with --off-cpu-min" "--gpu-only --off-cpu-min 5 true"
+load "--quiet says less: it cannot be together with --verbose" "-q -v true"
+load "--control makes a recording of each window: it cannot be together with --every" "--control fd:0 --every 1 true"
+load "--control makes a recording of each window: it cannot be together with --push" \
+	"--control fd:0 --push parca+http://x:1 true"
+load "--check records nothing: it cannot be together with --all" "--check -a"
+load "true: --check records nothing: it takes no COMMAND" "--check true"
+for with in output=x.html keep=2 control=fd:0 capture=after:1 api stalls gpu-metrics off-cpu memory; do
+	load "top shows device work and CPU samples, and makes no file: it cannot be together with --${with%=*}" \
+		"top --$with"
+done
+load "--capture opens and closes the recording itself: it cannot be together with --every and --push" \
+	"--capture launch:1 --push parca+http://x:1 true"
+load "-o x.html: --every and --push make recordings, each of which xpumerge can merge: name them .data" \
+	"-o x.html --push parca+http://x:1 true"
+load "--capture is for a COMMAND to start; with -p and -a, XPUSHIM_CAPTURE in the program's environment decides" \
+	"-a --capture launch:1"
+load "--duration is not for --control and --capture after:S: for:S says how long" "-a --capture after:1 --duration 1"
+merge "--format folded and --format html: one or the other" "-f folded -f html"
+merge "--by tid and --by shape: one or the other" "-f folded --by tid --by shape"
+merge "--memory live and --memory peak: one or the other" "--memory live --memory peak"
+merge "--from 1 and --from 2: one or the other" "--from 1 --from 2"
+merge "--sort count and --sort avg: one or the other" "--sort count --sort avg"
+merge "--by shape tells kernels apart: it cannot be together with --cpu-only" "--by shape --cpu-only"
+merge "--json and -f csv: one or the other" "-f csv --json"
+merge "--json and -o a.csv: one or the other" "-o a.csv --json"
+merge "--csv is for -f text" "-o a.html --csv"
+merge "--table is for -f text" "-o a.json --table kernels"
+merge "--width is for -f text" "-f folded --width 100"
+is "$(ls a.* 2>/dev/null)" "" "none of these has written anything"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
 	"stat ls"
 load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; a program of this name is run by xpuload -- annotate" \

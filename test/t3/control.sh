@@ -8,7 +8,7 @@ need root bpf
 use_sim
 
 mkfifo ctl ack
-exec 7<>ack
+exec 5<>ctl 7<>ack
 order() {		# order COMMAND: prints the answer, for a minute at most
 	echo "$1" 1<>ctl
 	timeout 60 head -n 1 <&7
@@ -28,14 +28,23 @@ is "$(order disable)" ack "disable: ack"
 is "$(order disable)" ack "again: ack"
 exact w1 203 "what was launched between is in a recording"
 ask a "burst 300" >/dev/null
-echo nonsense 1<>ctl
-is "$(order ping)" ack "an unknown command is no end"
+expected="error: expected enable, disable, ping or stop"
+is "$(order nonsense)" "$expected" "an unknown command: an answer that is no ack"
+is "$(order "$(head -c 100000 /dev/zero | tr '\0' a)")" "$expected" "a line of 100 kB, too"
+printf ena 1<>ctl
+is "$(order ble)" ack "a command in two halves"
+is "$(order disable)" ack "disable"
+mv ctl ctl.old
+ln -s /etc/passwd ctl
+echo ping 1<>ctl.old
+is "$(timeout 60 head -n 1 <&7)" ack "another file in the place of the FIFO changes nothing"
+mv ctl.old ctl
 is "$(order enable)" ack "enable a second time: ack"
 ask a "burst 50" >/dev/null
 is "$(order stop)" ack "stop: ack"
-exact w2 53 "a second window is a second recording"
+exact w3 53 "a further window is a further recording"
 ask a "burst 10" >/dev/null
-[ ! -e w3.data ]
+[ ! -e w4.data ]
 ok $? "and there is no third"
 finish a
 is $? 0 "the target's status"
@@ -86,6 +95,47 @@ wait $p_pid
 is $? 0 "-p: stop ends xpuload"
 finish c
 
+# A process that is attached to ends, and xpuload with it; what comes behind stop is not obeyed.
+start_dormant d -t 2
+"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
+p_pid=$!
+is "$(order ping)" ack "-p: ping"
+finish d
+wait $p_pid
+is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: the process ends, and so does xpuload" || diag "$(cat d.log)"
+start_dormant d -t 2
+"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
+p_pid=$!
+is "$(order "stop
+enable")" ack "-p: stop, and enable behind it"
+wait $p_pid
+is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: stop is the end" || diag "$(cat d.log)"
+finish d
+exec 5<&-			# forgets that enable
+exec 5<>ctl
+"$XPULOAD" --control fifo:ctl -p 999999999 2>log
+is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" "-p: no such process: refused at once"
+
+# A recording that cannot be made is no ack.
+start e "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'nowhere/w%n.data' "$live" -s 600 -t 1
+is "$(order enable)" "error: the recording has failed" "a recording that cannot be made: the answer"
+is "$(order ping)" ack "and xpuload goes on"
+finish e
+is $? 125 "its status"
+
+# Commands without end, and answers that nobody reads: the target's end is seen all the same.
+mkfifo flood unread
+yes ping 1<>flood 2>/dev/null &
+yes_pid=$!
+exec 9<>unread
+timeout 60 "$XPULOAD" --gpu-only --control fd:8,9 -o 'f%n.data' sh -c 'sleep 1; exit 3' 8<flood 2>log
+is "$? $(cat log)" "3 xpuload: warning: --control: nobody reads the answers" "commands without end"
+kill $yes_pid
+
+# The last line needs no end.
+printf stop | timeout 60 "$XPULOAD" --gpu-only --control fd:0 -a -o 'f%n.data' 2>log
+is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe"
+
 # Nothing can be read there: it is said once, and the program goes on.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c 'sleep 1; exit 3' 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' "a directory for commands"
@@ -102,4 +152,6 @@ xpuload --control fifo:ctl -o one.data true 2>log
 like "$?$(cat log)" '^125xpuload: -o one.data: --control may make several recordings: expected %n' "a name without %n"
 xpuload --control fifo:ctl --transport shm true 2>log
 is $? 125 "--transport shm: refused"
+xpuload --control fifo:ctl -o w%n.data -o one.html true 2>log
+like "$?$(cat log)" '^125xpuload: -o one.html: --control may make several recordings: expected %n' "nor a second name"
 done_testing

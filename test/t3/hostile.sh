@@ -118,7 +118,7 @@ if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
 	echo >lines
 	wait $map_pid
 	is $? 0 "map: status"
-	like "$(cat map.log)" '1 mapped files that are not at their paths here: kept' "map: kept"
+	like "$(cat map.log)" '1 mapped file that is not at its path here: kept' "map: kept"
 	elf=$(find map.data.files -name elf)
 	is "$(stat -c %s "$elf")" 4294967296 "map: as long as it was"
 	less "$(du -k "$elf" | cut -f 1)" $mb "map: and as little on the disk"

@@ -36,6 +36,13 @@ is "$(echo "$table" | awk -F, '$11 == "\"thread\"" { print $3, $5 }')" \
 unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' "none is open at the end"
 is "$(xpumerge -i threads.data --nvtx '^one$' -f folded --unit count --gpu-only 2>/dev/null |
 	awk '{ n += $NF } END { print n }')" 2400 "--nvtx picks what is in a range"
+# The accounts of threads know no range, and do not hide that there is none.
+xpuload --off-cpu --api -o off.data "$ranges" -t 1 -n 30 >/dev/null 2>&1
+for filter in '--nvtx nothing' '--window 1'; do
+	# shellcheck disable=SC2086 # two words
+	xpumerge -i off.data $filter >out 2>log
+	is "$? $(grep -c "nothing in the recording matches $filter" log)" "1 1" "$filter: nothing" || diag "$(cat out log)"
+done
 xpumerge -i threads.data -o threads.json 2>/dev/null
 is "$(grep -c '"cat":"nvtx"' threads.json)" $((2400 * 3 + 1600 * 2 + 800 * 2 + 8 + 1)) \
 	"each is in the timeline, and so are marks"

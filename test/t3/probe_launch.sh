@@ -34,6 +34,6 @@ xpuload --probe path --call-graph fp true 2>log
 like "$(cat log)" "as with --probe launch" "--probe path with frame pointers: says what is done"
 xpuload --probe path -p 1 2>log
 is $? 125 "--probe for a running program: refused"
-like "$(cat log)" "XPUSHIM_PROBE in its environment decided" "and what decides instead"
+like "$(cat log)" "XPUSHIM_PROBE in the program.s environment decides" "and what decides instead"
 
 done_testing

@@ -40,7 +40,7 @@ print($1)"
 
 # accounts FILE: "SENT LOST UNMERGED", as printed
 accounts() {
-	sed -n 's/.*: \([0-9]*\) profiles sent, \([0-9]*\) lost; \([0-9]*\) files without.*/\1 \2 \3/p' "$1"
+	sed -n 's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/\1 \2 \3/p' "$1"
 }
 
 # The sums of the parts NAME.*, as "KIND NS" lines.

@@ -59,6 +59,20 @@ ok $? "a command whose output goes elsewhere: the line" || diag "$(cat capture)"
 end
 finish a
 
+# One of everything is no plural, in any table.
+"$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 -n 1 >/dev/null 2>log
+like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' "one launch" || diag "$(cat log)"
+{
+	cat log
+	xpumerge one.data 2>&1
+	xpumerge one.data --memory allocated 2>&1
+	xpumerge diff one.data one.data 2>&1
+	for table in $(xpumerge --list-options | sed -n 's/^option table - NAME //p'); do
+		xpumerge one.data --table "$table" 2>&1
+	done
+} | sed -E 's/\b1 ([mun]?s|process)\b//g' | grep -E '(^|[ (])1 [a-z]+s([ ,;:)]|$)' >plurals
+is "$(cat plurals)" "" "one of everything: no plural"
+
 "$XPULOAD" -o c.data sleep 1.5 2>log
 is "$(grep -c 'launches/s' log)" 0 "no terminal: no line"
 done_testing

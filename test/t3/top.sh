@@ -56,7 +56,7 @@ while read -r said args; do
 	like "$(cat log)" "$said" "$args: why"
 done <<'END'
 programs.run.already top true
-top.makes.no.file top -o x.data
+top.shows.*and.makes.no.file top -o x.data
 are.for.xpuload.top --batch true
 are.for.xpuload.top -n 3 true
 END

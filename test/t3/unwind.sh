@@ -85,10 +85,10 @@ out=$(timeout 300 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
 is $? 0 "launches in constructors while other threads load and unload: no deadlock"
 is "$out" "" "and nothing on stdout"
 xpumerge -i run.data -f text >run.txt 2>merge.log
-like "$(cat run.txt)" 'of 820 launches 820 were unwound in the process' "all 820 of them with chains"
+like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' "all 820 of them with chains"
 
 record --call-graph fp "$stacks" virtual
-like "$(cat run.txt)" ' 0 were unwound in the process, 3 by frame pointers' "--call-graph fp"
+like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' "--call-graph fp"
 
 # Where the C library cannot tell what object an address is in, as before glibc 2.35, the shim's own
 # table does.
@@ -107,19 +107,19 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		own_frames run.folded >got
 		[ -s expected ] && diff -u expected got >diff
 		ok $? "$scenario on an old C library: the same" || diag "$(cat diff load.log merge.log)"
-		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 were unwound in the process' \
+		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 unwound in the process' \
 			"$scenario on an old C library: all unwound in the process"
 	done
 	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" loader 2>load.log
 	is $? 0 "launches while other threads load and unload, on an old C library: no deadlock"
 	xpumerge -i run.data -f text >run.txt 2>merge.log
-	like "$(cat run.txt)" 'of 820 launches 820 were unwound in the process' "all 820 of them with chains"
+	like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' "all 820 of them with chains"
 
 	for how in auto dwarf; do
 		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" inlining
 		is $? 0 "$how on an unknown C library: status"
 		like "$(cat load.log)" 'this C library is unknown' "$how on an unknown C library: said"
-		like "$(cat run.txt)" ' 0 were unwound in the process, 2 by frame pointers' \
+		like "$(cat run.txt)" ' 0 unwound in the process, 2 by frame pointers' \
 			"$how on an unknown C library: frame pointers"
 	done
 else
