@@ -330,7 +330,7 @@ static int add_ends(struct second_pass *p)
 	size_t i;
 	int err = 0;
 
-	for (i = p->found->first_proc; i < m->procs.nr && !err && o->by_time; i++) {
+	for (i = p->found->first_proc; i < m->procs.nr && !err; i++) {
 		if (!m->procs.v[i].exited)
 			continue;
 		held.proc = i;

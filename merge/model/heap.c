@@ -1064,17 +1064,14 @@ static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step s
 	return err;
 }
 
-int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
+/* Notes all that a process has not freed, and lets it go. Return: 0 or -ENOMEM. */
+static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 {
 	struct heap_allocator *a;
-	struct heap_proc *p;
 	enum end_step step;
+	int err = 0;
 	size_t i;
-	int err = heap__proc(h, proc, &p);
 
-	if (err || p->ended)
-		return err;
-	err = heap__pass_time(h, time_ns);
 	p->ended = h->at_end = true;
 	h->part = HEAP_PARTS - 1;
 	for (step = 0; step < NR_END_STEPS && !err; step++)
@@ -1098,6 +1095,20 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 	return err;
 }
 
+int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
+{
+	struct heap_proc *p;
+	size_t i;
+	int err = heap__proc(h, proc, &p);
+
+	if (err || p->ended)
+		return err;
+	err = heap__pass_time(h, time_ns) ?: heap__let_go(h, p, time_ns);
+	for (i = 0; i < h->places.nr && !err && h->pass == HEAP_SUM; i++)
+		err = heap__track(h, i, time_ns);
+	return err;
+}
+
 int heap__finish(struct heap *h, uint64_t time_ns)
 {
 	size_t i;
@@ -1107,7 +1118,8 @@ int heap__finish(struct heap *h, uint64_t time_ns)
 		if (h->places.v[i].has_skipped)
 			err = array_push(&h->places.v[i].track, h->places.v[i].skipped);
 	for (i = 0; i < h->procs.nr && !err; i++)
-		err = heap__end_process(h, h->first_proc + i, time_ns);
+		if (!h->procs.v[i].ended)
+			err = heap__let_go(h, &h->procs.v[i], time_ns);
 	for (i = 0; i < h->places.nr && !err; i++)
 		if (h->places.v[i].rest != NO_INDEX) {
 			struct holder *rest = &h->holders.v[h->places.v[i].rest];

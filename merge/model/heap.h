@@ -231,7 +231,7 @@ int heap__event(struct heap *h, const struct heap_event *e);
 /* A process has ended: all that it has not freed is noted, and gone. Return: 0 or -ENOMEM. */
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
 
-/* All has been taken: ends the processes that have not ended. Return: 0 or -ENOMEM. */
+/* All has been taken: notes what processes that go on have not freed, and hold on. Return: 0 or -ENOMEM. */
 int heap__finish(struct heap *h, uint64_t time_ns);
 
 /* Return: the sum of a holder at a moment. */

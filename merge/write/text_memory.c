@@ -512,9 +512,8 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
-/* Adds the points of a GPU, and its end. Return: 0 or -ENOMEM. */
-static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
-			      uint32_t gpu)
+/* Adds the points of a GPU. Return: 0 or -ENOMEM. */
+static int common_points__add(common_points_t *points, const struct heap_place *p, uint32_t gpu)
 {
 	int err = 0;
 	size_t i;
@@ -523,7 +522,7 @@ static int common_points__add(common_points_t *points, const struct heap *h, con
 		err = array_push(points, ((struct common_point){
 			p->track.v[i].time_ns, p->track.v[i].used, gpu,
 		}));
-	return err ?: array_push(points, ((struct common_point){ h->to_ns + 1, 0, gpu }));
+	return err;
 }
 
 /*
@@ -541,8 +540,8 @@ static int common_peak(const struct sums *sums, struct common_point *peak)
 	for (i = 0; i < sums->heaps.nr; i++)
 		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
 			if (sums->heaps.v[i].places.v[k].gpu != NO_INDEX)
-				err = common_points__add(&points, &sums->heaps.v[i],
-							 &sums->heaps.v[i].places.v[k], nr_gpus++);
+				err = common_points__add(&points, &sums->heaps.v[i].places.v[k],
+							 nr_gpus++);
 	used = calloc(nr_gpus + 1, sizeof(*used));
 	if (err || !used) {
 		err = -ENOMEM;

@@ -35,17 +35,28 @@ xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
 is "$(cat grown)" "ending handed slow steady " "two programs: as one of them"
 
-# Two ranks at a time: the moment when both together had most.
-for rank in 0 1; do
-	RANK=$rank WORLD_SIZE=2 xpuload --memory-only -o rank$rank.data "$XPU_BUILD/workload/leaks" $((100 + 50 * rank)) \
-		2>load.$rank.log &
-done
+# together MOMENT RANK...: at the moment when all ranks together had most, these have what the summary says
+together() {
+	moment=$1
+	shift
+	xpumerge rank?.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
+	said=$(sed -n 's/.* memory of the . recordings together: about \([0-9]*\) bytes, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
+	xpumerge rank?.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
+	# Many events in a short while are one point, at the first of them, with the most of them.
+	awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
+	ok $? "$moment: what is said is held then" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
+	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" "$*" "$moment: whose it is"
+}
+
+# A rank holds until it ends all that it has not freed, also without any more events; and then no more.
+mkfifo stay
+RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 stay <stay >stay.out 2>load.0.log &
+exec 3>stay
+wait_for grep -qs "done" stay.out
+RANK=1 WORLD_SIZE=2 xpuload --memory-only -o rank1.data "$XPU_BUILD/workload/leaks" 150 2>load.1.log
+exec 3>&-
 wait
-xpumerge rank0.data rank1.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
-said=$(sed -n 's/.* memory of the 2 recordings together: about \([0-9]*\) bytes, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
-xpumerge rank0.data rank1.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
-# Many events in a short while are one point, at the first of them, with the most of them.
-awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
-ok $? "two ranks: the moment of their common peak" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
-like "$(cat ranks.folded)" '\[rank 1\];.*leak_one_time' "two ranks: each stands for itself"
+together "two ranks at a time" 0 1
+RANK=1 WORLD_SIZE=2 xpuload --memory-only -o rank1.data "$XPU_BUILD/workload/leaks" 150 2>load.1.log
+together "one after the other" 1
 done_testing

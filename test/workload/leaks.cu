@@ -2,15 +2,15 @@
 /*
  * leaks.cu - memory that is never freed, or late, in shapes that a leak can be mistaken for
  *
- *	leaks [STEPS]
+ *	leaks [STEPS [stay]]
  *
- * Each shape allocates from a function of its own, leak_NAME, in all of the steps (256) or in some:
+ * With stay it says "done", and ends when standard input does. Each shape allocates from a function of its own, leak_NAME, in all of the steps (256) or in some:
  *
  *	one_time	one large block, before the first step
  *	cache		many blocks, in the first steps only
  *	steady		one in each step, never freed
  *	slow		one in each 20th step, never freed
- *	ending		one in each 2nd step; all of them are freed at the end
+ *	ending		one in each 2nd step; all of them are freed behind the last
  *	saw		one in each step; all of them are freed in each 40th, and the last ones not
  *	ring		one in each step, in the place of the one of 60 steps ago
  *	handed		as steady, by a thread of its own each
@@ -101,5 +101,11 @@ int main(int argc, char **argv)
 		step(i);
 	while (nr_held)
 		cudaFree(held[--nr_held]);
+	if (argc > 2) {
+		puts("done");
+		fflush(stdout);
+		while (getchar() != EOF)
+			;
+	}
 	return 0;
 }
