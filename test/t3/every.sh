@@ -104,8 +104,10 @@ like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "thread
 xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 20000 >/dev/null 2>load.log
 is $? 0 "--keep: status" || diag "$(cat load.log)"
 is "$(ls kept.data.* | wc -l)" 2 "--keep 2: two files stay"
+# A slow program's last files may be from behind its last launch.
 for part in kept.data.*; do
-	like "$(xpumerge "$part" 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' "$part: it can be read alone"
+	like "$(xpumerge "$part" 2>&1 >/dev/null)" '(launches ([0-9]+) matched \2 unmatched 0|CPU samples [0-9]+) lost 0' \
+		"$part: it can be read alone"
 done
 
 # A program that is not to be found here: the files that were kept of it are beside the first file.

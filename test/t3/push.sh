@@ -107,7 +107,15 @@ for mode in 500 400 garbage long stall; do
 		"$mode: the recording is whole"
 	sent=0
 	[ $mode != long ] || sent='[1-9][0-9]*'
-	like "$(accounts load.log)" "^$sent [0-9]+ 0\$" "$mode: $(accounts load.log): sent, lost" || diag "$(cat load.log)"
+	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" "$mode: $(accounts load.log): sent, lost, files without" ||
+		diag "$(cat load.log)"
+	# On a busy machine files come faster than they are merged, and some are left out.
+	nr=0
+	for part in "bad-$mode".*.data; do
+		[ -z "$(xpumerge "$part" -f folded 2>/dev/null)" ] || nr=$((nr + 1))
+	done
+	[ "$nr" -gt 0 ] && [ "$(accounts load.log | awk '{ print $1 + $2 + $3 }')" -ge "$nr" ]
+	ok $? "$mode: each of $nr files is accounted for" || diag "$(cat load.log)"
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
 	ok $? "$mode: losses are counted"
 	unlike "$(cat load.log)" "$(printf '\033')" "$mode: nothing of the answer's control characters is printed"
