@@ -16,4 +16,5 @@ CREATE OR REPLACE VIEW samples AS FROM read_parquet(getvariable('dir') || '/samp
 CREATE OR REPLACE VIEW waits AS FROM read_parquet(getvariable('dir') || '/waits/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW allocations AS FROM read_parquet(getvariable('dir') || '/allocations/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW metrics AS FROM read_parquet(getvariable('dir') || '/metrics/*/*.parquet', hive_partitioning = true);
+CREATE OR REPLACE VIEW windows AS FROM read_parquet(getvariable('dir') || '/windows/*/*.parquet', hive_partitioning = true);
 CREATE OR REPLACE VIEW losses AS FROM read_parquet(getvariable('dir') || '/losses/*/*.parquet', hive_partitioning = true);

@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Gaps of 10 us and more in which a device had no work, by the thread and the call path that launched the work
 -- after them: of each rank the ten for which the device was idle longest. A gap is between the end of all work that
--- began before, and the next begin; times are of one host's clock.
+-- began before, and the next begin; times are of one host's clock. With xpuload --capture a gap begins no earlier than the
+-- window of the launch that ended it: what was before was not recorded.
 --
 -- Work is first summed up in slots of 10 us, within which no gap is as long, so that few rows have to be sorted. Most work
 -- ends in its own slot or in the next one; that which does not is looked at apart.
@@ -28,14 +29,20 @@ WITH slots AS (
 ), ended AS (
 	-- Of works that begin at the same time, the first one launched.
 	SELECT d.rank, d.gpu, g.from_ns, g.to_ns, d.process_id, d.launch_tid AS tid, d.comm, d.launch_path_id AS path_id,
+		coalesce(d.launch_ns, d.start_ns) AS launch_ns,
 		row_number() OVER (PARTITION BY d.rank, d.gpu, d.start_ns ORDER BY d.process_id, d.correlation_id) AS nr
 	FROM device AS d
 	JOIN gaps AS g ON g.rank = d.rank AND g.gpu = d.gpu AND g.to_ns = d.start_ns
+), recorded AS (
+	SELECT e.* REPLACE (greatest(e.from_ns, w.open_ns) AS from_ns)
+	FROM ended AS e
+	ASOF LEFT JOIN windows AS w ON w.rank = e.rank AND w.process_id = e.process_id AND w.open_ns <= e.launch_ns
+	WHERE e.nr = 1
 ), sums AS (
 	SELECT rank, gpu, process_id, tid, comm, path_id, count(*) AS gaps, sum(to_ns - from_ns)::BIGINT AS idle_ns,
 		max(to_ns - from_ns) AS longest_ns
-	FROM ended
-	WHERE nr = 1
+	FROM recorded
+	WHERE to_ns - from_ns >= 10000
 	GROUP BY rank, gpu, process_id, tid, comm, path_id
 ), ranked AS (
 	SELECT *, row_number() OVER (PARTITION BY rank ORDER BY idle_ns DESC, gpu, tid, path_id) AS place FROM sums

@@ -178,6 +178,20 @@ async function main() {
 	ok(waits.length > 2, `host_waits: ${waits.length} lines`);
 	is(lines([...shown].map(([line, ns]) => `${line} ${ns}`)), lines(waits), "host_waits: as xpumerge's folded waits");
 
+	/* ---- windows of --capture: what was between them was not recorded, and no GPU was idle then */
+	await open("windows");
+	rows = await query("SELECT \"window\", open_ns, close_ns, launches FROM windows ORDER BY open_ns");
+	const closed = [...fs.readFileSync("windows.dump", "utf8").matchAll(
+		/WINDOW misc=closed number=(\d+) time_ns=(\d+) open_ns=(\d+) nr_launches=(\d+)/g)];
+
+	is(closed.length, 5, "windows: five were recorded");
+	is(lines(rows.map(r => [r.window, r.close_ns, r.open_ns, r.launches])), lines(closed.map(m => m.slice(1))), "windows: each has a row");
+	const longest = Math.max(...rows.map(r => r.close_ns - r.open_ns));
+
+	rows = await query(recipe("idle", ALL));
+	ok(rows.every(r => r.longest_ns <= longest), "idle: no gap reaches back to before its window",
+	   `${Math.max(...rows.map(r => r.longest_ns))} ns, of ${longest}`);
+
 	/* ---- memory: but for physical memory, whose mappings the recipe does not follow */
 	await open("memory");
 	rows = await query(recipe("memory", ALL));

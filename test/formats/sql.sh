@@ -30,6 +30,10 @@ xpumerge live.data --cpu-only -f folded --unit ns 2>/dev/null | grep -E '\[(GPU_
 xpuload -q --memory -o memory.data "$XPU_BUILD/workload/memory" -n 60 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
 xpumerge memory.data -o memory/ 2>memory.log || [ $? = 1 ] || { cat memory.log; exit 1; }
+xpuload -q --gpu-only --capture cuda-profiler-api -o windows.data "$XPU_BUILD/workload/capture" -t 2 -w 5 -n 300 -p 40 \
+	>/dev/null 2>load.log || { cat load.log; echo "Bail out! cannot record"; exit 1; }
+xpumerge windows.data -o windows/ 2>windows.log || { cat windows.log; exit 1; }
+xpumerge dump windows.data >windows.dump 2>/dev/null
 for view in allocated leaked; do
 	xpumerge memory.data --memory $view -f folded --unit bytes >memory.$view 2>log || { cat log; exit 1; }
 done

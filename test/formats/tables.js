@@ -11,7 +11,7 @@ const { pathToFileURL } = require("url");
 const { ok, is, run } = require("./tap.js");
 
 const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples", "waits", "allocations",
-		"metrics", "losses"];
+		"metrics", "windows", "losses"];
 
 /* Imports a package that is a module, from where NODE_PATH says. */
 async function load(name) {

@@ -115,12 +115,14 @@ is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $
 	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL graphs 4194304 5 NULL " \
 	"allocations"
 is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 "a free has no call path"
+is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" "1	900	15000	9 0" \
+	"a window of --capture; none where nothing was captured"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
 	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" "as many frames as each path has"
 
 # ---- the schema is the documented one
 
-for table in launches device paths frames processes ranges calls samples waits allocations metrics losses; do
+for table in launches device paths frames processes ranges calls samples waits allocations metrics windows losses; do
 	awk -v table="**$table**" 'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
 		on && /^\| / && !/^\| column/ { gsub(/ *\| */, "|"); split($0, c, "|"); print c[2], c[3] }' \
 		"$XPU_SRC/doc/tables.md" >want

@@ -215,6 +215,30 @@ static int put_metrics(struct tables_recording *r, const struct model *m, uint32
 	return err;
 }
 
+/* ---- windows -------------------------------------------------------------------------------- */
+
+static int put_windows(struct tables_recording *r, const struct model *m)
+{
+	const struct captured *c = &m->captured;
+	struct row_process row;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < c->windows.nr && !err; i++) {
+		const struct captured_window *w = &c->windows.v[i];
+
+		if (m->machine.procs.v[w->proc].recording != r->nr)
+			continue;
+		err = tables_recording__process(r, m, w->proc, &row);
+		err = err ?: parts__put(&r->parts, row.partition, tables_windows, (int64_t[]){
+			row.id, w->number, w->open_ns - r->shift_ns,
+			w->close_ns == UINT64_MAX ? PARQUET_NULL : (int64_t)(w->close_ns - r->shift_ns),
+			w->nr_launches,
+		});
+	}
+	return err;
+}
+
 /* ---- losses --------------------------------------------------------------------------------- */
 
 static int put_counter(struct tables_recording *r, const struct model *m, uint32_t partition,
@@ -263,5 +287,5 @@ int ends__write(struct tables_recording *r, const struct model *m)
 	int err = parts__partition(&r->parts, tables_recording__rank(r, m), &partition);
 
 	return err ?: put_processes(r, m) ?: put_paths(r, m) ?: put_metrics(r, m, partition) ?:
-	       put_losses(r, m, partition);
+	       put_windows(r, m) ?: put_losses(r, m, partition);
 }

@@ -142,6 +142,13 @@
 	C(end_ns, INT64, DELTA, false)			\
 	C(value, DOUBLE, PLAIN, true)
 
+#define WINDOWS_COLUMNS(C)				\
+	C(process_id, INT64, DICTIONARY, false)		\
+	C(window, INT64, DELTA, false)			\
+	C(open_ns, INT64, DELTA, false)			\
+	C(close_ns, INT64, DELTA, true)			\
+	C(launches, INT64, DICTIONARY, false)
+
 #define LOSSES_COLUMNS(C)				\
 	C(recording, STRING, DICTIONARY, false)		\
 	C(counter, STRING, DICTIONARY, false)		\
@@ -162,6 +169,7 @@
 	T(waits, WAITS_COLUMNS)		\
 	T(allocations, ALLOCATIONS_COLUMNS)	\
 	T(metrics, METRICS_COLUMNS)	\
+	T(windows, WINDOWS_COLUMNS)	\
 	T(losses, LOSSES_COLUMNS)
 
 /* tables_launches and so on, in the order of TABLES(). */
