@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * shim [--cold] - measures each part of what the shim does at a launch, in nanoseconds
+ * shim [--cold [STEPS]] - measures each part of what the shim does at a launch, in nanoseconds
  *
  * It calls the shim's own objects as CUPTI calls them, with nobody at the probe sites and without
  * CUPTI. Caches are warm, and the best of many rounds is taken, because machines are busy. With
- * --cold, the program runs much other code between its launches.
+ * --cold, the program runs much other code between its launches, and in a second part makes a block
+ * of memory before each launch, some frames further in. To count instructions and cache misses:
+ *
+ *	valgrind --tool=callgrind --cache-sim=yes --LL=2097152,16,64 --collect-atstart=no \
+ *		--toggle-collect=tell_made --toggle-collect=tell_launch build/bench/shim --cold 6
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -144,14 +148,21 @@ static __attribute__((noinline)) void mixed(void)
 static uint8_t alloc_what;
 static uint32_t nr_events;
 
-static __attribute__((noinline)) void event(void)
+static inline __attribute__((always_inline)) void tell_block(uint8_t what)
 {
 	const struct alloc a = {
-		.what = alloc_what, .space = XPU_SPACE_BLOCK, .address = 0x1000, .bytes = 512,
-		.order = ++nr_events,
+		.what = what, .space = XPU_SPACE_BLOCK, .address = 0x1000, .bytes = 512,
+		.order = allocs__order(1),
 	};
 
 	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
+}
+
+static __attribute__((noinline)) void event(void)
+{
+	nr_events++;
+	tell_block(alloc_what);
+	asm volatile("");
 }
 
 #define EVENT_SITE(n)	static __attribute__((noinline)) void event_##n(void) { event(); asm volatile(""); }
@@ -202,27 +213,74 @@ static __attribute__((noinline)) void get_time(void)
  * own, whose outer half is shared; before each launch the program reads and runs much other code.
  */
 #define NR_PATHS	120
-#define NR_STEPS	100
+#define NR_STEPS	100		/* without STEPS */
 #define NR_WAYS		64		/* functions that a path chooses from */
 #define OTHER_DATA	(256u << 10)
 #define OTHER_CODE	(128u << 10)
 #define LINE		64
 
 static uint8_t *other_data, *other_code;
-static uint64_t cold_ticks[NR_PATHS * NR_STEPS];
-static unsigned int nr_cold;
+static uint64_t *cold_ticks, *event_ticks;
+static unsigned int nr_cold, nr_steps = NR_STEPS;
+static bool with_events;
+static bool is_counted;			/* an emulator counts: it is slow to learn new code */
 
 /* Each call reads other cache lines: those of a whole step exceed the second-level cache. */
 static __attribute__((noinline)) void something_else(unsigned int path)
 {
 	uint8_t *data = other_data + (size_t)path * OTHER_DATA;
-	uint8_t *code = other_code + (size_t)path * OTHER_CODE;
+	uint8_t *code = other_code + (size_t)(is_counted ? 0 : path) * OTHER_CODE;
 	size_t i;
 
 	for (i = 0; i < OTHER_DATA; i += LINE)
 		asm volatile("" : : "r"(*(volatile uint8_t *)(data + i)));
 	for (i = 0; i < OTHER_CODE; i += LINE)
 		((void (*)(void))(uintptr_t)(code + i))();
+}
+
+/* Other code between a block and the launch that is to use it. */
+static __attribute__((noinline)) void something_small(unsigned int path)
+{
+	const uint8_t *data = other_data + (size_t)path * OTHER_DATA;
+	size_t i;
+
+	for (i = 0; i < OTHER_DATA / 8; i += LINE)
+		asm volatile("" : : "r"(*(const volatile uint8_t *)(data + i)));
+}
+
+static __attribute__((noinline)) void tell_made(void)
+{
+	tell_block(XPU_ALLOC_MADE);
+	asm volatile("");
+}
+
+static __attribute__((noinline)) void tell_freed(void)
+{
+	tell_block(XPU_ALLOC_FREED);
+	asm volatile("");
+}
+
+static __attribute__((noinline)) void tell_launch(CUpti_CallbackData *d)
+{
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, d);
+	d->callbackSite = CUPTI_API_EXIT;
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, d);
+}
+
+static __attribute__((noinline)) void cold_event(int depth)
+{
+	uint64_t start;
+
+	if (depth) {
+		cold_event(depth - 1);
+		asm volatile("");
+		return;
+	}
+	asm volatile("lfence" : : : "memory");
+	start = clock__ticks();
+	tell_made();
+	asm volatile("lfence" : : : "memory");
+	event_ticks[nr_cold] = clock__ticks() - start;
 }
 
 static __attribute__((noinline)) void cold_launch(unsigned int path)
@@ -232,11 +290,14 @@ static __attribute__((noinline)) void cold_launch(unsigned int path)
 				 .correlationId = ++correlation_id, .correlationData = &data };
 
 	something_else(path);
+	if (with_events) {
+		tell_freed();
+		cold_event(4);
+		something_small(path);
+	}
 	asm volatile("lfence" : : : "memory");
 	start = clock__ticks();
-	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
-	d.callbackSite = CUPTI_API_EXIT;
-	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
+	tell_launch(&d);
 	asm volatile("lfence" : : : "memory");
 	cold_ticks[nr_cold++] = clock__ticks() - start;
 }
@@ -276,34 +337,47 @@ static int by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static double cold_ns(unsigned int nr_inner)
+static double median_ns(uint64_t *ticks, const struct xpu_clock *from, const struct xpu_clock *to)
+{
+	qsort(ticks, nr_cold, sizeof(ticks[0]), by_size);
+	return (double)ticks[nr_cold / 2] * (to->ns - from->ns) / (to->ticks - from->ticks);
+}
+
+/* Return: the median of a launch, and with with_events of a block that was made. */
+static double cold_ns(unsigned int nr_inner, double *event)
 {
 	struct xpu_clock from = { .ticks = clock__ticks(), .ns = clock__ns() }, to;
 	struct way way = { .left = nr_inner };
 	unsigned int i;
 
 	nr_cold = 0;
-	for (i = 0; i < NR_PATHS * NR_STEPS; i++) {
+	for (i = 0; i < NR_PATHS * nr_steps; i++) {
 		way.path = i % NR_PATHS;
 		ways[i % 2](&way);
 	}
 	to = (struct xpu_clock){ .ticks = clock__ticks(), .ns = clock__ns() };
-	qsort(cold_ticks, nr_cold, sizeof(cold_ticks[0]), by_size);
-	return (double)cold_ticks[nr_cold / 2] * (to.ns - from.ns) / (to.ticks - from.ticks);
+	*event = median_ns(event_ticks, &from, &to);
+	return median_ns(cold_ticks, &from, &to);
 }
 
 /* @nr_inner: how many frames are a path's own */
 static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 {
-	double calls, all;
+	double calls, all, event;
 
 	callback = nothing;
-	calls = cold_ns(nr_inner);
+	calls = cold_ns(nr_inner, &event);
 	callback = launch__callback;
-	cold_ns(nr_inner);		/* not measured: here all paths are new */
-	all = cold_ns(nr_inner);
+	cold_ns(nr_inner, &event);	/* not measured: here all paths are new */
+	all = cold_ns(nr_inner, &event);
 	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
 	       all - calls, all);
+	with_events = true;
+	cold_ns(nr_inner, &event);
+	all = cold_ns(nr_inner, &event);
+	with_events = false;
+	printf("  %-52s %6.1f, a block made before it %6.1f\n", "the whole, with events of memory",
+	       all - calls, event);
 }
 
 static __attribute__((noinline)) void recurse_cold(int depth, unsigned int nr_inner)
@@ -320,7 +394,9 @@ static int cold(void)
 	other_data = pages((size_t)NR_PATHS * OTHER_DATA);
 	other_code = mmap(NULL, (size_t)NR_PATHS * OTHER_CODE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (!other_data || other_code == MAP_FAILED)
+	cold_ticks = calloc(NR_PATHS * nr_steps, sizeof(*cold_ticks));
+	event_ticks = calloc(NR_PATHS * nr_steps, sizeof(*event_ticks));
+	if (!other_data || other_code == MAP_FAILED || !cold_ticks || !event_ticks)
 		return 1;
 	memset(other_data, 1, (size_t)NR_PATHS * OTHER_DATA);
 	memset(other_code, 0xc3, (size_t)NR_PATHS * OTHER_CODE);	/* 0xc3: ret */
@@ -431,8 +507,11 @@ int main(int argc, char **argv)
 	}
 	launch__enable(true);
 
-	if (argc > 1 && !strcmp(argv[1], "--cold"))
-		return cold();
+	if (argc > 1 && !strcmp(argv[1], "--cold")) {
+		is_counted = argc > 2;
+		nr_steps = is_counted ? strtoul(argv[2], NULL, 10) : NR_STEPS;
+		return nr_steps ? cold() : 2;
+	}
 
 	/* The cost without paths can only be measured in a process of its own. */
 	if (pipe(fds))
