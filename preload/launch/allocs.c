@@ -46,75 +46,68 @@ enum kind {
 static const struct call_row {
 	const char *name;
 	uint8_t kind, space;
+	uint8_t stream;			/* which parameter says in the order of what stream; 0: none does */
+	bool per_thread;		/* a NULL stream is the thread's own */
 } rows[] = {
-	{ "cuMemAlloc_v2", MAKES_LINEAR, XPU_SPACE_DEVICE },
-	{ "cuMemAllocPitch_v2", MAKES_PITCH, XPU_SPACE_DEVICE },
-	{ "cuMemAllocManaged", MAKES_LINEAR, XPU_SPACE_MANAGED },
-	{ "cuMemAllocAsync", MAKES_LINEAR, XPU_SPACE_POOL },
-	{ "cuMemAllocAsync_ptsz", MAKES_LINEAR, XPU_SPACE_POOL },
-	{ "cuMemAllocFromPoolAsync", MAKES_LINEAR, XPU_SPACE_POOL },
-	{ "cuMemAllocFromPoolAsync_ptsz", MAKES_LINEAR, XPU_SPACE_POOL },
-	{ "cuMemAllocHost_v2", MAKES_HOST, XPU_SPACE_PINNED },
-	{ "cuMemHostAlloc", MAKES_HOST, XPU_SPACE_PINNED },
-	{ "cuMemHostRegister", REGISTERS, XPU_SPACE_REGISTERED },
-	{ "cuMemHostRegister_v2", REGISTERS, XPU_SPACE_REGISTERED },
-	{ "cuMemCreate", MAKES_PHYSICAL, XPU_SPACE_PHYSICAL },
-	{ "cuMemImportFromShareableHandle", IMPORTS_PHYSICAL, XPU_SPACE_IMPORTED },
-	{ "cuMemRetainAllocationHandle", RETAINS, XPU_SPACE_PHYSICAL },
-	{ "cuMemMap", MAPS, XPU_SPACE_MAPPING },
-	{ "cuArrayCreate_v2", MAKES_ARRAY, XPU_SPACE_ARRAY },
-	{ "cuArray3DCreate_v2", MAKES_ARRAY_3D, XPU_SPACE_ARRAY },
-	{ "cuMipmappedArrayCreate", MAKES_MIPMAPS, XPU_SPACE_ARRAY },
-	{ "cuIpcOpenMemHandle", OPENS, XPU_SPACE_IMPORTED },
-	{ "cuIpcOpenMemHandle_v2", OPENS, XPU_SPACE_IMPORTED },
-	{ "cuImportExternalMemory", IMPORTS, XPU_SPACE_IMPORTED },
-	{ "cuGraphAddMemAllocNode", ADDS_ALLOC_NODE, XPU_SPACE_GRAPHS },
-	{ "cuGraphAddNode", ADDS_NODE, XPU_SPACE_GRAPHS },
-	{ "cuGraphAddNode_v2", ADDS_NODE_V2, XPU_SPACE_GRAPHS },
-	{ "cuStreamBeginCapture", BEGINS_CAPTURE, 0 },
-	{ "cuStreamBeginCapture_ptsz", BEGINS_CAPTURE, 0 },
-	{ "cuStreamBeginCapture_v2", BEGINS_CAPTURE, 0 },
-	{ "cuStreamBeginCapture_v2_ptsz", BEGINS_CAPTURE, 0 },
-	{ "cuStreamBeginCaptureToGraph", BEGINS_CAPTURE, 0 },
-	{ "cuStreamBeginCaptureToGraph_ptsz", BEGINS_CAPTURE, 0 },
-	{ "cuStreamEndCapture", ENDS_CAPTURE, 0 },
-	{ "cuStreamEndCapture_ptsz", ENDS_CAPTURE, 0 },
-	{ "cuMemPoolCreate", MAKES_POOL, 0 },
-	{ "cuMemPoolDestroy", ENDS_POOL, 0 },
-	{ "cuMemPoolTrimTo", TRIMS, 0 },
-	{ "cuDeviceGraphMemTrim", TRIMS, 0 },
-	{ "cuMemFree_v2", FREES, XPU_SPACE_DEVICE },
-	{ "cuMemFreeAsync", FREES, XPU_SPACE_DEVICE },
-	{ "cuMemFreeAsync_ptsz", FREES, XPU_SPACE_DEVICE },
-	{ "cuMemFreeHost", FREES, XPU_SPACE_PINNED },
-	{ "cuMemHostUnregister", FREES, XPU_SPACE_REGISTERED },
-	{ "cuMemRelease", FREES, XPU_SPACE_PHYSICAL },
-	{ "cuMemUnmap", UNMAPS, XPU_SPACE_MAPPING },
-	{ "cuArrayDestroy", FREES, XPU_SPACE_ARRAY },
-	{ "cuMipmappedArrayDestroy", FREES, XPU_SPACE_ARRAY },
-	{ "cuIpcCloseMemHandle", FREES, XPU_SPACE_IMPORTED },
-	{ "cuDestroyExternalMemory", FREES, XPU_SPACE_IMPORTED },
+	{ "cuMemAlloc_v2", MAKES_LINEAR, XPU_SPACE_DEVICE, 0, false },
+	{ "cuMemAllocPitch_v2", MAKES_PITCH, XPU_SPACE_DEVICE, 0, false },
+	{ "cuMemAllocManaged", MAKES_LINEAR, XPU_SPACE_MANAGED, 0, false },
+	{ "cuMemAllocAsync", MAKES_LINEAR, XPU_SPACE_POOL, 2, false },
+	{ "cuMemAllocAsync_ptsz", MAKES_LINEAR, XPU_SPACE_POOL, 2, true },
+	{ "cuMemAllocFromPoolAsync", MAKES_LINEAR, XPU_SPACE_POOL, 3, false },
+	{ "cuMemAllocFromPoolAsync_ptsz", MAKES_LINEAR, XPU_SPACE_POOL, 3, true },
+	{ "cuMemAllocHost_v2", MAKES_HOST, XPU_SPACE_PINNED, 0, false },
+	{ "cuMemHostAlloc", MAKES_HOST, XPU_SPACE_PINNED, 0, false },
+	{ "cuMemHostRegister", REGISTERS, XPU_SPACE_REGISTERED, 0, false },
+	{ "cuMemHostRegister_v2", REGISTERS, XPU_SPACE_REGISTERED, 0, false },
+	{ "cuMemCreate", MAKES_PHYSICAL, XPU_SPACE_PHYSICAL, 0, false },
+	{ "cuMemImportFromShareableHandle", IMPORTS_PHYSICAL, XPU_SPACE_IMPORTED, 0, false },
+	{ "cuMemRetainAllocationHandle", RETAINS, XPU_SPACE_PHYSICAL, 0, false },
+	{ "cuMemMap", MAPS, XPU_SPACE_MAPPING, 0, false },
+	{ "cuArrayCreate_v2", MAKES_ARRAY, XPU_SPACE_ARRAY, 0, false },
+	{ "cuArray3DCreate_v2", MAKES_ARRAY_3D, XPU_SPACE_ARRAY, 0, false },
+	{ "cuMipmappedArrayCreate", MAKES_MIPMAPS, XPU_SPACE_ARRAY, 0, false },
+	{ "cuIpcOpenMemHandle", OPENS, XPU_SPACE_IMPORTED, 0, false },
+	{ "cuIpcOpenMemHandle_v2", OPENS, XPU_SPACE_IMPORTED, 0, false },
+	{ "cuImportExternalMemory", IMPORTS, XPU_SPACE_IMPORTED, 0, false },
+	{ "cuGraphAddMemAllocNode", ADDS_ALLOC_NODE, XPU_SPACE_GRAPHS, 0, false },
+	{ "cuGraphAddNode", ADDS_NODE, XPU_SPACE_GRAPHS, 0, false },
+	{ "cuGraphAddNode_v2", ADDS_NODE_V2, XPU_SPACE_GRAPHS, 0, false },
+	{ "cuStreamBeginCapture", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamBeginCapture_ptsz", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamBeginCapture_v2", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamBeginCapture_v2_ptsz", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamBeginCaptureToGraph", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamBeginCaptureToGraph_ptsz", BEGINS_CAPTURE, 0, 0, false },
+	{ "cuStreamEndCapture", ENDS_CAPTURE, 0, 0, false },
+	{ "cuStreamEndCapture_ptsz", ENDS_CAPTURE, 0, 0, false },
+	{ "cuMemPoolCreate", MAKES_POOL, 0, 0, false },
+	{ "cuMemPoolDestroy", ENDS_POOL, 0, 0, false },
+	{ "cuMemPoolTrimTo", TRIMS, 0, 0, false },
+	{ "cuDeviceGraphMemTrim", TRIMS, 0, 0, false },
+	{ "cuMemFree_v2", FREES, XPU_SPACE_DEVICE, 0, false },
+	{ "cuMemFreeAsync", FREES, XPU_SPACE_DEVICE, 1, false },
+	{ "cuMemFreeAsync_ptsz", FREES, XPU_SPACE_DEVICE, 1, true },
+	{ "cuMemFreeHost", FREES, XPU_SPACE_PINNED, 0, false },
+	{ "cuMemHostUnregister", FREES, XPU_SPACE_REGISTERED, 0, false },
+	{ "cuMemRelease", FREES, XPU_SPACE_PHYSICAL, 0, false },
+	{ "cuMemUnmap", UNMAPS, XPU_SPACE_MAPPING, 0, false },
+	{ "cuArrayDestroy", FREES, XPU_SPACE_ARRAY, 0, false },
+	{ "cuMipmappedArrayDestroy", FREES, XPU_SPACE_ARRAY, 0, false },
+	{ "cuIpcCloseMemHandle", FREES, XPU_SPACE_IMPORTED, 0, false },
+	{ "cuDestroyExternalMemory", FREES, XPU_SPACE_IMPORTED, 0, false },
 };
 
-atomic_bool allocs__on;
+HOT_DATA atomic_bool allocs__on;
+struct allocs_order allocs__last;
 
 static uint8_t row_of[MAX_CBID];		/* number in rows, from 1 */
-
-/* All threads write it, with each event: on cache lines of its own, which nothing else has to wait for. */
-static struct {
-	_Alignas(128) atomic_uint_fast64_t last;
-} order;
 
 static atomic_bool is_late, is_exiting;
 static const struct cupti *cupti;
 static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
 static atomic_uint nr_captures;			/* in progress */
 static atomic_uint_fast64_t order_at_start;	/* the last one before allocs__start() */
-
-uint64_t allocs__order(unsigned int nr)
-{
-	return atomic_fetch_add_explicit(&order.last, nr, memory_order_relaxed) + 1;
-}
 
 bool allocs__watch(uint32_t cbid, const char *name)
 {
@@ -135,7 +128,7 @@ static void tell_start(void)
 	struct xpu_record_alloc r = {
 		.hdr = { XPU_RECORD_ALLOC, 0, sizeof(r) },
 		.time_ns = clock__ns(),
-		.order = atomic_load(&order.last) + 1,
+		.order = atomic_load(&allocs__last.last) + 1,
 		.event = {
 			.what = XPU_ALLOC_START,
 			.device = XPU_ALLOC_NO_DEVICE,
@@ -188,7 +181,7 @@ void allocs__start(const struct cupti *c, bool late)
 		dlclose(cuda);
 	}
 	atomic_store(&is_late, late);
-	atomic_store(&order_at_start, atomic_load(&order.last));
+	atomic_store(&order_at_start, atomic_load(&allocs__last.last));
 	tell_start();
 	levels__repeat(atomic_load(&is_late));
 	atomic_store(&allocs__on, true);
@@ -204,7 +197,7 @@ void allocs__repeat(void)
 	if (!allocs__are_on())
 		return;
 	/* Whoever listens from here on has not heard of earlier events. */
-	if (atomic_load(&order.last))
+	if (atomic_load(&allocs__last.last))
 		atomic_store(&is_late, true);
 	tell_start();
 	levels__repeat(atomic_load(&is_late));
@@ -398,7 +391,7 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 }
 
 /* CUDA refused: tells what was free on the device. That is no call of the program's. */
-static void describe_failure(struct alloc *a, CUresult result)
+static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CUresult result)
 {
 	a->what = XPU_ALLOC_FAILED;
 	a->extra = result;
@@ -432,18 +425,15 @@ static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_Cal
  */
 static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 {
-	const CUstream *stream = (const CUstream *)d->functionParams;
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-	size_t len = strlen(row->name);
-	CUstream s;
+	CUstream stream;
 
-	if (!is_capture_going_on() || !strstr(row->name, "Async") || !is_capturing)
+	if (__builtin_expect(!is_capture_going_on(), 1) || !row->stream || !is_capturing)
 		return false;
-	/* The stream is the last parameter of each. */
-	s = stream[row->kind == FREES ? 1 : strstr(row->name, "FromPool") ? 3 : 2];
-	if (!s && len > 5 && !strcmp(row->name + len - 5, "_ptsz"))
-		s = CU_STREAM_PER_THREAD;
-	return is_capturing(s, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+	stream = ((const CUstream *)d->functionParams)[row->stream];
+	if (!stream && row->per_thread)
+		stream = CU_STREAM_PER_THREAD;
+	return is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* Asks CUDA what it holds without a call for each piece, where that may have changed. */
@@ -459,7 +449,7 @@ static void see_levels(const struct alloc *a)
 		levels__see_device(a->device, a->space != XPU_SPACE_POOL);
 }
 
-static void has_made(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
+static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
 		     const CUpti_CallbackData *d)
 {
 	const CUresult *result = d->functionReturnValue;
@@ -490,7 +480,7 @@ static void has_made(const struct call_row *row, struct alloc_call *call, CUpti_
 /* ---- what a call frees ----------------------------------------------------------------------- */
 
 /* The parameters of all of them begin with an address or a handle, of 64 bits. */
-static void has_freed(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
+static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
 		      const CUpti_CallbackData *d)
 {
 	const CUresult *result = d->functionReturnValue;
@@ -558,7 +548,7 @@ static void begin_free(struct alloc_call *call)
 		call->order = allocs__order(1);
 }
 
-void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
+HOT_MEMORY void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
 	uint8_t number = cbid < MAX_CBID ? __atomic_load_n(&row_of[cbid], __ATOMIC_RELAXED) : 0;
 	bool enters = d->callbackSite == CUPTI_API_ENTER;

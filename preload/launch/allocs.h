@@ -37,8 +37,16 @@ static inline bool allocs__are_on(void)
 	return atomic_load_explicit(&allocs__on, memory_order_relaxed);
 }
 
+/* All threads write it, with each event: on cache lines of its own, which nothing else has to wait for. */
+extern struct allocs_order {
+	_Alignas(128) atomic_uint_fast64_t last;
+} allocs__last;
+
 /* Return: the next number of an event, and takes the @nr - 1 behind it, too. */
-uint64_t allocs__order(unsigned int nr);
+static inline uint64_t allocs__order(unsigned int nr)
+{
+	return atomic_fetch_add_explicit(&allocs__last.last, nr, memory_order_relaxed) + 1;
+}
 
 /* Whether the driver call @name, of callback id @cbid, makes or frees memory: then it is to be watched. */
 bool allocs__watch(uint32_t cbid, const char *name);

@@ -621,7 +621,7 @@ void CUPTIAPI launch__callback_in_windows(void *userdata, CUpti_CallbackDomain d
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct alloc_call *launch__alloc_call(void)
+HOT_MEMORY struct alloc_call *launch__alloc_call(void)
 {
 	struct launcher *t = this_thread;
 
@@ -630,12 +630,28 @@ struct alloc_call *launch__alloc_call(void)
 	return t ? &t->alloc_call : NULL;
 }
 
+/* Fills in the rest of an event's slot, which only those need that read its frames. */
+static void complete(const struct launcher *t, struct xpu_slot *slot)
+{
+	*slot = (struct xpu_slot){
+		.size = sizeof(*slot),
+		.cbid = slot->cbid,
+		.domain = slot->domain,
+		.flags = slot->flags,
+		.nr_frames = slot->nr_frames,
+		.frames = slot->frames,
+		.home = t->slot.home,
+		.log = t->slot.log,
+		.range_id = t->slot.range_id,
+	};
+}
+
 static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, struct xpu_slot *slot,
 							enum python_mode python)
 {
 	uint64_t frames[XPU_FP_FRAMES];
-	uint32_t id;
 
+	complete(t, slot);
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
 			      slot);
@@ -644,47 +660,41 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 		slot->frames = (uintptr_t)frames;
 		slot->flags = slot->nr_frames == XPU_FP_FRAMES ? XPU_CHAIN_TRUNCATED : 0;
 	}
-	id = slot->nr_frames ? paths__number_walked(t->paths, slot, t->unwinder, t->python, python) :
-			       0;
-	slot->frames = 0;
-	return id;
+	if (!slot->nr_frames)
+		return 0;
+	return paths__number_walked(t->paths, slot, t->unwinder, t->python, python);
 }
 
-struct numbered {			/* an event of memory that gets its path's number */
-	struct launcher *launcher;
-	struct xpu_slot *slot;
-};
-
-/* An unwind_other_fn: the event is not from the path that was guessed. */
-static const struct unwind_trace *guess_number_again(void *ctx, const struct unwind_miss *miss)
+/* The path was not guessed, or it was and a new listener is to be told of it. */
+static __attribute__((noinline)) uint32_t number_otherwise(struct launcher *t, struct xpu_slot *slot,
+							   enum python_mode python, uint32_t id)
 {
-	const struct numbered *n = ctx;
-
-	return paths__guess_again(n->launcher->paths, n->slot,
-				  atomic_load_explicit(&python__mode, memory_order_relaxed), miss);
+	if (id == PATHS_WALKED)
+		return number_walked(t, slot, python);
+	slot->frames = slot->nr_frames = slot->flags = 0;
+	complete(t, slot);
+	return paths__define(t->paths, slot);
 }
 
-/* Return: the number of the call path that the calling thread is in; 0: none could be kept. */
-static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t,
-								  struct xpu_slot *slot)
+/*
+ * Return: the number of the call path that the calling thread is in, which calls function @cbid of @domain;
+ * 0: none could be kept.
+ */
+static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t, uint32_t domain,
+								  uint32_t cbid)
 {
-	struct numbered numbered = { t, slot };
-	const struct unwind_trace *guess = NULL;
-	enum python_mode python;
-	uint32_t id;
+	enum python_mode python = atomic_load_explicit(&python__mode, memory_order_acquire);
+	struct xpu_slot slot;		/* set by paths__number() and complete() */
+	uint32_t id = PATHS_WALKED;
 
-	python = atomic_load_explicit(&python__mode, memory_order_acquire);
-	slot->nr_frames = 0;
-	slot->flags = 0;
-	if (t->unwinder)
-		guess = paths__guess(t->paths, slot, python);
-	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, 0, slot, guess, guess_number_again, &numbered),
-			     1))
-		id = paths__number_guessed(t->paths, slot);
-	else
-		id = number_walked(t, slot, python);
-	return id;
+	if (__builtin_expect(t->unwinder && python != PYTHON_ONLY, 1)) {
+		id = paths__number(t->paths, t->unwinder, &slot, domain, cbid, python);
+	} else {
+		slot.cbid = cbid;
+		slot.domain = domain;
+		slot.frames = slot.nr_frames = slot.flags = 0;
+	}
+	return __builtin_expect(id <= XPU_MAX_PATHS, 1) ? id : number_otherwise(t, &slot, python, id);
 }
 
 /* Sends an event by itself: its thread has no log, or no room in it, or interrupts a launch. */
@@ -710,40 +720,58 @@ static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const
 	probe__batch(&r, sizeof(r));
 }
 
-static void count_alloc(struct launcher *t)
+static inline void count_alloc(struct launcher *t)
 {
 	atomic_store_explicit(&t->nr_allocs,
 			      atomic_load_explicit(&t->nr_allocs, memory_order_relaxed) + 1,
 			      memory_order_release);
 }
 
-/*
- * Whether an event gets its call path: that of a free would cost as much as that of an allocation, and
- * says little, for many frees are of a language's collector or of a cache. A thread's first event makes the
- * thread known.
- */
-static bool needs_path(const struct launcher *t, const struct alloc *a)
+/* Whether the log has the thread's present range. */
+static inline bool has_range(const struct launcher *t)
 {
-	return a->what == XPU_ALLOC_MADE || a->what == XPU_ALLOC_FAILED || !paths__is_told(t->paths);
+	return atomic_load_explicit(&t->range_logged, memory_order_relaxed) == t->slot.range_id;
 }
 
-void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
+/* No room in the log; or the event needs a path only because the listener does not know the thread. */
+static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t, const struct alloc *a,
+							   uint32_t domain, uint32_t cbid, uint32_t path)
 {
-	const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES] = {
-		{ 0, 0, XPU_LOG_ALLOC | a->what | a->space << 4 | a->device << 8 },
-		{ a->address, a->order, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE | (a->order >> 32 & 0xffff) },
-		{ a->bytes, a->extra, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE },
-	};
-	struct launcher *t = this_thread;
-	struct xpu_log_entry log[XPU_LOG_ALLOC_ENTRIES];
-	struct xpu_slot slot = {
-		.size = sizeof(slot),
-		.cbid = cbid,
-		.domain = domain,
-	};
+	if (!path && !paths__is_told(t->paths)) {
+		path = path_number(t, domain, cbid);
+		if (paths__alloc(t->paths, a, path))
+			return;
+	}
+	send_alloc(t, a, path);
+}
 
-	if (!probe__launch_attached())
-		return;
+/*
+ * An event gets its call path if it makes memory: that of a free would cost as much as that of an allocation,
+ * and says little, for many frees are of a language's collector or of a cache.
+ */
+static inline __attribute__((always_inline)) void tell_event(struct launcher *t, const struct alloc *a,
+							     uint32_t domain, uint32_t cbid, bool log)
+{
+	uint32_t path = 0;
+
+	t->level = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (a->what == XPU_ALLOC_MADE || a->what == XPU_ALLOC_FAILED)
+		path = path_number(t, domain, cbid);
+	if (!log)
+		send_alloc(t, a, path);
+	else if (__builtin_expect(!paths__alloc(t->paths, a, path), 0))
+		tell_otherwise(t, a, domain, cbid, path);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->level = 0;
+	count_alloc(t);
+}
+
+/* Tells of a thread's first event, of one in a handler, and of one in a range that the log does not have. */
+static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain, uint32_t cbid)
+{
+	struct launcher *t = this_thread;
+
 	if (!t && !(t = launcher__new())) {
 		send_alloc(NULL, a, 0);
 		return;
@@ -753,22 +781,21 @@ void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
 		count_alloc(t);
 		return;
 	}
-	if (__builtin_expect(atomic_load_explicit(&t->range_logged, memory_order_relaxed) !=
-			     t->slot.range_id, 0))
+	if (!has_range(t))
 		log_range(t);
-	slot.home = t->slot.home;
-	slot.log = t->slot.log;
-	slot.range_id = t->slot.range_id;
-	t->level = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	memcpy(log, entries, sizeof(log));
-	log[0].correlation_id = needs_path(t, a) ? path_number(t, &slot) : 0;
-	if (atomic_load_explicit(&t->range_logged, memory_order_relaxed) != t->slot.range_id ||
-	    !paths__alloc(t->paths, log))
-		send_alloc(t, a, log[0].correlation_id);
-	atomic_signal_fence(memory_order_seq_cst);
-	t->level = 0;
-	count_alloc(t);
+	tell_event(t, a, domain, cbid, has_range(t));
+}
+
+HOT_MEMORY void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
+{
+	struct launcher *t = this_thread;
+
+	if (!probe__launch_attached())
+		return;
+	if (__builtin_expect(!t || t->level || !has_range(t), 0))
+		tell_apart(a, domain, cbid);
+	else
+		tell_event(t, a, domain, cbid, true);
 }
 
 bool launch__is_launch(const char *name)

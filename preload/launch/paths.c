@@ -11,6 +11,7 @@
 #include "base/hot.h"
 #include "base/environment.h"
 #include "base/libc.h"
+#include "launch/allocs.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
@@ -23,6 +24,8 @@
 #define BUCKETS		4096		/* a power of two */
 
 #define MAX_PLACES	16		/* of one path */
+#define MAX_BETWEEN	4		/* events between one and the launch whose trace it shares */
+#define MAX_TRIES	16		/* to share one, while no code is loaded */
 
 struct path {
 	struct path *next;		/* in its bucket */
@@ -43,23 +46,36 @@ struct path {
  * A path may be reached in several ways: by two calls in one line of Python, or by one function
  * from two stacks of different size. Each way is a place in the loop that the program runs. One
  * cache line has all that a launch from the expected place needs.
+ *
+ * The place of an event of memory may have a base: the place of a launch whose traces it shares. These may be
+ * written anew, which the base's version tells; and are freed only with all places.
  */
 struct place {
 	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
 						 * launch from here */
-	const struct unwind_trace *unwind;	/* the trace that identifies the place; NULL: not
-						 * known */
-	const struct python_trace *python;	/* the trace of Python's frames, unless mode is
-						 * PYTHON_OFF */
+	const struct unwind_trace *unwind;	/* the trace that identifies the place, or the base's;
+						 * NULL: not known */
+	union {
+		const struct python_trace *python;	/* the trace of Python's frames, unless mode is
+							 * PYTHON_OFF; if there is no base */
+		struct unwind_trace *inner;	/* what differs from the base's */
+	};
 	struct path *path;
 	uint32_t id, cbid;		/* the path's */
 	uint16_t domain;
-	uint8_t mode;			/* enum python_mode */
+	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
+	uint8_t nr_tries;		/* up to MAX_TRIES */
 	uint32_t traced_bytes;		/* size of both traces, from unwind on */
-	uint32_t trace_bytes;		/* room for both traces */
+	uint64_t version;		/* how often they were written; with a base, its version */
+	const struct place *base;	/* NULL: none */
 	struct place *next;		/* of its path */
 	uint64_t key;			/* differs between the places of a path */
+	uint32_t trace_bytes;		/* room for both traces */
 };
+
+#define PLACE_EVENT	0x80		/* of an event of memory: launches are never compared with it */
+
+_Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one line");
 
 /*
  * The place that had a word of the stack where an earlier guess differed from it. A wrong one costs time,
@@ -259,34 +275,48 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 	return paths__log(p, time_ns, id, code) != 0;
 }
 
-/* Takes the time of an entry that is made now, and the ticks. */
-static inline uint64_t paths__now(struct paths *p, uint64_t *ticks)
+/* The entries of an event are sent together, and no event wraps around. Return: whether there is room now. */
+static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 {
-	*ticks = clock__ticks();
-	if (__builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1))
-		return *ticks | XPU_LOG_TICKS;
+	uint64_t head = p->log.head;
+
+	for (; head < p->end; head++)
+		p->entries[head % XPU_LOG_ENTRIES] = (struct xpu_log_entry){
+			.path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
+		};
+	__atomic_store_n(&p->log.head, head, __ATOMIC_RELEASE);
+	return paths__make_room(p);
+}
+
+/* Keeps room for the clock's answer out of the stack frame of paths__alloc(). */
+static __attribute__((noinline, cold)) uint64_t time_by_clock(void)
+{
 	return clock__ns();
 }
 
-bool paths__alloc(struct paths *p, const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES])
+HOT_MEMORY bool paths__is_told(const struct paths *p)
 {
-	uint64_t head = p->log.head, ticks;
+	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
+}
+
+HOT_MEMORY bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path)
+{
 	struct xpu_log_entry *e;
 
-	if (__builtin_expect(p->end - head < XPU_LOG_ALLOC_ENTRIES, 0)) {
-		/* The entries of an event are sent together, and no event wraps around. */
-		for (; head < p->end; head++)
-			p->entries[head % XPU_LOG_ENTRIES] = (struct xpu_log_entry){
-				.path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
-			};
-		__atomic_store_n(&p->log.head, head, __ATOMIC_RELEASE);
-		if (!paths__make_room(p))
-			return false;
-	}
-	e = &p->entries[head % XPU_LOG_ENTRIES];
-	memcpy(e, entries, XPU_LOG_ALLOC_ENTRIES * sizeof(*e));
-	e->time = paths__now(p, &ticks);
-	__atomic_store_n(&p->log.head, head + XPU_LOG_ALLOC_ENTRIES, __ATOMIC_RELEASE);
+	if (__builtin_expect(!path && !paths__is_told(p), 0))
+		return false;
+	if (__builtin_expect(p->end - p->log.head < XPU_LOG_ALLOC_ENTRIES, 0) && !paths__wrap(p))
+		return false;
+	e = &p->entries[p->log.head % XPU_LOG_ENTRIES];
+	e[0].time = __builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1) ?
+		    clock__ticks() | XPU_LOG_TICKS : time_by_clock();
+	e[0].correlation_id = path;
+	e[0].path_id = XPU_LOG_ALLOC | a->what | a->space << 4 | a->device << 8;
+	e[1] = (struct xpu_log_entry){
+		a->address, a->order, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE | (a->order >> 32 & 0xffff),
+	};
+	e[2] = (struct xpu_log_entry){ a->bytes, a->extra, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
+	__atomic_store_n(&p->log.head, p->log.head + XPU_LOG_ALLOC_ENTRIES, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -470,7 +500,12 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 	place = paths__place(p, path, key);
 	if (!place || !unwind_bytes || (mode == PYTHON_ON && !python_bytes))
 		return place;
-	traces = (uint8_t *)place->unwind;
+	traces = place->base ? (uint8_t *)place->inner : (uint8_t *)place->unwind;
+	if (traces && ((struct unwind_trace *)traces)->generation != unwinder__generation(u))
+		place->nr_tries = 0;
+	place->unwind = NULL;
+	place->base = NULL;
+	place->version++;
 	if (unwind_bytes + python_bytes > place->trace_bytes) {
 		/* Some room for growth: a trace that outgrows its room must move. */
 		bytes = (unwind_bytes + python_bytes) * 5 / 4;
@@ -517,6 +552,24 @@ HOT_CODE const struct unwind_trace *paths__guess(struct paths *p, const struct x
 	return place__trace(p->guess, slot, mode);
 }
 
+/* As place__trace(), of an event of memory. */
+static inline const struct unwind_trace *place__event_trace(const struct place *place,
+							    const struct xpu_slot *slot,
+							    enum python_mode mode)
+{
+	const struct place *base;
+
+	if (!place || !place->unwind || place->cbid != slot->cbid || place->domain != slot->domain ||
+	    place->mode != (mode | PLACE_EVENT))
+		return NULL;
+	base = place->base;
+	if (base && (base->version != place->version || base->mode != mode))
+		return NULL;
+	if (mode == PYTHON_ON && !python__holds(base ? base->python : place->python))
+		return NULL;
+	return base ? place->inner : place->unwind;
+}
+
 static struct other *paths__others(struct paths *p, uint64_t hash)
 {
 	return p->others[hash >> 32 & (NR_SETS - 1)];
@@ -534,17 +587,24 @@ static struct place *paths__other(struct paths *p, uint64_t hash)
 	return NULL;
 }
 
-const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
-					      enum python_mode python, const struct unwind_miss *miss)
+/* Return: the place that had the word that was not as guessed, or NULL. */
+static inline __attribute__((always_inline)) struct place *paths__next_guess(struct paths *p, uint32_t cbid,
+									     const struct unwind_miss *miss)
 {
 	uint64_t hash;
 
 	if (p->nr_misses == MAX_MISSES)
 		return NULL;
-	hash = (miss->where ^ slot->cbid) * 0x9e3779b97f4a7c15ull;
+	hash = (miss->where ^ cbid) * 0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 32 ^ miss->value) * 0x9e3779b97f4a7c15ull;
 	p->misses[p->nr_misses++] = hash;
-	p->guess = paths__other(p, hash);
+	return paths__other(p, hash);
+}
+
+const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
+					      enum python_mode python, const struct unwind_miss *miss)
+{
+	p->guess = paths__next_guess(p, slot->cbid, miss);
 	return place__trace(p->guess, slot, python);
 }
 
@@ -591,6 +651,16 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 static inline void place__prefetch(const struct place *place)
 {
 	const char *at = (const char *)place->unwind, *end = at + place->traced_bytes;
+
+	for (; at < end; at += 64)
+		__builtin_prefetch(at, 0, 2);
+}
+
+/* As place__prefetch(), but for the @nr outermost words, which have just been read. */
+static inline void place__prefetch_inner(const struct place *place, unsigned int nr)
+{
+	const struct unwind_trace *trace = place->unwind;
+	const char *at = (const char *)trace, *end = (const char *)(trace->words + trace->nr - nr);
 
 	for (; at < end; at += 64)
 		__builtin_prefetch(at, 0, 2);
@@ -690,7 +760,7 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 /* ---- events of memory ------------------------------------------------------------------------ */
 
 /* @path: NULL if the path could not be kept */
-static uint32_t paths__number(struct paths *p, const struct path *path, struct xpu_slot *slot)
+static uint32_t paths__tell_path(struct paths *p, const struct path *path, struct xpu_slot *slot)
 {
 	uint32_t now = atomic_load_explicit(&listeners, memory_order_relaxed);
 	bool untold = slot->path_id || p->listeners != now;
@@ -709,23 +779,80 @@ static uint32_t paths__number(struct paths *p, const struct path *path, struct x
 	return path->id;
 }
 
-bool paths__is_told(const struct paths *p)
+uint32_t paths__define(struct paths *p, struct xpu_slot *slot)
 {
-	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
+	return paths__tell_path(p, p->guess->path, slot);
 }
 
-uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot)
+/*
+ * @place, of an event that is there just now, leaves to the next launch's place what is in its traces, too.
+ * Other events may come between them.
+ */
+static __attribute__((noinline, cold)) void place__share(struct place *place)
 {
-	struct place *place = p->guess;
-	const struct place *next = place->then;
+	struct unwind_trace *own = (struct unwind_trace *)place->unwind;
+	const struct place *base = place->then;
+	int i;
 
+	place->nr_tries++;
+	for (i = 0; i < MAX_BETWEEN && base && base->mode & PLACE_EVENT; i++)
+		base = base->then;
+	if (!base || !base->unwind || place->mode != (base->mode ^ PLACE_EVENT))
+		return;
+	if ((base->mode == PYTHON_ON && !python__same(place->python, base->python)) ||
+	    !unwind_trace__share(own, base->unwind))
+		return;
+	place->inner = own;
+	place->unwind = base->unwind;
+	place->traced_bytes = base->traced_bytes;
+	place->version = base->version;
+	place->base = base;
+}
+
+struct event_guess {			/* an event that gets its path's number */
+	struct paths *paths;
+	const struct xpu_slot *slot;
+	enum python_mode mode;
+};
+
+/* An unwind_other_fn: the event is not from the path that was guessed. */
+static const struct unwind_trace *guess_event_again(void *ctx, const struct unwind_miss *miss)
+{
+	const struct event_guess *g = ctx;
+	struct paths *p = g->paths;
+
+	p->guess = paths__next_guess(p, g->slot->cbid, miss);
+	return place__event_trace(p->guess, g->slot, g->mode);
+}
+
+HOT_MEMORY uint32_t paths__number(struct paths *p, struct unwinder *u, struct xpu_slot *slot, uint32_t domain,
+				  uint32_t cbid, enum python_mode mode)
+{
+	struct event_guess guess = { p, slot, mode };
+	const struct unwind_trace *trace;
+	const struct place *next;
+	struct place *place;
+
+	slot->cbid = cbid;
+	slot->domain = domain;
+	slot->frames = 0;
+	p->guess = p->last ? p->last->then : NULL;
+	trace = place__event_trace(p->guess, slot, mode);
+	if (__builtin_expect(!unwinder__chain(u, 0, slot, trace, guess_event_again, &guess), 0))
+		return PATHS_WALKED;
+	place = p->guess;
+	next = place->then;
 	p->nr_misses = 0;
 	if (p->last && p->last->then != place)
 		p->last->then = place;
 	p->last = place;
-	if (next && next != place)
+	if (__builtin_expect(!place->base && place->nr_tries < MAX_TRIES, 0))
+		place__share(place);
+	if (next && next == place->base)
+		place__prefetch_inner(next, place->inner->nr_outer);
+	else if (next && next->unwind != place->unwind)
 		place__prefetch(next);
-	return paths__number(p, place->path, slot);
+	return __builtin_expect(paths__is_told(p), 1) ? place->id : PATHS_UNTOLD;
 }
 
 uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
@@ -737,9 +864,11 @@ uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const stru
 	if (!path || !path__is(path, slot))
 		path = paths__search(p, slot);
 	place = path ? paths__trace(p, path, u, python, mode) : NULL;
+	if (place)
+		place->mode |= PLACE_EVENT;
 	paths__learn(p, place);
 	if (p->last)			/* the last place may have been forgotten */
 		p->last->then = place;
 	p->last = place;
-	return paths__number(p, path, slot);
+	return paths__tell_path(p, path, slot);
 }

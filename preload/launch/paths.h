@@ -12,6 +12,10 @@
  * bytes in the thread's struct xpu_log; when the log is full, a probe is called for it. The shim's
  * own thread sends the logs of quiet threads.
  *
+ * Events of memory have paths, too. Most stand beside a launch that follows, and differ from it in some inner
+ * frames only: then the event's trace keeps only its own words, and refers to the launch's for the others.
+ * All of them are compared nevertheless, just before the launch compares them once more.
+ *
  * Only its own thread writes to a log and to its paths. "busy" excludes other threads from sending
  * or emptying the log at the same time. Nobody waits for it: a thread that finds it taken calls the
  * probe for its launch, as it does if there is no room. Entries may be sent twice if their sender
@@ -28,6 +32,7 @@
 #include "launch/unwind.h"
 #include "xpu_slot.h"
 
+struct alloc;
 struct paths;		/* the paths of one thread */
 
 /*
@@ -95,20 +100,41 @@ uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			    const struct python *python, enum python_mode mode);
 
-/*
- * As paths__tell_guessed() and paths__tell_walked(), for an event of memory, which is not logged here: it
- * only gets its path's number. A path that is new, or that a new listener may not know, is defined.
- * Return: the number; 0 if no path could be kept.
+/**
+ * paths__number - the number of the path of an event of memory
+ * @slot: gets what is called, @cbid of @domain; all else is undefined ...
+ *
+ * Return: the number; or PATHS_UNTOLD if the path is known, but the listener is new: then it is to be told by
+ * paths__define(). Or PATHS_WALKED: the chain had to be walked, and is ... in @slot's frames, nr_frames and
+ * flags, for paths__number_walked().
  */
-uint32_t paths__number_guessed(struct paths *p, struct xpu_slot *slot);
+#define PATHS_UNTOLD	(XPU_MAX_PATHS + 1)
+#define PATHS_WALKED	(XPU_MAX_PATHS + 2)
+uint32_t paths__number(struct paths *p, struct unwinder *u, struct xpu_slot *slot, uint32_t domain,
+		       uint32_t cbid, enum python_mode python);
+
+/*
+ * Defines the last path that was guessed, so that the listener also learns where the log is. @slot: complete
+ * but for the path. Return: its number.
+ */
+uint32_t paths__define(struct paths *p, struct xpu_slot *slot);
+
+/*
+ * As paths__tell_walked(), for an event of memory, which is not logged here: it only gets its path's number.
+ * A path that is new, or that a new listener may not know, is defined. Return: the number; 0 if no path could
+ * be kept.
+ */
 uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const struct unwinder *u,
 			      const struct python *python, enum python_mode mode);
 
 /* Whether the present listener knows of the thread, and so of its log. */
 bool paths__is_told(const struct paths *p);
 
-/* Logs the entries of one event of memory. Return: false if there is no room now. */
-bool paths__alloc(struct paths *p, const struct xpu_log_entry entries[XPU_LOG_ALLOC_ENTRIES]);
+/*
+ * Logs an event of memory. @path: its number, or 0. Return: false if there is no room now; or, of an event
+ * without a path, if the listener does not know of the thread.
+ */
+bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path);
 
 /*
  * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for now. Return: false if

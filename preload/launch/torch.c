@@ -41,10 +41,14 @@ static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, 
 
 /* The function that the call goes to: one of these two, or PyTorch's. */
 static HOT_DATA _Atomic(report_t) target = find_first;
-static _Atomic(report_t) real;			/* PyTorch's own; NULL: not found so far */
+static HOT_DATA _Atomic(report_t) real;		/* PyTorch's own; NULL: not found so far */
 static atomic_bool is_watched;
-static atomic_uint nr_blocks[MAX_DEVICES];	/* since the watch began */
-static atomic_size_t last_reserved[MAX_DEVICES];
+
+/* Written by who holds the lock of the device's allocator, and as a watch begins. */
+static struct {
+	atomic_size_t reserved;		/* with the last block */
+	atomic_uint nr_blocks;		/* since the totals were told; 0: they have to be */
+} devices[MAX_DEVICES];
 
 /* ---- PyTorch's own function ------------------------------------------------------------------ */
 
@@ -147,7 +151,7 @@ static void search(struct search *s)
 	signals__restore(&old);
 }
 
-static report_t find_real(void)
+static __attribute__((noinline)) report_t find_real(void)
 {
 	report_t fn = atomic_load(&real);
 	struct search s = { 0 };
@@ -175,40 +179,61 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* The caller is the only one for its device. */
-static bool wants_totals(unsigned int device, size_t reserved)
+static inline bool wants_totals(unsigned int device, size_t reserved)
 {
-	unsigned int nr = atomic_fetch_add_explicit(&nr_blocks[device], 1, memory_order_relaxed);
-	bool same = atomic_load_explicit(&last_reserved[device], memory_order_relaxed) == reserved;
+	unsigned int nr = atomic_load_explicit(&devices[device].nr_blocks, memory_order_relaxed);
+	bool same = atomic_load_explicit(&devices[device].reserved, memory_order_relaxed) == reserved;
 
-	atomic_store_explicit(&last_reserved[device], reserved, memory_order_relaxed);
-	return !same || !(nr % TOTALS_EVERY);
+	atomic_store_explicit(&devices[device].nr_blocks, nr + 1, memory_order_relaxed);
+	if (__builtin_expect(same && nr % TOTALS_EVERY, 1))
+		return false;
+	atomic_store_explicit(&devices[device].reserved, reserved, memory_order_relaxed);
+	return true;
+}
+
+/* In the order of events behind the block's. */
+static __attribute__((noinline, cold)) void tell_totals(unsigned int device, size_t allocated,
+							size_t reserved)
+{
+	const struct alloc a = {
+		.what = XPU_ALLOC_TOTALS,
+		.space = XPU_SPACE_BLOCK,
+		.device = device,
+		.address = allocated,
+		.bytes = reserved,
+		.order = allocs__order(1),
+	};
+
+	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
+}
+
+static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
+{
+	const struct alloc a = {
+		.what = bytes < 0 ? XPU_ALLOC_FREED : XPU_ALLOC_MADE,
+		.space = XPU_SPACE_BLOCK,
+		.device = device,
+		.address = (uintptr_t)ptr,
+		.bytes = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes,
+		.order = allocs__order(1),
+	};
+
+	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
 }
 
 /* PyTorch holds the lock of the device's allocator, so the order is that of the allocator. */
-static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
+static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
 {
-	report_t fn = find_real();
-	struct alloc a = {
-		.what = bytes < 0 ? XPU_ALLOC_FREED : XPU_ALLOC_MADE,
-		.space = XPU_SPACE_BLOCK,
-		.device = DEVICE_INDEX(device),
-		.address = (uintptr_t)ptr,
-		.bytes = bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes,
-	};
+	report_t fn = atomic_load_explicit(&real, memory_order_acquire);
 
 	if (DEVICE_TYPE(device) == TYPE_CUDA && allocs__are_on()) {
-		a.order = allocs__order(1);
-		launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
-		if (wants_totals(a.device, reserved)) {
-			a.what = XPU_ALLOC_TOTALS;
-			a.address = allocated;
-			a.bytes = reserved;
-			a.order = allocs__order(1);
-			launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
-		}
+		tell_block(ptr, bytes, DEVICE_INDEX(device));
+		if (wants_totals(DEVICE_INDEX(device), reserved))
+			tell_totals(DEVICE_INDEX(device), allocated, reserved);
 	}
-	if (fn)
-		fn(ptr, bytes, allocated, reserved, device);
+	if (__builtin_expect(!fn, 0) && !(fn = find_real()))
+		return;
+	fn(ptr, bytes, allocated, reserved, device);
 }
 
 HOT_CODE void REPORT(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
@@ -221,7 +246,7 @@ void torch__watch(bool on)
 	size_t i;
 
 	for (i = 0; on && i < MAX_DEVICES; i++)
-		atomic_store(&nr_blocks[i], 0);
+		atomic_store(&devices[i].nr_blocks, 0);
 	atomic_store(&is_watched, on);
 	atomic_store(&target, on ? record : find_first);
 }

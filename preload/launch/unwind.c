@@ -46,6 +46,7 @@ struct known_rule {
 _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
 #define MAX_OTHERS	4		/* traces that are compared with before the stack is walked */
+#define MIN_SHARED	16		/* words: two cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
@@ -883,6 +884,11 @@ uint64_t unwinder__trace_key(const struct unwinder *u)
 	return u->last.sp;
 }
 
+uint64_t unwinder__generation(const struct unwinder *u)
+{
+	return u->generation;
+}
+
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 {
 	const struct last_walk *last = &u->last;
@@ -903,18 +909,63 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 	}
 }
 
+/* Return: where the words of @trace are. */
+static inline uint16_t *trace__at(const struct unwind_trace *trace)
+{
+	return (uint16_t *)(trace->words + trace->nr);
+}
+
+/* Return: where word number @i of @trace is. */
+static inline uint64_t trace__address(const struct unwind_trace *trace, unsigned int i)
+{
+	return trace->sp + trace__at(trace)[i] * sizeof(uint64_t);
+}
+
+bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *outer)
+{
+	const uint16_t *at = trace__at(trace);
+	uint32_t i = trace->nr, k = outer->nr;
+
+	for (; i && k && trace->nr - i < UINT16_MAX; i--, k--)
+		if (trace->words[i - 1] != outer->words[k - 1] ||
+		    trace__address(trace, i - 1) != trace__address(outer, k - 1))
+			break;
+	if (trace->nr - i < MIN_SHARED)
+		return false;
+	trace->nr_outer = trace->nr - i;
+	trace->outer = outer;
+	trace->nr = i;
+	memmove(trace__at(trace), at, i * sizeof(*at));
+	return true;
+}
+
+/* Whether the words of @trace from number @i on are on the stack. */
+static inline __attribute__((always_inline)) bool trace__words_hold(const struct unwind_trace *trace,
+								    uint64_t sp, unsigned int i)
+{
+	const uint64_t *v = trace->words + i, *end = trace->words + trace->nr;
+	const uint16_t *at = trace__at(trace) + i;
+
+	for (; v + 4 <= end; v += 4, at += 4)
+		if ((load_word(sp, at[0]) ^ v[0]) | (load_word(sp, at[1]) ^ v[1]) |
+		    (load_word(sp, at[2]) ^ v[2]) | (load_word(sp, at[3]) ^ v[3]))
+			return false;
+	for (; v < end; v++, at++)
+		if (load_word(sp, *at) != *v)
+			return false;
+	return true;
+}
+
 /*
  * Whether a walk that begins with @c would equal that of @trace: see walk__joins(). All its words
  * are between there and the end of one span, so they can be read.
  */
-static inline bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
-				const struct context *c)
+static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
+				  const struct context *c)
 {
-	const uint64_t *v = trace->words;
-	const uint16_t *at = (const uint16_t *)(v + trace->nr);
 	uint64_t sp = c->sp;
 	const struct readable *s;
-	unsigned int i;
+	unsigned int i = 0;
 
 	if (trace->sp != sp || (trace->bp_matters && trace->bp != c->bp) ||
 	    trace->generation != generation())
@@ -922,23 +973,35 @@ static inline bool trace__holds(const struct unwind_trace *trace, struct unwinde
 	s = readables__find(&u->spans, sp);
 	if (!s || trace->top > s->hi)
 		return false;
-	for (i = 0; i + 4 <= trace->nr; i += 4)
-		if ((load_word(sp, at[i]) ^ v[i]) | (load_word(sp, at[i + 1]) ^ v[i + 1]) |
-		    (load_word(sp, at[i + 2]) ^ v[i + 2]) | (load_word(sp, at[i + 3]) ^ v[i + 3]))
+	for (;;) {
+		if (!trace__words_hold(trace, sp, i))
 			return false;
-	for (; i < trace->nr; i++)
-		if (load_word(sp, at[i]) != v[i])
-			return false;
-	return true;
+		if (__builtin_expect(!trace->outer, 1))
+			return true;
+		i = trace->outer->nr - trace->nr_outer;
+		trace = trace->outer;
+		sp = trace->sp;
+	}
+}
+
+/* Finds the first word from number @i on of @trace that is not in place. Return: whether there is one. */
+static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i, struct unwind_miss *miss)
+{
+	for (; i < trace->nr; i++) {
+		miss->where = trace__address(trace, i);
+		miss->value = load(miss->where);
+		if (miss->value != trace->words[i])
+			return true;
+	}
+	return false;
 }
 
 /* Finds where the stack differs from @trace, which does not hold. Return: whether it differs at all. */
 static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, const struct context *c,
 			struct unwind_miss *miss)
 {
-	const uint16_t *at = (const uint16_t *)(trace->words + trace->nr);
+	const struct unwind_trace *outer = trace->outer;
 	const struct readable *s;
-	unsigned int i;
 
 	*miss = (struct unwind_miss){ .value = c->sp };
 	if (trace->sp != c->sp)
@@ -949,13 +1012,8 @@ static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, co
 	s = readables__find(&u->spans, c->sp);
 	if (trace->generation != generation() || !s || trace->top > s->hi)
 		return false;
-	for (i = 0; i < trace->nr; i++) {
-		miss->where = c->sp + at[i] * sizeof(uint64_t);
-		miss->value = load_word(c->sp, at[i]);
-		if (miss->value != trace->words[i])
-			return true;
-	}
-	return false;
+	return trace__miss_word(trace, 0, miss) ||
+	       (outer && trace__miss_word(outer, outer->nr - trace->nr_outer, miss));
 }
 
 /* Compares with other traces than @trace. Return: whether one holds. */

@@ -36,8 +36,10 @@ struct unwind_trace {
 	uint64_t generation;		/* of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* number of words that were read */
+	uint32_t nr;			/* number of words that were read, but for those of outer */
 	bool bp_matters;
+	uint16_t nr_outer;		/* so many of the outermost words of ... */
+	const struct unwind_trace *outer;	/* ... this trace belong here, too */
 	uint64_t words[];		/* values, innermost first; then their offsets from sp in
 					 * words, of 16 bits */
 };
@@ -96,6 +98,15 @@ size_t unwinder__bytes(void);
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace, unwind_other_fn other, void *ctx);
 
+/**
+ * unwind_trace__share - leave a trace's outer words to another trace that has them, too
+ * @trace: holds just now, and is whole; cut down where it is
+ * @outer: whole. As long as it is neither changed nor freed, @trace demands what it did before
+ *
+ * Return: whether that pays; if not, nothing is changed.
+ */
+bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *outer);
+
 /*
  * Return: the bytes of the trace of the last chain at level 0; 0 if the chain depends on more than
  * a trace can hold.
@@ -106,6 +117,9 @@ size_t unwinder__trace_bytes(const struct unwinder *u);
  * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may, too.
  */
 uint64_t unwinder__trace_key(const struct unwinder *u);
+
+/* Return: the generation of that trace. */
+uint64_t unwinder__generation(const struct unwinder *u);
 
 /* Writes the trace of the last chain at level 0 to @trace. */
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);

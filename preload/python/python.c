@@ -366,6 +366,11 @@ void python__trace(const struct python *p, struct python_trace *trace)
 	memcpy(trace->steps, p->steps, p->nr_steps * sizeof(p->steps[0]));
 }
 
+bool python__same(const struct python_trace *a, const struct python_trace *b)
+{
+	return a->nr == b->nr && !memcmp(a, b, sizeof(*a) + a->nr * sizeof(a->steps[0]));
+}
+
 HOT_CODE bool python__holds(const struct python_trace *trace)
 {
 	const struct step *s = trace->steps, *end = s + trace->nr;

@@ -58,6 +58,9 @@ uint64_t python__trace_key(const struct python *p);
 /* Writes the trace of the last chain to @trace. */
 void python__trace(const struct python *p, struct python_trace *trace);
 
+/* Return: whether the traces, which are not changed, demand the same frames. */
+bool python__same(const struct python_trace *a, const struct python_trace *b);
+
 /* Return: whether Python's frames on the calling thread still equal those of @trace. */
 bool python__holds(const struct python_trace *trace);
 

@@ -9,6 +9,7 @@
 
 #include <cupti.h>
 
+#include "base/arena.h"
 #include "base/lock.h"
 #include "wire/probe.h"
 
@@ -191,10 +192,12 @@ void xpu_path(const struct xpu_slot *slot)
 	COUNT(nr_bad, 1);
 }
 
+/* Return: a copy that stays. Under lock; a signal handler may launch, so malloc() is not called. */
 static const uint64_t *copy_frames(const struct xpu_slot *slot)
 {
+	static struct arena arena = { .max = (size_t)4 << 30 };
 	size_t bytes = slot->nr_frames * sizeof(uint64_t);
-	void *copy = malloc(bytes + 1);
+	void *copy = arena__alloc(&arena, bytes + 1);
 
 	if (!copy)
 		abort();
@@ -315,6 +318,26 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 	COUNT(nr_launches, 1);
 }
 
+/* @e: the entries of an event of memory, of which @nr are left to be sent */
+static void hear_alloc(const struct xpu_log_entry *e, uint64_t nr)
+{
+	if (nr < XPU_LOG_ALLOC_ENTRIES || e->correlation_id >= LISTENER_PATHS ||
+	    (e->correlation_id && !listener.paths[e->correlation_id].frames) ||
+	    !(e[1].path_id & XPU_LOG_ALLOC_MORE) || !(e[2].path_id & XPU_LOG_ALLOC_MORE)) {
+		COUNT(nr_bad, 1);
+		return;
+	}
+	if (listener.nr_allocs < sizeof(listener.allocs) / sizeof(listener.allocs[0]))
+		listener.allocs[listener.nr_allocs] = (struct listener_alloc){
+			.path_id = e->correlation_id,
+			.what = e->path_id & 0xf,
+			.address = e[1].time,
+			.bytes = e[2].time,
+			.order = e[1].correlation_id | (uint64_t)(e[1].path_id & 0xffff) << 32,
+		};
+	COUNT(nr_allocs, 1);
+}
+
 void xpu_live_log(const struct xpu_log *log, uint64_t end)
 {
 	uint64_t tail = __atomic_load_n(&log->tail, __ATOMIC_ACQUIRE);
@@ -333,6 +356,11 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 	for (; tail < end; tail++) {
 		const struct xpu_log_entry *e = &log->entries[tail % XPU_LOG_ENTRIES];
 
+		if (XPU_LOG_IS_ALLOC(e->path_id)) {
+			if (!(e->path_id & XPU_LOG_ALLOC_MORE))
+				hear_alloc(e, end - tail);
+			continue;
+		}
 		if (!(e->path_id & XPU_LOG_RANGE)) {
 			hear_logged(log, e, range_id);
 			continue;

@@ -18,7 +18,7 @@
 #include "xpu_record.h"
 
 #define LISTENER_MAX	(1 << 20)
-#define LISTENER_PATHS	(1 << 16)
+#define LISTENER_PATHS	(1 << 18)
 #define LISTENER_RANGES	(1 << 16)
 
 struct listener_launch {
@@ -78,6 +78,12 @@ struct listener_call {
 	pid_t tid;
 };
 
+struct listener_alloc {
+	uint32_t path_id;		/* 0: none */
+	uint8_t what;
+	uint64_t address, bytes, order;
+};
+
 struct listener {
 	uint32_t nr_introduced, nr_waits, nr_launches, nr_kernels, nr_memcpys, nr_memsets;
 	uint32_t nr_batches, nr_bad;
@@ -101,6 +107,8 @@ struct listener {
 					 * by cbid */
 	struct listener_call calls[1 << 17];
 	uint32_t nr_calls;
+	struct listener_alloc allocs[1 << 17];
+	uint32_t nr_allocs;
 	struct xpu_record_counters counters;
 	uint32_t nr_messages;
 	uint16_t message_level;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * Launches are logged by the number of their call path: each is heard once, with its own path,
- * whatever is full, taken, interrupted or ending.
+ * whatever is full, taken, interrupted or ending. Events of memory get the number of the path that they
+ * are at, whatever they share with launches.
  */
 #include <cuda.h>
 #include <cupti.h>
+#include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -308,6 +312,274 @@ static void test_guesses(void)
 	munmap(unwinder, unwinder__bytes());
 }
 
+/* ---- events of memory ------------------------------------------------------------------------ */
+
+static struct unwinder *real_unwinder;	/* always walks */
+static enum python_mode event_mode;
+static unsigned int nr_events, nr_walked, nr_wrong_frames;
+static uint32_t launch_id = NESTED_ID;
+
+/* Makes an event, as launch.c does, and compares its path with the stack as it is. */
+static __attribute__((noinline)) void event(void)
+{
+	struct xpu_slot slot, whole = { .size = sizeof(whole) }, real = whole;
+	const struct listener_path *path;
+	uint32_t id;
+
+	id = paths__number(own_paths, unwinder, &slot, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH,
+			   event_mode);
+	if (id > XPU_MAX_PATHS) {
+		whole.cbid = slot.cbid;
+		whole.domain = slot.domain;
+	}
+	if (id == PATHS_WALKED) {
+		whole.flags = slot.flags;
+		whole.frames = slot.frames;
+		whole.nr_frames = slot.nr_frames;
+		id = paths__number_walked(own_paths, &whole, unwinder, NULL, event_mode);
+		nr_walked++;
+	} else if (id == PATHS_UNTOLD) {
+		id = paths__define(own_paths, &whole);
+	}
+	unwinder__chain(real_unwinder, 0, &real, NULL, NULL, NULL);	/* notices what was loaded */
+	unwinder__chain(real_unwinder, 1, &real, NULL, NULL, NULL);	/* compares with nothing */
+	path = &listener.paths[id % LISTENER_PATHS];
+	nr_events++;
+	/* The event's first frame is in this function. */
+	nr_wrong_frames += !id || path->cbid != XPU_ALLOCATOR_TORCH || path->flags != real.flags ||
+			   path->nr_frames != real.nr_frames + 1 ||
+			   memcmp(path->frames + 1, (const void *)(uintptr_t)real.frames,
+				  real.nr_frames * sizeof(uint64_t)) != 0;
+}
+
+static __attribute__((noinline)) void allocate(int depth)
+{
+	if (depth)
+		allocate(depth - 1);
+	else
+		event();
+	asm volatile("");
+}
+
+static __attribute__((noinline)) void kernel(void)
+{
+	launch_by_guess(++launch_id);
+	asm volatile("");
+}
+
+/* A call path: some functions, each with more or less of the stack; and what is done at its end. */
+struct plan {
+	uint32_t bits;			/* which function, at each of the levels */
+	uint32_t pads;			/* 2 bits for each level */
+	int left;			/* levels */
+	unsigned int what;
+};
+
+enum { ALLOCATES = 1, ALLOCATES_TWICE = 2, LAUNCHES = 4, SIGNALS = 8 };
+
+static void branch_0(const struct plan *plan);
+static void branch_1(const struct plan *plan);
+
+static __attribute__((noinline)) void operate(const struct plan *plan)
+{
+	if (plan->what & ALLOCATES)
+		allocate(2);
+	if (plan->what & ALLOCATES_TWICE)
+		allocate(plan->bits & 3);
+	if (plan->what & SIGNALS)
+		raise(SIGUSR1);
+	if (plan->what & LAUNCHES)
+		kernel();
+	asm volatile("");
+}
+
+static inline __attribute__((always_inline)) void branch(const struct plan *plan)
+{
+	static void (*const next[])(const struct plan *) = { branch_0, branch_1, operate };
+	struct plan rest = { plan->bits >> 1, plan->pads >> 2, plan->left - 1, plan->what };
+	volatile char *pad = __builtin_alloca((plan->pads & 3) * 32 + 16);
+
+	pad[0] = 0;
+	next[rest.left < 0 ? 2 : plan->bits & 1](&rest);
+	asm volatile("" : : "r"(&rest), "r"(pad) : "memory");
+}
+
+static __attribute__((noinline)) void branch_0(const struct plan *plan)
+{
+	branch(plan);
+}
+
+static __attribute__((noinline)) void branch_1(const struct plan *plan)
+{
+	branch(plan);
+}
+
+static __attribute__((noinline)) void run(const struct plan *plan)
+{
+	branch_0(plan);
+	asm volatile("");
+}
+
+static struct plan handlers_plan;
+
+static void handler(int sig)
+{
+	(void)sig;
+	run(&handlers_plan);
+}
+
+static unsigned int next_random(unsigned int limit)
+{
+	static unsigned int seed = 7;
+
+	seed = seed * 1103515245u + 12345u;
+	return (seed >> 8) % limit;
+}
+
+/* A step of a program: some call paths, one behind the other. */
+#define NR_OPS	16
+
+static void step_of(unsigned int nr, uint32_t pads)
+{
+	struct plan plan = { .left = 12 };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		plan.bits = i * 0x155;
+		plan.pads = pads;
+		plan.what = ALLOCATES | LAUNCHES | (i % 3 ? 0 : ALLOCATES_TWICE);
+		run(&plan);
+	}
+}
+
+/* Counts what is walked from the fifth on; all are from one place. */
+static __attribute__((noinline)) void same_steps(unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (i == 4)
+			nr_walked = nr_right = 0;
+		step_of(NR_OPS, 0);
+	}
+}
+
+static void random_steps(int nr)
+{
+	static const uint32_t what[] = {
+		ALLOCATES | LAUNCHES, ALLOCATES, LAUNCHES, ALLOCATES | ALLOCATES_TWICE | LAUNCHES,
+		ALLOCATES_TWICE | LAUNCHES,
+	};
+	struct plan plan;
+
+	while (nr--) {
+		plan = (struct plan){
+			.bits = next_random(32), .left = 12, .what = what[next_random(5)],
+			/* Often the outer functions shift what is inside of them, or all but that. */
+			.pads = next_random(3) ? 0 : next_random(2) ? 0x000001 : 0x000004,
+		};
+		run(&plan);
+	}
+}
+
+static void other_stack_steps(int nr)
+{
+	struct plan plan = { .left = 12 };
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		plan.bits = i % 5;
+		plan.what = ALLOCATES | SIGNALS | LAUNCHES;
+		handlers_plan = (struct plan){ .bits = i % 3, .left = 5, .what = ALLOCATES | LAUNCHES };
+		run(&plan);
+	}
+}
+
+static void test_events(void)
+{
+	static const char *const others[] = {
+		"libanl.so.1", "libBrokenLocale.so.1", "libutil.so.1", "libthread_db.so.1",
+	};
+	struct sigaction sa = { .sa_handler = handler }, old;
+	struct xpu_slot slot = { .size = sizeof(slot) };
+	static char stack[256 << 10];
+	const stack_t alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	stack_t old_stack;
+	struct plan plan;
+	unsigned int i;
+	void *other;
+
+	own_paths = pages(paths__bytes());
+	unwinder = pages(unwinder__bytes());
+	real_unwinder = pages(unwinder__bytes());
+	if (own_paths == MAP_FAILED || unwinder == MAP_FAILED || real_unwinder == MAP_FAILED)
+		bail("no memory");
+	paths__start(own_paths, &slot);
+
+	same_steps(24);
+	is_int(nr_walked, 0, "events before launches, in a circle: none is unwound");
+	is_int(nr_right, 20 * NR_OPS, "nor is a launch");
+
+	/* The frames stay, but not where they are: traces are written anew. */
+	for (i = 0; i < 200; i++)
+		step_of(NR_OPS, i % 3 ? 0 : i % 2 ? 0x010000 : 0x000004);
+	random_steps(8000);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		other = dlopen(others[i], RTLD_NOW);
+		step_of(NR_OPS, 0);
+		if (other)
+			dlclose(other);
+		step_of(NR_OPS, 0);
+	}
+	same_steps(24);
+	is_int(nr_walked, 0, "code was loaded: afterwards none is unwound");
+	is_int(nr_wrong_frames, 0, "each of %u events has its own frames", nr_events);
+
+	nr_events = 0;
+	for (i = 0; i < 200; i++) {
+		paths__new_listener();
+		step_of(i % NR_OPS, 0);
+	}
+	is_int(nr_wrong_frames, 0, "new listeners: each of %u events", nr_events);
+
+	nr_events = 0;
+	sigaction(SIGUSR1, &sa, &old);
+	other_stack_steps(500);
+	sa.sa_flags = SA_ONSTACK;
+	sigaction(SIGUSR1, &sa, NULL);
+	sigaltstack(&alternate, &old_stack);
+	other_stack_steps(500);
+	sigaltstack(&old_stack, NULL);
+	sigaction(SIGUSR1, &old, NULL);
+	is_int(nr_wrong_frames, 0, "in signal handlers, too: each of %u events", nr_events);
+
+	nr_events = 0;
+	for (i = 0; i < 400; i++) {
+		event_mode = i % 7 ? PYTHON_OFF : PYTHON_ON;
+		step_of(NR_OPS, 0);
+	}
+	event_mode = PYTHON_OFF;
+	is_int(nr_wrong_frames, 0, "kinds of frames change: each of %u events", nr_events);
+
+	/* More paths and places than there is room for, with those of the step in between. */
+	nr_events = 0;
+	for (i = 0; i < 3 * NR_PATHS; i++) {
+		plan = (struct plan){
+			.bits = i * 12345 % NR_PATHS, .left = 12, .what = ALLOCATES | LAUNCHES,
+			.pads = i / NR_PATHS,
+		};
+		run(&plan);
+		if (!(i % 64))
+			step_of(NR_OPS, 0);
+	}
+	is_int(nr_wrong_frames, 0, "all is forgotten now and then: each of %u events", nr_events);
+	paths__send(own_paths);
+	paths__free(own_paths);
+	munmap(own_paths, paths__bytes());
+	munmap(unwinder, unwinder__bytes());
+	munmap(real_unwinder, unwinder__bytes());
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t before, logs, paths, i;
@@ -419,6 +691,7 @@ int main(int argc, char **argv)
 	listener__settle();
 	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
 	test_guesses();
+	test_events();
 	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0,
 	       "XPUSHIM_PROBE=launch: the probe is called for each");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Python's frames in call chains: wherever py_stacks.py launches, the chain must equal Python's
- * own, in every CPython of this machine. A library that differs from the known versions of CPython
- * must do no harm: the test makes up its memory, which is read as each version's.
+ * own, in every CPython of this machine, and so must that of an event of memory just before. A library that
+ * differs from the known versions of CPython must do no harm: the test makes up its memory, which is read as
+ * each version's.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -12,8 +13,10 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "launch/allocs.h"
 #include "listener.h"
 #include "tap.h"
+#include "xpu_slot.h"
 
 #define MAX_SITES	4096
 
@@ -115,6 +118,17 @@ static size_t read_sites(const char *path, struct site *sites)
 	return nr_sites;
 }
 
+/* Memory is made before each launch; as many bytes as its site's number and one. */
+static void make_block(int site)
+{
+	const struct alloc a = {
+		.what = XPU_ALLOC_MADE, .space = XPU_SPACE_BLOCK, .address = 0x1000, .bytes = 1 + site,
+		.order = allocs__order(1),
+	};
+
+	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct listener_kernel *ka = a, *kb = b;
@@ -131,7 +145,9 @@ static void verdict(const char *expected)
 	static struct site sites[MAX_SITES];
 	static char chain[60000];
 	size_t nr_sites = read_sites(expected, sites), site, i, missing = 0;
-	unsigned int nr_wrong = 0;
+	unsigned int nr_wrong = 0, nr_wrong_allocs = 0;
+	struct listener_launch event = { 0 };
+	const struct listener_path *path;
 	struct listener_kernel *k, key = { 0 };
 	int nr_loops = 0;
 
@@ -152,19 +168,30 @@ static void verdict(const char *expected)
 			     chain);
 		sites[site].nr--;
 	}
+	for (i = 0; i < listener.nr_allocs; i++) {
+		path = &listener.paths[listener.allocs[i].path_id];
+		site = listener.allocs[i].bytes - 1;
+		event.nr_frames = path->nr_frames;
+		event.frames = path->frames;
+		describe(&event, chain, sizeof(chain), &nr_loops);
+		if ((site >= nr_sites || strcmp(chain, sites[site].chain)) && nr_wrong_allocs++ < 3)
+			diag("memory at site %zu: expected %s\n#      got %s", site,
+			     site < nr_sites ? sites[site].chain : "none", chain);
+	}
 	for (i = 0; i < nr_sites; i++)
 		missing += sites[i].nr != 0;
-	printf("sites %zu launches %u wrong %u missing %zu loops %d bad %u\n", nr_sites,
-	       listener.nr_launches, nr_wrong, missing, nr_loops, listener.nr_bad);
+	printf("sites %zu launches %u wrong %u missing %zu loops %d bad %u events %u wrong %u\n", nr_sites,
+	       listener.nr_launches, nr_wrong, missing, nr_loops, listener.nr_bad, listener.nr_allocs,
+	       nr_wrong_allocs);
 	fflush(stdout);
 }
 
 /* Runs py_stacks.py in this process; Python is loaded before the shim wakes or after it. */
 static int inside(const char *library, const char *how, const char *held)
 {
-	void (*initialize)(int), (*finalize)(void);
+	void (*initialize)(int), (*finalize)(void), (**before)(int);
 	int (*run)(const char *);
-	void *python = NULL;
+	void *python = NULL, *launches;
 	char script[4096];
 	int i;
 
@@ -186,6 +213,12 @@ static int inside(const char *library, const char *how, const char *held)
 	initialize(0);
 	if (strcmp(how, "early"))
 		pause_ms(1500);		/* the shim looks for Python once a second */
+	snprintf(script, sizeof(script), "%s/workload/py_launch.so", build);
+	launches = dlopen(script, RTLD_NOW);
+	before = launches ? dlsym(launches, "py_before_launch") : NULL;
+	if (!before)
+		return 1;
+	*before = make_block;
 	snprintf(script, sizeof(script),
 		 "import sys\n"
 		 "sys.argv = ['py_stacks.py', '%s/workload/py_launch.so', 'expected', '%s']\n"
@@ -327,7 +360,7 @@ static void check_python(const char *version, const char *prefix, const char *li
 		{ "XPUSHIM_MAX_FRAMES=600", "early", "released", "long chains" },
 		{ "", "late", "released", "loaded after the shim woke" },
 	};
-	unsigned int nr_sites, nr, nr_wrong, nr_missing, nr_bad;
+	unsigned int nr_sites, nr, nr_wrong, nr_missing, nr_bad, nr_events, nr_wrong_events;
 	char line[1024], env[2048], args[2048];
 	int nr_loops;
 	size_t i;
@@ -339,11 +372,13 @@ static void check_python(const char *version, const char *prefix, const char *li
 			 runs[i].held);
 		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: status", version,
 		       runs[i].name);
-		if (sscanf(line, "sites %u launches %u wrong %u missing %u loops %d bad %u",
-			   &nr_sites, &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad) != 6)
+		if (sscanf(line,
+			   "sites %u launches %u wrong %u missing %u loops %d bad %u events %u wrong %u",
+			   &nr_sites, &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad, &nr_events,
+			   &nr_wrong_events) != 8)
 			nr = 0;
-		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops && !nr_bad,
-		   "%s, %s: %s", version, runs[i].name, line);
+		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops && !nr_bad &&
+		   nr_events == nr && !nr_wrong_events, "%s, %s: %s", version, runs[i].name, line);
 	}
 	if (!first)
 		return;

@@ -13,6 +13,9 @@ void py_launch_done(void);
 void py_through(void (*function)(void));
 void py_launch_native(void);
 
+/* Called just before each launch if a test has set it. */
+__attribute__((visibility("default"))) void (*py_before_launch)(int site);
+
 static CUmodule py_module;
 static CUcontext py_context;
 
@@ -42,6 +45,8 @@ __attribute__((visibility("default"), noinline)) void py_launch(int site)
 		cuModuleGetFunction(&function, py_module, name);
 		__atomic_store_n(&functions[site % 4096], function, __ATOMIC_RELEASE);
 	}
+	if (py_before_launch)
+		py_before_launch(site);
 	cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, args, NULL);
 	__asm__ volatile("" : : : "memory");
 }
