@@ -268,5 +268,24 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
 #define XPU_CAPTURE_NVTX	"nvtx:"
 #define XPU_CAPTURE_LAUNCH	"launch:"
+#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: the C library takes stack for each that opens a group */
+
+/*
+ * Whether an expression refers back to a group, as "(a*)\\1" does. POSIX's extended ones cannot; the C
+ * library takes them, and may then compare one name for hours.
+ */
+static inline int xpu_capture__refers_back(const char *regex)
+{
+	for (; *regex; regex++) {
+		if (*regex != '\\')
+			continue;
+		regex++;
+		if (*regex >= '1' && *regex <= '9')
+			return 1;
+		if (!*regex)
+			break;
+	}
+	return 0;
+}
 
 #endif /* XPU_SLOT_H */

@@ -24,13 +24,19 @@ static int check_regex(const char *text)
 			   "NAME or DOMAIN:NAME of a range");
 		return -EINVAL;
 	}
+	if (strlen(text) > XPU_CAPTURE_REGEX_MAX || xpu_capture__refers_back(text)) {
+		msg__error("--capture " XPU_CAPTURE_NVTX ": expected an expression of at most %d bytes, "
+			   "without back-references such as \\1: one that takes long would hold the program",
+			   XPU_CAPTURE_REGEX_MAX);
+		return -EINVAL;
+	}
 	err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
 	if (!err) {
 		regfree(&regex);
 		return 0;
 	}
 	regerror(err, &regex, what, sizeof(what));
-	msg__error("--capture " XPU_CAPTURE_NVTX "%s: %s", text, what);
+	msg__error("--capture " XPU_CAPTURE_NVTX "%.60s: %s", text, what);
 	return -EINVAL;
 }
 

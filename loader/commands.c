@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "invoker.h"
 #include "base/msg.h"
 #include "base/own_files.h"
@@ -19,10 +20,26 @@ struct command {
 	const char *instead;
 };
 
+/* Letters that mean something else to perf than to xpumerge. */
+static const struct cmdline_habit letters[] = {
+	{ "-F", "xpumerge --csv and --json have all columns" },
+	{ "-g", "call paths are always there" },
+	{ "-s", "xpumerge --by LIST, --table NAME and --sort COLUMN say what is summed up and sorted" },
+	{ NULL, NULL },
+};
+
 static const struct command commands[] = {
 	{ "report", { "xpumerge" }, NULL },
 	{ "script", { "xpumerge", "-f", "perf" }, NULL },
 	{ "diff", { "xpumerge", "diff" }, NULL },
+	{ "evlist", { NULL }, "xpumerge begins with what was recorded, and how" },
+	{ "help", { NULL }, "xpuload --help, xpumerge --help, and their manual pages" },
+	{ "list", { NULL }, "launches, device work, NVTX ranges and CPU samples are always recorded; --api, "
+	  "--memory, --stalls, --gpu-metrics and --off-cpu add to that" },
+	{ "mem", { NULL }, "xpuload --memory COMMAND records who holds memory of GPUs; "
+	  "xpumerge --memory peak shows it" },
+	{ "sched", { NULL }, "xpuload --off-cpu COMMAND records where threads are blocked" },
+	{ "trace", { NULL }, "xpuload --api -o x.pftrace COMMAND records CUDA's calls" },
 	{ "annotate", { NULL }, "record with --stalls, then xpumerge --table stalls has the lines of "
 	  "kernels; xpumerge --srcline has those of call paths" },
 	{ "stat", { NULL }, "xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints "
@@ -46,8 +63,15 @@ static int run_xpumerge(const struct command *c, int argc, char **argv)
 		args[nr] = c->args[nr];
 		nr++;
 	}
-	for (i = 2; i < argc; i++)
+	for (i = 2; i < argc; i++) {
 		args[nr++] = argv[i];
+		why = cmdline__habit(letters, argv[i]);
+		if (!why)
+			continue;
+		msg__error("%s %s: %s", c->name, argv[i], why);
+		free(args);
+		return STATUS_FAILED;
+	}
 	if (own_files__find("xpumerge", tool, sizeof(tool)))
 		msg__error("cannot find xpumerge, which shows recordings");
 	else if (invoker__find(&why))

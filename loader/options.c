@@ -69,6 +69,9 @@ static const struct cmdline_habit habits[] = {
 	{ "--tid", "xpumerge --tid picks threads" },
 	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
 	{ "-c", "CPU samples are taken by the clock; -F HZ says how many" },
+	{ "-d", "--duration SECONDS; --every SECONDS is how often top shows a frame" },
+	{ "--stdio", "top --batch" },
+	{ "--sort", "keys pick what top shows; xpumerge --sort sorts the tables" },
 	{ "--capture-range", "--capture cuda-profiler-api, or nvtx:REGEX" },
 	{ "--capture-range-end", "--capture-end stop, repeat or repeat:N" },
 	{ "--nvtx-capture", "--capture 'nvtx:^DOMAIN:RANGE$'; in NVTX's own domain 'nvtx:^RANGE$'" },
@@ -713,6 +716,8 @@ static bool options__agree(const struct options *opts)
 		wrong = "--python only is for launches: not with --cpu-only";
 	else if (opts->cpu_only && opts->capture.what)
 		wrong = "--cpu-only knows of no CUDA: it cannot be together with --capture";
+	else if (opts->python && !strcmp(opts->python, "on") && !opts->stack_bytes)
+		wrong = "--python on takes --call-graph dwarf: with fp, only or off";
 	else if (opts->off_cpu && opts->capture.what)
 		wrong = "--off-cpu accounts for whole lives of threads: it cannot be together with --capture";
 	else if (opts->memory_only && opts->capture.what)

@@ -47,6 +47,16 @@ static const struct cmdline_habit habits[] = {
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
 	{ "--stdio", "the summary, -f text, is the default" },
+	{ "--tui", "the summary goes through $PAGER; -o x.html is a page to zoom and search in" },
+	{ "-n", "counts stand beside times in each table" },
+	{ "--children", "--table python_lines and -o x.html have times with all that is called" },
+	{ "--no-children", "the tables have times without what is called" },
+	{ "--percent-limit", "--limit N is how many rows" },
+	{ "--header", "the summary begins with what was recorded, and how" },
+	{ "--call-graph", "call paths are always there; --limit 0 --width 0 shows all of them, whole" },
+	{ "-D", "xpumerge dump prints every record" },
+	{ "-v", "xpumerge dump prints every record" },
+	{ "-q", "2>/dev/null leaves out what is said beside the result" },
 	{ NULL, NULL },
 };
 

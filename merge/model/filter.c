@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define REGEX_MAX_BYTES	16384
+
 const char *filter_kind__name(enum filter_kind kind)
 {
 	static const char *const names[NR_FILTERS] = {
@@ -118,6 +120,11 @@ static int filter__set_regex(struct filter *f, enum filter_kind kind, const char
 
 	if (f->given[kind]) {
 		snprintf(why, 128, "given twice: one expression may have several branches, as a|b");
+		return -EINVAL;
+	}
+	/* The C library takes stack for each group. */
+	if (strlen(arg) > REGEX_MAX_BYTES) {
+		snprintf(why, 128, "longer than %d bytes", REGEX_MAX_BYTES);
 		return -EINVAL;
 	}
 	err = regcomp(&f->regex[kind], arg, REG_EXTENDED | REG_NOSUB);

@@ -373,7 +373,8 @@ static bool parse(const char *text)
 		capture.what = PROFILER;
 	} else if (!strncmp(text, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX))) {
 		text += strlen(XPU_CAPTURE_NVTX);
-		if (!regcomp(&capture.regex, text, REG_EXTENDED | REG_NOSUB))
+		if (strlen(text) <= XPU_CAPTURE_REGEX_MAX && !xpu_capture__refers_back(text) &&
+		    !regcomp(&capture.regex, text, REG_EXTENDED | REG_NOSUB))
 			capture.what = RANGES;
 	} else if (!strncmp(text, XPU_CAPTURE_LAUNCH, strlen(XPU_CAPTURE_LAUNCH))) {
 		if (parse_launches(text + strlen(XPU_CAPTURE_LAUNCH)))

@@ -80,4 +80,6 @@ for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --fro
 	is "$?$(cat got)" 2 "$args: status, and nothing on stdout"
 	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: says why"
 done
+xpumerge --kernel "$(printf '%100000s' '' | tr ' ' '(')" >got 2>log
+is "$? $(cat got log)" "2 xpumerge: --kernel: longer than 16384 bytes" "an expression of groups without end"
 done_testing

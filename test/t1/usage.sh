@@ -88,6 +88,7 @@ load "--quiet says less: it cannot be together with --verbose" "-q -v true"
 load "--control makes a recording of each window: it cannot be together with --every" "--control fd:0 --every 1 true"
 load "--control makes a recording of each window: it cannot be together with --push" \
 	"--control fd:0 --push parca+http://x:1 true"
+load "--python on takes --call-graph dwarf: with fp, only or off" "--call-graph fp --python on true"
 load "--check records nothing: it cannot be together with --all" "--check -a"
 load "true: --check records nothing: it takes no COMMAND" "--check true"
 for with in output=x.html keep=2 control=fd:0 capture=after:1 api stalls gpu-metrics off-cpu memory; do
@@ -119,6 +120,24 @@ load "annotate: record with --stalls, then xpumerge --table stalls has the lines
 	annotate
 is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" "xpuload report: xpumerge"
 is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" "xpuload script: xpumerge -f perf"
+
+for perf in "-F overhead" "-g caller" "-s comm"; do
+	# shellcheck disable=SC2086 # two words
+	xpuload report $perf >out 2>log
+	is "$? $(wc -l <log) $(grep -c "^xpuload: report ${perf% *}: " log)" "125 1 1" "xpuload report $perf: one line" ||
+		diag "$(cat log)"
+done
+for perf in --stdio --tui -n --children --no-children "--percent-limit 1" --header "--call-graph caller" -D; do
+	# shellcheck disable=SC2086 # two words
+	xpuload report $perf >out 2>log
+	is "$? $(wc -l <log) $(grep -c "there is no option ${perf% *}: [^s]" log)" "2 1 1" \
+		"xpuload report $perf: one line that helps" || diag "$(cat log)"
+done
+for perf in help list trace mem sched evlist "top -d 1" "top --stdio" "top --sort x"; do
+	# shellcheck disable=SC2086 # two words
+	xpuload $perf >out 2>log
+	is "$? $(wc -l <log) $(grep -c ': see --help' log)" "125 1 0" "xpuload $perf: one line that helps" || diag "$(cat log)"
+done
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Which launches a window has, where one launch is within another one, as those of signal handlers are. */
 #include <stdint.h>
+#include <string.h>
 
 #include "base/cupti_lib.h"
 #include "listener.h"
@@ -47,10 +48,19 @@ static int in_window(void)
 	return launch(CUPTI_API_ENTER) || launch(CUPTI_API_EXIT) ? 6 : 0;
 }
 
+/* Exits with 0 if the expression is taken. */
+static int is_taken(void)
+{
+	return capture__init() ? 1 : !capture__watches_ranges();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		return in_window();
+		return !strcmp(argv[1], "taken") ? is_taken() : in_window();
+	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^a\\\\1[(]$"), 0, "an expression");
+	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^(a*)*\\1$"), 1,
+	       "one that may take hours to compare a name with");
 	is_int(listener__run(argv[0], "nested", "XPUSHIM_CAPTURE", "launch:1-3"), 0,
 	       "launches within launches, and behind the window");
 	return done_testing();

@@ -136,6 +136,22 @@ for transport in bpf shm; do
 	[ "$(sed -n 's/.*kernel_any //p' "race-$transport.folded")" -lt "$(sed 's/.*any //' race.out)" ]
 	ok $? "racers, $transport: not all of their launches are in windows"
 done
+# Threads that open and close windows at random, NVTX ranges that are popped twice, and launches in between: each launch
+# that the shim has counted in a window is there, with its kernel.
+for what in cuda-profiler-api 'nvtx:^window$' 'nvtx:^test:' launch:1000-2000; do
+	[ $nvtx = 77 ] && [ "${what#nvtx}" != "$what" ] && continue
+	for transport in bpf shm; do
+		xpuload --strict --gpu-only --transport $transport --capture "$what" -o random.data \
+			"$capture" -t 32 -w 1000 -m random >/dev/null 2>load.log
+		is $? 0 "at random, $what, $transport: status" || diag "$(cat load.log)"
+		got=$(counts random)
+		xpumerge dump random.data >random.dump
+		n=$(sed -n 's/.*WINDOW misc=closed.* nr_launches=//p' random.dump | awk '{ n += $1 } END { print n + 0 }')
+		is "$got" "any $n launches $n matched $n unmatched 0 lost 0" "at random, $what, $transport: exact"
+		[ "$n" -gt 0 ] || [ "$what" = 'nvtx:^test:' ]	# windows of some microseconds
+		ok $? "at random, $what, $transport: not none"
+	done
+done
 # CPU samples are of windows, too.
 for transport in bpf shm; do
 	xpuload --transport $transport --capture cuda-profiler-api -F 999 -o cpu.data "$capture" -t 2 -w 0 \
@@ -148,9 +164,10 @@ for transport in bpf shm; do
 	ok $? "$transport: in a window there are"
 done
 
-for bad in 'nvtx:' 'nvtx:(' launch:0-3 launch:5-4 launch:x launch:1-2x profiler ''; do
+groups=$(printf '%100000s' '' | tr ' ' '(')
+for bad in 'nvtx:' 'nvtx:(' 'nvtx:(a)\1' "nvtx:$groups" launch:0-3 launch:5-4 launch:x launch:1-2x profiler ''; do
 	xpuload --capture "$bad" true 2>log
-	is "$? $(wc -l <log)" "125 1" "--capture '$bad': refused in one line"
+	is "$? $(wc -l <log)" "125 1" "--capture '$(echo "$bad" | head -c 20)': refused in one line"
 done
 for bad in '--capture launch:1 --off-cpu' '--capture launch:1 --cpu-only' '--capture-end stop' \
 	'--capture nvtx:x --nvtx=off' '--capture launch:1 --cupti share' '--capture launch:1 -p 1'; do

@@ -10,7 +10,8 @@
  * NVTX range "window" that is pushed; start, by one that is started, and that another thread ends; domain, by
  * one of the domain "test"; none, by nothing. RACERS threads launch all the time, by site_any, in and out. -f:
  * a child that is forked before CUDA is used does it, and the parent launches by site_out alone. -e: nothing is
- * launched in each second window. -p: after each window all pause for MS.
+ * launched in each second window. -p: after each window all pause for MS. HOW random: each of THREADS threads,
+ * in as many steps as WINDOWS says, opens and closes windows and launches by site_any, at random.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -129,6 +130,54 @@ static void *worker(void *arg)
 	return arg;
 }
 
+/* One step of a thread's, of which nobody knows the next. */
+static void step(unsigned int *seed, cudaStream_t stream)
+{
+	switch (rand_r(seed) % 8) {
+	case 0:
+		CHECK(cudaProfilerStart());
+		break;
+	case 1:
+		CHECK(cudaProfilerStop());
+		break;
+#ifdef HAVE_NVTX
+	case 2:
+		nvtxRangePushA(rand_r(seed) % 2 ? "window" : "other");
+		break;
+	case 3:
+		nvtxRangePop();		/* of none, often */
+		break;
+	case 4:
+		nvtxRangeEnd(nvtxRangeStartA("window"));
+		break;
+	case 5:
+		push_in_domain("window");
+		nvtxDomainRangePop(domain);
+		break;
+#endif
+	default:
+		site_any(stream);
+		__atomic_fetch_add(&nr_raced, 1, __ATOMIC_RELAXED);
+		break;
+	}
+}
+
+static void *stepper(void *arg)
+{
+	unsigned int seed = (unsigned int)(uintptr_t)arg;
+	cudaStream_t stream;
+	int i;
+
+	CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+	for (i = 0; i < nr_windows; i++) {
+		step(&seed, stream);
+		if (i % 64 == 63)
+			CHECK(cudaStreamSynchronize(stream));
+	}
+	CHECK(cudaStreamSynchronize(stream));
+	return NULL;
+}
+
 static void *racer(void *arg)
 {
 	cudaStream_t stream;
@@ -154,6 +203,15 @@ static void work(void)
 	domain = nvtxDomainCreateA("test");
 #endif
 	CHECK(cudaFree(NULL));
+	if (!strcmp(how, "random")) {
+		for (i = 0; i < nr_threads; i++)
+			if (pthread_create(&workers[i], NULL, stepper, (void *)(uintptr_t)(i + 1)))
+				exit(1);
+		for (i = 0; i < nr_threads; i++)
+			pthread_join(workers[i], NULL);
+		CHECK(cudaDeviceSynchronize());
+		return;
+	}
 	pthread_barrier_init(&barrier, NULL, (unsigned int)nr_threads + 1);
 	for (i = 0; i < nr_racers; i++)
 		if (pthread_create(&racers[i], NULL, racer, NULL))
