@@ -12,33 +12,75 @@
 
 #define GAP		"..."
 #define BETWEEN		" > "
-#define LEAST		8		/* characters of a cut frame */
+#define LEAST		8		/* columns of a cut frame */
 #define MAX_COMPARED	4096		/* texts that are compared with one another */
 #define ROUNDS		3		/* of telling apart those that look alike */
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-static bool is_first(char c)
+/* Characters that terminals show two columns wide, or, as they combine with the one before, none. */
+static const struct {
+	uint32_t first, last;
+	size_t columns;
+} odd_widths[] = {
+	{ 0x300, 0x36f, 0 }, { 0x1100, 0x115f, 2 }, { 0x200b, 0x200f, 0 }, { 0x20d0, 0x20ff, 0 },
+	{ 0x2e80, 0x303e, 2 }, { 0x3041, 0xa4cf, 2 }, { 0xa960, 0xa97f, 2 }, { 0xac00, 0xd7a3, 2 },
+	{ 0xf900, 0xfaff, 2 }, { 0xfe00, 0xfe0f, 0 }, { 0xfe10, 0xfe19, 2 }, { 0xfe20, 0xfe2f, 0 },
+	{ 0xfe30, 0xfe6f, 2 }, { 0xff00, 0xff60, 2 }, { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1f64f, 2 },
+	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+};
+
+/* Return: how many bytes the character at @s has, of at most @len; *@columns: how wide it is. */
+static size_t character(const char *s, size_t len, size_t *columns)
 {
-	return (c & 0xc0) != 0x80;
+	uint32_t c = (uint8_t)*s;
+	size_t i, bytes = 1;
+
+	*columns = *s == SHORTEN_FRAME ? strlen(BETWEEN) : 1;
+	if (c < 0xc0)
+		return bytes;
+	c &= c < 0xe0 ? 0x1f : c < 0xf0 ? 0xf : 7;
+	for (; bytes < len && (s[bytes] & 0xc0) == 0x80; bytes++)
+		c = c << 6 | (s[bytes] & 0x3f);
+	for (i = 0; i < ARRAY_SIZE(odd_widths); i++)
+		if (c >= odd_widths[i].first && c <= odd_widths[i].last)
+			*columns = odd_widths[i].columns;
+	return bytes;
 }
 
-/* Return: the place of character @nr of @s, or its end. */
-static const char *skip(const char *s, size_t nr)
+/* Return: the end of what is at the begin of @s and at most @width wide. */
+static const char *within(const char *s, size_t width)
 {
-	for (; *s; s++)
-		if (is_first(*s) && !nr--)
+	size_t columns, bytes;
+
+	for (; *s; s += bytes, width -= columns) {
+		bytes = character(s, 4, &columns);
+		if (columns > width)
 			break;
+	}
+	return s;
+}
+
+/* Return: what is behind the first @width columns of @s, and behind a character that is half in them. */
+static const char *behind(const char *s, size_t width)
+{
+	size_t columns, bytes;
+
+	for (; *s; s += bytes, width -= min_t(size_t, columns, width)) {
+		bytes = character(s, 4, &columns);
+		if (!width && columns)
+			break;
+	}
 	return s;
 }
 
 static size_t width_of(const char *s, size_t len)
 {
-	size_t i, nr = 0;
+	size_t at, columns, width = 0;
 
-	for (i = 0; i < len; i++)
-		nr += is_first(s[i]) ? s[i] == SHORTEN_FRAME ? strlen(BETWEEN) : 1 : 0;
-	return nr;
+	for (at = 0; at < len; width += columns)
+		at += character(s + at, len - at, &columns);
+	return width;
 }
 
 size_t shorten__width(const char *text)
@@ -87,10 +129,10 @@ static void put_middle(FILE *f, const char *s, size_t len, size_t width)
 	}
 	head = width / 2;
 	tail = width - head - strlen(GAP);
-	at = skip(s, head);
+	at = within(s, head);
 	fwrite(s, 1, at - s, f);
 	fputs(GAP, f);
-	at = skip(s, nr - tail);
+	at = behind(s, nr - tail);
 	fwrite(at, 1, s + len - at, f);
 }
 
@@ -110,7 +152,7 @@ static void put_frame(FILE *f, const char *s, size_t len, size_t width)
 	put_middle(f, at, end - at, width);
 }
 
-/* Puts the head of a name, and what it has from character @from on, into @f. */
+/* Puts the head of a name, and what it has from column @from on, into @f. */
 static void put_from(FILE *f, const char *s, size_t len, size_t width, size_t from)
 {
 	size_t nr = width_of(s, len), head = width / 4, room;
@@ -124,12 +166,12 @@ static void put_from(FILE *f, const char *s, size_t len, size_t width, size_t fr
 	room = width - head - strlen(GAP);
 	if (from + room > nr)
 		from = nr - room;
-	at = skip(s, head);
+	at = within(s, head);
 	fwrite(s, 1, at - s, f);
 	fputs(GAP, f);
-	s = skip(s, from);
+	s = behind(s, from);
 	if (nr - from > room) {
-		at = skip(s, room - strlen(GAP));
+		at = within(s, room - strlen(GAP));
 		fwrite(s, 1, at - s, f);
 		fputs(GAP, f);
 	} else {
@@ -150,7 +192,7 @@ struct line {
 	struct frame_text *frames;
 	bool *kept;			/* by frame: it differs from that of another line */
 	size_t nr;
-	size_t differs;			/* a name: the character from which on it differs; 0: none */
+	size_t differs;			/* a name: the column from which on it differs; 0: none */
 	char *out;
 };
 
@@ -247,10 +289,10 @@ static void line__put_name(const struct line *l, FILE *f, size_t width)
 		put_middle(f, s, len, width);
 }
 
-/* Cuts @s to @width characters, which only happens to paths with many frames that differ. */
+/* Cuts @s to @width, which only happens to paths with many frames that differ. */
 static void cut_end(char *s, size_t width)
 {
-	*(char *)skip(s, width) = '\0';
+	*(char *)within(s, width) = '\0';
 }
 
 static int line__render(struct line *l, size_t width)

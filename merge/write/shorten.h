@@ -3,7 +3,7 @@
  * shorten.h - fits names and call paths into a column so that those that differ look different
  *
  * All texts are those of one column, as they stand below each other, and safe for a terminal
- * (escape.h). Widths are counted in characters.
+ * (escape.h). Widths are columns of a terminal, where some characters take two.
  */
 #ifndef MERGE_SHORTEN_H
 #define MERGE_SHORTEN_H
@@ -12,14 +12,14 @@
 
 #define SHORTEN_FRAME	'\x1f'		/* between the frames of a call path, root first */
 
-/* Return: how many characters wide a text is; frames are shown with " > " between. */
+/* Return: how wide a text is; frames are shown with " > " between. */
 size_t shorten__width(const char *text);
 
 /**
  * shorten__column - fit the texts of a column
  * @texts: @nr of them; names, or call paths with SHORTEN_FRAME between the frames
- * @width: characters; 0: as wide as they are
- * @out: set to @nr allocated strings, for the caller to free(), each of at most @width characters
+ * @width: in columns; 0: as wide as they are
+ * @out: set to @nr allocated strings, for the caller to free(), each at most @width wide
  *
  * A name loses its arguments, then its middle; a call path loses its outer frames, but not the frame in
  * which it differs from another one of the column. Return: 0 or -ENOMEM.

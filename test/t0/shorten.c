@@ -61,6 +61,8 @@ int main(void)
 		"gemm",
 	};
 	static const char *const accents[] = { "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc" };
+	static const char *const wide[] = { "核函数注意力", "核函数注意力の計算" };
+	static const char *const accented[] = { "e\xcc\x81te\xcc\x81te\xcc\x81te\xcc\x81" };
 	static const char *const empty[] = { "", "a" };
 	size_t width;
 	char name[32];
@@ -71,6 +73,11 @@ int main(void)
 	check("threads", threads, 3, 30, "request-0 > ... > layer > up");
 	check("kernels", kernels, 3, 60, "at::native::vectorized_element...l<4, FillFunctor<float>, X>");
 	check("characters", accents, 1, 5, "\xc3\xa4\xc3\xb6...");
+	is_int(shorten__width("核a한é\xcc\x81😀"), 8, "characters of two columns, of one, and of none");
+	check("wide characters", wide, 2, 18, "核函数注意力");
+	check("wide characters", wide, 2, 11, "核函...力");
+	check("wide characters", wide, 2, 10, "核函...力");
+	check("accents of their own", accented, 1, 5, "e\xcc\x81t...");
 	check("nothing", empty, 2, 5, "");
 	for (width = 24; width < 80; width += 7) {
 		char *out[4];
