@@ -55,9 +55,14 @@ static int resolve_exits(struct found *f, struct machine *m)
 	size_t i;
 	int err = 0;
 
-	for (i = f->first_proc; i < m->procs.nr; i++)
-		ends_seen |= m->procs.v[i].exited;
-	/* An image that is replaced by an exec has ended, too. */
+	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
+		const struct proc *p = &m->procs.v[i];
+
+		ends_seen |= p->exited;
+		if (p->exited)
+			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
+	}
+	/* An image that is replaced by an exec has ended, too, but its pid goes on. */
 	for (i = f->first_proc; i < m->procs.nr; i++) {
 		const struct proc *p = &m->procs.v[i];
 
@@ -67,12 +72,6 @@ static int resolve_exits(struct found *f, struct machine *m)
 			m->procs.v[replaced].exited = true;
 			m->procs.v[replaced].exit_ns = p->time_ns;
 		}
-	}
-	for (i = f->first_proc; i < m->procs.nr && !err; i++) {
-		const struct proc *p = &m->procs.v[i];
-
-		if (p->exited)
-			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
 	}
 	found__sort_exits(f);
 	f->ends_known = ends_seen;

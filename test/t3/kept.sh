@@ -74,11 +74,12 @@ ok $? "a program of this place: nothing is kept"
 
 # Generated code.
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
-map() {
-	ls -t /tmp/perf-*.map 2>/dev/null | head -n 1
+map() {			# map FILE: the map of the recording's program
+	echo "/tmp/perf-$(xpumerge dump "$1" 2>/dev/null |
+		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' | tail -n 1).map"
 }
 STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
-map=$(map)
+map=$(map jit.data)
 like "$(folded jit.data)" "$jit" "generated code is named"
 chown 65534 "$map"
 unlike "$(folded jit.data)" 'generated code' "not by a file of another user"
@@ -89,6 +90,23 @@ touch -d 'next hour' "$map"
 unlike "$(folded jit.data)" 'generated code' "nor by a later one"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
+# A program that runs for longer than the tolerance of times goes on adding to its map.
+cat >longer.sh <<-'END'
+	"$@" &
+	until [ -s /tmp/perf-$!.map ]; do sleep 0.02; done
+	kill -STOP $!
+	grep -q '^State:.*stopped' /proc/$!/status || exit 9
+	sleep 2.5
+	touch /tmp/perf-$!.map
+	kill -CONT $!
+	wait
+END
+for n in 400000 1600000; do
+	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n jit 2>load.log
+	[ $? = 9 ] || break
+done
+like "$(folded longer.data)" "$jit" "named by one that is a few seconds younger than its program"
+rm -f "$(map longer.data)"
 like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
 	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
 	"what to do about it is said"
@@ -105,5 +123,5 @@ STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "
 	jit 2>load.log
 is $? 0 "a /tmp and pids of its own: status" || diag "$(cat load.log)"
 like "$(folded own.data)" "$jit" "its generated code is named"
-is "$(map)" "" "and nothing of it is in /tmp here"
+is "$(find "$(map own.data)" /tmp/perf-1.map -newer jit.sh 2>/dev/null)" "" "and nothing of it is in /tmp here"
 done_testing
