@@ -148,6 +148,35 @@ async function testWindows() {
 	await page.context().close();
 }
 
+/* ---- tables --------------------------------------------------------------------------------- */
+
+/* Copies, sets and functions on the CPU in Top have what the tables have; html_explore.js compares kernels. */
+async function testTables() {
+	const read = name => JSON.parse(fs.readFileSync(`app.${name}.json`))[name], copies = read("memory_time"), functions = read("cpu_functions");
+	const top = async page => new Map((await rows(page)).map(row => [row[0], row.map(number)]));
+	const page = await open("app.html#unit=ns&view=top");
+
+	await ready(page);
+	const work = await top(page);
+	const wrong = copies.filter(r => {
+		const row = work.get(/memset/.test(r.operation) ? "set" : r.operation.replace("memcpy", "copy"));
+
+		return !row || row[2] !== r.total_ns || row[3] !== r.count;
+	});
+
+	ok(copies.length > 0 && functions.length > 1, "there are copies, and functions on the CPU", `${copies.length} ${functions.length}`);
+	is(JSON.stringify(wrong), "[]", "Top has the tables' copies");
+	await page.click('[data-mode="thread"]');
+	await page.click('[data-kind="cpu"]', { modifiers: ["Shift"] });
+	await settle(page);
+	const onCpu = await top(page);
+
+	is(JSON.stringify(functions.filter(r => !onCpu.get(r.function) || onCpu.get(r.function)[1] !== r.total_ns)), "[]",
+	   "and functions' own time on the CPU");
+	is(number(await page.textContent('[data-kind="cpu"] b')), functions.reduce((n, r) => n + r.total_ns, 0), "with their sum");
+	await page.context().close();
+}
+
 /* ---- windows and paper ---------------------------------------------------------------------- */
 
 async function testSizes() {
@@ -328,6 +357,7 @@ run(async () => {
 	await testNothing();
 	await testCrowd();
 	await testWindows();
+	await testTables();
 	await testSizes();
 	await testPaper();
 	await testKeys();

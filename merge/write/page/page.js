@@ -2615,9 +2615,9 @@ ${format(p.v)}, ${percent(p.v, width[0])} of all`),
     return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
   }
   function describe3() {
-    const { from, to } = state, hint = times.nr > 1 ? ": drag over a stretch to see it alone" : "";
-    const words = isPicked() ? `${at2(from)} to ${at2(to)}: ${formatTime((to - from) * times.width, "auto")} of ` + formatTime(times.nr * times.width, "auto") + recordedWords() : `all of the time, ${at2(0)} to ${at2(times.nr)}${recordedWords()}` + (times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "") + hint;
-    el("stretch-words").textContent = words;
+    const { from, to } = state;
+    const words = isPicked() ? `${at2(from)} to ${at2(to)}: ${formatTime((to - from) * times.width, "auto")} of ` + formatTime(times.nr * times.width, "auto") + recordedWords() : `all of the time, ${at2(0)} to ${at2(times.nr)}${recordedWords()}` + (times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "");
+    el("stretch-words").replaceChildren(words, ...!isPicked() && times.nr > 1 ? [make("span", { class: "drag" }, ": drag over a stretch to see it alone")] : []);
     el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, such as many short waits recorded as one sum, is left out of a stretch.` + (times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
     el("all-time").hidden = !isPicked();
     el("strip-area").setAttribute("aria-valuetext", words);

@@ -221,13 +221,14 @@ function recordedWords() {
 }
 
 function describe() {
-	const { from, to } = state, hint = times.nr > 1 ? ": drag over a stretch to see it alone" : "";
+	const { from, to } = state;
 	const words = isPicked() ? `${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
 		formatTime(times.nr * times.width, "auto") + recordedWords() :
 		`all of the time, ${at(0)} to ${at(times.nr)}${recordedWords()}` +
-		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "") + hint;
+		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "");
 
-	el("stretch-words").textContent = words;
+	el("stretch-words").replaceChildren(words, ...(!isPicked() && times.nr > 1 ?
+		[make("span", { class: "drag" }, ": drag over a stretch to see it alone")] : []));
 	el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, ` +
 		"such as many short waits recorded as one sum, is left out of a stretch." +
 		(times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
