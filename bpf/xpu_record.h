@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	7
+#define XPU_VERSION_MINOR	8
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -480,6 +480,12 @@ struct xpu_alloc {
 	__u64	address;
 	__u64	bytes;
 };
+
+/*
+ * Of ALLOCS, since 2.8: all that was live when the file of a recording began, which is in earlier files,
+ * too. The events have the numbers before those of the file.
+ */
+#define XPU_MISC_ALLOCS_CARRIED	1
 
 struct xpu_record_allocs {		/* of one process */
 	struct xpu_record hdr;

@@ -760,8 +760,6 @@ static bool options__agree(const struct options *opts)
 		wrong = "--every and --push make many files of one name: they take one -o";
 	else if (opts->push_labels && !opts->push)
 		wrong = "--push-labels is for --push";
-	else if (opts->every_ns && opts->memory)
-		wrong = "--memory follows each allocation to its end: it cannot be together with --every";
 	else if (opts->every_ns && opts->capture.what)
 		wrong = "--capture opens and closes the recording itself: it cannot be together with --every "
 			"and --push";

@@ -7,27 +7,17 @@
 
 #include "join/origin.h"
 #include "join/ranges.h"
+#include "join/session.h"
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "model/alloc_queue.h"
 
 #define MAX_HELD	(4u << 20)	/* events of one process that wait for one with a lower number */
 #define MAX_FIRST	(64u << 10)	/* and for START, which a later file of a recording does not have */
 #define HELD_NS		3000000000ull	/* how much later than others a thread's events come */
 
-/* An event as it was recorded. */
-struct held {
-	uint64_t order, time_ns;	/* of the recording's clock */
-	struct xpu_alloc event;
-	uint32_t proc;
-	bool ends;			/* no event: the process ends */
-};
-
-struct held_list {			/* a binary heap: the lowest is first */
-	ARRAY(struct held) list;
-};
-
 struct alloc_proc {
-	struct held_list held;		/* by number */
+	struct alloc_queue held;		/* by number */
 	uint64_t next;			/* the number that comes next */
 	uint64_t first;			/* the first one of the recording */
 	uint64_t last_ns;		/* times rise with the numbers */
@@ -39,57 +29,9 @@ struct alloc_order {
 	struct heap heap;
 	ARRAY(struct alloc_proc) procs;	/* by process, from found.first_proc on */
 	bool by_time;			/* there are several processes */
-	struct held_list timed;		/* by time */
+	struct alloc_queue timed;		/* by time */
 	uint64_t nr_timed, newest_ns;
 };
-
-/* ---- binary heaps ---------------------------------------------------------------------------- */
-
-typedef bool (*before_fn)(const struct held *a, const struct held *b);
-
-static bool before_in_order(const struct held *a, const struct held *b)
-{
-	return a->order < b->order;
-}
-
-/* Here .order counts those that were put in. */
-static bool before_in_time(const struct held *a, const struct held *b)
-{
-	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
-}
-
-static int held__push(struct held_list *h, const struct held *event, before_fn before)
-{
-	int err = array_push(&h->list, *event);
-	size_t i, up;
-
-	if (err)
-		return err;
-	for (i = h->list.nr - 1; i; i = up) {
-		up = (i - 1) / 2;
-		if (!before(event, &h->list.v[up]))
-			break;
-		h->list.v[i] = h->list.v[up];
-	}
-	h->list.v[i] = *event;
-	return 0;
-}
-
-static struct held held__pop(struct held_list *h, before_fn before)
-{
-	struct held first = h->list.v[0], last = h->list.v[--h->list.nr];
-	size_t i, down;
-
-	for (i = 0; (down = 2 * i + 1) < h->list.nr; i = down) {
-		if (down + 1 < h->list.nr && before(&h->list.v[down + 1], &h->list.v[down]))
-			down++;
-		if (!before(&h->list.v[down], &last))
-			break;
-		h->list.v[i] = h->list.v[down];
-	}
-	h->list.v[i] = last;
-	return first;
-}
 
 /* ---- one event ------------------------------------------------------------------------------- */
 
@@ -104,7 +46,7 @@ static enum label label_of(const struct second_pass *p, const struct heap_event 
 }
 
 /* Finds out whose an event is. Return: 1, 0 if the filter leaves it out, or -ENOMEM. */
-static int resolve(struct second_pass *p, const struct held *held, struct heap_event *e)
+static int resolve(struct second_pass *p, const struct alloc_event *held, struct heap_event *e)
 {
 	struct launch at = { .time_ns = held->time_ns };
 	uint32_t path, proc = held->proc, gpu = NO_INDEX;
@@ -150,13 +92,14 @@ static int resolve(struct second_pass *p, const struct held *held, struct heap_e
 	return wanted__memory(p->opts->filter, m, at.chain, at.thread, at.comm, e->time_ns, gpu);
 }
 
-static int take(struct second_pass *p, const struct held *held)
+static int take(struct second_pass *p, const struct alloc_event *held)
 {
 	struct heap_event e = {
 		.order = held->order, .time_ns = held->time_ns + p->found->shift_ns,
 		.address = held->event.address, .bytes = held->event.bytes, .proc = held->proc,
 		.path_id = held->event.path_id,
 		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
+		.carried = held->carried,
 	};
 	int keep, err;
 
@@ -166,15 +109,15 @@ static int take(struct second_pass *p, const struct held *held)
 		p->allocs->heap.nr_bad++;
 		return 0;
 	}
-	err = heap__count(&p->allocs->heap, held->proc);
+	err = held->carried ? 0 : heap__count(&p->allocs->heap, held->proc);
 	if (err)
 		return err;
 	keep = resolve(p, held, &e);
-	if (p->allocs->heap.pass == HEAP_SUM)
+	if (p->allocs->heap.pass == HEAP_SUM && !held->carried)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
 	if (keep <= 0)
 		return keep;
-	err = p->allocs->heap.pass == HEAP_SUM ?
+	err = p->allocs->heap.pass == HEAP_SUM && !held->carried ?
 	      tell__alloc(p, &e, p->allocs->heap.places.v[e.key.place].gpu) : 0;
 	return err ?: heap__event(&p->allocs->heap, &e);
 }
@@ -184,13 +127,13 @@ static int take(struct second_pass *p, const struct held *held)
 static int take_timed(struct second_pass *p, bool all)
 {
 	struct alloc_order *o = p->allocs;
-	struct held first;
+	struct alloc_event first;
 	uint64_t number;
 	int err = 0;
 
 	while (!err && o->timed.list.nr &&
 	       (all || o->timed.list.v[0].time_ns + HELD_NS < o->newest_ns)) {
-		first = held__pop(&o->timed, before_in_time);
+		first = alloc_queue__pop(&o->timed, alloc_event__is_earlier);
 		/* The event's own number is behind the one by which it was put in. */
 		number = first.event.reserved | (uint64_t)first.event.delta_order << 32;
 		first.order = number;
@@ -200,7 +143,7 @@ static int take_timed(struct second_pass *p, bool all)
 }
 
 /* An event is the next of its process. */
-static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct held *held)
+static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_event *held)
 {
 	struct alloc_order *o = p->allocs;
 
@@ -213,13 +156,13 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct held *
 	held->event.delta_order = held->order >> 32;
 	held->order = o->nr_timed++;
 	o->newest_ns = max_t(uint64_t, o->newest_ns, held->time_ns);
-	return held__push(&o->timed, held, before_in_time) ?: take_timed(p, false);
+	return alloc_queue__push(&o->timed, held, alloc_event__is_earlier) ?: take_timed(p, false);
 }
 
 /* Nothing says where the process's events begin: they went on from before. */
-static int start_late(struct second_pass *p, struct alloc_proc *proc, const struct held *first)
+static int start_late(struct second_pass *p, struct alloc_proc *proc, const struct alloc_event *first)
 {
-	struct held start = {
+	struct alloc_event start = {
 		.order = first->order, .time_ns = first->time_ns, .proc = first->proc,
 		.event = { .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE, .bytes = 1 },
 	};
@@ -230,13 +173,13 @@ static int start_late(struct second_pass *p, struct alloc_proc *proc, const stru
 /* Hands on the events whose turn it is; with @all, those behind a gap, too. */
 static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 {
-	struct held first;
+	struct alloc_event first;
 	int err = 0;
 
 	while (!err && proc->held.list.nr &&
 	       (all || proc->held.list.nr > (proc->started ? MAX_HELD : MAX_FIRST) ||
 		(proc->started && proc->held.list.v[0].order <= proc->next))) {
-		first = held__pop(&proc->held, before_in_order);
+		first = alloc_queue__pop(&proc->held, alloc_event__is_before);
 		if (proc->started && first.order > proc->next && p->allocs->heap.pass == HEAP_SUM)
 			p->sums->loss.alloc_gaps += first.order - proc->next;
 		if (!proc->started)
@@ -266,7 +209,7 @@ static int alloc_proc(struct second_pass *p, uint32_t proc, struct alloc_proc **
 /* Takes a record's events, in either pass. */
 static int read_events(struct second_pass *p, const struct xpu_record_allocs *rec)
 {
-	struct held held = { 0 };
+	struct alloc_event held = { 0 };
 	struct alloc_proc *proc;
 	uint32_t i;
 	int err;
@@ -276,6 +219,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?: alloc_proc(p, held.proc, &proc);
 	for (i = 0; i < rec->nr && !err; i++) {
 		held.event = rec->events[i];
+		held.carried = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED;
 		held.order = rec->order + (int64_t)held.event.delta_order;
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
 		if (held.event.what == XPU_ALLOC_START) {
@@ -284,13 +228,13 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 			proc->started = true;
 			/* Earlier events are not of this recording. */
 			while (proc->held.list.nr && proc->held.list.v[0].order < proc->next)
-				held__pop(&proc->held, before_in_order);
+				alloc_queue__pop(&proc->held, alloc_event__is_before);
 			err = hand_on(p, proc, &held);
 		} else if (proc->started && held.order == proc->next) {
 			proc->next++;
 			err = hand_on(p, proc, &held);
 		} else if (!proc->started || held.order > proc->next) {
-			err = held__push(&proc->held, &held, before_in_order);
+			err = alloc_queue__push(&proc->held, &held, alloc_event__is_before);
 		} else if (held.order >= proc->first) {
 			p->allocs->heap.nr_bad += p->allocs->heap.pass == HEAP_SUM;
 		}
@@ -309,7 +253,7 @@ int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec)
 	      second_pass__arrived(p, proc, &arrived);
 	if (err)
 		return err;
-	for (i = 0; i < rec->nr; i++)
+	for (i = 0; i < rec->nr && !(rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED); i++)
 		arrived->nr_allocs += rec->events[i].what != XPU_ALLOC_START &&
 				      rec->events[i].what != XPU_ALLOC_LEVEL;
 	return read_events(p, rec);
@@ -326,7 +270,7 @@ static int add_ends(struct second_pass *p)
 {
 	const struct machine *m = &p->model->machine;
 	struct alloc_order *o = p->allocs;
-	struct held held = { .ends = true };
+	struct alloc_event held = { .ends = true };
 	size_t i;
 	int err = 0;
 
@@ -336,7 +280,7 @@ static int add_ends(struct second_pass *p)
 		held.proc = i;
 		held.time_ns = m->procs.v[i].exit_ns;
 		held.order = UINT64_MAX;	/* behind its events of that time */
-		err = held__push(&o->timed, &held, before_in_time);
+		err = alloc_queue__push(&o->timed, &held, alloc_event__is_earlier);
 	}
 	return err;
 }
@@ -374,6 +318,7 @@ static int take_rest(struct second_pass *p)
 int allocs__open(struct second_pass *p, struct passes *passes)
 {
 	const struct found *f = p->found;
+	const struct input *in = model__input(p->model);
 	const struct session_opts *opts = p->opts;
 	struct record_iter it;
 	struct heap *h;
@@ -390,6 +335,9 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	heap__init(h, f->first_proc);
 	h->from_ns = f->allocs.from_ns + f->shift_ns;
 	h->to_ns = f->allocs.to_ns + f->shift_ns;
+	h->file = in->file;
+	h->recording = in->recording_ns + f->shift_ns;
+	h->until_ns = in->next_is_here ? h->to_ns : UINT64_MAX;
 	h->has_asked = opts->nr_memory_at;
 	h->asked_is_failure = opts->memory_at_failure;
 	h->start_ns = p->model->start_ns;
@@ -405,17 +353,19 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static struct heap_sum sum_of(const struct second_pass *p, const struct heap *h, const struct holder *holder)
+static struct heap_sum sum_of(const struct session_opts *opts, const struct heap *h,
+			      const struct holder *holder)
 {
 	static const struct heap_sum none;
 	bool failed = holder->key.kind == HEAP_FAILED, held = !heap_kind__is_programs(holder->key.kind);
+	bool by_device = filter__given(opts->filter, FILTER_DEVICE);
 
-	switch (p->opts->memory) {
+	switch (opts->memory) {
 	case MEMORY_LIVE:
 		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) : holder->never_freed;
 	case MEMORY_PEAK:
-		return failed ? none : holder__at(h, holder, filter__given(p->opts->filter, FILTER_DEVICE) ?
-						  HEAP_DEVICE_PEAK : HEAP_PEAK);
+		return failed || !(by_device ? h->places.v[holder->key.place].has_peak : h->has_peak) ? none :
+		       holder__at(h, holder, by_device ? HEAP_DEVICE_PEAK : HEAP_PEAK);
 	case MEMORY_ALLOCATED:
 		return failed ? none : holder->made;
 	case MEMORY_LEAKED:
@@ -444,38 +394,85 @@ static int add_made(struct sums *s, const struct heap_sum *made)
 	return 0;
 }
 
-static int add_holder(struct second_pass *p, const struct heap *h, const struct holder *holder)
+static int add_holder(struct session *s, const struct heap *h, const struct holder *holder)
 {
-	struct heap_sum sum = sum_of(p, h, holder);
+	struct heap_sum sum = sum_of(&s->opts, h, holder);
 	const struct holder_key *key = &holder->key;
 	enum heap_kind kind = key->kind;
 	const char *name = heap_kind__name(kind);
-	bool with_made = p->opts->memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION;
+	bool with_made = s->opts.memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION;
 	uint32_t leaf;
 	int err;
 
 	if (!sum.bytes && !(with_made && holder->made.bytes))
 		return 0;
-	if (p->opts->memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
+	if (s->opts.memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
 		name = "segment";
-	err = leaves__get(&p->model->leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
-	err = err ?: sums__add_memory(p->sums, p->opts, key->chain, key->comm, key->thread, leaf, &sum);
-	return err || !with_made ? err : add_made(p->sums, &holder->made);
+	err = leaves__get(&s->model.leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
+	err = err ?: sums__add_memory(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &sum);
+	return err || !with_made ? err : add_made(&s->sums, &holder->made);
+}
+
+/* A process leaves nothing at the end of a file that another one follows. */
+static void heap__has_next(struct heap *h)
+{
+	size_t i;
+
+	h->is_last = false;
+	for (i = 0; i < h->holders.nr; i++) {
+		struct holder *holder = &h->holders.v[i];
+
+		holder->never_freed.bytes -= holder->unfinished.bytes;
+		holder->never_freed.nr -= holder->unfinished.nr;
+	}
+}
+
+/* Of two files of a recording one has the peak, of all devices together and of each. */
+static void heap__compare_peaks(struct heap *a, struct heap *b)
+{
+	size_t i, k;
+
+	if (a->has_peak && b->has_peak)
+		*(a->used.peak < b->used.peak ? &a->has_peak : &b->has_peak) = false;
+	for (i = 0; i < a->places.nr; i++)
+		for (k = 0; k < b->places.nr; k++) {
+			struct heap_place *pa = &a->places.v[i], *pb = &b->places.v[k];
+
+			if (pa->gpu == pb->gpu && pa->has_peak && pb->has_peak)
+				*(pa->used.peak < pb->used.peak ? &pa->has_peak : &pb->has_peak) = false;
+		}
+}
+
+int allocs__settle(struct session *s)
+{
+	struct heap *h = s->sums.heaps.v;
+	size_t nr = s->sums.heaps.nr, i, k;
+	int err = 0;
+
+	for (i = 0; i < nr; i++)
+		for (k = 0; k < nr; k++) {
+			if (h[k].recording != h[i].recording || h[k].file <= h[i].file)
+				continue;
+			if (h[i].is_last)
+				heap__has_next(&h[i]);
+			heap__compare_peaks(&h[i], &h[k]);
+		}
+	for (i = 0; i < nr; i++)
+		for (k = 0; k < h[i].holders.nr && !err && s->opts.memory; k++)
+			err = add_holder(s, &h[i], &h[i].holders.v[k]);
+	return err;
 }
 
 int allocs__finish(struct second_pass *p)
 {
 	struct alloc_order *o = p->allocs;
 	struct heap *h;
-	size_t i;
 	int err;
 
 	if (!o)
 		return 0;
 	h = &o->heap;
 	err = take_rest(p) ?: heap__finish(h, h->to_ns);
-	for (i = 0; i < h->holders.nr && !err && p->opts->memory; i++)
-		err = add_holder(p, h, &h->holders.v[i]);
 	if (!filter__active(p->opts->filter))
 		p->sums->loss.bad_allocs += h->nr_bad + h->nr_unknown;
 	p->sums->loss.crowded += h->nr_crowded;

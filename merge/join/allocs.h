@@ -19,8 +19,16 @@ int allocs__open(struct second_pass *p, struct passes *passes);
 
 int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec);
 
-/* After the pass: takes the events that are still held, and sums up. Return: 0 or -ENOMEM. */
+/* After the pass: takes the events that are still held. Return: 0 or -ENOMEM. */
 int allocs__finish(struct second_pass *p);
 void allocs__exit(struct second_pass *p);
+
+struct session;
+
+/*
+ * After all inputs: sums up. Of several files of a recording, the last one has what is live, and one has the
+ * peak. Return: 0 or -ENOMEM.
+ */
+int allocs__settle(struct session *s);
 
 #endif /* MERGE_ALLOCS_H */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "join/allocs.h"
 #include "join/hints.h"
 #include "join/session.h"
 #include "join/turns.h"
@@ -32,6 +33,17 @@ static int session__add_kept(struct session *s, const struct reader *r)
 	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
 }
 
+static void find_next_files(struct input *inputs, size_t nr)
+{
+	size_t i, k;
+
+	for (i = 0; i < nr; i++)
+		for (k = 0; k < nr && !inputs[i].next_is_here; k++)
+			inputs[i].next_is_here = inputs[k].file > inputs[i].file &&
+						 inputs[k].recording_ns == inputs[i].recording_ns &&
+						 input__same_boot(&inputs[k], &inputs[i]);
+}
+
 /* Adds input @i, and finds its host. */
 static int session__open_input(struct session *s, const struct reader *r, size_t i)
 {
@@ -40,6 +52,7 @@ static int session__open_input(struct session *s, const struct reader *r, size_t
 	size_t k;
 	int err;
 
+	in.file = reader__file_number(r, &in.recording_ns);
 	in.host = strpool__intern(&s->model.strings, host, reader__hostname(r, host));
 	if (!in.host)
 		return -ENOMEM;
@@ -71,6 +84,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 			;
 		s->model.inputs.v[i].shift_ns = input__boot_ns(&s->model.inputs.v[k]);
 	}
+	find_next_files(s->model.inputs.v, nr);
 	s->model.start_ns = UINT64_MAX;
 	for (i = 0; i < nr; i++)
 		s->model.start_ns = min_t(uint64_t, s->model.start_ns, s->model.inputs.v[i].shift_ns +
@@ -123,6 +137,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
+	if (!err)
+		err = allocs__settle(s);
 	for (i = 0; i < s->sums.busy.nr && !err; i++)
 		err = busy__finish(&s->sums.busy.v[i]);
 	if (!err)

@@ -61,6 +61,8 @@ void heap__init(struct heap *h, uint32_t first_proc)
 	memset(h, 0, sizeof(*h));
 	h->secret = secret();
 	h->first_proc = first_proc;
+	h->is_last = h->has_peak = true;
+	h->until_ns = UINT64_MAX;
 	h->free_alloc = NO_INDEX;
 }
 
@@ -120,7 +122,9 @@ int heap__place(struct heap *h, uint32_t gpu, uint32_t *place)
 		return 0;
 	*place = h->places.nr;
 	return idmap__put(&h->by_gpu, gpu, *place) ?:
-	       array_push(&h->places, ((struct heap_place){ .gpu = gpu, .rest = NO_INDEX }));
+	       array_push(&h->places, ((struct heap_place){
+		       .gpu = gpu, .rest = NO_INDEX, .has_peak = true,
+	       }));
 }
 
 int heap__move_places(struct heap *h, const uint32_t *gpus)
@@ -385,6 +389,8 @@ static bool may_be_segment(const struct heap *h, const struct heap_event *e,
 {
 	if (h->pass == HEAP_FIND)
 		return e->bytes >= MIN_SEGMENT || e->space == XPU_SPACE_MAPPING;
+	if (h->pass == HEAP_KEEP)
+		return false;
 	return target ? target->is_segment : heap__is_segment(h, e);
 }
 
@@ -613,7 +619,7 @@ static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_al
 	int64_t bytes = made ? block->bytes : -block->bytes;
 	int err = heap__cover(h, p, block, made, &covered) ?: proc__allocator(p, block->place, &a);
 
-	if (err || h->pass == HEAP_FIND)
+	if (err || h->pass != HEAP_SUM)
 		return err;
 	a->blocks += bytes;
 	if (covered < block->bytes)
@@ -645,15 +651,26 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 	return err;
 }
 
+/* So much is never freed. */
+static void heap__leave(struct heap *h, uint32_t idx, uint64_t bytes, int64_t nr)
+{
+	struct holder *holder = &h->holders.v[idx];
+
+	holder->never_freed.bytes += bytes;
+	holder->never_freed.nr += nr;
+	holder->unfinished.bytes += h->at_finish ? bytes : 0;
+	holder->unfinished.nr += h->at_finish ? nr : 0;
+}
+
 static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 {
 	struct holder *holder = &h->holders.v[a->holder];
+	uint64_t bytes = a->is_segment ? a->bytes - min_t(uint64_t, a->used, a->bytes) : a->bytes;
 
 	if (!holder->never_freed.nr || a->time_ns < holder->first_ns)
 		holder->first_ns = a->time_ns;
 	holder->last_ns = max_t(uint64_t, holder->last_ns, a->time_ns);
-	holder->never_freed.bytes += a->is_segment ? a->bytes - min_t(uint64_t, a->used, a->bytes) : a->bytes;
-	holder->never_freed.nr++;
+	heap__leave(h, a->holder, bytes, 1);
 }
 
 static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end);
@@ -684,7 +701,7 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 			holder__see_end(h, &a);
 		holder = &h->holders.v[a.holder];
 		heap__hold(h, a.holder, a.is_segment ? (int64_t)(a.used - a.bytes) : -(int64_t)a.bytes, -1);
-		if (!at_end) {
+		if (!at_end && !a.carried) {
 			holder->nr_freed++;
 			holder->lived_ns += time_ns > a.time_ns ? time_ns - a.time_ns : 0;
 		}
@@ -712,8 +729,10 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
-		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .holder = NO_INDEX,
+		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .thread_id = e->thread_id,
+		.range_id = e->range_id, .device = e->device, .context = e->extra, .holder = NO_INDEX,
 		.target = NO_INDEX, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
+		.nr_handles = e->space == XPU_SPACE_PHYSICAL, .carried = e->carried,
 		.is_apart = h->nr_looked_at > h->nr_events * LOOKS_EACH + LOOKS_MORE,
 	};
 	enum heap_kind kind = kind_of(e->space);
@@ -722,7 +741,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 	bool segment = false;
 	int err;
 
-	if (a.address > UINT64_MAX - a.bytes || is_too_much(&h->made_bytes, a.bytes)) {
+	if (a.address > UINT64_MAX - a.bytes ||
+	    (h->pass == HEAP_KEEP ? a.bytes > INT64_MAX : is_too_much(&h->made_bytes, a.bytes))) {
 		h->nr_bad++;
 		return 0;
 	}
@@ -751,8 +771,10 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		err = heap__holder(h, &e->key, a.is_segment ? HEAP_FRAGMENTATION : kind, &a.holder);
 		if (err)
 			return err;
-		h->holders.v[a.holder].made.bytes += a.bytes;
-		h->holders.v[a.holder].made.nr++;
+		if (!e->carried) {
+			h->holders.v[a.holder].made.bytes += a.bytes;
+			h->holders.v[a.holder].made.nr++;
+		}
 		heap__hold(h, a.holder, a.bytes, 1);
 	}
 	err = heap__add(h, owner, &a, &idx);
@@ -776,7 +798,7 @@ static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct
 		h->nr_before++;
 	else
 		h->nr_unknown++;
-	if (e->space != XPU_SPACE_BLOCK || !p->late || h->pass == HEAP_FIND)
+	if (e->space != XPU_SPACE_BLOCK || !p->late || h->pass != HEAP_SUM)
 		return 0;
 	err = proc__allocator(p, e->key.place, &a);
 	if (err || !a->has_totals)
@@ -805,7 +827,7 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 			return 0;
 		if (e->space == XPU_SPACE_PHYSICAL) {
 			/* Mappings keep it, and its handle may be given to others. */
-			if (h->allocs.v[idx].nr_refs > 1)
+			if (h->allocs.v[idx].nr_refs > 1 && !--h->allocs.v[idx].nr_handles)
 				heap__hide(h, idx);
 			err = heap__put(h, p, idx, e->time_ns);
 		} else {
@@ -838,7 +860,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	int64_t more;
 	int err = proc__allocator(p, e->key.place, &a);
 
-	if (err || h->pass == HEAP_FIND)
+	if (err || h->pass != HEAP_SUM)
 		return err;
 	if (p->late && !a->has_totals && allocated >= a->blocks && allocated - a->blocks < INT64_MAX) {
 		a->blocks_before = allocated - a->blocks;
@@ -911,7 +933,7 @@ static int heap__level(struct heap *h, struct heap_proc *p, const struct heap_ev
 	struct heap_cuda *c;
 	int err;
 
-	if (h->pass == HEAP_FIND)
+	if (h->pass != HEAP_SUM)
 		return 0;
 	if (e->bytes > INT64_MAX || (e->space != XPU_SPACE_GRAPHS && e->space != XPU_SPACE_UNUSED &&
 				     e->space != XPU_SPACE_REST)) {
@@ -936,7 +958,7 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	uint32_t idx;
 	int err;
 
-	if (h->pass == HEAP_FIND)
+	if (h->pass != HEAP_SUM)
 		return 0;
 	err = heap__holder(h, &e->key, HEAP_FAILED, &idx);
 	if (err)
@@ -982,8 +1004,10 @@ static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_eve
 		return 0;
 	case XPU_ALLOC_RETAINED:
 		idx = heap__find(h, e->proc, XPU_SPACE_PHYSICAL, e->address);
-		if (idx != NO_INDEX)
+		if (idx != NO_INDEX) {
 			h->allocs.v[idx].nr_refs++;
+			h->allocs.v[idx].nr_handles++;
+		}
 		return 0;
 	default:
 		return 0;
@@ -1020,9 +1044,9 @@ int heap__event(struct heap *h, const struct heap_event *e)
 
 	if (err || p->ended)
 		return err;
-	h->nr_events++;
+	h->nr_events += !e->carried;
 	err = heap__pass_time(h, e->time_ns) ?: heap__take(h, p, e);
-	return err || h->pass == HEAP_FIND ? err : heap__track(h, e->key.place, e->time_ns);
+	return err || h->pass != HEAP_SUM ? err : heap__track(h, e->key.place, e->time_ns);
 }
 
 /* The order in which memory of a process that ends goes. */
@@ -1079,7 +1103,7 @@ static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++) {
 		a = &p->allocators.v[i];
 		if (a->blocks_before) {
-			h->holders.v[a->before].never_freed.bytes += a->blocks_before;
+			heap__leave(h, a->before, a->blocks_before, 0);
 			heap__hold(h, a->before, -a->blocks_before, 0);
 		}
 		level__add(&h->places.v[a->place].blocks, -a->blocks_before, time_ns);
@@ -1088,7 +1112,7 @@ static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 		heap__use(h, a->place, -a->blocks_before, time_ns);
 	}
 	for (i = 0; i < p->cuda.nr; i++) {
-		h->holders.v[p->cuda.v[i].holder].never_freed.bytes += p->cuda.v[i].bytes;
+		heap__leave(h, p->cuda.v[i].holder, p->cuda.v[i].bytes, 0);
 		heap__set_cuda(h, &p->cuda.v[i], 0, time_ns);
 	}
 	h->at_end = false;
@@ -1109,22 +1133,55 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns)
 	return err;
 }
 
+int heap__forget_process(struct heap *h, uint32_t proc)
+{
+	struct heap_proc *p;
+	int err = heap__end_process(h, proc, 0) ?: heap__proc(h, proc, &p);
+
+	if (err)
+		return err;
+	p->ended = p->late = false;
+	p->handle_order = 0;
+	p->allocators.nr = 0;
+	return 0;
+}
+
+int heap__each(const struct heap *h, uint32_t proc, heap_alloc_fn fn, void *ctx)
+{
+	uint32_t owner, i;
+	int err = 0;
+
+	if (proc - h->first_proc >= h->procs.nr)
+		return 0;
+	owner = h->procs.v[proc - h->first_proc].first_owner;
+	for (; owner != NO_INDEX && !err; owner = h->owners.v[owner].next)
+		for (i = h->owners.v[owner].first; i != NO_INDEX && !err; i = h->allocs.v[i].next)
+			err = fn(ctx, &h->allocs.v[i], i);
+	return err;
+}
+
+static void heap__leave_rest(struct heap *h, uint32_t idx)
+{
+	const struct heap_sum live = h->holders.v[idx].live;
+
+	heap__leave(h, idx, live.bytes, live.nr);
+	heap__hold(h, idx, -live.bytes, -live.nr);
+}
+
 int heap__finish(struct heap *h, uint64_t time_ns)
 {
 	size_t i;
-	int err = heap__pass_time(h, UINT64_MAX);
+	int err = heap__pass_time(h, h->until_ns);
 
 	for (i = 0; i < h->places.nr && !err && h->pass == HEAP_SUM; i++)
 		if (h->places.v[i].has_skipped)
 			err = array_push(&h->places.v[i].track, h->places.v[i].skipped);
+	h->at_finish = true;
 	for (i = 0; i < h->procs.nr && !err; i++)
 		if (!h->procs.v[i].ended)
 			err = heap__let_go(h, &h->procs.v[i], time_ns);
 	for (i = 0; i < h->places.nr && !err; i++)
-		if (h->places.v[i].rest != NO_INDEX) {
-			struct holder *rest = &h->holders.v[h->places.v[i].rest];
-
-			rest->never_freed = rest->live;
-		}
-	return err;
+		if (h->places.v[i].rest != NO_INDEX)
+			heap__leave_rest(h, h->places.v[i].rest);
+	return err ?: heap__pass_time(h, UINT64_MAX);
 }

@@ -11,7 +11,8 @@
  * its segments; the part of a segment that no block has is "fragmentation". Used are the blocks, and all that
  * is reserved and no segment. An allocation is known as a segment only when a block is found in it, so a
  * heap is filled twice: HEAP_FIND notes the call paths that asked CUDA for segments, and HEAP_SUM knows
- * them from the beginning, and those in which no block ever was.
+ * them from the beginning, and those in which no block ever was. HEAP_KEEP knows of what is live, and of
+ * nothing else.
  */
 #ifndef MERGE_HEAP_H
 #define MERGE_HEAP_H
@@ -24,7 +25,7 @@
 
 #define HEAP_PARTS	16		/* of a process's events, as many in each, to see what grows */
 
-enum heap_pass { HEAP_FIND, HEAP_SUM };
+enum heap_pass { HEAP_FIND, HEAP_SUM, HEAP_KEEP };
 
 /* Moments at which sums are kept. */
 enum heap_moment {
@@ -65,6 +66,7 @@ struct holder {
 	struct heap_sum live;
 	struct heap_sum made;		/* in all */
 	struct heap_sum never_freed;	/* at the end of its process */
+	struct heap_sum unfinished;	/* of these: the process went on behind the recording */
 	uint64_t nr_freed, lived_ns;	/* of those that were freed */
 	uint32_t version[HEAP_NR_MOMENTS];
 	struct heap_sum at[HEAP_NR_MOMENTS];
@@ -88,6 +90,7 @@ struct heap_place {
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
 	uint32_t rest;			/* holder of all that is used of it and not recorded; or NO_INDEX */
+	bool has_peak;			/* as the heap's own, of the place */
 	ARRAY(struct heap_point) track;	/* by time */
 	struct heap_point skipped;	/* after the last one of track */
 	bool has_skipped;
@@ -115,7 +118,10 @@ struct heap_event {
 	uint32_t proc;
 	uint32_t path_id;		/* the recording's */
 	uint32_t extra;
+	uint32_t thread_id, range_id;	/* the recording's, too */
+	uint16_t device;
 	uint8_t what, space;
+	bool carried;			/* it was made before the recording, and its path is known */
 	struct holder_key key;		/* its kind is set by the heap */
 };
 
@@ -124,15 +130,17 @@ struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
 	uint64_t used;			/* of a segment: what blocks have of it */
 	uint32_t proc, place, holder;	/* holder: NO_INDEX: its memory is not its own */
-	uint32_t path_id;
+	uint32_t path_id, thread_id, range_id;
 	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of one that is
 					 * not used: the next of these */
-	uint32_t nr_refs;		/* of physical memory: its handle's, and its mappings */
+	uint32_t nr_refs, nr_handles;	/* of physical memory: its handle's, and its mappings; the former */
 	uint32_t owner, next, prev;	/* the context that has it, and the others that this one has */
-	uint32_t hash;
+	uint32_t hash, context;
+	uint16_t device;
 	uint8_t space;
 	bool live, findable, is_segment;
 	bool is_apart;			/* a block whose segments are not looked for */
+	bool carried;
 };
 
 /* All that is live of a process and of one of its contexts, or of none. */
@@ -198,6 +206,11 @@ struct heap {
 	uint64_t from_ns, to_ns;	/* of all events */
 	unsigned int part;		/* in which the process of the current event is */
 	bool at_end;			/* a process ends: its frees are none of the program's */
+	bool at_finish;			/* it goes on behind the recording */
+	uint64_t recording;		/* those with one number are of files of one recording ... */
+	uint64_t file;			/* ... in this order */
+	bool is_last, has_peak;		/* among them */
+	uint64_t until_ns;		/* later moments are those of the next file; UINT64_MAX: none is */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_looked_at, nr_crowded;	/* segments for blocks; blocks with too many of them */
 	uint64_t made_bytes, refused_bytes;	/* in all: INT64_MAX at most */
@@ -230,6 +243,15 @@ int heap__event(struct heap *h, const struct heap_event *e);
 
 /* A process has ended: all that it has not freed is noted, and gone. Return: 0 or -ENOMEM. */
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
+
+/* In HEAP_KEEP: nothing of the process is kept, and its number may be another one's. Return: 0 or -ENOMEM. */
+int heap__forget_process(struct heap *h, uint32_t proc);
+
+/* @idx: in heap.allocs. Return: 0 to go on */
+typedef int (*heap_alloc_fn)(void *ctx, const struct heap_alloc *a, uint32_t idx);
+
+/* Calls @fn for all that is live of a process, in no order. Return: 0, or the other result of @fn. */
+int heap__each(const struct heap *h, uint32_t proc, heap_alloc_fn fn, void *ctx);
 
 /* All has been taken: notes what processes that go on have not freed, and hold on. Return: 0 or -ENOMEM. */
 int heap__finish(struct heap *h, uint64_t time_ns);

@@ -71,6 +71,8 @@ struct input {
 	bool ended;			/* an END record was there */
 	bool continues;			/* another file of the recording follows */
 	uint64_t part;			/* the number of the file, if it is one of several */
+	uint64_t file, recording_ns;	/* the same, or 1, and when the first one began */
+	bool next_is_here;		/* a later file of the recording is an input, too */
 	bool attached;			/* recorded by attaching to processes: there is no command */
 	uint64_t end_ns;		/* on its clock, if it ended */
 	uint32_t wait_status;		/* of the target, as wait(2) encodes it */

@@ -409,7 +409,7 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?: found__add_sent(f, proc, &sent);
 	if (err)
 		return err;
-	sent->nr_allocs += rec->nr;
+	sent->nr_allocs += rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED ? 0 : rec->nr;
 	if (!f->allocs.nr) {
 		f->allocs.proc_id = rec->proc_id;
 		f->allocs.from_ns = UINT64_MAX;

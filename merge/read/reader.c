@@ -700,24 +700,35 @@ bool reader__has_metrics(const struct reader *r)
 	return false;
 }
 
-const char *reader__first_name(const struct reader *r)
+/* Return: the record that says which file of a recording this is, or NULL. */
+static const struct xpu_record_part *reader__part(const struct reader *r)
 {
-	const struct xpu_record_part *part;
 	const struct xpu_record *rec;
 	struct record_iter it;
-	size_t bytes;
 
 	reader__rewind(r, &it);
-	while ((rec = record_iter__next(&it)) &&
-	       (rec->type == XPU_RECORD_INFO || rec->type == XPU_RECORD_PART)) {
-		part = (const void *)rec;
-		bytes = rec->size - min_t(size_t, rec->size, sizeof(*part));
-		if (rec->type != XPU_RECORD_PART || !bytes || !part->first_name[0] ||
-		    !memchr(part->first_name, 0, bytes) || strchr(part->first_name, '/'))
-			continue;
-		return reader__keep(r, part->first_name, bytes);
-	}
-	return NULL;
+	while ((rec = record_iter__next(&it)) && rec->type == XPU_RECORD_INFO)
+		;
+	return rec && rec->type == XPU_RECORD_PART ? (const void *)rec : NULL;
+}
+
+const char *reader__first_name(const struct reader *r)
+{
+	const struct xpu_record_part *part = reader__part(r);
+	size_t bytes = part ? part->hdr.size - min_t(size_t, part->hdr.size, sizeof(*part)) : 0;
+
+	if (!bytes || !part->first_name[0] || !memchr(part->first_name, 0, bytes) ||
+	    strchr(part->first_name, '/'))
+		return NULL;
+	return reader__keep(r, part->first_name, bytes);
+}
+
+uint64_t reader__file_number(const struct reader *r, uint64_t *recording_ns)
+{
+	const struct xpu_record_part *part = reader__part(r);
+
+	*recording_ns = part ? part->first_mono_ns : r->header.start_mono_ns;
+	return part ? part->number : 1;
 }
 
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX])

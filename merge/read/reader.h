@@ -114,6 +114,9 @@ size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
  */
 const char *reader__first_name(const struct reader *r);
 
+/* Return: which file of its recording it is, from 1 on; sets *@recording_ns to when the first one begins. */
+uint64_t reader__file_number(const struct reader *r, uint64_t *recording_ns);
+
 /* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 

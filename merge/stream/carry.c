@@ -38,7 +38,8 @@ struct carried_process {
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_batches;	/* written, or passed on */
+	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_allocs, nr_batches;	/* written, or
+										 * passed on */
 	uint64_t nr_open_ranges;	/* that the file begins with */
 };
 
@@ -225,6 +226,13 @@ bool carry__is_final(const struct carry *c, uint32_t proc_id)
 	const struct carried_process *p = carry__find(c, proc_id);
 
 	return !p || p->final_in;
+}
+
+bool carry__has_ended(const struct carry *c, uint32_t proc_id)
+{
+	const struct carried_process *p = carry__find(c, proc_id);
+
+	return !p || p->ended;
 }
 
 static void process__end(struct carry *c, struct carried_process *p)
@@ -706,6 +714,14 @@ void carry__count_launch(struct carry *c, uint32_t proc_id)
 		p->nr_launches++;
 }
 
+void carry__count_alloc(struct carry *c, uint32_t proc_id)
+{
+	struct carried_process *p = carry__find(c, proc_id);
+
+	if (p)
+		p->nr_allocs++;
+}
+
 /* ---- the next file --------------------------------------------------------------------------- */
 
 static void records__write(const struct records *r, struct part *p)
@@ -767,6 +783,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_kernels = p->nr_works;
 	r->first.nr_memcpys = r->first.nr_memsets = 0;
 	r->first.nr_calls = p->nr_calls;
+	r->first.nr_allocs = p->nr_allocs;
 	r->first.nr_ranges = p->nr_ranges - min_t(uint64_t, p->nr_ranges, p->nr_open_ranges);
 	r->first.nr_batches = p->nr_batches;
 	if (!attached || !p->has_counters)
@@ -775,6 +792,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_launches += p->first.nr_launches;
 	r->first.nr_kernels += p->first.nr_kernels + p->first.nr_memcpys + p->first.nr_memsets;
 	r->first.nr_calls += p->first.nr_calls;
+	r->first.nr_allocs += p->first.nr_allocs;
 	r->first.nr_ranges += p->first.nr_ranges;
 	r->first.nr_batches += p->first.nr_batches - !!p->nr_batches;
 }

@@ -35,6 +35,7 @@ int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *re
 int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch);
 void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr);
 void carry__count_launch(struct carry *c, uint32_t proc_id);
+void carry__count_alloc(struct carry *c, uint32_t proc_id);
 
 /* Return: the process of a thread or else of a call path; 0: neither is defined. */
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
@@ -51,6 +52,9 @@ void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time
 
 /* A launch of the thread, which may have ended, is still to be written. */
 void carry__keep_thread(struct carry *c, uint32_t thread_id);
+
+/* Whether a process has ended: an exec ends one, too. One that is not known has. */
+bool carry__has_ended(const struct carry *c, uint32_t proc_id);
 
 /* Whether the file that was begun last is to have the last records of @proc_id. */
 bool carry__is_final(const struct carry *c, uint32_t proc_id);

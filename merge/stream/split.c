@@ -17,6 +17,7 @@
 #include "safefile.h"
 #include "stream/carry.h"
 #include "stream/held.h"
+#include "stream/live.h"
 #include "stream/part.h"
 #include "xpu_time.h"
 
@@ -35,6 +36,7 @@ struct split {
 	ARRAY(uint8_t) batch;		/* that is being made */
 	struct carry *carry;
 	struct held *held;
+	struct live *live;
 	struct part part;
 	bool open;			/* @part is */
 	char *name;			/* of @part */
@@ -168,8 +170,10 @@ static int split__open(struct split *s, uint64_t time_ns)
 		return 0;
 	split__write_part(s, time_ns);
 	held__keep_threads(s->held);
+	err = live__keep_threads(s->live);
 	carry__next(s->carry, &s->part, s->number, time_ns);
-	return held__next(s->held, &s->part) ? split__fail(s, -ENOMEM, "out of memory") : 0;
+	err = err ?: held__next(s->held, &s->part) ?: live__next(s->live, &s->part, time_ns);
+	return err ? split__fail(s, -ENOMEM, "out of memory") : 0;
 }
 
 /* Ends the file. @continues: another one follows; then it gets its END here */
@@ -181,6 +185,7 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	if (!s->open)
 		return 0;
 	held__flush(s->held, &s->part);
+	live__flush(s->live, &s->part);
 	r = continues ? part__reserve(&s->part, sizeof(*r)) : NULL;
 	if (r)
 		*r = (struct xpu_record_end){
@@ -277,10 +282,13 @@ static int split__record(struct split *s, const struct record_iter *it, const st
 		return split__cut(s, ((const struct xpu_record_cut *)rec)->time_ns);
 	case XPU_RECORD_LAUNCHES:
 		return held__launches(s->held, &s->part, (const void *)rec);
+	case XPU_RECORD_ALLOCS:
+		return live__allocs(s->live, &s->part, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return split__batch(s, it, (const void *)rec);
 	case XPU_RECORD_END:
 		held__finish(s->held, &s->part);
+		err = live__finish(s->live, &s->part);
 		s->ended = true;
 		s->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		break;
@@ -404,8 +412,10 @@ static int split__read(struct split *s)
 		if (s->opts->idle)
 			s->opts->idle(s->opts->ctx);
 	}
-	if (s->open && !s->ended)
+	if (s->open && !s->ended) {
 		held__finish(s->held, &s->part);
+		err = err ?: live__finish(s->live, &s->part);
+	}
 	closed = split__close(s, s->end_ns, false);
 	return err ?: closed;
 }
@@ -419,22 +429,24 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 	memset(result, 0, sizeof(*result));
 	s.carry = carry__new();
 	s.held = s.carry ? held__new(s.carry) : NULL;
+	s.live = s.carry ? live__new(s.carry) : NULL;
 	s.unpacker = block_unpacker__new();
 	s.stored = malloc(STORED_MAX);
 	s.records = malloc(XPU_BLOCK_MAX);
-	if (s.held && s.unpacker && s.stored && s.records)
+	if (s.held && s.live && s.unpacker && s.stored && s.records)
 		err = split__read(&s);
 	else
 		err = split__fail(&s, -ENOMEM, "out of memory");
 	if (s.held)
 		result->nr_forced = held__nr_forced(s.held);
 	if (s.carry)
-		result->nr_beyond = carry__nr_beyond(s.carry);
+		result->nr_beyond = carry__nr_beyond(s.carry) + (s.live ? live__nr_beyond(s.live) : 0);
 	for (i = 0; i < s.names.nr; i++)
 		free(s.names.v[i]);
 	array_free(&s.names);
 	array_free(&s.batch);
 	held__free(s.held);
+	live__free(s.live);
 	carry__free(s.carry);
 	block_unpacker__free(s.unpacker);
 	free(s.stored);

@@ -794,7 +794,7 @@ static const struct type types[] = {
 	TYPE(METRICS_END, metrics_end),
 	TYPE(PROCESS_LABEL, label, KINDS(label_sources), .rest = dump__label),
 	TYPE(RANGES, ranges, .rest = dump__ranges),
-	TYPE(ALLOCS, allocs, .rest = dump__allocs),
+	TYPE(ALLOCS, allocs, FLAGS(batch_flags), .rest = dump__allocs),
 	TYPE(STRING, string, .rest = dump__string),
 	TYPE(API, api),
 	TYPE(STREAM, stream),

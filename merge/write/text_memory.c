@@ -192,7 +192,9 @@ static int holder_rows__get(struct holder_rows *rows, const struct stack *stack,
 static int holder_rows__add(struct holder_rows *rows, const struct session *s, const struct heap *h,
 			    const struct holder *holder, bool peak)
 {
-	struct heap_sum sum = holder__at(h, holder, h->has_asked && !peak ? HEAP_ASKED : HEAP_PEAK);
+	static const struct heap_sum none;
+	struct heap_sum sum = h->has_asked && !peak ? holder__at(h, holder, HEAP_ASKED) :
+			      h->has_peak ? holder__at(h, holder, HEAP_PEAK) : none;
 	struct holder_row *row;
 	size_t i;
 	int err;
@@ -512,8 +514,9 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
-/* Adds the points of a GPU. Return: 0 or -ENOMEM. */
-static int common_points__add(common_points_t *points, const struct heap_place *p, uint32_t gpu)
+/* Adds the points of a GPU; the next file of the recording has those that follow. Return: 0 or -ENOMEM. */
+static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
+			      uint32_t gpu)
 {
 	int err = 0;
 	size_t i;
@@ -522,7 +525,7 @@ static int common_points__add(common_points_t *points, const struct heap_place *
 		err = array_push(points, ((struct common_point){
 			p->track.v[i].time_ns, p->track.v[i].used, gpu,
 		}));
-	return err;
+	return err || h->is_last ? err : array_push(points, ((struct common_point){ h->to_ns + 1, 0, gpu }));
 }
 
 /*
@@ -540,8 +543,8 @@ static int common_peak(const struct sums *sums, struct common_point *peak)
 	for (i = 0; i < sums->heaps.nr; i++)
 		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
 			if (sums->heaps.v[i].places.v[k].gpu != NO_INDEX)
-				err = common_points__add(&points, &sums->heaps.v[i].places.v[k],
-							 nr_gpus++);
+				err = common_points__add(&points, &sums->heaps.v[i],
+							 &sums->heaps.v[i].places.v[k], nr_gpus++);
 	used = calloc(nr_gpus + 1, sizeof(*used));
 	if (err || !used) {
 		err = -ENOMEM;
@@ -584,7 +587,8 @@ int text__memory_peak(const struct session *s, struct memory_peak *peak)
 		return 0;
 	peak->bytes = most->used.peak;
 	peak->at_ns = xpu_ns_between(s->model.start_ns, most->used.peak_ns);
-	peak->nr_recordings = sums->heaps.nr;
+	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
+		peak->nr_recordings += h->is_last;
 	err = collect_holders(&rows, is_used, by_bytes, true);
 	first = rows.v;
 	if (!err && rows.nr) {

@@ -213,10 +213,19 @@ static void add_memory(struct gen *g)
 		{ 0, 0, 0, 70, 9, XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, 0, 0, 0, 4 << 20 },
 		{ 0, 0, 0, 80, 10, XPU_ALLOC_LEVEL, XPU_SPACE_REST, 0, 0, 0, 80ull << 30, 500 << 20 },
 	};
+	const struct xpu_alloc carried[] = {
+		{ .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE },
+		{ P_SET, 2, 0, 0, 0, XPU_ALLOC_MADE, XPU_SPACE_ARRAY, 0, 1, 0, 0x6000, 1 << 20 },
+	};
 	const struct xpu_record_allocs rec = {
-		.time_ns = 12000, .order = 1, .proc_id = 2, .nr = NR(events),
+		.time_ns = 12000, .order = 2, .proc_id = 2, .nr = NR(events),
+	};
+	const struct xpu_record_allocs before = {
+		.time_ns = 1000, .order = 1, .proc_id = 2, .nr = NR(carried),
 	};
 
+	gen__record(g, XPU_RECORD_ALLOCS, XPU_MISC_ALLOCS_CARRIED, &before, sizeof(before), carried,
+		    sizeof(carried));
 	gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events, sizeof(events));
 }
 

@@ -171,6 +171,17 @@ static void test_blocks(void)
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
 	is_int(p->reserved.now, 84 * MB, "mapped: and no longer");
 	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: nothing is odd");
+	/* As NCCL does with memory that it is given. */
+	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x53, 2 * MB, 5);
+	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x53, 0, 5);
+	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
+	put(XPU_ALLOC_RETAINED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
+	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
+	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
+	is_int(p->reserved.now, 86 * MB, "retained and released: its own handle keeps it");
+	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
+	is_int(p->reserved.now, 84 * MB, "and no longer");
+	is_int(h.nr_unknown + h.nr_bad, 0, "retained: nothing is odd");
 	put(XPU_ALLOC_CONTEXT_END, 0, 0, 0, 0);
 	is_int(p->reserved.now, 0, "a context ends: with all of its memory");
 	heap__finish(&h, 1000 + order);

@@ -105,10 +105,6 @@ is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 "without --memory: no 
 xpuload --memory --cpu-only true 2>load.log
 is $? 125 "--memory with --cpu-only: status"
 like "$(cat load.log)" 'cannot be together with --memory' "--memory with --cpu-only: refused"
-xpuload --memory --every 1 true 2>load.log
-is $? 125 "--memory with --every: status"
-like "$(cat load.log)" '--memory follows each allocation to its end: it cannot be together with --every' \
-	"--memory with --every: refused"
 xpuload --memory-only --capture launch:1-2 true 2>load.log
 is $? 125 "--memory-only with --capture: status"
 like "$(cat load.log)" '--memory-only records no launches: it cannot be together with --capture' \

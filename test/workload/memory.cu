@@ -2,7 +2,7 @@
 /*
  * memory.cu - allocates memory of every kind, and says what is live: the truth to compare a recording with
  *
- *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w]
+ *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w] [-p MS]
  *
  * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free what any of
  * them has allocated. Between the rounds all of them stand still, and the program prints
@@ -16,6 +16,7 @@
  *
  *	-M	without managed memory
  *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
+ *	-p	twice as long a pause at each moment (3)
  */
 #include <cuda.h>
 #include <cuda_profiler_api.h>
@@ -59,6 +60,7 @@ static int nr_threads = 4, nr_moments = 10;
 static long nr_steps = 400;
 static uint64_t seed = 1;
 static bool no_managed, with_windows;
+static long pause_ms = 3;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live live[MAX_LIVE];
@@ -305,7 +307,7 @@ static void print_sums(const char *what, struct sum (*of)[NR_KINDS])
 
 static void rest(void)
 {
-	struct timespec ts = { 0, 3000000 };
+	struct timespec ts = { 0, pause_ms * 1000000 };
 
 	nanosleep(&ts, NULL);
 }
@@ -400,13 +402,14 @@ int main(int argc, char **argv)
 	CUmemPoolProps props;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:n:m:r:Mw")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:r:Mwp:")) != -1) {
 		switch (c) {
 		case 't': nr_threads = atoi(optarg); break;
 		case 'n': nr_steps = atol(optarg); break;
 		case 'm': nr_moments = atoi(optarg); break;
 		case 'r': seed = strtoull(optarg, NULL, 10); break;
 		case 'M': no_managed = true; break;
+		case 'p': pause_ms = atol(optarg) % 1000; break;
 		case 'w': with_windows = true; break;
 		default: return 2;
 		}

@@ -2,7 +2,7 @@
 /*
  * torch.cu - blocks of an allocator like PyTorch's, and the truth about them
  *
- *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-d DEVICES] [-e] [-w] DIR
+ *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-d DEVICES] [-e] [-w] [-p MS] DIR
  *
  * Loads libc10_cuda.so and libc10.so of DIR as Python loads PyTorch's, where no other library sees them, and
  * prints as memory.cu does, with "block" as the kind of memory, and at each moment, of each device
@@ -13,6 +13,7 @@
  * libc10.so: "reports N of N".
  *
  *	-e	physical memory that is mapped, in place of cudaMalloc()
+ *	-p	twice as long a pause at each moment (3)
  *	-w	after the first half of the moments waits for a line on standard input
  */
 #include <cuda_runtime.h>
@@ -37,6 +38,7 @@ struct live {
 static int nr_threads = 4, nr_moments = 10, nr_devices = 1;
 static long nr_steps = 400;
 static bool waits;
+static long pause_ms = 3;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live live[MAX_LIVE];
@@ -136,7 +138,7 @@ static void *work(void *arg)
 
 static void rest(void)
 {
-	struct timespec ts = { 0, 3000000 };
+	struct timespec ts = { 0, pause_ms * 1000000 };
 
 	nanosleep(&ts, NULL);
 }
@@ -187,13 +189,14 @@ int main(int argc, char **argv)
 	void *c10, *c10_cuda;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:n:m:d:ew")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:d:ewp:")) != -1) {
 		switch (c) {
 		case 't': nr_threads = atoi(optarg); break;
 		case 'n': nr_steps = atol(optarg); break;
 		case 'm': nr_moments = atoi(optarg); break;
 		case 'd': nr_devices = atoi(optarg); break;
 		case 'e': expandable = true; break;
+		case 'p': pause_ms = atol(optarg) % 1000; break;
 		case 'w': waits = true; break;
 		default: return 2;
 		}

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "stream/live.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/alloc_queue.h"
+#include "model/heap.h"
+#include "stream/carry.h"
+
+#define MAX_EVENTS	1024		/* in a record */
+#define MAX_WAITING	(1u << 20)	/* events of a process that wait for one with a lower number */
+#define MAX_FIRST	(64u << 10)	/* and for START */
+
+/* The last event of its kind, of a device. */
+struct last_event {
+	struct xpu_alloc event;
+	bool stale;			/* of TOTALS: what is reserved has changed since */
+};
+
+struct live_proc {
+	uint32_t proc_id;		/* 0: it is free */
+	struct alloc_queue queue;
+	uint64_t next;			/* number of the next event */
+	uint64_t last_ns;
+	bool started, late;
+	ARRAY(struct last_event) lasts;	/* LEVEL and TOTALS */
+};
+
+/* Events that become one record. */
+struct alloc_pack {
+	uint16_t misc;
+	uint32_t proc_id, nr;
+	uint64_t base_ns, base_order;
+	struct xpu_alloc v[MAX_EVENTS];
+};
+
+struct live {
+	struct carry *carry;
+	struct heap heap;		/* processes are indices in procs */
+	struct idmap by_proc;
+	ARRAY(struct live_proc) procs;
+	ARRAY(uint32_t) free;		/* indices in procs */
+	struct alloc_pack pack;
+	ARRAY(uint32_t) all;		/* what is live of a process: indices in heap.allocs */
+	uint64_t nr_beyond;
+};
+
+struct live *live__new(struct carry *c)
+{
+	struct live *l = calloc(1, sizeof(*l));
+	uint32_t place;
+
+	if (!l)
+		return NULL;
+	l->carry = c;
+	heap__init(&l->heap, 0);
+	heap__start(&l->heap, HEAP_KEEP);
+	if (!heap__place(&l->heap, NO_INDEX, &place))	/* for all: where memory is does not matter */
+		return l;
+	live__free(l);
+	return NULL;
+}
+
+void live__free(struct live *l)
+{
+	size_t i;
+
+	if (!l)
+		return;
+	for (i = 0; i < l->procs.nr; i++) {
+		array_free(&l->procs.v[i].queue.list);
+		array_free(&l->procs.v[i].lasts);
+	}
+	array_free(&l->procs);
+	array_free(&l->free);
+	array_free(&l->all);
+	idmap__free(&l->by_proc);
+	heap__exit(&l->heap);
+	free(l);
+}
+
+uint64_t live__nr_beyond(const struct live *l)
+{
+	return l->nr_beyond;
+}
+
+/* Finds or makes the process. Return: 0 or -ENOMEM. */
+static int live__proc(struct live *l, uint32_t proc_id, uint32_t *idx)
+{
+	static const struct live_proc none;
+	int err = 0;
+
+	if (idmap__get(&l->by_proc, proc_id, idx))
+		return 0;
+	*idx = l->procs.nr;
+	if (l->free.nr)
+		*idx = l->free.v[--l->free.nr];
+	else
+		err = array_push(&l->procs, none);
+	err = err ?: idmap__put(&l->by_proc, proc_id, *idx);
+	if (!err)
+		l->procs.v[*idx].proc_id = proc_id;
+	return err;
+}
+
+/* ---- what is written ------------------------------------------------------------------------- */
+
+void live__flush(struct live *l, struct part *p)
+{
+	struct alloc_pack *k = &l->pack;
+	size_t bytes = k->nr * sizeof(k->v[0]);
+	struct xpu_record_allocs *r = k->nr ? part__reserve(p, sizeof(*r) + bytes) : NULL;
+
+	if (r) {
+		*r = (struct xpu_record_allocs){
+			.hdr = { XPU_RECORD_ALLOCS, k->misc, sizeof(*r) + bytes },
+			.time_ns = k->base_ns, .order = k->base_order, .proc_id = k->proc_id, .nr = k->nr,
+		};
+		memcpy(r->events, k->v, bytes);
+	}
+	k->nr = 0;
+}
+
+static void live__write(struct live *l, struct part *p, uint16_t misc, uint32_t proc_id, uint64_t time_ns,
+			uint64_t order, const struct xpu_alloc *event)
+{
+	struct alloc_pack *k = &l->pack;
+	int64_t ns = time_ns - k->base_ns, nr = order - k->base_order;
+
+	if (k->nr == MAX_EVENTS || k->misc != misc || k->proc_id != proc_id || ns > INT32_MAX ||
+	    ns < INT32_MIN || nr > INT32_MAX || nr < INT32_MIN)
+		live__flush(l, p);
+	if (!k->nr) {
+		k->misc = misc;
+		k->proc_id = proc_id;
+		k->base_ns = time_ns;
+		k->base_order = order;
+	}
+	k->v[k->nr] = *event;
+	k->v[k->nr].delta_ns = time_ns - k->base_ns;
+	k->v[k->nr++].delta_order = order - k->base_order;
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static bool is_numbered_call(const struct xpu_alloc *e)
+{
+	return e->what != XPU_ALLOC_START && e->what != XPU_ALLOC_LEVEL;
+}
+
+static struct last_event *live_proc__last(struct live_proc *proc, const struct xpu_alloc *e)
+{
+	size_t i;
+
+	for (i = 0; i < proc->lasts.nr; i++) {
+		const struct xpu_alloc *last = &proc->lasts.v[i].event;
+
+		if (last->what == e->what && last->space == e->space && last->device == e->device)
+			return &proc->lasts.v[i];
+	}
+	return NULL;
+}
+
+/* Follows an allocator's totals, and keeps what CUDA has said last. Return: 0 or -ENOMEM. */
+static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
+{
+	struct xpu_alloc totals = { .what = XPU_ALLOC_TOTALS, .space = XPU_SPACE_BLOCK, .device = e->device };
+	bool made = e->what == XPU_ALLOC_MADE;
+	struct last_event *last;
+	size_t i;
+
+	if (e->what == XPU_ALLOC_LEVEL || e->what == XPU_ALLOC_TOTALS) {
+		last = live_proc__last(proc, e);
+		if (!last)
+			return array_push(&proc->lasts, ((struct last_event){ .event = *e }));
+		*last = (struct last_event){ .event = *e };
+	}
+	if (!made && e->what != XPU_ALLOC_FREED && e->what != XPU_ALLOC_CONTEXT_END)
+		return 0;
+	if (e->space != XPU_SPACE_BLOCK || e->what == XPU_ALLOC_CONTEXT_END) {
+		for (i = 0; i < proc->lasts.nr; i++)
+			proc->lasts.v[i].stale |= proc->lasts.v[i].event.what == XPU_ALLOC_TOTALS;
+		return 0;
+	}
+	last = live_proc__last(proc, &totals);
+	if (last)
+		last->event.address += made ? e->bytes : -e->bytes;
+	return 0;
+}
+
+/* An event is the next of its process. Return: 0 or -ENOMEM. */
+static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const struct alloc_event *e)
+{
+	struct live_proc *proc = &l->procs.v[idx];
+	const struct heap_event event = {
+		.order = e->order, .time_ns = e->time_ns, .address = e->event.address,
+		.bytes = e->event.bytes, .proc = idx, .path_id = e->event.path_id,
+		.thread_id = e->event.thread_id, .range_id = e->event.range_id, .extra = e->event.extra,
+		.device = e->event.device, .what = e->event.what, .space = e->event.space,
+	};
+
+	live__write(l, p, 0, proc->proc_id, e->time_ns, e->order, &e->event);
+	if (is_numbered_call(&e->event))
+		carry__count_alloc(l->carry, proc->proc_id);
+	if (event.what >= XPU_ALLOC_NR || event.space >= XPU_SPACE_NR)
+		return 0;
+	if (event.what == XPU_ALLOC_START)
+		proc->late |= event.bytes != 0;
+	proc->last_ns = max_t(uint64_t, proc->last_ns, e->time_ns);
+	if (event.what == XPU_ALLOC_MADE && l->heap.nr_live >= LIVE_MAX) {
+		l->nr_beyond++;
+		return 0;
+	}
+	return live_proc__note(proc, &e->event) ?: heap__event(&l->heap, &event);
+}
+
+/* Passes on the events whose turn it is; with @all, those behind a gap, too. Return: 0 or -ENOMEM. */
+static int live__go_on(struct live *l, struct part *p, uint32_t idx, bool all)
+{
+	struct live_proc *proc = &l->procs.v[idx];
+	struct alloc_event first;
+	int err = 0;
+
+	while (!err && proc->queue.list.nr &&
+	       (all || proc->queue.list.nr > (proc->started ? MAX_WAITING : MAX_FIRST) ||
+		(proc->started && proc->queue.list.v[0].order <= proc->next))) {
+		first = alloc_queue__pop(&proc->queue, alloc_event__is_before);
+		proc->late |= !proc->started;
+		if (!proc->started || first.order >= proc->next)
+			proc->next = first.order + 1;
+		proc->started = true;
+		err = live__pass_on(l, p, idx, &first);
+	}
+	return err;
+}
+
+int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec)
+{
+	struct live_proc *proc;
+	uint32_t i, idx;
+	int err = live__proc(l, rec->proc_id, &idx);
+
+	for (i = 0; i < rec->nr && !err; i++) {
+		const struct alloc_event e = {
+			.order = rec->order + (int64_t)rec->events[i].delta_order,
+			.time_ns = rec->time_ns + (int64_t)rec->events[i].delta_ns,
+			.event = rec->events[i],
+		};
+
+		proc = &l->procs.v[idx];
+		if (e.event.what == XPU_ALLOC_START) {
+			proc->next = proc->started ? proc->next : e.order;
+			proc->started = true;
+			err = live__pass_on(l, p, idx, &e);
+		} else if (proc->started && e.order <= proc->next) {
+			proc->next += e.order == proc->next;
+			err = live__pass_on(l, p, idx, &e);
+		} else {
+			err = alloc_queue__push(&proc->queue, &e, alloc_event__is_before);
+		}
+		err = err ?: live__go_on(l, p, idx, false);
+	}
+	return err;
+}
+
+int live__finish(struct live *l, struct part *p)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < l->procs.nr && !err; i++)
+		err = live__go_on(l, p, i, true);
+	live__flush(l, p);
+	return err;
+}
+
+/* ---- from file to file ----------------------------------------------------------------------- */
+
+static int keep_thread(void *ctx, const struct heap_alloc *a, uint32_t idx)
+{
+	(void)idx;
+	carry__keep_thread(ctx, a->thread_id);
+	return 0;
+}
+
+int live__keep_threads(struct live *l)
+{
+	uint32_t i;
+	size_t k;
+	int err = 0;
+
+	for (i = 0; i < l->procs.nr && !err; i++) {
+		err = heap__each(&l->heap, i, keep_thread, l->carry);
+		for (k = 0; k < l->procs.v[i].queue.list.nr; k++)
+			carry__keep_thread(l->carry, l->procs.v[i].queue.list.v[k].event.thread_id);
+	}
+	return err;
+}
+
+static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
+{
+	struct live *l = ctx;
+
+	(void)a;
+	return array_push(&l->all, idx);
+}
+
+/* Events of a process that are carried: their numbers end before its next one. */
+struct carrying {
+	struct live *live;
+	struct part *part;		/* NULL: they are counted */
+	uint32_t proc_id;
+	uint64_t time_ns, order;
+};
+
+static void carrying__add(struct carrying *c, struct xpu_alloc event)
+{
+	if (c->part)
+		live__write(c->live, c->part, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns, c->order,
+			    &event);
+	c->order++;
+}
+
+/* The physical memory that an allocation is, or is mapped from; NO_INDEX: none. */
+static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
+{
+	return a->space == XPU_SPACE_PHYSICAL ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
+}
+
+/*
+ * Physical memory stands before its mappings. Memory whose handle was released stands before all other, which
+ * may have its handle by now.
+ */
+static int compare_live(const void *va, const void *vb, void *ctx)
+{
+	const struct heap_alloc *allocs = ctx, *a = &allocs[*(const uint32_t *)va];
+	const struct heap_alloc *b = &allocs[*(const uint32_t *)vb];
+	uint32_t group_a = group_of(a, *(const uint32_t *)va), group_b = group_of(b, *(const uint32_t *)vb);
+	bool shown_a = group_a == NO_INDEX || allocs[group_a].findable;
+	bool shown_b = group_b == NO_INDEX || allocs[group_b].findable;
+
+	return cmp3(shown_a, shown_b) ?: cmp3(group_a, group_b) ?:
+	       cmp3(a->space == XPU_SPACE_MAPPING, b->space == XPU_SPACE_MAPPING) ?: cmp3(a->order, b->order);
+}
+
+static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
+{
+	const struct heap_alloc *target = a->space != XPU_SPACE_MAPPING || a->target == NO_INDEX ? NULL :
+					  &c->live->heap.allocs.v[a->target];
+	struct xpu_alloc event = {
+		.path_id = a->path_id, .thread_id = a->thread_id, .range_id = a->range_id,
+		.what = XPU_ALLOC_MADE, .space = a->space, .device = a->device, .extra = a->context,
+		.address = a->address, .bytes = a->bytes,
+	};
+	uint32_t i;
+
+	if (target)
+		carrying__add(c, (struct xpu_alloc){
+			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING, .device = a->device,
+			.address = target->address,
+		});
+	carrying__add(c, event);
+	event.what = XPU_ALLOC_RETAINED;
+	for (i = 1; a->space == XPU_SPACE_PHYSICAL && i < a->nr_handles; i++)
+		carrying__add(c, event);
+}
+
+static void carrying__release_handle(struct carrying *c, const struct heap_alloc *a)
+{
+	carrying__add(c, (struct xpu_alloc){
+		.what = XPU_ALLOC_FREED, .space = XPU_SPACE_PHYSICAL, .device = a->device,
+		.address = a->address,
+	});
+}
+
+static void carrying__add_all(struct carrying *c, uint32_t idx)
+{
+	const struct live_proc *proc = &c->live->procs.v[idx];
+	const struct heap_proc *kept = idx < c->live->heap.procs.nr ? &c->live->heap.procs.v[idx] : NULL;
+	const struct heap_alloc *allocs = c->live->heap.allocs.v;
+	const uint32_t *v = c->live->all.v;
+	size_t nr = c->live->all.nr, i;
+	uint32_t group;
+
+	for (i = 0; i < nr; i++) {
+		carrying__add_alloc(c, &allocs[v[i]]);
+		group = group_of(&allocs[v[i]], v[i]);
+		if (group != NO_INDEX && !allocs[group].findable &&
+		    (i + 1 == nr || group_of(&allocs[v[i + 1]], v[i + 1]) != group))
+			carrying__release_handle(c, &allocs[group]);
+	}
+	/* Without an attach there was nothing before, and totals are compared only. */
+	for (i = 0; i < proc->lasts.nr; i++)
+		if (proc->lasts.v[i].event.what == XPU_ALLOC_LEVEL ||
+		    (proc->late && !proc->lasts.v[i].stale))
+			carrying__add(c, proc->lasts.v[i].event);
+	/* The next event may be the mapping that it is of: it is the last one then. */
+	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
+		carrying__add(c, (struct xpu_alloc){
+			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
+			.device = XPU_ALLOC_NO_DEVICE, .address = kept->handle,
+		});
+}
+
+static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t time_ns)
+{
+	const struct live_proc *proc = &l->procs.v[idx];
+	/* Those behind the last event may come late, and be of before the cut. */
+	struct carrying c = { .live = l, .proc_id = proc->proc_id, .time_ns = proc->last_ns ?: time_ns };
+	struct xpu_alloc start = {
+		.what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE, .bytes = proc->late,
+	};
+	int err;
+
+	l->all.nr = 0;
+	err = heap__each(&l->heap, idx, add_to_all, l);
+	if (err)
+		return err;
+	if (l->all.nr)
+		qsort_r(l->all.v, l->all.nr, sizeof(l->all.v[0]), compare_live, l->heap.allocs.v);
+	carrying__add_all(&c, idx);
+	/* Each of them was an event, with a number of its own. */
+	if (c.order >= proc->next) {
+		start.bytes = 1;
+		c.order = 0;
+	}
+	c.order = proc->next - c.order;
+	c.part = p;
+	live__write(l, p, XPU_MISC_ALLOCS_CARRIED, proc->proc_id, c.time_ns, c.order, &start);
+	if (c.order < proc->next)
+		carrying__add_all(&c, idx);
+	return 0;
+}
+
+static int live__forget(struct live *l, uint32_t idx)
+{
+	struct live_proc *proc = &l->procs.v[idx];
+	int err = heap__forget_process(&l->heap, idx);
+
+	array_free(&proc->queue.list);
+	array_free(&proc->lasts);
+	memset(proc, 0, sizeof(*proc));
+	return err ?: array_push(&l->free, idx);
+}
+
+/* Finds the processes that are left. Return: 0 or -ENOMEM. */
+static int live__index(struct live *l)
+{
+	uint32_t i;
+	int err = 0;
+
+	idmap__free(&l->by_proc);
+	for (i = 0; i < l->procs.nr && !err; i++)
+		if (l->procs.v[i].proc_id)
+			err = idmap__put(&l->by_proc, l->procs.v[i].proc_id, i);
+	return err;
+}
+
+int live__next(struct live *l, struct part *p, uint64_t time_ns)
+{
+	bool forgets = false;
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < l->procs.nr && !err; i++) {
+		const struct live_proc *proc = &l->procs.v[i];
+
+		if (!proc->proc_id)
+			continue;
+		if (carry__has_ended(l->carry, proc->proc_id)) {
+			err = live__go_on(l, p, i, true) ?: live__forget(l, i);
+			forgets = true;
+		} else if (proc->started) {
+			err = live__carry(l, p, i, time_ns);
+		}
+	}
+	live__flush(l, p);
+	return err || !forgets ? err : live__index(l);
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --memory with --every: each file shows all that is held, whenever it was made, under the call path that made it; and
+# together the files are as one recording.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+. "$XPU_SRC/test/lib/memory_torch.sh"
+need root bpf
+quiet_sanitizers
+use_sim
+
+files() {		# files NAME: the files of a recording, in their order
+	ls "$1".data.* | sort -t. -k 3n
+}
+
+# last_file NAME: finds the last file in which the program runs, and what it leaves
+last_file() {
+	for last in $(files "$1" | tac); do
+		xpumerge -i "$last" --memory leaked -f folded -o last.folded 2>last.log
+		[ ! -s last.folded ] || break
+	done
+}
+
+# together NAME: compares what all files of a recording have with what the program said
+together() {
+	memory_start "$1.data.1" >start
+	wrong=0
+	{
+		grep '^moment' "$1.out" | awk -v start="$(cat start)" '{ printf "live %d --at %.0fns\n", ++nr, $2 - start }'
+		printf 'peak 0\nleaked 0\nallocated 0\nfailed 0\n'
+	} >moments
+	while read -r what nr at; do
+		# shellcheck disable=SC2086,SC2046 # two words, or none; several files
+		xpumerge $(files "$1") --memory "$what" $at -f folded -o got.folded 2>merge.log || head -n 1 merge.log
+		memory_sums got.folded >got
+		memory_truth "$1.out" "$what" "$nr" >expected
+		[ -s expected ] && cmp -s got expected || { echo "$what $nr"; diff got expected | head -4; }
+	done <moments
+}
+
+# The last moment that a file has is that of its last event: what is held then is in the next one, too.
+for how in bpf shm; do
+	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data "$XPU_BUILD/workload/memory" -n 200 -p 40 \
+		>every.out 2>load.log
+	is $? 0 "$how: status" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing lost"
+	[ "$(files every | wc -l)" -ge 3 ]
+	ok $? "$how: $(files every | wc -l) files"
+	is "$(together every)" "" "$how: the files together: ten moments, the peak, leaked, allocated, refused"
+	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' "$how: nothing is missing, or cannot be"
+	last_file every
+	memory_sums last.folded >got
+	memory_truth every.out leaked >expected
+	is "$(diff got expected | head -n 4)" "" "$how: the last file alone: all that is left, under its paths"
+	for file in $(files every); do
+		xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
+		grep -E 'events of memory|lost [1-9]|nothing defines' one.log
+	done >odd
+	is "$(cat odd)" "" "$how: each file alone: nothing is missing, or cannot be"
+	rm -f every.data.*
+done
+
+# Blocks and segments, physical memory whose handles were released, two devices.
+torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
+export XPU_SIM_DEVICES=2
+for how in plain -e; do
+	opt=$how
+	[ $how != plain ] || opt=''
+	# shellcheck disable=SC2086 # an option, or none
+	xpuload --memory --gpu-only --every 0.1 -o torch.data "$torch" -d 2 -n 300 -p 40 $opt "$libs" >torch.out 2>load.log
+	is $? 0 "PyTorch, $how: status" || diag "$(cat load.log)"
+	torch_said torch.out "$(memory_start torch.data.1)" 1 '0 1' | sort >said
+	at=$(cut -d' ' -f1 said | sort -nu | sed 's/$/ns/' | paste -sd, -)
+	# shellcheck disable=SC2046 # several files
+	xpumerge $(files torch) --memory live --at "$at" --table memory_moments --csv 2>merge.log |
+		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); b[$1 " " $NF] += $4; s[$1 " " $NF] += $5 }
+			END { for (i in b) printf "%s %.0f %.0f\n", i, b[i], s[i] }' | sort >found
+	is "$(comm -23 said found)" "" "PyTorch, $how: blocks and segments at $(wc -l <said) moments, in $(files torch | wc -l) files" ||
+		diag "$(comm -13 said found | head -n 4)"
+	unlike "$(cat merge.log)" 'events of memory' "PyTorch, $how: nothing is missing, or cannot be"
+	last_file torch
+	grep -E '\]block [0-9]+$' last.folded >got.folded
+	memory_sums got.folded >got
+	memory_truth torch.out leaked | awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' | sort >expected
+	is "$(awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort)" "$(cat expected)" \
+		"PyTorch, $how: the last of $(files torch | wc -l) files alone: each block that is left, under its path"
+	# shellcheck disable=SC2046 # several files
+	like "$(xpumerge $(files torch) 2>/dev/null | grep '^memory: [0-9]* events')" \
+		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' "PyTorch, $how: the allocator's own totals"
+	rm -f torch.data.*
+done
+unset XPU_SIM_DEVICES
+
+# A program that goes on, attached to: files from the middle of it.
+start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop
+xpuload --memory --gpu-only --every 0.2 --keep 2 -o goes.data --duration 1.5 -p "$goes_pid" 2>load.log
+is $? 0 "attached: status" || diag "$(cat load.log)"
+kill -9 "$goes_pid"
+is "$(files goes | wc -l)" 2 "attached: --keep 2"
+for file in $(files goes); do
+	xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
+	awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' one.folded
+	grep 'events of memory that cannot be' one.log
+done >held
+is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has what the program holds, and no more"
+done_testing
