@@ -54,7 +54,7 @@ static volatile sig_atomic_t is_raw;
 /* Gives the terminal back as it was; for signal handlers, too. */
 static void terminal__restore(void)
 {
-	static const char leave[] = "\033[?25h\033[?1049l";
+	static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
 	ssize_t written;
 
 	if (!is_raw)
@@ -77,7 +77,10 @@ static void on_resize(int sig)
 	(void)sig;			/* it interrupts poll() */
 }
 
-/* The alternate screen, without a cursor; keys come at once and are not echoed. Ctrl-C stays. */
+/*
+ * The alternate screen, without a cursor, where lines end at the edge; keys come at once and are not echoed.
+ * Ctrl-C stays.
+ */
 static int terminal__take(void)
 {
 	static const int fatal[] = { SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGPIPE };
@@ -98,7 +101,7 @@ static int terminal__take(void)
 	for (i = 0; i < ARRAY_SIZE(fatal); i++)
 		signal(fatal[i], on_fatal);
 	sigaction(SIGWINCH, &resize, NULL);
-	fputs("\033[?1049h\033[?25l\033[2J", stdout);
+	fputs("\033[?1049h\033[?25l\033[?7l\033[2J", stdout);
 	fflush(stdout);
 	return 0;
 }
@@ -333,7 +336,7 @@ int top_command(int argc, char **argv)
 		complain("top shows the recording at standard input, and takes no file");
 		return EXIT_BAD;
 	}
-	t.opts.batch |= !isatty(STDOUT_FILENO);
+	t.opts.batch |= !terminal__has_codes();
 	t.look.color = !t.opts.batch && terminal__has_color();
 	top_frames__init(&t.frames);
 	err = top__run(&t);

@@ -36,11 +36,18 @@ unsigned int terminal__width(void)
 	return width < LEAST_WIDTH ? LEAST_WIDTH : width;
 }
 
+bool terminal__has_codes(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+}
+
 bool terminal__has_color(void)
 {
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+	const char *no = getenv("NO_COLOR");
 
-	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb");
+	return terminal__has_codes() && !(no && *no);
 }
 
 /* Return: whether there is a program of that name in $PATH. */
@@ -74,13 +81,13 @@ static _Noreturn void run_pager(const char *pager, int from)
 
 pid_t pager__start(void)
 {
-	const char *pager = getenv("PAGER"), *term = getenv("TERM");
+	const char *pager = getenv("PAGER");
 	pid_t pid;
 	int fds[2];
 
 	if (!pager)
 		pager = is_there("less") ? "less" : "";
-	if (!isatty(STDOUT_FILENO) || !*pager || !strcmp(pager, "cat") || !term || !strcmp(term, "dumb"))
+	if (!terminal__has_codes() || !*pager || !strcmp(pager, "cat"))
 		return 0;
 	fflush(stdout);
 	if (pipe2(fds, O_CLOEXEC))

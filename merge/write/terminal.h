@@ -15,6 +15,9 @@ unsigned int terminal__width(void);
 /* Return: whether to write escapes for colors: on a terminal that is not "dumb", unless NO_COLOR is set. */
 bool terminal__has_color(void);
 
+/* Whether standard output is a terminal that knows more than lines of text. */
+bool terminal__has_codes(void);
+
 /**
  * pager__start - let a pager show what is written to standard output, and to standard error
  *

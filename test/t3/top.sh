@@ -61,6 +61,7 @@ are.for.xpuload.top --batch true
 are.for.xpuload.top -n 3 true
 END
 
+tmux=$PWD/tmux
 if ! command -v tmux >/dev/null; then
 	skip "a terminal" "no tmux"
 	finish a
@@ -68,16 +69,16 @@ if ! command -v tmux >/dev/null; then
 fi
 shows() {
 	for i in $(seq 100); do
-		tmux -S "$PWD/tmux" capture-pane -p >capture 2>/dev/null
+		tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
 		grep -Eq -- "$1" capture && return
 		sleep 0.1
 	done
 	return 1
 }
 key() {
-	tmux -S "$PWD/tmux" send-keys "$1"
+	tmux -S "$tmux" send-keys "$1"
 }
-tmux -S "$PWD/tmux" -f /dev/null new-session -d -x 80 -y 24 \
+tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \
 	"stty -a >before; env TERM=screen '$XPULOAD' top -p $a_pid --every 0.5; echo status \$?; stty -a >after; sleep 60"
 shows '^GPU|launches/s'
 (for i in $(seq 60); do ask a "burst 50"; sleep 0.1; done) >/dev/null 2>&1 &
@@ -87,28 +88,39 @@ ok $? "a terminal: kernels and call paths" || diag "$(cat capture)"
 ok $? "a terminal: it fits"
 key k
 sleep 0.3
-tmux -S "$PWD/tmux" capture-pane -p >capture
+tmux -S "$tmux" capture-pane -p >capture
 is "$(grep -c 'call path$' capture)" 0 "k: kernels alone"
 key c
 sleep 0.3
-tmux -S "$PWD/tmux" capture-pane -p >capture
+tmux -S "$tmux" capture-pane -p >capture
 is "$(grep -c 'kernel or copy$' capture)" 0 "c: call paths alone"
 key p
 shows '\(paused\)'
 ok $? "p: paused"
 key p
-tmux -S "$PWD/tmux" resize-window -x 100 -y 12 2>/dev/null
+tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 sleep 0.3
 key b
 shows 'kernel or copy$'
 [ "$(grep -c . capture)" -le 12 ]
 ok $? "a smaller terminal: it fits" || diag "$(cat capture)"
+tmux -S "$tmux" resize-window -x 12 -y 8 2>/dev/null
+sleep 1
+shows '^ time %' && ! grep -qvE '^( time %|GPU| *[0-9.]+ |$|waits|.*:)' capture
+ok $? "a terminal of 12 columns: a line is a line" || diag "$(cat capture)"
+tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key q
 shows '^status 0$'
 ok $? "q: the end, with status 0" || diag "$(cat capture)"
 wait_for test -s after
 is "$(sed 1d after)" "$(sed 1d before)" "the terminal is as it was"
-tmux -S "$PWD/tmux" kill-server 2>/dev/null
+tmux -S "$tmux" kill-server 2>/dev/null
+tmux=$PWD/dumb
+tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \
+	"env TERM=dumb '$XPULOAD' top -p $a_pid --every 0.3 -n 1; sleep 60"
+shows 'launches/s'
+ok $? "a dumb terminal: frames stay, one after the other" || diag "$(cat capture)"
+tmux -S "$tmux" kill-server 2>/dev/null
 ask a "burst 10" >/dev/null
 ok $? "the program runs on"
 finish a
