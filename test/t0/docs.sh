@@ -44,5 +44,5 @@ done <"$OLDPWD/targets")" "" "each is one"
 is "$(grep -oE '\]\([^)#:]+[)#]' $pages | sed 's/[)#]$//' | sed 's/:\](/ /' | while read -r page link; do
 	[ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
 done)" "" "links between pages lead somewhere"
-is "$(find . -maxdepth 1 -name README.md -size +12500c)" "" "the README is short"
+is "$(find . -maxdepth 1 -name README.md -size +5600c)" "" "the README is short"
 done_testing

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every command that README.md and the pages of doc/ show as an example runs as it is written there, but for sudo and
+# launchers in front, the pid of a server, and shorter times. A command that needs a container is left out.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root bpf python3
+use_sim
+[ -e "$XPU_BUILD/workload/py_launch.so" ] || skip_all "no py_launch.so"
+
+# Prints the commands of a page's examples, without what is said beside them.
+commands() {		# commands PAGE
+	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/ \{1,\}#.*//; s/   .*//' |
+		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' | grep -E '^(xpuload|xpumerge)( |$)' |
+		grep -v -e --container | sed "s/-p PID/-p $a_pid/; s/--duration 10/--duration 0.5/; s/ top / top -n 1 /; s#/tmp/##"
+}
+
+cat >train.py <<END
+import ctypes
+gpu = ctypes.CDLL("$XPU_BUILD/workload/py_launch.so")
+gpu.py_launch_init()
+for i in range(2000):
+    gpu.py_launch(1)
+gpu.py_launch_done()
+END
+cp "$XPU_BUILD/workload/exact" app
+export SLURM_PROCID=0 SLURM_JOB_ID=7 SLURM_SUBMIT_DIR="$PWD" RANK=0 PYTHONDONTWRITEBYTECODE=1
+start_dormant a -t 2
+for name in main branch rank0; do
+	xpuload -q -o $name.data ./app -t 2 -n 500 >/dev/null 2>&1
+done
+RANK=1 SLURM_PROCID=1 xpuload -q -o rank1.data ./app -t 2 -n 500 >/dev/null 2>&1
+
+nr=0
+for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
+	commands "$page" >commands
+	while read -r command; do
+		nr=$((nr + 1))
+		eval "$command" >out 2>log </dev/null
+		status=$?
+		# Equal builds may differ by chance.
+		[ $status = 0 ] || { [ $status = 1 ] && [ "${command#*--fail-over}" != "$command" ]; }
+		ok $? "$page: $command" || diag "$status: $(cat log)"
+	done <commands
+done
+[ $nr -ge 25 ]
+ok $? "$nr commands"
+finish a
+done_testing
