@@ -127,7 +127,7 @@ task "which thread waits for the GPU"
 # ---- attach to a running server, and send one file
 
 cp "$O/workload/demo" server
-LD_PRELOAD=$O/libxpushim.so ./server -s 14 >/dev/null &
+LD_PRELOAD=$O/libxpushim.so ./server -s 25 >/dev/null &
 server=$!
 sleep 1
 xpuload -p $server --duration 10 -o server.html 2>log

@@ -136,7 +136,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
 	/* The sum covers all recordings, so it is printed once. */
-	if (in == &s->model.inputs.v[s->model.inputs.nr - 1])
+	if (in == &s->model.inputs.v[s->model.inputs.nr - 1] && (span_ns || from_ns))
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
 			from_ns / 1000000000, (unsigned int)(from_ns / 1000 % 1000000));
@@ -366,6 +366,8 @@ static void text__stacks(const struct session *s, FILE *f)
 		nr_shim += how == PATH_SHIM ? chain->nr_launches : 0;
 		nr_bpf += how == PATH_KERNEL ? chain->nr_launches : 0;
 	}
+	if (!s->model.paths.nr && !s->sums.loss.nr_frames && !nr_launches)
+		return;
 	fprintf(f, "\nstacks: %zu call path%s", s->model.paths.nr, s->model.paths.nr == 1 ? "" : "s");
 	if (nr_launches)
 		fprintf(f, "; of %" PRIu64 " launch%s ", nr_launches, nr_launches == 1 ? "" : "es");
