@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "escape.h"
 
@@ -12,9 +14,13 @@ int msg__verbosity;
 
 void msg__status(const char *line)
 {
+	struct winsize size = { 0 };
 	static bool shown;
 
-	if (*line)
+	/* A line that runs over the edge could not be taken back. */
+	if (*line && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+		fprintf(stderr, "%.*s\033[K\r", size.ws_col - 1, line);
+	else if (*line)
 		fprintf(stderr, "%s\033[K\r", line);
 	else if (shown)
 		fputs("\033[K", stderr);

@@ -65,6 +65,9 @@ static int threads__collect(struct section_rows *rows)
 {
 	const struct session *s = rows->s;
 
+	/* --gpu-only */
+	if (s->opts.without == LEAVES_CPU)
+		return 0;
 	rows->v = copy_rows(s->sums.accounts.v, s->sums.accounts.nr, sizeof(*s->sums.accounts.v));
 	if (!rows->v)
 		return -ENOMEM;

@@ -10,6 +10,9 @@ use_sim
 xpuload --off-cpu -o run.data "$XPU_BUILD/workload/shares" -t 4 >run.out 2>load.log
 is $? 0 "status"
 xpumerge -i run.data --table threads --csv --limit 0 >threads.csv 2>merge.log
+is "$(xpumerge -i run.data --gpu-only 2>/dev/null | grep -c '^threads:')" 0 "--gpu-only: not what threads did"
+xpumerge -i run.data --gpu-only --table threads >out 2>log
+is "$? $(tail -n 1 log)" "1 xpumerge: --table threads: no rows; --gpu-only may leave them out" "--gpu-only --table threads: said"
 is $? 0 "merged"
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing lost"
 xpumerge -i run.data -f folded --unit ns -o run.folded 2>/dev/null

@@ -6,11 +6,11 @@ need root bpf tmux
 . "$XPU_SRC/test/lib/live.sh"
 use_sim
 unset COLUMNS
-nr=0
-screen() {		# screen COMMAND: runs it in a terminal of 80 columns; what it leaves is in $PWD/status
+nr=0 columns=80
+screen() {		# screen COMMAND: runs it in a terminal of $columns columns; what it leaves is in $PWD/status
 	nr=$((nr + 1))
 	socket=$PWD/tmux$nr
-	tmux -S "$socket" -f /dev/null new-session -d -x 80 -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
+	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
 }
 shows() {		# shows REGEX: the terminal shows such a line within some seconds
 	for i in $(seq 100); do
@@ -46,6 +46,16 @@ tmux -S "$socket" capture-pane -p >capture
 is "$(cat status; grep -c . capture)" "0
 0" "-q: no line at all" || diag "$(cat capture)"
 end
+
+# A line that runs over the edge of a small terminal could not be taken back.
+columns=20
+screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
+wait_for test -e status
+tmux -S "$socket" capture-pane -p >capture
+is "$(cat status; grep -c 'launches/' capture)" "0
+0" "20 columns: no line is left over" || diag "$(cat capture)"
+end
+columns=80
 
 # The command's own output is on the terminal: nothing is put between its lines.
 screen "$XPULOAD -o b.data sh -c 'printf begin; sleep 2.5; echo end'"
