@@ -36,10 +36,10 @@ xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "
 is $? 0 "each: status" || diag "$(tail -n 5 load.log each.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing lost"
 # Either GPU may be the first that the recording hears of.
-for gpus in "0 1" "1 0"; do
-	torch_differs each.data each.0 1 "${gpus% *}" >differ
+for order in "0 1" "1 0"; do
+	torch_differs each.data each.0 1 "${order% *}" >differ
 	nr=$(awk '{ print $1 }' said | uniq | wc -l)
-	torch_differs each.data each.1 1 "${gpus#* }" >>differ
+	torch_differs each.data each.1 1 "${order#* }" >>differ
 	echo "$nr $(awk '{ print $1 }' said | uniq | wc -l) $(wc -l <differ)"
 done >both_ways
 diag "$(cat both_ways)"
