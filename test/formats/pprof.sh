@@ -40,4 +40,18 @@ for unit in gpu:ns launches:count; do
 	like "$(cat top)" '^ +[0-9]+(ns)? +[0-9.]+% +[0-9.]+% +[0-9]+(ns)? +[0-9.]+% +\[GPU0_Kernel\]site' \
 		"${unit%:*}: kernels by name"
 done
+
+# Memory, as people know it of Go's own programs.
+xpuload -q --memory --gpu-only -o memory.data "$XPU_BUILD/workload/memory" >/dev/null 2>load.log
+is $? 0 "memory: recorded" || diag "$(cat load.log)"
+xpumerge memory.data --memory live -o memory.pb.gz 2>/dev/null
+for type in inuse_space:live:bytes inuse_objects:live:count alloc_space:allocated:bytes alloc_objects:allocated:count; do
+	unit=${type##*:} view=${type#*:}
+	go tool pprof -top -nodefraction=0 -nodecount=9999 -unit=B -sample_index="${type%%:*}" memory.pb.gz >top 2>top.log
+	is $? 0 "go tool pprof -top: ${type%%:*}: status" || diag "$(cat top.log)"
+	total=$(xpumerge memory.data --memory "${view%:*}" --unit "$unit" -f folded 2>/dev/null |
+		awk '{ n += $NF } END { printf "%.0f", n }')
+	like "$(cat top)" "^Showing nodes accounting for ${total}B?, 100% of ${total}B? total" "${type%%:*}: all of $total"
+	like "$(cat top)" ' mem_site_07$' "${type%%:*}: by function"
+done
 done_testing

@@ -2,6 +2,8 @@
 /*
  * gen_memory FILE - a recording with the events of memory that standard input tells, a line each
  *
+ *	blocks				the recording has blocks, as xpumerge split wants it
+ *	cut NS				where it goes on in the next file
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
  *	exit N NS
  *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have so many events
@@ -29,7 +31,7 @@
 static struct xpu_alloc events[MAX_EVENTS];
 static struct xpu_record_allocs rec;
 static uint32_t nr_more;
-static bool is_open;
+static bool is_open, has_blocks;
 
 static uint8_t number_of(const char *word, const char *const *names, size_t nr)
 {
@@ -111,7 +113,14 @@ static void take(struct gen *g, char *line)
 	}
 	if (!nr)
 		return;
-	if (!strcmp(words[0], "proc")) {
+	if (!strcmp(words[0], "blocks")) {
+		has_blocks = true;
+	} else if (!strcmp(words[0], "cut")) {
+		struct xpu_record_cut cut = { .time_ns = n[1] };
+
+		flush(g);
+		gen__record(g, XPU_RECORD_CUT, 0, &cut, sizeof(cut), NULL, 0);
+	} else if (!strcmp(words[0], "proc")) {
 		flush(g);
 		add_process(g, n[1]);
 	} else if (!strcmp(words[0], "exit")) {
@@ -132,7 +141,7 @@ static void take(struct gen *g, char *line)
 
 int main(int argc, char **argv)
 {
-	struct gen g = { 0 };
+	struct gen g = { 0 }, blocks = { 0 };
 	char line[256];
 
 	if (argc != 2) {
@@ -144,5 +153,8 @@ int main(int argc, char **argv)
 		take(&g, line);
 	flush(&g);
 	gen__end(&g, 2000000, 0);
-	return -gen__save(&g, argv[1]);
+	if (!has_blocks)
+		return -gen__save(&g, argv[1]);
+	gen__blocks(&blocks, &g, 3, 65536);
+	return -gen__save(&blocks, argv[1]);
 }

@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge split of recordings with memory, cut anywhere: the files together have what the recording has, and each of
+# them is whole. The events are random, and come in another order than they happened.
+. "$XPU_SRC/test/lib/tap.sh"
+
+# random SEED CUTS: allocations of each kind by two processes, physical memory that is mapped, retained and released,
+# contexts that end, levels; events of a process come up to 20 places late; with so many cuts
+random() {
+	awk -v seed="$1" -v cuts="$2" '
+	function below(n) { return int(rand() * n) }
+	function event(p, text) { line[p, ++nr[p]] = text }
+	function make(p, space, address, bytes) {
+		event(p, "MADE " space " " below(2) " " address " " bytes " %d " 1 + below(9) " 0 " 1 + below(3))
+	}
+	function step(p,    what, at) {
+		what = below(12); at = below(40) * 65536 + 65536
+		if (what < 5) {
+			if ((p, at) in live) { event(p, "FREED DEVICE 0 " at " 0 %d 1"); delete live[p, at] }
+			else { make(p, below(2) ? "DEVICE" : "POOL", at, 1 + below(60000)); live[p, at] = 1 }
+		} else if (what == 5) {
+			if ((p, "pin", at) in live) { event(p, "FREED PINNED 1023 " at " 0 %d 1"); delete live[p, "pin", at] }
+			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4"); live[p, "pin", at] = 1 }
+		} else if (what < 9) {
+			if ((p, "map", at) in live) {	# unmapped, and released if it was not
+				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
+				if (held[p, at]) delete used[p, handle[p, at]]
+				for (; held[p, at]; held[p, at]--) event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
+				delete live[p, "map", at]
+			} else {
+				for (handle[p, at] = below(8) + 1; (p, handle[p, at]) in used;) handle[p, at]++
+				make(p, "PHYSICAL", handle[p, at], 65536)
+				event(p, "HANDLE MAPPING 0 " handle[p, at] " 0 %d")
+				event(p, "MADE MAPPING 0 " at + 1000000000 " 65536 %d 1")
+				held[p, at] = 1
+				if (below(3) == 0) { event(p, "RETAINED PHYSICAL 0 " handle[p, at] " 0 %d 1"); held[p, at]++ }
+				for (; held[p, at] && below(2); held[p, at]--)
+					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
+				if (held[p, at]) used[p, handle[p, at]] = 1	# else others may have it
+				live[p, "map", at] = 1
+			}
+		} else if (what == 9) {
+			event(p, "LEVEL UNUSED " below(2) " 0 " below(100000) " %d 0")
+		} else if (what == 10) {
+			event(p, "LEVEL REST " below(2) " 1000000000 " below(100000000) " %d 0")
+		} else {
+			event(p, "FAILED DEVICE 0 55 " below(9999) " %d 2")
+		}
+	}
+	BEGIN {
+		srand(seed)
+		print "blocks"
+		for (p = 1; p <= 2; p++) {
+			for (i = 0; i < 400; i++) step(p)
+			for (i = 1; i <= nr[p]; i++) { key[p, i] = i + below(20); order[p, i] = i }
+			for (i = 2; i <= nr[p]; i++)		# in the order in which they come
+				for (k = i; k > 1 && key[p, order[p, k]] < key[p, order[p, k - 1]]; k--) {
+					t = order[p, k]; order[p, k] = order[p, k - 1]; order[p, k - 1] = t
+				}
+			print "proc", p
+		}
+		for (p = 1; p <= 2; p++) { print "record", p, 10000, 1; print "START 0 1023 0 0 0" }
+		most = nr[1] > nr[2] ? nr[1] : nr[2]
+		for (i = 1; i <= most; i++) {
+			for (p = 1; p <= 2; p++) {
+				if (i > nr[p]) continue
+				print "record", p, 10000 + 100 * order[p, i], 1
+				printf line[p, order[p, i]] "\n", order[p, i] - 1
+			}
+			if (cuts && below(most / cuts) == 0) print "cut", 10000 + 100 * i
+		}
+	}'
+}
+
+# The rest of a device is what CUDA says of all of it, less what is known when it says so: it is left out.
+nr_files=0
+for seed in 1 2 3 4 5 6; do
+	rm -f file.*
+	random $seed 0 | "$XPU_BUILD/gen_memory" whole.data
+	random $seed 7 | "$XPU_BUILD/gen_memory" cut.data
+	xpumerge split -o file <cut.data >split.log 2>&1 || echo "seed $seed: split: $(cat split.log)"
+	files=$(ls file.* | sort -t. -k 2n)
+	nr_files=$((nr_files + $(echo "$files" | wc -l)))
+	for what in leaked live allocated failed; do
+		xpumerge whole.data --memory $what -f folded 2>whole.log | grep -v 'rest [0-9]*$' | sort >expected
+		# shellcheck disable=SC2086 # several files
+		xpumerge $files --memory $what -f folded 2>merge.log | grep -v 'rest [0-9]*$' | sort >got
+		cmp -s got expected || { echo "seed $seed: $what"; diff got expected | head -n 4; }
+		grep -hE 'events of memory|in progress' merge.log whole.log
+	done
+done >odd
+diag "$nr_files files"
+[ $nr_files -ge 30 ]
+ok $? "$nr_files files"
+is "$(cat odd)" "" "what is left, what is live, what was allocated and refused: as in one recording"
+done_testing
