@@ -136,6 +136,21 @@ async function testCrowd() {
 	await page.context().close();
 }
 
+/* Several recordings, and two moments of one. */
+async function testSeveral() {
+	const several = await open("several.html"), moments = await open("moments.html");
+
+	await ready(several);
+	ok(/ and 2 more recordings$/.test(await several.textContent("#title")), "three recordings: the title tells of all",
+	   await several.textContent("#title"));
+	await several.context().close();
+	await ready(moments);
+	is((await moments.$$("#memory details")).length, 1, "two moments of one recording: its peak is there once");
+	ok(/^GPU memory/.test(await moments.textContent("#memory summary")), "and belongs to neither side");
+	said(moments);
+	await moments.context().close();
+}
+
 /* A window of --capture may be longer than what was in it. */
 async function testWindows() {
 	const page = await open("all.html#unit=ns"), ns = text => number(text) * { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 }[text.split(" ")[1]];
@@ -333,6 +348,12 @@ async function testAddress() {
 	is(await look(), last, "and Forward makes them again");
 	const hash = new URL(page.url()).hash;
 
+	/* Safari takes a hundred steps in half a minute. */
+	await page.evaluate(() => { globalThis.history.pushState = () => { throw new Error("SecurityError"); }; });
+	await page.keyboard.press("2");
+	await settle(page);
+	is(page.complaints.join("\n"), "", "a browser that takes no more steps goes on without them");
+	await page.keyboard.press("1");
 	await page.evaluate(h => { globalThis.location.hash = h; }, "#zoom=12&frame=12&by=tid&device=1&from=3&to=9&open=4.9&unit=bytes&view=top&of=3");
 	await settle(page);
 	const other = new URL(page.url()).hash;
@@ -356,6 +377,7 @@ run(async () => {
 	await testTimes();
 	await testNothing();
 	await testCrowd();
+	await testSeveral();
 	await testWindows();
 	await testTables();
 	await testSizes();

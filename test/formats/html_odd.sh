@@ -30,6 +30,8 @@ for name in names years zero one back crowd none app all; do
 	"$merge" $name.data --json --table kernels -o $name.json 2>/dev/null
 	"$merge" $name.data -f folded -o $name.folded 2>/dev/null
 done
+"$merge" app.data one.data back.data -o several.html 2>/dev/null
+"$merge" diff --memory live --at 1us,20us all.data all.data -o moments.html 2>/dev/null
 for table in memory_time cpu_functions; do
 	"$merge" app.data --json --table $table -o app.$table.json 2>/dev/null
 done

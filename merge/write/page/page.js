@@ -542,8 +542,8 @@
     return [...byName2].map(([name, numbers2]) => `GPU ${rangesOf(numbers2)} ${name}`.trim());
   }
   var memoryKind = (name) => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
-  function peakPanel(side, s) {
-    const p = side.peak, path = (p.path || []).slice(0, -1).reverse().map(seen), prefix = compared ? `${"AB"[s]}: ` : "";
+  function peakPanel(p, prefix) {
+    const path = (p.path || []).slice(0, -1).reverse().map(seen);
     const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
     const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ${path.map(isolated).join(" \u2190 ")}`;
     return panel(
@@ -561,13 +561,14 @@
     );
   }
   function setUpMemory() {
-    const peaks = sides2.map((side, s) => side.peak ? peakPanel(side, s) : null).filter(Boolean);
+    const same = compared && JSON.stringify(sides2[0].peak) === JSON.stringify(sides2[1].peak);
+    const peaks = sides2.slice(0, same ? 1 : 2).flatMap((side, s) => side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
     el("memory").hidden = !peaks.length;
     el("memory").append(...peaks);
   }
   var rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
   function more() {
-    const nr = ranks ? sides2[0].recordings.length - 1 : 0;
+    const nr = compared ? 0 : sides2[0].recordings.length - 1;
     return nr > 0 ? ` and ${plural(nr, "more recording")}` : "";
   }
   function setUpHeader() {
@@ -716,7 +717,10 @@ ${nameOfRank(r)}`.toLowerCase().includes(word);
     const hash2 = given.toString();
     if (hash2 === location.hash.slice(1))
       return;
-    history[replace ? "replaceState" : "pushState"](null, "", hash2 ? "#" + hash2 : location.pathname + location.search);
+    try {
+      history[replace ? "replaceState" : "pushState"](null, "", hash2 ? "#" + hash2 : location.pathname + location.search);
+    } catch {
+    }
   }
 
   // src/actions.js

@@ -84,8 +84,8 @@ function gpuFacts(side) {
 /* "[GPU_Memory]device" */
 const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
 
-function peakPanel(side, s) {
-	const p = side.peak, path = (p.path || []).slice(0, -1).reverse().map(seen), prefix = compared ? `${"AB"[s]}: ` : "";
+function peakPanel(p, prefix) {
+	const path = (p.path || []).slice(0, -1).reverse().map(seen);
 	const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
 	const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ${path.map(isolated).join(" \u2190 ")}`;
 
@@ -101,7 +101,10 @@ function peakPanel(side, s) {
 }
 
 function setUpMemory() {
-	const peaks = sides.map((side, s) => side.peak ? peakPanel(side, s) : null).filter(Boolean);
+	/* Two moments of one recording have one peak. */
+	const same = compared && JSON.stringify(sides[0].peak) === JSON.stringify(sides[1].peak);
+	const peaks = sides.slice(0, same ? 1 : 2).flatMap((side, s) =>
+		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
 
 	el("memory").hidden = !peaks.length;
 	el("memory").append(...peaks);
@@ -112,7 +115,7 @@ function setUpMemory() {
 const rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
 
 function more() {
-	const nr = ranks ? sides[0].recordings.length - 1 : 0;
+	const nr = compared ? 0 : sides[0].recordings.length - 1;
 
 	return nr > 0 ? ` and ${plural(nr, "more recording")}` : "";
 }

@@ -76,5 +76,9 @@ export function writeUrl(replace) {
 
 	if (hash === location.hash.slice(1))
 		return;
-	history[replace ? "replaceState" : "pushState"](null, "", hash ? "#" + hash : location.pathname + location.search);
+	try {
+		history[replace ? "replaceState" : "pushState"](null, "", hash ? "#" + hash : location.pathname + location.search);
+	} catch {
+		/* Some browsers take only so many in a while: the address then is behind, until the next choice. */
+	}
 }
