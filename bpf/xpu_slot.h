@@ -88,11 +88,27 @@ struct xpu_log_entry {
  *
  * as struct xpu_alloc has them. Entries with XPU_LOG_ALLOC_MORE that do not follow one of the first form mean
  * nothing: they fill up the end of the array.
+ *
+ * Most events have no extra, a size in units of 512 bytes, below 2^29 of them, and an address below 2^48.
+ * Such an event is two entries, the first with XPU_LOG_ALLOC_SHORT, too:
+ *
+ *	when		path		what, space << 4, device << 8
+ *	address,	order		order >> 32,
+ *	units / 2^13			units % 2^13
+ *	  << 48				  << 16
  */
 #define XPU_LOG_ALLOC		(1u << 30)
 #define XPU_LOG_ALLOC_MORE	(1u << 29)
+#define XPU_LOG_ALLOC_SHORT	(1u << 28)
 #define XPU_LOG_IS_ALLOC(path_id)	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
-#define XPU_LOG_ALLOC_ENTRIES	3
+#define XPU_LOG_ALLOC_ENTRIES	3	/* at most */
+
+/* The content of the entries behind the first one. */
+struct xpu_log_alloc {
+	__u64	address, bytes;
+	__u64	order;
+	__u32	extra;
+};
 
 /* The domain of the functions of allocators other than CUDA's, beside CUPTI's; and these functions. */
 #define XPU_DOMAIN_ALLOCATORS	64
@@ -126,6 +142,57 @@ static inline __u64 xpu_clock__ns(const struct xpu_clock *clock, __u64 ticks)
 {
 	return clock->ns + (__u64)((__int128)(__s64)(ticks - clock->ticks) * clock->rate >>
 				   XPU_CLOCK_SHIFT);
+}
+
+static inline int xpu_log_alloc__is_short(const struct xpu_log_alloc *a)
+{
+	return !(a->extra | a->bytes % 512 | a->bytes >> (9 + 29) | a->address >> 48);
+}
+
+/* Writes the entries behind the first, @e. @is_short: for an event that is. */
+static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xpu_log_entry *e,
+					int is_short)
+{
+	e[1].time = a->address;
+	e[1].correlation_id = a->order;
+	e[1].path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE | (a->order >> 32 & 0xffff);
+	if (is_short) {
+		e[1].time |= a->bytes >> (9 + 13) << 48;
+		e[1].path_id |= (a->bytes >> 9 & 0x1fff) << 16;
+	} else {
+		e[2].time = a->bytes;
+		e[2].correlation_id = a->extra;
+		e[2].path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE;
+	}
+}
+
+/*
+ * Reads the event that begins at @e, of @nr entries that are left. Return: how many of them it has; 0 if it
+ * is not whole.
+ */
+static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xpu_log_entry *e, __u32 nr)
+{
+	int is_short = (e->path_id & XPU_LOG_ALLOC_SHORT) != 0;
+	__u32 i, nr_own = XPU_LOG_ALLOC_ENTRIES - is_short;
+	__u64 units;
+
+	if (nr < nr_own)
+		return 0;
+	for (i = 1; i < nr_own; i++)
+		if (!XPU_LOG_IS_ALLOC(e[i].path_id) || !(e[i].path_id & XPU_LOG_ALLOC_MORE))
+			return 0;
+	a->address = e[1].time;
+	a->order = e[1].correlation_id | (__u64)(e[1].path_id & 0xffff) << 32;
+	if (is_short) {
+		units = a->address >> 48 << 13 | (e[1].path_id >> 16 & 0x1fff);
+		a->address &= (1ull << 48) - 1;
+		a->bytes = units * 512;
+		a->extra = 0;
+	} else {
+		a->bytes = e[2].time;
+		a->extra = e[2].correlation_id;
+	}
+	return nr_own;
 }
 
 /* Return: the time of a log entry in ns, by the log's @clock. */

@@ -292,27 +292,24 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 static uint32_t launches__log_alloc(struct launches *l, struct process *p, const struct xpu_log_entry *e,
 				    uint32_t nr, uint64_t time_ns, uint32_t thread_id, uint32_t range_id)
 {
-	uint32_t i, what = e[0].path_id;
+	uint32_t what = e->path_id, nr_own;
+	struct xpu_log_alloc a;
 
-	if (nr < XPU_LOG_ALLOC_ENTRIES)
+	nr_own = xpu_log_alloc__read(&a, e, nr);
+	if (!nr_own)
 		return 0;
-	for (i = 1; i < XPU_LOG_ALLOC_ENTRIES; i++)
-		if (!XPU_LOG_IS_ALLOC(e[i].path_id) || !(e[i].path_id & XPU_LOG_ALLOC_MORE))
-			return 0;
-	launches__add_alloc(l, p, time_ns,
-			    e[1].correlation_id | (uint64_t)(e[1].path_id & 0xffff) << 32,
-			    (struct xpu_alloc){
-		.path_id = e[0].correlation_id,
+	launches__add_alloc(l, p, time_ns, a.order, (struct xpu_alloc){
+		.path_id = e->correlation_id,
 		.thread_id = thread_id,
 		.range_id = range_id,
 		.what = what & 0xf,
 		.space = what >> 4 & 0xf,
 		.device = what >> 8 & 0x3ff,
-		.extra = e[2].correlation_id,
-		.address = e[1].time,
-		.bytes = e[2].time,
+		.extra = a.extra,
+		.address = a.address,
+		.bytes = a.bytes,
 	});
-	return XPU_LOG_ALLOC_ENTRIES;
+	return nr_own;
 }
 
 void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,

@@ -299,25 +299,43 @@ HOT_MEMORY bool paths__is_told(const struct paths *p)
 	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
 }
 
-HOT_MEMORY bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path)
+/* @is_short: whether @rest can be written as a short event; a constant where this is expanded */
+static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths *p, const struct alloc *a,
+								   const struct xpu_log_alloc *rest,
+								   uint32_t path, bool is_short)
 {
+	const unsigned int nr = is_short ? 2 : XPU_LOG_ALLOC_ENTRIES;
 	struct xpu_log_entry *e;
 
-	if (__builtin_expect(!path && !paths__is_told(p), 0))
-		return false;
-	if (__builtin_expect(p->end - p->log.head < XPU_LOG_ALLOC_ENTRIES, 0) && !paths__wrap(p))
+	if (__builtin_expect(p->end - p->log.head < nr, 0) && !paths__wrap(p))
 		return false;
 	e = &p->entries[p->log.head % XPU_LOG_ENTRIES];
 	e[0].time = __builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1) ?
 		    clock__ticks() | XPU_LOG_TICKS : time_by_clock();
 	e[0].correlation_id = path;
-	e[0].path_id = XPU_LOG_ALLOC | a->what | a->space << 4 | a->device << 8;
-	e[1] = (struct xpu_log_entry){
-		a->address, a->order, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE | (a->order >> 32 & 0xffff),
-	};
-	e[2] = (struct xpu_log_entry){ a->bytes, a->extra, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
-	__atomic_store_n(&p->log.head, p->log.head + XPU_LOG_ALLOC_ENTRIES, __ATOMIC_RELEASE);
+	e[0].path_id = XPU_LOG_ALLOC | (is_short ? XPU_LOG_ALLOC_SHORT : 0) | a->what | a->space << 4 |
+		       a->device << 8;
+	xpu_log_alloc__write(rest, e, is_short);
+	__atomic_store_n(&p->log.head, p->log.head + nr, __ATOMIC_RELEASE);
 	return true;
+}
+
+static __attribute__((noinline)) bool paths__add_long(struct paths *p, const struct alloc *a, uint32_t path)
+{
+	const struct xpu_log_alloc rest = { a->address, a->bytes, a->order, a->extra };
+
+	return paths__add_alloc(p, a, &rest, path, false);
+}
+
+HOT_MEMORY bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path)
+{
+	const struct xpu_log_alloc rest = { a->address, a->bytes, a->order, a->extra };
+
+	if (__builtin_expect(!path && !paths__is_told(p), 0))
+		return false;
+	if (__builtin_expect(xpu_log_alloc__is_short(&rest), 1))
+		return paths__add_alloc(p, a, &rest, path, true);
+	return paths__add_long(p, a, path);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */

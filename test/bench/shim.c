@@ -179,6 +179,55 @@ static __attribute__((noinline)) void mixed_events(void)
 	asm volatile("");
 }
 
+/* A call of the driver that makes or frees memory of a pool. */
+#define POOL_CBID(fn)	CUPTI_DRIVER_TRACE_CBID_##fn
+
+static CUptiResult first_device(CUcontext context, uint32_t *device)
+{
+	(void)context;
+	*device = 0;
+	return CUPTI_SUCCESS;
+}
+
+static __attribute__((noinline)) void pool_call(CUpti_CallbackId cbid, const void *params)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t data = 0;
+	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = ++correlation_id,
+				 .correlationData = &data, .functionReturnValue = &result,
+				 .functionParams = params, .context = (CUcontext)&data, .contextUid = 1 };
+
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+}
+
+static __attribute__((noinline)) void pool_alloc(void)
+{
+	CUdeviceptr address = 0x1000;
+	const cuMemAllocAsync_params params = { .dptr = &address, .bytesize = 512 };
+
+	pool_call(POOL_CBID(cuMemAllocAsync), &params);
+}
+
+static __attribute__((noinline)) void pool_free(void)
+{
+	const cuMemFreeAsync_params params = { .dptr = 0x1000 };
+
+	pool_call(POOL_CBID(cuMemFreeAsync), &params);
+}
+
+static void watch_pool(void)
+{
+	static const struct cupti cupti = { .get_device_id = first_device };
+
+	allocs__watch(POOL_CBID(cuMemAllocAsync), "cuMemAllocAsync");
+	allocs__watch(POOL_CBID(cuMemFreeAsync), "cuMemFreeAsync");
+	wait__watch_alloc(POOL_CBID(cuMemAllocAsync));
+	wait__watch_alloc(POOL_CBID(cuMemFreeAsync));
+	allocs__start(&cupti, false);
+}
+
 static __attribute__((noinline)) void unwind(void)
 {
 	struct xpu_slot slot = { .size = sizeof(slot) };
@@ -413,6 +462,7 @@ static int cold(void)
 /* ---- depths ---------------------------------------------------------------------------------- */
 
 static double cycle_ns[2], random_ns[2], event_ns[2], mixed_event_ns[2], free_ns[2];
+static double pool_alloc_ns[2], pool_free_ns[2];
 static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns, calls_ns;
 static uint32_t nr_frames[2];
 static int depth_index;
@@ -452,6 +502,10 @@ static void measure(void)
 	mixed_event_ns[depth_index] = best_ns(mixed_events);
 	alloc_what = XPU_ALLOC_FREED;
 	free_ns[depth_index] = best_ns(mixed_events);
+	watch_pool();
+	pool_alloc_ns[depth_index] = best_ns(pool_alloc) - calls_ns;
+	pool_free_ns[depth_index] = best_ns(pool_free) - calls_ns;
+	allocs__stop();
 	paths = pages(paths__bytes());
 	for (i = 0; i < NR_SITES; i++) {
 		slots[i].size = sizeof(slots[i]);
@@ -549,6 +603,8 @@ int main(int argc, char **argv)
 	       mixed_event_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "a block freed, 8 call paths in random order", free_ns[0],
 	       free_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "cuMemAllocAsync", pool_alloc_ns[0], pool_alloc_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "cuMemFreeAsync", pool_free_ns[0], pool_free_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  comparing what the chain was made from", again_ns[0],
 	       again_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "  all but that", path_ns[0] - again_ns[0],

@@ -88,6 +88,7 @@ static uint64_t odd_value(void)
 		0xfffffffffffffff8, 0xffffffffffffffff, XPU_FRAME_PYTHON | 1, XPU_FRAME_NAMED | 1,
 		XPU_WORD_PYTHON | 1, XPU_LOG_RANGE | XPU_RANGE_POP, XPU_LOG_TICKS,
 		XPU_LOG_ALLOC | XPU_ALLOC_FREED, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
+		XPU_LOG_ALLOC | XPU_LOG_ALLOC_SHORT | XPU_ALLOC_FREED,
 	};
 	uint8_t which = take(1);
 
@@ -516,7 +517,8 @@ static void hostile_log(void)
 		r.e[i] = (struct xpu_log_entry){ NOW + i, 1 + i % NR_LAUNCHES, 1 + i % NR_SITES };
 	/* Events of memory among the launches. */
 	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
-		r.e[i].path_id = XPU_LOG_ALLOC | XPU_ALLOC_MADE | (i % XPU_SPACE_NR) << 4;
+		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) | XPU_ALLOC_MADE |
+				 (i % XPU_SPACE_NR) << 4;
 		r.e[i + 1] = (struct xpu_log_entry){ 0x1000 * i, 1 + i, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
 		r.e[i + 2] = (struct xpu_log_entry){ 4096, 1, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
 	}

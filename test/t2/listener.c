@@ -321,9 +321,10 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 /* @e: the entries of an event of memory, of which @nr are left to be sent */
 static void hear_alloc(const struct xpu_log_entry *e, uint64_t nr)
 {
-	if (nr < XPU_LOG_ALLOC_ENTRIES || e->correlation_id >= LISTENER_PATHS ||
-	    (e->correlation_id && !listener.paths[e->correlation_id].frames) ||
-	    !(e[1].path_id & XPU_LOG_ALLOC_MORE) || !(e[2].path_id & XPU_LOG_ALLOC_MORE)) {
+	struct xpu_log_alloc a;
+
+	if (!xpu_log_alloc__read(&a, e, nr) || e->correlation_id >= LISTENER_PATHS ||
+	    (e->correlation_id && !listener.paths[e->correlation_id].frames)) {
 		COUNT(nr_bad, 1);
 		return;
 	}
@@ -331,9 +332,12 @@ static void hear_alloc(const struct xpu_log_entry *e, uint64_t nr)
 		listener.allocs[listener.nr_allocs] = (struct listener_alloc){
 			.path_id = e->correlation_id,
 			.what = e->path_id & 0xf,
-			.address = e[1].time,
-			.bytes = e[2].time,
-			.order = e[1].correlation_id | (uint64_t)(e[1].path_id & 0xffff) << 32,
+			.space = e->path_id >> 4 & 0xf,
+			.device = e->path_id >> 8 & 0x3ff,
+			.extra = a.extra,
+			.address = a.address,
+			.bytes = a.bytes,
+			.order = a.order,
 		};
 	COUNT(nr_allocs, 1);
 }

@@ -80,7 +80,9 @@ struct listener_call {
 
 struct listener_alloc {
 	uint32_t path_id;		/* 0: none */
-	uint8_t what;
+	uint8_t what, space;
+	uint16_t device;
+	uint32_t extra;
 	uint64_t address, bytes, order;
 };
 

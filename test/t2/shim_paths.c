@@ -17,6 +17,7 @@
 
 #include "device.h"
 #include "listener.h"
+#include "launch/allocs.h"
 #include "launch/paths.h"
 #include "tap.h"
 #include "launch/unwind.h"
@@ -495,6 +496,50 @@ static void other_stack_steps(int nr)
 	}
 }
 
+/* Events in their short form and in the long one are read as they were told. */
+static void test_forms(void)
+{
+	static const struct {
+		uint64_t address, bytes, order;
+		uint32_t extra;
+	} v[] = {
+		{ 0x7f0000000000, 512, 1, 0 }, { 0, 0, 2, 0 }, { 0x7f0000000200, 511, 3, 0 },
+		{ 0xffffffffffff, (1ull << 38) - 512, 0xfffffffffffe, 0 },
+		{ 0xffffffffffff, (1ull << 38) - 511, 0xffffffffffff, 0 },
+		{ 0x1000, 1ull << 38, 5, 0 }, { 1ull << 48, 1024, 6, 0 }, { UINT64_MAX, 0, 7, 2 },
+		{ 0x2000, UINT64_MAX, 8, 0 }, { 0x3000, 8191 * 512, 9, 0 }, { 0x3000, 8192 * 512, 10, 0 },
+		{ 0x4000, 0x123456789 * 512 % (1ull << 38), 0x123456789abc, 0 },
+		{ 0x5000, 512, 11, 1 }, { 0x6000, 512, 12, UINT32_MAX },
+	};
+	uint32_t before, i, wrong = 0;
+	const struct listener_alloc *l;
+	struct alloc a;
+
+	paths__send(own_paths);
+	before = heard(nr_allocs);
+	for (i = 0; i < 1000; i++) {
+		a = (struct alloc){
+			.what = i % 2 ? XPU_ALLOC_FREED : XPU_ALLOC_MADE, .space = i % XPU_SPACE_NR,
+			.device = i % 3 ? i % XPU_ALLOC_NO_DEVICE : XPU_ALLOC_NO_DEVICE,
+			.address = v[i % 14].address, .bytes = v[i % 14].bytes,
+			.order = v[i % 14].order, .extra = v[i % 14].extra,
+		};
+		if (!paths__alloc(own_paths, &a, 0))
+			wrong++;
+	}
+	paths__send(own_paths);
+	is_int(heard(nr_allocs) - before, 1000, "events with all kinds of numbers: all are heard");
+	for (i = 0; i < 1000; i++) {
+		l = &listener.allocs[before + i];
+		wrong += l->what != (i % 2 ? XPU_ALLOC_FREED : XPU_ALLOC_MADE) ||
+			 l->space != i % XPU_SPACE_NR ||
+			 l->device != (i % 3 ? i % XPU_ALLOC_NO_DEVICE : XPU_ALLOC_NO_DEVICE) ||
+			 l->address != v[i % 14].address || l->bytes != v[i % 14].bytes ||
+			 l->order != v[i % 14].order || l->extra != v[i % 14].extra || l->path_id;
+	}
+	is_int(wrong, 0, "as they were told");
+}
+
 static void test_events(void)
 {
 	static const char *const others[] = {
@@ -517,6 +562,7 @@ static void test_events(void)
 	paths__start(own_paths, &slot);
 
 	same_steps(24);
+	test_forms();
 	is_int(nr_walked, 0, "events before launches, in a circle: none is unwound");
 	is_int(nr_right, 20 * NR_OPS, "nor is a launch");
 
