@@ -17,6 +17,7 @@
 struct last_event {
 	struct xpu_alloc event;
 	bool stale;			/* of TOTALS: what is reserved has changed since */
+	uint64_t rest;			/* of REST: what was not reserved by the process then */
 };
 
 struct live_proc {
@@ -163,6 +164,55 @@ static struct last_event *live_proc__last(struct live_proc *proc, const struct x
 	return NULL;
 }
 
+/* ---- all that is used of a device ------------------------------------------------------------ */
+
+struct reserved {
+	uint16_t device;
+	uint64_t bytes;
+};
+
+static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
+{
+	struct reserved *r = ctx;
+
+	(void)idx;
+	if (a->device == r->device && (a->space <= XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL ||
+				       a->space == XPU_SPACE_ARRAY))
+		r->bytes += a->bytes;
+	return 0;
+}
+
+/* Return: what the process has reserved of a device, as xpumerge counts it. */
+static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device)
+{
+	const struct live_proc *proc = &l->procs.v[idx];
+	struct reserved r = { device, 0 };
+	size_t i;
+
+	heap__each(&l->heap, idx, add_reserved, &r);
+	for (i = 0; i < proc->lasts.nr; i++) {
+		const struct xpu_alloc *last = &proc->lasts.v[i].event;
+
+		if (last->what == XPU_ALLOC_LEVEL && last->device == device && last->space != XPU_SPACE_REST)
+			r.bytes += last->bytes;
+	}
+	return r.bytes;
+}
+
+/* CUDA has said how much of a device is used: the part that the process has not reserved stays as it is. */
+static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e)
+{
+	struct last_event *last = live_proc__last(&l->procs.v[idx], e);
+	uint64_t reserved;
+
+	if (e->what != XPU_ALLOC_LEVEL || e->space != XPU_SPACE_REST || !last)
+		return;
+	reserved = live__reserved(l, idx, e->device);
+	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
 /* Follows an allocator's totals, and keeps what CUDA has said last. Return: 0 or -ENOMEM. */
 static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 {
@@ -201,6 +251,8 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 		.device = e->event.device, .what = e->event.what, .space = e->event.space,
 	};
 
+	int err;
+
 	live__write(l, p, 0, proc->proc_id, e->time_ns, e->order, &e->event);
 	if (is_numbered_call(&e->event))
 		carry__count_alloc(l->carry, proc->proc_id);
@@ -213,7 +265,10 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 		l->nr_beyond++;
 		return 0;
 	}
-	return live_proc__note(proc, &e->event) ?: heap__event(&l->heap, &event);
+	err = live_proc__note(proc, &e->event) ?: heap__event(&l->heap, &event);
+	if (!err)
+		live__note_rest(l, idx, &e->event);
+	return err;
 }
 
 /* Passes on the events whose turn it is; with @all, those behind a gap, too. Return: 0 or -ENOMEM. */
@@ -375,6 +430,14 @@ static void carrying__release_handle(struct carrying *c, const struct heap_alloc
 	});
 }
 
+/* Without an attach there was nothing before, and totals are compared only. */
+static bool is_carried(const struct live_proc *proc, const struct last_event *last)
+{
+	if (last->event.what == XPU_ALLOC_TOTALS)
+		return proc->late && !last->stale;
+	return last->event.space != XPU_SPACE_REST;
+}
+
 static void carrying__add_all(struct carrying *c, uint32_t idx)
 {
 	const struct live_proc *proc = &c->live->procs.v[idx];
@@ -391,11 +454,17 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		    (i + 1 == nr || group_of(&allocs[v[i + 1]], v[i + 1]) != group))
 			carrying__release_handle(c, &allocs[group]);
 	}
-	/* Without an attach there was nothing before, and totals are compared only. */
 	for (i = 0; i < proc->lasts.nr; i++)
-		if (proc->lasts.v[i].event.what == XPU_ALLOC_LEVEL ||
-		    (proc->late && !proc->lasts.v[i].stale))
+		if (is_carried(proc, &proc->lasts.v[i]))
 			carrying__add(c, proc->lasts.v[i].event);
+	for (i = 0; i < proc->lasts.nr; i++) {
+		struct xpu_alloc rest = proc->lasts.v[i].event;
+
+		if (rest.space != XPU_SPACE_REST)
+			continue;
+		rest.bytes = proc->lasts.v[i].rest + live__reserved(c->live, idx, rest.device);
+		carrying__add(c, rest);
+	}
 	/* The next event may be the mapping that it is of: it is the last one then. */
 	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
 		carrying__add(c, (struct xpu_alloc){

@@ -72,7 +72,7 @@ random() {
 	}'
 }
 
-# The rest of a device is what CUDA says of all of it, less what is known when it says so: it is left out.
+# Between two processes the rest of a device depends on who comes first: it is left out.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
@@ -93,4 +93,23 @@ diag "$nr_files files"
 [ $nr_files -ge 30 ]
 ok $? "$nr_files files"
 is "$(cat odd)" "" "what is left, what is live, what was allocated and refused: as in one recording"
+
+# The rest of a device, of which a process has more and more.
+"$XPU_BUILD/gen_memory" rest.data <<'X'
+blocks
+proc 1
+record 1 10000 1
+START 0 1023 0 0 0
+MADE DEVICE 0 0x1000 100 0 1
+LEVEL REST 0 1000000 500 1 0
+LEVEL UNUSED 0 0 50 2 0
+MADE DEVICE 0 0x2000 10000 3 2
+cut 11000
+cut 12000
+X
+xpumerge split -o rest <rest.data >split.log 2>&1
+for file in rest.1 rest.2 rest.3; do
+	xpumerge $file --memory live -f folded 2>/dev/null | awk '/rest [0-9]*$/ { print $NF }'
+done >rests
+is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the rest"
 done_testing
