@@ -596,23 +596,38 @@ bench-inside: $(if $(TREE),,all)
 		python3 test/bench/inside.py
 
 FUZZ_SECONDS	?= 600
-FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer,address,undefined \
-		  -fno-sanitize-recover=all -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
+FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
+		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
+FUZZERS		:= $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c))
+fuzz_obj	= $(patsubst %.c,$(O)/fuzz/%.o,$(patsubst $(O)/%,%,$(1)))
 
-$(O)/fuzz/%: test/fuzz/%.c $(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC) $(O)/gen/version.h $(O)/gen/perfetto_fields.h
-	$(call say,FUZZ)
+$(O)/fuzz/%.o: %.c | $(MERGE_GEN) $(O)/gen/version.h $(O)/gen/perfetto_fields.h
+	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(FUZZ_CFLAGS) -o $@ $(filter %.c,$^) $(MERGE_LIBS)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -c $< -o $@
 
-$(O)/fuzz/fuzz_pyelf: loader/target/pyelf.c
-$(O)/fuzz/fuzz_shm: loader/record/shm_reader.c
-$(O)/fuzz/fuzz_cgroup: loader/target/cgroup_name.c
-$(O)/fuzz/fuzz_ring: $(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c))
+$(O)/fuzz/gen/%.o: $(O)/gen/%.c
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(FUZZ_CFLAGS) -c $< -o $@
+
+$(O)/fuzz/libmerge.a: $(call fuzz_obj,$(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN_SRC))
+	$(call say,AR)
+	$(Q)rm -f $@ && $(AR) qcs $@ $^
+
+$(FUZZERS): $(O)/fuzz/%: $(O)/fuzz/test/fuzz/%.o $(O)/fuzz/libmerge.a
+	$(call say,FUZZ)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(O)/fuzz/libmerge.a $(MERGE_LIBS)
+
+$(O)/fuzz/fuzz_pyelf: $(call fuzz_obj,loader/target/pyelf.c)
+$(O)/fuzz/fuzz_shm: $(call fuzz_obj,loader/record/shm_reader.c)
+$(O)/fuzz/fuzz_cgroup: $(call fuzz_obj,loader/target/cgroup_name.c)
+$(O)/fuzz/fuzz_ring: $(call fuzz_obj,$(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c)))
 
 .PHONY: fuzz
-fuzz: $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c)) $(O)/gen_data $(O)/gen_twofile \
+fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile \
 	$(O)/gen_pairs $(O)/gen_ranks $(O)/gen_sqlite
-	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(filter $(O)/fuzz/%,$^))
+	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(FUZZERS))
 
 # A hostile program under a real recorder: another seed each time, or HOSTILE_SEED=.
 .PHONY: fuzz-live
@@ -621,4 +636,4 @@ fuzz-live: test-build
 		XPU_TEST_TIMEOUT=$$(($(FUZZ_SECONDS) * 3 + 600)) \
 		prove --verbose --timer --exec 'sh test/lib/run.sh' test/t3/hostile_probes.sh
 
--include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d)
+-include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d) $(shell find $(O)/fuzz -name "*.d" 2>/dev/null)
