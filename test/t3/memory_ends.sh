@@ -44,6 +44,12 @@ is $? 0 "64 threads: status" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
 is "$(tail -n 1 verdict)" "wrong 0" "64 threads: each byte under its path" || diag "$(cat verdict)"
 
+# sound NAME REGEX TEST: no event is without those before it, unless a busy machine has lost some, which is counted
+sound() {
+	unlike "$(grep -q 'batches of device records lost' "$1.merge" || cat "$1.merge")" "events of memory $2" "$3" ||
+		diag "$(cat "$1.merge")"
+}
+
 # The target is killed.
 start killed env LD_PRELOAD="$XPU_SHIM" "$ends" loop
 xpuload --memory --gpu-only -o killed.data -p "$killed_pid" 2>load.log &
@@ -54,8 +60,7 @@ kill -9 "$killed_pid"
 wait $loader
 is $? 0 "target killed: status" || diag "$(cat load.log)"
 xpumerge -i killed.data --memory live -f folded -o killed.folded 2>killed.merge
-unlike "$(cat killed.merge)" 'events of memory (that|told)' "target killed: no event is missing or cannot be" ||
-	diag "$(cat killed.merge)"
+sound killed '(that|told)' "target killed: no event is missing or cannot be"
 is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' killed.folded)" 2 \
 	"target killed: what it held, and no more"
 
@@ -72,7 +77,7 @@ is $? 0 "recorder killed, another one: status" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge
-	unlike "$(cat $name.merge)" 'events of memory that cannot' "$name: no event cannot be" || diag "$(cat $name.merge)"
+	sound $name 'that cannot' "$name: no event cannot be"
 	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" 2 \
 		"$name: what the program held, and no more"
 done

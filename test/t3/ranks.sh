@@ -35,14 +35,20 @@ for how in bpf shm; do
 done
 
 # A communicator that does not block: launches are on threads of NCCL's own, in no range.
-xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
-is $? 0 "not blocking: status" || diag "$(cat load.log)"
-xpumerge ranks own.data --json >ranks.json 2>log
-is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
-	"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" "not blocking: each operation is paired" ||
-	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
-xpumerge ranks own.data --csv >ranks.csv 2>/dev/null
-like "$(sed -n '/^late_paths/{n;n;p}' ranks.csv)" "^1,.*load_batch" "not blocking: the late rank, and its path, first"
+for try in 1 2 3; do	# on a busy machine a rank may wait for a CPU for longer than it loads
+	xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
+	is $? 0 "not blocking: status" || diag "$(cat load.log)"
+	xpumerge ranks own.data --json >ranks.json 2>log
+	is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
+		"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" "not blocking: each operation is paired" ||
+		diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
+	late=$(xpumerge ranks own.data --csv 2>/dev/null | sed -n '/^late_paths/{n;n;p}')
+	case $late in
+	1,*load_batch*) break ;;
+	esac
+	diag "not blocking: try $try: $late"
+done
+like "$late" "^1,.*load_batch" "not blocking: the late rank, and its path, first"
 
 # Ranks that run already: their communicator was made before, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 600 1 >out 2>/dev/null &
