@@ -580,10 +580,12 @@ int text__memory_peak(const struct session *s, struct memory_peak *peak)
 	int err;
 
 	*peak = (struct memory_peak){ 0 };
+	if (!sums->heaps.nr)
+		return 0;
 	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
 		if (h->used.peak > most->used.peak)
 			most = h;
-	if (!most || !most->used.peak)
+	if (!most->used.peak)
 		return 0;
 	peak->bytes = most->used.peak;
 	peak->at_ns = xpu_ns_between(s->model.start_ns, most->used.peak_ns);
