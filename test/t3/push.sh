@@ -62,8 +62,9 @@ record() {
 		XPULOAD_PUSH_TOKEN=secret xpuload -o "$1.%n.data" --every 0.5 --push "$1+http://127.0.0.1:$port" \
 			--push-labels cluster=x "$exact" -t 4 -s 8 -p 40000 -n 60000 >out 2>load.log
 		status=$?
-		grep -q 'tried again later: Timeout' load.log || break
-		diag "$1: the receiver was too slow, try $try: $(accounts load.log)"
+		# On a busy machine the receiver may be too slow, or the merging.
+		grep -q 'tried again later: Timeout' load.log || [ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
+		diag "$1: too slow, try $try: $(accounts load.log)"
 	done
 	return $status
 }
@@ -93,6 +94,9 @@ is "$? $(ls alone)" "0 " "--push alone leaves no file" || diag "$(cat load.log)"
 [ "$(look 'len(all)')" -gt 0 ]
 ok $? "and $(look 'len(all)') requests came"
 
+# Sanitizers make merging slow, which the recorder waits for at its end, for 20 s.
+limit=30
+[ -z "${XPU_TOOLS_SAN:-}" ] || limit=50
 # Receivers that do not take them: the program runs as ever, and every profile is accounted for.
 for mode in 500 400 garbage long stall; do
 	echo $mode >mode
@@ -119,7 +123,7 @@ for mode in 500 400 garbage long stall; do
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
 	ok $? "$mode: losses are counted"
 	unlike "$(cat load.log)" "$(printf '\033')" "$mode: nothing of the answer's control characters is printed"
-	[ $(($(date +%s) - start)) -lt 30 ]
+	[ $(($(date +%s) - start)) -lt $limit ]
 	ok $? "$mode: it ends in time"
 done
 like "$(grep -c 'push: ' load.log)" '^[1-8]$' "few lines say so"

@@ -86,6 +86,7 @@ attach four -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' four.log
 ok $? "an observer hears of a holder, as the one before it did"
 attach five -p "$a_pid"
+attached five
 sleep 1.3
 ask a unsubscribe >/dev/null
 wait_for grep -qs 'CUPTI is free again' five.log
