@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/msg.h"
 #include "safefile.h"
@@ -30,12 +32,10 @@ static int open_fifo(const char *name)
 	return fd;
 }
 
-int control__open(struct control *c)
+static int open_fifos(struct control *c)
 {
 	char names[PATH_MAX], *ack;
 
-	if (!c->fifos)
-		return 0;
 	strcpy(names, c->fifos);
 	ack = strchr(names, ',');
 	if (ack)
@@ -44,6 +44,27 @@ int control__open(struct control *c)
 	if (c->fd >= 0 && ack)
 		c->ack_fd = open_fifo(ack);
 	return c->fd < 0 || (ack && c->ack_fd < 0) ? -EINVAL : 0;
+}
+
+/* Whether answers would come back as commands, for ever. */
+static bool is_loop(const struct control *c)
+{
+	struct stat in, out;
+
+	return c->ack_fd >= 0 && !fstat(c->fd, &in) && !fstat(c->ack_fd, &out) && S_ISFIFO(in.st_mode) &&
+	       in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+}
+
+int control__open(struct control *c)
+{
+	int err = c->fifos ? open_fifos(c) : 0;
+
+	if (!err && is_loop(c)) {
+		msg__error("--control: commands and answers by one FIFO: expected a second one for "
+			   "answers");
+		err = -EINVAL;
+	}
+	return err;
 }
 
 static int take_fd(const char **at, int *fd)

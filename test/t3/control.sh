@@ -156,7 +156,7 @@ is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe"
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c 'sleep 1; exit 3' 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' "a directory for commands"
 
-for bad in fifo: fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
+for bad in fifo: fifo:ctl,ctl fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
 	xpuload --control "$bad" true 2>log
 	is "$? $(wc -l <log)" "125 1" "--control $bad: refused in one line" || diag "$(cat log)"
 done
