@@ -502,7 +502,7 @@ check-launchers:
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) NVCC='$(NVCC)' \
-		sh test/gpu/check.sh
+		sh test/gpu/check.sh $(T)
 
 # ---- demo ----------------------------------------------------------------------------------------
 
