@@ -227,7 +227,8 @@ static int inside(const char *library, const char *how, const char *held)
 		 build, held, src);
 	if (run(script))
 		return 1;
-	for (i = 0; i < 1000 && heard(nr_kernels) < heard(nr_launches); i++)
+	for (i = 0; i < 1000 && (heard(nr_kernels) < heard(nr_launches) ||
+				 heard(nr_allocs) < heard(nr_launches)); i++)
 		pause_ms(10);
 	pause_ms(300);			/* definitions come with the next batch */
 	finalize();
