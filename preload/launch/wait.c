@@ -57,7 +57,8 @@ static uint8_t sizes_of(const char *name)
 	} whole[] = {
 		{ "cuMemcpy", 2 }, { "cuMemcpyAsync", 2 }, { "cuMemcpyPeer", 4 }, { "cuMemcpyPeerAsync", 4 },
 	};
-	size_t i, n = strcspn(name, "_");
+	const char *end = strchr(name, '_');
+	size_t i, n = end ? (size_t)(end - name) : strlen(name);
 
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (has_prefix(name, table[i].prefix))

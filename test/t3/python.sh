@@ -105,7 +105,7 @@ unlike "$(cat run.folded)" '\.py:' "off: no frame of Python's"
 like "$(cat run.folded)" '_PyEval_EvalFrameDefault' "off: but the interpreter's"
 
 record "$first" released --call-graph fp --python on
-like "$(cat load.log)" "go with --call-graph dwarf" "on with fp: said that it cannot be had"
+like "$(cat load.log)" "--python on takes --call-graph dwarf" "on with fp: said that it cannot be had"
 unlike "$(folded)" '\.py:' "on with fp: no frame of Python's"
 record "$first" released --call-graph fp
 unlike "$(cat load.log)" "warning" "fp alone: no warning"
