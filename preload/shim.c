@@ -137,7 +137,7 @@ static struct {
 } shim;
 
 HOT_DATA uint8_t probe__way = PROBE_RUN;
-HOT_DATA bool probe__inherited;
+HOT_DATA atomic_bool probe__inherited;
 
 EXPORT int InitializeInjection(void);
 
@@ -893,8 +893,8 @@ static void follow_listeners(void)
 
 	if (probe__way == PROBE_SHM)
 		follow_shared_memory();
-	if (probe__inherited && clock__ns() >= shim.inherited_until_ns)
-		probe__inherited = false;
+	if (atomic_load(&probe__inherited) && clock__ns() >= shim.inherited_until_ns)
+		atomic_store(&probe__inherited, false);
 	heard = probe__is_heard();
 	switch (shim.state) {
 	case DORMANT:
@@ -1164,7 +1164,7 @@ static void forking(void)
 /* In the child, which may be the first of its line to use CUDA. */
 static void has_forked(void)
 {
-	probe__inherited = atomic_load(&shim.heard_at_fork);
+	atomic_store(&probe__inherited, atomic_load(&shim.heard_at_fork));
 	capture__has_forked();
 	shim.inherited_until_ns = clock__ns() + INHERITED_NS;
 }

@@ -3,6 +3,7 @@
 #ifndef XPU_PROBE_H
 #define XPU_PROBE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +47,7 @@ extern uint8_t probe__way;
  * Set in a child whose parent was listened to when it forked: the kernel copies the parent's counts,
  * but takes them back when any listener leaves a process, until the child itself is attached to.
  */
-extern bool probe__inherited;
+extern atomic_bool probe__inherited;
 
 static inline bool probe__live(void)
 {
@@ -67,7 +68,7 @@ static inline void probe__count(volatile unsigned short *semaphore, bool more)
 static inline bool probe__launch_attached(void)
 {
 	return probe__read(probe__live() ? &xpu_live_launch_semaphore : &xpu_launch_semaphore) ||
-		probe__inherited;
+		atomic_load_explicit(&probe__inherited, memory_order_relaxed);
 }
 
 static inline void probe__launch(const struct xpu_slot *slot)
@@ -132,7 +133,7 @@ static inline bool probe__is_heard(void)
 {
 	return probe__launch_attached() &&
 		(probe__read(probe__live() ? &xpu_live_batch_semaphore : &xpu_batch_semaphore) ||
-		 probe__inherited);
+		 atomic_load_explicit(&probe__inherited, memory_order_relaxed));
 }
 
 /* Tells whoever has attached to a program's tree that this program has called CUDA. */
