@@ -16,10 +16,14 @@
 /* Return: whether the file is mapped; if not, it must be read. */
 static bool input_file__map(struct input_file *in, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	void *base;
+	int fd;
 
+	/* A FIFO is opened once: when it is closed, its writer may be gone. */
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return false;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < 2 ||

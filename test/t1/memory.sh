@@ -43,6 +43,16 @@ exceeds "the second of two ranks" bomb.json.gz 64M --gpu gpu.json --gpu bomb.jso
 mkfifo endless
 yes '{"type":"KERNEL"}' >endless 2>/dev/null &
 exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
+wait
+# A writer that finds its FIFO closed is gone.
+for i in 1 2 3; do
+	{
+		while echo '{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do :; done
+	} >endless 2>/dev/null &
+	sleep 0.1
+	exceeds "a FIFO is opened once, $i" endless 32M --gpu endless --max-memory 32M
+	wait
+done
 for device in "--gpu /dev/zero" "--cpu /dev/zero --gpu gpu.json"; do
 	# shellcheck disable=SC2086 # several arguments
 	timeout 60 "$XPUMERGE" $device -o out.folded 2>log
