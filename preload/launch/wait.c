@@ -38,34 +38,39 @@ static bool has_suffix(const char *s, const char *suffix)
 	return n >= m && !strcmp(s + n - m, suffix);
 }
 
-/* Return: as in wait__sizes[]. Where what is copied is described in memory, there are none. */
+/*
+ * Return: as in wait__sizes[]. Where what is copied is described in memory there are none, nor for the calls
+ * of CUDA 3.1 and before, which have sizes of 32 bits.
+ */
 static uint8_t sizes_of(const char *name)
 {
-	static const struct {
-		const char *prefix;
-		uint8_t sizes;
-	} table[] = {
-		{ "cuMemcpyHtoD", 2 }, { "cuMemcpyDtoH", 2 }, { "cuMemcpyDtoD", 2 },
-		{ "cuMemcpyDtoA", 3 }, { "cuMemcpyAtoD", 3 }, { "cuMemcpyHtoA", 3 }, { "cuMemcpyAtoH", 3 },
-		{ "cuMemcpyAtoA", 4 },
-		{ "cuMemsetD2D", 3 | 4 << 4 },
-		{ "cuMemsetD8", 2 }, { "cuMemsetD16", 2 }, { "cuMemsetD32", 2 },
-	};
+#define SIZE(fn, member)	(offsetof(fn##_params, member) / sizeof(uint64_t))
+#define LINEAR(fn, member)	{ #fn, SIZE(fn, member) }
+#define COPY(fn)		LINEAR(fn, ByteCount)
+#define SET(fn)			LINEAR(fn, N)
+#define SET_2D(fn)		{ #fn, SIZE(fn, Width) | SIZE(fn, Height) << 4 }
 	static const struct {
 		const char *name;
 		uint8_t sizes;
-	} whole[] = {
-		{ "cuMemcpy", 2 }, { "cuMemcpyAsync", 2 }, { "cuMemcpyPeer", 4 }, { "cuMemcpyPeerAsync", 4 },
+	} table[] = {
+		COPY(cuMemcpy), COPY(cuMemcpyAsync), COPY(cuMemcpyPeer), COPY(cuMemcpyPeerAsync),
+		COPY(cuMemcpyHtoD_v2), COPY(cuMemcpyDtoH_v2), COPY(cuMemcpyDtoD_v2),
+		COPY(cuMemcpyHtoDAsync_v2), COPY(cuMemcpyDtoHAsync_v2), COPY(cuMemcpyDtoDAsync_v2),
+		COPY(cuMemcpyDtoA_v2), COPY(cuMemcpyAtoD_v2), COPY(cuMemcpyHtoA_v2), COPY(cuMemcpyAtoH_v2),
+		COPY(cuMemcpyAtoA_v2), COPY(cuMemcpyHtoAAsync_v2), COPY(cuMemcpyAtoHAsync_v2),
+		SET(cuMemsetD8_v2), SET(cuMemsetD16_v2), SET(cuMemsetD32_v2),
+		SET(cuMemsetD8Async), SET(cuMemsetD16Async), SET(cuMemsetD32Async),
+		SET_2D(cuMemsetD2D8_v2), SET_2D(cuMemsetD2D16_v2), SET_2D(cuMemsetD2D32_v2),
+		SET_2D(cuMemsetD2D8Async), SET_2D(cuMemsetD2D16Async), SET_2D(cuMemsetD2D32Async),
 	};
-	const char *end = strchr(name, '_');
-	size_t i, n = end ? (size_t)(end - name) : strlen(name);
+	size_t i, len;
 
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (has_prefix(name, table[i].prefix))
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		len = strlen(table[i].name);
+		if (has_prefix(name, table[i].name) &&
+		    (!name[len] || !strcmp(name + len, "_ptds") || !strcmp(name + len, "_ptsz")))
 			return table[i].sizes;
-	for (i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
-		if (strlen(whole[i].name) == n && has_prefix(name, whole[i].name))
-			return whole[i].sizes;
+	}
 	return 0;
 }
 

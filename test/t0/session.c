@@ -507,6 +507,20 @@ static void attach_begin(struct fixture *f, uint32_t nr_slots)
 	}
 }
 
+/* As attach_begin(), and thread 2 launches late, as does thread 3, which begins after the first launch. */
+static void late_begin(struct fixture *f)
+{
+	attach_begin(f, 2);
+	gen__comm(&f->g, 0, 90, 10, 10, "app");
+	gen__comm(&f->g, 0, 90, 10, 11, "app");
+	gen__comm(&f->g, 0, 1900, 10, 12, "app");
+	gen__thread(&f->g, 3, 1, 12);
+	gen__launch(&f->g, 1000, 165, 1, 2);
+	gen__launch(&f->g, 1000, 185, 1, 3);
+	batch(f, 1, 165);
+	batch(f, 1, 185);
+}
+
 static void test_attach(void)
 {
 	struct xpu_record_counters c = {
@@ -552,30 +566,14 @@ static void test_attach(void)
 	fixture__end(&f);
 
 	/* A launch from before the attach may get its id late, but before its thread's next one. */
-	attach_begin(&f, 2);
-	gen__comm(&f.g, 0, 90, 10, 10, "app");
-	gen__comm(&f.g, 0, 90, 10, 11, "app");
-	gen__comm(&f.g, 0, 1900, 10, 12, "app");
-	gen__thread(&f.g, 3, 1, 12);
-	gen__launch(&f.g, 1000, 165, 1, 2);
-	gen__launch(&f.g, 1000, 185, 1, 3);
-	batch(&f, 1, 165);
-	batch(&f, 1, 185);
+	late_begin(&f);
 	batch(&f, 1, 145);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 4, "late: a launch in progress at the attach, all its records");
 	is_int(s->sums.loss.nr_orphans, 0, "late: is no orphan");
 	fixture__end(&f);
-	attach_begin(&f, 2);
-	gen__comm(&f.g, 0, 90, 10, 10, "app");
-	gen__comm(&f.g, 0, 90, 10, 11, "app");
-	gen__comm(&f.g, 0, 1900, 10, 12, "app");
-	gen__thread(&f.g, 3, 1, 12);
-	gen__launch(&f.g, 1000, 165, 1, 2);
-	gen__launch(&f.g, 1000, 185, 1, 3);
-	batch(&f, 1, 165);
-	batch(&f, 1, 185);
+	late_begin(&f);
 	batch(&f, 1, 145);
 	batch(&f, 1, 135);
 	batch(&f, 1, 175);

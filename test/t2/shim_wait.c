@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "device.h"
+#include "launch/wait.h"
 #include "listener.h"
 #include "sim.h"
 #include "tap.h"
@@ -101,6 +102,12 @@ int main(void)
 	cuMemAlloc(&device, sizeof(host));
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
 	find_ids();
+
+	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds], 3 | 4 << 4,
+	       "sizes: of a set, in two dimensions");
+	/* Their parameters end before the third word. */
+	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD8] |
+	       wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0, "sizes: not of the 32-bit calls of old");
 
 	begin();
 	launch(streams[1], 60 * MS);
