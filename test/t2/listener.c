@@ -318,28 +318,53 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 	COUNT(nr_launches, 1);
 }
 
-/* @e: the entries of an event of memory, of which @nr are left to be sent */
-static void hear_alloc(const struct xpu_log_entry *e, uint64_t nr)
+/* Hears an event of memory, under lock. */
+static void hear_alloc(const struct listener_alloc *a)
 {
-	struct xpu_log_alloc a;
-
-	if (!xpu_log_alloc__read(&a, e, nr) || e->correlation_id >= LISTENER_PATHS ||
-	    (e->correlation_id && !listener.paths[e->correlation_id].frames)) {
+	if (a->path_id >= LISTENER_PATHS || (a->path_id && !listener.paths[a->path_id].frames)) {
 		COUNT(nr_bad, 1);
 		return;
 	}
 	if (listener.nr_allocs < sizeof(listener.allocs) / sizeof(listener.allocs[0]))
-		listener.allocs[listener.nr_allocs] = (struct listener_alloc){
-			.path_id = e->correlation_id,
-			.what = e->path_id & 0xf,
-			.space = e->path_id >> 4 & 0xf,
-			.device = e->path_id >> 8 & 0x3ff,
-			.extra = a.extra,
-			.address = a.address,
-			.bytes = a.bytes,
-			.order = a.order,
-		};
+		listener.allocs[listener.nr_allocs] = *a;
 	COUNT(nr_allocs, 1);
+}
+
+/* @e: the entries of an event of memory, of which @nr are left to be sent */
+static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
+{
+	struct xpu_log_alloc a;
+
+	if (!xpu_log_alloc__read(&a, e, nr)) {
+		COUNT(nr_bad, 1);
+		return;
+	}
+	hear_alloc(&(struct listener_alloc){
+		.path_id = e->correlation_id,
+		.what = e->path_id & 0xf,
+		.space = e->path_id >> 4 & 0xf,
+		.device = e->path_id >> 8 & 0x3ff,
+		.extra = a.extra,
+		.address = a.address,
+		.bytes = a.bytes,
+		.order = a.order,
+	});
+}
+
+/* An event that its thread's log had no room for just then, because another thread was sending it. */
+static void hear_single_alloc(const struct xpu_record_alloc *r)
+{
+	COUNT(nr_bad, r->hdr.size != sizeof(*r) || !r->time_ns);
+	hear_alloc(&(struct listener_alloc){
+		.path_id = r->event.path_id,
+		.what = r->event.what,
+		.space = r->event.space,
+		.device = r->event.device,
+		.extra = r->event.extra,
+		.address = r->event.address,
+		.bytes = r->event.bytes,
+		.order = r->order,
+	});
 }
 
 void xpu_live_log(const struct xpu_log *log, uint64_t end)
@@ -362,7 +387,7 @@ void xpu_live_log(const struct xpu_log *log, uint64_t end)
 
 		if (XPU_LOG_IS_ALLOC(e->path_id)) {
 			if (!(e->path_id & XPU_LOG_ALLOC_MORE))
-				hear_alloc(e, end - tail);
+				hear_logged_alloc(e, end - tail);
 			continue;
 		}
 		if (!(e->path_id & XPU_LOG_RANGE)) {
@@ -526,6 +551,9 @@ static void hear(const struct xpu_record *r)
 	case XPU_RECORD_CALLS:
 		hear_calls((const void *)r);
 		break;
+	case XPU_RECORD_ALLOC:
+		hear_single_alloc((const void *)r);
+		break;
 	case XPU_RECORD_DEVICE:
 		COUNT(nr_devices, 1);
 		break;
@@ -569,13 +597,14 @@ void xpu_live_batch(const void *records, size_t bytes)
 		goto out;
 	}
 	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8);
-	/* Threads send their calls, and names of functions, by themselves. */
+	/* Threads send their calls, single events of memory, and names of functions, by themselves. */
 	switch (((const struct xpu_record *)at)->type) {
 	case XPU_RECORD_COUNTERS:
 		COUNT(nr_batches, 1);
 		pause_ms(listener__batch_ms);
 		break;
 	case XPU_RECORD_CALLS:
+	case XPU_RECORD_ALLOC:
 	case XPU_RECORD_API:
 		break;
 	default:
