@@ -83,7 +83,7 @@ void heap__exit(struct heap *h)
 
 	heap__forget_allocs(h);
 	for (i = 0; i < h->procs.nr; i++) {
-		array_free(&h->procs.v[i].segments);
+		addresses__free(&h->procs.v[i].segments);
 		array_free(&h->procs.v[i].allocators);
 		array_free(&h->procs.v[i].cuda);
 	}
@@ -105,7 +105,8 @@ void heap__start(struct heap *h, enum heap_pass pass)
 
 	heap__forget_allocs(h);
 	for (i = 0; i < h->procs.nr; i++) {
-		h->procs.v[i].segments.nr = h->procs.v[i].allocators.nr = h->procs.v[i].cuda.nr = 0;
+		addresses__free(&h->procs.v[i].segments);
+		h->procs.v[i].allocators.nr = h->procs.v[i].cuda.nr = 0;
 		h->procs.v[i].late = h->procs.v[i].ended = false;
 		h->procs.v[i].nr_events = 0;
 		h->procs.v[i].handle_order = 0;
@@ -320,49 +321,7 @@ static void heap__drop(struct heap *h, uint32_t idx)
 	h->free_alloc = idx;
 }
 
-/* ---- segments, by address -------------------------------------------------------------------- */
-
-/* Return: the place in p->segments of the first one that begins behind @address. */
-static size_t segments__behind(const struct heap *h, const struct heap_proc *p, uint64_t address)
-{
-	size_t lo = 0, hi = p->segments.nr, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (h->allocs.v[p->segments.v[mid]].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static int segments__add(struct heap *h, struct heap_proc *p, uint32_t idx)
-{
-	size_t at = segments__behind(h, p, h->allocs.v[idx].address);
-	int err = array_push(&p->segments, idx);
-
-	if (err)
-		return err;
-	memmove(&p->segments.v[at + 1], &p->segments.v[at],
-		(p->segments.nr - 1 - at) * sizeof(p->segments.v[0]));
-	p->segments.v[at] = idx;
-	return 0;
-}
-
-static void segments__remove(struct heap *h, struct heap_proc *p, uint32_t idx)
-{
-	size_t at = segments__behind(h, p, h->allocs.v[idx].address);
-
-	while (at && p->segments.v[at - 1] != idx &&
-	       h->allocs.v[p->segments.v[at - 1]].address == h->allocs.v[idx].address)
-		at--;
-	if (!at || p->segments.v[at - 1] != idx)
-		return;
-	p->segments.nr--;
-	memmove(&p->segments.v[at - 1], &p->segments.v[at],
-		(p->segments.nr - at + 1) * sizeof(p->segments.v[0]));
-}
+/* ---- segments ------------------------------------------------------------------------------- */
 
 /* Return: the memory that a segment has: itself, or what it is a mapping of; or NULL. */
 static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
@@ -580,22 +539,23 @@ static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allo
 static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
 		       uint64_t *covered)
 {
-	size_t at = segments__behind(h, p, block->address);
+	struct addresses_at at = addresses__before(&p->segments, block->address);
+	const struct address *segment;
 	uint64_t end = block->address + block->bytes, from, to;
 	struct heap_alloc *memory;
 	int err = 0;
 
 	if (block->is_apart)
 		return 0;
-	for (at -= at > 0; at < p->segments.nr && !err; at++) {
-		const struct heap_alloc *s = &h->allocs.v[p->segments.v[at]];
+	while (!err && (segment = addresses__next(&p->segments, &at))) {
+		const struct heap_alloc *s = &h->allocs.v[segment->idx];
 
 		h->nr_looked_at++;
 		from = max_t(uint64_t, s->address, block->address);
 		to = min_t(uint64_t, s->address + s->bytes, end);
 		if (s->address >= end)
 			break;
-		memory = heap__memory_of(h, p->segments.v[at]);
+		memory = heap__memory_of(h, segment->idx);
 		/* A segment that came later at that address has no part of the block. */
 		if (from >= to || !memory || s->order > block->order)
 			continue;
@@ -693,7 +653,7 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 	int err = 0;
 
 	if (a.is_segment || a.space == XPU_SPACE_MAPPING || h->pass == HEAP_FIND)
-		segments__remove(h, p, idx);
+		addresses__remove(&p->segments, a.address, idx);
 	if (a.space == XPU_SPACE_BLOCK)
 		err = heap__block(h, p, &a, false, time_ns);
 	if (a.holder != NO_INDEX) {
@@ -779,7 +739,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 	}
 	err = heap__add(h, owner, &a, &idx);
 	if (!err && segment)
-		err = segments__add(h, p, idx);
+		err = addresses__add(&p->segments, a.address, idx);
 	if (err)
 		return err;
 	if (e->space == XPU_SPACE_BLOCK)
@@ -1069,7 +1029,7 @@ static int heap__end_alloc(struct heap *h, struct heap_proc *p, uint32_t idx, en
 	if ((step == END_BLOCKS && !is_mapping && !a->is_segment) || (step == END_SEGMENTS && a->is_segment))
 		return heap__release(h, p, idx, time_ns, true);
 	if (step == END_MAPPINGS) {
-		segments__remove(h, p, idx);
+		addresses__remove(&p->segments, a->address, idx);
 		heap__drop(h, idx);
 	}
 	return 0;

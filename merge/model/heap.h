@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/addresses.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -169,7 +170,7 @@ struct heap_cuda {
 struct heap_proc {
 	uint32_t first_owner;		/* of them all */
 	uint32_t context, owner;	/* that was looked for last; NO_INDEX: none was */
-	ARRAY(uint32_t) segments;	/* and what may be one: indices in allocs, by address */
+	struct addresses segments;	/* and what may be one: indices in allocs */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
 	uint64_t handle, handle_order;	/* of the next mapping */
