@@ -360,7 +360,7 @@ static int set_sort(void *target, const struct cmdline_given *given)
 	struct options *o = target;
 
 	o->write.sort = given->arg;
-	if (text__has_column(NULL, given->arg))
+	if (text__has_column(NULL, given->arg, false))
 		return 0;
 	complain("--sort %s: no table has such a column; expected one as count, avg or max_ns", given->arg);
 	return -EINVAL;
@@ -840,6 +840,16 @@ static int options__check_memory(struct options *o)
 			 ": timelines have tracks of memory without it" : "");
 		return -EINVAL;
 	}
+	if (o->write.table && !text__is_of_memory(o->write.table)) {
+		complain("--memory shows memory alone: it cannot be together with --table %s",
+			 o->write.table);
+		return -EINVAL;
+	}
+	if (o->write.sort && !text__has_column(NULL, o->write.sort, true)) {
+		complain("--sort %s: no table of memory has such a column, and --memory shows no other",
+			 o->write.sort);
+		return -EINVAL;
+	}
 	if (o->write.unit_given && o->write.unit != UNIT_BYTES && o->write.unit != UNIT_COUNT) {
 		complain("--memory is in bytes: expected --unit bytes, or count");
 		return -EINVAL;
@@ -977,7 +987,7 @@ static int options__complete(struct options *o)
 		complain("--by pid and tid are not for diff: those of two recordings differ");
 		return -EINVAL;
 	}
-	if (o->write.sort && o->write.table && !text__has_column(o->write.table, o->write.sort)) {
+	if (o->write.sort && o->write.table && !text__has_column(o->write.table, o->write.sort, false)) {
 		complain("--sort %s: the table %s has no such column", o->write.sort, o->write.table);
 		return -EINVAL;
 	}

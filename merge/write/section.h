@@ -40,6 +40,8 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
+	bool of_memory;			/* shown with --memory, which shows no other */
+
 	/* For a recording without rows: who records them, or NULL; */
 	const char *from;
 	/* and whether they were recorded, so that the answer is: none. NULL: then there are rows. */

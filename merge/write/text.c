@@ -239,15 +239,25 @@ const char *const *text__tables(void)
 	return names;
 }
 
-bool text__has_column(const char *table, const char *column)
+bool text__has_column(const char *table, const char *column, bool memory)
 {
 	size_t i, k;
 
 	for (i = 0; i < ARRAY_SIZE(sections); i++)
-		for (k = 0; k < sections[i]->nr_columns; k++)
+		for (k = 0; k < sections[i]->nr_columns && (sections[i]->of_memory || !memory); k++)
 			if (column__is(&sections[i]->columns[k], column) &&
 			    (!table || !strcmp(sections[i]->name, table)))
 				return true;
+	return false;
+}
+
+bool text__is_of_memory(const char *table)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sections); i++)
+		if (!strcmp(sections[i]->name, table))
+			return sections[i]->of_memory;
 	return false;
 }
 
@@ -323,7 +333,8 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++)
-		if (!opts->table || !strcmp(opts->table, sections[i]->name))
+		if (opts->table ? !strcmp(opts->table, sections[i]->name) :
+				  sections[i]->of_memory || !s->opts.memory)
 			err = section__write(sections[i], s, &t, opts, no_rows);
 	return err;
 }

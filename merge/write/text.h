@@ -24,8 +24,11 @@ struct text_opts {
 	const char *sort;		/* of each table that has such a column; NULL: by time */
 };
 
-/* Return: whether that table has such a column; NULL: any table. */
-bool text__has_column(const char *table, const char *column);
+/* Return: whether that table has such a column; NULL: any table. @memory: any that --memory shows */
+bool text__has_column(const char *table, const char *column, bool memory);
+
+/* Return: whether --memory shows that table. */
+bool text__is_of_memory(const char *table);
 
 /* Return: the names of the tables, up to a NULL. */
 const char *const *text__tables(void);

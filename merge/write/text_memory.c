@@ -89,7 +89,7 @@ static const struct column memory_devices_columns[] = {
 	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_devices, struct place_row, .from = "xpuload --memory records them");
+SECTION(memory_devices, struct place_row, .of_memory = true, .from = "xpuload --memory records them");
 
 static bool has_heaps(const struct session *s)
 {
@@ -147,7 +147,7 @@ static const struct column memory_moments_columns[] = {
 	{ "segments", "segments", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_moments, struct instant_row,
+SECTION(memory_moments, struct instant_row, .of_memory = true,
 	.from = "xpuload --memory records them, --memory live --at TIME picks them");
 
 /* ---- holders --------------------------------------------------------------------------------- */
@@ -318,7 +318,7 @@ static int holders__row(const struct section_rows *rows, const void *vrow, struc
 
 static const struct column memory_holders_columns[] = HOLDER_COLUMNS;
 #define memory_holders__row	holders__row
-SECTION(memory_holders, struct holder_row,
+SECTION(memory_holders, struct holder_row, .of_memory = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* Calls that allocate over and over, while what they allocate is freed soon. */
@@ -358,7 +358,7 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 
 static const struct column memory_churn_columns[] = HOLDER_COLUMNS;
 #define memory_churn__row	holders__row
-SECTION(memory_churn, struct holder_row,
+SECTION(memory_churn, struct holder_row, .of_memory = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
@@ -430,7 +430,7 @@ static const struct column memory_leaks_columns[] = {
 	{ "of times", "times", COLUMN_COUNT, 3 }, { "path", "path", COLUMN_PATH, 0 },
 };
 
-SECTION(memory_leaks, struct holder_row,
+SECTION(memory_leaks, struct holder_row, .of_memory = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -494,7 +494,7 @@ static const struct column memory_failures_columns[] = {
 	{ "path", "path", COLUMN_PATH, 0 },
 };
 
-SECTION(memory_failures, struct failure_row,
+SECTION(memory_failures, struct failure_row, .of_memory = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- the first lines ------------------------------------------------------------------------- */

@@ -179,6 +179,10 @@ for what in live peak allocated leaked failed; do
 	done
 done >wrong
 is "$(cat wrong)" "" "each view in each format is written, or refused in one line"
+xpumerge --memory live --csv "$XPU_SRC/test/t1/corpus/2.8.xpu" 2>/dev/null | grep -x '[a-z_]\+' >tables
+is "$(grep -c '^memory_[dmhlcf]' tables) $(grep -vc '^memory_[dmhlcf]' tables)" "6 0" "of tables those of memory alone"
+xpumerge --memory peak --sort pieces --limit 1 "$XPU_SRC/test/t1/corpus/2.8.xpu" >out 2>/dev/null
+is "$? $(grep -c '^memory holders' out) $(grep -c '^threads:' out)" "0 1 0" "... in the summary, too" || diag "$(cat out)"
 for unit in ns us ms samples; do
 	xpumerge -i moments.data --memory live --unit $unit -f folded >out 2>log
 	is "$? $(cat log)" "2 xpumerge: --memory is in bytes: expected --unit bytes, or count" "--unit $unit"

@@ -108,6 +108,8 @@ merge "--memory live and --memory peak: one or the other" "--memory live --memor
 merge "--from 1 and --from 2: one or the other" "--from 1 --from 2"
 merge "--sort count and --sort avg: one or the other" "--sort count --sort avg"
 merge "--by shape tells kernels apart: it cannot be together with --cpu-only" "--by shape --cpu-only"
+merge "--memory shows memory alone: it cannot be together with --table threads" "--memory peak --table threads"
+merge "--sort avg: no table of memory has such a column, and --memory shows no other" "--memory live --sort avg --csv"
 merge "--json and -f csv: one or the other" "-f csv --json"
 merge "--json and -o a.csv: one or the other" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
