@@ -49,13 +49,42 @@ uint64_t input__boot_ns(const struct input *in)
 	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
 }
 
+/* Return: whether xpuload was given the option, or its beginning, of @least letters or more. */
+static bool input__was_given(const struct model *m, const struct input *in, const char *option, size_t least)
+{
+	const struct xpu_record_info *info;
+	uint32_t i, at;
+	size_t len;
+
+	for (i = in->first_info; i < in->first_info + in->nr_infos; i++) {
+		info = m->infos.v[i];
+		for (at = 0; info->key == XPU_INFO_OPTIONS && at < info->bytes; at += len + 1) {
+			len = strnlen(info->data + at, info->bytes - at);
+			if (len >= least && len <= strlen(option) && !memcmp(info->data + at, option, len))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Return: whether each recording was to have that alone which the option says. */
+static bool session__was_given(const struct session *s, const char *option, size_t least)
+{
+	size_t i;
+
+	for (i = 0; i < s->model.inputs.nr; i++)
+		if (!input__was_given(&s->model, &s->model.inputs.v[i], option, least))
+			return false;
+	return i;
+}
+
 /* Return: whether there are CPU samples only: no launches were to be recorded. */
 static bool session__has_only_samples(const struct session *s)
 {
 	const struct loss *l = &s->sums.loss;
 
-	return s->sums.nr_samples && !l->nr_launches && !l->nr_works && !l->missing_launches &&
-	       !l->missing_works;
+	return !l->nr_launches && !l->nr_works && !l->missing_launches && !l->missing_works &&
+	       (s->sums.nr_samples || session__was_given(s, "--cpu-only", strlen("--cp")));
 }
 
 void session__print_loss(const struct session *s, FILE *f)
@@ -70,7 +99,8 @@ void session__print_loss(const struct session *s, FILE *f)
 		fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples,
 			loss__lost(all));
 		loss__print_lines(all, f, "");
-	} else if (nr_events && !all->nr_launches && !all->missing_launches) {
+	} else if (!all->nr_launches && !all->missing_launches &&
+		   (nr_events || session__was_given(s, "--memory-only", strlen("--memory-")))) {
 		fprintf(f, "memory events %" PRIu64 " lost %" PRIu64 "\n", nr_events, loss__lost(all));
 		loss__print_lines(all, f, "");
 	} else {

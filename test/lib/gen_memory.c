@@ -3,6 +3,7 @@
  * gen_memory FILE - a recording with the events of memory that standard input tells, a line each
  *
  *	blocks				the recording has blocks, as xpumerge split wants it
+ *	options WORD			what xpuload was given
  *	cut NS				where it goes on in the next file
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
  *	exit N NS
@@ -115,6 +116,8 @@ static void take(struct gen *g, char *line)
 		return;
 	if (!strcmp(words[0], "blocks")) {
 		has_blocks = true;
+	} else if (!strcmp(words[0], "options") && nr > 1) {
+		gen__info(g, XPU_INFO_OPTIONS, words[1], strlen(words[1]) + 1);
 	} else if (!strcmp(words[0], "cut")) {
 		struct xpu_record_cut cut = { .time_ns = n[1] };
 

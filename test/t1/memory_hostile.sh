@@ -165,6 +165,23 @@ for at in nan inf -1 1e300 '' ',' 1s,0 failed,0 0,failed failed,failed x; do
 	is "$? $(wc -l <log) $(wc -c <out)" "2 1 0" "--at '$at': refused in one line" || diag "$(cat log)"
 done
 
+# ---- recordings of nothing, by what was to be recorded
+
+while read -r option account; do
+	echo "options $option" | "$XPU_BUILD/gen_memory" "nothing$option.data"
+	xpumerge "nothing$option.data" -f folded >out 2>log
+	is "$(cat log)" "$account" "a recording of nothing, by xpuload $option"
+done <<'X'
+--cpu-only CPU samples 0 lost 0
+--cpu CPU samples 0 lost 0
+--memory-only memory events 0 lost 0
+--memory-o memory events 0 lost 0
+--memory launches 0 matched 0 unmatched 0 lost 0
+-- launches 0 matched 0 unmatched 0 lost 0
+X
+xpumerge nothing--cpu-only.data nothing--memory.data -f folded >out 2>log
+is "$(cat log)" "launches 0 matched 0 unmatched 0 lost 0" "... and by one of each"
+
 # ---- formats, units, filters
 
 for what in live peak allocated leaked failed; do
