@@ -211,16 +211,17 @@ void allocs__exiting(void)
 /* Return: the ordinal of the context's device, which the thread remembers. */
 static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 {
+	uint64_t known;
 	uint32_t device;
 
 	if (!d->context || !cupti || !cupti->get_device_id)
 		return XPU_ALLOC_NO_DEVICE;
-	if (call->context == d->contextUid)
-		return call->device;
+	known = call->device;
+	if (known >> 16 == d->contextUid)
+		return known;
 	if (cupti->get_device_id(d->context, &device) != CUPTI_SUCCESS || device >= XPU_ALLOC_NO_DEVICE)
 		return XPU_ALLOC_NO_DEVICE;
-	call->context = d->contextUid;
-	call->device = device;
+	call->device = (uint64_t)d->contextUid << 16 | device;
 	return device;
 }
 
@@ -479,6 +480,41 @@ static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *c
 
 /* ---- what a call frees ----------------------------------------------------------------------- */
 
+/* Whether it has been told of. A number that is left from an earlier start is of a free whose end was not. */
+static inline bool is_begun(const struct alloc_free *f)
+{
+	return f->order > atomic_load_explicit(&order_at_start, memory_order_relaxed);
+}
+
+/* A handler that comes in between has its own place, or leaves this one as it was. */
+static inline void begin_free(struct alloc_call *call, uint32_t id)
+{
+	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]) - 1;
+	uint64_t order = allocs__order(1);
+
+	while (f < end && is_begun(f))
+		f++;
+	f->order = order;
+	atomic_signal_fence(memory_order_seq_cst);
+	f->id = id;
+}
+
+/* Return: the number of a free that ends; 0: it was not told of when it began. */
+static inline uint64_t end_free(struct alloc_call *call, uint32_t id)
+{
+	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]);
+	uint64_t order;
+
+	while (f < end && (f->id != id || !is_begun(f)))
+		f++;
+	if (f == end)
+		return 0;
+	order = f->order;
+	atomic_signal_fence(memory_order_seq_cst);
+	f->order = 0;
+	return order;
+}
+
 /* The parameters of all of them begin with an address or a handle, of 64 bits. */
 static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
 		      const CUpti_CallbackData *d)
@@ -490,10 +526,11 @@ static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *
 		.device = row->space == XPU_SPACE_PINNED || row->space == XPU_SPACE_REGISTERED ?
 			  XPU_ALLOC_NO_DEVICE : device_of(call, d),
 		.address = pointed(d->functionParams),
-		.order = call->order,
+		.order = end_free(call, d->correlationId),
 	};
 
-	call->order = 0;
+	if (!a.order)
+		return;
 	if (row->kind == UNMAPS)
 		a.bytes = PARAMS(cuMemUnmap, d)->size;
 	if (result && *result) {
@@ -541,13 +578,6 @@ static void follow(const struct call_row *row, const CUpti_CallbackData *d)
 		allocs__look();
 }
 
-/* A number that is left from an earlier start is of a free whose end was not told. */
-static void begin_free(struct alloc_call *call)
-{
-	if (call->order <= atomic_load_explicit(&order_at_start, memory_order_relaxed))
-		call->order = allocs__order(1);
-}
-
 HOT_MEMORY void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
 	uint8_t number = cbid < MAX_CBID ? __atomic_load_n(&row_of[cbid], __ATOMIC_RELAXED) : 0;
@@ -569,10 +599,10 @@ HOT_MEMORY void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 		return;
 	if (row->kind < FREES)
 		has_made(row, call, cbid, d);
-	else if (!enters && call->order > atomic_load_explicit(&order_at_start, memory_order_relaxed))
+	else if (!enters)
 		has_freed(row, call, cbid, d);
-	else if (enters && pointed(d->functionParams))	/* to free NULL frees nothing */
-		begin_free(call);
+	else if (pointed(d->functionParams))	/* to free NULL frees nothing */
+		begin_free(call, d->correlationId);
 }
 
 void allocs__end_context(CUcontext context)

@@ -70,11 +70,14 @@ void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 /* A context is about to end, with all that it owns. */
 void allocs__end_context(CUcontext context);
 
-/* Notes the last number of a free that the calling thread is in; 0: it is in none. For launch.c. */
+/* The frees that the calling thread is in: a signal handler may free, too. For launch.c. */
 struct alloc_call {
-	uint64_t order;
-	uint32_t context;		/* CUPTI's id of that whose device is known ... */
-	uint16_t device;		/* ... to be this */
+	struct alloc_free {
+		uint64_t order;		/* its number; 0: there is none */
+		uint32_t id;		/* CUPTI's, of the call */
+	} frees[4];
+	uint64_t device;		/* the last context's: CUPTI's id of that, and behind it 16 bits of
+					 * the device's number; 0: none */
 };
 
 /* In launch.c: */

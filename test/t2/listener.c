@@ -56,6 +56,11 @@ void listener__want_calls(bool on)
 	__atomic_store_n(&xpu_live_api_semaphore, on, __ATOMIC_SEQ_CST);
 }
 
+void listener__want_memory(bool on)
+{
+	__atomic_store_n(&xpu_live_memory_semaphore, on, __ATOMIC_SEQ_CST);
+}
+
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr)
 {
 	int i;

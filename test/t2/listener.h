@@ -144,6 +144,9 @@ void listener__want_calls(bool on);
 /* A listener that wants NVTX ranges attaches or leaves. */
 void listener__want_ranges(bool on);
 
+/* A listener that wants events of memory attaches or leaves. */
+void listener__want_memory(bool on);
+
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory in a signal handler. A program launches, allocates, frees and has PyTorch's function called, while
+ * the processor traps after each instruction; at one of them, each time the next one, a handler does all of
+ * that, too. So a signal comes at each instruction of the shim's once, and nothing is left to time.
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "launch/allocs.h"
+#include "listener.h"
+#include "tap.h"
+
+#if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
+int main(void)
+{
+	skip_all("no flag to trap after each instruction, or ThreadSanitizer, which must not be interrupted");
+}
+#else
+
+#define TRAP_FLAG	0x100
+#define MAX_SIGNALS	1200		/* for one of the things that the program does */
+#define FIRST_ID	0x70000000
+#define PAGE_SHIFT	12
+#define CUDA_DEVICE	1		/* c10::Device: of type CUDA, number 0 */
+
+/* PyTorch's function, as the shim has it. */
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes, size_t allocated,
+							     size_t reserved, uint32_t device);
+
+static CUcontext context;
+static uint32_t next_id = FIRST_ID;
+static uint64_t nr_launches, nr_made, nr_freed;		/* pieces and blocks */
+static uint64_t handlers_piece, handlers_block;
+static long left, nr_traps;		/* until the signal; that have come */
+static bool interrupted;
+
+static void report(uint64_t block, int64_t bytes)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)block, bytes, 0, 0, CUDA_DEVICE);
+}
+
+/* Calls the shim back for a whole call, as CUPTI does. */
+static void call_back(CUpti_CallbackId cbid, const void *params)
+{
+	CUresult result = CUDA_SUCCESS;
+	uint64_t between = 0;
+	CUpti_CallbackData d = {
+		.callbackSite = CUPTI_API_ENTER,
+		.correlationId = __atomic_fetch_add(&next_id, 1, __ATOMIC_SEQ_CST),
+		.correlationData = &between,
+		.functionReturnValue = &result,
+		.functionParams = params,
+		.context = context,
+		.contextUid = 5,
+	};
+
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+	d.callbackSite = CUPTI_API_EXIT;
+	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+}
+
+static uint64_t next_address(void)
+{
+	return (__atomic_add_fetch(&nr_made, 1, __ATOMIC_SEQ_CST)) << PAGE_SHIFT;
+}
+
+/* Sizes tell pieces from each other, too. */
+static uint64_t bytes_of(uint64_t address)
+{
+	return (address >> PAGE_SHIFT) * 3;
+}
+
+static uint64_t make_piece(void)
+{
+	CUdeviceptr address = next_address();
+	cuMemAllocAsync_params params = { .dptr = &address, .bytesize = bytes_of(address) };
+
+	call_back(CUPTI_DRIVER_TRACE_CBID_cuMemAllocAsync, &params);
+	return address;
+}
+
+static void free_piece(uint64_t address)
+{
+	cuMemFreeAsync_params params = { .dptr = address };
+
+	__atomic_fetch_add(&nr_freed, 1, __ATOMIC_SEQ_CST);
+	call_back(CUPTI_DRIVER_TRACE_CBID_cuMemFreeAsync, &params);
+}
+
+static uint64_t make_block(void)
+{
+	uint64_t address = next_address();
+
+	report(address, bytes_of(address));
+	return address;
+}
+
+static void free_block(uint64_t address)
+{
+	__atomic_fetch_add(&nr_freed, 1, __ATOMIC_SEQ_CST);
+	report(address, -(int64_t)bytes_of(address));
+}
+
+static void launch(void)
+{
+	__atomic_fetch_add(&nr_launches, 1, __ATOMIC_SEQ_CST);
+	call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, NULL);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void on_trap(int sig, siginfo_t *info, void *ctx)
+{
+	greg_t *regs = ((ucontext_t *)ctx)->uc_mcontext.gregs;
+	static const uint8_t syscall_code[] = { 0x0f, 0x05 };
+
+	(void)sig;
+	(void)info;
+	nr_traps++;
+	/* Where the shim blocks signals, the next trap would end the process. */
+	if (left && memcmp((const void *)regs[REG_RIP], syscall_code, sizeof(syscall_code)) && --left)
+		return;
+	regs[REG_EFL] &= ~TRAP_FLAG;
+	if (left)
+		return;
+	interrupted = true;
+	free_piece(handlers_piece);
+	free_block(handlers_block);
+	launch();
+	handlers_piece = make_piece();
+	handlers_block = make_block();
+}
+
+/* The next instruction but one is the first that is followed by a trap. */
+static inline __attribute__((always_inline)) void trap(bool on)
+{
+	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\torq %0, (%%rsp)\n\t"
+		     "popfq\n\tlea 128(%%rsp), %%rsp"
+		     : : "r"(on ? (uint64_t)TRAP_FLAG : 0) : "memory", "cc");
+}
+
+/* Does it once, with a signal behind so many instructions. */
+static void once(void (*action)(void), long instructions)
+{
+	left = instructions;
+	nr_traps = 0;
+	trap(true);
+	action();
+	trap(false);
+}
+
+static uint64_t piece, block;
+
+static void make_pieces(void)
+{
+	piece = make_piece();
+}
+
+static void free_pieces(void)
+{
+	free_piece(piece);
+}
+
+static void make_blocks(void)
+{
+	block = make_block();
+}
+
+static void free_blocks(void)
+{
+	free_block(block);
+}
+
+/* Has @action interrupted at each of its instructions. @before: for @action to work on */
+static void everywhere(const char *what, void (*action)(void), void (*before)(void))
+{
+	long nr, step, i;
+	unsigned int nr_signals = 0;
+
+	for (i = 0; i < 20; i++) {		/* until the path is known */
+		if (before)
+			before();
+		once(action, 1000000000);
+	}
+	nr = nr_traps;
+	step = nr / MAX_SIGNALS + 1;
+	for (i = 1; i <= nr; i += step) {
+		if (before)
+			before();
+		interrupted = false;
+		once(action, i);
+		nr_signals += interrupted;
+	}
+	ok(nr_signals > 50, "%s: interrupted at %u of %ld instructions", what, nr_signals, nr);
+}
+
+/* ---- what was heard -------------------------------------------------------------------------- */
+
+/* Each event once, with its bytes, and a free behind what it frees. */
+static void check_events(void)
+{
+	struct { uint64_t made, freed; } *pieces = calloc(nr_made + 1, sizeof(*pieces));
+	uint32_t i, nr = heard(nr_allocs), nr_numbers = 0, nr_wrong = 0, nr_twice = 0;
+	bool *numbers = calloc(nr + 1, sizeof(*numbers));
+	uint64_t n, seen_made = 0, seen_freed = 0;
+
+	for (i = 0; i < nr; i++) {
+		const struct listener_alloc *a = &listener.allocs[i];
+
+		if (a->what == XPU_ALLOC_START)
+			continue;
+		nr_numbers++;
+		if (a->order > nr || numbers[a->order])
+			nr_wrong++;
+		else
+			numbers[a->order] = true;
+		if (a->what != XPU_ALLOC_MADE && a->what != XPU_ALLOC_FREED)
+			continue;
+		n = a->address >> PAGE_SHIFT;
+		if (!n || n > nr_made || (a->bytes && a->bytes != bytes_of(a->address))) {
+			nr_wrong++;
+		} else if (a->what == XPU_ALLOC_MADE) {
+			nr_wrong += !a->bytes;
+			nr_twice += pieces[n].made != 0;
+			pieces[n].made = a->order;
+			seen_made++;
+		} else {
+			nr_twice += pieces[n].freed != 0;
+			pieces[n].freed = a->order;
+			seen_freed++;
+		}
+	}
+	is_int(seen_made, nr_made, "each allocation is heard");
+	is_int(seen_freed, nr_freed, "each free is heard");
+	for (n = 1; n <= nr_made; n++)
+		nr_wrong += pieces[n].freed && pieces[n].freed < pieces[n].made;
+	is_int(nr_twice, 0, "none twice");
+	is_int(nr_wrong, 0, "their sizes and numbers are right");
+	for (n = 1, i = 0; n <= nr_numbers; n++)
+		i += !numbers[n];
+	is_int(i, 0, "each number is there");
+	free(numbers);
+	free(pieces);
+}
+
+static bool is_told(void)
+{
+	return heard(counters.nr_allocs) >= nr_made + nr_freed;
+}
+
+int main(void)
+{
+	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+	CUfunction function;
+	CUmodule module;
+	uint32_t i;
+
+	listener__want_memory(true);
+	listener__attach();
+	device__start(&context, &module, &function);
+	for (i = 0; i < 200 && !allocs__are_on(); i++)
+		pause_ms(100);
+	if (!allocs__are_on())
+		bail("no events of memory");
+	sigaction(SIGTRAP, &sa, NULL);
+	launch();
+	handlers_piece = make_piece();
+	handlers_block = make_block();
+	everywhere("a launch", launch, NULL);
+	everywhere("an allocation", make_pieces, NULL);
+	everywhere("a free", free_pieces, make_pieces);
+	everywhere("a block of PyTorch's", make_blocks, NULL);
+	everywhere("a free of one", free_blocks, make_blocks);
+	device__launch(function, NULL, 1);	/* its record comes with all counts */
+	cuCtxSynchronize();
+	nr_launches++;
+	for (i = 0; i < 100 && !(is_told() && heard(nr_launches) >= nr_launches); i++)
+		pause_ms(100);
+	listener__settle();
+	is_int(heard(nr_launches), nr_launches, "each launch is heard");
+	check_events();
+	is_int(heard(nr_bad), 0, "nothing else is odd");
+	return done_testing();
+}
+
+#endif
