@@ -14,6 +14,7 @@
 
 #else
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -21,6 +22,11 @@
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define USER_MAX	(1ull << 48)
+
+static inline void machine__count(atomic_uint_fast64_t *nr)
+{
+	atomic_fetch_add_explicit(nr, 1, memory_order_release);
+}
 
 static inline uint64_t machine__load(uint64_t addr)
 {

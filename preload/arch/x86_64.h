@@ -15,6 +15,7 @@
 #else
 
 #include <cpuid.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -23,6 +24,19 @@
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 #define USER_MAX	(1ull << 47)	/* user space ends here */
+
+/*
+ * Adds one to a count that only the calling thread and its signal handlers write. Another thread that sees
+ * the count sees what was written before it.
+ */
+static inline void machine__count(atomic_uint_fast64_t *nr)
+{
+#ifdef __SANITIZE_THREAD__
+	atomic_fetch_add_explicit(nr, 1, memory_order_release);
+#else
+	asm volatile("addq $1, %0" : "+m"(*(volatile uint64_t *)nr) : : "memory", "cc");
+#endif
+}
 
 /* Reads a word, in a way that sanitizers do not check. */
 static inline uint64_t machine__load(uint64_t addr)

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "arch/machine.h"
 #include "base/clock.h"
 #include "base/cupti_lib.h"
 #include "base/hot.h"
@@ -528,9 +529,7 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	/*
 	 * Counted after the launch is logged: a thread that sees the count can send what it counts.
 	 */
-	atomic_store_explicit(&t->nr_launches,
-			      atomic_load_explicit(&t->nr_launches, memory_order_relaxed) + 1,
-			      memory_order_release);
+	machine__count(&t->nr_launches);
 	begin_call(t, cbid, d, ticks);
 }
 
@@ -720,13 +719,6 @@ static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const
 	probe__batch(&r, sizeof(r));
 }
 
-static inline void count_alloc(struct launcher *t)
-{
-	atomic_store_explicit(&t->nr_allocs,
-			      atomic_load_explicit(&t->nr_allocs, memory_order_relaxed) + 1,
-			      memory_order_release);
-}
-
 /* Whether the log has the thread's present range. */
 static inline bool has_range(const struct launcher *t)
 {
@@ -764,7 +756,7 @@ static inline __attribute__((always_inline)) void tell_event(struct launcher *t,
 		tell_otherwise(t, a, domain, cbid, path);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = 0;
-	count_alloc(t);
+	machine__count(&t->nr_allocs);
 }
 
 /* Tells of a thread's first event, of one in a handler, and of one in a range that the log does not have. */
@@ -778,7 +770,7 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 	}
 	if (t->level) {			/* a signal handler, in a launch that is being told of */
 		send_alloc(t, a, 0);
-		count_alloc(t);
+		machine__count(&t->nr_allocs);
 		return;
 	}
 	if (!has_range(t))
@@ -843,9 +835,7 @@ bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
 	if (logged) {
 		if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK)
 			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
-		atomic_store_explicit(&t->nr_ranges,
-				      atomic_load_explicit(&t->nr_ranges, memory_order_relaxed) + 1,
-				      memory_order_release);
+		machine__count(&t->nr_ranges);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = 0;

@@ -251,6 +251,11 @@ static void check_events(void)
 	free(pieces);
 }
 
+static bool is_of_program(const struct listener_alloc *a)
+{
+	return a->what != XPU_ALLOC_START && a->what != XPU_ALLOC_LEVEL;
+}
+
 static bool is_told(void)
 {
 	return heard(counters.nr_allocs) >= nr_made + nr_freed;
@@ -261,7 +266,7 @@ int main(void)
 	struct sigaction sa = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
 	CUfunction function;
 	CUmodule module;
-	uint32_t i;
+	uint32_t i, nr_told = 0;
 
 	listener__want_memory(true);
 	listener__attach();
@@ -287,6 +292,10 @@ int main(void)
 	listener__settle();
 	is_int(heard(nr_launches), nr_launches, "each launch is heard");
 	check_events();
+	for (i = 0; i < heard(nr_allocs); i++)
+		nr_told += is_of_program(&listener.allocs[i]);
+	is_int(heard(counters.nr_allocs), nr_told, "as many are counted as were told of");
+	is_int(heard(counters.nr_launches), nr_launches, "as are launches");
 	is_int(heard(nr_bad), 0, "nothing else is odd");
 	return done_testing();
 }
