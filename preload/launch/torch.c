@@ -221,12 +221,15 @@ static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
 	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
 }
 
-/* PyTorch holds the lock of the device's allocator, so the order is that of the allocator. */
+/*
+ * PyTorch holds the lock of the device's allocator, so the order is that of the allocator. A report of no
+ * bytes, which PyTorch's own allocators do not make, is of nothing that was made or freed.
+ */
 static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
 {
 	report_t fn = atomic_load_explicit(&real, memory_order_acquire);
 
-	if (DEVICE_TYPE(device) == TYPE_CUDA && allocs__are_on()) {
+	if (DEVICE_TYPE(device) == TYPE_CUDA && bytes && allocs__are_on()) {
 		tell_block(ptr, bytes, DEVICE_INDEX(device));
 		if (wants_totals(DEVICE_INDEX(device), reserved))
 			tell_totals(DEVICE_INDEX(device), allocated, reserved);

@@ -284,6 +284,7 @@ int main(void)
 	everywhere("a free", free_pieces, make_pieces);
 	everywhere("a block of PyTorch's", make_blocks, NULL);
 	everywhere("a free of one", free_blocks, make_blocks);
+	report(handlers_block, 0);		/* neither made nor freed */
 	device__launch(function, NULL, 1);	/* its record comes with all counts */
 	cuCtxSynchronize();
 	nr_launches++;

@@ -38,6 +38,8 @@ like "$(grep '\[GPU_Memory\]block' hook.folded || grep '\[GPU0_Memory\]block' ho
 	"hook: a block among nonsense"
 unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77) ' "hook: no block of other devices' types"
 
+unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0 ')" . "hook: no block of 0 bytes"
+
 # Many threads that free each other's memory, with few addresses.
 xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 -n 30 >many.out 2>load.log
 is $? 0 "64 threads: status" || diag "$(cat load.log)"

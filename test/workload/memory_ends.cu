@@ -232,6 +232,8 @@ static void absurd_reports(const char *lib)
 	report(block, 4096, 4096, 2 << 20, cuda);
 	report(block + 8192, 512, 4608, 2 << 20, cuda);
 	report(block, -4096, 512, 2 << 20, cuda);
+	report(block + 8192, 0, 512, 2 << 20, cuda);
+	report(block + 16384, 0, 512, 2 << 20, cuda);
 	printf("leaked none block 512\n");
 }
 
