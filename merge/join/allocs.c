@@ -7,6 +7,7 @@
 
 #include "join/origin.h"
 #include "join/ranges.h"
+#include "join/rests.h"
 #include "join/session.h"
 #include "join/tell.h"
 #include "join/wanted.h"
@@ -457,6 +458,7 @@ int allocs__settle(struct session *s)
 				heap__has_next(&h[i]);
 			heap__compare_peaks(&h[i], &h[k]);
 		}
+	err = rests__settle(&s->sums);
 	for (i = 0; i < nr; i++)
 		for (k = 0; k < h[i].holders.nr && !err && s->opts.memory; k++)
 			err = add_holder(s, &h[i], &h[i].holders.v[k]);

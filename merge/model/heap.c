@@ -90,8 +90,10 @@ void heap__exit(struct heap *h)
 	array_free(&h->procs);
 	array_free(&h->holders);
 	hashes__free(&h->by_key);
-	for (i = 0; i < h->places.nr; i++)
+	for (i = 0; i < h->places.nr; i++) {
 		array_free(&h->places.v[i].track);
+		array_free(&h->places.v[i].asked);
+	}
 	array_free(&h->places);
 	idmap__free(&h->by_gpu);
 	idmap__free(&h->segment_paths);
@@ -392,6 +394,41 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder, en
 	if (!version)
 		return (struct heap_sum){ 0 };
 	return holder->version[moment] == version ? holder->at[moment] : holder->live;
+}
+
+void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment, struct heap_sum sum)
+{
+	holder->version[moment] = heap__version(h, holder, moment);
+	holder->at[moment] = sum;
+}
+
+bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
+		  uint64_t *time_ns)
+{
+	if (moment == HEAP_DEVICE_PEAK)
+		*time_ns = p->used.peak_ns;
+	else if (moment == HEAP_PEAK)
+		*time_ns = h->used.peak_ns;
+	else
+		*time_ns = h->asked_is_failure || !h->nr_at ? h->failed_ns :
+			   h->start_ns + h->at_ns[h->nr_at - 1];
+	return moment == HEAP_DEVICE_PEAK ? p->version[moment] : h->version[moment];
+}
+
+uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns)
+{
+	size_t lo = 0, hi = p->track.nr, mid;
+
+	if (time_ns > h->to_ns && !h->is_last)
+		return 0;
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (p->track.v[mid].time_ns <= time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? p->track.v[lo - 1].reserved : 0;
 }
 
 static bool key__is(const struct holder_key *a, const struct holder_key *b)
@@ -812,6 +849,22 @@ static int heap__end_context(struct heap *h, struct heap_proc *p, const struct h
 	return err;
 }
 
+static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, uint64_t time_ns)
+{
+	const struct heap_sum live = h->holders.v[p->rest].live;
+
+	heap__hold(h, p->rest, rest - live.bytes, (rest != 0) - live.nr);
+	return array_push(&p->asked, ((struct heap_asked){ time_ns, rest }));
+}
+
+/* Memory of before the attach is known now: it was a part of the rest, if that was asked for. */
+static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes, uint64_t time_ns)
+{
+	uint64_t rest = p->rest == NO_INDEX ? 0 : h->holders.v[p->rest].live.bytes;
+
+	return rest ? heap__set_rest(h, p, rest - min_t(uint64_t, rest, bytes), time_ns) : 0;
+}
+
 static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
 	struct heap_place *place = &h->places.v[e->key.place];
@@ -830,6 +883,8 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 		heap__hold(h, a->before, a->blocks_before, 0);
 		level__add(&place->blocks, a->blocks_before, e->time_ns);
 		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
+		if (reserved > a->segments)
+			err = heap__take_from_rest(h, place, reserved - a->segments, e->time_ns);
 	}
 	a->has_totals = true;
 	if (p->late && reserved >= a->segments && reserved - a->segments < INT64_MAX) {
@@ -841,7 +896,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	h->nr_totals++;
 	h->nr_wrong_totals += allocated != a->blocks + a->blocks_before;
 	h->nr_wrong_reserved += reserved != a->segments + a->segments_before;
-	return 0;
+	return err;
 }
 
 static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_event *e, struct heap_cuda **c)
@@ -879,13 +934,8 @@ static int heap__rest(struct heap *h, const struct heap_event *e)
 	struct heap_place *p = &h->places.v[e->key.place];
 	uint64_t rest = e->bytes > p->reserved.now ? e->bytes - p->reserved.now : 0;
 	int err = p->rest != NO_INDEX || !rest ? 0 : heap__holder(h, &e->key, HEAP_REST, &p->rest);
-	struct heap_sum live;
 
-	if (err || p->rest == NO_INDEX)
-		return err;
-	live = h->holders.v[p->rest].live;
-	heap__hold(h, p->rest, rest - live.bytes, (rest != 0) - live.nr);
-	return 0;
+	return err || p->rest == NO_INDEX ? err : heap__set_rest(h, p, rest, e->time_ns);
 }
 
 static int heap__level(struct heap *h, struct heap_proc *p, const struct heap_event *e)
@@ -928,6 +978,7 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 		h->holders.v[idx].made.bytes += e->bytes;
 	h->holders.v[idx].made.nr++;
 	h->nr_failures++;
+	h->failed_ns = e->time_ns;
 	if (h->asked_is_failure) {
 		h->version[HEAP_ASKED]++;
 		h->instants.nr = 0;

@@ -85,12 +85,18 @@ struct heap_point {
 	uint64_t time_ns, used, reserved;
 };
 
+/* CUDA said how much of a device is used, by anybody: so much more than the processes had reserved of it. */
+struct heap_asked {
+	uint64_t time_ns, rest;
+};
+
 /* A device, or the host's pinned memory. */
 struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
 	uint32_t rest;			/* holder of all that is used of it and not recorded; or NO_INDEX */
+	ARRAY(struct heap_asked) asked;	/* by time */
 	bool has_peak;			/* as the heap's own, of the place */
 	ARRAY(struct heap_point) track;	/* by time */
 	struct heap_point skipped;	/* after the last one of track */
@@ -198,7 +204,7 @@ struct heap {
 	struct heap_level used;		/* of all devices */
 	uint32_t version[HEAP_NR_MOMENTS];
 	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */
-	uint64_t nr_failures;
+	uint64_t nr_failures, failed_ns;	/* when the last one was */
 	bool has_asked, asked_is_failure;
 	uint64_t start_ns;		/* moments are counted from here */
 	const uint64_t *at_ns;		/* rising; the last is HEAP_ASKED */
@@ -256,6 +262,16 @@ int heap__each(const struct heap *h, uint32_t proc, heap_alloc_fn fn, void *ctx)
 
 /* All has been taken: notes what processes that go on have not freed, and hold on. Return: 0 or -ENOMEM. */
 int heap__finish(struct heap *h, uint64_t time_ns);
+
+/* Return: whether the moment has come; sets *@time_ns to when that was, for holders of the place. */
+bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
+		  uint64_t *time_ns);
+
+/* Return: what the processes had reserved of the place then; about that where events are many. */
+uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns);
+
+/* Makes that the sum of a holder at a moment. */
+void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment, struct heap_sum sum);
 
 /* Return: the sum of a holder at a moment. */
 struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment);

@@ -568,7 +568,8 @@ out:
 /* Holds a part of the memory that is used on GPUs. */
 static bool is_used(const struct holder_row *row)
 {
-	return held_at_moment(row) && row->gpu != NO_INDEX && row->kind != HEAP_FRAGMENTATION;
+	return held_at_moment(row) && row->gpu != NO_INDEX && row->kind != HEAP_FRAGMENTATION &&
+	       row->kind != HEAP_UNUSED && row->kind != HEAP_REST;
 }
 
 int text__memory_peak(const struct session *s, struct memory_peak *peak)

@@ -4,8 +4,10 @@
  *
  *	blocks				the recording has blocks, as xpumerge split wants it
  *	options WORD			what xpuload was given
+ *	start NS			the recording starts so much later
  *	cut NS				where it goes on in the next file
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
+ *	device N D NR			what process N calls device D has a UUID of that number
  *	exit N NS
  *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have so many events
  *					more
@@ -105,7 +107,9 @@ static void add_event(const char *what, const char *space, uint64_t device, uint
 static void take(struct gen *g, char *line)
 {
 	char *words[12] = { 0 }, *word = strtok(line, " \t\n");
+	struct xpu_file_header *header = (void *)g->v;
 	uint64_t n[12] = { 0 };
+	uint8_t uuid[16];
 	size_t nr = 0, i;
 
 	for (; word && nr < 12; word = strtok(NULL, " \t\n")) {
@@ -118,6 +122,15 @@ static void take(struct gen *g, char *line)
 		has_blocks = true;
 	} else if (!strcmp(words[0], "options") && nr > 1) {
 		gen__info(g, XPU_INFO_OPTIONS, words[1], strlen(words[1]) + 1);
+	} else if (!strcmp(words[0], "start")) {
+		header->start_mono_ns += n[1];
+		header->start_real_ns += n[1];
+	} else if (!strcmp(words[0], "device")) {
+		flush(g);
+		memset(uuid, n[3], sizeof(uuid));
+		gen__batch_begin(g, 1000, n[1], 0);
+		gen__device(g, n[2], 0, uuid);
+		gen__batch_end(g);
 	} else if (!strcmp(words[0], "cut")) {
 		struct xpu_record_cut cut = { .time_ns = n[1] };
 

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The rest of a device, all that is used of it and not recorded, where several processes have it: of one recording, of
+# several that were made at a time, of one that was attached late. Whoever asks CUDA is told what all use.
+. "$XPU_SRC/test/lib/tap.sh"
+
+# held FILES... -- OPTIONS...: bytes by kind, as "block 5,rest 10", in all
+held() {
+	xpumerge "$@" -f folded 2>merge.log | awk '{
+		kind = $0; sub(/.*_Memory\]/, "", kind); sub(/ .*/, "", kind); sum[kind] += $NF; nr[kind]++
+	} END { for (kind in sum) print kind, sum[kind] (kind == "rest" && nr[kind] > 1 ? " in " nr[kind] : "") }' |
+		LC_ALL=C sort | paste -sd, -
+}
+
+# Of the device 50 bytes are contexts. Process 1 has 30, asks; process 2 has 20, asks; process 1 has 200 more, asks.
+first() {
+	cat <<-'X'
+		record 1 10000 1
+		START 0 1023 0 0 0
+		MADE DEVICE 0 0x1000 30 0 1
+		LEVEL REST 0 1000 80 1 0 10
+		MADE DEVICE 0 0x2000 200 2 2 2000
+		LEVEL REST 0 1000 300 3 0 2010
+	X
+}
+
+second() {
+	cat <<-'X'
+		record 2 11000 1
+		START 0 1023 0 0 0
+		MADE DEVICE 0 0x1000 20 0 1
+		LEVEL REST 0 1000 100 1 0 10
+	X
+}
+
+# Both call the device 0, or process 2 sees another one of them.
+together() {
+	echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"; first; second
+}
+together | "$XPU_BUILD/gen_memory" one.data
+{ echo "proc 1"; echo "device 1 0 7"; first; } | "$XPU_BUILD/gen_memory" a.data
+{ echo "start 5"; echo "proc 2"; echo "device 2 0 7"; second; } | "$XPU_BUILD/gen_memory" b.data
+{ echo "start 5"; echo "proc 2"; echo "device 2 0 8"; second; } | "$XPU_BUILD/gen_memory" other.data
+{ echo "start 900000"; echo "proc 1"; echo "device 1 0 7"; first | sed 's/10000/910000/'; } | "$XPU_BUILD/gen_memory" later.data
+
+while read -r at expected; do
+	for files in one.data "a.data b.data" "b.data a.data"; do
+		# shellcheck disable=SC2086 # several files
+		is "$(held $files --memory live --at "$at")" "$expected" "$files at $at: one rest, less all that is recorded"
+	done
+done <<'X'
+9001ns device 30
+9500ns device 30,rest 50
+10005ns device 50,rest 50
+10500ns device 50,rest 50
+11005ns device 250,rest 50
+11500ns device 250,rest 50
+X
+for files in one.data "a.data b.data" "b.data a.data"; do
+	# shellcheck disable=SC2086 # several files
+	is "$(held $files --memory live) $(held $files --memory peak)" "device 250,rest 50 device 250,rest 50" \
+		"$files at the end and at the peak"
+	# shellcheck disable=SC2086 # several files
+	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null | awk -F, '/rest/ { print $2 }')" 50 \
+		"$files: in the table, too"
+done
+is "$(held a.data b.data --memory leaked)" "device 250" "the rest is nobody's leak"
+is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" "of two devices each has its own"
+is "$(held a.data later.data --memory live)" "device 460,rest 140" "so has each of two times"
+
+# Who asked last may be gone.
+{ together; echo "exit 2 11500"; } | "$XPU_BUILD/gen_memory" gone.data
+is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" "a process has ended: its memory is no rest"
+
+# Attached late: what PyTorch's allocator had before was in the rest when CUDA was asked.
+{ echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
+	record 1 10000 1
+	START 0 1023 0 1 0
+	MADE DEVICE 0 0x200000 2097152 0 1
+	LEVEL REST 0 100000000 22097252 1 0 10
+	MADE BLOCK 0 0x200000 1000 2 2 20
+	TOTALS BLOCK 0 15001000 22097152 3 0 20
+X
+is "$(held late.data --memory live --at 9010ns),$(held late.data --memory live --at 9030ns)" \
+	"fragmentation 2097152,rest 20000100,before 15000000,block 1000,fragmentation 2096152,rest 100" "attached late: not there twice"
+
+# The largest holder of what is used is none of what is not used.
+{ echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" large.data
+	record 1 10000 1
+	START 0 1023 0 0 0
+	LEVEL REST 0 100000 90000 0 0
+	LEVEL UNUSED 0 0 5000 1 0
+	MADE DEVICE 0 0x1000 300 2 1
+X
+xpumerge large.data 2>/dev/null >large.txt
+like "$(cat large.txt)" '^largest holder then: 300 bytes: .*\[GPU_Memory\]device$' "the largest holder of what is used" ||
+	diag "$(head large.txt)"
+done_testing
