@@ -316,6 +316,22 @@ static int take_rest(struct second_pass *p)
 	return err ?: take_timed(p, true);
 }
 
+/* Another file follows: says until when this one has the memory of each process. Return: 0 or -ENOMEM. */
+static int set_ends(struct second_pass *p)
+{
+	const struct input *in = model__input(p->model);
+	const struct machine *m = &p->model->machine;
+	const struct found *f = p->found;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < f->sent.nr && in->next_is_here && !err; i++)
+		if (f->sent.v[i].allocs_ns && !m->procs.v[f->first_proc + i].exited)
+			err = heap__until(&p->allocs->heap, f->first_proc + i, f->shift_ns +
+					  allocs__until_ns(f->sent.v[i].allocs_ns, in->end_ns));
+	return err;
+}
+
 int allocs__open(struct second_pass *p, struct passes *passes)
 {
 	const struct found *f = p->found;
@@ -338,12 +354,13 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	h->to_ns = f->allocs.to_ns + f->shift_ns;
 	h->file = in->file;
 	h->recording = in->recording_ns + f->shift_ns;
-	h->until_ns = in->next_is_here ? h->to_ns : UINT64_MAX;
 	h->has_asked = opts->nr_memory_at;
 	h->asked_is_failure = opts->memory_at_failure;
 	h->start_ns = p->model->start_ns;
 	h->at_ns = opts->memory_at_ns;
 	h->nr_at = opts->nr_memory_at;
+	h->until_ns = in->next_is_here ? h->to_ns : UINT64_MAX;
+	err = set_ends(p);
 	for (i = 0; i < f->sent.nr && !err; i++)
 		err = heap__expect(h, f->first_proc + i, f->sent.v[i].nr_allocs);
 	if (!err && f->allocs.blocks)
@@ -428,6 +445,15 @@ static void heap__has_next(struct heap *h)
 	}
 }
 
+/* Of two files of a recording, the later one with a failure has the last. */
+static void heap__compare_failures(struct heap *a, const struct heap *later)
+{
+	if (!a->asked_is_failure || !later->nr_failures)
+		return;
+	a->version[HEAP_ASKED] = 0;
+	a->instants.nr = 0;
+}
+
 /* Of two files of a recording one has the peak, of all devices together and of each. */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {
@@ -457,6 +483,7 @@ int allocs__settle(struct session *s)
 			if (h[i].is_last)
 				heap__has_next(&h[i]);
 			heap__compare_peaks(&h[i], &h[k]);
+			heap__compare_failures(&h[i], &h[k]);
 		}
 	err = rests__settle(&s->sums);
 	for (i = 0; i < nr; i++)

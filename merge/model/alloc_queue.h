@@ -9,6 +9,18 @@
 #include "util.h"
 #include "xpu_record.h"
 
+/*
+ * How much later than others a process's events may be in the recording, of those that come before the end of
+ * a file. Those that come later still are taken for events of that time.
+ */
+#define ALLOCS_LATE_NS	1000000000ull
+
+/* Return: the time from which on a process's memory is the next file's: after @last_ns, its last event. */
+static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
+{
+	return max_t(uint64_t, last_ns, cut_ns > ALLOCS_LATE_NS ? cut_ns - ALLOCS_LATE_NS : 0);
+}
+
 /* An event as it was recorded. */
 struct alloc_event {
 	uint64_t order, time_ns;	/* of the recording's clock */

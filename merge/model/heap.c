@@ -419,7 +419,7 @@ uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uin
 {
 	size_t lo = 0, hi = p->track.nr, mid;
 
-	if (time_ns > h->to_ns && !h->is_last)
+	if (time_ns > h->until_ns)
 		return 0;
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
@@ -538,14 +538,33 @@ static int heap__note_instant(struct heap *h, size_t moment)
 	return err;
 }
 
+static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns);
+
+/* Lets go of the processes whose memory at a moment is the next file's. Return: 0 or -ENOMEM. */
+static int heap__hand_over(struct heap *h, uint64_t time_ns)
+{
+	size_t i;
+	int err = 0;
+
+	if (h->until_ns == UINT64_MAX)
+		return 0;
+	h->at_finish = true;
+	for (i = 0; i < h->procs.nr && !err; i++)
+		if (!h->procs.v[i].ended && h->procs.v[i].until_ns && h->procs.v[i].until_ns < time_ns)
+			err = heap__let_go(h, &h->procs.v[i], time_ns);
+	h->at_finish = false;
+	return err;
+}
+
 /* The next event is at @time_ns: moments that were asked for may have passed. Return: 0 or -ENOMEM. */
 static int heap__pass_time(struct heap *h, uint64_t time_ns)
 {
+	uint64_t moment_ns;
 	int err = 0;
 
 	while (!err && h->pass == HEAP_SUM && !h->asked_is_failure && h->next_at < h->nr_at &&
-	       time_ns > h->start_ns + h->at_ns[h->next_at]) {
-		err = heap__note_instant(h, h->next_at);
+	       time_ns > (moment_ns = h->start_ns + h->at_ns[h->next_at])) {
+		err = heap__hand_over(h, moment_ns) ?: heap__note_instant(h, h->next_at);
 		if (++h->next_at == h->nr_at)
 			h->version[HEAP_ASKED]++;
 	}
@@ -1035,6 +1054,17 @@ int heap__expect(struct heap *h, uint32_t proc, uint64_t nr)
 	return err;
 }
 
+int heap__until(struct heap *h, uint32_t proc, uint64_t time_ns)
+{
+	struct heap_proc *p;
+	int err = heap__proc(h, proc, &p);
+
+	if (!err)
+		p->until_ns = time_ns;
+	h->until_ns = max_t(uint64_t, h->until_ns, time_ns);
+	return err;
+}
+
 int heap__count(struct heap *h, uint32_t proc)
 {
 	struct heap_proc *p;
@@ -1182,7 +1212,7 @@ static void heap__leave_rest(struct heap *h, uint32_t idx)
 int heap__finish(struct heap *h, uint64_t time_ns)
 {
 	size_t i;
-	int err = heap__pass_time(h, h->until_ns);
+	int err = heap__pass_time(h, h->until_ns == UINT64_MAX ? UINT64_MAX : h->until_ns + 1);
 
 	for (i = 0; i < h->places.nr && !err && h->pass == HEAP_SUM; i++)
 		if (h->places.v[i].has_skipped)

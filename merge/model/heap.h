@@ -180,6 +180,7 @@ struct heap_proc {
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
 	uint64_t handle, handle_order;	/* of the next mapping */
+	uint64_t until_ns;		/* its memory at later moments is the next file's; 0: there is none */
 	uint64_t nr_expected, nr_events;
 	bool late;
 	bool ended;
@@ -217,7 +218,7 @@ struct heap {
 	uint64_t recording;		/* those with one number are of files of one recording ... */
 	uint64_t file;			/* ... in this order */
 	bool is_last, has_peak;		/* among them */
-	uint64_t until_ns;		/* later moments are those of the next file; UINT64_MAX: none is */
+	uint64_t until_ns;		/* the last of these of its processes; UINT64_MAX: no file follows */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_looked_at, nr_crowded;	/* segments for blocks; blocks with too many of them */
 	uint64_t made_bytes, refused_bytes;	/* in all: INT64_MAX at most */
@@ -238,6 +239,9 @@ int heap__place(struct heap *h, uint32_t gpu, uint32_t *place);
 
 /* So many events of a process will be counted, about. Return: 0 or -ENOMEM. */
 int heap__expect(struct heap *h, uint32_t proc, uint64_t nr);
+
+/* Another file follows, which has the process's memory from there on. Return: 0 or -ENOMEM. */
+int heap__until(struct heap *h, uint32_t proc, uint64_t time_ns);
 
 /* Counts an event of a process, for heap__event() to take unless it is left out. Return: 0 or -ENOMEM. */
 int heap__count(struct heap *h, uint32_t proc);

@@ -421,6 +421,7 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
 		f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
 		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);
+		sent->allocs_ns = max_t(uint64_t, sent->allocs_ns, ns);
 	}
 	return 0;
 }

@@ -57,6 +57,7 @@ struct stalls_def {
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
 	struct xpu_record_counters last;	/* nr_batches 0: it never sent any */
+	uint64_t allocs_ns;			/* when its last event of memory was */
 	struct xpu_record_counters first;	/* counters when the recording began ... */
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */

@@ -475,9 +475,12 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 
 static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t time_ns)
 {
-	const struct live_proc *proc = &l->procs.v[idx];
-	/* Those behind the last event may come late, and be of before the cut. */
-	struct carrying c = { .live = l, .proc_id = proc->proc_id, .time_ns = proc->last_ns ?: time_ns };
+	struct live_proc *proc = &l->procs.v[idx];
+	/* Events behind the last one may come late, and be of before the cut. */
+	struct carrying c = {
+		.live = l, .proc_id = proc->proc_id,
+		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,
+	};
 	struct xpu_alloc start = {
 		.what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE, .bytes = proc->late,
 	};
@@ -490,6 +493,7 @@ static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t ti
 	if (l->all.nr)
 		qsort_r(l->all.v, l->all.nr, sizeof(l->all.v[0]), compare_live, l->heap.allocs.v);
 	carrying__add_all(&c, idx);
+	proc->last_ns = c.time_ns;
 	/* Each of them was an event, with a number of its own. */
 	if (c.order >= proc->next) {
 		start.bytes = 1;

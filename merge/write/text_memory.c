@@ -525,7 +525,8 @@ static int common_points__add(common_points_t *points, const struct heap *h, con
 		err = array_push(points, ((struct common_point){
 			p->track.v[i].time_ns, p->track.v[i].used, gpu,
 		}));
-	return err || h->is_last ? err : array_push(points, ((struct common_point){ h->to_ns + 1, 0, gpu }));
+	return err || h->is_last ? err :
+	       array_push(points, ((struct common_point){ h->until_ns + 1, 0, gpu }));
 }
 
 /*

@@ -72,16 +72,31 @@ random() {
 	}'
 }
 
+# moments FILES...: what is used and reserved of each device at the moments $ats
+moments() {
+	xpumerge "$@" --memory live --at "$ats" --table memory_moments --csv 2>/dev/null | awk -F, '
+		$2 ~ /^[0-9]+$/ { used[$1 "," $6] += $2; reserved[$1 "," $6] += $3 }
+		END { for (at in used) if (used[at] || reserved[at]) print at, used[at], reserved[at] }' | sort
+}
+
 # Between two processes the rest of a device depends on who comes first: it is left out.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
 	random $seed 0 | "$XPU_BUILD/gen_memory" whole.data
-	random $seed 7 | "$XPU_BUILD/gen_memory" cut.data
+	random $seed 7 | tee cut | "$XPU_BUILD/gen_memory" cut.data
 	xpumerge split -o file <cut.data >split.log 2>&1 || echo "seed $seed: split: $(cat split.log)"
 	files=$(ls file.* | sort -t. -k 2n)
 	nr_files=$((nr_files + $(echo "$files" | wc -l)))
-	for what in leaked live allocated failed; do
+	# Around each cut, where events of one process have come, and those of the other have not, or not yet.
+	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut | sort -nu |
+		awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
+	moments whole.data >expected
+	# shellcheck disable=SC2086 # several files
+	moments $files >got
+	[ "$(wc -l <got)" -gt 60 ] && cmp -s got expected || { echo "seed $seed: moments"; diff got expected | head -n 4; }
+	for what in leaked live allocated failed peak "live --at failed" "live --at ${ats##*,}"; do
+		# shellcheck disable=SC2086 # several words
 		xpumerge whole.data --memory $what -f folded 2>whole.log | grep -v 'rest [0-9]*$' | sort >expected
 		# shellcheck disable=SC2086 # several files
 		xpumerge $files --memory $what -f folded 2>merge.log | grep -v 'rest [0-9]*$' | sort >got
@@ -92,7 +107,41 @@ done >odd
 diag "$nr_files files"
 [ $nr_files -ge 30 ]
 ok $? "$nr_files files"
-is "$(cat odd)" "" "what is left, what is live, what was allocated and refused: as in one recording"
+is "$(cat odd)" "" "what is left, live, allocated, refused, at the peak, at moments around the cuts: as in one recording"
+
+# The second process is idle for long, and its last event before the cut comes behind it.
+together() {
+	cat <<-X
+		blocks
+		proc 1
+		proc 2
+		record 1 9000000000 1
+		START 0 1023 0 0 0
+		MADE DEVICE 0 0x1000 100 0 1
+		record 2 9000000000 1
+		START 0 1023 0 0 0
+		MADE DEVICE 0 0x1000 20 0 1
+		record 1 19950000000 1
+		MADE DEVICE 0 0x2000 1000 1 2
+		$1
+		record 2 19800000000 1
+		MADE DEVICE 0 0x2000 7 1 2
+		record 1 21000000000 1
+		FREED DEVICE 0 0x2000 0 2
+	X
+}
+together "cut 20000000000" | "$XPU_BUILD/gen_memory" late.data
+together | "$XPU_BUILD/gen_memory" whole.data
+xpumerge split -o late <late.data >split.log 2>&1
+for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.949999 19.95 19.97 20 20.5 20.999999 21 22; do
+	for files in whole.data "late.1 late.2"; do
+		# shellcheck disable=SC2086 # several files
+		xpumerge $files --memory live --at $at -f folded 2>/dev/null | awk '{ s += $NF } END { printf "%d ", s }'
+	done
+	echo "at $at"
+done >sums
+is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 "a process that is idle, and late: at each moment as in one recording"
+like "$(cat sums)" '1127 1127 at 19.97' "... whose sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
 
 # The rest of a device, of which a process has more and more.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
