@@ -483,7 +483,7 @@ struct xpu_alloc {
 
 /*
  * Of ALLOCS, since 2.8: all that was live when the file of a recording began, which is in earlier files,
- * too. The events have the numbers before those of the file.
+ * too. The events have the numbers before those of the file. REST has what was not reserved by any process.
  */
 #define XPU_MISC_ALLOCS_CARRIED	1
 

@@ -74,12 +74,21 @@ static uint64_t common_rest(const rests_t *rests, const struct rest *r, uint64_t
 	return bytes;
 }
 
+/* Whether @r's moment is in an earlier file of the recording, which has the rest then. */
+static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
+{
+	return moment == HEAP_ASKED && other->known[moment] && other->place->gpu == r->place->gpu &&
+	       other->heap->recording == r->heap->recording && other->heap->file < r->heap->file;
+}
+
 /* Whether it is the one that shows the rest: moments may differ, then it is the one with most. */
 static bool shows(const rests_t *rests, const struct rest *r, unsigned int moment)
 {
 	const struct rest *other;
 
 	for (other = rests->v; other < rests->v + rests->nr; other++) {
+		if (is_before(other, r, moment))
+			return false;
 		if (!other->known[moment] || !is_beside(r, other))
 			continue;
 		if (other->bytes[moment] > r->bytes[moment] ||
@@ -115,9 +124,13 @@ int rests__settle(struct sums *s)
 				err = array_push(&rests, ((struct rest){
 					.heap = &s->heaps.v[i], .place = &s->heaps.v[i].places.v[k],
 				}));
+	if (!rests.nr)
+		return err;
 	for (i = 0; i < rests.nr && !err; i++)
 		for (k = 0; k < rests.nr; k++)
-			rests.v[i].shared |= is_beside(&rests.v[i], &rests.v[k]);
+			rests.v[i].shared |= is_beside(&rests.v[i], &rests.v[k]) ||
+					     (i != k && rests.v[i].place->gpu == rests.v[k].place->gpu &&
+					      rests.v[i].heap->recording == rests.v[k].heap->recording);
 	for (r = rests.v; r < rests.v + rests.nr && !err; r++)
 		for (moment = 0; moment < MOMENTS && r->shared && r->place->rest != NO_INDEX; moment++) {
 			r->known[moment] = rest__moment(r, moment, &time_ns);

@@ -947,11 +947,14 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 	c->bytes = bytes;
 }
 
-/* All that is used of a device, by anybody, less what is known to be reserved. Return: 0 or -ENOMEM. */
+/*
+ * All that is used of a device, by anybody, less what is known to be reserved; what is carried is that
+ * already. Return: 0 or -ENOMEM.
+ */
 static int heap__rest(struct heap *h, const struct heap_event *e)
 {
 	struct heap_place *p = &h->places.v[e->key.place];
-	uint64_t rest = e->bytes > p->reserved.now ? e->bytes - p->reserved.now : 0;
+	uint64_t known = e->carried ? 0 : p->reserved.now, rest = e->bytes > known ? e->bytes - known : 0;
 	int err = p->rest != NO_INDEX || !rest ? 0 : heap__holder(h, &e->key, HEAP_REST, &p->rest);
 
 	return err || p->rest == NO_INDEX ? err : heap__set_rest(h, p, rest, e->time_ns);

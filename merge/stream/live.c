@@ -10,6 +10,7 @@
 #include "stream/carry.h"
 
 #define MAX_EVENTS	1024		/* in a record */
+#define MAX_GPUS	256		/* that are told from each other */
 #define MAX_WAITING	(1u << 20)	/* events of a process that wait for one with a lower number */
 #define MAX_FIRST	(64u << 10)	/* and for START */
 
@@ -17,7 +18,7 @@
 struct last_event {
 	struct xpu_alloc event;
 	bool stale;			/* of TOTALS: what is reserved has changed since */
-	uint64_t rest;			/* of REST: what was not reserved by the process then */
+	uint64_t rest, asked_ns;	/* of REST: what no process had reserved then */
 };
 
 struct live_proc {
@@ -27,6 +28,10 @@ struct live_proc {
 	uint64_t last_ns;
 	bool started, late;
 	ARRAY(struct last_event) lasts;	/* LEVEL and TOTALS */
+};
+
+struct live_gpu {
+	uint8_t uuid[16];
 };
 
 /* Events that become one record. */
@@ -43,6 +48,9 @@ struct live {
 	struct idmap by_proc;
 	ARRAY(struct live_proc) procs;
 	ARRAY(uint32_t) free;		/* indices in procs */
+	ARRAY(struct live_gpu) gpus;
+	struct idmap by_device;		/* process and its number of a GPU to index in gpus ... */
+	struct idmap by_gpu;		/* ... and back to its first number of it */
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* what is live of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
@@ -77,7 +85,10 @@ void live__free(struct live *l)
 	array_free(&l->procs);
 	array_free(&l->free);
 	array_free(&l->all);
+	array_free(&l->gpus);
 	idmap__free(&l->by_proc);
+	idmap__free(&l->by_device);
+	idmap__free(&l->by_gpu);
 	heap__exit(&l->heap);
 	free(l);
 }
@@ -166,27 +177,61 @@ static struct last_event *live_proc__last(struct live_proc *proc, const struct x
 
 /* ---- all that is used of a device ------------------------------------------------------------ */
 
+int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec)
+{
+	static const uint8_t unknown[sizeof(rec->uuid)];
+	struct live_gpu gpu;
+	size_t i;
+	int err;
+
+	if (!memcmp(rec->uuid, unknown, sizeof(unknown)))
+		return 0;
+	memcpy(gpu.uuid, rec->uuid, sizeof(gpu.uuid));
+	for (i = 0; i < l->gpus.nr; i++)
+		if (!memcmp(l->gpus.v[i].uuid, gpu.uuid, sizeof(gpu.uuid)))
+			break;
+	if (i == MAX_GPUS)
+		return 0;
+	err = i < l->gpus.nr ? 0 : array_push(&l->gpus, gpu);
+	err = err ?: min_t(int, idmap__add(&l->by_device, ID_KEY(proc_id, rec->device), i), 0);
+	return err ?: min_t(int, idmap__add(&l->by_gpu, ID_KEY(proc_id, i), rec->device), 0);
+}
+
+/* Return: what process @other calls the GPU that @idx calls @device, or XPU_ALLOC_NO_DEVICE. */
+static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
+{
+	uint32_t gpu, others;
+
+	if (other == idx)
+		return device;
+	if (!idmap__get(&l->by_device, ID_KEY(l->procs.v[idx].proc_id, device), &gpu) ||
+	    !idmap__get(&l->by_gpu, ID_KEY(l->procs.v[other].proc_id, gpu), &others))
+		return XPU_ALLOC_NO_DEVICE;
+	return min_t(uint32_t, others, XPU_ALLOC_NO_DEVICE);
+}
+
 struct reserved {
 	uint16_t device;
-	uint64_t bytes;
+	uint64_t until_ns, bytes;
 };
 
 static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
 {
 	struct reserved *r = ctx;
+	bool has_memory = a->space <= XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL ||
+			  a->space == XPU_SPACE_ARRAY;
 
 	(void)idx;
-	if (a->device == r->device && (a->space <= XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL ||
-				       a->space == XPU_SPACE_ARRAY))
+	if (has_memory && a->device == r->device && a->time_ns <= r->until_ns)
 		r->bytes += a->bytes;
 	return 0;
 }
 
-/* Return: what the process has reserved of a device, as xpumerge counts it. */
-static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device)
+/* Return: what a process has reserved of a device until then, as xpumerge counts it. */
+static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device, uint64_t until_ns)
 {
 	const struct live_proc *proc = &l->procs.v[idx];
-	struct reserved r = { device, 0 };
+	struct reserved r = { device, until_ns, 0 };
 	size_t i;
 
 	heap__each(&l->heap, idx, add_reserved, &r);
@@ -199,16 +244,42 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 	return r.bytes;
 }
 
-/* CUDA has said how much of a device is used: the part that the process has not reserved stays as it is. */
-static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e)
+/* CUDA has said how much of a device is used: the part that no process has reserved stays as it is. */
+static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e, uint64_t time_ns)
 {
 	struct last_event *last = live_proc__last(&l->procs.v[idx], e);
-	uint64_t reserved;
+	uint64_t reserved = 0;
+	uint16_t device;
+	uint32_t i;
 
 	if (e->what != XPU_ALLOC_LEVEL || e->space != XPU_SPACE_REST || !last)
 		return;
-	reserved = live__reserved(l, idx, e->device);
+	for (i = 0; i < l->procs.nr; i++) {
+		device = l->procs.v[i].proc_id ? live__device_of(l, idx, e->device, i) : XPU_ALLOC_NO_DEVICE;
+		if (device != XPU_ALLOC_NO_DEVICE)
+			reserved += live__reserved(l, i, device, i == idx ? UINT64_MAX : time_ns);
+	}
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
+	last->asked_ns = time_ns;
+}
+
+/* Whether no other process was told later how much of the device is used. */
+static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
+{
+	const struct last_event *others;
+	struct xpu_alloc e = last->event;
+	uint32_t i;
+
+	for (i = 0; i < l->procs.nr; i++) {
+		if (!l->procs.v[i].proc_id || i == idx)
+			continue;
+		e.device = live__device_of(l, idx, last->event.device, i);
+		others = e.device == XPU_ALLOC_NO_DEVICE ? NULL : live_proc__last(&l->procs.v[i], &e);
+		if (others && (others->asked_ns > last->asked_ns ||
+			       (others->asked_ns == last->asked_ns && i < idx)))
+			return false;
+	}
+	return true;
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -267,7 +338,7 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 	}
 	err = live_proc__note(proc, &e->event) ?: heap__event(&l->heap, &event);
 	if (!err)
-		live__note_rest(l, idx, &e->event);
+		live__note_rest(l, idx, &e->event, e->time_ns);
 	return err;
 }
 
@@ -460,9 +531,9 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 	for (i = 0; i < proc->lasts.nr; i++) {
 		struct xpu_alloc rest = proc->lasts.v[i].event;
 
-		if (rest.space != XPU_SPACE_REST)
+		if (rest.space != XPU_SPACE_REST || !live__asked_last(c->live, idx, &proc->lasts.v[i]))
 			continue;
-		rest.bytes = proc->lasts.v[i].rest + live__reserved(c->live, idx, rest.device);
+		rest.bytes = proc->lasts.v[i].rest;
 		carrying__add(c, rest);
 	}
 	/* The next event may be the mapping that it is of: it is the last one then. */

@@ -26,6 +26,9 @@ void live__free(struct live *l);
 /* Takes events, and writes those whose turn it is. Return: 0 or -ENOMEM. */
 int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec);
 
+/* A process calls a GPU by that number. Return: 0 or -ENOMEM. */
+int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec);
+
 /* Writes what waits for its record to become longer. */
 void live__flush(struct live *l, struct part *p);
 

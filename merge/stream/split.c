@@ -229,6 +229,8 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 		keep = held__work(s->held, &s->part, batch, rec);
 	else if (known)
 		keep = carry__nested(s->carry, batch->proc_id, rec) ?: 1;
+	if (known && rec->type == XPU_RECORD_DEVICE && keep > 0)
+		keep = live__device(s->live, batch->proc_id, (const void *)rec) ?: 1;
 	if (keep <= 0)
 		return keep;
 	err = array_reserve(&s->batch, s->batch.nr + rec->size);

@@ -68,6 +68,30 @@ is "$(held a.data b.data --memory leaked)" "device 250" "the rest is nobody's le
 is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" "of two devices each has its own"
 is "$(held a.data later.data --memory live)" "device 460,rest 140" "so has each of two times"
 
+# In files: the rest goes on as it was, whatever the other process has had since.
+for cut in 1 2 3; do
+	{
+		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"
+		first | sed -n 1,4p
+		[ $cut = 1 ] && echo "cut 10500"
+		second
+		[ $cut = 2 ] && echo "cut 11500"
+		echo "record 1 12000 3"; first | sed -n 5,6p | sed 's/ 2 2 2000/ 0 2 0/; s/ 3 0 2010/ 1 0 10/'
+		echo "record 2 12500 3"; echo "MADE DEVICE 0 0x2000 1000 0 1"
+		[ $cut = 3 ] && echo "cut 12700"
+		echo "record 2 13000 4"; echo "MADE DEVICE 0 0x3000 5 0 1"
+	} | "$XPU_BUILD/gen_memory" cut.data
+	rm -f part.*
+	xpumerge split -o part <cut.data >split.log 2>&1
+	for at in 9001 9500 10005 10500 11005 11500 11700 12100; do
+		held part.1 part.2 --memory live --at ${at}ns
+	done >got
+	is "$(paste -sd' ' got)" "device 30 device 30,rest 50 device 50,rest 50 device 50,rest 50 device 250,rest 50 device 1250,rest 50 device 1250,rest 50 device 1255,rest 50" \
+		"cut $cut: one rest at each moment"
+	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" "device 1255,rest 50,device 1255,rest 50" \
+		"cut $cut: and in the file behind it"
+done
+
 # Who asked last may be gone.
 { together; echo "exit 2 11500"; } | "$XPU_BUILD/gen_memory" gone.data
 is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" "a process has ended: its memory is no rest"
