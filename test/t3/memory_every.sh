@@ -22,19 +22,21 @@ last_file() {
 	done
 }
 
-# together NAME: compares what all files of a recording have with what the program said
+# together NAME [OUTPUT [FILTER...]]: compares what all files of a recording have with what the program said
 together() {
-	memory_start "$1.data.1" >start
-	wrong=0
+	recording=$1 said=${2:-$1.out}
+	shift
+	[ $# = 0 ] || shift
+	memory_start "$recording.data.1" >start
 	{
-		grep '^moment' "$1.out" | awk -v start="$(cat start)" '{ printf "live %d --at %.0fns\n", ++nr, $2 - start }'
+		grep '^moment' "$said" | awk -v start="$(cat start)" '{ printf "live %d --at %.0fns\n", ++nr, $2 - start }'
 		printf 'peak 0\nleaked 0\nallocated 0\nfailed 0\n'
 	} >moments
 	while read -r what nr at; do
 		# shellcheck disable=SC2086,SC2046 # two words, or none; several files
-		xpumerge $(files "$1") --memory "$what" $at -f folded -o got.folded 2>merge.log || head -n 1 merge.log
+		xpumerge $(files "$recording") --memory "$what" $at "$@" -f folded -o got.folded 2>merge.log || head -n 1 merge.log
 		memory_sums got.folded >got
-		memory_truth "$1.out" "$what" "$nr" >expected
+		memory_truth "$said" "$what" "$nr" >expected
 		[ -s expected ] && cmp -s got expected || { echo "$what $nr"; diff got expected | head -4; }
 	done <moments
 }
@@ -60,6 +62,23 @@ for how in bpf shm; do
 	is "$(cat odd)" "" "$how: each file alone: nothing is missing, or cannot be"
 	rm -f every.data.*
 done
+
+# Two programs, one that is done early, and one that waits more.
+xpuload --memory --gpu-only --every 0.1 -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
+	'$XPU_BUILD/workload/memory' -n 100 -p 100 -r 5 >b.out; wait" 2>load.log
+is $? 0 "two programs: status" || diag "$(cat load.log)"
+pids=$(for file in $(files two); do xpumerge dump "$file" 2>/dev/null; done |
+	grep 'PROCESS misc=.* comm="memory"' | grep -o ' pid=[0-9]*' | cut -d= -f2 | sort -u)
+for name in a b; do
+	for pid in $pids; do
+		together two $name.out --pid "$pid" >wrong
+		[ -s wrong ] || { echo "$name"; break; }
+		cp wrong "wrong.$name.$pid"
+	done
+done >same
+is "$(paste -sd' ' same)" "a b" "two programs in $(files two | wc -l) files: ten moments of each, the peak, leaked, allocated, refused" ||
+	diag "$(head -n 5 wrong.*)"
+rm -f two.data.*
 
 # Blocks and segments, physical memory whose handles were released, two devices.
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
