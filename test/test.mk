@@ -625,7 +625,7 @@ $(O)/fuzz/fuzz_cgroup: $(call fuzz_obj,loader/target/cgroup_name.c)
 $(O)/fuzz/fuzz_ring: $(call fuzz_obj,$(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c)))
 
 .PHONY: fuzz
-fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile \
+fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory \
 	$(O)/gen_pairs $(O)/gen_ranks $(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(FUZZERS))
 

@@ -27,6 +27,7 @@ seed_reader() {
 	END
 	# A recording of each version, with every record type.
 	cp "$XPU_SRC"/test/t1/corpus/*.xpu "$1/"
+	memory "$1/memory.data"
 	# The golden recordings have nearly everything.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
@@ -50,12 +51,63 @@ seed_ranks() {
 	cp "$XPU_SRC"/test/t1/corpus/2.[3-9].xpu "$1/"
 }
 
+# Memory of two processes on one device, of every kind, in three files.
+memory() {
+	"$XPU_BUILD/gen_memory" "$1" <<-END
+	proc 1
+	proc 2
+	device 1 0 7
+	device 2 0 7
+	record 1 10000 1
+	START 0 1023 0 0 0
+	MADE DEVICE 0 0x200000 4194304 0 1 0 1
+	LEVEL REST 0 9000000 5000000 1 0
+	MADE BLOCK 0 0x200000 512 2 2
+	TOTALS BLOCK 0 512 4194304 3 0
+	MADE PHYSICAL 0 5 2097152 4 3
+	HANDLE MAPPING 0 5 0 5 3
+	MADE MAPPING 0 0x8000000 2097152 6 3
+	RETAINED PHYSICAL 0 5 0 7 3
+	record 2 11000 1
+	START 0 1023 0 1 0
+	FREED BLOCK 0 0x1000 4096 0 1
+	TOTALS BLOCK 0 8192 2097152 1 0
+	MADE POOL 0 0x400000 77 2 1 0 1
+	cut 12000
+	record 1 11500 9
+	FREED PHYSICAL 0 5 0 0 3
+	FAILED DEVICE 0 55 4096 1 4
+	CONTEXT_END DEVICE 0 0 0 2 1 0 1
+	cut 13000
+	record 2 12500 4
+	LEVEL UNUSED 0 0 50 0 0
+	LEVEL REST 0 9000000 7000000 1 0
+	NOT_FREED POOL 0 0x400000 0 2 1
+	exit 2 13500
+	END
+}
+
+seed_memory() {
+	memory "$1/memory"
+	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
+	for file in memory plain; do
+		n=0
+		for head in '\0\0\0\077' '\1\0\0\011' '\2\0\1\5' '\0\1\0\6' '\0\2\1\100' '\4\0\0\0'; do
+			n=$((n + 1))
+			# shellcheck disable=SC2059 # escapes
+			{ printf "$head\0\0\0\0"; tail -c +65 "$1/$file"; } >"$1/$file.$n"
+		done
+	done
+	rm "$1/memory" "$1/plain"
+}
+
 seed_split() {
 	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
-	for file in "$1/plain" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
+	memory "$1/memory"
+	for file in "$1/plain" "$1/memory" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
 		tail -c +65 "$file" >"$1/$(basename "$file").records"
 	done
-	rm "$1/plain"
+	rm "$1/plain" "$1/memory"
 }
 
 seed_dso() {
@@ -278,6 +330,9 @@ for fuzzer; do
 	fuzz_trace)	seed_trace "$seeds" ;;
 	fuzz_cpuside)	seed_cpuside "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
+	fuzz_ranks)	seed_ranks "$seeds" ;;
+	fuzz_memory)	seed_memory "$seeds" ;;
+	fuzz_split)	seed_split "$seeds" ;;
 	fuzz_ring | fuzz_shm)	seed_steps "$seeds"; max=4096 ;;
 	fuzz_cgroup)	seed_cgroup "$seeds"; max=4096 ;;
 	fuzz_pyelf)	seed_pyelf "$seeds"; max=20000 ;;
