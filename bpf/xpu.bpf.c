@@ -94,17 +94,16 @@ struct {
 } losses SEC(".maps");
 
 #define FRAMES_BYTES	(XPU_MAX_FRAMES * sizeof(__u64))
+#define LAUNCH_BYTES	(sizeof(struct xpu_ring_launch) + FRAMES_BYTES)
+#define LOG_BYTES	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
-	__u8 record[sizeof(struct xpu_ring_launch) + FRAMES_BYTES] __attribute__((aligned(8)));
+	__u8 record[LAUNCH_BYTES > LOG_BYTES ? LAUNCH_BYTES : LOG_BYTES] __attribute__((aligned(8)));
 	__u64 log;			/* the task's struct xpu_log, if it has one */
 	__u32 proc_id;			/* the process image that has this log */
 	__u32 reserved;
 };
-
-_Static_assert(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry) <=
-	       sizeof(((struct scratch *)0)->record), "a whole log fits");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

@@ -10,7 +10,8 @@
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
- *	nr_threads pages	each the first page of a thread that launches, with its struct xpu_log
+ *	nr_threads times XPU_SHM_THREAD_BYTES	each the first pages of a thread that launches, with
+ *			its struct xpu_log
  *	ring_bytes	the ring
  *
  * A record in the ring is a word, struct xpu_shm_word, and behind it the bytes that the word tells.
@@ -19,7 +20,7 @@
  * before it moves the tail. So a word that is not there yet is 0, and if its writer was killed
  * before it could write the word, the next word that is not 0 is the next record's.
  *
- * Entries that are still in the log of a thread when its process ends are read from its page.
+ * Entries that are still in the log of a thread when its process ends are read from its pages.
  */
 #ifndef XPU_SHM_H
 #define XPU_SHM_H
@@ -33,8 +34,9 @@
 #define XPU_SHM_WANTS_RANGES	1	/* of FLAGS: NVTX ranges are recorded */
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		1
+#define XPU_SHM_VERSION		2
 #define XPU_SHM_PAGE		4096
+#define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
 
 struct xpu_shm_hello {
 	__u32	magic;
@@ -69,8 +71,8 @@ struct xpu_shm_reader {
 
 struct xpu_shm_writer {
 	__u64	head;			/* bytes that writers have taken since the beginning */
-	__u32	nr_threads;		/* pages of threads that have been used so far */
-	__u32	log_at;			/* where a struct xpu_log is in each of them */
+	__u32	nr_threads;		/* how many threads' pages have been used so far */
+	__u32	log_at;			/* where a struct xpu_log is in the pages of each */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* because the ring was full, by enum xpu_lost_kind */
 };
 
@@ -88,14 +90,15 @@ struct xpu_shm_word {
 #define XPU_SHM_RECORD_MAX	(64u * 1024)
 #define XPU_SHM_MIN_RING	(256u * 1024)
 
-static inline __u64 xpu_shm__threads_at(void)
+/* Where the pages of thread number @i are; @i from 0 on. */
+static inline __u64 xpu_shm__thread_at(__u32 i)
 {
-	return 2 * XPU_SHM_PAGE;
+	return 2 * XPU_SHM_PAGE + (__u64)i * XPU_SHM_THREAD_BYTES;
 }
 
 static inline __u64 xpu_shm__ring_at(__u32 nr_threads)
 {
-	return xpu_shm__threads_at() + (__u64)nr_threads * XPU_SHM_PAGE;
+	return xpu_shm__thread_at(nr_threads);
 }
 
 _Static_assert(sizeof(struct xpu_shm_hello) == 40, "an ABI");

@@ -114,7 +114,12 @@ struct xpu_log_alloc {
 #define XPU_DOMAIN_ALLOCATORS	64
 #define XPU_ALLOCATOR_TORCH	1
 
-#define XPU_LOG_ENTRIES	128		/* a power of two */
+/*
+ * Each log that is sent brings the kernel's code into the caches, in place of the program's. So there
+ * are as many as fit into XPU_SHM_THREAD_BYTES with what is before them, and into a copy that the
+ * kernel has for each thread: that is allocated in powers of two pages, four of them.
+ */
+#define XPU_LOG_ENTRIES	992
 
 /*
  * Launches of one thread that are not yet sent: the entries from tail on, before head. Entry number

@@ -10,7 +10,7 @@
 
 #include "xpu_slot.h"
 
-#define NR_THREADS	4096		/* that launch at the same time, with their logs shared */
+#define NR_THREADS	1024		/* that launch at the same time, with their logs shared */
 
 #ifndef MFD_NOEXEC_SEAL			/* not in the headers of every supported distribution */
 #define MFD_NOEXEC_SEAL	8u
@@ -18,8 +18,12 @@
 
 #define MAX_LOST	(1ull << 48)	/* of a kind, in one process */
 
-#define LARGEST_LAUNCH	(sizeof(struct xpu_shm_word) + sizeof(struct xpu_ring_launch) + \
-			 XPU_MAX_FRAMES * sizeof(__u64))
+#define LARGEST_LAUNCH	(sizeof(struct xpu_ring_launch) + XPU_MAX_FRAMES * sizeof(__u64))
+#define LARGEST_LOG	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
+
+/* A batch alone can be larger in the ring. */
+#define LARGEST_OTHER	(sizeof(struct xpu_shm_word) + \
+			 (LARGEST_LAUNCH > LARGEST_LOG ? LARGEST_LAUNCH : LARGEST_LOG))
 
 struct shm_reader {
 	uint8_t *map;
@@ -203,7 +207,7 @@ static void skip_hole(struct shm_reader *r, uint64_t left)
 
 	while (bytes < left && !*(const uint64_t *)(at_tail(r) + bytes))
 		bytes += sizeof(uint64_t);
-	if (bytes > LARGEST_LAUNCH)
+	if (bytes > LARGEST_OTHER)
 		r->nr_lost[XPU_LOST_BATCH]++;
 	give_back(r, bytes);
 }
@@ -303,9 +307,8 @@ void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx)
 	uint32_t log_at = __atomic_load_n(&r->writer->log_at, __ATOMIC_ACQUIRE);
 
 	drain(r, true, fn, ctx);
-	if (nr > NR_THREADS || log_at % 8 || log_at > XPU_SHM_PAGE - XPU_LOG_BYTES)
+	if (nr > NR_THREADS || log_at % 8 || log_at > XPU_SHM_THREAD_BYTES - XPU_LOG_BYTES)
 		return;
 	for (i = 0; i < nr && !r->broken; i++)
-		take_log(r, r->map + xpu_shm__threads_at() + (uint64_t)i * XPU_SHM_PAGE + log_at,
-			 fn, ctx);
+		take_log(r, r->map + xpu_shm__thread_at(i) + log_at, fn, ctx);
 }

@@ -39,6 +39,7 @@
 #include "launch/wait.h"
 #include "launch/window.h"
 #include "xpu_record.h"
+#include "xpu_shm.h"
 
 #define CLOSE_PAUSE_NS	20000
 #define CLOSE_WAIT_NS	100000000	/* a launch may wait for its queue, and that for this thread */
@@ -63,11 +64,12 @@ struct launcher {
 	atomic_uint_fast64_t nr_allocs;		/* the same */
 	struct alloc_call alloc_call;
 	struct launcher *next;
-	unsigned int page;			/* of shared memory: see shm__take_page() */
+	unsigned int pages;			/* of shared memory: see shm__take_pages() */
 	atomic_bool dead;			/* its thread has ended */
 } __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
 
-_Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= PAGE, "the first page has the log");
+_Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
+	       "the first pages have the log");
 
 #define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
 
@@ -123,11 +125,11 @@ static size_t launcher_bytes(void)
 
 static void launcher__free(struct launcher *t)
 {
-	unsigned int page = t->page;
+	unsigned int pages = t->pages;
 
 	munmap(t, launcher_bytes());
-	if (page)
-		shm__give_page(page);
+	if (pages)
+		shm__give_pages(pages);
 }
 
 /*
@@ -149,7 +151,7 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	if (!t)
 		goto out;
 	pthread_mutex_lock(&lock);
-	if (probe__way == PROBE_SHM && !shm__take_page(t, sizeof(*t) + paths__log_at(), &t->page)) {
+	if (probe__way == PROBE_SHM && !shm__take_pages(t, sizeof(*t) + paths__log_at(), &t->pages)) {
 		munmap(t, launcher_bytes());
 		t = NULL;
 		goto unlock;
@@ -1010,8 +1012,8 @@ void launch__forked(void)
 	/* Pages that the recorder reads are shared with the parent, which goes on using them. */
 	for (t = threads; t; t = next) {
 		next = t->next;
-		if (t->page)
-			shm__leave_page(t);
+		if (t->pages)
+			shm__leave_pages(t);
 	}
 	threads = NULL;
 	atomic_store(&gate, 0);

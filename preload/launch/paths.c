@@ -245,6 +245,12 @@ static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 	return true;
 }
 
+/* Return: the entry to be written next, for which there is room. */
+static inline struct xpu_log_entry *paths__next(struct paths *p)
+{
+	return &p->entries[XPU_LOG_ENTRIES - (p->end - p->log.head)];
+}
+
 /* @time_ns: 0 for now. Return: the ticks just before the entry was made; 0 if there is no room. */
 static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
 				  uint32_t path_id)
@@ -255,7 +261,7 @@ static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t co
 
 	if (__builtin_expect(head == p->end, 0) && !paths__make_room(p))
 		return 0;
-	e = &p->entries[head % XPU_LOG_ENTRIES];
+	e = paths__next(p);
 	e->correlation_id = correlation_id;
 	e->path_id = path_id;
 	ticks = clock__ticks();
@@ -278,13 +284,11 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 /* The entries of an event are sent together, and no event wraps around. Return: whether there is room now. */
 static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 {
-	uint64_t head = p->log.head;
+	struct xpu_log_entry *e = paths__next(p);
 
-	for (; head < p->end; head++)
-		p->entries[head % XPU_LOG_ENTRIES] = (struct xpu_log_entry){
-			.path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE,
-		};
-	__atomic_store_n(&p->log.head, head, __ATOMIC_RELEASE);
+	for (; e < p->entries + XPU_LOG_ENTRIES; e++)
+		*e = (struct xpu_log_entry){ .path_id = XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
+	__atomic_store_n(&p->log.head, p->end, __ATOMIC_RELEASE);
 	return paths__make_room(p);
 }
 
@@ -309,7 +313,7 @@ static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths 
 
 	if (__builtin_expect(p->end - p->log.head < nr, 0) && !paths__wrap(p))
 		return false;
-	e = &p->entries[p->log.head % XPU_LOG_ENTRIES];
+	e = paths__next(p);
 	e[0].time = __builtin_expect(atomic_load_explicit(&p->by_ticks, memory_order_acquire), 1) ?
 		    clock__ticks() | XPU_LOG_TICKS : time_by_clock();
 	e[0].correlation_id = path;

@@ -51,7 +51,7 @@ size_t paths__bytes(void);
 
 /* Return: where a struct xpu_log is in a struct paths. */
 size_t paths__log_at(void);
-#define PATHS_LOG_END	3072		/* and at most here it ends */
+#define PATHS_LOG_END	15992		/* and at most here it ends */
 
 /*
  * Sets @p up, in paths__bytes() of zero memory; called by the thread itself. Sets the log's address

@@ -22,7 +22,7 @@
 
 #define REPLY_NS	2000000000ll	/* xpuload answers within this time, or is asked again */
 #define RETRY_NS	1000000000ull
-#define MAX_PAGES	(1u << 14)
+#define MAX_THREADS	(1u << 14)
 #define MAX_RING	(2ull << 30)
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
@@ -46,11 +46,11 @@ static struct {
 	atomic_int connected;
 	struct xpu_shm_reader *reader;	/* valid once connected, as all below */
 	struct xpu_shm_writer *writer;
-	uint8_t *pages;			/* of threads */
+	uint8_t *threads;		/* their pages */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes;
-	uint32_t nr_pages;
-	uint16_t given[MAX_PAGES];	/* pages to use again; under the caller's lock */
+	uint32_t nr_threads;
+	uint16_t given[MAX_THREADS];	/* whose pages are to be used again; under the caller's lock */
 	unsigned int nr_given;
 } shm;
 
@@ -158,7 +158,7 @@ static int receive(int fd, struct xpu_shm_reply *reply)
 		return n ? -EPROTO : -ECONNREFUSED;
 	memcpy(&memory, CMSG_DATA(&control.hdr), sizeof(memory));
 	if (n == sizeof(*reply) && reply->magic == XPU_SHM_MAGIC &&
-	    reply->version == XPU_SHM_VERSION && reply->nr_threads <= MAX_PAGES &&
+	    reply->version == XPU_SHM_VERSION && reply->nr_threads <= MAX_THREADS &&
 	    reply->ring_bytes >= XPU_SHM_MIN_RING && reply->ring_bytes <= MAX_RING &&
 	    !(reply->ring_bytes & (reply->ring_bytes - 1)))
 		return memory;
@@ -183,8 +183,8 @@ static int map(int memory, const struct xpu_shm_reply *reply)
 	}
 	shm.reader = (struct xpu_shm_reader *)at;
 	shm.writer = (struct xpu_shm_writer *)(at + PAGE);
-	shm.pages = at + xpu_shm__threads_at();
-	shm.nr_pages = reply->nr_threads;
+	shm.threads = at + xpu_shm__thread_at(0);
+	shm.nr_threads = reply->nr_threads;
 	shm.ring = at + ring_at;
 	shm.ring_bytes = reply->ring_bytes;
 	madvise(at, bytes + reply->ring_bytes, MADV_DONTDUMP);
@@ -293,13 +293,13 @@ void shm__forked(void)
 
 /* ---- pages of threads ------------------------------------------------------------------------ */
 
-bool shm__leave_page(void *page)
+bool shm__leave_pages(void *pages)
 {
-	return mmap(page, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-		    0) == page;
+	return mmap(pages, XPU_SHM_THREAD_BYTES, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == pages;
 }
 
-bool shm__take_page(void *page, size_t log_at, unsigned int *taken)
+bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken)
 {
 	unsigned int number;
 	uint8_t *at;
@@ -312,13 +312,13 @@ bool shm__take_page(void *page, size_t log_at, unsigned int *taken)
 		number = shm.given[shm.nr_given - 1] + 1u;
 	else
 		number = shm.writer->nr_threads + 1;
-	if (number > shm.nr_pages)
+	if (number > shm.nr_threads)
 		return true;
-	at = shm.pages + (number - 1) * PAGE;
-	memset(at, 0, PAGE);
-	/* Of size 0, it makes another mapping of the same page. */
-	if (syscall(SYS_mremap, at, 0, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, page) == -1)
-		return shm__leave_page(page);	/* what was there may be unmapped already */
+	at = shm.threads + (size_t)(number - 1) * XPU_SHM_THREAD_BYTES;
+	memset(at, 0, XPU_SHM_THREAD_BYTES);
+	/* Of size 0, it makes another mapping of the same pages. */
+	if (syscall(SYS_mremap, at, 0, XPU_SHM_THREAD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, pages) == -1)
+		return shm__leave_pages(pages);	/* what was there may be unmapped already */
 	if (shm.nr_given)
 		shm.nr_given--;
 	else
@@ -327,11 +327,11 @@ bool shm__take_page(void *page, size_t log_at, unsigned int *taken)
 	return true;
 }
 
-void shm__give_page(unsigned int number)
+void shm__give_pages(unsigned int number)
 {
 	if (!number)
 		return;
-	memset(shm.pages + (number - 1) * PAGE, 0, PAGE);
+	memset(shm.threads + (size_t)(number - 1) * XPU_SHM_THREAD_BYTES, 0, XPU_SHM_THREAD_BYTES);
 	shm.given[shm.nr_given++] = number - 1;
 }
 

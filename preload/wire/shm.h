@@ -47,23 +47,23 @@ void shm__populate(void);
 void shm__forked(void);
 
 /*
- * Puts a page of the shared memory in the place of the zeroed one at @page, so that xpuload can
- * read the log there when the process has ended. @log_at: where the log is in the page, equal for
- * all pages. *@taken: the page's number, for shm__give_page() once nothing more is logged there; 0
- * if there is no shared memory or no page left: then @page stays the process's own. The caller
+ * Puts pages of the shared memory in the place of the zeroed XPU_SHM_THREAD_BYTES at @pages, so that
+ * xpuload can read the log there when the process has ended. @log_at: where the log is in them, equal
+ * for all threads. *@taken: their number, for shm__give_pages() once nothing more is logged there; 0
+ * if there is no shared memory or none left: then @pages stay the process's own. The caller
  * serializes all calls.
  *
- * Return: whether there is memory at @page still.
+ * Return: whether there is memory at @pages still.
  */
-bool shm__take_page(void *page, size_t log_at, unsigned int *taken);
+bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken);
 
 /*
- * Puts zeroed memory of the process's own at @page, in place of a shared page. Return: whether it
- * could; if not, there may be no memory at @page.
+ * Puts zeroed memory of the process's own at @pages, in place of shared pages. Return: whether it
+ * could; if not, there may be no memory at @pages.
  */
-bool shm__leave_page(void *page);
+bool shm__leave_pages(void *pages);
 
-void shm__give_page(unsigned int number);
+void shm__give_pages(unsigned int number);
 
 /* They take the place of the probe sites of these names: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);

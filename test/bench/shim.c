@@ -30,7 +30,7 @@
 #include "xpu_record.h"
 
 #define ROUNDS		2000
-#define LAUNCHES	128		/* launches in each round, which fill one log */
+#define LAUNCHES	XPU_LOG_ENTRIES		/* launches in each round, which fill one log */
 #define CBID		CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
 #define NR_SITES	8		/* call paths, which take turns */
 

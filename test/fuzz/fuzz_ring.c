@@ -506,7 +506,7 @@ static void hostile_launch(uint16_t type)
 
 static void hostile_log(void)
 {
-	uint32_t nr = take(1) % (XPU_LOG_ENTRIES + 1), i;
+	uint32_t nr = take(2) % (XPU_LOG_ENTRIES + 1), i;
 	struct {
 		struct xpu_ring_log l;
 		struct xpu_log_entry e[XPU_LOG_ENTRIES];

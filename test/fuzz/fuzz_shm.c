@@ -113,9 +113,8 @@ static void write_log(void)
 	log.tail = take(1);
 	writer()->log_at = take(1) * 8;
 	writer()->nr_threads = page + 1;
-	if (writer()->log_at + sizeof(log) <= XPU_SHM_PAGE)
-		memcpy(map + xpu_shm__threads_at() + page * XPU_SHM_PAGE + writer()->log_at, &log,
-		       sizeof(log));
+	if (writer()->log_at + sizeof(log) <= XPU_SHM_THREAD_BYTES)
+		memcpy(map + xpu_shm__thread_at(page) + writer()->log_at, &log, sizeof(log));
 }
 
 static void change(void)

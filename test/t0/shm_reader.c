@@ -147,7 +147,7 @@ static void check_kill(void)
 
 	writer()->nr_threads = 3;
 	writer()->log_at = 128;
-	log = (struct xpu_log *)(map + xpu_shm__threads_at() + 2 * XPU_SHM_PAGE + 128);
+	log = (struct xpu_log *)(map + xpu_shm__thread_at(2) + 128);
 	log->size = XPU_LOG_BYTES;
 	log->id = 7;
 	log->tid = 99;
@@ -160,6 +160,27 @@ static void check_kill(void)
 	ok(nr_taken == 4 && last_log.nr == 3 && last_log.first == 130 && last_log.log_id == 7 &&
 	   last_log.ns_tid == 99, "and the log of a thread is read to its end");
 	stop();
+}
+
+/* Return: the batches that are taken for lost if a writer took @size bytes, and was killed then. */
+static uint64_t lost_in_hole(uint64_t size)
+{
+	uint64_t nr;
+
+	start();
+	writer()->head += sizeof(struct xpu_shm_word) + size;
+	shm_reader__finish(r, on_record, NULL);
+	nr = shm_reader__nr_lost(r, XPU_LOST_BATCH);
+	stop();
+	return nr;
+}
+
+static void check_hole(void)
+{
+	const uint64_t log = sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry);
+
+	is_int(lost_in_hole(log), 0, "killed before a log was written: it is in the thread's pages");
+	is_int(lost_in_hole(log + 8), 1, "what is larger than any log is a batch");
 }
 
 static void check_broken(void)
@@ -185,6 +206,7 @@ int main(void)
 {
 	check_order();
 	check_kill();
+	check_hole();
 	check_broken();
 	return done_testing();
 }

@@ -597,6 +597,9 @@ static void test_handler(void)
 	is_int(i, XPU_LOG_ENTRIES + 1, "all are in the range that was interrupted");
 }
 
+#define NR_HELD		(2u * XPU_LOG_ENTRIES)	/* launches */
+#define NR_EVENTS	(2 * NR_HELD + 2)
+
 /* Tests a log that is full for long, because another thread is sending it. */
 static void test_held(void)
 {
@@ -608,27 +611,27 @@ static void test_held(void)
 	listener__interrupt_log = listener__hold;
 	push("held");
 	listener__wait_held();
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < NR_HELD; i++) {
 		push(i % 2 ? "odd" : "even");
 		launch();
 		pop();
 	}
 	nr_before = heard(nr_launches) - before;
-	ok(nr_before >= 300 - XPU_LOG_ENTRIES,
-	   "while the log is being sent: %u of 300 launches heard", nr_before);
+	ok(nr_before >= NR_HELD - XPU_LOG_ENTRIES,
+	   "while the log is being sent: %u of %u launches heard", nr_before, NR_HELD);
 	listener__let_go();
 	listener__settle();
 	pop();
-	is_int(sort_launches(before), 300, "in the end all of them");
-	for (i = 0; i < 300; i++)
+	is_int(sort_launches(before), NR_HELD, "in the end all of them");
+	for (i = 0; i < NR_HELD; i++)
 		wrong += strcmp(path_of(listener.launches[before + i].range_id),
 				i % 2 ? "early;held;odd" : "early;held;even") != 0;
 	is_int(wrong, 0, "each in its range");
-	is_int(heard(nr_range_events) - nr, 602, "and all events, too");
+	is_int(heard(nr_range_events) - nr, NR_EVENTS, "and all events, too");
 	is_int(ranges__nr_dropped() - dropped, 0, "so that none is dropped");
-	for (i = nr; i < nr + 602; i++) {
+	for (i = nr; i < nr + NR_EVENTS; i++) {
 		wrong += listener.range_events[i].time_ns < last_ns;
-		opens = i == nr || (i < nr + 601 && (i - nr) % 2);
+		opens = i == nr || (i < nr + NR_EVENTS - 1 && (i - nr) % 2);
 		wrong += listener.range_events[i].what != (opens ? XPU_RANGE_PUSH : XPU_RANGE_POP);
 		last_ns = listener.range_events[i].time_ns;
 	}

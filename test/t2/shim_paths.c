@@ -26,6 +26,7 @@
 #define BITS		14		/* bits of a call path: each selects a function at one
 					 * level */
 #define NR_PATHS	(1 << BITS)	/* more paths than a thread can remember */
+#define NR_HELD		(4u * XPU_LOG_ENTRIES)	/* launches while another thread sends the log */
 #define NESTED_ID	0x70000000u
 #define NESTED_CBID	1
 
@@ -687,7 +688,7 @@ int main(int argc, char **argv)
 
 	before = listener__settle();
 	listener__interrupt_log = listener__hold;
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < NR_HELD; i++) {
 		launch(9, stream);
 		/*
 		 * The first launch called the probe; the second one is in the log, which the shim's
@@ -696,12 +697,12 @@ int main(int argc, char **argv)
 		if (i == 1)
 			listener__wait_held();
 	}
-	ok(heard(nr_launches) - before >= 1000 - 2 * XPU_LOG_ENTRIES,
+	ok(heard(nr_launches) - before >= NR_HELD - 2 * XPU_LOG_ENTRIES,
 	   "while another thread sends its log, it does without: %u heard",
 	   heard(nr_launches) - before);
 	listener__let_go();
-	is_int(listener__settle() - before, 1000, "and in the end all are, once");
-	is_int(nr_wrong(before, 1000, 9, 0, NR_PATHS), 0, "with their path");
+	is_int(listener__settle() - before, NR_HELD, "and in the end all are, once");
+	is_int(nr_wrong(before, NR_HELD, 9, 0, NR_PATHS), 0, "with their path");
 
 	before = listener__settle();
 	for (i = 0; i < 16; i++)

@@ -161,7 +161,7 @@ if command -v python3 >/dev/null; then
 	        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 	        try:
 	            s.connect("\0" + name)
-	            s.send(struct.pack("=II16sQII", 0x6d687378, 1, bytes.fromhex(token), n, os.getpid(), 0))
+	            s.send(struct.pack("=II16sQII", 0x6d687378, 2, bytes.fromhex(token), n, os.getpid(), 0))
 	        except OSError:
 	            pass
 	        s.close()
@@ -186,7 +186,7 @@ if command -v python3 >/dev/null; then
 	s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 	s.connect("\0" + name)
 	try:
-	    s.send(struct.pack("=II16sQII", 0x6d687378, 1, bytes.fromhex(token), 1, os.getpid(), 0))
+	    s.send(struct.pack("=II16sQII", 0x6d687378, 2, bytes.fromhex(token), 1, os.getpid(), 0))
 	    print(len(s.recv(100)))
 	except OSError:
 	    print(0)
