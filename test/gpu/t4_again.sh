@@ -3,6 +3,7 @@
 # xpuload attaches again and again, on a real GPU, to servers whose threads launch and wait all the time: each
 # recording is exact, also those after a detach that came while threads were inside of calls that wait.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root gpu nvcc bpf
 
 for name in demo again; do
@@ -40,7 +41,7 @@ for kind in '' '-k free -t 8'; do
 	# shellcheck disable=SC2086
 	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &
 	pid=$!
-	sleep 1.5
+	wait_for grep -q ready out
 	attach "again $kind" 0.7
 	attach "again $kind" 0.7 --api
 	attach "again $kind" 0.7 --api

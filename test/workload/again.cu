@@ -24,6 +24,7 @@
 static unsigned long long wait_ns = 200000000;
 static volatile bool over;
 static long nr_launches;
+static int nr_ready;		/* threads that have come out of their first wait */
 static int (*ctx_synchronize)(void);	/* the driver's */
 
 #define SITE(name)								\
@@ -129,6 +130,8 @@ static void *work(void *arg)
 		k->site(o.stream, wait_ns / 4 + rand_r(&seed) % (wait_ns * 3 / 4));
 		nr += NR_SHORT + 1;
 		k->wait(&o);
+		if (nr == NR_SHORT + 1)
+			__atomic_fetch_add(&nr_ready, 1, __ATOMIC_RELEASE);
 	}
 	CHECK(cudaStreamSynchronize(o.stream));
 	__atomic_fetch_add(&nr_launches, nr, __ATOMIC_RELAXED);
@@ -170,6 +173,10 @@ int main(int argc, char **argv)
 		for (int i = 0; i < per_kind && (!only || !strcmp(only, kinds[k].name)); i++)
 			if (pthread_create(&threads[nr++], NULL, work, (void *)&kinds[k]))
 				return 1;
+	while (__atomic_load_n(&nr_ready, __ATOMIC_ACQUIRE) < nr)
+		usleep(1000);
+	puts("again: ready");
+	fflush(stdout);
 	sleep((unsigned int)seconds);
 	over = true;
 	for (int i = 0; i < nr; i++)
