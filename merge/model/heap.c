@@ -589,6 +589,15 @@ static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allo
 }
 
 /*
+ * Return: what blocks do not use of a segment. Blocks lie in one another if frees were lost, and may have
+ * more than there is.
+ */
+static uint64_t unused_of(const struct heap_alloc *segment)
+{
+	return segment->bytes - min_t(uint64_t, segment->used, segment->bytes);
+}
+
+/*
  * A block is made, or freed: of each segment that it lies in, that much is used more, or less. Return: 0 or
  * -ENOMEM.
  */
@@ -597,7 +606,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 {
 	struct addresses_at at = addresses__before(&p->segments, block->address);
 	const struct address *segment;
-	uint64_t end = block->address + block->bytes, from, to;
+	uint64_t end = block->address + block->bytes, from, to, unused;
 	struct heap_alloc *memory;
 	int err = 0;
 
@@ -620,9 +629,10 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 			err = min_t(int, idmap__add(&h->segment_paths, memory->path_id, 0), 0);
 			continue;
 		}
+		unused = unused_of(memory);
 		memory->used += made ? to - from : from - to;
 		if (memory->holder != NO_INDEX)
-			heap__hold(h, memory->holder, made ? from - to : to - from, 0);
+			heap__hold(h, memory->holder, unused_of(memory) - unused, 0);
 	}
 	return err;
 }
@@ -681,7 +691,7 @@ static void heap__leave(struct heap *h, uint32_t idx, uint64_t bytes, int64_t nr
 static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 {
 	struct holder *holder = &h->holders.v[a->holder];
-	uint64_t bytes = a->is_segment ? a->bytes - min_t(uint64_t, a->used, a->bytes) : a->bytes;
+	uint64_t bytes = a->is_segment ? unused_of(a) : a->bytes;
 
 	if (!holder->never_freed.nr || a->time_ns < holder->first_ns)
 		holder->first_ns = a->time_ns;
@@ -716,7 +726,7 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 		if (at_end && !a.is_segment)
 			holder__see_end(h, &a);
 		holder = &h->holders.v[a.holder];
-		heap__hold(h, a.holder, a.is_segment ? (int64_t)(a.used - a.bytes) : -(int64_t)a.bytes, -1);
+		heap__hold(h, a.holder, -(int64_t)(a.is_segment ? unused_of(&a) : a.bytes), -1);
 		if (!at_end && !a.carried) {
 			holder->nr_freed++;
 			holder->lived_ns += time_ns > a.time_ns ? time_ns - a.time_ns : 0;

@@ -187,6 +187,29 @@ static void test_blocks(void)
 	heap__finish(&h, 1000 + order);
 }
 
+/* The frees of blocks are lost, and others are made where they were. */
+static void test_lost_frees(void)
+{
+	enum heap_pass pass;
+
+	reset();
+	for (pass = HEAP_FIND; pass <= HEAP_SUM; pass++) {
+		begin(pass);
+		put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 4 * MB, 1);
+		put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 3 * MB, 2);
+		put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000 + MB, 3 * MB, 3);
+	}
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, 0, "blocks in one another: all is used");
+	put(XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0x10000000, 3 * MB, 2);
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, MB, "blocks in one another: one less");
+	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x10000000, 0, 1);
+	h.version[HEAP_ASKED]++;
+	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, 0, "blocks in one another: gone");
+	heap__finish(&h, 1000 + order);
+}
+
 /* ---- what CUDA holds itself ------------------------------------------------------------------- */
 
 static void test_levels(void)
@@ -284,6 +307,7 @@ int main(void)
 	heap__init(&h, 0);
 	test_random();
 	test_blocks();
+	test_lost_frees();
 	test_levels();
 	test_growth();
 	test_odd();
