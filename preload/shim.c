@@ -194,11 +194,14 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 	if (launches && d->callbackSite == CUPTI_API_ENTER && !depth++) {
 		has_turn = wait_seconds(&shim.turn, TURN_WAIT_S);
 		atomic_fetch_add(&nr_without_turn, !has_turn);
+		stalls__set_launch(has_turn ? d->correlationId : 0);
+		if (atomic_load(&nr_without_turn))
+			stalls__set_launch(0);
 	}
 	(capture__is_armed() ? launch__callback_in_windows : launch__callback)(userdata, domain, cbid, data);
 	if (!launches || d->callbackSite != CUPTI_API_EXIT || !depth || --depth)
 		return;
-	stalls__drain(atomic_load(&nr_without_turn) ? 0 : d->correlationId);
+	stalls__drain();
 	atomic_fetch_sub(&nr_without_turn, !has_turn);
 	if (has_turn)
 		sem_post(&shim.turn);
@@ -452,7 +455,7 @@ static void follow_stalls(void)
 /* Nobody listens any more. */
 static void end_stalls(void)
 {
-	stalls__drain(0);
+	stalls__drain();
 	stalls__listen(false);
 	shim.has_stalls = false;
 }
@@ -709,7 +712,7 @@ static void settle(void)
 	capture__lock();
 	if (shim.watches && !activity__has_buffers_out()) {
 		activity__drain(false);
-		stalls__drain(0);
+		stalls__drain();
 		stalls__listen(false);
 		shim.settling = false;
 	}
@@ -944,7 +947,7 @@ static void follow_listeners(void)
 /* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
-	stalls__drain(0);
+	stalls__drain();
 	activity__flush(true);
 	activity__drain(false);
 	repeat_definitions();
@@ -1057,7 +1060,7 @@ static void *shim_thread(void *arg)
 			settle();
 		if (clock__ns() >= flush_ns && (!shim.watches || shim.stays)) {
 			if (!stalls__are_exact())
-				stalls__drain(0);
+				stalls__drain();
 			activity__flush_if_quiet();
 			flush_ns = clock__ns() + FLUSH_NS;
 		}
@@ -1122,7 +1125,7 @@ static void at_exit(void)
 		close_at_exit();
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
-		stalls__drain(0);
+		stalls__drain();
 		activity__flush(true);
 		launch__cut_calls();
 		activity__drain(true);

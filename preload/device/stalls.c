@@ -77,11 +77,11 @@ static bool is_listening;		/* what is read is sent */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* to read into */
-static uint32_t own_launch;		/* the only one that samples can be of; 0: not known */
 static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
 static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
 static size_t nr_reasons;
 static atomic_bool is_on;		/* there is a context */
+static atomic_uint only_launch;		/* of which samples can be; 0: not known */
 
 /* ---- CUPTI's structures ---------------------------------------------------------------------- */
 
@@ -238,7 +238,9 @@ static uint64_t taken_since(const struct sampled *c)
 /* CUPTI tells the latest launch of any thread, also of one that waits for its turn. */
 static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
 {
-	return own_launch && v->correlationId > own_launch ? own_launch : v->correlationId;
+	uint32_t only = atomic_load(&only_launch);
+
+	return only && v->correlationId > only ? only : v->correlationId;
 }
 
 static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
@@ -388,18 +390,21 @@ static void unlock(const sigset_t *old)
 	signals__restore(old);
 }
 
-void stalls__drain(uint32_t launch)
+void stalls__set_launch(uint32_t correlation_id)
+{
+	atomic_store(&only_launch, correlation_id);
+}
+
+void stalls__drain(void)
 {
 	sigset_t old;
 	unsigned int i;
 
 	if (!atomic_load_explicit(&is_on, memory_order_relaxed) || !lock_soon(&old))
 		return;
-	own_launch = launch;
 	for (i = 0; i < nr_contexts; i++)
 		if (contexts[i].handle)
 			read_context(&contexts[i]);
-	own_launch = 0;
 	unlock(&old);
 }
 
@@ -602,6 +607,7 @@ void stalls__listen(bool on)
 		a->total = a->others = a->dropped = a->nr_full = a->recorded = 0;
 	}
 	is_listening = on;
+	atomic_store(&only_launch, 0);
 	if (on && atomic_load(&is_on))
 		activity__pack(pack_definitions, NULL);
 	unlock(&old);

@@ -15,10 +15,12 @@ void stalls__remove_context(CUcontext context);
 void stalls__add_module(const void *file, size_t bytes);
 
 /*
- * Reads the samples that there are, of all contexts. Waits a second at most for another thread that does.
- * @launch: the correlation id of the latest launch that samples can be of, if kernels run one at a time
- * and no other one can be running; else 0.
+ * While kernels run one at a time, says of which launch samples can be from now on, by its
+ * correlation id; 0: of any. CUPTI tells them the latest launch of any thread.
  */
-void stalls__drain(uint32_t launch);
+void stalls__set_launch(uint32_t correlation_id);
+
+/* Reads the samples that there are, of all contexts. Waits a second at most for another thread that does. */
+void stalls__drain(void);
 
 #endif /* XPU_PRELOAD_LAUNCH_STALLS_H */

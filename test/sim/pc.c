@@ -118,7 +118,12 @@ void pc__kernel(const struct sim_activity *act)
 
 void pc__begins(uint32_t correlation_id)
 {
-	__atomic_store_n(&latest_launch, correlation_id, __ATOMIC_RELAXED);
+	uint32_t seen = __atomic_load_n(&latest_launch, __ATOMIC_RELAXED);
+
+	while (seen < correlation_id &&
+	       !__atomic_compare_exchange_n(&latest_launch, &seen, correlation_id, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		;
 }
 
 void pc__launched(uint32_t correlation_id)

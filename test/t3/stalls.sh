@@ -76,12 +76,17 @@ xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>lo
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"one call path: its samples are exact"
 
-# One kernel at a time: samples know their launch, so each is that launch's path's.
+# One kernel at a time: samples know their launch, so each is that launch's path's. Also while modules are unloaded,
+# when samples are read, too.
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' "exact: what it costs is said"
-like "$(xpumerge -i serial.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
-	"exact: each sample is of one launch"
-xpumerge dump serial.data | python3 -c 'import collections, re, sys
+xpuload --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
+is "$? $(cat out)" "0 odd: launches 2001" "exact, unloads: status"
+for name in serial unloads; do
+	like "$(xpumerge -i $name.data 2>/dev/null)" \
+		'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
+		"exact, $name: each sample is of one launch"
+	xpumerge dump $name.data | python3 -c 'import collections, re, sys
 strings, took, nr = {}, {}, collections.Counter()
 for line in sys.stdin:
     if m := re.search(r" STRING .*?id=(\d+).*? \"(.*)\"", line):
@@ -91,7 +96,8 @@ for line in sys.stdin:
     if m := re.search(r" STALLS .*begin_ns=(\d+) .*function=(\d+)", line):
         nr[m[1], strings[m[2]]] += sum(int(n) for n in re.findall(r"reason=2[02468] samples=(\d+)", line))
 print(len(took) > 1000, nr == took)' >got 2>&1
-is "$(cat got)" "True True" "exact: and has its number"
+	is "$(cat got)" "True True" "exact, $name: and has its number"
+done
 
 # The module's source lines, where it has a table of them.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin

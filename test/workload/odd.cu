@@ -18,6 +18,7 @@
  *	signal		handlers of signals, on the stack and on one of their own
  *	jump		siglongjmp() out of a handler that interrupted launches
  *	modules		100 modules and libraries, loaded for one launch each or one graph's
+ *	unloads		500 libraries that come and go while two threads launch
  *	throw		exceptions through the frames of a launch site
  *	refused		6050 launches of more threads than a block may have, some by a handler
  *	sigwait		all signals blocked, a thread that takes them one by one
@@ -587,6 +588,32 @@ static void how_modules(void)
 	say();
 }
 
+static void *launcher_main(void *arg)
+{
+	repeat(site_other, 1000);
+	return arg;
+}
+
+static void how_unloads(void)
+{
+	pthread_t threads[2];
+	CUlibrary library;
+
+	start();
+	FIND(cuLibraryLoadData);
+	FIND(cuLibraryUnload);
+	for (pthread_t &thread : threads)
+		thread = thread_new(launcher_main, NULL);
+	for (int i = 0; i < 500; i++) {
+		DCHECK(d_cuLibraryLoadData(&library, ptx_first, NULL, NULL, 0, NULL, NULL, 0));
+		DCHECK(d_cuLibraryUnload(library));
+	}
+	for (pthread_t thread : threads)
+		pthread_join(thread, NULL);
+	sync_all();
+	say();
+}
+
 /* ---- what CUDA refuses --------------------------------------------------------------------------- */
 
 static NOINLINE void site_bad(void)
@@ -932,7 +959,7 @@ int main(int argc, char **argv)
 		{ "thread_local", how_thread_local }, { "threads", how_threads },
 		{ "crowd", how_crowd },
 		{ "switch", how_switch }, { "signal", how_signal }, { "jump", how_jump },
-		{ "modules", how_modules }, { "throw", how_throw },
+		{ "modules", how_modules }, { "unloads", how_unloads }, { "throw", how_throw },
 		{ "refused", how_refused }, { "sigwait", how_sigwait },
 		{ "closefrom", how_closefrom }, { "nofile", how_nofile },
 		{ "seccomp", how_seccomp }, { "setuid", how_setuid },
