@@ -401,28 +401,23 @@ out:
 	pthread_rwlock_unlock(&symbols.lock);
 }
 
-/* Loads a kernel at its first use. The driver's calls have callbacks, so not under the lock. */
-static CUfunction symbol__load(const void *host, struct fat_binary *owner, const char *name)
+/* Loads a kernel, unless another thread has. The driver calls back: not under the lock of the symbols. */
+static CUfunction symbol__load_locked(const void *host, struct fat_binary *owner, const char *name)
 {
-	CUlibrary library = __atomic_load_n(&owner->library, __ATOMIC_ACQUIRE);
 	CUfunction kernel = NULL;
 	struct symbol *sym;
 	CUkernel handle;
 
-	if (runtime__context())
+	pthread_rwlock_rdlock(&symbols.lock);
+	sym = symbol__lookup(host);
+	if (sym)
+		kernel = sym->kernel;
+	pthread_rwlock_unlock(&symbols.lock);
+	if (kernel)
+		return kernel;
+	if (!owner->library && driver.cuLibraryLoadData(&owner->library, owner, NULL, NULL, 0, NULL, NULL, 0))
 		return NULL;
-	if (!library) {
-		CUlibrary first = NULL;
-
-		if (driver.cuLibraryLoadData(&library, owner, NULL, NULL, 0, NULL, NULL, 0))
-			return NULL;
-		if (!__atomic_compare_exchange_n(&owner->library, &first, library, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-			driver.cuLibraryUnload(library);
-			library = first;
-		}
-	}
-	if (driver.cuLibraryGetKernel(&handle, library, name))
+	if (driver.cuLibraryGetKernel(&handle, owner->library, name))
 		return NULL;
 	kernel = (CUfunction)handle;
 	pthread_rwlock_wrlock(&symbols.lock);
@@ -433,6 +428,20 @@ static CUfunction symbol__load(const void *host, struct fat_binary *owner, const
 			core->kernel_cost_arg(kernel, (unsigned int)sym->cost_arg);
 	}
 	pthread_rwlock_unlock(&symbols.lock);
+	return kernel;
+}
+
+/* At a kernel's first use. As NVIDIA's, each library and each kernel is loaded once. */
+static CUfunction symbol__load(const void *host, struct fat_binary *owner, const char *name)
+{
+	static pthread_mutex_t loading = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	CUfunction kernel;
+
+	if (runtime__context())
+		return NULL;
+	pthread_mutex_lock(&loading);
+	kernel = symbol__load_locked(host, owner, name);
+	pthread_mutex_unlock(&loading);
 	return kernel;
 }
 
