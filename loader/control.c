@@ -274,6 +274,10 @@ static int open_pids(struct supervisor *s)
 	}
 	for (i = 0; i < opts->nr_pids && !status; i++)
 		status = recording__open_process(opts->pids[i], &s->pid_fds[i]);
+	if (status) {
+		free(s->pid_fds);
+		s->pid_fds = NULL;
+	}
 	return status;
 }
 
