@@ -272,9 +272,18 @@ static void at_end(void)
 		_exit(1);
 }
 
+/* Waits, for 20 s at most, until the shim has noticed. */
+static void want_calls(bool on)
+{
+	int tries;
+
+	listener__want_calls(on);
+	for (tries = 0; calls__are_wanted() != on && tries < 2000; tries++)
+		pause_ms(10);
+}
+
 int main(void)
 {
-	struct timespec pause = { 0, 300000000 };
 	uint32_t from;
 	CUmodule module;
 
@@ -291,24 +300,21 @@ int main(void)
 	is_int(heard(nr_calls), 0, "without being asked no call is told of");
 	trifles();
 	all_functions();
-	listener__want_calls(true);
-	nanosleep(&pause, NULL);
+	want_calls(true);
 	threads();
 	nested();
 	cut_off();
 	far_apart();
-	listener__want_calls(false);
-	nanosleep(&pause, NULL);
+	want_calls(false);
 	from = heard(nr_calls);
 	cudaDeviceSynchronize();
-	nanosleep(&pause, NULL);
+	pause_ms(300);
 	is_int(heard(nr_calls), from, "nor when nobody wants them any more");
 	/* All launch once more, and in the middle of it all listeners leave. */
-	listener__want_calls(true);
-	nanosleep(&pause, NULL);
+	want_calls(true);
 	cudaDeviceSynchronize();
 	listener__detach();
-	nanosleep(&pause, NULL);
+	listener__wait(&listener.nr_calls, from + 1);
 	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1,
 	       "the last one is not lost");
 	return 0;

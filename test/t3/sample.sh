@@ -35,7 +35,7 @@ record() {
 	us=$(xpuload --cpu-only -F "$hz" -o "$name.data" "$@" 2>"$name.log")
 	is $? 0 "$name: status"
 	since "$before_ms"
-	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples, .* lost 0$" "$name: nothing lost"
+	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" "$name: nothing lost"
 	xpumerge -i "$name.data" -f folded --unit samples -o "$name.folded" 2>"$name.mlog"
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says the merge"
 }
