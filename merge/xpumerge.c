@@ -278,11 +278,15 @@ static const char *session__lacks(const struct session *s, const struct options 
 	return o->gpu_only ? "no work of GPUs in the recording, and --gpu-only leaves out all else" : NULL;
 }
 
-/* Tells that the table that was asked for has no rows. Return: the exit status. */
+/* Tells that the table or the column that was asked for is not there. Return: the exit status. */
 static int report_no_rows(const struct options *o, const struct session *s)
 {
 	const char *table = o->write.table, *why;
 
+	if (!table) {
+		complain("--sort %s: no table that is shown has such a column", o->write.sort);
+		return EXIT_LOSS;
+	}
 	if (o->gpu_only || o->cpu_only) {
 		complain("--table %s: no rows; --%s may leave them out", table,
 			 o->gpu_only ? "gpu-only" : "cpu-only");

@@ -81,7 +81,7 @@ struct folded_result {
 	uint64_t nr_rounded_away;	/* lines with time that show 0 */
 	uint64_t rounded_away_ns;	/* the sum of the time of these lines */
 	uint64_t nr_without_bytes;	/* UNIT_BYTES: lines of kernels */
-	bool no_rows;			/* of the table that was asked for */
+	bool no_rows;			/* of the table that was asked for, or with the column to sort by */
 };
 
 /*

@@ -329,13 +329,15 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 		.alone = opts->table, .width = opts->width, .color = opts->color, .sort = opts->sort,
 		.max_rows = opts->max_rows,
 	};
+	bool sorted = !opts->sort || opts->table;
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++)
+	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++, sorted |= t.sorts)
 		if (opts->table ? !strcmp(opts->table, sections[i]->name) :
 				  sections[i]->of_memory || !s->opts.memory)
 			err = section__write(sections[i], s, &t, opts, no_rows);
+	*no_rows |= t.columns && !sorted;
 	return err;
 }
 

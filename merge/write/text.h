@@ -34,8 +34,8 @@ bool text__is_of_memory(const char *table);
 const char *const *text__tables(void);
 
 /*
- * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has none. Return: 0 or
- * -ENOMEM; an error of @f stays in its error flag.
+ * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has none, or no table
+ * that is shown has the column to sort by. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows);
 

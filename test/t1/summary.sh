@@ -72,6 +72,10 @@ is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected 
 xpumerge --table threads --sort avg_ns >out 2>log
 is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" "a column of other tables"
 
+xpumerge --sort grown >out 2>log
+is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" "1 xpumerge: --sort grown: no table that is shown has such a column 1" \
+	"a column of tables that the recording does not have"
+
 # Tables without rows, and other things that the recording does not have, are said.
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
