@@ -12,19 +12,22 @@
 struct rest {
 	struct heap *heap;
 	struct heap_place *place;
-	bool known[MOMENTS], shared;
+	bool known[MOMENTS];
 	uint64_t bytes[MOMENTS];	/* without what the others have recorded */
 };
 
-typedef ARRAY(struct rest) rests_t;
+/* All of one device. */
+struct rests {
+	struct rest *v;
+	size_t nr;
+};
 
-/* Whether they are of recordings that were made at a time on one device. */
+/* Whether they are of recordings that were made at a time. */
 static bool is_beside(const struct rest *a, const struct rest *b)
 {
 	const struct heap *ha = a->heap, *hb = b->heap;
 
-	return a->place->gpu == b->place->gpu && ha->recording != hb->recording &&
-	       ha->from_ns <= hb->to_ns && hb->from_ns <= ha->to_ns;
+	return ha->recording != hb->recording && ha->from_ns <= hb->to_ns && hb->from_ns <= ha->to_ns;
 }
 
 /* Return: what CUDA said last, until @time_ns, or NULL. */
@@ -51,7 +54,7 @@ static bool rest__moment(const struct rest *r, unsigned int moment, uint64_t *ti
 }
 
 /* Return: the rest of all recordings that were made beside @r, at that time. */
-static uint64_t common_rest(const rests_t *rests, const struct rest *r, uint64_t time_ns)
+static uint64_t common_rest(const struct rests *rests, const struct rest *r, uint64_t time_ns)
 {
 	const struct heap_asked *asked, *last = asked_until(r->place, time_ns);
 	const struct rest *who = r, *other;
@@ -77,12 +80,12 @@ static uint64_t common_rest(const rests_t *rests, const struct rest *r, uint64_t
 /* Whether @r's moment is in an earlier file of the recording, which has the rest then. */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {
-	return moment == HEAP_ASKED && other->known[moment] && other->place->gpu == r->place->gpu &&
+	return moment == HEAP_ASKED && other->known[moment] &&
 	       other->heap->recording == r->heap->recording && other->heap->file < r->heap->file;
 }
 
 /* Whether it is the one that shows the rest: moments may differ, then it is the one with most. */
-static bool shows(const rests_t *rests, const struct rest *r, unsigned int moment)
+static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)
 {
 	const struct rest *other;
 
@@ -109,37 +112,53 @@ static void rest__set(const struct rest *r, unsigned int moment, uint64_t bytes)
 		holder->never_freed = holder->unfinished = sum;
 }
 
-int rests__settle(struct sums *s)
+/* Makes one rest of those of a device. */
+static void rests__join(const struct rests *rests)
 {
-	rests_t rests = { 0 };
 	unsigned int moment;
 	uint64_t time_ns;
 	struct rest *r;
+
+	for (r = rests->v; r < rests->v + rests->nr; r++)
+		for (moment = 0; moment < MOMENTS && r->place->rest != NO_INDEX; moment++) {
+			r->known[moment] = rest__moment(r, moment, &time_ns);
+			r->bytes[moment] = r->known[moment] ? common_rest(rests, r, time_ns) : 0;
+		}
+	for (r = rests->v; r < rests->v + rests->nr; r++)
+		for (moment = 0; moment < MOMENTS; moment++)
+			if (r->known[moment])
+				rest__set(r, moment, shows(rests, r, moment) ? r->bytes[moment] : 0);
+}
+
+static int by_device(const void *va, const void *vb)
+{
+	const struct rest *a = va, *b = vb;
+
+	return cmp3(a->place->gpu, b->place->gpu) ?: cmp3(a->heap, b->heap);
+}
+
+int rests__settle(struct sums *s)
+{
+	ARRAY(struct rest) all = { 0 };
+	struct rests rests;
 	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < s->heaps.nr; i++)
 		for (k = 0; k < s->heaps.v[i].places.nr && !err; k++)
 			if (s->heaps.v[i].places.v[k].gpu != NO_INDEX)
-				err = array_push(&rests, ((struct rest){
+				err = array_push(&all, ((struct rest){
 					.heap = &s->heaps.v[i], .place = &s->heaps.v[i].places.v[k],
 				}));
-	if (!rests.nr)
-		return err;
-	for (i = 0; i < rests.nr && !err; i++)
-		for (k = 0; k < rests.nr; k++)
-			rests.v[i].shared |= is_beside(&rests.v[i], &rests.v[k]) ||
-					     (i != k && rests.v[i].place->gpu == rests.v[k].place->gpu &&
-					      rests.v[i].heap->recording == rests.v[k].heap->recording);
-	for (r = rests.v; r < rests.v + rests.nr && !err; r++)
-		for (moment = 0; moment < MOMENTS && r->shared && r->place->rest != NO_INDEX; moment++) {
-			r->known[moment] = rest__moment(r, moment, &time_ns);
-			r->bytes[moment] = r->known[moment] ? common_rest(&rests, r, time_ns) : 0;
-		}
-	for (r = rests.v; r < rests.v + rests.nr && !err; r++)
-		for (moment = 0; moment < MOMENTS; moment++)
-			if (r->known[moment])
-				rest__set(r, moment, shows(&rests, r, moment) ? r->bytes[moment] : 0);
-	array_free(&rests);
+	if (all.nr)
+		qsort(all.v, all.nr, sizeof(all.v[0]), by_device);
+	for (i = 0; i < all.nr && !err; i += rests.nr) {
+		rests = (struct rests){ &all.v[i], 1 };
+		while (i + rests.nr < all.nr && rests.v[rests.nr].place->gpu == rests.v->place->gpu)
+			rests.nr++;
+		if (rests.nr > 1)
+			rests__join(&rests);
+	}
+	array_free(&all);
 	return err;
 }

@@ -127,7 +127,7 @@ static void take(struct gen *g, char *line)
 		header->start_real_ns += n[1];
 	} else if (!strcmp(words[0], "device")) {
 		flush(g);
-		memset(uuid, n[3], sizeof(uuid));
+		memcpy(uuid, (uint64_t[]){ n[3], n[3] }, sizeof(uuid));
 		gen__batch_begin(g, 1000, n[1], 0);
 		gen__device(g, n[2], 0, uuid);
 		gen__batch_end(g);

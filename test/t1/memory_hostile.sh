@@ -63,6 +63,18 @@ awk 'BEGIN { for (p = 1; p <= 20; p++) {
 is "$(timeout 60 "$XPUMERGE" -i many.data --memory live -f folded 2>/dev/null |
 	awk '{ nr++; sum += $NF } END { print nr, sum }')" "500 100000" "20 processes with 500 devices"
 
+# More GPUs than there are, each of them another one.
+awk 'BEGIN {
+	for (proc = 1; proc <= 300; proc++) {
+		print "proc", proc
+		for (i = 0; i < 1000; i++) print "device", proc, i, proc * 1000 + i
+		print "record", proc, 10000, 1
+		print "START 0 1023 0 0 0"
+		for (i = 0; i < 1000; i++) print "MADE DEVICE", i, 4096 * (i + 1), 10, i, 1
+	}
+}' | "$XPU_BUILD/gen_memory" gpus.data
+is "$(timeout 60 "$XPUMERGE" -i gpus.data --memory peak -f folded 2>/dev/null | wc -l)" 300000 "300,000 GPUs"
+
 # ---- order
 
 events disorder <<'X'
