@@ -514,16 +514,31 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
+/* Return: until when the file before this one has the recording's memory; 0: there is none. */
+static uint64_t has_before_ns(const struct sums *sums, const struct heap *h)
+{
+	const struct heap *other;
+	uint64_t until_ns = 0;
+
+	for (other = sums->heaps.v; other < sums->heaps.v + sums->heaps.nr; other++)
+		if (other->recording == h->recording && other->file < h->file && !other->is_last)
+			until_ns = max_t(uint64_t, until_ns, other->until_ns);
+	return until_ns;
+}
+
 /* Adds the points of a GPU; the next file of the recording has those that follow. Return: 0 or -ENOMEM. */
 static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
-			      uint32_t gpu)
+			      uint32_t gpu, uint64_t before_ns)
 {
+	const struct heap_point *at = p->track.v, *end = at + p->track.nr;
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < p->track.nr && !err; i++)
+	/* Processes of which the file before had no more come earlier than others: all begin together. */
+	while (at + 1 < end && at[1].time_ns <= before_ns)
+		at++;
+	for (; at < end && !err; at++)
 		err = array_push(points, ((struct common_point){
-			p->track.v[i].time_ns, p->track.v[i].used, gpu,
+			max_t(uint64_t, at->time_ns, before_ns + 1), at->used, gpu,
 		}));
 	return err || h->is_last ? err :
 	       array_push(points, ((struct common_point){ h->until_ns + 1, 0, gpu }));
@@ -545,7 +560,8 @@ static int common_peak(const struct sums *sums, struct common_point *peak)
 		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
 			if (sums->heaps.v[i].places.v[k].gpu != NO_INDEX)
 				err = common_points__add(&points, &sums->heaps.v[i],
-							 &sums->heaps.v[i].places.v[k], nr_gpus++);
+							 &sums->heaps.v[i].places.v[k], nr_gpus++,
+							 has_before_ns(sums, &sums->heaps.v[i]));
 	used = calloc(nr_gpus + 1, sizeof(*used));
 	if (err || !used) {
 		err = -ENOMEM;

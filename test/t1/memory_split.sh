@@ -143,6 +143,15 @@ done >sums
 is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 "a process that is idle, and late: at each moment as in one recording"
 like "$(cat sums)" '1127 1127 at 19.97' "... whose sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
 
+# Beside another recording: the moment when both together had most.
+printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' 'MADE DEVICE 0 0x1000 5 0 1' |
+	"$XPU_BUILD/gen_memory" beside.data
+for files in whole.data "late.1 late.2"; do
+	# shellcheck disable=SC2086 # several files
+	xpumerge $files beside.data 2>/dev/null | grep '^memory of the'
+done | sed 's/.*about \([0-9]*\) bytes.*--at \(.*\)ns$/\1 \2/' >peaks
+is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" "beside another recording: when both had most"
+
 # The rest of a device, of which a process has more and more.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
 blocks
