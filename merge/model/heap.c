@@ -340,8 +340,7 @@ static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
 {
 	uint32_t unused;
 
-	return h->pass == HEAP_SUM && (addresses_of(e->space) == XPU_SPACE_DEVICE ||
-				       e->space == XPU_SPACE_PHYSICAL) &&
+	return h->pass == HEAP_SUM && (e->space <= XPU_SPACE_POOL || e->space == XPU_SPACE_PHYSICAL) &&
 	       idmap__get(&h->segment_paths, e->path_id, &unused);
 }
 

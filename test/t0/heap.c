@@ -187,6 +187,23 @@ static void test_blocks(void)
 	heap__finish(&h, 1000 + order);
 }
 
+/* A call path that has asked for a segment adds a node to a graph, which has no memory itself. */
+static void test_node_of_segments(void)
+{
+	enum heap_pass pass;
+
+	reset();
+	for (pass = HEAP_FIND; pass <= HEAP_SUM; pass++) {
+		begin(pass);
+		put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 4 * MB, 1);
+		put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 3 * MB, 2);
+		put(XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0x90000000, 7 * MB, 1);
+	}
+	is_int(h.places.v[place].reserved.now, 4 * MB, "a node by a path of segments: no memory of its own");
+	heap__finish(&h, 1000 + order);
+	is_int(h.places.v[place].reserved.now, 0, "a node by a path of segments: the end");
+}
+
 /* The frees of blocks are lost, and others are made where they were. */
 static void test_lost_frees(void)
 {
@@ -307,6 +324,7 @@ int main(void)
 	heap__init(&h, 0);
 	test_random();
 	test_blocks();
+	test_node_of_segments();
 	test_lost_frees();
 	test_levels();
 	test_growth();
