@@ -894,6 +894,21 @@ static void pid__write(const struct carried_pid *p, struct part *part)
 		part__append(part, &p->names.v[i].comm.hdr);
 }
 
+/*
+ * Whether a process with the pid is still carried. Its end may be told of files after those of its
+ * threads: on a busy machine, and where nobody waits for it.
+ */
+static bool carry__has_process(const struct carry *c, uint32_t pid)
+{
+	struct carried_process *p, *next;
+
+	HASH_ITER(hh, c->processes, p, next) {
+		if (p->pid == pid && !p->final_in)
+			return true;
+	}
+	return false;
+}
+
 void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t time_ns)
 {
 	struct carried_process *p, *next_process;
@@ -903,7 +918,8 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 	records__write(&c->others, part);
 	HASH_ITER(hh, c->pids, pid, next_pid) {
 		pid__prune(pid, number);
-		if (pid->ended_in && pid->ended_in + FINAL_AFTER <= number)
+		if (pid->ended_in && pid->ended_in + FINAL_AFTER <= number &&
+		    !carry__has_process(c, pid->pid))
 			pid__free(c, pid);
 		else
 			pid__write(pid, part);

@@ -9,6 +9,8 @@
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
  *	device N D NR			what process N calls device D has a UUID of that number
  *	exit N NS
+ *	map N NS			the process runs the file /app
+ *	gone N NS			its thread has ended
  *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have so many events
  *					more
  *	WHAT SPACE DEVICE ADDRESS BYTES ORDER [PATH [NS [CONTEXT]]]
@@ -142,6 +144,14 @@ static void take(struct gen *g, char *line)
 	} else if (!strcmp(words[0], "exit")) {
 		flush(g);
 		gen__process_exit(g, n[2], n[1], 100 + n[1], 0);
+	} else if (!strcmp(words[0], "map")) {
+		flush(g);
+		gen__mmap(g, n[2], 100 + n[1], 0x1000, 0x100000, 0, "/app", NULL, 0);
+	} else if (!strcmp(words[0], "gone")) {
+		struct xpu_record_task task = { .time_ns = n[2], .pid = 100 + n[1], .tid = 100 + n[1] };
+
+		flush(g);
+		gen__record(g, XPU_RECORD_EXIT, 0, &task, sizeof(task), NULL, 0);
 	} else if (!strcmp(words[0], "record")) {
 		flush(g);
 		rec = (struct xpu_record_allocs){ .time_ns = n[2], .order = n[3], .proc_id = n[1] };

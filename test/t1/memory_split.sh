@@ -170,4 +170,28 @@ for file in rest.1 rest.2 rest.3; do
 	xpumerge $file --memory live -f folded 2>/dev/null | awk '/rest [0-9]*$/ { print $NF }'
 done >rests
 is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the rest"
+
+# A process's end is told of files after that of its threads: where its files are mapped is known until then.
+"$XPU_BUILD/gen_memory" gone.data <<'X'
+blocks
+proc 1
+map 1 1500
+record 1 10000 1
+START 0 1023 0 0 0
+MADE DEVICE 0 0x1000 100 0 1
+gone 1 10500
+cut 11000
+cut 12000
+cut 13000
+cut 14000
+exit 1 14500
+cut 15000
+cut 16000
+cut 17000
+X
+xpumerge split -o gone <gone.data >split.log 2>&1
+for n in 1 2 3 4 5 6 7 8; do
+	echo "$(xpumerge dump gone.$n | grep -c ' CALLCHAIN ') $(xpumerge dump gone.$n | grep -c ' MMAP ')"
+done >got
+is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," "each file with call paths has mappings, until the end"
 done_testing
