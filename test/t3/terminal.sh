@@ -4,6 +4,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
 . "$XPU_SRC/test/lib/live.sh"
+quiet_sanitizers
 use_sim
 unset COLUMNS
 nr=0 columns=80
