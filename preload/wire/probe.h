@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/machine.h"
 #include "wire/shm.h"
 #include "xpu_slot.h"
 
@@ -81,8 +82,22 @@ static inline void probe__launch(const struct xpu_slot *slot)
 		shm__launch(slot);
 }
 
+/*
+ * The BPF programs cannot read a page that is not mapped just then, since it was swapped out, or since NUMA
+ * balancing waits for who uses it. So what may have been written long ago is read here first.
+ */
+static inline void probe__touch(const void *from, size_t bytes)
+{
+	const uint64_t page = 4096;	/* the kernel's are not smaller */
+	uint64_t at = (uintptr_t)from & ~(page - 1);
+
+	for (; at < (uintptr_t)from + bytes; at += page)
+		machine__load(at);
+}
+
 static inline void probe__batch(const void *records, size_t bytes)
 {
+	probe__touch(records, bytes);
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_batch(records, bytes);
 	else if (probe__live())
@@ -94,6 +109,7 @@ static inline void probe__batch(const void *records, size_t bytes)
 /* Sends the entries of @log before number @end. */
 static inline void probe__log(const struct xpu_log *log, uint64_t end)
 {
+	probe__touch(&log->entries[log->tail % XPU_LOG_ENTRIES], (end - log->tail) * sizeof(log->entries[0]));
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_log(log, end);
 	else if (probe__live())
@@ -104,6 +120,7 @@ static inline void probe__log(const struct xpu_log *log, uint64_t end)
 
 static inline void probe__path(const struct xpu_slot *slot)
 {
+	probe__touch((const void *)(uintptr_t)slot->frames, slot->nr_frames * sizeof(uint64_t));
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_path(slot);
 	else if (probe__live())

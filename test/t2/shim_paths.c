@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -312,6 +313,58 @@ static void test_guesses(void)
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
 	munmap(unwinder, unwinder__bytes());
+}
+
+/* ---- pages that are not mapped --------------------------------------------------------------- */
+
+#define NR_UNMAPPED	900		/* launches: their entries are on several pages */
+
+static int pagemap;
+static unsigned int nr_seen, nr_unmapped;	/* pages of the log */
+
+/* The log is about to be read, with page faults off. */
+static void see_pages(void)
+{
+	uint64_t from = (uintptr_t)own_paths + paths__log_at(), page = sysconf(_SC_PAGESIZE), present;
+	uint64_t end = from + sizeof(struct xpu_log) + NR_UNMAPPED * sizeof(struct xpu_log_entry);
+
+	for (from -= from % page; from < end; from += page) {
+		if (pread(pagemap, &present, sizeof(present), from / page * 8) != sizeof(present))
+			bail("cannot read the page map");
+		nr_unmapped += !(present >> 63);
+		nr_seen++;
+	}
+}
+
+/* Tests a log whose pages the kernel unmaps before it is sent, as to swap them out or to move them. */
+static void test_unmapped(void)
+{
+	uint32_t before = heard(nr_launches), id = NESTED_ID;
+	struct xpu_slot slot = { .size = sizeof(slot) };
+	int fd = memfd_create("paths", 0), i;
+
+	pagemap = open("/proc/self/pagemap", O_RDONLY);
+	if (pagemap < 0 || fd < 0 || ftruncate(fd, paths__bytes()))
+		bail("no page map, or no memory");
+	own_paths = mmap(NULL, paths__bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	unwinder = pages(unwinder__bytes());
+	if (own_paths == MAP_FAILED || unwinder == MAP_FAILED)
+		bail("no memory");
+	paths__start(own_paths, &slot);
+	for (i = 0; i < NR_UNMAPPED; i++)
+		here(++id);
+	if (madvise(own_paths, paths__bytes(), MADV_DONTNEED))	/* the file has them */
+		bail("madvise failed");
+	listener__interrupt_log = see_pages;
+	paths__send(own_paths);
+	is_int(heard(nr_launches) - before, NR_UNMAPPED, "a log of several pages: all are heard");
+	ok(nr_seen && !nr_unmapped, "of its %u pages, %u are not mapped when the kernel reads them", nr_seen,
+	   nr_unmapped);
+	paths__free(own_paths);
+	munmap(own_paths, paths__bytes());
+	munmap(unwinder, unwinder__bytes());
+	close(pagemap);
+	close(fd);
 }
 
 /* ---- events of memory ------------------------------------------------------------------------ */
@@ -738,6 +791,7 @@ int main(int argc, char **argv)
 	listener__settle();
 	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
 	test_guesses();
+	test_unmapped();
 	test_events();
 	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0,
 	       "XPUSHIM_PROBE=launch: the probe is called for each");
