@@ -10,6 +10,7 @@
  *	refused		the size of the hardware's memory cannot be set
  *	unsupported	it cannot be enabled
  *	full		every third reading finds the hardware's memory full, and has no samples
+ *	slow		a launch comes back a while after its kernel's samples are there
  *	late		samples come with the second reading after their kernel; later: with the fourth
  *
  * A launch's samples may come with the number of a later one, that another thread has begun. While two
@@ -144,6 +145,8 @@ void pc__ends(uint32_t correlation_id)
 		return;
 	for (int i = 0; i < 20000 && __atomic_load_n(&nr_in_flight, __ATOMIC_ACQUIRE); i++)
 		usleep(10);
+	if (is_asked_for("slow"))
+		usleep(300);
 }
 
 /* CUPTI does not begin with kernels' records in that time. */

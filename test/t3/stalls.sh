@@ -80,7 +80,7 @@ like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of ker
 # when samples are read, too.
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' "exact: what it costs is said"
-xpuload --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
+XPU_SIM_PC=slow "$XPULOAD" --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
 is "$? $(cat out)" "0 odd: launches 2001" "exact, unloads: status"
 for name in serial unloads; do
 	like "$(xpumerge -i $name.data 2>/dev/null)" \

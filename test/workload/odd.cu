@@ -607,6 +607,7 @@ static void how_unloads(void)
 	for (int i = 0; i < 500; i++) {
 		DCHECK(d_cuLibraryLoadData(&library, ptx_first, NULL, NULL, 0, NULL, NULL, 0));
 		DCHECK(d_cuLibraryUnload(library));
+		wait_ms(1);
 	}
 	for (pthread_t thread : threads)
 		pthread_join(thread, NULL);
