@@ -442,6 +442,7 @@ enum xpu_alloc_what {
 	XPU_ALLOC_RETAINED	= 9,	/* one more reference to a PHYSICAL */
 	XPU_ALLOC_LEVEL		= 10,	/* since 2.7: GRAPHS, UNUSED and REST have so many bytes now; of
 					 * REST, address is the size of the device. The shim's own */
+	XPU_ALLOC_SEGMENTS	= 11,	/* since 2.8: an allocator has its segments by path_id */
 	XPU_ALLOC_NR
 };
 

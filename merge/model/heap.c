@@ -335,22 +335,31 @@ static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 	return a->target == NO_INDEX ? NULL : &h->allocs.v[a->target];
 }
 
-/* Whether it was asked for where segments are. */
-static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
+/* Return: 0 or -ENOMEM. */
+static int heap__add_segment_path(struct heap *h, uint32_t path_id)
+{
+	return min_t(int, idmap__add(&h->segment_paths, path_id, 0), 0);
+}
+
+bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id)
 {
 	uint32_t unused;
 
-	return h->pass == HEAP_SUM && (e->space <= XPU_SPACE_POOL || e->space == XPU_SPACE_PHYSICAL) &&
-	       idmap__get(&h->segment_paths, e->path_id, &unused);
+	return (space <= XPU_SPACE_POOL || space == XPU_SPACE_PHYSICAL) &&
+	       idmap__get(&h->segment_paths, path_id, &unused);
+}
+
+/* Whether it was asked for where segments are. */
+static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
+{
+	return h->pass == HEAP_SUM && heap__has_segments_of(h, e->space, e->path_id);
 }
 
 static bool may_be_segment(const struct heap *h, const struct heap_event *e,
 			   const struct heap_alloc *target)
 {
-	if (h->pass == HEAP_FIND)
+	if (h->pass != HEAP_SUM)
 		return e->bytes >= MIN_SEGMENT || e->space == XPU_SPACE_MAPPING;
-	if (h->pass == HEAP_KEEP)
-		return false;
 	return target ? target->is_segment : heap__is_segment(h, e);
 }
 
@@ -624,8 +633,8 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 		if (from >= to || !memory || s->order > block->order)
 			continue;
 		*covered += to - from;
-		if (h->pass == HEAP_FIND) {
-			err = min_t(int, idmap__add(&h->segment_paths, memory->path_id, 0), 0);
+		if (h->pass != HEAP_SUM) {
+			err = heap__add_segment_path(h, memory->path_id);
 			continue;
 		}
 		unused = unused_of(memory);
@@ -717,7 +726,7 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 	struct holder *holder;
 	int err = 0;
 
-	if (a.is_segment || a.space == XPU_SPACE_MAPPING || h->pass == HEAP_FIND)
+	if (a.is_segment || a.space == XPU_SPACE_MAPPING || h->pass != HEAP_SUM)
 		addresses__remove(&p->segments, a.address, idx);
 	if (a.space == XPU_SPACE_BLOCK)
 		err = heap__block(h, p, &a, false, time_ns);
@@ -1051,6 +1060,8 @@ static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_eve
 			h->allocs.v[idx].nr_handles++;
 		}
 		return 0;
+	case XPU_ALLOC_SEGMENTS:
+		return heap__add_segment_path(h, e->path_id);
 	default:
 		return 0;
 	}

@@ -12,7 +12,7 @@
  * is reserved and no segment. An allocation is known as a segment only when a block is found in it, so a
  * heap is filled twice: HEAP_FIND notes the call paths that asked CUDA for segments, and HEAP_SUM knows
  * them from the beginning, and those in which no block ever was. HEAP_KEEP knows of what is live, and of
- * nothing else.
+ * those call paths.
  */
 #ifndef MERGE_HEAP_H
 #define MERGE_HEAP_H
@@ -257,6 +257,9 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
 
 /* In HEAP_KEEP: nothing of the process is kept, and its number may be another one's. Return: 0 or -ENOMEM. */
 int heap__forget_process(struct heap *h, uint32_t proc);
+
+/* Whether memory of that space which was asked for from there has been seen to be segments. */
+bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id);
 
 /* @idx: in heap.allocs. Return: 0 to go on */
 typedef int (*heap_alloc_fn)(void *ctx, const struct heap_alloc *a, uint32_t idx);

@@ -417,7 +417,8 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 	f->allocs.several_procs |= f->allocs.proc_id != rec->proc_id;
 	f->allocs.nr += rec->nr;
 	for (i = 0; i < rec->nr; i++) {
-		f->allocs.blocks |= rec->events[i].space == XPU_SPACE_BLOCK;
+		f->allocs.blocks |= rec->events[i].space == XPU_SPACE_BLOCK ||
+				    rec->events[i].what == XPU_ALLOC_SEGMENTS;
 		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
 		f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
 		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);

@@ -488,6 +488,11 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 			.address = target->address,
 		});
 	carrying__add(c, event);
+	/* There may be no block in it until the next file begins. */
+	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
+		event.what = XPU_ALLOC_SEGMENTS;
+		carrying__add(c, event);
+	}
 	event.what = XPU_ALLOC_RETAINED;
 	for (i = 1; a->space == XPU_SPACE_PHYSICAL && i < a->nr_handles; i++)
 		carrying__add(c, event);

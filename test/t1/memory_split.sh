@@ -171,6 +171,29 @@ for file in rest.1 rest.2 rest.3; do
 done >rests
 is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the rest"
 
+# A segment in which no block is while a file is written: the file says that it is one.
+"$XPU_BUILD/gen_memory" empty.data <<'X'
+blocks
+proc 1
+record 1 10000 1
+START 0 1023 0 0 0
+MADE DEVICE 0 0x10000000 4194304 0 1
+MADE BLOCK 0 0x10000000 512 1 2
+FREED BLOCK 0 0x10000000 512 2
+cut 11000
+record 1 11500 4
+MADE DEVICE 0 0x40000000 100 0 3
+cut 12000
+record 1 12500 5
+FREED DEVICE 0 0x40000000 0 0
+X
+xpumerge split -o empty <empty.data >split.log 2>&1
+for files in empty.data "empty.1 empty.2 empty.3" empty.2; do
+	# shellcheck disable=SC2086 # several files
+	xpumerge $files --memory live --at 10600ns -f folded 2>/dev/null | sed 's/.*;//' | sort | paste -sd,
+done | uniq -c >empties
+is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" "a segment without a block: in each file"
+
 # A process's end is told of files after that of its threads: where its files are mapped is known until then.
 "$XPU_BUILD/gen_memory" gone.data <<'X'
 blocks
