@@ -156,8 +156,9 @@ def main():
         names = collections.Counter()
         print(f"rank {rank}: no flight recorder: {error!r}", flush=True)
     coalesced = names.pop("nccl:coalesced", 0)
-    print(f"rank {rank} ops {sum(names.values())} coalesced {coalesced} nccl "
-          f"{'.'.join(map(str, torch.cuda.nccl.version()))} {dict(names)}", flush=True)
+    # In one piece: all ranks write into one file.
+    os.write(1, (f"rank {rank} ops {sum(names.values())} coalesced {coalesced} nccl "
+                 f"{'.'.join(map(str, torch.cuda.nccl.version()))} {dict(names)}\n").encode())
     dist.destroy_process_group()
 
 
