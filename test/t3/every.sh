@@ -101,7 +101,7 @@ finish a
 check churn
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "threads come and go: exact: $account"
 
-xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 20000 >/dev/null 2>load.log
+xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 200000 >/dev/null 2>load.log
 is $? 0 "--keep: status" || diag "$(cat load.log)"
 is "$(ls kept.data.* | wc -l)" 2 "--keep 2: two files stay"
 # A slow program's last files may be from behind its last launch.
