@@ -46,15 +46,14 @@ is $? 0 "64 threads: status" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
 is "$(tail -n 1 verdict)" "wrong 0" "64 threads: each byte under its path" || diag "$(cat verdict)"
 
-# sound NAME REGEX TEST: no event is without those before it, unless a busy machine has lost some, which is counted
+# sound NAME REGEX TEST: no event is without those before it; the ring has room for them on a busy machine, too
 sound() {
-	unlike "$(grep -q 'batches of device records lost' "$1.merge" || cat "$1.merge")" "events of memory $2" "$3" ||
-		diag "$(cat "$1.merge")"
+	unlike "$(cat "$1.merge")" "events of memory $2" "$3" || diag "$(cat "$1.merge")"
 }
 
 # The target is killed.
 start killed env LD_PRELOAD="$XPU_SHIM" "$ends" loop
-xpuload --memory --gpu-only -o killed.data -p "$killed_pid" 2>load.log &
+xpuload --memory --gpu-only -m 256M -o killed.data -p "$killed_pid" 2>load.log &
 loader=$!
 wait_for grep -qs 'attached' load.log
 sleep .5
@@ -68,13 +67,13 @@ is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' kill
 
 # The recorder is killed, and another one comes.
 start again env LD_PRELOAD="$XPU_SHIM" "$ends" loop
-xpuload --memory --gpu-only -o first.data -p "$again_pid" 2>load.log &
+xpuload --memory --gpu-only -m 256M -o first.data -p "$again_pid" 2>load.log &
 loader=$!
 wait_for grep -qs 'attached' load.log
 sleep .5
 kill -9 $loader
 wait $loader 2>/dev/null
-xpuload --memory --gpu-only -o second.data --duration 1 -p "$again_pid" 2>load.log
+xpuload --memory --gpu-only -m 256M -o second.data --duration 1 -p "$again_pid" 2>load.log
 is $? 0 "recorder killed, another one: status" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do

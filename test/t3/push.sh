@@ -54,17 +54,17 @@ want_totals() {
 		sum[kind] += n } END { for (kind in sum) printf "%s %.0f\n", kind, sum[kind] }' | LC_ALL=C sort
 }
 
-# record KIND: again, if the receiver was too slow for the last seconds, or the merging, as they are on a busy machine;
-# with fewer files then
+# record KIND: again, if the receiver was too slow for the last seconds: on a busy machine it is
 record() {
-	for every in 0.5 2 8; do
+	for try in 1 2 3; do
 		rm -f "$1".*.data
 		: >requests
-		XPULOAD_PUSH_TOKEN=secret xpuload -o "$1.%n.data" --every $every --push "$1+http://127.0.0.1:$port" \
+		XPULOAD_PUSH_TOKEN=secret xpuload -o "$1.%n.data" --every 0.5 --push "$1+http://127.0.0.1:$port" \
 			--push-labels cluster=x "$exact" -t 4 -s 8 -p 40000 -n 60000 >out 2>load.log
 		status=$?
+		# On a busy machine the receiver may be too slow, or the merging.
 		grep -q 'tried again later: Timeout' load.log || [ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
-		diag "$1: too slow, files of $every s: $(accounts load.log)"
+		diag "$1: too slow, try $try: $(accounts load.log)"
 	done
 	return $status
 }
@@ -74,7 +74,7 @@ for kind in pyroscope otlp parca; do
 	is $? 0 "$kind: status" || diag "$(cat load.log)"
 	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" "$kind: nothing is wrong with any field"
 	is "$(accounts load.log)" "$(wc -l <requests) 0 0" "$kind: as many were sent as came" || diag "$(cat load.log receiver.err)"
-	[ "$(wc -l <requests)" -gt 1 ]
+	[ "$(wc -l <requests)" -gt 2 ]
 	ok $? "$kind: $(wc -l <requests) requests"
 	look '"\n".join(sorted("%s %d" % (k, sum(r["totals"].get(k, 0) for r in all)) for k in {k for r in all for k in r["totals"]}))' >got
 	want_totals "$kind" >want
@@ -94,9 +94,6 @@ is "$? $(ls alone)" "0 " "--push alone leaves no file" || diag "$(cat load.log)"
 [ "$(look 'len(all)')" -gt 0 ]
 ok $? "and $(look 'len(all)') requests came"
 
-# Sanitizers make merging slow, which the recorder waits for at its end, for 20 s.
-limit=30
-[ -z "${XPU_TOOLS_SAN:-}" ] || limit=50
 # Receivers that do not take them: the program runs as ever, and every profile is accounted for.
 for mode in 500 400 garbage long stall; do
 	echo $mode >mode
@@ -104,7 +101,8 @@ for mode in 500 400 garbage long stall; do
 	start=$(date +%s)
 	out=$(timeout 60 "$XPULOAD" -q -o "bad-$mode.%n.data" --every 0.3 --push "parca+http://127.0.0.1:$port" \
 		--push-labels cluster=x "$exact" -t 2 -n 20000 2>load.log)
-	is "$?" 0 "$mode: status" || diag "$(cat load.log)"
+	status=$? took=$(($(date +%s) - start))	# not with the merging below
+	is $status 0 "$mode: status" || diag "$(cat load.log)"
 	like "$out" '^exact: ' "$mode: the program has run"
 	# shellcheck disable=SC2046
 	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" 'launches 20000 matched 20000 unmatched 0 lost 0' \
@@ -123,26 +121,34 @@ for mode in 500 400 garbage long stall; do
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
 	ok $? "$mode: losses are counted"
 	unlike "$(cat load.log)" "$(printf '\033')" "$mode: nothing of the answer's control characters is printed"
-	[ $(($(date +%s) - start)) -lt $limit ]
+	[ "$took" -lt 30 ]
 	ok $? "$mode: it ends in time"
 done
 like "$(grep -c 'push: ' load.log)" '^[1-8]$' "few lines say so"
+# in_time: records, again if files came faster than they were merged, as they do on a busy machine
+in_time() {
+	for try in 1 2 3 4 5; do
+		: >requests
+		xpuload -q --every 0.3 --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >out 2>load.log
+		status=$?
+		[ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
+		diag "try $try: $(accounts load.log): sent, lost, files without"
+	done
+	return $status
+}
+
 echo lie >mode
-: >requests
-xpuload -q --every 0.3 --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >/dev/null 2>load.log
-# A request may have come twice, after a time-out; and one from before, of Parca's, only now. On a busy machine some
-# are given up at the end, and files are left out.
-came=$(look 'len({r["id"] for r in all if "v1development" in r["path"]})')
-like "$(accounts load.log)" '^0 [1-9][0-9]* [0-9]+$' "a collector that rejects them with status 200: none is sent"
-[ "$came" -gt 0 ] && [ "$(accounts load.log | cut -d' ' -f2)" -ge "$came" ]
-ok $? "and all $came are lost" || diag "$(cat load.log requests)"
+in_time
+# A request may have come twice, after a time-out; and one from before, of Parca's, only now.
+is "$(accounts load.log)" "0 $(look 'len({r["id"] for r in all if "v1development" in r["path"]})') 0" \
+	"a collector that rejects them with status 200: all are lost" || diag "$(cat load.log requests)"
 like "$(cat load.log)" 'the collector rejected 1 profiles: not' "and its reason is said"
 
 kill $receiver
 wait $receiver 2>/dev/null
-xpuload -q --every 0.3 --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >out 2>load.log
+in_time
 is "$? $(cut -c 1-6 <out)" "0 exact:" "nobody there: the program runs"
-like "$(accounts load.log)" '^0 [1-9][0-9]* [0-9]+$' "and all profiles are lost"
+like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "and all profiles are lost"
 is "$(echo xpu.data*)" "xpu.data*" "no file is left"
 
 while read -r said options; do
