@@ -11,6 +11,8 @@
 #include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* the longest name */
+#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* an event before the session */
+#define TIME_MAX_NS	(INT64_MAX / 2)
 
 /* ---- SQLite ------------------------------------------------------------------------------------- */
 
@@ -106,6 +108,11 @@ bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
 		return true;
 	if (status != SQLITE_DONE)
 		*err = nsys__fail(n, table);
+	if (n->nr_strange)
+		msgs__add(n->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored", n->path,
+			  table, n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
+	n->unclean |= n->nr_strange != 0;
+	n->nr_strange = 0;
 	return false;
 }
 
@@ -119,20 +126,125 @@ static uint32_t column__u32(sqlite3_stmt *stmt, int i)
 	return sqlite3_column_int64(stmt, i);
 }
 
-/* Reads the times of a row. Return: whether they have an end and are not negative. */
-static bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, uint64_t *start_ns, uint64_t *end_ns)
+bool nsys__time(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
 {
-	sqlite3_int64 start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
+	sqlite3_int64 time = sqlite3_column_int64(stmt, i);
 
-	if (start < 0 || end < start) {
+	if (column__is_null(stmt, i) || time < -(sqlite3_int64)n->before_ns || time > TIME_MAX_NS) {
 		n->nr_strange++;
 		return false;
 	}
-	*start_ns = start;
-	*end_ns = end;
-	if ((uint64_t)end > n->last_ns)
-		n->last_ns = end;
+	*ns = time + n->before_ns;
 	return true;
+}
+
+bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, uint64_t *end_ns)
+{
+	if (!nsys__time(n, stmt, i, start_ns) || !nsys__time(n, stmt, i + 1, end_ns))
+		return false;
+	if (*end_ns < *start_ns) {
+		n->nr_strange++;
+		return false;
+	}
+	n->last_ns = max_t(uint64_t, n->last_ns, *end_ns);
+	return true;
+}
+
+/*
+ * nsys__read_before - find the earliest time of all tables
+ *
+ * An export's time 0 is about when the session began: events may be before it, and have negative times.
+ */
+static int nsys__read_before(struct nsys *n)
+{
+	static const char *const tables[] = {
+		"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL",
+		"CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET",
+		"CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+		"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUDA_GRAPH_NODE_EVENTS", "NVTX_EVENTS",
+		"COMPOSITE_EVENTS", "SCHED_EVENTS", "OSRT_API",
+	};
+	sqlite3_stmt *stmt;
+	char order[96];
+	int err = 0;
+	size_t i;
+
+	snprintf(order, sizeof(order), "WHERE start < 0 AND start >= %lld ORDER BY 1 LIMIT 1",
+		 -(long long)BEFORE_MAX_NS);
+	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++) {
+		if (!nsys__has_column(n, tables[i], "start"))
+			continue;
+		err = nsys__select(n, tables[i], "start", 0, order, &stmt);
+		if (nsys__next(n, stmt, tables[i], &err))
+			n->before_ns = max_t(uint64_t, n->before_ns,
+					     -sqlite3_column_int64(stmt, 0));
+		sqlite3_finalize(stmt);
+	}
+	if (n->before_ns && !err)
+		msgs__add(n->msgs, "%s: the first event is %" PRIu64 ".%03u us before the session "
+			  "began: times count from that event", n->path, n->before_ns / 1000,
+			  (unsigned int)(n->before_ns % 1000));
+	return err;
+}
+
+/* ---- enumerations ------------------------------------------------------------------------------- */
+
+struct enum_word {
+	const char *word;		/* how a name ends, in capital letters alone */
+	uint32_t value;
+};
+
+static bool enum__is(const char *name, const char *word)
+{
+	size_t len = strlen(name), nr = strlen(word);
+
+	while (len && nr) {
+		char c = name[--len];
+
+		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			continue;
+		if ((c & ~0x20) != word[--nr])
+			return false;
+	}
+	return !nr;
+}
+
+/*
+ * nsys__read_enum - read the names that an export gives to the numbers of an enumeration
+ * @words: up to one without a word; their values are the numbers that this program knows
+ * @values: gets the known value of each number whose name is known
+ *
+ * Numbers move between versions of Nsight Systems; newer exports have such a table.
+ */
+static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_word *words,
+			   struct idmap *values)
+{
+	const struct enum_word *w;
+	sqlite3_stmt *stmt;
+	const char *name;
+	int err, i;
+
+	err = nsys__select(n, table, "id name label", 0, "", &stmt);
+	while (nsys__next(n, stmt, table, &err)) {
+		i = 1;
+		do {
+			name = (const char *)sqlite3_column_text(stmt, i) ?: "";
+			for (w = words; w->word && !enum__is(name, w->word); w++)
+				;
+		} while (!w->word && ++i < 3);
+		if (w->word)
+			err = min_t(int, idmap__add(values, sqlite3_column_int64(stmt, 0), w->value), 0);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+/* Return: the known value of a number, which is the number itself where the export names none. */
+static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 number)
+{
+	uint32_t value;
+
+	return idmap__get(values, number, &value) ? value : number;
 }
 
 /* ---- tables ------------------------------------------------------------------------------------- */
@@ -225,7 +337,7 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 	uint32_t head;
 	int err = 0;
 
-	if (!nsys__times(n, stmt, &w->start_ns, &w->end_ns))
+	if (!nsys__times(n, stmt, 0, &w->start_ns, &w->end_ns))
 		return 0;
 	w->device = column__u32(stmt, 2);
 	w->context = column__u32(stmt, 3);
@@ -278,13 +390,12 @@ static int nsys__read_nodes(struct nsys *n)
 	err = nsys__select(n, table, "start globalTid graphNodeId originalGraphNodeId", 0, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_node node = {
-			.time_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0),
 			.tid = sqlite3_column_int64(stmt, 1),
 			.id = sqlite3_column_int64(stmt, 2),
 			.original = sqlite3_column_int64(stmt, 3),
 		};
 
-		if (column__is_null(stmt, 1) || !node.id)
+		if (column__is_null(stmt, 1) || !node.id || !nsys__time(n, stmt, 0, &node.time_ns))
 			continue;
 		err = nsys__proc(n, node.tid, &node.proc);
 		if (!err)
@@ -378,10 +489,16 @@ static int nsys__read_graphs(struct nsys *n)
 
 static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 {
-	sqlite3_stmt *stmt;
+	static const struct enum_word words[] = {
+		{ "HTOD", 1 }, { "DTOH", 2 }, { "HTOA", 3 }, { "ATOH", 4 }, { "ATOA", 5 },
+		{ "ATOD", 6 }, { "DTOA", 7 }, { "DTOD", 8 }, { "HTOH", 9 }, { "PTOP", 10 }, { 0 },
+	};
+	struct idmap kinds = { 0 };
+	sqlite3_stmt *stmt = NULL;
 	int err;
 
-	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
+	err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
+	err = err ?: nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
 			   "bytes copyKind graphNodeId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
@@ -390,13 +507,14 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 		w.graph_node_id = nsys__known_node(n, stmt, 9);
 		w.name = "Memset";
 		if (type == XPU_RECORD_MEMCPY) {
-			w.copy_kind = copy_kind(sqlite3_column_int64(stmt, 8));
+			w.copy_kind = copy_kind(enum__value(&kinds, sqlite3_column_int64(stmt, 8)));
 			w.name = strpool__internf(&n->strings, "Memcpy %s",
 						  memcpy_kind__name(w.copy_kind));
 		}
 		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
 	}
 	sqlite3_finalize(stmt);
+	idmap__free(&kinds);
 	return err;
 }
 
@@ -457,7 +575,7 @@ static int nsys__read_calls(struct nsys *n)
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_call c = { .callchain = NO_INDEX };
 
-		if (!nsys__times(n, stmt, &c.start_ns, &c.end_ns))
+		if (!nsys__times(n, stmt, 0, &c.start_ns, &c.end_ns))
 			continue;
 		c.tid = sqlite3_column_int64(stmt, 2);
 		c.correlation_id = column__u32(stmt, 3);
@@ -492,11 +610,12 @@ static int nsys__read_samples(struct nsys *n)
 					 .cpu = column__u32(stmt, 3) };
 		uint64_t id = sqlite3_column_int64(stmt, 0);
 
-		if (sqlite3_column_int64(stmt, 1) < 0 || idmap__get(&n->sample_ids, id, &known)) {
+		if (!nsys__time(n, stmt, 1, &s.time_ns))
+			continue;
+		if (idmap__get(&n->sample_ids, id, &known)) {
 			n->nr_strange++;
 			continue;
 		}
-		s.time_ns = sqlite3_column_int64(stmt, 1);
 		err = nsys__proc(n, s.tid, &proc);
 		if (!err)
 			err = idmap__put(&n->sample_ids, id, n->samples.nr);
@@ -544,10 +663,11 @@ static int nsys__add_range(struct nsys *n, sqlite3_stmt *stmt, enum nsys_range_k
 		n->nr_ranges_nowhere++;
 		return 0;
 	}
-	if (r.open || kind == NSYS_RANGE_MARK)
-		r.start_ns = r.end_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
-	else if (!nsys__times(n, stmt, &r.start_ns, &r.end_ns))
+	if (r.open || kind == NSYS_RANGE_MARK ? !nsys__time(n, stmt, 0, &r.start_ns) :
+						!nsys__times(n, stmt, 0, &r.start_ns, &r.end_ns))
 		return 0;
+	if (r.open || kind == NSYS_RANGE_MARK)
+		r.end_ns = r.start_ns;
 	err = nsys__proc(n, r.tid, &r.proc);
 	return err ?: array_push(&n->ranges, r);
 }
@@ -556,17 +676,23 @@ static int nsys__read_ranges(struct nsys *n)
 {
 	static const char table[] = "NVTX_EVENTS";
 	enum { DOMAIN_CREATE = 75 };
+	static const struct enum_word words[] = {
+		{ "MARK", 34 }, { "PUSHPOPRANGE", 59 }, { "STARTENDRANGE", 60 },
+		{ "DOMAINCREATE", DOMAIN_CREATE }, { 0 },
+	};
+	struct idmap types = { 0 };
 	enum nsys_range_kind kind;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	int err;
 
 	n->has_nvtx = nsys__has_table(n, table);
+	err = nsys__read_enum(n, "ENUM_NSYS_EVENT_TYPE", words, &types);
 	/* In order of time, outer ranges first. */
-	err = nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
+	err = err ?: nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
 			   "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		const char *text = (const char *)sqlite3_column_text(stmt, 4);
-		sqlite3_int64 type = sqlite3_column_int64(stmt, 2);
+		sqlite3_int64 type = enum__value(&types, sqlite3_column_int64(stmt, 2));
 		const char *name;
 
 		name = text ? strpool__intern(&n->strings, text, strlen(text)) :
@@ -586,6 +712,7 @@ static int nsys__read_ranges(struct nsys *n)
 		}
 	}
 	sqlite3_finalize(stmt);
+	idmap__free(&types);
 	return err;
 }
 
@@ -648,38 +775,78 @@ static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t eve
 	       (idmap__get(&n->event_streams, ID_KEY(proc, event), stream) && *stream != NO_INDEX);
 }
 
-/* CUPTI_ActivitySynchronizationType; waits of a stream for an event hold up no thread. */
+enum sync_type {			/* CUpti_ActivitySynchronizationType */
+	SYNC_EVENT = 1,
+	SYNC_STREAM_WAIT_EVENT = 2,	/* holds up no thread */
+	SYNC_STREAM = 3,
+	SYNC_CONTEXT = 4,
+};
+
+/*
+ * Return: what was waited for, by the name of the call that waited. The numbers of other versions of
+ * Nsight Systems are not CUPTI's, so they count only where no call is known, or its name does not say.
+ */
+static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sync *s,
+				      sqlite3_int64 number)
+{
+	static const struct {
+		const char *word;
+		enum sync_type type;
+	} words[] = {
+		{ "EventSynchronize", SYNC_EVENT }, { "StreamWaitEvent", SYNC_STREAM_WAIT_EVENT },
+		{ "StreamSynchronize", SYNC_STREAM }, { "DeviceSynchronize", SYNC_CONTEXT },
+		{ "CtxSynchronize", SYNC_CONTEXT }, { "ThreadSynchronize", SYNC_CONTEXT },
+	};
+	uint32_t call;
+	size_t i;
+
+	if (s->correlation_id && idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
+		for (i = 0; i < ARRAY_SIZE(words); i++)
+			if (strstr(n->calls.v[call].name, words[i].word))
+				return words[i].type;
+	return number;
+}
+
 static int nsys__read_syncs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
-	enum { EVENT_SYNCHRONIZE = 1, STREAM_WAIT_EVENT = 2, STREAM_SYNCHRONIZE = 3 };
-	sqlite3_stmt *stmt;
+	static const struct enum_word words[] = {
+		{ "EVENTSYNCHRONIZE", SYNC_EVENT }, { "STREAMWAITEVENT", SYNC_STREAM_WAIT_EVENT },
+		{ "STREAMSYNCHRONIZE", SYNC_STREAM }, { "CONTEXTSYNCHRONIZE", SYNC_CONTEXT }, { 0 },
+	};
+	struct idmap types = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	enum sync_type type;
 	int err;
 
-	err = nsys__select(n, table, "start end contextId streamId correlationId globalPid syncType "
-			   "deprecatedSyncType eventId eventSyncId", 2, "", &stmt);
+	err = nsys__read_enum(n, "ENUM_CUPTI_SYNC_TYPE", words, &types);
+	err = err ?: nsys__select(n, table, "start end contextId streamId correlationId globalPid "
+				  "syncType deprecatedSyncType eventId eventSyncId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_sync s = {
 			.context = column__u32(stmt, 2), .stream = column__u32(stmt, 3),
 			.correlation_id = column__u32(stmt, 4),
 		};
-		uint32_t type = column__u32(stmt, 6) ?: column__u32(stmt, 7);
 
-		if (type == STREAM_WAIT_EVENT || !nsys__times(n, stmt, &s.start_ns, &s.end_ns))
-			continue;
-		s.of_stream = type == STREAM_SYNCHRONIZE && !column__is_null(stmt, 3) &&
-			      s.stream != UINT32_MAX;
 		if (!column__is_null(stmt, 5))
 			err = nsys__proc(n, sqlite3_column_int64(stmt, 5), &s.proc);
 		else if (n->procs.nr != 1)
+			s.correlation_id = 0;
+		if (err)
+			break;
+		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
+								   column__u32(stmt, 7)));
+		if (type == SYNC_STREAM_WAIT_EVENT || !nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
 			continue;
-		if (!err && type == EVENT_SYNCHRONIZE)
+		s.of_stream = type == SYNC_STREAM && !column__is_null(stmt, 3) &&
+			      s.stream != UINT32_MAX;
+		if (type == SYNC_EVENT)
 			s.of_stream = nsys__event_stream(n, s.proc, column__u32(stmt, 8),
 							 column__u32(stmt, 9), &s.stream);
-		if (!err)
-			err = array_push(&n->syncs, s);
+		err = array_push(&n->syncs, s);
 	}
 	sqlite3_finalize(stmt);
+	idmap__free(&types);
 	return err;
 }
 
@@ -692,7 +859,8 @@ static int nsys__read_target(struct nsys *n)
 
 	err = nsys__select(n, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0, "", &stmt);
 	if (nsys__next(n, stmt, "TARGET_INFO_SESSION_START_TIME", &err))
-		n->epoch_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0), 0);
+		n->epoch_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0) -
+				    (sqlite3_int64)n->before_ns, 0);
 	sqlite3_finalize(stmt);
 	if (err)
 		return err;
@@ -741,18 +909,24 @@ static int nsys__read_target(struct nsys *n)
 static int nsys__read_diagnostics(struct nsys *n)
 {
 	static const char table[] = "DIAGNOSTIC_EVENT";
-	enum { WARNING = 2, SAID_MAX = 8 };
+	enum { INFO = 1, WARNING = 2, SAID_MAX = 8 };
+	static const struct enum_word words[] = {
+		{ "UNKNOWN", WARNING }, { "INFO", INFO }, { "INFORMATION", INFO }, { "VERBOSE", INFO },
+		{ "WARNING", WARNING }, { "ERROR", WARNING }, { "FATAL", WARNING }, { 0 },
+	};
+	struct idmap severities = { 0 };
 	struct strpool said = { 0 };
 	uint64_t nr_more = 0;
-	sqlite3_stmt *stmt;
+	sqlite3_stmt *stmt = NULL;
 	const char *text;
 	size_t nr;
 	int err;
 
-	err = nsys__select(n, table, "severity text", 0, "", &stmt);
+	err = nsys__read_enum(n, "ENUM_DIAGNOSTIC_SEVERITY_LEVEL", words, &severities);
+	err = err ?: nsys__select(n, table, "severity text", 0, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 1);
-		if (sqlite3_column_int64(stmt, 0) < WARNING || !text || !*text)
+		if (enum__value(&severities, sqlite3_column_int64(stmt, 0)) < WARNING || !text || !*text)
 			continue;
 		nr = said.nr;
 		if (!strpool__intern(&said, text, strlen(text)))
@@ -765,6 +939,7 @@ static int nsys__read_diagnostics(struct nsys *n)
 			nr_more++;
 	}
 	sqlite3_finalize(stmt);
+	idmap__free(&severities);
 	strpool__free(&said);
 	if (nr_more)
 		msgs__add(n->msgs, "%s: and %" PRIu64 " more such warnings", n->path, nr_more);
@@ -805,9 +980,6 @@ static void nsys__finish(struct nsys *n)
 	for (i = 0; i < n->ranges.nr; i++)
 		if (n->ranges.v[i].open)
 			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
-	if (n->nr_strange)
-		msgs__add(n->msgs, "%s: %" PRIu64 " %s with impossible times ignored", n->path,
-			  n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
 	if (n->nr_ranges_nowhere)
 		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of no thread ignored", n->path,
 			  n->nr_ranges_nowhere, PLURAL(n->nr_ranges_nowhere, "range", "ranges"));
@@ -822,6 +994,8 @@ static int nsys__read(struct nsys *n)
 	int err;
 
 	err = nsys__check(n);
+	if (!err)
+		err = nsys__read_before(n);
 	if (!err)
 		err = nsys__read_strings(n);
 	if (!err)

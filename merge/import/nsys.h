@@ -182,7 +182,10 @@ struct nsys {
 	struct idmap event_syncs;	/* (process, id of a recording of an event): its stream */
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
-	uint64_t nr_strange;		/* rows with impossible values */
+	uint64_t before_ns;		/* the first event is so long before the export's time 0;
+					 * times here count from it */
+	uint64_t nr_strange;		/* rows of the present table with impossible values */
+	bool unclean;			/* rows were passed over */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges within too many others */
 	uint64_t nr_graphs_twice;	/* graphs that were recorded as a whole, and by their
@@ -235,6 +238,14 @@ bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, in
 
 /* Return: the string that a column refers to, or NULL. */
 const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
+
+/*
+ * Reads the time in column @i, or those in @i and the next one. Return: false: they are impossible,
+ * which is counted; nsys__next() says how many at the end of the table.
+ */
+bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
+bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *start_ns,
+		 uint64_t *end_ns);
 
 /* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
 int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);

@@ -363,7 +363,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 static void nsys_importer__waits(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
-	uint32_t k, call;
+	uint32_t k, call, nr_nowhere = 0;
 
 	for (k = 0; k < n->syncs.nr && !i->im->err; k++) {
 		const struct nsys_sync *s = &n->syncs.v[k];
@@ -375,8 +375,12 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		const struct nsys_call *c;
 
 		/* The call says which thread waited. */
-		if (!w.duration_ns || !s->correlation_id ||
-		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
+		if (!s->correlation_id ||
+		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call)) {
+			nr_nowhere++;
+			continue;
+		}
+		if (!w.duration_ns)
 			continue;
 		c = &n->calls.v[call];
 		w.path = nsys_importer__path(i, c);
@@ -384,6 +388,11 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		w.range = c->range;
 		import__wait(i->im, &w);
 	}
+	if (nr_nowhere)
+		msgs__add(n->msgs, "%s: the call is missing for %" PRIu32 " %s for the device, so no "
+			  "thread is known: ignored", n->path, nr_nowhere,
+			  PLURAL(nr_nowhere, "wait", "waits"));
+	n->unclean |= nr_nowhere != 0;
 }
 
 /* Reads "GPU-01234567-89ab-...", with or without "GPU-". Return: whether it is a UUID. */

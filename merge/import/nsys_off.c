@@ -83,13 +83,12 @@ static int switches__read_calls(struct switches *s)
 	err = nsys__select(n, table, "globalTid start end nameId callchainId", 3,
 			   "ORDER BY 1, 2, 3 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
-		sqlite3_int64 start = sqlite3_column_int64(stmt, 1), end = sqlite3_column_int64(stmt, 2);
 		struct os_call c = {
-			.start_ns = start, .end_ns = end, .tid = sqlite3_column_int64(stmt, 0),
+			.tid = sqlite3_column_int64(stmt, 0),
 			.name = nsys__string(n, stmt, 3) ?: "[unknown]", .chain = NO_INDEX,
 		};
 
-		if (start < 0 || end < start)
+		if (!nsys__times(n, stmt, 1, &c.start_ns, &c.end_ns))
 			continue;
 		idmap__get(&n->os_chain_ids, sqlite3_column_int64(stmt, 4), &c.chain);
 		err = array_push(&s->calls, c);
@@ -269,9 +268,9 @@ static int switches__read(struct switches *s)
 	if (!err && stmt)
 		err = switches__read_calls(s);
 	while (nsys__next(n, stmt, table, &err)) {
-		sqlite3_int64 time = sqlite3_column_int64(stmt, 1);
+		uint64_t time;
 
-		if (time > 0 && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+		if (sqlite3_column_type(stmt, 0) != SQLITE_NULL && nsys__time(n, stmt, 1, &time))
 			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,
 					    sqlite3_column_int64(stmt, 2));
 	}

@@ -471,7 +471,7 @@ like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
 
 # ---- context switches, and why threads waited
 
-# The thread runs 100 to 1100 ns, waits for a lock with a stack until 1600, runs until 2000, sleeps until
+# The thread is off 5 ns before the session begins, runs 100 to 1100 ns, waits for a lock with a stack until 1600, runs until 2000, sleeps until
 # 2300 in a call without a stack, runs until 3000, waits in a call of CUDA's until 3500, runs until 4000,
 # is off until 4250 in no call at all, and runs until 5000. Others are of no interest.
 {
@@ -519,7 +519,7 @@ xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
 is "$(python3 -c 'import csv
 for r in csv.DictReader(open("out")):
     print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
-	"101 {'life_ns': 4900, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 750} 5" \
+	"101 {'life_ns': 5005, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 855} 6" \
 	"the account of its life" || diag "$(cat out)"
 grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
 sed -i '/^	globalTid INTEGER);$/d' none.sql
@@ -527,6 +527,139 @@ sed -i '/^	globalTid INTEGER);$/d' none.sql
 xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
 is "$(cat out.folded)" "worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
 	"without context switches, calls that may run are no time off the CPU" || diag "$(cat log)"
+
+# ---- times before the session
+
+# All that an export has begins before its time 0; one row is a day and more before it, two end before they begin.
+before() {		# before SHIFT: prints an export with times that much later
+	schema
+	nvtx
+	cat <<END
+INSERT INTO StringIds VALUES (56, 'cudaStreamSynchronize_v3020');
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, contextId INTEGER,
+	streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES ($(($1 - 280)), $(($1 - 180)), 1, 7, 2, $P1, 3);
+CREATE TABLE COMPOSITE_EVENTS (id INT, start INT, cpu INT, threadState INT, globalTid INT);
+INSERT INTO COMPOSITE_EVENTS VALUES (1, $(($1 - 450)), 0, 0, $((P1 + 101))), (2, $(($1 + 550)), 0, 0, $((P1 + 101)));
+CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
+INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES ($((1775078550000000000 - $1)));
+END
+	call $(($1 - 500)) $(($1 - 400)) $((P1 + 101)) 1 1 NULL
+	kernel $(($1 - 390)) $(($1 - 300)) 0 7 1 $P1
+	call $(($1 - 290)) $(($1 - 170)) $((P1 + 101)) 2 56 NULL
+	call $(($1 - 100)) $(($1 + 100)) $((P1 + 101)) 3 1 NULL
+	kernel $(($1 + 200)) $(($1 + 320)) 0 7 3 $P1
+	range $(($1 - 501)) $(($1 - 295)) 59 "'early'" $((P1 + 101)) NULL
+}
+before 0 | "$sqlite" before.sqlite
+before 501 | "$sqlite" after.sqlite
+for what in "-f folded --by nvtx" "--table api_calls --csv" "--table nvtx_ranges --csv" \
+	"-f chrome -t kernel nvtx cuda-api" "-f perf" "-f text"; do
+	# shellcheck disable=SC2086 # words are arguments
+	xpumerge --nsys before.sqlite $what 2>log | sed s/before.sqlite/x/ >before.out
+	# shellcheck disable=SC2086
+	xpumerge --nsys after.sqlite $what 2>/dev/null | sed s/after.sqlite/x/ >after.out
+	cmp before.out after.out && [ -s before.out ]
+	ok $? "times before the session: as if they were after it: $what" || diag "$(diff before.out after.out)"
+	like "$(cat log)" 'the first event is 0\.501 us before the session' "it is said"
+done
+like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmatched 0 lost 0' \
+	"a call before the session has its kernel"
+{
+	before 0
+	call -86400000000001 50 $((P1 + 101)) 4 1 NULL
+	call 60 50 $((P1 + 101)) 5 1 NULL
+	kernel 70 60 0 7 5 $P1
+} | "$sqlite" odd.sqlite
+xpumerge --nsys odd.sqlite --strict -o out.folded 2>log
+is $? 1 "rows that are passed over: --strict fails"
+like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_RUNTIME: 2 rows with impossible times' "calls are counted"
+like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_KERNEL: 1 row with impossible times' "kernels are counted"
+
+# ---- numbers that moved between versions
+
+# numbers EVENT WAIT STREAM CONTEXT HTOD: prints an export whose enumerations have these numbers
+numbers() {
+	schema
+	cat <<END
+INSERT INTO StringIds VALUES (60, 'cudaEventSynchronize_v3020'), (61, 'cudaStreamWaitEvent_v3020'),
+	(62, 'cudaStreamSynchronize_v3020'), (63, 'cudaDeviceSynchronize_v3020'), (64, 'on seven'), (65, 'on eight');
+CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT (streamId INTEGER, globalPid INTEGER, eventId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (8, $P1, 2);
+CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start INTEGER, end INTEGER, contextId INTEGER,
+	streamId INTEGER, correlationId INTEGER, globalPid INTEGER, syncType INTEGER, eventId INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (4000, 4100, 1, 4294967295, 10, $P1, $1, 2),
+	(4200, 4203, 1, 8, 11, $P1, $2, 2), (4300, 4350, 1, 7, 12, $P1, $3, 0),
+	(4400, 4410, 1, 4294967295, 13, $P1, $4, 0);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
+	contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, bytes INTEGER, copyKind INTEGER);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (9900, 9910, 0, 1, 7, 0, $P1, 4096, $5);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (3990, 4600, 0, 1, 7, 6, $P1, 64, 64, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL),
+	(3990, 4600, 0, 1, 8, 7, $P1, 65, 65, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL);
+END
+	call 660 690 $((P1 + 101)) 6 1 NULL
+	call 691 692 $((P1 + 101)) 7 1 NULL
+	call 4000 4100 $((P1 + 101)) 10 60 NULL
+	call 4200 4203 $((P1 + 101)) 11 61 NULL
+	call 4300 4350 $((P1 + 101)) 12 62 NULL
+	call 4400 4410 $((P1 + 101)) 13 63 NULL
+}
+names() {		# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name them
+	cat <<END
+CREATE TABLE ENUM_CUPTI_SYNC_TYPE (id INTEGER, name TEXT, label TEXT);
+INSERT INTO ENUM_CUPTI_SYNC_TYPE VALUES ($1, 'CUPTI_SYNC_TYPE_EVENT_SYNCHRONIZE', 'Event synchronize'),
+	($2, 'x', 'Stream wait event'), ($3, NULL, 'Stream synchronize'), ($4, '', 'Context synchronize');
+CREATE TABLE ENUM_CUDA_MEMCPY_OPER (id INTEGER, name TEXT, label TEXT);
+INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES ($5, 'CUDA_MEMCPY_KIND_UVM_HTOD', 'Host-to-Device'), (99, 'NEW', 'New');
+END
+}
+waits() {		# waits FILE: prints how long threads waited, and for which work
+	xpumerge --nsys "$1" -f folded --unit ns 2>log | sed -n 's/.*;\(cuda[A-Za-z]*\);\[GPU_Wait\]/\1 /p' | sort
+}
+cat >expected <<'END'
+cudaDeviceSynchronize on eight 5
+cudaDeviceSynchronize on seven 5
+cudaEventSynchronize on eight 100
+cudaStreamSynchronize on seven 50
+END
+# CUPTI's numbers, those of 2022, which has 2 for an event, and of 3.24.
+for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
+	# shellcheck disable=SC2086 # words are arguments
+	numbers $with 1 | "$sqlite" numbers.sqlite
+	waits numbers.sqlite | diff expected - >diff
+	ok $? "waits whose numbers are $with: the call says what was waited for" || diag "$(cat diff log)"
+done
+# Calls whose names do not tell: the export's table of names does.
+{ numbers 7 8 9 10 21; names 7 8 9 10 21; } | sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
+	"$sqlite" named.sqlite
+waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
+ok $? "an export's own names of the numbers count" || diag "$(cat diff log)"
+like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' "those of copies, too"
+echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" >more.sql
+{ numbers 1 2 3 4 1; cat more.sql; } | "$sqlite" nowhere.sqlite
+waits nowhere.sqlite >out
+like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" || diag "$(cat log)"
+# Types of ranges and severities by name.
+{
+	schema
+	nvtx
+	cat <<END
+CREATE TABLE ENUM_NSYS_EVENT_TYPE (id INTEGER, name TEXT, label TEXT);
+INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES (159, 'NvtxPushPopRange', 'NVTX push/pop'), (59, 'SomethingElse', 'x'),
+	(160, 'NvtxStartEndRange', NULL);
+CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL (id INTEGER, name TEXT, label TEXT);
+INSERT INTO ENUM_DIAGNOSTIC_SEVERITY_LEVEL VALUES (1, 'ANALYSIS_ERROR', 'Error'), (4, 'INFO', 'Info');
+CREATE TABLE DIAGNOSTIC_EVENT (severity INTEGER, text TEXT);
+INSERT INTO DIAGNOSTIC_EVENT VALUES (1, 'an error'), (4, 'a note');
+END
+	call 1000 1500 $((P1 + 101)) 1 1 NULL
+	kernel 2000 2500 0 7 1 $P1
+	range 900 1600 159 "'moved'" $((P1 + 101)) NULL
+} | "$sqlite" types.sqlite
+is "$(xpumerge --nsys types.sqlite -f folded --unit ns --by nvtx 2>log)" \
+	"[NVTX]moved;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
+	"types of ranges by name" || diag "$(cat log)"
+is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" "severities by name" || diag "$(cat log)"
 
 # ---- files that are not right
 

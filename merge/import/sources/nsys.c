@@ -42,10 +42,18 @@ static int nsys_write_events(void *state, FILE *f, const struct import_opts *o, 
 	return nsys__write_events(n, f, &o->events);
 }
 
+static bool nsys_clean(const void *state)
+{
+	const struct nsys *n = state;
+
+	return !n->unclean;
+}
+
 const struct source nsys_source = {
 	.option = "nsys",
 	.file = nsys_file,
 	.open = nsys_open,
 	.close = nsys_close,
 	.write_events = nsys_write_events,
+	.clean = nsys_clean,
 };
