@@ -50,9 +50,19 @@ static enum heap_kind kind_of(uint8_t space)
 	return kinds[space];
 }
 
-/* The first three spaces, and the nodes of graphs, share their addresses. */
+bool heap_space__is_counted(uint8_t space)
+{
+	return space == XPU_SPACE_PHYSICAL || space == XPU_SPACE_IMPORTED;
+}
+
+/*
+ * The first three spaces, and the nodes of graphs, share their addresses. Physical memory that another process
+ * exported is released, retained and mapped like the process's own.
+ */
 static uint8_t addresses_of(uint8_t space)
 {
+	if (heap_space__is_counted(space))
+		return XPU_SPACE_PHYSICAL;
 	return space <= XPU_SPACE_POOL || space == XPU_SPACE_GRAPHS ? XPU_SPACE_DEVICE : space;
 }
 
@@ -709,6 +719,12 @@ static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 
 static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end);
 
+static void heap__retain(struct heap *h, uint32_t idx)
+{
+	h->allocs.v[idx].nr_refs++;
+	h->allocs.v[idx].nr_handles++;
+}
+
 /* One reference less to physical memory. */
 static int heap__put(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns)
 {
@@ -765,8 +781,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
 		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .thread_id = e->thread_id,
 		.range_id = e->range_id, .device = e->device, .context = e->extra, .holder = NO_INDEX,
-		.target = NO_INDEX, .space = e->space, .nr_refs = e->space == XPU_SPACE_PHYSICAL,
-		.nr_handles = e->space == XPU_SPACE_PHYSICAL, .carried = e->carried,
+		.target = NO_INDEX, .space = e->space, .nr_refs = heap_space__is_counted(e->space),
+		.nr_handles = heap_space__is_counted(e->space), .carried = e->carried,
 		.is_apart = h->nr_looked_at > h->nr_events * LOOKS_EACH + LOOKS_MORE,
 	};
 	enum heap_kind kind = kind_of(e->space);
@@ -786,7 +802,12 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 			  e->space == XPU_SPACE_MAPPING ? 0 : e->extra, &owner);
 	if (err)
 		return err;
-	if (idx != NO_INDEX) {		/* its free is missing, unless it was a graph's */
+	/* Imported twice, memory has one address or handle, which is to be freed twice. */
+	if (idx != NO_INDEX && e->space == XPU_SPACE_IMPORTED && h->allocs.v[idx].space == XPU_SPACE_IMPORTED) {
+		heap__retain(h, idx);
+		return 0;
+	}
+	if (idx != NO_INDEX) {		/* its free is missing, unless a graph's node holds the memory */
 		h->nr_bad += h->allocs.v[idx].space != XPU_SPACE_GRAPHS;
 		err = heap__release(h, p, idx, e->time_ns, false);
 		if (err)
@@ -859,7 +880,7 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 		/* Memory of a graph's node is there again when the graph is launched again. */
 		if (h->allocs.v[idx].space == XPU_SPACE_GRAPHS)
 			return 0;
-		if (e->space == XPU_SPACE_PHYSICAL) {
+		if (heap_space__is_counted(e->space)) {
 			/* Mappings keep it, and its handle may be given to others. */
 			if (h->allocs.v[idx].nr_refs > 1 && !--h->allocs.v[idx].nr_handles)
 				heap__hide(h, idx);
@@ -1055,10 +1076,8 @@ static int heap__take(struct heap *h, struct heap_proc *p, const struct heap_eve
 		return 0;
 	case XPU_ALLOC_RETAINED:
 		idx = heap__find(h, e->proc, XPU_SPACE_PHYSICAL, e->address);
-		if (idx != NO_INDEX) {
-			h->allocs.v[idx].nr_refs++;
-			h->allocs.v[idx].nr_handles++;
-		}
+		if (idx != NO_INDEX)
+			heap__retain(h, idx);
 		return 0;
 	case XPU_ALLOC_SEGMENTS:
 		return heap__add_segment_path(h, e->path_id);

@@ -55,6 +55,9 @@ const char *heap_kind__name(enum heap_kind kind);
 /* Whether the program has asked for memory of that kind, and can free it. */
 bool heap_kind__is_programs(enum heap_kind kind);
 
+/* Whether memory of that space is held by handles and mappings, and freed with the last of them. */
+bool heap_space__is_counted(uint8_t space);
+
 struct holder_key {
 	uint32_t chain, thread;
 	const char *comm;
@@ -140,7 +143,7 @@ struct heap_alloc {
 	uint32_t path_id, thread_id, range_id;
 	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of one that is
 					 * not used: the next of these */
-	uint32_t nr_refs, nr_handles;	/* of physical memory: its handle's, and its mappings; the former */
+	uint32_t nr_refs, nr_handles;	/* of counted memory: handles plus mappings; handles only */
 	uint32_t owner, next, prev;	/* the context that has it, and the others that this one has */
 	uint32_t hash, context;
 	uint16_t device;

@@ -452,7 +452,7 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 /* The physical memory that an allocation is, or is mapped from; NO_INDEX: none. */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
-	return a->space == XPU_SPACE_PHYSICAL ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
+	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
 }
 
 /*
@@ -494,7 +494,7 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 		carrying__add(c, event);
 	}
 	event.what = XPU_ALLOC_RETAINED;
-	for (i = 1; a->space == XPU_SPACE_PHYSICAL && i < a->nr_handles; i++)
+	for (i = 1; heap_space__is_counted(a->space) && i < a->nr_handles; i++)
 		carrying__add(c, event);
 }
 

@@ -109,6 +109,26 @@ diag "$nr_files files"
 ok $? "$nr_files files"
 is "$(cat odd)" "" "what is left, live, allocated, refused, at the peak, at moments around the cuts: as in one recording"
 
+# NCCL imports a handle of its peer, maps it, retains it, and releases it twice; another one is imported twice.
+imported() {
+	printf '%s\n' blocks 'proc 1' 'record 1 10000 1' 'START 0 1023 0 0 0' \
+		'MADE IMPORTED 0 0x25bf7130 0 0 1' 'HANDLE MAPPING 0 0x25bf7130 0 1 1' \
+		'MADE MAPPING 0 0x7f0000000000 2097152 2 1' 'RETAINED PHYSICAL 0 0x25bf7130 0 3 1' \
+		'MADE IMPORTED 0 0x2602b1d0 0 4 1' 'MADE IMPORTED 0 0x2602b1d0 0 5 1' "$@" 'record 1 30000 7' \
+		'FREED PHYSICAL 0 0x25bf7130 0 0 1' 'FREED PHYSICAL 0 0x25bf7130 0 1 1' \
+		'FREED MAPPING 0 0x7f0000000000 2097152 2 1' 'MADE PHYSICAL 0 0x25bf7130 4096 3 1' \
+		'FREED PHYSICAL 0 0x2602b1d0 0 4 1' 'FREED PHYSICAL 0 0x2602b1d0 0 5 1'
+}
+imported | "$XPU_BUILD/gen_memory" imported.data
+imported 'cut 20000' | "$XPU_BUILD/gen_memory" cut.data
+xpumerge split -o imported <cut.data >split.log 2>&1
+for files in imported.data "imported.1 imported.2"; do
+	# shellcheck disable=SC2086 # several files
+	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" "[GPU_Memory]physical 4096" \
+		"$files: memory of another process takes none, and its handle may be used again"
+	unlike "$(cat merge.log)" 'events of memory' "$files: each release of it is known" || diag "$(cat merge.log)"
+done
+
 # The second process is idle for long, and its last event before the cut comes behind it.
 together() {
 	cat <<-X
