@@ -831,6 +831,18 @@ static __attribute__((noinline, cold)) void place__share(struct place *place)
 	place->base = base;
 }
 
+/*
+ * As paths__guess(), of an event of memory. Never inline: a compiler may duplicate the call of
+ * unwinder__chain() if several branches lead to it. The call's return address is a word of each trace, so
+ * no trace would hold from another branch than its own.
+ */
+static __attribute__((noinline)) HOT_MEMORY const struct unwind_trace *
+paths__guess_event(struct paths *p, const struct xpu_slot *slot, enum python_mode mode)
+{
+	p->guess = p->last ? p->last->then : NULL;
+	return place__event_trace(p->guess, slot, mode);
+}
+
 struct event_guess {			/* an event that gets its path's number */
 	struct paths *paths;
 	const struct xpu_slot *slot;
@@ -858,8 +870,7 @@ HOT_MEMORY uint32_t paths__number(struct paths *p, struct unwinder *u, struct xp
 	slot->cbid = cbid;
 	slot->domain = domain;
 	slot->frames = 0;
-	p->guess = p->last ? p->last->then : NULL;
-	trace = place__event_trace(p->guess, slot, mode);
+	trace = paths__guess_event(p, slot, mode);
 	if (__builtin_expect(!unwinder__chain(u, 0, slot, trace, guess_event_again, &guess), 0))
 		return PATHS_WALKED;
 	place = p->guess;
