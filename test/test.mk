@@ -216,6 +216,9 @@ T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 GEN_SRC		:= test/lib/gen.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
+# Slow tests that are rarely red, in shell.
+T_LONG		:= $(sort $(wildcard test/long/*.sh))
+T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
 test_bin	= $(patsubst %.c,$(O)/%.t,$(1))
 TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C) $(T2_UNWIND_C)) $(T_SH)
@@ -430,7 +433,18 @@ check-built: test-build
 		status=1; \
 	echo; echo 'the slowest, in seconds:'; sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
+	$(if $(T),,echo 'NOT RUN: slow tests: make check-long';) \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
+
+# Slow tests that are rarely red. CI runs those of check-long, but none of check-longest.
+.PHONY: check-long check-longest
+check-long: LONG = $(T_LONG)
+check-longest: LONG = $(T_LONGEST)
+check-long check-longest:
+	@[ -n '$(or $(T),$(LONG))' ] || { echo 'make: $@: there are no such tests' >&2; exit 1; }
+	@sh scripts/deps.sh
+	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
+	@$(MAKE) --no-print-directory check-built T='$(or $(T),$(LONG))'
 
 # Of another machine's build, an emulator of its programs runs the C tests, and the unwinder beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
@@ -634,6 +648,6 @@ fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory 
 fuzz-live: test-build
 	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \
 		XPU_TEST_TIMEOUT=$$(($(FUZZ_SECONDS) * 3 + 600)) \
-		prove --verbose --timer --exec 'sh test/lib/run.sh' test/t3/hostile_probes.sh
+		prove --verbose --timer --exec 'sh test/lib/run.sh' test/long/hostile_probes.sh
 
 -include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d) $(shell find $(O)/fuzz -name "*.d" 2>/dev/null)

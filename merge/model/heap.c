@@ -56,8 +56,8 @@ bool heap_space__is_counted(uint8_t space)
 }
 
 /*
- * The first three spaces, and the nodes of graphs, share their addresses. Physical memory that another process
- * exported is released, retained and mapped like the process's own.
+ * The first three spaces, and the nodes of graphs, share their addresses. Physical memory that another
+ * process exported is released, retained and mapped like the process's own.
  */
 static uint8_t addresses_of(uint8_t space)
 {
@@ -803,7 +803,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 	if (err)
 		return err;
 	/* Imported twice, memory has one address or handle, which is to be freed twice. */
-	if (idx != NO_INDEX && e->space == XPU_SPACE_IMPORTED && h->allocs.v[idx].space == XPU_SPACE_IMPORTED) {
+	if (idx != NO_INDEX && e->space == XPU_SPACE_IMPORTED &&
+	    h->allocs.v[idx].space == XPU_SPACE_IMPORTED) {
 		heap__retain(h, idx);
 		return 0;
 	}

@@ -15,10 +15,10 @@ started=$(date +%s.%N)
 trap 'chmod -R u+rwx "$dir" 2>/dev/null; rm -rf "$dir" ${XPU_OWN:+"$XPU_OWN"}' EXIT
 cd "$dir" || exit 1
 
-# t3 records targets without ThreadSanitizer: see test.mk.
+# t3 and the long tests record targets without ThreadSanitizer: see test.mk.
 XPU_TOOLS_SAN=${XPU_SAN:-}
 case $name,$XPU_TOOLS_SAN in
-test/t3/*,*thread*)
+test/t3/*,*thread* | test/long/*,*thread*)
 	XPU_BUILD=$XPU_BUILD/plain
 	XPU_SAN= ;;
 esac
@@ -27,7 +27,7 @@ export XPU_BUILD XPU_SAN XPU_TOOLS_SAN
 # A probe wakes every process that has the shim's file mapped: each test with real probes gets a file
 # of its own, so that tests can run side by side.
 case $name in
-test/t3/*)
+test/t3/* | test/long/*)
 	if [ -x "$XPU_BUILD/xpuload" ]; then
 		XPU_OWN=$(mktemp -d "$XPU_BUILD/own.XXXXXX") && chmod 755 "$XPU_OWN" || exit 1
 		export XPU_OWN
@@ -47,7 +47,9 @@ case $test in
 esac
 # A sanitizer makes a test several times slower.
 limit=600
-[ -z "$XPU_TOOLS_SAN" ] || limit=1800
+case $name in test/long/*) limit=1200 ;; esac
+case $name in test/long/by_hand/*) limit=7200 ;; esac
+[ -z "$XPU_TOOLS_SAN" ] || limit=$((3 * limit))
 limit=${XPU_TEST_TIMEOUT:-$limit}
 once() {
 	{ timeout -k 10 "$limit" "$@" </dev/null 2>stderr.log; echo $? >status; }

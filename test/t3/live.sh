@@ -90,32 +90,6 @@ done
 kill $again
 wait $again
 
-# Attaching repeatedly.
-failed=0
-for i in $(seq 20); do
-	attach again -q -p "$b_pid"
-	awake again
-	ask b "burst 100" >/dev/null
-	leave again
-	status=$?
-	line=$(verdict again)
-	[ "$status $line" = "0 launches 103 matched 103 wrong 0 unmatched 0 lost 0" ] || {
-		failed=$((failed + 1))
-		diag "round $i: status $status, $line" "$(cat again.log again.mlog)"
-	}
-done
-is $failed 0 "20 times in a row, each exact"
-failed=0
-before=$(ask b rss | cut -d' ' -f2)
-for i in $(seq 30); do
-	xpuload -q -o again.data -p "$b_pid" --duration 0.12 2>again.log || failed=$((failed + 1))
-done
-is $failed 0 "another 30 times"
-after=$(ask b rss | cut -d' ' -f2)
-diag "resident: $before KiB after 20 rounds, $after KiB after 50"
-[ $((after - before)) -lt 768 ]
-ok $? "no memory stays behind"
-
 # Two observers, one of which attaches and leaves while the other one records.
 attach outer -p "$b_pid"
 awake outer

@@ -107,7 +107,8 @@ record() {
 }
 
 deep=$(printf ';block.py:deep:19%.0s' $(seq 61))
-sh "$XPU_SRC/test/workload/py_find.sh" >pythons
+# test/long/pythons.sh has every one.
+sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do
 	nr=$((nr + 1)) last=$python

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# py_find.sh: the CPythons 3.8 to 3.13 of this machine, one line each:
+# py_find.sh [every|two]: the CPythons 3.8 to 3.13 of this machine, one line each:
 #
 #	VERSION EXECUTABLE PREFIX LIBPYTHON, or - where it has none
 #
@@ -27,4 +27,10 @@ if sys.implementation.name == "cpython" and (3, 8) <= sys.version_info[:2] <= (3
 } 2>/dev/null | while read -r python; do
 	case $python in *-config | */shims/*) continue ;; esac
 	env -u LD_PRELOAD "$python" -c "$ask" 2>/dev/null
-done | awk '!seen[$1, $2]++ { print $1, $3, $4, $5 }'
+done | awk '!seen[$1, $2]++ { print $1, $3, $4, $5 }' |
+if [ "${1:-every}" = two ]; then
+	awk '{ split($1, v, "."); n = v[2] * 1000 + v[3] } NR == 1 { print; newest = n; next }
+		n > newest { newest = n; line = $0 } END { if (line) print line }'
+else
+	cat
+fi

@@ -132,7 +132,7 @@ wait $hostile_pid
 END
 {
 	echo "exact='$exact' launches=$launches"
-	sed -n '/^beside()/,/^}/p' "$XPU_SRC/test/t3/hostile_probes.sh"
+	sed -n '/^beside()/,/^}/p' "$XPU_SRC/test/long/hostile_probes.sh"
 } >beside.sh
 xpuload -o run.data --off-cpu sh both.sh "$hostile" "$((seed + 1))" $((seconds * 4 / 10)) $rate 2>run.log
 status=$?
