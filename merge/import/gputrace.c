@@ -1086,12 +1086,10 @@ static bool is_chrome(const char *p, const char *end)
 
 int gputrace__read(struct gputrace *t, struct input_file *in)
 {
-	const char *p = in->buf, *end = p + in->size;
+	const char *p = span__text(in->buf, in->size).s, *end = in->buf + in->size;
 
 	memset(t, 0, sizeof(*t));
 	t->input = in;
-	if (in->size >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-		p += 3;
 	while (p < end && isspace((unsigned char)*p))
 		p++;
 	t->format = is_chrome(p, end) ? GPU_CHROME : GPU_LINES;

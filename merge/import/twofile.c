@@ -237,7 +237,7 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 	const char *end = in->buf + in->size, *p, *eol;
 	int err = 0;
 
-	for (p = in->buf; p < end && err >= 0; p = eol + 1) {
+	for (p = span__text(in->buf, in->size).s; p < end && err >= 0; p = eol + 1) {
 		struct span s = { .s = p };
 		char *copy = NULL;
 

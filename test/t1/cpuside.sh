@@ -35,6 +35,32 @@ like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored'
 xpumerge --strict --cpu p.txt -f folded >out 2>log
 is $? 1 "junk: --strict fails"
 
+# ---- text before the samples, of any length
+
+# repeat NR LINE: the line, NR times
+repeat() {
+	yes "$2" | head -n "$1"
+}
+gen p.txt seed=24 ids=both
+mv p.txt plain.txt
+for before in "263 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call addr 0xffffffffc0000000 size 113" \
+	"200000 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call" "1000 " "199 a line of a program" \
+	"1000 perf 1 [000] 9.000000: PERF_RECORD_MMAP2 1/1: [0x1(0x1) @ 0 08:01 1 1]: r-xp /usr/bin/app" \
+	"1000 perf 1 [000] 9.000000: PERF_RECORD_COMM: app:1/1"; do
+	{ repeat "${before%% *}" "${before#* }"; cat plain.txt; } >p.txt
+	same "after ${before%%:*}" p.txt.folded --cpu p.txt
+done
+{ printf '\357\273\277'; repeat 300 "# a line of --header"; cat plain.txt; } >p.txt
+same "a mark of the byte order, comments" p.txt.folded --cpu p.txt
+unlike "$(cat log)" 'ignored' "a mark of the byte order, comments: no line is strange"
+{ printf '\357\273\277'; cat plain.txt; } >p.txt
+same "a mark of the byte order" p.txt.folded --cpu p.txt
+unlike "$(cat log)" 'ignored' "a mark of the byte order: no line is strange"
+{ repeat 300 "# a line of --header"; cat plain.txt; } | sed 's/$/\r/' >p.txt
+same "comments, with CR at the ends of lines" p.txt.folded --cpu p.txt
+repeat 1000 "a line of a program" >p.txt
+fails "no sample" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
+
 # ---- how long a sample is
 
 freq="size = 128, { sample_period, sample_freq } = 1000, sample_type = IP, freq = 1, use_clockid = 1, clockid = 1"

@@ -12,7 +12,9 @@
 
 #define MAX_WORDS	64		/* words of a first line; after them comes a tracepoint's
 					 * own text */
-#define SNIFF_LINES	200
+#define SNIFF_LINES	200		/* that are looked at; comments, such as those of --header,
+					 * and perf's own events are no such lines */
+#define SNIFF_BYTES	(64u << 20)	/* with comments and perf's own events */
 #define FILE_ADDRESS	(1ull << 40)	/* a lower address is one in a file, not in memory */
 
 /* The words of a sample's first line. */
@@ -128,6 +130,11 @@ static bool read_time(struct span s, uint64_t *ns)
 		scale /= 10;
 	return !__builtin_mul_overflow(seconds, 1000000000, ns) &&
 	       !__builtin_add_overflow(*ns, part * scale, ns);
+}
+
+static bool span__starts(struct span s, const char *with)
+{
+	return s.len >= strlen(with) && !memcmp(s.s, with, strlen(with));
 }
 
 /* Return: whether @s is perf's letters for a CPU mode, as in "K" or "MU". */
@@ -257,6 +264,12 @@ static bool header__read(struct header *h, struct span line)
 	return false;
 }
 
+/* Return: whether the line is an event that --show-mmap-events and similar options print. */
+static bool header__is_perf_event(const struct header *h)
+{
+	return span__starts(h->event.len ? h->event : h->rest, "PERF_RECORD_");
+}
+
 /* ---- frames ------------------------------------------------------------------------------------- */
 
 struct frame_line {
@@ -324,11 +337,6 @@ static struct span last_part(struct span path)
 	if (!slash || slash + 1 == path.s + path.len)
 		return path;
 	return (struct span){ slash + 1, path.s + path.len - (slash + 1) };
-}
-
-static bool span__starts(struct span s, const char *with)
-{
-	return s.len >= strlen(with) && !memcmp(s.s, with, strlen(with));
 }
 
 /* Adds a name, without the semicolons and line ends that separate frames and lines. */
@@ -524,8 +532,7 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	struct frame_line frame;
 	struct span comm = h->comm;
 
-	/* Events that are printed by --show-task-events and similar options. */
-	if (!h->event.len && span__starts(h->rest, "PERF_RECORD_"))
+	if (header__is_perf_event(h))
 		return 0;
 	r->sample = (struct perf_sample){
 		.time_ns = h->time_ns, .period = h->period, .pid = h->pid, .tid = h->tid,
@@ -636,14 +643,15 @@ static bool next_line(const char **p, const char *end, struct span *line)
 
 bool script__is(const char *buf, size_t size)
 {
-	const char *p = buf, *end = buf + size;
+	struct span text = span__text(buf, min_t(size_t, size, SNIFF_BYTES));
+	const char *p = text.s, *end = text.s + text.len;
 	struct frame_line frame;
 	struct header h, before = { 0 };
 	bool after_header = false;
 	struct span line;
-	int i;
+	int nr = 0;
 
-	for (i = 0; i < SNIFF_LINES && next_line(&p, end, &line); i++) {
+	while (nr < SNIFF_LINES && next_line(&p, end, &line)) {
 		if (line.len && *line.s == '#')
 			continue;
 		/*
@@ -656,7 +664,12 @@ bool script__is(const char *buf, size_t size)
 		if (after_header && before.has_time && before.event.len)
 			return true;
 		after_header = header__read(&h, line);
+		if (after_header && header__is_perf_event(&h)) {
+			after_header = false;
+			continue;
+		}
 		before = h;
+		nr += trimmed(line).len > 0;
 	}
 	return after_header && before.has_time && before.event.len;
 }
@@ -664,7 +677,8 @@ bool script__is(const char *buf, size_t size)
 int script__read(struct script *s, const char *buf, size_t size, bool srcline)
 {
 	struct script_reader r = { .s = s, .srcline = srcline };
-	const char *p = buf, *end = buf + size;
+	struct span text = span__text(buf, size);
+	const char *p = text.s, *end = text.s + text.len;
 	struct span line;
 	int err = 0;
 
