@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #define HUGE_BYTES	(2ul << 20)
+#define ARRAY_FIRST_BYTES	32
 
 bool has_suffix(const char *s, const char *suffix)
 {
@@ -51,8 +52,9 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 
 	if (want < need)
 		want = need;
-	if (want < 16)
-		want = 16;
+	/* A small first room: each of many processes may have several arrays of a few elements. */
+	if (want < ARRAY_FIRST_BYTES / elem_bytes)
+		want = ARRAY_FIRST_BYTES / elem_bytes;
 	if (__builtin_mul_overflow(want, elem_bytes, &bytes))
 		return -ENOMEM;
 	grown = realloc(*array, bytes);

@@ -1120,6 +1120,44 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 			  t->damage_offset, t->damage);
 }
 
+int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t call, uint32_t *first)
+{
+	uint64_t key = ID_KEY(c->pid, c->correlation_id);
+	uint32_t *only;
+	int err = idmap__add(&x->pid_ids, c->pid, x->pids.nr);
+
+	*first = NO_INDEX;
+	if (err > 0)
+		err = array_push(&x->pids, c->pid);
+	if (err || !c->correlation_id || idmap__get(&x->calls, key, first))
+		return err;
+	only = idmap__find(&x->only, c->correlation_id);
+	if (only)
+		*only = NO_INDEX;
+	else
+		err = idmap__put(&x->only, c->correlation_id, call);
+	return err ?: idmap__put(&x->calls, key, call) ?: 1;
+}
+
+uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id)
+{
+	uint32_t call = NO_INDEX;
+
+	if (pid)
+		idmap__get(&x->calls, ID_KEY(pid, correlation_id), &call);
+	else
+		idmap__get(&x->only, correlation_id, &call);
+	return call;
+}
+
+void call_index__free(struct call_index *x)
+{
+	idmap__free(&x->calls);
+	idmap__free(&x->only);
+	idmap__free(&x->pid_ids);
+	array_free(&x->pids);
+}
+
 void gputrace__exit(struct gputrace *t)
 {
 	array_free(&t->devices);

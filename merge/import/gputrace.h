@@ -118,6 +118,27 @@ struct gputrace {
 	uint64_t damage_offset;		/* place of the error; everything before it has been read */
 };
 
+/* Finds calls by process and correlation id. Zero it to start. */
+struct call_index {
+	struct idmap calls;		/* from (pid, correlation id) to its first call */
+	struct idmap only;		/* from a correlation id to its call; NO_INDEX: it is several pids' */
+	struct idmap pid_ids;		/* from a pid to its place in pids */
+	ARRAY(uint32_t) pids;		/* of the calls */
+};
+
+/*
+ * Adds the call @call. Return: 1; 0 if it has no correlation id or its process has a call of that id,
+ * which *@first is set to then, else to NO_INDEX; or -ENOMEM.
+ */
+int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t call, uint32_t *first);
+
+/*
+ * Return: the call that caused device work, or NO_INDEX. @pid: 0 if the work does not tell its process;
+ * then one call at most may have the id
+ */
+uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id);
+void call_index__free(struct call_index *x);
+
 struct json;
 
 /*

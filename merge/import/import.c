@@ -53,21 +53,16 @@ void import__init(struct import *im)
 /* Frees the data that only making records needs. */
 static void import__end_making(struct import *im)
 {
-	size_t i;
-
 	HASH_CLEAR(hh, im->streams);
 	arena__free(&im->arena);
 	idmap__free(&im->threads);
 	idmap__free(&im->procs);
-	array_free(&im->pids);
 	array_free(&im->words);
 	array_free(&im->key);
-	for (i = 0; i < im->apis.nr; i++)
-		strpool__free(&im->apis.v[i]);
-	array_free(&im->apis);
-	for (i = 0; i < im->strings.nr; i++)
-		strpool__free(&im->strings.v[i]);
-	array_free(&im->strings);
+	idmap__free(&im->api_ids);
+	idmap__free(&im->string_ids);
+	strpool__free(&im->texts);
+	array_free(&im->by_proc);
 	array_free(&im->samples);
 	array_free(&im->range_events);
 	array_free(&im->launch_ranges);
@@ -190,38 +185,59 @@ static void import__see(struct import *im, uint64_t time_ns)
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
 }
 
-/* Return: the id of a string, which this defines for the process if need be; 0 without memory. */
+/*
+ * import__id - find or give the id that a process has for a text
+ * @ids: from (process, text) to its id
+ * @nr: how many ids the process has there
+ * @text: set to the kept copy, with a NUL
+ *
+ * Each text is kept once, and a process has an entry for each text that it uses: a file may have a
+ * great many processes. Return: whether the id is new; *@id is 0 without memory.
+ */
+static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr, struct span s,
+		       const char **text, uint32_t *id)
+{
+	uint64_t key;
+
+	*id = 0;
+	if (im->err)
+		return false;
+	*text = strpool__intern(&im->texts, s.s, s.len);
+	if (!*text) {
+		im->err = -ENOMEM;
+		return false;
+	}
+	key = ID_KEY(proc, strpool__id(*text));
+	if (idmap__get(ids, key, id))
+		return false;
+	im->err = idmap__put(ids, key, *nr + 1);
+	if (im->err)
+		return false;
+	*id = ++*nr;
+	return true;
+}
+
+/* Return: the id of a string; its first use defines it for the process. 0 without memory. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
-	struct strpool *told;
-	const char *pooled;
+	const char *text;
 
-	if (im->err)
-		return 0;
-	told = &im->strings.v[proc - 1];
-	rec.id = told->nr + 1;
-	pooled = strpool__intern(told, s.s, s.len);
-	if (!pooled) {
-		im->err = -ENOMEM;
-		return 0;
-	}
-	if (told->nr < rec.id)
-		return strpool__id(pooled) + 1;
+	if (im->err || !import__id(im, &im->string_ids, proc, &im->by_proc.v[proc - 1].nr_strings, s, &text,
+				   &rec.id))
+		return im->err ? 0 : rec.id;
 	import__enter_batch(im, proc);
-	import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), pooled, s.len + 1);
+	import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), text, s.len + 1);
 	return im->err ? 0 : rec.id;
 }
 
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns)
 {
 	struct xpu_record_process rec = {
-		.time_ns = time_ns, .proc_id = im->strings.nr + 1, .pid = pid,
+		.time_ns = time_ns, .proc_id = im->by_proc.nr + 1, .pid = pid,
 	};
 
-	im->err = im->err ?: array_push(&im->strings, (struct strpool){ 0 });
-	im->err = im->err ?: array_push(&im->apis, (struct strpool){ 0 });
-	im->err = im->err ?: array_push(&im->pids, pid);
+	im->err = im->err ?: array_push(&im->by_proc, (struct import_proc){ .pid = pid });
 	im->err = im->err ?: min_t(int, idmap__add(&im->procs, pid, rec.proc_id), 0);
 	if (im->err)
 		return 0;
@@ -287,20 +303,13 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 {
 	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT };
-	struct strpool *told;
-	const char *pooled;
+	const char *text;
+	uint32_t id;
 
-	if (im->err)
-		return 0;
-	told = &im->apis.v[proc - 1];
-	rec.cbid = told->nr + 1;
-	pooled = strpool__intern(told, name, strlen(name));
-	if (!pooled) {
-		im->err = -ENOMEM;
-		return 0;
-	}
-	if (told->nr < rec.cbid)
-		return strpool__id(pooled) + 1;
+	if (im->err || !import__id(im, &im->api_ids, proc, &im->by_proc.v[proc - 1].nr_apis, span__of(name),
+				   &text, &id))
+		return im->err ? 0 : id;
+	rec.cbid = id;
 	rec.name = import__string(im, proc, span__of(name));
 	import__enter_batch(im, proc);
 	PUT_NESTED(im, XPU_RECORD_API, 0, rec);
@@ -597,8 +606,7 @@ static uint32_t import__shaped(struct import *im, uint32_t proc, struct span nam
 {
 	struct xpu_record_string text = { .bytes = name.len + 1 };
 	struct xpu_record_shape rec = { .name = 0 };
-	struct strpool *told;
-	const char *pooled;
+	const char *both;
 	size_t i;
 
 	im->key.nr = 0;
@@ -609,19 +617,13 @@ static uint32_t import__shaped(struct import *im, uint32_t proc, struct span nam
 		im->err = array_push(&im->key, ((const char *)shape)[i]);
 	if (im->err)
 		return 0;
-	told = &im->strings.v[proc - 1];
-	text.id = told->nr + 1;
-	pooled = strpool__intern(told, im->key.v, im->key.nr);
-	if (!pooled) {
-		im->err = -ENOMEM;
-		return 0;
-	}
-	if (told->nr < text.id)
-		return strpool__id(pooled) + 1;
+	if (!import__id(im, &im->string_ids, proc, &im->by_proc.v[proc - 1].nr_strings,
+			(struct span){ im->key.v, im->key.nr }, &both, &text.id))
+		return im->err ? 0 : text.id;
 	rec.name = text.id;
 	memcpy(&rec.shape, shape, sizeof(rec.shape));
 	import__enter_batch(im, proc);
-	import__put(im, true, XPU_RECORD_STRING, 0, &text, sizeof(text), pooled, name.len + 1);
+	import__put(im, true, XPU_RECORD_STRING, 0, &text, sizeof(text), both, name.len + 1);
 	PUT_NESTED(im, XPU_RECORD_SHAPE, 0, rec);
 	return im->err ? 0 : text.id;
 }

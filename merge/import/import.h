@@ -34,6 +34,11 @@
 
 struct import_stream;
 
+struct import_proc {
+	uint32_t pid;
+	uint32_t nr_strings, nr_apis;	/* that are defined for it */
+};
+
 struct import {
 	int err;
 	const char *file;		/* the file that is read now; NULL: the importer's only
@@ -54,13 +59,14 @@ struct import {
 						 * from samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
-	ARRAY(struct strpool) strings;	/* by process: the strings that are defined for it */
-	ARRAY(struct strpool) apis;	/* by process: the CUDA functions that are defined for it */
+	struct strpool texts;		/* of all processes */
+	struct idmap string_ids;	/* from (process, text) to the string that is defined for it */
+	struct idmap api_ids;		/* from (process, text) to the CUDA function that is */
+	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
 	ARRAY(char) key;
 	struct import_stream *streams;
 	struct arena arena;
-	ARRAY(uint32_t) pids;		/* by process */
 	struct idmap procs;		/* from pid to its first process */
 	struct idmap threads;		/* from (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;

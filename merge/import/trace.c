@@ -29,10 +29,10 @@ struct trace_file {
 	struct input_file input;
 	struct gputrace gpu;
 	bool pids_known;		/* no other file has one of this file's pids */
-	struct idmap calls;		/* from (pid, correlation id) to the outermost call */
+	struct call_index index;	/* of the outermost calls */
 	bool *launched;			/* by call: whether it launched work, or should have */
-	ARRAY(uint32_t) pids;		/* pids of the calls */
 	struct idmap procs;		/* from pid to process of the recording */
+	struct idmap devices;		/* (pid, device) of work */
 	struct idmap name_ids;		/* from (pid, id in tids) to an index in gpu.thread_names */
 	struct idmap thread_ids;	/* from (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
@@ -66,23 +66,16 @@ static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *
 static int trace_file__index_calls(struct trace_file *f)
 {
 	struct gpu_call *calls = f->gpu.calls.v, swap;
-	uint32_t i, k, other;
-	int err = 0;
+	uint32_t i, other;
+	int err;
 
-	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
-		uint64_t key = ID_KEY(calls[i].pid, calls[i].correlation_id);
-
-		for (k = 0; k < f->pids.nr && f->pids.v[k] != calls[i].pid; k++)
-			;
-		if (k == f->pids.nr)
-			err = array_push(&f->pids, calls[i].pid);
-		if (err || !calls[i].correlation_id)
+	for (i = 0; i < f->gpu.calls.nr; i++) {
+		err = call_index__add(&f->index, &calls[i], i, &other);
+		if (err < 0)
+			return err;
+		f->launched[i] = calls[i].correlation_id && calls[i].kind != CALL_OTHER;
+		if (other == NO_INDEX)
 			continue;
-		f->launched[i] = calls[i].kind != CALL_OTHER;
-		if (!idmap__get(&f->calls, key, &other)) {
-			err = idmap__put(&f->calls, key, i);
-			continue;
-		}
 		f->launched[other] |= f->launched[i];
 		if (gpu_call__is_outer(&calls[i], &calls[other])) {
 			swap = calls[other];
@@ -90,7 +83,7 @@ static int trace_file__index_calls(struct trace_file *f)
 			calls[i] = swap;
 		}
 	}
-	return err;
+	return 0;
 }
 
 /* Return: whether another call with the same id contains this one. */
@@ -100,7 +93,7 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 	uint32_t outer;
 
 	return c->correlation_id &&
-	       idmap__get(&f->calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
+	       idmap__get(&f->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
 }
 
 /*
@@ -110,21 +103,11 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
 {
-	uint32_t i, call, found = NO_INDEX;
+	uint32_t call = correlation_id ? call_index__find(&f->index, *pid, correlation_id) : NO_INDEX;
 
-	if (!correlation_id)
-		return NO_INDEX;
-	if (*pid)
-		return idmap__get(&f->calls, ID_KEY(*pid, correlation_id), &call) ? call : NO_INDEX;
-	for (i = 0; i < f->pids.nr; i++) {
-		if (!idmap__get(&f->calls, ID_KEY(f->pids.v[i], correlation_id), &call))
-			continue;
-		if (found != NO_INDEX)
-			return NO_INDEX;
-		found = call;
-		*pid = f->pids.v[i];
-	}
-	return found;
+	if (call != NO_INDEX)
+		*pid = f->gpu.calls.v[call].pid;
+	return call;
 }
 
 static void trace_file__mark_launches(struct trace_file *f)
@@ -550,11 +533,13 @@ static void trace_file__write_works(struct trace_file *f)
 		pid = w->pid;
 		if (trace_file__find_call(f, w->w.correlation_id, &pid) == NO_INDEX && !pid) {
 			/* An orphan: its process is unknown, so take any. */
-			pid = f->pids.nr ? f->pids.v[0] : 1;
-			if (f->pids.nr > 1)
+			pid = f->index.pids.nr ? f->index.pids.v[0] : 1;
+			if (f->index.pids.nr > 1)
 				w->w.correlation_id = 0;
 		}
 		proc = trace_file__proc(f, pid);
+		if (idmap__add(&f->devices, ID_KEY(pid, w->device), 0) < 0)
+			f->im->err = -ENOMEM;
 		w->w.stream = import__stream(f->im, proc, w->device, w->context, w->stream);
 		if (w->kind == WORK_KERNEL)
 			import__kernel(f->im, proc, &w->w, w->name);
@@ -569,12 +554,14 @@ static void trace_file__write_works(struct trace_file *f)
 static void trace_file__write_devices(struct trace_file *f)
 {
 	static const uint8_t no_uuid[16];
-	uint32_t i, k;
+	uint32_t i, k, used;
 
 	for (i = 0; i < f->gpu.devices.nr; i++)
-		for (k = 0; k < f->pids.nr; k++)
-			import__device(f->im, trace_file__proc(f, f->pids.v[k]),
-				       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name, no_uuid);
+		for (k = 0; k < f->index.pids.nr; k++)
+			if (!k || idmap__get(&f->devices, ID_KEY(f->index.pids.v[k], f->gpu.devices.v[i].id),
+					     &used))
+				import__device(f->im, trace_file__proc(f, f->index.pids.v[k]),
+					       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name, no_uuid);
 }
 
 static int trace_file__write(struct trace_file *f)
@@ -629,10 +616,10 @@ static void trace_file__free(struct trace_file *f)
 	array_free(&f->threads);
 	idmap__free(&f->thread_ids);
 	idmap__free(&f->name_ids);
+	idmap__free(&f->devices);
 	idmap__free(&f->procs);
-	array_free(&f->pids);
 	free(f->launched);
-	idmap__free(&f->calls);
+	call_index__free(&f->index);
 	gputrace__exit(&f->gpu);
 	input_file__close(&f->input);
 }
@@ -689,12 +676,12 @@ static uint64_t gputrace__first_ns(const struct gputrace *t)
 /* Return: whether the two files share a pid. */
 static bool trace_files__share_pid(const struct trace_file *a, const struct trace_file *b)
 {
-	size_t i, k;
+	uint32_t known;
+	size_t i;
 
-	for (i = 0; i < a->pids.nr; i++)
-		for (k = 0; k < b->pids.nr; k++)
-			if (a->pids.v[i] == b->pids.v[k])
-				return true;
+	for (i = 0; i < a->index.pids.nr; i++)
+		if (idmap__get(&b->index.pid_ids, a->index.pids.v[i], &known))
+			return true;
 	return false;
 }
 

@@ -59,8 +59,7 @@ struct twofiles {
 	bool *launched;			/* by call: whether it launched work, or should have */
 	struct kernel_names names;
 	uint32_t *kernels;		/* by call: 1 + its kernel; 0: unknown */
-	struct idmap calls;		/* from (pid, correlation id) to the outermost call */
-	ARRAY(uint32_t) pids;		/* the calls' processes */
+	struct call_index index;	/* of the outermost calls */
 	struct idmap procs;		/* from pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
 	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event; by launch */
@@ -270,24 +269,18 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
  */
 static int twofiles__index_calls(struct twofiles *t)
 {
-	uint32_t i, k, other;
-	int err = 0;
+	uint32_t i, other;
+	int err;
 
-	for (i = 0; i < t->gpu.calls.nr && !err; i++) {
+	for (i = 0; i < t->gpu.calls.nr; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[i];
-		uint64_t key = ID_KEY(c->pid, c->correlation_id);
 
-		for (k = 0; k < t->pids.nr && t->pids.v[k] != c->pid; k++)
-			;
-		if (k == t->pids.nr)
-			err = array_push(&t->pids, c->pid);
-		if (err || !c->correlation_id)
+		err = call_index__add(&t->index, c, i, &other);
+		if (err < 0)
+			return err;
+		t->launched[i] = err && c->kind != CALL_OTHER;
+		if (other == NO_INDEX)
 			continue;
-		if (!idmap__get(&t->calls, key, &other)) {
-			err = idmap__put(&t->calls, key, i);
-			t->launched[i] = c->kind != CALL_OTHER;
-			continue;
-		}
 		if (t->gpu.calls.v[other].driver && !c->driver) {
 			/* Put the outer call's time and name in its place. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
@@ -297,7 +290,7 @@ static int twofiles__index_calls(struct twofiles *t)
 			t->launched[other] |= o->kind != CALL_OTHER;
 		}
 	}
-	return err;
+	return 0;
 }
 
 /* Return: whether the call is a driver call inside another call with the same id. */
@@ -306,8 +299,8 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 	const struct gpu_call *c = &t->gpu.calls.v[call];
 	uint32_t outer;
 
-	return c->correlation_id && idmap__get(&t->calls, ID_KEY(c->pid, c->correlation_id), &outer) &&
-	       outer != call;
+	return c->correlation_id &&
+	       idmap__get(&t->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
 }
 
 /*
@@ -320,21 +313,10 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)
 {
-	uint32_t i, call, found = NO_INDEX;
+	uint32_t call = call_index__find(&t->index, w->pid, w->w.correlation_id);
 
-	*pid = w->pid;
-	if (w->pid)
-		return idmap__get(&t->calls, ID_KEY(w->pid, w->w.correlation_id), &call) ?
-			call : NO_INDEX;
-	for (i = 0; i < t->pids.nr; i++) {
-		if (!idmap__get(&t->calls, ID_KEY(t->pids.v[i], w->w.correlation_id), &call))
-			continue;
-		if (found != NO_INDEX)
-			return NO_INDEX;
-		found = call;
-		*pid = t->pids.v[i];
-	}
-	return found;
+	*pid = call == NO_INDEX ? w->pid : t->gpu.calls.v[call].pid;
+	return call;
 }
 
 static int launch__compare(const void *a, const void *b, void *ctx)
@@ -412,13 +394,11 @@ static bool twofiles__compare_pids(struct twofiles *t)
 
 	for (i = 0; i < t->events.nr; i++) {
 		one &= t->events.v[i].pid == cpu_pid;
-		for (k = 0; k < t->pids.nr && t->pids.v[k] != t->events.v[i].pid; k++)
-			;
-		same &= k < t->pids.nr;
+		same &= idmap__get(&t->index.pid_ids, t->events.v[i].pid, &k);
 	}
 	/* In a container, one side may see other pids. */
-	if (!same && one && t->pids.nr == 1)
-		t->other_pid = t->pids.v[0];
+	if (!same && one && t->index.pids.nr == 1)
+		t->other_pid = t->index.pids.v[0];
 	return same;
 }
 
@@ -677,8 +657,8 @@ static void twofiles__write_works(struct twofiles *t)
 
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
 			/* An orphan: its process is unknown, so take any. */
-			pid = t->pids.nr ? t->pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
-			if (t->pids.nr > 1)
+			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
+			if (t->index.pids.nr > 1)
 				w->w.correlation_id = 0;
 		}
 		proc = twofiles__proc(t, twofiles__pid(t, pid), "");
@@ -828,14 +808,13 @@ static void twofiles__exit(struct twofiles *t)
 	array_free(&t->cpu_lane_of);
 	array_free(&t->gpu_lanes);
 	array_free(&t->cpu_lanes);
-	array_free(&t->pids);
 	array_free(&t->launches);
 	array_free(&t->events);
 	array_free(&t->stacks);
 	array_free(&t->paths);
 	strpool__free(&t->path_keys);
 	idmap__free(&t->procs);
-	idmap__free(&t->calls);
+	call_index__free(&t->index);
 	strpool__free(&t->lines);
 	strpool__free(&t->strings);
 	free(t->kernels);

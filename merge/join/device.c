@@ -92,8 +92,8 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 			return err;
 		if (!arrived->nr_launches++ || l.time_ns < arrived->first_ns)
 			arrived->first_ns = l.time_ns;
-		if (arrived->window.nr_threads) {
-			err = window__see(&arrived->window, JOIN_KEY_ID(key));
+		if (arrived->window) {
+			err = window__see(arrived->window, JOIN_KEY_ID(key));
 			if (err)
 				return err;
 		}

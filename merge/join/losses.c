@@ -22,17 +22,17 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 	       min_t(uint64_t, c, MAX_COUNT);
 }
 
-#define SINCE(sent, member)	missing((sent)->last.member, (sent)->first.member, 0)
+#define SINCE(sent, member)	missing((sent)->last->member, (sent)->first->member, 0)
 
 /* Adds one process's records that were sent and have not arrived. */
 static void losses__missing(struct loss *l, const struct sent *sent, const struct arrived *a)
 {
-	const struct xpu_record_counters *last = &sent->last, *first = &sent->first;
+	const struct xpu_record_counters *last = sent->last, *first = sent->first;
 	uint64_t nr_missing, first_ranges = sent->carried ? first->nr_ranges : 0;
 
 	/* While probes are attached and detached, the shim learns an instant late who listens. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
-	if (a->window.nr_threads)
+	if (a->window)
 		l->at_edges += nr_missing;
 	else
 		l->missing_launches += nr_missing;
@@ -43,9 +43,9 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 	/* The baseline's own batch does not count as sent after it. */
 	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
 				      (sent->baseline != 0 && !sent->carried));
-	if ((a->nr_ranges || first_ranges) && !a->window.nr_threads)
+	if ((a->nr_ranges || first_ranges) && !a->window)
 		l->missing_ranges += missing(last->nr_ranges, first_ranges, a->nr_ranges);
-	if (a->nr_allocs && !a->window.nr_threads)
+	if (a->nr_allocs && !a->window)
 		l->missing_allocs += missing(last->nr_allocs, sent->carried ? first->nr_allocs : 0,
 					     a->nr_allocs);
 }
@@ -112,8 +112,8 @@ int losses__nccl(struct second_pass *p)
 		a = &p->arrived.v[i];
 		sent = found__sent(f, f->first_proc + i);
 		if (a->nr_ranges && (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
-				     (!a->window.nr_threads &&
-				      missing(sent->last.nr_ranges, 0, a->nr_ranges))))
+				     (!a->window &&
+				      missing(sent->last->nr_ranges, 0, a->nr_ranges))))
 			err = nccl__lose(&p->model->nccl, f->first_proc + i);
 	}
 	return err;

@@ -275,7 +275,7 @@ static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arri
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
 		if (from_ns)		/* it had a name by then */
-			err = window__first(&arrived->window, t->first_launch);
+			err = window__first(arrived->window, t->first_launch);
 	}
 	return err;
 }
@@ -286,7 +286,7 @@ static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
 	struct arrived *arrived = &p->arrived.v[proc - p->found->first_proc];
 	int err;
 
-	if (!arrived->window.nr_threads || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
+	if (!arrived->window || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
 		return 0;
 	if (!arrived->firsts_seen) {
 		arrived->firsts_seen = true;
@@ -294,7 +294,7 @@ static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
 		if (err)
 			return err;
 	}
-	return window__is_late(&arrived->window, id);
+	return window__is_late(arrived->window, id);
 }
 
 static int place__orphan(struct second_pass *p, uint64_t key, const struct work *w)
@@ -302,11 +302,13 @@ static int place__orphan(struct second_pass *p, uint64_t key, const struct work 
 	struct model *m = p->model;
 	uint32_t chain, proc = JOIN_KEY_PROC(key);
 	enum label label = LABEL_NO_LAUNCH;
+	const struct window *window;
 	enum window_place place;
 	const char *comm;
 	int err;
 
-	place = window__place(&p->arrived.v[proc - p->found->first_proc].window, JOIN_KEY_ID(key));
+	window = p->arrived.v[proc - p->found->first_proc].window;
+	place = window ? window__place(window, JOIN_KEY_ID(key)) : WINDOW_INSIDE;
 	if (place == WINDOW_INSIDE) {
 		err = is_late(p, proc, JOIN_KEY_ID(key));
 		if (err < 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/second_pass.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ void second_pass__exit(struct second_pass *p)
 	array_free(&p->device.nodes);
 	array_free(&p->device.kernels);
 	for (i = 0; i < p->arrived.nr; i++)
-		window__exit(&p->arrived.v[i].window);
+		window__free(p->arrived.v[i].window);
 	array_free(&p->arrived);
 	waits__exit(&p->waits);
 }
@@ -66,8 +67,10 @@ int second_pass__open_windows(struct second_pass *p)
 		err = second_pass__arrived(p, i, &arrived);
 		if (err)
 			return err;
-		nr_slots = min_t(uint64_t, found__sent(f, i)->last.nr_slots, WINDOW_MAX_THREADS);
-		window__open(&arrived->window, max_t(uint32_t, arrived->nr_threads, nr_slots));
+		nr_slots = min_t(uint64_t, found__sent(f, i)->last->nr_slots, WINDOW_MAX_THREADS);
+		arrived->window = window__new(max_t(uint32_t, arrived->nr_threads, nr_slots));
+		if (!arrived->window)
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -76,6 +79,6 @@ bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 {
 	size_t i = proc - p->found->first_proc;
 
-	return i < p->arrived.nr && p->arrived.v[i].window.nr_threads &&
+	return i < p->arrived.nr && p->arrived.v[i].window &&
 	       !p->model->machine.procs.v[proc].exited;
 }

@@ -30,7 +30,7 @@
 
 /* Counts of the records that have arrived from one process. */
 struct arrived {
-	struct window window;
+	struct window *window;		/* NULL: recorded from its beginning to its end */
 	bool firsts_seen;		/* window__first() was called */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* of these, on the recording's clock */

@@ -48,7 +48,7 @@ struct proc {
 	const char *comm;			/* at its start; interned */
 	const char *name;			/* its last name; machine__next() keeps it */
 	uint32_t recording;			/* number of its recording */
-	struct labels labels;
+	uint32_t labels;			/* 1 + its place in machine.labels; 0: it has none */
 };
 
 struct machine_task;
@@ -57,6 +57,7 @@ struct machine_pid;
 struct machine {
 	struct strpool *strings;		/* the caller's */
 	ARRAY(struct proc) procs;
+	ARRAY(struct labels) labels;		/* of the processes that have some */
 	struct idmap procs_by_id;		/* the processes of this recording */
 	uint32_t recording;
 
@@ -102,6 +103,21 @@ int machine__finish(struct machine *m);
  * Return: 0 or -ENOMEM.
  */
 int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx);
+
+/* Return: the labels of a process, all 0 if it has none; valid until another process gets some. */
+static inline const struct labels *machine__labels(const struct machine *m, uint32_t proc)
+{
+	static const struct labels none;
+	uint32_t labels = m->procs.v[proc].labels;
+
+	return labels ? &m->labels.v[labels - 1] : &none;
+}
+
+/* Return: the labels of a process, to be changed, valid for as long; NULL without memory. */
+struct labels *machine__own_labels(struct machine *m, uint32_t proc);
+
+/* Gives a process the labels of its parent that hold for it. Return: 0 or -ENOMEM. */
+int machine__inherit_labels(struct machine *m, uint32_t proc, uint32_t parent);
 
 /*
  * Return: the image of @pid at @time_ns; the earliest image if the time is before all images; or

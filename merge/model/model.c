@@ -58,14 +58,13 @@ const char *model__host(const struct model *m, uint32_t proc)
 
 const char *model__node(const struct model *m, uint32_t proc)
 {
-	const struct proc *p = &m->machine.procs.v[proc];
-
-	return labels__text(&p->labels, XPU_LABEL_NODE) ?: m->inputs.v[p->recording].host;
+	return labels__text(machine__labels(&m->machine, proc), XPU_LABEL_NODE) ?:
+	       m->inputs.v[m->machine.procs.v[proc].recording].host;
 }
 
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label)
 {
-	const struct labels *l = &m->machine.procs.v[proc].labels;
+	const struct labels *l = machine__labels(&m->machine, proc);
 	const char *space = labels__text(l, XPU_LABEL_NAMESPACE), *text = NULL;
 	char *both;
 

@@ -149,7 +149,7 @@ const char *model__node(const struct model *m, uint32_t proc);
 /* Return: the rank of a process, or NO_INDEX. */
 static inline uint32_t model__rank(const struct model *m, uint32_t proc)
 {
-	return labels__number(&m->machine.procs.v[proc].labels, XPU_LABEL_RANK);
+	return labels__number(machine__labels(&m->machine, proc), XPU_LABEL_RANK);
 }
 
 /* Return: the name to show for a process, which is its last one; never NULL or empty. */

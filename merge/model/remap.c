@@ -70,6 +70,7 @@ int remap__start(struct remap *r, struct model *m, const struct model *from)
 
 static int absorb_procs(struct model *m, const struct model *from, struct remap *r)
 {
+	struct labels *labels;
 	size_t i, k;
 	int err = 0;
 
@@ -78,9 +79,16 @@ static int absorb_procs(struct model *m, const struct model *from, struct remap 
 
 		proc.comm = remap__text(r, proc.comm);
 		proc.name = remap__text(r, proc.name);
-		for (k = 0; k < LABELS_NR_TEXTS; k++)
-			proc.labels.texts[k] = remap__text(r, proc.labels.texts[k]);
+		proc.labels = 0;
 		err = array_push(&m->machine.procs, proc);
+		if (err || !from->machine.procs.v[i].labels)
+			continue;
+		labels = machine__own_labels(&m->machine, m->machine.procs.nr - 1);
+		if (!labels)
+			return -ENOMEM;
+		*labels = *machine__labels(&from->machine, i);
+		for (k = 0; k < LABELS_NR_TEXTS; k++)
+			labels->texts[k] = remap__text(r, labels->texts[k]);
 	}
 	for (i = 0; i < from->threads.nr && !err; i++) {
 		struct thread thread = from->threads.v[i];

@@ -5,17 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-void window__open(struct window *w, uint32_t nr_threads)
+struct window *window__new(uint32_t nr_threads)
 {
-	w->nr_threads = nr_threads ? min_t(uint32_t, nr_threads, WINDOW_MAX_THREADS) : 1;
+	struct window *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->nr_threads = nr_threads ? min_t(uint32_t, nr_threads, WINDOW_MAX_THREADS) : 1;
+	return w;
 }
 
-void window__exit(struct window *w)
+void window__free(struct window *w)
 {
+	if (!w)
+		return;
 	array_free(&w->low);
 	array_free(&w->high);
 	array_free(&w->firsts);
 	array_free(&w->late);
+	free(w);
 }
 
 int window__see(struct window *w, uint32_t id)
@@ -45,7 +52,7 @@ int window__see(struct window *w, uint32_t id)
 
 enum window_place window__place(const struct window *w, uint32_t id)
 {
-	if (!w->nr_threads || !id)
+	if (!id)
 		return WINDOW_INSIDE;
 	if (w->low.nr < w->nr_threads || id < w->low.v[w->low.nr - 1])
 		return WINDOW_BEFORE;

@@ -31,7 +31,7 @@ enum window_place {
 };
 
 struct window {
-	uint32_t nr_threads;		/* 0: recorded from its beginning to its end */
+	uint32_t nr_threads;
 	/*
 	 * nr_threads of the smallest and of the largest ids, each in descending order of extremity.
 	 */
@@ -42,8 +42,8 @@ struct window {
 };
 
 /* @nr_threads: the threads that launch in the process; 0 counts as 1. */
-void window__open(struct window *w, uint32_t nr_threads);
-void window__exit(struct window *w);
+struct window *window__new(uint32_t nr_threads);
+void window__free(struct window *w);
 
 /* Notes that the launch @correlation_id was recorded. Return: 0 or -ENOMEM. */
 int window__see(struct window *w, uint32_t correlation_id);

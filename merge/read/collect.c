@@ -110,22 +110,18 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
 	return err ?: graphs__add_node(&c->found->graphs, proc, rec);
 }
 
-/* Reads counters; older shims have fewer. */
-static void counters__read(struct xpu_record_counters *to, const struct xpu_record_counters *rec)
-{
-	memset(to, 0, sizeof(*to));
-	memcpy(to, rec, min_t(size_t, sizeof(*to), rec->hdr.size));
-}
-
 /* Reads running totals, of which the bigger is the later: two threads may send at a time. */
-static void sent__read(struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
+static int sent__read(struct found *f, struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
 {
-	if (rec->nr_batches >= s->last.nr_batches)
-		counters__read(&s->last, rec);
-	if (!s->carried && (!s->baseline || rec->nr_batches < s->first.nr_batches)) {
-		counters__read(&s->first, rec);
+	int err = 0;
+
+	if (rec->nr_batches >= s->last->nr_batches)
+		err = found__keep_counters(f, &s->last, rec, rec->hdr.size);
+	if (!s->carried && (!s->baseline || rec->nr_batches < s->first->nr_batches)) {
+		err = err ?: found__keep_counters(f, &s->first, rec, rec->hdr.size);
 		s->baseline = place;
 	}
+	return err;
 }
 
 /* Takes the counters of a process of an earlier file. Return: 0 or -ENOMEM. */
@@ -143,10 +139,10 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 	sent->carried = true;
 	sent->baseline = UINT64_MAX;	/* no batch */
 	sent->final = rec->hdr.misc & XPU_MISC_CARRIED_FINAL;
-	sent->first = rec->first;
-	if (rec->last.nr_batches >= sent->last.nr_batches)
-		sent->last = rec->last;
-	return 0;
+	err = found__keep_counters(c->found, &sent->first, &rec->first, sizeof(rec->first));
+	if (!err && rec->last.nr_batches >= sent->last->nr_batches)
+		err = found__keep_counters(c->found, &sent->last, &rec->last, sizeof(rec->last));
+	return err;
 }
 
 /*
@@ -202,8 +198,9 @@ static int collect__label(struct collect *c, uint32_t proc, const struct xpu_rec
 			  bool by_recorder)
 {
 	struct model *m = c->model;
+	struct labels *labels = machine__own_labels(&m->machine, proc);
 
-	return labels__take(&m->machine.procs.v[proc].labels, &m->strings, rec, by_recorder);
+	return labels ? labels__take(labels, &m->strings, rec, by_recorder) : -ENOMEM;
 }
 
 static int collect__process_label(struct collect *c, const struct xpu_record_label *rec)
@@ -347,8 +344,7 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_PYCODE:
 		return collect__pycode(f, proc, (const void *)rec);
 	case XPU_RECORD_COUNTERS:
-		sent__read(sent, place, (const void *)rec);
-		return 0;
+		return sent__read(f, sent, place, (const void *)rec);
 	case XPU_RECORD_RANGE:
 		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
 	case XPU_RECORD_LABEL:

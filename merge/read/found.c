@@ -27,6 +27,7 @@ void found__exit(struct found *f)
 	graphs__exit(&f->graphs);
 	array_free(&f->exits);
 	array_free(&f->sent);
+	arena__free(&f->counters);
 	array_free(&f->accounts);
 	array_free(&f->ranges);
 	array_free(&f->waits);
@@ -57,14 +58,32 @@ void found__exit(struct found *f)
 	idmap__free(&f->paths);
 }
 
+const struct xpu_record_counters counters__none;
+
+static const struct sent sent__none = { .last = &counters__none, .first = &counters__none };
+
+int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
+			 const struct xpu_record_counters *rec, size_t bytes)
+{
+	struct xpu_record_counters *own = (struct xpu_record_counters *)*to;
+
+	if (own == &counters__none)
+		own = arena__alloc(&f->counters, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	memset(own, 0, sizeof(*own));
+	memcpy(own, rec, min_t(size_t, sizeof(*own), bytes));
+	*to = own;
+	return 0;
+}
+
 int found__add_sent(struct found *f, uint32_t proc, struct sent **sent)
 {
-	static const struct sent none;
 	size_t i = proc - f->first_proc;
 	int err = 0;
 
 	while (!err && f->sent.nr <= i)
-		err = array_push(&f->sent, none);
+		err = array_push(&f->sent, sent__none);
 	if (!err)
 		*sent = &f->sent.v[i];
 	return err;
@@ -72,10 +91,9 @@ int found__add_sent(struct found *f, uint32_t proc, struct sent **sent)
 
 const struct sent *found__sent(const struct found *f, uint32_t proc)
 {
-	static const struct sent none;
 	size_t i = proc - f->first_proc;
 
-	return i < f->sent.nr ? &f->sent.v[i] : &none;
+	return i < f->sent.nr ? &f->sent.v[i] : &sent__none;
 }
 
 const char *found__string(const struct found *f, uint32_t proc, uint32_t id)

@@ -56,9 +56,9 @@ struct stalls_def {
 
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
-	struct xpu_record_counters last;	/* nr_batches 0: it never sent any */
+	const struct xpu_record_counters *last;	/* nr_batches 0: it never sent any */
 	uint64_t allocs_ns;			/* when its last event of memory was */
-	struct xpu_record_counters first;	/* counters when the recording began ... */
+	const struct xpu_record_counters *first;	/* counters when the recording began ... */
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */
 	bool carried;				/* first is of a CARRIED record, and holds in any case */
@@ -106,6 +106,7 @@ struct found {
 		bool several_procs, blocks;	/* of an allocator are among them */
 	} allocs;
 	ARRAY(struct sent) sent;	/* by process, from first_proc to the last that sent */
+	struct arena counters;		/* that these point to */
 	ARRAY(struct exit_at) exits;	/* by pid, then time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;
@@ -115,6 +116,16 @@ struct found {
 /* Begins a recording whose processes, threads and so on will come behind those in @m. */
 void found__init(struct found *f, struct model *m, const struct input *in);
 void found__exit(struct found *f);
+
+/* Counters of a process that told none. */
+extern const struct xpu_record_counters counters__none;
+
+/*
+ * Keeps a copy of counters, of which a version may have fewer than this one, at @to, which is the last or
+ * the first of a process. Return: 0 or -ENOMEM.
+ */
+int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
+			 const struct xpu_record_counters *rec, size_t bytes);
 
 /* Sets *@sent to the counters of @proc, valid until the next call. Return: 0 or -ENOMEM. */
 int found__add_sent(struct found *f, uint32_t proc, struct sent **sent);

@@ -88,7 +88,7 @@ static void resolve_sent(struct found *f, const struct machine *m)
 		    m->procs.v[f->first_proc + i].how == XPU_MISC_PROCESS_ATTACH)
 			continue;
 		f->sent.v[i].baseline = 0;
-		memset(&f->sent.v[i].first, 0, sizeof(f->sent.v[i].first));
+		f->sent.v[i].first = &counters__none;
 	}
 }
 
@@ -381,7 +381,7 @@ static int resolve_labels(const struct found *f, struct machine *m)
 		for (; line.nr; line.nr--) {
 			proc = line.v[line.nr - 1];
 			if (idmap__get(&m->procs_by_id, m->procs.v[proc].parent_proc_id, &parent))
-				labels__inherit(&m->procs.v[proc].labels, &m->procs.v[parent].labels);
+				err = err ?: machine__inherit_labels(m, proc, parent);
 		}
 	}
 	array_free(&line);

@@ -199,7 +199,7 @@ static int write_process_labels(struct writer *w, uint32_t proc)
 		json_out__u64(&w->json, timeline__sort_index(w->s, proc));
 		end_event(w);
 	}
-	if (!labels__any(&m->machine.procs.v[proc].labels))
+	if (!labels__any(machine__labels(&m->machine, proc)))
 		return 0;
 	labels = model__process_labels(m, proc);
 	if (!labels)

@@ -489,7 +489,7 @@ static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
 	kv[r->n_attributes++] = otlp__key_value(o, "process.pid", NULL, m->machine.procs.v[proc].pid);
 	kv[r->n_attributes++] = otlp__key_value(o, "process.executable.name", name, 0);
 	r->attributes = kv;
-	otlp__labels(o, &m->machine.procs.v[proc].labels, r);
+	otlp__labels(o, machine__labels(&m->machine, proc), r);
 	return r;
 }
 

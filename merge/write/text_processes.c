@@ -53,10 +53,10 @@ static int processes__collect(struct section_rows *rows)
 		row = &all[rows->nr];
 		*row = all[i];
 		row->proc = i;
-		row->rank = labels__number(&m->machine.procs.v[i].labels, XPU_LABEL_RANK);
+		row->rank = labels__number(machine__labels(&m->machine, i), XPU_LABEL_RANK);
 		if (!row->nr_works && !row->nr_pending && !row->cpu_ns)
 			continue;
-		labels |= labels__any(&m->machine.procs.v[i].labels);
+		labels |= labels__any(machine__labels(&m->machine, i));
 		rows->sum_ns += row->gpu_ns;
 		rows->nr++;
 	}
@@ -77,7 +77,7 @@ static char *process__name(const struct model *m, uint32_t proc)
 {
 	char *labels, *name = NULL;
 
-	if (m->nr_hosts < 2 && !labels__any(&m->machine.procs.v[proc].labels))
+	if (m->nr_hosts < 2 && !labels__any(machine__labels(&m->machine, proc)))
 		return strdup(model__proc_name(m, proc));
 	labels = model__process_labels(m, proc);
 
@@ -98,7 +98,7 @@ static int processes__row(const struct section_rows *rows, const void *vrow, str
 {
 	const struct model *m = &rows->s->model;
 	const struct process_row *row = vrow;
-	const struct labels *l = &m->machine.procs.v[row->proc].labels;
+	const struct labels *l = machine__labels(&m->machine, row->proc);
 	char *name = t->format == TABLE_TEXT ? process__name(m, row->proc) : NULL;
 
 	if (t->format == TABLE_TEXT && !name)

@@ -18,6 +18,7 @@ struct side_writer {
 	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of its latest
 					 * name */
 	struct idmap pids;		/* from tid to pid, for files without pids */
+	uint32_t nr_others;		/* processes of the other side that are searched for a tid */
 	ARRAY(struct span) frames;
 };
 
@@ -179,9 +180,9 @@ static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 	if (w->im->err || idmap__get(&w->pids, tid, &pid))
 		return w->im->err ? 0 : pid;
 	pid = tid;
-	for (proc = 1; proc <= min_t(size_t, w->im->pids.nr, MAX_OTHER_PROCS); proc++)
+	for (proc = 1; proc <= w->nr_others; proc++)
 		if (import__find_thread(w->im, proc, tid))
-			pid = w->im->pids.v[proc - 1];
+			pid = w->im->by_proc.v[proc - 1].pid;
 	w->im->err = idmap__put(&w->pids, tid, pid);
 	return pid;
 }
@@ -317,7 +318,9 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 
 static int cpu_side__tell_script(struct cpu_side *c, struct import *im)
 {
-	struct side_writer w = { .c = c, .im = im };
+	struct side_writer w = {
+		.c = c, .im = im, .nr_others = min_t(size_t, im->by_proc.nr, MAX_OTHER_PROCS),
+	};
 	const struct script *s = &c->script;
 	size_t i;
 

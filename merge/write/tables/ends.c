@@ -79,6 +79,7 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 	size_t i;
 
 	for (i = r->first_proc; i < m->machine.procs.nr && !err; i++) {
+		const struct labels *labels = machine__labels(&m->machine, i);
 		const struct proc *proc = &m->machine.procs.v[i];
 
 		if (proc->recording != r->nr)
@@ -95,13 +96,13 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 			h->start_real_ns ? (int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) :
 					   PARQUET_NULL,
 			parquet__string(name), known_string(command),
-			known_number(&proc->labels, XPU_LABEL_LOCAL_RANK),
-			known_number(&proc->labels, XPU_LABEL_WORLD_SIZE),
-			known_string(labels__text(&proc->labels, XPU_LABEL_NODE)),
-			known_string(labels__text(&proc->labels, XPU_LABEL_JOB)),
-			known_string(labels__text(&proc->labels, XPU_LABEL_POD)),
-			known_string(labels__text(&proc->labels, XPU_LABEL_NAMESPACE)),
-			known_string(labels__text(&proc->labels, XPU_LABEL_CONTAINER)),
+			known_number(labels, XPU_LABEL_LOCAL_RANK),
+			known_number(labels, XPU_LABEL_WORLD_SIZE),
+			known_string(labels__text(labels, XPU_LABEL_NODE)),
+			known_string(labels__text(labels, XPU_LABEL_JOB)),
+			known_string(labels__text(labels, XPU_LABEL_POD)),
+			known_string(labels__text(labels, XPU_LABEL_NAMESPACE)),
+			known_string(labels__text(labels, XPU_LABEL_CONTAINER)),
 		});
 	}
 	return err;

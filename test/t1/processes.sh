@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Files of 30,000 processes, of each kind: a process costs 1 KB of memory at most, and time grows with the file.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+[ -x /usr/bin/time ] || skip_all "time is missing"
+[ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
+nr=30000
+
+# One event of each kind a process; the others have the same events, of one process.
+python3 - $nr "$XPU_BUILD/gen_sqlite" <<'END'
+import json, subprocess, sys
+
+nr, gen_sqlite = int(sys.argv[1]), sys.argv[2]
+for name in "many", "one":
+    pids = [1000 + (i if name == "many" else 0) for i in range(nr)]
+    with open(name + ".perf.txt", "w") as f:
+        for i, pid in enumerate(pids):
+            f.write("p %d [000] 10.%06d: 10101010 cpu-clock:\n\t401000 main (/bin/x)\n\n" % (pid, i))
+    events = []
+    for i, pid in enumerate(pids):
+        events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": pid, "tid": pid,
+                       "ts": i * 10, "dur": 5, "args": {"correlation": i + 1}})
+        events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": i * 10 + 6, "dur": 3,
+                       "args": {"correlation": i + 1, "device": 0, "stream": 7}})
+    with open(name + ".json", "w") as f:
+        json.dump({"traceEvents": events}, f)
+    sql = """BEGIN; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'k');
+CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId INTEGER,
+ streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,
+ correlationId INTEGER, nameId INTEGER, returnValue INTEGER, callchainId INTEGER);
+"""
+    pid = "(1000 + i)" if name == "many" else "1000"
+    sql += """WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %d)
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME
+ SELECT 10000 + i * 10, 10005 + i * 10, 0, (PID << 24) | PID, i + 1, 1, 0, NULL FROM n;
+WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %d)
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
+ SELECT 10006 + i * 10, 10009 + i * 10, 0, 1, 7, i + 1, PID << 24, 2, 2 FROM n;
+""".replace("PID", pid) % (nr, nr)
+    subprocess.run([gen_sqlite, name + ".sqlite"], input=(sql + "COMMIT;").encode(), check=True)
+END
+is $? 0 "files are made"
+
+# peak ARG...: KB that a merge takes at its peak
+peak() {
+	timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>log
+	status=$?
+	tail -n 1 peak
+}
+
+for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trace.data recording:nsys.data; do
+	option=--${kind%%:*} end=${kind#*:}
+	case $end in
+	perf.data) for n in many one; do xpumerge --cpu $n.perf.txt -f data -o $n.$end 2>log; done ;;
+	trace.data) for n in many one; do xpumerge --gpu $n.json -f data -o $n.$end 2>log; done ;;
+	nsys.data) for n in many one; do xpumerge --nsys $n.sqlite -f data -o $n.$end 2>log; done ;;
+	esac
+	[ "$option" != --recording ] || option=--input
+	one=$(peak "$option" "one.$end")
+	many=$(peak "$option" "many.$end")
+	[ -s out.folded ] && [ $(((many - one) * 1024 / nr)) -le 1024 ]
+	ok $? "$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
+		diag "$status: $(cat log)"
+done
+done_testing
