@@ -1084,17 +1084,58 @@ static bool is_chrome(const char *p, const char *end)
 	return p == end || *p == '{' || *p == ']';
 }
 
+/* Tells calls and works apart whose correlation ids begin again in the file. */
+static int gputrace__renumber(struct gputrace *t)
+{
+	static const enum epoch_works works_of[] = {
+		[CALL_KERNEL] = EPOCH_ONE_WORK, [CALL_MEMCPY] = EPOCH_ONE_WORK,
+		[CALL_MEMSET] = EPOCH_ONE_WORK, [CALL_GRAPH] = EPOCH_ANY_WORK,
+	};
+	struct epoch_call *calls = calloc(t->calls.nr + 1, sizeof(*calls));
+	struct epoch_work *works = calloc(t->works.nr + 1, sizeof(*works));
+	int err = calls && works ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < t->calls.nr && !err; i++) {
+		const struct gpu_call *c = &t->calls.v[i];
+
+		calls[i] = (struct epoch_call){
+			.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid, .proc = c->pid,
+			.id = c->correlation_id, .driver = c->driver, .works = works_of[c->kind],
+		};
+	}
+	for (i = 0; i < t->works.nr && !err; i++)
+		works[i] = (struct epoch_work){
+			.start_ns = t->works.v[i].w.start_ns, .proc = t->works.v[i].pid,
+			.id = t->works.v[i].w.correlation_id,
+		};
+	if (!err)
+		err = epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
+	/* Nothing tells which calls records of waits are of, once ids have begun again. */
+	if (t->epochs.nr_restarts)
+		t->syncs.nr = 0;
+	for (i = 0; i < t->calls.nr && !err && t->epochs.nr_restarts; i++)
+		t->calls.v[i].correlation_id = calls[i].id;
+	for (i = 0; i < t->works.nr && !err && t->epochs.nr_restarts; i++)
+		t->works.v[i].w.correlation_id = works[i].id;
+	free(works);
+	free(calls);
+	return err;
+}
+
 int gputrace__read(struct gputrace *t, struct input_file *in)
 {
 	const char *p = span__text(in->buf, in->size).s, *end = in->buf + in->size;
+	int err;
 
 	memset(t, 0, sizeof(*t));
 	t->input = in;
 	while (p < end && isspace((unsigned char)*p))
 		p++;
 	t->format = is_chrome(p, end) ? GPU_CHROME : GPU_LINES;
-	return t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
-					 gputrace__read_lines(t, p, end - p);
+	err = t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
+					gputrace__read_lines(t, p, end - p);
+	return err ?: gputrace__renumber(t);
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
@@ -1115,6 +1156,7 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 		msgs__add(msgs, "%s: %" PRIu64 " %s NaN or Infinity, which JSON does not have: "
 			  "ignored", name, t->nr_not_finite,
 			  PLURAL(t->nr_not_finite, "number is", "numbers are"));
+	epochs__complain(&t->epochs, name, msgs);
 	if (t->damage)
 		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
 			  t->damage_offset, t->damage);

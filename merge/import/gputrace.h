@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "import/epochs.h"
 #include "import/import.h"
 #include "import/input.h"
 #include "util.h"
@@ -109,6 +110,7 @@ struct gputrace {
 					 * to them */
 	uint32_t rank, world_size;	/* of a distributed program; world_size 0: unknown */
 	bool has_rank;
+	struct epochs epochs;		/* how correlation ids, unique now, were in the file */
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "import/gputrace.h"
 #include "import/sqlite_memory.h"
 #include "model/leaf.h"
 
@@ -333,8 +334,6 @@ static int nsys__read_names(struct nsys *n)
 static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *w)
 {
 	struct nsys_proc *p;
-	uint64_t key;
-	uint32_t head;
 	int err = 0;
 
 	if (!nsys__times(n, stmt, 0, &w->start_ns, &w->end_ns))
@@ -358,17 +357,88 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 			if (p->nr_devices < 2 && (!p->nr_devices || p->device != w->device))
 				p->nr_devices++;
 		}
-		key = ID_KEY(w->proc, w->correlation_id);
-		if (!w->correlation_id) {
-			/* The work belongs to no call. */
-		} else if (idmap__get(&n->work_ids, key, &head)) {
-			w->next = n->works.v[head].next;
-			n->works.v[head].next = n->works.nr;
+	}
+	return array_push(&n->works, *w);
+}
+
+/* Tells calls and works apart whose correlation ids begin again in a process. */
+static int nsys__renumber(struct nsys *n)
+{
+	struct epoch_call *calls = calloc(n->calls.nr + 1, sizeof(*calls));
+	struct epoch_work *works = calloc(n->works.nr + 1, sizeof(*works));
+	int err = calls && works ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = 0; i < n->calls.nr && !err; i++) {
+		const struct nsys_call *c = &n->calls.v[i];
+		enum call_kind kind = cuda_api__kind(c->name, strlen(c->name));
+
+		calls[i] = (struct epoch_call){
+			.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid,
+			.proc = 1 + c->proc, .id = c->correlation_id,
+			.driver = strncmp(c->name, "cuda", 4) != 0,
+			.works = kind == CALL_OTHER ? EPOCH_NO_WORK :
+				 kind == CALL_GRAPH ? EPOCH_ANY_WORK : EPOCH_ONE_WORK,
+		};
+	}
+	for (i = 0; i < n->works.nr && !err; i++) {
+		const struct nsys_work *w = &n->works.v[i];
+
+		works[i] = (struct epoch_work){
+			.start_ns = w->start_ns, .id = w->proc == NO_INDEX ? 0 : w->correlation_id,
+			.proc = 1 + w->proc,
+		};
+	}
+	if (!err)
+		err = epochs__renumber(&n->epochs, calls, n->calls.nr, works, n->works.nr);
+	for (i = 0; i < n->calls.nr && !err; i++)
+		n->calls.v[i].correlation_id = calls[i].id;
+	for (i = 0; i < n->works.nr && !err; i++)
+		if (n->works.v[i].proc != NO_INDEX)
+			n->works.v[i].correlation_id = works[i].id;
+	free(works);
+	free(calls);
+	return err;
+}
+
+/*
+ * Indexes calls and works by their ids. A launch of a graph has either its nodes' work or one work for the
+ * whole graph.
+ */
+static int nsys__index(struct nsys *n)
+{
+	uint32_t i, k, head, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < n->calls.nr && !err; i++) {
+		const struct nsys_call *c = &n->calls.v[i];
+
+		/* Calls are in order of time, so an outer call comes before its inner calls. */
+		if (c->correlation_id)
+			err = min_t(int, idmap__add(&n->call_ids, ID_KEY(c->proc, c->correlation_id),
+						    i), 0);
+	}
+	for (i = 0; i < n->works.nr && !err; i++) {
+		struct nsys_work *w = &n->works.v[i];
+		uint64_t key = ID_KEY(w->proc, w->correlation_id);
+
+		k = nr++;
+		n->works.v[k] = *w;
+		w = &n->works.v[k];
+		if (w->proc == NO_INDEX || !w->correlation_id)
+			continue;
+		if (!idmap__get(&n->work_ids, key, &head)) {
+			err = idmap__put(&n->work_ids, key, k);
+		} else if (w->graph_id && !n->works.v[head].graph_id) {
+			n->nr_graphs_twice++;
+			nr--;
 		} else {
-			err = idmap__put(&n->work_ids, key, n->works.nr);
+			w->next = n->works.v[head].next;
+			n->works.v[head].next = k;
 		}
 	}
-	return err ?: array_push(&n->works, *w);
+	n->works.nr = nr;
+	return err;
 }
 
 /* Return: the node that work is of, if the export tells how it was made; or 0. */
@@ -459,7 +529,6 @@ static uint8_t copy_kind(sqlite3_int64 oper)
 static int nsys__read_graphs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE";
-	uint32_t proc, known;
 	sqlite3_stmt *stmt;
 	int err;
 
@@ -468,20 +537,10 @@ static int nsys__read_graphs(struct nsys *n)
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
-		/* A launch has either its nodes' work or one work for the whole graph. */
-		if (!column__is_null(stmt, 6) && column__u32(stmt, 5)) {
-			err = nsys__proc(n, sqlite3_column_int64(stmt, 6), &proc);
-			if (!err && idmap__get(&n->work_ids, ID_KEY(proc, column__u32(stmt, 5)),
-					       &known) && !n->works.v[known].graph_id) {
-				n->nr_graphs_twice++;
-				continue;
-			}
-		}
 		w.graph_id = column__u32(stmt, 7);
 		w.name = strpool__internf(&n->strings, "CUDA graph %" PRIu32, w.graph_id);
 		w.graph_id += !w.graph_id;
-		if (!err)
-			err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
+		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -566,8 +625,6 @@ static int nsys__read_calls(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_RUNTIME";
 	sqlite3_stmt *stmt;
-	uint32_t other;
-	uint64_t key;
 	int err;
 
 	err = nsys__select(n, table, "start end globalTid correlationId nameId callchainId "
@@ -586,10 +643,6 @@ static int nsys__read_calls(struct nsys *n)
 		err = nsys__proc(n, c.tid, &c.proc);
 		if (!err)
 			n->procs.v[c.proc].traced = true;
-		key = ID_KEY(c.proc, c.correlation_id);
-		/* Calls are in order of time, so an outer call comes before its inner calls. */
-		if (!err && c.correlation_id && !idmap__get(&n->call_ids, key, &other))
-			err = idmap__put(&n->call_ids, key, n->calls.nr);
 		if (!err)
 			err = array_push(&n->calls, c);
 	}
@@ -834,6 +887,9 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		if (err)
 			break;
+		/* Nothing tells which call the id is of, once ids have begun again. */
+		if (n->epochs.nr_restarts)
+			s.correlation_id = 0;
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
 								   column__u32(stmt, 7)));
 		if (type == SYNC_STREAM_WAIT_EVENT || !nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
@@ -980,6 +1036,7 @@ static void nsys__finish(struct nsys *n)
 	for (i = 0; i < n->ranges.nr; i++)
 		if (n->ranges.v[i].open)
 			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
+	epochs__complain(&n->epochs, n->path, n->msgs);
 	if (n->nr_ranges_nowhere)
 		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of no thread ignored", n->path,
 			  n->nr_ranges_nowhere, PLURAL(n->nr_ranges_nowhere, "range", "ranges"));
@@ -1020,6 +1077,10 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_decompressions(n);
 	if (!err)
 		err = nsys__read_graphs(n);
+	if (!err)
+		err = nsys__renumber(n);
+	if (!err)
+		err = nsys__index(n);
 	if (!err)
 		err = nsys__read_ranges(n);
 	if (!err)

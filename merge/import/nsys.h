@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "import/epochs.h"
 #include "import/import.h"
 #include "util.h"
 
@@ -185,6 +186,7 @@ struct nsys {
 	uint64_t before_ns;		/* the first event is so long before the export's time 0;
 					 * times here count from it */
 	uint64_t nr_strange;		/* rows of the present table with impossible values */
+	struct epochs epochs;
 	bool unclean;			/* rows were passed over */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges within too many others */

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Traces whose correlation ids begin again: each kernel stands under its own launch, or under none, and that is
+# counted.
+. "$XPU_SRC/test/lib/tap.sh"
+need python3
+gen="$XPU_SRC/test/lib/gen_epochs.py"
+
+# check FORMAT LEAST_RIGHT KEY=VALUE...: how many of 1000 kernels are under their own launch, at least
+check() {
+	format=$1 least=$2
+	shift 2
+	name="$format $*"
+	case $format in
+	sql)
+		made=$(python3 "$gen" sql out.sql "$@")
+		rm -f out.sqlite
+		"$XPU_BUILD/gen_sqlite" out.sqlite <out.sql
+		xpumerge --nsys out.sqlite -f folded --unit count >out 2>log
+		;;
+	stacks)
+		made=$(python3 "$gen" lines gpu.json "$@")
+		python3 "$gen" stacks cpu.txt "$@" >/dev/null
+		xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit count >out 2>log
+		;;
+	*)
+		made=$(python3 "$gen" "$format" gpu.json "$@")
+		xpumerge --gpu gpu.json -f folded --unit count >out 2>log
+		;;
+	esac
+	works=${made#* } calls=${made% *}
+	# shellcheck disable=SC2046 # words are arguments
+	set -- $(python3 "$gen" verdict out)
+	case $format in
+	lines | text)	# without stacks only the counts can tell
+		like "$(cat log)" "^launches $calls matched $calls unmatched 0 lost 0" "$name" || diag "$(cat log)"
+		;;
+	*)
+		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] && [ $(($1 * 1000)) -ge $((works * least)) ]
+		ok $? "$name: right $1 wrong $2 without launch $3" || diag "$(cat log)"
+		;;
+	esac
+	like "$(cat log)" 'correlation ids begin again [0-9]+ times?' "$name: it is said" || diag "$(cat log)"
+}
+
+for format in chrome lines text stacks sql; do
+	check $format 1000
+	check $format 1000 late=30000
+done
+for format in chrome stacks sql; do
+	check $format 900 lost_calls=0.05
+	check $format 700 lost_works=0.05
+	check $format 600 lost_calls=0.03 lost_works=0.03 late=30000 seed=2
+	check $format 900 first=1 runs=2 nr=3000 lost_calls=0.02 seed=3
+	check $format 0 together=1 runs=2 late=100000 seed=4
+	check $format 900 runs=200 nr=7
+done
+check chrome 1000 driver=1
+# Where work may be of two launches, it is counted.
+python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
+xpumerge --gpu gpu.json --strict -f folded >out 2>log
+is "$? $(grep -c 'device records may be of several calls' log)" "1 1" "work of two launches: it is said, and --strict fails"
+# Ids that are of one call each stay as they are, and nothing is said.
+python3 "$gen" chrome gpu.json runs=1 driver=1 >/dev/null
+xpumerge --gpu gpu.json -f folded --unit count >out 2>log
+is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" "one run of ids: nothing to tell apart"
+done_testing
