@@ -2,15 +2,20 @@
 /*
  * xpu_shm.h - the contract between the shim and xpuload where BPF may not be used
  *
- * A process that uses CUDA connects to the socket that XPU_SHM_ENV names, once, and sends a struct
- * xpu_shm_hello. xpuload answers with a struct xpu_shm_reply and a memory file of fixed size, which
- * both map. The connection ends there: no descriptor stays in the process. What the process would
- * have given to the probe sites it writes into the file, in the same records as the BPF programs
- * would have made of it; see XPU_SHM_* below for where.
+ * A process that uses CUDA makes a memory file of its own: a memfd, sealed against any other size. It
+ * writes there from its first launch on, connects to the socket that XPU_SHM_ENV names, sends a struct
+ * xpu_shm_hello with the descriptor of the file, and closes both. It waits for no answer, so it may
+ * have ended before xpuload hears of it: what is in the queue of a socket outlives its sender. What the
+ * process would have given to the probe sites it writes into the file, in the same records as the BPF
+ * programs would have made of it; see XPU_SHM_* below for where.
+ *
+ * A queue can be full, and a process can be forbidden to connect. So each process counts itself in a
+ * page of System V shared memory, struct xpu_shm_counts, before it connects, and says so in its hello.
+ * At the end xpuload knows how many have not come.
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
- *	nr_threads times XPU_SHM_THREAD_BYTES	each the first pages of a thread that launches, with
+ *	XPU_SHM_NR_THREADS times XPU_SHM_THREAD_BYTES	each the first pages of a thread that launches, with
  *			its struct xpu_log
  *	ring_bytes	the ring
  *
@@ -27,32 +32,38 @@
 
 #include <linux/types.h>
 
-/* "NAME:TOKEN:FLAGS": of a socket in the abstract namespace; in hexadecimal digits the others */
+/*
+ * "NAME:TOKEN:FLAGS:RING:COUNTS": the socket in the abstract namespace; in hexadecimal digits the
+ * token, the flags, ring_bytes, and the id of the struct xpu_shm_counts, ffffffff without one
+ */
 #define XPU_SHM_ENV		"XPUSHIM_SHM"
 #define XPU_SHM_TOKEN_BYTES	16
 
 #define XPU_SHM_WANTS_RANGES	1	/* of FLAGS: NVTX ranges are recorded */
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		2
+#define XPU_SHM_VERSION		3
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
+#define XPU_SHM_NR_THREADS	1024	/* that launch at the same time, with their logs shared */
 
 struct xpu_shm_hello {
 	__u32	magic;
 	__u32	version;
 	__u8	token[XPU_SHM_TOKEN_BYTES];
-	__u64	image;			/* differs between the images that one process runs */
+	__u64	image;			/* CLOCK_MONOTONIC, when this image of the process began */
 	__u32	pid;			/* as the process's own pid namespace numbers it */
-	__u32	reserved;
+	__u32	flags;			/* XPU_SHM_HELLO_* */
 };
 
-struct xpu_shm_reply {
-	__u32	magic;
-	__u32	version;
-	__u64	ring_bytes;		/* a power of two, of pages */
-	__u32	nr_threads;
-	__u32	reserved;
+#define XPU_SHM_HELLO_COUNTED	1	/* the process is in nr_processes of xpu_shm_counts */
+
+/* Without a descriptor, a hello says that the process could make no memory, and is not recorded. */
+
+struct xpu_shm_counts {
+	__u8	token[XPU_SHM_TOKEN_BYTES];	/* an id may have come to be of other memory */
+	__u64	nr_processes;		/* images that began to use CUDA */
+	__u64	nr_launches;		/* of processes that ended without having come */
 };
 
 enum xpu_shm_state {
@@ -89,6 +100,7 @@ struct xpu_shm_word {
 /* No record is larger. */
 #define XPU_SHM_RECORD_MAX	(64u * 1024)
 #define XPU_SHM_MIN_RING	(256u * 1024)
+#define XPU_SHM_MAX_RING	(2ull << 30)
 
 /* Where the pages of thread number @i are; @i from 0 on. */
 static inline __u64 xpu_shm__thread_at(__u32 i)
@@ -96,13 +108,19 @@ static inline __u64 xpu_shm__thread_at(__u32 i)
 	return 2 * XPU_SHM_PAGE + (__u64)i * XPU_SHM_THREAD_BYTES;
 }
 
-static inline __u64 xpu_shm__ring_at(__u32 nr_threads)
+static inline __u64 xpu_shm__ring_at(void)
 {
-	return xpu_shm__thread_at(nr_threads);
+	return xpu_shm__thread_at(XPU_SHM_NR_THREADS);
+}
+
+/* The size of the file with a ring of @ring_bytes: a power of two. */
+static inline __u64 xpu_shm__bytes(__u64 ring_bytes)
+{
+	return xpu_shm__ring_at() + ring_bytes;
 }
 
 _Static_assert(sizeof(struct xpu_shm_hello) == 40, "an ABI");
-_Static_assert(sizeof(struct xpu_shm_reply) == 24, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_counts) == 32, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_writer) == 144, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_word) == 8, "an ABI");
 

@@ -42,6 +42,7 @@
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
+#define QUEUE_NS	10000000000ull	/* the same, for processes that have connected */
 #define UNTOLD_NS		1000000000ull	/* wait for definitions before a file ends */
 
 static void take_signals(struct recording *r)
@@ -131,10 +132,13 @@ static void tell_lost(struct recording *r)
 	int kind;
 
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
-		recorder__lost(r->recorder, kind, nr_lost(r, kind));
+		/* With shared memory no end of a process is lost, and records of ended ones may come. */
+		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&
+		    kind == XPU_LOST_PROCESS && !r->shared)
+			recorder__look_for_ends(r->recorder);
 }
 
-void recording__drain(struct recording *r)
+bool recording__drain(struct recording *r)
 {
 	uint64_t start_ns = clock__now();
 	bool all;
@@ -155,6 +159,7 @@ void recording__drain(struct recording *r)
 	err = writer__error(r->writer);
 	if (err)
 		tell_disk(r, err, ": the recording stops here; the part before can be read");
+	return all;
 }
 
 /* Begins the next file, if it is time. All that came so far has been taken. */
@@ -196,7 +201,9 @@ static void detach(struct recording *r)
 
 	sampler__close(r->sampler);
 	r->sampler = NULL;
-	recording__drain(r);
+	/* Processes that have ended long ago may still be in the queue of the socket. */
+	while (!recording__drain(r) && r->shared && clock__now() < end_ns + QUEUE_NS)
+		;
 	recorder__detaching(r->recorder, clock__now());
 	if (r->shared)
 		shared__leave(r->shared);
@@ -315,6 +322,8 @@ void recording__run(struct recording *r)
 		write_accounts(r);
 	/* Processes that the last records were of may have ended, too. */
 	sideband__finish(r->sideband, r->writer);
+	if (r->shared)
+		r->nr_unreached = shared__finish(r->shared);
 	tell_lost(r);
 	recorder__finish(r->recorder);
 	gpu_metrics__finish(r->gpu_metrics, r->writer, &r->gpu_metrics_stats);
@@ -362,6 +371,7 @@ int recording__finish(struct recording *r)
 		.opts = r->opts,
 		.sampled = r->sampled,
 		.nr_not_followed = r->nr_not_followed,
+		.nr_unreached = r->nr_unreached,
 		.shared = r->shared,
 		.metrics = r->gpu_metrics_stats,
 	};

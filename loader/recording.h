@@ -44,6 +44,7 @@ struct recording {
 	bool stop;			/* attached: a signal says so */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
+	uint64_t nr_unreached;		/* launches of processes that could not connect */
 	uint64_t nr_denied;		/* running children that may not be recorded */
 	bool attached;			/* it has been said */
 	bool sampled;			/* there was a sampler */
@@ -90,8 +91,8 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 /* Notes which of opts->pids have ended. */
 void recording__note_ends(struct recording *r);
 
-/* Takes what the kernel's programs and events have brought. */
-void recording__drain(struct recording *r);
+/* Takes what the kernel's programs and events have brought. Return: whether all that was there. */
+bool recording__drain(struct recording *r);
 
 /* Takes perf's events and samples before @until_ns: all there are of a process that has ended. */
 void recording__take_events(struct recording *r, uint64_t until_ns);

@@ -114,11 +114,11 @@ static void on_loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 
 /* ---- what the shared memory reports ---------------------------------------------------------- */
 
-static void on_settle(void *ctx)
+static void on_settle(void *ctx, uint64_t until_ns)
 {
 	struct recording *r = ctx;
 
-	recording__take_events(r, clock__now());
+	recording__take_events(r, until_ns);
 }
 
 static bool on_paths(void *ctx, pid_t pid, uint64_t time_ns)

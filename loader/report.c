@@ -56,13 +56,18 @@ static void count_losses(const struct report *r, struct losses *l)
 		[XPU_LOST_ALLOC] = "events of memory (ring full: try -m)",
 	};
 	const struct recorder_stats *st = &r->stats;
+	uint64_t nr;
 	int kind;
 
 	memset(l, 0, sizeof(*l));
-	for (kind = 0; kind < XPU_LOST_NR; kind++)
+	for (kind = 0; kind < XPU_LOST_NR; kind++) {
+		nr = r->lost[kind] - (kind == XPU_LOST_LAUNCH ? r->nr_unreached : 0);
 		if (kernel[kind] && (kind != XPU_LOST_RANGE || r->opts->nvtx) &&
 		    (kind != XPU_LOST_ALLOC || r->opts->memory))
-			add_loss(l, r->lost[kind], kernel[kind]);
+			add_loss(l, nr, kind == XPU_LOST_PROCESS && r->shared ? "processes that used CUDA" :
+				 kernel[kind]);
+	}
+	add_loss(l, r->nr_unreached, "launches of processes that could not reach xpuload");
 	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");
 	add_loss(l, st->nr_no_memory, "launches for want of memory");
 	add_loss(l, st->nr_malformed, "malformed entries");
@@ -120,7 +125,8 @@ static bool warn_of_nothing(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 
-	if (r->opts->cpu_only || st->nr_cuda_processes || st->nr_launches || st->nr_allocs)
+	if (r->opts->cpu_only || st->nr_cuda_processes || st->nr_launches || st->nr_allocs ||
+	    (r->shared && r->lost[XPU_LOST_PROCESS]))
 		return false;
 	if (r->opts->mode != PROBES_RUN)
 		msg__warn("no CUDA launch was made while attached");

@@ -22,6 +22,7 @@ struct report {
 	uint64_t nr_stopped;		/* processes that ceased to be the invoker's */
 	uint64_t nr_left_alone;		/* processes that never were the invoker's */
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
+	uint64_t nr_unreached;		/* of the lost launches: of processes that could not connect */
 	uint64_t nr_late;		/* children that called CUDA before they were attached to */
 	struct gpu_metrics_stats metrics;
 	uint64_t file_bytes;

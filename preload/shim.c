@@ -74,6 +74,7 @@
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
+#define TELL_NS		900000000ull	/* the same: to hand over what it shares with xpuload */
 #define MAX_WAIT_S	60		/* in all, while the process ends */
 #define TURN_WAIT_S	1		/* of a launch for the others, while kernels run one at a time */
 
@@ -944,6 +945,13 @@ static void follow_listeners(void)
 	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 
+/* With shared memory: hands it over to xpuload, or tells what is in it, unless xpuload has it. */
+static void tell_recorder(uint64_t wait_ns)
+{
+	if (probe__way == PROBE_SHM && !shm__is_told())
+		shm__tell(launch__nr(), wait_ns);
+}
+
 /* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
@@ -1028,7 +1036,6 @@ static void *shim_thread(void *arg)
 	(void)arg;
 	pthread_setname_np(pthread_self(), "xpushim");
 	calls__leave_me_out();
-	shm__populate();
 	while (!atomic_load(&shim.stop)) {
 		activity__wait(shim.settling ? SETTLE_NS : POLL_NS);
 		if (atomic_load(&shim.stop))
@@ -1046,6 +1053,7 @@ static void *shim_thread(void *arg)
 		}
 		follow_listeners();
 		capture__unlock();
+		tell_recorder(0);
 		if (shim.state != AWAKE)
 			continue;
 		shm__populate();
@@ -1053,6 +1061,7 @@ static void *shim_thread(void *arg)
 		python__look(unwinder__bytes());
 		while (shim.nr_ends_done != atomic_load(&shim.nr_ends_wanted)) {
 			flush_all();
+			tell_recorder(TELL_NS);
 			shim.nr_ends_done++;
 			sem_post(&shim.end_done);
 		}
@@ -1133,6 +1142,7 @@ static void at_exit(void)
 	}
 	if (probe__is_heard())
 		tell_of_programs_records();
+	tell_recorder(TELL_NS);
 	shim.state = OFF;
 	atomic_store(&shim.awake, false);
 }

@@ -648,6 +648,6 @@ fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory 
 fuzz-live: test-build
 	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \
 		XPU_TEST_TIMEOUT=$$(($(FUZZ_SECONDS) * 3 + 600)) \
-		prove --verbose --timer --exec 'sh test/lib/run.sh' test/long/hostile_probes.sh
+		prove --verbose --timer --exec 'sh test/lib/run.sh' test/long/hostile_probes.sh test/t3/hostile_shm.sh
 
 -include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d) $(shell find $(O)/fuzz -name "*.d" 2>/dev/null)

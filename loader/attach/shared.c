@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -24,11 +27,14 @@
 #include "record/shm_reader.h"
 #include "xpu_slot.h"
 
-#define MAX_CALLERS	128		/* connections that have not said what they want */
+#define MAX_CALLERS	128		/* connections that have sent nothing yet */
 #define CALLER_NS	1000000000ull	/* that long they may take */
-#define MAX_ACCEPTS	64		/* connections that are taken before rings are read */
+#define ACCEPT_NS	100000000ull	/* so long connections are taken before rings are read */
 #define DEAF_NS		20000000ull	/* without room for connections, they are left that long */
-#define MAX_READERS	1024		/* processes that share memory at a time */
+#define MAX_READERS	1024		/* processes whose memory is mapped at a time; others wait */
+#define SPARE_FILES	32		/* descriptors that are left for connections */
+#define MAX_MISSING	(1u << 20)	/* processes; more is no honest count */
+#define MAX_LAUNCHES	(1ull << 48)	/* of them */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
 #define MAX_TASKS	4096		/* threads that are looked at in one process */
 #define MAX_THREADS	(4 * MAX_TASKS)	/* whose numbers are remembered of one process */
@@ -57,10 +63,9 @@ struct member {
 	uint32_t proc_id;
 	int pid_fd;			/* -1: its end is not seen */
 	uint64_t exit_ns;		/* when a thread of it ended last, if that is reported */
-	bool ended;
+	uint64_t ended_ns;		/* when its end was noticed; 0: it has not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* of its hello */
-	uint64_t heard_round;		/* in which it got memory last; see hear() */
 	pid_t ns_pid;			/* as its own pid namespace numbers it */
 	struct thread *threads;
 	int64_t look_ns;		/* that long may they be looked for, */
@@ -93,10 +98,16 @@ struct shared {
 	struct loss *losses;
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
+	uint64_t start_ns;
+	uint64_t now_ns;		/* the connections before this time have been taken, or are being */
+	uint64_t ring_bytes;
+	struct xpu_shm_counts *counts;	/* shared with all processes; NULL: there is none */
+	uint64_t nr_came;		/* of the processes that are in @counts */
+	int max_fd;			/* of a process */
 	bool reports;
 	bool leaving;
-	bool told_many;
-	uint64_t round;			/* of shared__drain() */
+	bool over;
+	bool told_lost;
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* ring of this round, as a share of its size */
 	uint64_t nr_lost[XPU_LOST_NR];
@@ -121,6 +132,27 @@ static int watch(struct shared *s, int fd, uint64_t event)
 }
 
 /*
+ * Makes the page in which processes count themselves. It is found by its number, so it needs no
+ * descriptor, which a program may close; it is marked as removed, so it is gone with the last process
+ * that has it. Return: its number; -1: there is none, and who cannot connect is not known to be missing
+ */
+static int make_counts(struct shared *s)
+{
+	int id = shmget(IPC_PRIVATE, sizeof(*s->counts), 0600);
+	void *counts = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	if (counts == (void *)-1) {
+		msg__debug("processes that cannot connect will not be counted: %s", strerror(errno));
+		return -1;
+	}
+	s->counts = counts;
+	memcpy(s->counts->token, s->token, sizeof(s->token));
+	return id;
+}
+
+/*
  * The socket is in the abstract namespace: it needs no directory, and it is gone when xpuload is.
  * Its name is no secret, so callers must know the token, which only the target's environment has.
  */
@@ -138,7 +170,8 @@ static int listen_for_callers(struct shared *s)
 	snprintf(s->env, sizeof(s->env), "%s:", address.sun_path + 1);
 	for (i = 0; i < sizeof(s->token); i++)
 		sprintf(s->env + strlen(s->env), "%02x", s->token[i]);
-	sprintf(s->env + strlen(s->env), ":%d", s->opts.ranges ? XPU_SHM_WANTS_RANGES : 0);
+	sprintf(s->env + strlen(s->env), ":%d:%llx:%x", s->opts.ranges ? XPU_SHM_WANTS_RANGES : 0,
+		(unsigned long long)s->ring_bytes, (unsigned int)make_counts(s));
 
 	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->listen_fd < 0 ||
@@ -153,11 +186,16 @@ int shared__open(const struct shared_options *opts, const struct shared_listener
 		 struct shared **sp)
 {
 	struct shared *s = calloc(1, sizeof(*s));
+	struct rlimit files;
 	int i, err;
 
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
+	s->ring_bytes = shm_reader__ring_bytes(opts->ring_bytes);
+	s->start_ns = s->now_ns = clock__now();
+	s->max_fd = getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur > INT_MAX ? INT_MAX :
+		    (int)files.rlim_cur - SPARE_FILES;
 	s->listener = *listener;
 	s->listen_fd = -1;
 	s->pause_ms = FIRST_PAUSE_MS;
@@ -196,6 +234,8 @@ void shared__close(struct shared *s)
 		close(s->listen_fd);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
+	if (s->counts)
+		shmdt(s->counts);
 	free(s);
 }
 
@@ -460,9 +500,14 @@ static struct member *add_member(struct shared *s, pid_t pid)
 		return NULL;
 	m->shared = s;
 	m->pid_fd = syscall(SYS_pidfd_open, pid, 0);
+	if (m->pid_fd < 0 && errno == ESRCH)
+		m->ended_ns = clock__now();
+	if (m->pid_fd >= s->max_fd) {
+		close(m->pid_fd);
+		m->pid_fd = -1;
+	}
 	if (m->pid_fd >= 0)
 		watch(s, m->pid_fd, EVENT(EVENT_END, pid));
-	m->ended = m->pid_fd < 0 && errno == ESRCH;
 	return m;
 }
 
@@ -534,93 +579,70 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 			m->exit_ns = time_ns;
 		/* If descriptors are short, its end is looked for here. */
 		if (m && m->pid_fd < 0 && kill(pid, 0) && errno == ESRCH)
-			m->ended = true;
+			m->ended_ns = clock__now();
 		break;
 	}
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* Sends @reply with the descriptor @memory. */
-static int send_reply(int fd, const struct xpu_shm_reply *reply, int memory)
+static void lose(struct shared *s, pid_t pid, const char *why)
 {
-	union {
-		struct cmsghdr hdr;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {
-		.hdr = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-			 .cmsg_len = CMSG_LEN(sizeof(int)) },
-	};
-	struct iovec iov = { (void *)reply, sizeof(*reply) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-
-	memcpy(CMSG_DATA(&control.hdr), &memory, sizeof(memory));
-	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	if (!s->told_lost)
+		msg__warn("pid %d is not recorded: %s", pid, why);
+	s->told_lost = true;
+	s->nr_lost[XPU_LOST_PROCESS]++;
 }
 
-/* Return: the caller's process, with the image that called; NULL without memory. */
+/*
+ * Return: the caller's process, with the image that called; NULL without memory. Reports are heard up to
+ * the time of its hello: later, the process may have run another image, or ended.
+ */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {
+	uint64_t now = clock__now(), time_ns = hello->image;
 	struct member *m;
 
-	s->listener.settle(s->listener.ctx);
+	if (time_ns < s->start_ns || time_ns > now)
+		time_ns = now;
+	s->listener.settle(s->listener.ctx, time_ns);
 	m = find_member(s, pid);
+	if (!m) {
+		/* Its clock may differ from ours. */
+		s->listener.settle(s->listener.ctx, now);
+		m = find_member(s, pid);
+	}
 	if (!m) {
 		/* Whose child it is was not reported. */
 		m = add_member(s, pid);
 		if (m)
-			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, clock__now());
-		return m;
+			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns);
+	} else if (m->reader || !s->reports) {
+		member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns);
 	}
-	if (m->reader && m->image == hello->image)
-		member__leave_image(s, m);	/* it has not got our reply, and has written nothing */
-	else if (m->reader || !s->reports)
-		member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, clock__now());
 	return m;
 }
 
-static void give_memory(struct shared *s, int fd, pid_t pid, const struct xpu_shm_hello *hello)
+/* Maps @memory, which the process @c sent, or -1. */
+static void take_memory(struct shared *s, const struct caller *c, const struct xpu_shm_hello *hello,
+			int memory)
 {
-	struct xpu_shm_reply reply;
-	struct member *m;
+	struct member *m = find_caller(s, c->pid, hello);
 	char path[64];
-	int memory, err;
+	int err;
 
-	if (s->leaving)
-		return;
-	m = find_caller(s, pid, hello);
-	if (!m)
-		return;
-	m->heard_round = s->round;
-	err = s->nr_readers >= MAX_READERS ? -EUSERS :
-	      shm_reader__new(s->opts.ring_bytes, &reply, &memory, &m->reader);
+	err = m ? shm_reader__new(memory, s->ring_bytes, &m->reader) : -ENOMEM;
 	if (err) {
-		if (!s->told_many)
-			msg__warn("no memory to share with pid %d, which is not recorded: %s", pid,
-				  err == -EUSERS ? "too many processes" : strerror(-err));
-		s->told_many = true;
-		s->nr_lost[XPU_LOST_PROCESS]++;
+		lose(s, c->pid, err == -EPROTO ? "it sent no memory as the shim makes it" : strerror(-err));
 		return;
 	}
 	s->nr_readers++;
 	s->pause_ms = FIRST_PAUSE_MS;
 	m->image = hello->image;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	m->ns_pid = read_ns_tid(path) ?: pid;
-	err = send_reply(fd, &reply, memory);
-	close(memory);
-	if (err)
-		msg__debug("no reply to pid %d: %s", pid, strerror(-err));
-}
-
-static void hang_up(struct shared *s, struct caller *c)
-{
-	close(c->fd);
-	c->fd = -1;
-	s->nr_callers--;
+	snprintf(path, sizeof(path), "/proc/%d/status", c->pid);
+	m->ns_pid = read_ns_tid(path) ?: (pid_t)hello->pid;
+	if (s->leaving)
+		shm_reader__set_state(m->reader, XPU_SHM_LEAVING);
 }
 
 /* Whether @a and @b are equal, in a time that does not tell how much of them is. */
@@ -634,47 +656,90 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 	return !differ;
 }
 
-/* A process gets memory once in a round: who calls again and again keeps us from nobody else. */
-static void hear(struct shared *s, struct caller *c)
+/* Receives a hello again, with its descriptor. There is room for one: the kernel closes others. */
+static int receive_memory(int fd)
 {
-	const struct member *m = find_member(s, c->pid);
-	struct xpu_shm_hello hello = { 0 };
-	ssize_t n;
+	union {
+		struct cmsghdr hdr;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct xpu_shm_hello hello;
+	struct iovec iov = { &hello, sizeof(hello) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = CMSG_LEN(sizeof(int)),
+	};
+	int memory = -1;
 
-	if (m && m->heard_round == s->round)
-		return;
-	n = recv(c->fd, &hello, sizeof(hello), MSG_DONTWAIT);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n == sizeof(hello) && hello.magic == XPU_SHM_MAGIC &&
-	    hello.version == XPU_SHM_VERSION && same_token(hello.token, s->token))
-		give_memory(s, c->fd, c->pid, &hello);
-	hang_up(s, c);
+	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) >= 0 &&
+	    msg.msg_controllen >= CMSG_LEN(sizeof(int)) && control.hdr.cmsg_level == SOL_SOCKET &&
+	    control.hdr.cmsg_type == SCM_RIGHTS)
+		memcpy(&memory, CMSG_DATA(&control.hdr), sizeof(memory));
+	return memory;
 }
 
-static void drop_callers_of(struct shared *s, pid_t pid)
+/* Return: false if the caller has sent nothing yet. Who does not know the token can send us no descriptor. */
+static bool hear(struct shared *s, const struct caller *c)
+{
+	struct xpu_shm_hello hello = { 0 };
+	ssize_t n = recv(c->fd, &hello, sizeof(hello), MSG_DONTWAIT | MSG_PEEK);
+	const struct member *m;
+	int memory;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n != sizeof(hello) || hello.magic != XPU_SHM_MAGIC || !same_token(hello.token, s->token))
+		return true;
+	if (hello.version != XPU_SHM_VERSION) {
+		lose(s, c->pid, "its shim is of another version than xpuload");
+		return true;
+	}
+	/* It sends its memory once. */
+	m = find_member(s, c->pid);
+	if (m && m->reader && m->image == hello.image)
+		return true;
+	s->nr_came += hello.flags & XPU_SHM_HELLO_COUNTED ? 1 : 0;
+	if (geteuid() && c->uid != geteuid()) {
+		lose(s, c->pid, "it is another user's: root may record it");
+		return true;
+	}
+	if (s->over) {
+		lose(s, c->pid, "the recording was over");
+		return true;
+	}
+	memory = receive_memory(c->fd);
+	if (memory < 0) {
+		lose(s, c->pid, "it could make no memory to share");
+		return true;
+	}
+	take_memory(s, c, &hello, memory);
+	close(memory);
+	return true;
+}
+
+/* Nothing is lost with the connection: what was sent before is heard, and who sends later learns of it. */
+static void let_go(struct shared *s, const struct caller *c)
+{
+	shutdown(c->fd, SHUT_RDWR);
+	hear(s, c);
+	close(c->fd);
+}
+
+static void free_caller(struct shared *s, struct caller *c)
+{
+	c->fd = -1;
+	s->nr_callers--;
+}
+
+static void let_go_of(struct shared *s, pid_t pid)
 {
 	struct caller *c;
 
 	for (c = s->callers; s->nr_callers && c < s->callers + MAX_CALLERS; c++)
-		if (c->fd >= 0 && c->pid == pid)
-			hang_up(s, c);
-}
-
-/*
- * Whether a connection of @uid is taken. Only root records other users' processes, and there none of
- * them can have all places.
- */
-static bool may_call(const struct shared *s, uid_t uid)
-{
-	const struct caller *c;
-	unsigned int nr = 0;
-
-	if (geteuid())
-		return uid == geteuid();
-	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
-		nr += c->fd >= 0 && c->uid == uid;
-	return nr < MAX_CALLERS / 2;
+		if (c->fd >= 0 && c->pid == pid) {
+			let_go(s, c);
+			free_caller(s, c);
+		}
 }
 
 /* Connections that cannot be taken must not wake us all the time. drop_slow_callers() listens again. */
@@ -684,40 +749,61 @@ static void stop_listening(struct shared *s)
 	s->deaf_ns = clock__now();
 }
 
-static void take_callers(struct shared *s)
+/* Waits until @new sends something. No user can have all places. */
+static void keep_caller(struct shared *s, const struct caller *new)
 {
-	struct caller *c = s->callers;
-	struct ucred peer;
-	int fd, nr;
+	struct caller *c, *place = NULL;
+	unsigned int nr = 0;
 
-	for (nr = 0; nr < MAX_ACCEPTS && s->nr_callers < MAX_CALLERS; nr++) {
-		fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM ||
-			       errno == ENOBUFS))
+	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
+		if (c->fd < 0)
+			place = c;
+		else
+			nr += c->uid == new->uid;
+	if (!place || nr >= MAX_CALLERS / 2 ||
+	    watch(s, new->fd, EVENT(EVENT_CALLER, place - s->callers))) {
+		let_go(s, new);
+		return;
+	}
+	*place = *new;
+	s->nr_callers++;
+}
+
+/* Takes the connections of up to now. Return: whether none is left. */
+static bool take_callers(struct shared *s)
+{
+	uint64_t end_ns = clock__now() + ACCEPT_NS;
+	struct caller c;
+	struct ucred peer;
+
+	s->now_ns = clock__now();
+	while (clock__now() < end_ns) {
+		c.fd = s->nr_readers < MAX_READERS || s->over ?
+		       accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK) : -ENOSPC;
+		if (c.fd == -1 && (errno == ECONNABORTED || errno == EINTR))
+			continue;
+		if (c.fd == -1 && errno == EAGAIN)
+			return true;
+		if (c.fd < 0) {
 			stop_listening(s);
-		if (fd < 0)
-			return;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
-		    peer.pid <= 0 || !may_call(s, peer.uid)) {
-			close(fd);
+			return false;
+		}
+		if (getsockopt(c.fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
+		    peer.pid <= 0) {
+			close(c.fd);
 			continue;
 		}
-		/* Of a process that waits no longer, or of the image that it ran before. */
-		drop_callers_of(s, peer.pid);
-		for (c = s->callers; c->fd >= 0; c++)
-			;
-		c->fd = fd;
-		c->pid = peer.pid;
-		c->uid = peer.uid;
-		c->since_ns = clock__now();
-		s->nr_callers++;
-		if (watch(s, fd, EVENT(EVENT_CALLER, c - s->callers)))
-			hang_up(s, c);
+		c.pid = peer.pid;
+		c.uid = peer.uid;
+		c.since_ns = clock__now();
+		/* Of the image that it ran before. */
+		let_go_of(s, c.pid);
+		if (hear(s, &c))
+			close(c.fd);
 		else
-			hear(s, c);
+			keep_caller(s, &c);
 	}
-	if (s->nr_callers == MAX_CALLERS)
-		stop_listening(s);
+	return false;
 }
 
 static void drop_slow_callers(struct shared *s)
@@ -725,9 +811,11 @@ static void drop_slow_callers(struct shared *s)
 	struct caller *c;
 
 	for (c = s->callers; s->nr_callers && c < s->callers + MAX_CALLERS; c++)
-		if (c->fd >= 0 && clock__now() - c->since_ns > CALLER_NS)
-			hang_up(s, c);
-	if (s->deaf_ns && s->nr_callers < MAX_CALLERS && clock__now() - s->deaf_ns > DEAF_NS &&
+		if (c->fd >= 0 && clock__now() - c->since_ns > CALLER_NS) {
+			let_go(s, c);
+			free_caller(s, c);
+		}
+	if (s->deaf_ns && s->nr_readers < MAX_READERS && clock__now() - s->deaf_ns > DEAF_NS &&
 	    !watch(s, s->listen_fd, EVENT(EVENT_LISTEN, 0)))
 		s->deaf_ns = 0;
 }
@@ -740,34 +828,38 @@ static bool has_ended(const struct member *m)
 	return m->pid_fd >= 0 && poll(&fd, 1, 0) > 0;
 }
 
-static void take_events(struct shared *s)
+/*
+ * Takes ends first: a process that has ended has connected before, if it ever will. Return: whether there
+ * may be more events.
+ */
+static bool take_events(struct shared *s)
 {
 	struct epoll_event ev[MAX_EVENTS];
+	struct caller *c;
 	struct member *m;
-	uint32_t nr;
 	int n, i;
 
 	n = epoll_wait(s->epoll_fd, ev, MAX_EVENTS, 0);
-	/* Callers first: a process that has just ended may have called before. */
-	for (i = 0; i < n; i++) {
-		nr = ev[i].data.u64;
-		switch (ev[i].data.u64 >> 32) {
-		case EVENT_LISTEN:
-			take_callers(s);
-			break;
-		case EVENT_CALLER:
-			if (s->callers[nr].fd >= 0)
-				hear(s, &s->callers[nr]);
-			break;
-		}
-	}
 	for (i = 0; i < n; i++) {
 		if (ev[i].data.u64 >> 32 != EVENT_END)
 			continue;
 		m = find_member(s, (uint32_t)ev[i].data.u64);
-		if (m && has_ended(m))
-			m->ended = true;
+		if (!m || !has_ended(m))
+			continue;
+		m->ended_ns = clock__now();
+		epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, m->pid_fd, NULL);
 	}
+	for (i = 0; i < n; i++) {
+		if (ev[i].data.u64 >> 32 != EVENT_CALLER)
+			continue;
+		c = &s->callers[(uint32_t)ev[i].data.u64];
+		if (c->fd >= 0 && hear(s, c)) {
+			close(c->fd);
+			free_caller(s, c);
+		}
+	}
+	drop_slow_callers(s);
+	return n == MAX_EVENTS;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -785,28 +877,31 @@ static void adapt_pause(struct shared *s)
 bool shared__drain(struct shared *s)
 {
 	struct member *m = NULL, *following = NULL;
-	bool all = true, any_end = false;
+	bool all, any_end = false, heard;
 
-	s->round++;
-	take_events(s);
-	drop_slow_callers(s);
+	all = !take_events(s);
+	heard = take_callers(s);
 	for (m = s->members; m; m = m->hh.next) {
 		all &= member__read(s, m, false);
-		any_end |= m->ended;
+		any_end |= m->ended_ns != 0;
 	}
 	adapt_pause(s);
 	if (!any_end)
-		return all;
-	/* All reports of a process must come before its end. */
-	s->listener.settle(s->listener.ctx);
+		return all && heard;
+	/* All reports of a process must come before its end, and none before its last connection. */
+	s->listener.settle(s->listener.ctx, s->now_ns);
 	for (m = s->members; m; m = following) {
 		following = m->hh.next;
-		if (!m->ended)
+		if (!m->ended_ns)
 			continue;
-		drop_callers_of(s, m->pid);
+		if (!m->reader && (!heard || m->ended_ns > s->now_ns)) {
+			all = false;
+			continue;
+		}
+		let_go_of(s, m->pid);
 		end_member(s, m, m->exit_ns ?: clock__now());
 	}
-	return all;
+	return all && heard;
 }
 
 int shared__pause_ms(const struct shared *s)
@@ -822,6 +917,34 @@ void shared__leave(struct shared *s)
 	for (m = s->members; m; m = m->hh.next)
 		if (m->reader)
 			shm_reader__set_state(m->reader, XPU_SHM_LEAVING);
+}
+
+uint64_t shared__finish(struct shared *s)
+{
+	uint64_t processes = 0, launches = 0;
+	struct caller *c;
+
+	s->over = true;
+	take_callers(s);
+	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
+		if (c->fd >= 0)
+			let_go_of(s, c->pid);
+	if (s->counts) {
+		processes = __atomic_load_n(&s->counts->nr_processes, __ATOMIC_RELAXED);
+		launches = __atomic_load_n(&s->counts->nr_launches, __ATOMIC_RELAXED);
+	}
+	if (processes <= s->nr_came)
+		return 0;
+	processes -= s->nr_came;
+	if (processes > MAX_MISSING)
+		processes = MAX_MISSING;
+	if (launches > MAX_LAUNCHES)
+		launches = MAX_LAUNCHES;
+	msg__warn("%llu process%s used CUDA, could not reach xpuload, and %s not recorded",
+		  (unsigned long long)processes, processes == 1 ? "" : "es", processes == 1 ? "is" : "are");
+	s->nr_lost[XPU_LOST_PROCESS] += processes;
+	s->nr_lost[XPU_LOST_LAUNCH] += launches;
+	return launches;
 }
 
 void shared__loss(const struct shared *s, uint32_t proc_id, struct xpu_loss *loss)

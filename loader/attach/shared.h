@@ -2,8 +2,8 @@
 /*
  * shared.h - recording through shared memory, in place of the BPF programs
  *
- * Processes of the recorded tree connect to a socket and get memory of their own, into which they
- * write the records that the BPF programs would have made: see xpu_shm.h. What the BPF programs
+ * Processes of the recorded tree send memory of their own to a socket, into which they write the
+ * records that the BPF programs would have made: see xpu_shm.h. What the BPF programs
  * know of processes is put together here, from those connections and from what others report.
  */
 #ifndef XPU_LOADER_SHARED_H
@@ -28,8 +28,8 @@ struct shared_options {
 
 struct shared_listener {
 	void (*record)(void *ctx, const void *data, size_t size);
-	/* Called before the first records of a process: reports up to now are to be made. */
-	void (*settle)(void *ctx);
+	/* Called before the first records of a process: reports up to @until_ns are to be made. */
+	void (*settle)(void *ctx, uint64_t until_ns);
 	/*
 	 * A process has launched from new call paths since @time_ns. Return: false to be asked again
 	 * later.
@@ -72,6 +72,12 @@ int shared__pause_ms(const struct shared *s);
 
 /* Tells all processes that launches are recorded no longer. */
 void shared__leave(struct shared *s);
+
+/*
+ * After the last shared__drain(): counts the processes that have not come, and their launches. Return:
+ * how many launches of shared__nr_lost() those are.
+ */
+uint64_t shared__finish(struct shared *s);
 
 /* As probes__loss() and probes__nr_lost(). */
 void shared__loss(const struct shared *s, uint32_t proc_id, struct xpu_loss *loss);

@@ -330,12 +330,12 @@ void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label labe
 
 /* ---- accounts -------------------------------------------------------------------------------- */
 
-void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total)
+bool recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total)
 {
 	struct xpu_record_lost *r;
 
 	if (total <= rec->lost[kind])
-		return;
+		return false;
 	r = writer__reserve(rec->parts.writer, sizeof(*r));
 	if (r)
 		*r = (struct xpu_record_lost){
@@ -345,8 +345,12 @@ void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
 			.count = total - rec->lost[kind],
 		};
 	rec->lost[kind] = total;
-	if (kind == XPU_LOST_PROCESS)
-		processes__look_for_ends(rec->parts.processes, clock__now());
+	return true;
+}
+
+void recorder__look_for_ends(struct recorder *rec)
+{
+	processes__look_for_ends(rec->parts.processes, clock__now());
 }
 
 unsigned int recorder__nr_awake(const struct recorder *rec)

@@ -103,9 +103,13 @@ void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state
 
 /*
  * Writes a LOST record for what @kind has lost since the last call: @total is absolute.
- * recorder__flush() writes XPU_LOST_MALFORMED, which the recorder counts itself.
+ * recorder__flush() writes XPU_LOST_MALFORMED, which the recorder counts itself. Return: whether it has
+ * lost more.
  */
-void recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
+bool recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
+
+/* The ends of processes may have been lost: looks which are gone. */
+void recorder__look_for_ends(struct recorder *rec);
 
 /*
  * Return: how many processes may still send device work: their shims have not said that all is

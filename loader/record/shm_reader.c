@@ -3,18 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "xpu_slot.h"
-
-#define NR_THREADS	1024		/* that launch at the same time, with their logs shared */
-
-#ifndef MFD_NOEXEC_SEAL			/* not in the headers of every supported distribution */
-#define MFD_NOEXEC_SEAL	8u
-#endif
 
 #define MAX_LOST	(1ull << 48)	/* of a kind, in one process */
 
@@ -34,80 +30,67 @@ struct shm_reader {
 	uint64_t ring_bytes, tail;
 	bool broken;
 	uint64_t nr_lost[XPU_LOST_NR];	/* noticed here; the process counts others */
-	__u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
 };
 
-static uint64_t round_up(uint64_t bytes)
+/* The record that is handed on: of one reader at a time. */
+static __u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
+
+uint64_t shm_reader__ring_bytes(uint64_t bytes)
 {
 	uint64_t size = XPU_SHM_MIN_RING;
 
-	while (size < bytes && size < 1ull << 31)
+	while (size < bytes && size < XPU_SHM_MAX_RING)
 		size *= 2;
 	return size;
 }
 
-/* Return: the descriptor of a file of @bytes that nobody can make shorter, or a negative errno. */
-static int make_memory(uint64_t bytes)
+/*
+ * Whether the file is memory of @bytes that nobody can make shorter: a page of it that is missing would
+ * be the end of the reader. Huge pages can be missing. No other file has such seals, and none is asked
+ * for more: one of a file system in user space might never answer.
+ */
+static bool is_sealed_memory(int fd, uint64_t bytes)
 {
-	int fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_NOEXEC_SEAL), err;
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct statfs fs;
+	struct stat st;
 
-	if (fd < 0 && errno == EINVAL)	/* before Linux 6.3 */
-		fd = memfd_create("xpuload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return -errno;
-	/* Without memory of its own from the start, a page may be missing when it is first touched. */
-	if (!ftruncate(fd, bytes) && !fallocate(fd, 0, 0, bytes) &&
-	    !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return fd;
-	err = -errno;
-	close(fd);
-	return err;
+	return seals >= 0 && (seals & wanted) == wanted && !fstatfs(fd, &fs) &&
+	       fs.f_type == TMPFS_MAGIC && !fstat(fd, &st) && st.st_size >= 0 &&
+	       (uint64_t)st.st_size == bytes;
 }
 
-int shm_reader__new(uint64_t ring_bytes, struct xpu_shm_reply *reply, int *memory,
-		    struct shm_reader **reader)
+int shm_reader__new(int memory, uint64_t ring_bytes, struct shm_reader **reader)
 {
-	struct shm_reader *r = calloc(1, sizeof(*r));
-	uint64_t ring_at = xpu_shm__ring_at(NR_THREADS);
-	int fd, err = -ENOMEM;
+	uint64_t ring_at = xpu_shm__ring_at();
+	struct shm_reader *r;
+	int err;
 
+	if (!is_sealed_memory(memory, xpu_shm__bytes(ring_bytes)))
+		return -EPROTO;
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	r->ring_bytes = round_up(ring_bytes);
-	fd = make_memory(ring_at + r->ring_bytes);
-	if (fd < 0) {
+	r->ring_bytes = ring_bytes;
+	r->map_bytes = ring_at + 2 * ring_bytes;
+	r->map = mmap(NULL, r->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (r->map == MAP_FAILED) {
+		err = -errno;
 		free(r);
-		return fd;
+		return err;
 	}
-	r->map_bytes = ring_at + 2 * r->ring_bytes;
-	r->map = mmap(NULL, r->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (r->map == MAP_FAILED)
-		goto out;
-	if (mmap(r->map + ring_at + r->ring_bytes, r->ring_bytes, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, fd, ring_at) == MAP_FAILED)
-		goto out;
+	if (mmap(r->map + ring_at + ring_bytes, ring_bytes, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, memory, ring_at) == MAP_FAILED) {
+		munmap(r->map, r->map_bytes);
+		free(r);
+		return -ENOMEM;
+	}
 	r->reader = (struct xpu_shm_reader *)r->map;
 	r->writer = (struct xpu_shm_writer *)(r->map + XPU_SHM_PAGE);
 	r->ring = r->map + ring_at;
-	r->reader->state = XPU_SHM_OPEN;
-	*reply = (struct xpu_shm_reply){
-		.magic = XPU_SHM_MAGIC,
-		.version = XPU_SHM_VERSION,
-		.ring_bytes = r->ring_bytes,
-		.nr_threads = NR_THREADS,
-	};
-	*memory = fd;
 	*reader = r;
 	return 0;
-
-out:
-	if (r->map == MAP_FAILED)
-		err = -errno;
-	else
-		munmap(r->map, r->map_bytes);
-	close(fd);
-	free(r);
-	return err;
 }
 
 void shm_reader__free(struct shm_reader *r)
@@ -171,7 +154,7 @@ static void give_back(struct shm_reader *r, uint64_t bytes)
 /* Hands on the copy of a record, if a process may write its type. */
 static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx)
 {
-	struct xpu_record *record = (struct xpu_record *)r->copy;
+	struct xpu_record *record = (struct xpu_record *)copy;
 	size_t least;
 
 	switch (record->type) {
@@ -230,12 +213,12 @@ static bool next(struct shm_reader *r, uint64_t left, bool ended, shm_record_fn 
 	}
 	memcpy(&word, &value, sizeof(word));
 	if (word.bytes % 8 || word.bytes < sizeof(struct xpu_record) ||
-	    word.bytes > sizeof(r->copy) || word.bytes > left - sizeof(word)) {
+	    word.bytes > sizeof(copy) || word.bytes > left - sizeof(word)) {
 		give_up(r);
 		return false;
 	}
 	if (word.state & XPU_SHM_DONE) {
-		memcpy(r->copy, at_tail(r) + sizeof(word), word.bytes);
+		memcpy(copy, at_tail(r) + sizeof(word), word.bytes);
 		take(r, word.bytes, fn, ctx);
 	} else if (ended) {
 		kind = XPU_SHM_KIND(word.state);
@@ -270,16 +253,16 @@ bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx)
 }
 
 /* Takes what is left in the log of a thread; the same as the BPF programs do at a thread's end. */
-static void take_log(struct shm_reader *r, const uint8_t *shared, shm_record_fn fn, void *ctx)
+static void take_log(const uint8_t *shared, shm_record_fn fn, void *ctx)
 {
-	uint8_t copy[XPU_LOG_BYTES] __attribute__((aligned(8)));
-	const struct xpu_log *log = (const struct xpu_log *)copy;
-	struct xpu_ring_log *out = (struct xpu_ring_log *)r->copy;
+	uint8_t bytes_of_log[XPU_LOG_BYTES] __attribute__((aligned(8)));
+	const struct xpu_log *log = (const struct xpu_log *)bytes_of_log;
+	struct xpu_ring_log *out = (struct xpu_ring_log *)copy;
 	const struct xpu_clock *clock;
 	uint64_t at, nr;
 	size_t bytes;
 
-	memcpy(copy, shared, sizeof(copy));
+	memcpy(bytes_of_log, shared, sizeof(bytes_of_log));
 	at = log->tail % XPU_LOG_ENTRIES;
 	nr = log->head - log->tail;
 	if (log->size != XPU_LOG_BYTES || log->head <= log->tail || nr > XPU_LOG_ENTRIES - at)
@@ -307,8 +290,8 @@ void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx)
 	uint32_t log_at = __atomic_load_n(&r->writer->log_at, __ATOMIC_ACQUIRE);
 
 	drain(r, true, fn, ctx);
-	if (nr > NR_THREADS || log_at % 8 || log_at > XPU_SHM_THREAD_BYTES - XPU_LOG_BYTES)
+	if (nr > XPU_SHM_NR_THREADS || log_at % 8 || log_at > XPU_SHM_THREAD_BYTES - XPU_LOG_BYTES)
 		return;
 	for (i = 0; i < nr && !r->broken; i++)
-		take_log(r, r->map + xpu_shm__thread_at(i) + log_at, fn, ctx);
+		take_log(r->map + xpu_shm__thread_at(i) + log_at, fn, ctx);
 }

@@ -20,16 +20,18 @@ struct shm_reader;
 /* Takes a copy of a record; @size is hdr.size, its type is one that a process may write. */
 typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size);
 
+/* Return: the size of a ring of @bytes at least: a power of two. */
+uint64_t shm_reader__ring_bytes(uint64_t bytes);
+
 /**
- * shm_reader__new - make the memory
- * @ring_bytes: rounded up to a power of two
- * @reply: set to what to tell the process
- * @memory: set to a descriptor of the memory file, for the process; the caller closes it
+ * shm_reader__new - map the memory that a process has made
+ * @memory: the descriptor that it sent, of a file of any kind; the caller closes it
+ * @ring_bytes: as shm_reader__ring_bytes() returned it; the file must be of that size
  *
- * The file's size is sealed, so no process can make reading it fail. Return: 0 or a negative errno.
+ * The file's size must be sealed, so no process can make reading it fail. Return: 0, -EPROTO if it is
+ * not such a file, or another negative errno.
  */
-int shm_reader__new(uint64_t ring_bytes, struct xpu_shm_reply *reply, int *memory,
-		    struct shm_reader **reader);
+int shm_reader__new(int memory, uint64_t ring_bytes, struct shm_reader **reader);
 void shm_reader__free(struct shm_reader *r);
 
 /*

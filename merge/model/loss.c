@@ -27,7 +27,7 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_BATCH], "batches of device records lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_READ], "slots or batches lost: not readable in the target"),
 	LINE(recorder[XPU_LOST_MALFORMED], "invalid entries of logs: ignored"),
-	LINE(recorder[XPU_LOST_PROCESS], "process records lost: ring buffer or process table full"),
+	LINE(recorder[XPU_LOST_PROCESS], "processes lost: ring buffer, process table or connections full"),
 	LINE(recorder[XPU_LOST_SIDEBAND],
 	     "mmap, comm, fork or exit events lost: names may be missing or old"),
 	LINE(recorder[XPU_LOST_DISK], "bytes lost: could not be written to the recording"),

@@ -2,12 +2,13 @@
 #include "wire/shm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
@@ -20,46 +21,63 @@
 #include "xpu_record.h"
 #include "xpu_shm.h"
 
-#define REPLY_NS	2000000000ll	/* xpuload answers within this time, or is asked again */
-#define RETRY_NS	1000000000ull
-#define MAX_THREADS	(1u << 14)
-#define MAX_RING	(2ull << 30)
+#define LOOK_NS		1000000000ull	/* so long the reader may stand still before it is looked for */
+#define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
+#define AHEAD		(256u << 10)	/* bytes of the ring that have memory before they are needed */
+#define HIGH_FD		512		/* programs that use numbers of their own use smaller ones */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
 #endif
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL		8u
+#endif
+
 _Static_assert(XPU_LOST_NR <= XPU_SHM_NR_LOST, "each kind has a counter");
 _Static_assert(XPU_SHM_PAGE == PAGE, "pages are mapped");
+_Static_assert(XPU_SHM_RECORD_MAX + sizeof(struct xpu_shm_word) <= AHEAD, "a step has room for a record");
 
-enum { NOT_CONNECTED, CONNECTING, CONNECTED, GIVEN_UP };
+enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
+
+/* Whether xpuload has, or will find, the descriptor of the memory. */
+enum { NOT_SENT, SENT, REFUSED };
 
 static struct {
 	struct sockaddr_un address;	/* in the abstract namespace */
 	socklen_t address_bytes;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
 	bool wants_ranges;
-	uint64_t image;
-	uint64_t retry_ns;		/* written by whoever connects */
+	int counts_id;			/* of the page that @counts is in, or -1 */
 	pid_t recorder;			/* as this process's pid namespace numbers it, or 0 */
 
-	atomic_int connected;
-	struct xpu_shm_reader *reader;	/* valid once connected, as all below */
+	struct xpu_shm_hello hello;
+	int sent;			/* used by one thread at a time, as the next four */
+	int memory;			/* the file's descriptor until it is sent, or -1 */
+	dev_t dev;			/* the file's, because a program may close what it did not open */
+	ino_t ino;
+	uint64_t nr_told;		/* launches that are in @counts */
+	struct xpu_shm_counts *counts;	/* NULL: there is none, or it is no longer needed */
+
+	atomic_int started;
+	struct xpu_shm_reader *reader;	/* valid once open, as all below */
 	struct xpu_shm_writer *writer;
 	uint8_t *threads;		/* their pages */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes;
-	uint32_t nr_threads;
-	uint16_t given[MAX_THREADS];	/* whose pages are to be used again; under the caller's lock */
+	atomic_uint_fast64_t populated;	/* bytes from the beginning that have memory; UINT64_MAX: all */
+	atomic_uint_fast64_t limit;	/* the head may go that far without looking at the tail */
+	uint16_t given[XPU_SHM_NR_THREADS];	/* whose pages are to be used again; under the
+						 * caller's lock */
 	unsigned int nr_given;
-} shm;
+} shm = { .memory = -1, .counts_id = -1 };
 
-static bool is_connected(void)
+static bool is_open_memory(void)
 {
-	return atomic_load_explicit(&shm.connected, memory_order_acquire) == CONNECTED;
+	return atomic_load_explicit(&shm.started, memory_order_acquire) == OPEN;
 }
 
-/* ---- getting the memory ---------------------------------------------------------------------- */
+/* ---- making the memory ----------------------------------------------------------------------- */
 
 static int digit(char c)
 {
@@ -68,24 +86,48 @@ static int digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool shm__start(const char *where)
+static bool read_token(const char *digits)
 {
-	const char *token = strstr(where, ":");
-	size_t len = token ? token - where : 0, i;
-	int high, low;
+	int i, high, low;
 
-	if (!len || len >= sizeof(shm.address.sun_path) ||
-	    strlen(token) != 2 * XPU_SHM_TOKEN_BYTES + 3 ||
-	    token[2 * XPU_SHM_TOKEN_BYTES + 1] != ':')
-		return false;
 	for (i = 0; i < XPU_SHM_TOKEN_BYTES; i++) {
-		high = digit(token[1 + 2 * i]);
-		low = digit(token[2 + 2 * i]);
-		if (high < 0 || low < 0)
+		high = digit(digits[2 * i]);
+		low = high < 0 ? -1 : digit(digits[2 * i + 1]);
+		if (low < 0)
 			return false;
 		shm.token[i] = high << 4 | low;
 	}
-	shm.wants_ranges = digit(token[2 * XPU_SHM_TOKEN_BYTES + 2]) & XPU_SHM_WANTS_RANGES;
+	return digits[2 * XPU_SHM_TOKEN_BYTES] == ':';
+}
+
+/* Reads a number, which a colon or the end follows, and passes over it. */
+static bool read_number(const char **at, uint64_t *nr)
+{
+	const char *p = *at;
+
+	for (*nr = 0; digit(*p) >= 0 && !(*nr >> 60); p++)
+		*nr = *nr << 4 | (uint64_t)digit(*p);
+	if (p == *at || (*p && *p != ':'))
+		return false;
+	*at = *p ? p + 1 : p;
+	return true;
+}
+
+bool shm__start(const char *where)
+{
+	const char *at = strchr(where, ':');
+	size_t len = at ? at - where : 0;
+	uint64_t flags, counts;
+
+	if (!len || len >= sizeof(shm.address.sun_path) || !read_token(at + 1))
+		return false;
+	at += 2 * XPU_SHM_TOKEN_BYTES + 2;
+	if (!read_number(&at, &flags) || !read_number(&at, &shm.ring_bytes) || !read_number(&at, &counts) ||
+	    shm.ring_bytes < XPU_SHM_MIN_RING || shm.ring_bytes > XPU_SHM_MAX_RING ||
+	    (shm.ring_bytes & (shm.ring_bytes - 1)))
+		return false;
+	shm.wants_ranges = flags & XPU_SHM_WANTS_RANGES;
+	shm.counts_id = (int)(uint32_t)counts;
 	shm.address.sun_family = AF_UNIX;
 	memcpy(shm.address.sun_path + 1, where, len);
 	shm.address_bytes = offsetof(struct sockaddr_un, sun_path) + 1 + len;
@@ -108,6 +150,111 @@ static long call(long nr, long a, long b, long c, long d, long e)
 #define CALL(nr, a, b, c, d, e)	\
 	call(SYS_##nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
 
+/* Counts the process, so that it is known to be missing if it cannot hand its memory over. */
+static void count_process(void)
+{
+	long at = shm.counts_id < 0 ? -EINVAL : CALL(shmat, shm.counts_id, NULL, 0, 0, 0);
+	struct xpu_shm_counts *counts = (struct xpu_shm_counts *)at;
+
+	if (at < 0)
+		return;
+	if (memcmp(counts->token, shm.token, sizeof(shm.token))) {
+		CALL(shmdt, counts, 0, 0, 0, 0);
+		return;
+	}
+	__atomic_fetch_add(&counts->nr_processes, 1, __ATOMIC_RELAXED);
+	shm.counts = counts;
+	shm.hello.flags |= XPU_SHM_HELLO_COUNTED;
+}
+
+/*
+ * Gives memory to shared pages. Without it, a page that is missing when it is first touched, where memory is
+ * strictly accounted, would be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
+ */
+static int populate(const void *at, uint64_t bytes)
+{
+	return CALL(madvise, at, bytes, MADV_POPULATE_WRITE, 0, 0);
+}
+
+static int map(int memory, uint64_t ring_at, uint64_t bytes)
+{
+	uint8_t *at, *again;
+
+	at = mmap(NULL, bytes + shm.ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	again = mmap(at + bytes, shm.ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+		     memory, ring_at);
+	if (again == MAP_FAILED) {
+		munmap(at, bytes + shm.ring_bytes);
+		return -ENOMEM;
+	}
+	shm.reader = (struct xpu_shm_reader *)at;
+	shm.writer = (struct xpu_shm_writer *)(at + PAGE);
+	shm.threads = at + xpu_shm__thread_at(0);
+	shm.ring = at + ring_at;
+	madvise(at, bytes + shm.ring_bytes, MADV_DONTDUMP);
+	return 0;
+}
+
+/* Return: whether there is memory for the first records; where it cannot come as it is used, for all. */
+static bool fill(int memory, uint64_t bytes)
+{
+	int err = populate(shm.reader, 2 * PAGE);
+
+	if (err == -EINVAL && !CALL(fallocate, memory, 0, 0, bytes, 0))
+		atomic_store(&shm.populated, UINT64_MAX);
+	else if (err)
+		return false;
+	shm__populate();
+	return true;
+}
+
+/* The ring comes last, and is mapped once more behind it. Return: the file or a negative errno. */
+static int make_memory(void)
+{
+	uint64_t bytes = xpu_shm__bytes(shm.ring_bytes);
+	struct stat st;
+	int fd, err;
+
+	fd = CALL(memfd_create, "xpushim", MFD_CLOEXEC | MFD_NOEXEC_SEAL, 0, 0, 0);
+	if (fd == -EINVAL)		/* before Linux 6.3 */
+		fd = CALL(memfd_create, "xpushim", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
+	if (fd < 0)
+		return fd;
+	err = CALL(ftruncate, fd, bytes, 0, 0, 0);
+	if (!err)
+		err = CALL(fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, 0);
+	if (!err)
+		err = CALL(fstat, fd, &st, 0, 0, 0);
+	if (!err)
+		err = map(fd, xpu_shm__ring_at(), bytes);
+	if (!err && !fill(fd, bytes)) {
+		munmap(shm.reader, bytes + shm.ring_bytes);
+		shm.writer = NULL;
+		err = -ENOMEM;
+	}
+	if (err) {
+		CALL(close, fd, 0, 0, 0, 0);
+		return err;
+	}
+	shm.dev = st.st_dev;
+	shm.ino = st.st_ino;
+	shm.reader->state = XPU_SHM_OPEN;
+	return fd;
+}
+
+/* ---- handing it over ------------------------------------------------------------------------- */
+
+/* Whether the descriptor still is the memory: a program may close it, and open another file. */
+static bool has_memory(void)
+{
+	struct stat st;
+
+	return shm.memory >= 0 && !CALL(fstat, shm.memory, &st, 0, 0, 0) && st.st_dev == shm.dev &&
+	       st.st_ino == shm.ino;
+}
+
 /*
  * Whether xpuload, or root, holds the other end: once xpuload has gone, anybody may take the
  * socket's name.
@@ -124,121 +271,116 @@ static bool is_recorder(int fd)
 	return true;
 }
 
-/* Receives the reply. Return: the memory file's descriptor, or a negative errno. */
-static int receive(int fd, struct xpu_shm_reply *reply)
+/* Sends the hello, with the memory if there is any. Nothing here waits. Return: 0 or a negative errno. */
+static int send_hello(int fd)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	uint64_t end_ns = clock__ns() + REPLY_NS, now;
 	union {
 		struct cmsghdr hdr;
 		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { reply, sizeof(*reply) };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-		.msg_controllen = sizeof(control),
+	} control = {
+		.hdr = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+			 .cmsg_len = CMSG_LEN(sizeof(int)) },
 	};
-	struct timespec ts;
+	struct iovec iov = { &shm.hello, sizeof(shm.hello) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	long n;
-	int memory;
 
-	while ((now = clock__ns()) < end_ns) {
-		ts = (struct timespec){ (end_ns - now) / 1000000000, (end_ns - now) % 1000000000 };
-		n = CALL(ppoll, &pfd, 1, &ts, NULL, 0);
-		if (n > 0)
-			break;
-		if (n < 0 && n != -EINTR)
-			return n;
+	if (shm.memory >= 0) {
+		memcpy(CMSG_DATA(&control.hdr), &shm.memory, sizeof(shm.memory));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
 	}
-	n = CALL(recvmsg, fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, 0, 0);
-	if (n < 0)
-		return n;
-	if (msg.msg_controllen < CMSG_LEN(sizeof(int)) || control.hdr.cmsg_level != SOL_SOCKET ||
-	    control.hdr.cmsg_type != SCM_RIGHTS || control.hdr.cmsg_len != CMSG_LEN(sizeof(int)))
-		return n ? -EPROTO : -ECONNREFUSED;
-	memcpy(&memory, CMSG_DATA(&control.hdr), sizeof(memory));
-	if (n == sizeof(*reply) && reply->magic == XPU_SHM_MAGIC &&
-	    reply->version == XPU_SHM_VERSION && reply->nr_threads <= MAX_THREADS &&
-	    reply->ring_bytes >= XPU_SHM_MIN_RING && reply->ring_bytes <= MAX_RING &&
-	    !(reply->ring_bytes & (reply->ring_bytes - 1)))
-		return memory;
-	close(memory);
-	return -EPROTO;
+	n = CALL(sendmsg, fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+	return n < 0 ? n : 0;
 }
 
-/* Maps the memory file. The ring comes last, and then once more. */
-static int map(int memory, const struct xpu_shm_reply *reply)
+/* The memory is xpuload's business now, or nobody's. */
+static void end_sending(int how)
 {
-	uint64_t ring_at = xpu_shm__ring_at(reply->nr_threads), bytes = ring_at + reply->ring_bytes;
-	uint8_t *at, *again;
-
-	at = mmap(NULL, bytes + reply->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	again = mmap(at + bytes, reply->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		     memory, ring_at);
-	if (again == MAP_FAILED) {
-		munmap(at, bytes + reply->ring_bytes);
-		return -ENOMEM;
+	if (has_memory())
+		CALL(close, shm.memory, 0, 0, 0, 0);
+	shm.memory = -1;
+	shm.sent = how;
+	if (how == SENT && shm.counts) {
+		__atomic_fetch_sub(&shm.counts->nr_launches, shm.nr_told, __ATOMIC_RELAXED);
+		CALL(shmdt, shm.counts, 0, 0, 0, 0);
+		shm.counts = NULL;
 	}
-	shm.reader = (struct xpu_shm_reader *)at;
-	shm.writer = (struct xpu_shm_writer *)(at + PAGE);
-	shm.threads = at + xpu_shm__thread_at(0);
-	shm.nr_threads = reply->nr_threads;
-	shm.ring = at + ring_at;
-	shm.ring_bytes = reply->ring_bytes;
-	madvise(at, bytes + reply->ring_bytes, MADV_DONTDUMP);
-	return 0;
+	if (how == REFUSED && is_open_memory())
+		__atomic_store_n(&shm.reader->state, XPU_SHM_CLOSED, __ATOMIC_RELEASE);
 }
 
-/* Return: 0 with the memory mapped, or a negative errno. */
-static int get_memory(void)
+/*
+ * Tries to hand the memory over. The socket's queue may be full, as may the user's number of descriptors
+ * that are under way: then it is tried again.
+ */
+static void hand_over(void)
 {
-	struct xpu_shm_hello hello = {
-		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = shm.image,
-		.pid = getpid(),
-	};
-	struct xpu_shm_reply reply = { 0 };
-	int fd, memory, err;
+	int fd, err;
 
-	memcpy(hello.token, shm.token, sizeof(hello.token));
+	if (shm.sent != NOT_SENT)
+		return;
+	if (shm.memory >= 0 && !has_memory()) {
+		end_sending(REFUSED);
+		return;
+	}
 	fd = CALL(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, 0, 0);
 	if (fd < 0)
-		return fd;
+		return;
 	err = CALL(connect, fd, &shm.address, shm.address_bytes, 0, 0);
-	if (!err && !is_recorder(fd))
-		err = -ECONNREFUSED;
-	if (!err && syscall(SYS_sendto, fd, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT,
-			    NULL, 0) != sizeof(hello))
-		err = -errno;
-	if (!err) {
-		memory = receive(fd, &reply);
-		err = memory < 0 ? memory : map(memory, &reply);
-		if (memory >= 0)
-			close(memory);
-	}
-	close(fd);
-	return err;
+	/* Nobody listens there any more, or who does is not xpuload. */
+	if (err == -ECONNREFUSED || (!err && !is_recorder(fd)))
+		end_sending(REFUSED);
+	else if (!err && !send_hello(fd))
+		end_sending(SENT);
+	CALL(close, fd, 0, 0, 0, 0);
 }
 
-bool shm__connect(void)
+static void start(void)
 {
-	int state = NOT_CONNECTED, saved_errno = errno, err;
+	int state = NOT_STARTED, saved_errno = errno, high;
 
-	if (!shm.address_bytes || !atomic_compare_exchange_strong(&shm.connected, &state, CONNECTING))
-		return state == CONNECTED;
-	shm.image = shm.image ?: clock__ns();
-	err = get_memory();
-	/*
-	 * Nobody listens there any more, or this process may not. Otherwise xpuload is busy, or has
-	 * been stopped.
-	 */
-	state = !err ? CONNECTED : err == -ECONNREFUSED || err == -EPERM || err == -EACCES ||
-		err == -EPROTO ? GIVEN_UP : NOT_CONNECTED;
-	shm.retry_ns = clock__ns() + RETRY_NS;
-	atomic_store(&shm.connected, state);
+	if (!shm.address_bytes || !atomic_compare_exchange_strong(&shm.started, &state, STARTING))
+		return;
+	shm.hello = (struct xpu_shm_hello){
+		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = clock__ns(), .pid = getpid(),
+	};
+	memcpy(shm.hello.token, shm.token, sizeof(shm.token));
+	count_process();
+	shm.memory = make_memory();
+	atomic_store(&shm.started, shm.memory < 0 ? NO_MEMORY : OPEN);
+	hand_over();
+	high = has_memory() ? CALL(fcntl, shm.memory, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0) : -1;
+	if (high >= 0) {
+		CALL(close, shm.memory, 0, 0, 0, 0);
+		shm.memory = high;
+	}
 	errno = saved_errno;
-	return state == CONNECTED;
+}
+
+void shm__tell(uint64_t nr_launches, uint64_t wait_ns)
+{
+	struct timespec pause = { 0, AGAIN_NS };
+	uint64_t end_ns = clock__ns() + wait_ns;
+
+	if (atomic_load(&shm.started) != OPEN && atomic_load(&shm.started) != NO_MEMORY)
+		return;
+	for (;;) {
+		hand_over();
+		if (shm.sent != SENT && shm.counts) {
+			__atomic_fetch_add(&shm.counts->nr_launches, nr_launches - shm.nr_told,
+					   __ATOMIC_RELAXED);
+			shm.nr_told = nr_launches;
+		}
+		if (shm.sent != NOT_SENT || clock__ns() >= end_ns)
+			break;
+		CALL(ppoll, NULL, 0, &pause, NULL, 0);
+	}
+}
+
+bool shm__is_told(void)
+{
+	return shm.sent == SENT || (shm.sent == REFUSED && !shm.counts);
 }
 
 enum shm_state shm__state(void)
@@ -246,11 +388,9 @@ enum shm_state shm__state(void)
 	static uint64_t tail, since_ns;
 	uint64_t now, read;
 
-	if (!is_connected()) {
-		if (atomic_load(&shm.connected) == NOT_CONNECTED && clock__ns() >= shm.retry_ns)
-			shm__connect();
-		return is_connected() ? SHM_OPEN : SHM_NONE;
-	}
+	start();
+	if (!is_open_memory())
+		return SHM_NONE;
 	switch (__atomic_load_n(&shm.reader->state, __ATOMIC_ACQUIRE)) {
 	case XPU_SHM_OPEN:
 		break;
@@ -265,7 +405,7 @@ enum shm_state shm__state(void)
 	if (read != tail || !since_ns) {
 		tail = read;
 		since_ns = now;
-	} else if (now - since_ns >= RETRY_NS) {
+	} else if (now - since_ns >= LOOK_NS) {
 		since_ns = now;
 		if (shm.recorder > 0 && CALL(kill, shm.recorder, 0, 0, 0, 0) == -ESRCH)
 			__atomic_store_n(&shm.reader->state, XPU_SHM_CLOSED, __ATOMIC_RELEASE);
@@ -273,22 +413,48 @@ enum shm_state shm__state(void)
 	return SHM_OPEN;
 }
 
+/* Gives memory to the ring up to @end, in the first round through it. Return: whether it has that. */
+static bool populate_to(uint64_t end)
+{
+	uint64_t before = atomic_load(&shm.populated), bytes;
+
+	if (end <= before)
+		return true;
+	end = (end + AHEAD - 1) & ~(AHEAD - 1ull);
+	if (end >= shm.ring_bytes) {
+		/* A record that goes over the end is written in the second mapping. */
+		end = UINT64_MAX;
+		bytes = shm.ring_bytes + XPU_SHM_RECORD_MAX;
+	} else {
+		bytes = end;
+	}
+	if (populate(shm.ring + before, bytes - before))
+		return false;
+	/* Another thread may have done more meanwhile. */
+	while (before < end && !atomic_compare_exchange_weak(&shm.populated, &before, end))
+		;
+	return true;
+}
+
 void shm__populate(void)
 {
-	static bool done;
-
-	if (done || !is_connected())
-		return;
-	done = true;
-	/* Before Linux 5.14 pages come as they are touched. */
-	syscall(SYS_madvise, shm.ring, 2 * shm.ring_bytes, MADV_POPULATE_WRITE);
+	if (shm.writer)
+		populate_to(__atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED) + AHEAD);
 }
 
 void shm__forked(void)
 {
-	if (is_connected())
-		munmap(shm.reader, shm.ring + 2 * shm.ring_bytes - (uint8_t *)shm.reader);
-	atomic_store(&shm.connected, GIVEN_UP);
+	int state = atomic_exchange(&shm.started, FORKED);
+
+	if (state == OPEN)
+		munmap(shm.reader, xpu_shm__bytes(shm.ring_bytes) + shm.ring_bytes);
+	if (has_memory())
+		CALL(close, shm.memory, 0, 0, 0, 0);
+	shm.memory = -1;
+	if (shm.counts)
+		CALL(shmdt, shm.counts, 0, 0, 0, 0);
+	shm.counts = NULL;
+	shm.writer = NULL;
 }
 
 /* ---- pages of threads ------------------------------------------------------------------------ */
@@ -305,16 +471,18 @@ bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken)
 	uint8_t *at;
 
 	*taken = 0;
-	if (!is_connected())
+	if (!is_open_memory())
 		return true;
 	shm.writer->log_at = log_at;
 	if (shm.nr_given)
 		number = shm.given[shm.nr_given - 1] + 1u;
 	else
 		number = shm.writer->nr_threads + 1;
-	if (number > shm.nr_threads)
+	if (number > XPU_SHM_NR_THREADS)
 		return true;
 	at = shm.threads + (size_t)(number - 1) * XPU_SHM_THREAD_BYTES;
+	if (atomic_load(&shm.populated) != UINT64_MAX && populate(at, XPU_SHM_THREAD_BYTES))
+		return true;
 	memset(at, 0, XPU_SHM_THREAD_BYTES);
 	/* Of size 0, it makes another mapping of the same pages. */
 	if (syscall(SYS_mremap, at, 0, XPU_SHM_THREAD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, pages) == -1)
@@ -343,6 +511,24 @@ static void drop(enum xpu_lost_kind kind, uint64_t nr)
 		__atomic_fetch_add(&shm.writer->dropped[kind], nr, __ATOMIC_RELAXED);
 }
 
+/* Looks how far the head may go now. Return: whether @end is not beyond. */
+static __attribute__((noinline, cold)) bool extend(uint64_t end)
+{
+	uint64_t limit = __atomic_load_n(&shm.reader->tail, __ATOMIC_ACQUIRE) + shm.ring_bytes;
+	uint64_t populated;
+	int saved_errno = errno;
+
+	if (end > limit || !populate_to(end)) {
+		errno = saved_errno;
+		return false;
+	}
+	errno = saved_errno;
+	populated = atomic_load(&shm.populated);
+	/* If another thread has just set more, it is found again. */
+	atomic_store_explicit(&shm.limit, limit < populated ? limit : populated, memory_order_release);
+	return true;
+}
+
 /*
  * Return: room for @bytes, for commit(), or NULL. @kind: what is lost if the process is killed
  * before commit()
@@ -355,8 +541,8 @@ static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 
 	head = __atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED);
 	do {
-		if (head + need - __atomic_load_n(&shm.reader->tail, __ATOMIC_ACQUIRE) >
-		    shm.ring_bytes)
+		if (head + need > atomic_load_explicit(&shm.limit, memory_order_acquire) &&
+		    !extend(head + need))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&shm.writer->head, &head, head + need, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -378,7 +564,7 @@ static void commit(void *room)
 
 static bool is_open(void)
 {
-	return is_connected() &&
+	return is_open_memory() &&
 	       __atomic_load_n(&shm.reader->state, __ATOMIC_RELAXED) != XPU_SHM_CLOSED;
 }
 

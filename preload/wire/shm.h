@@ -3,7 +3,7 @@
  * shm.h - records for xpuload through shared memory, where BPF may not be used; see xpu_shm.h
  *
  * All functions but shm__start() are safe in signal handlers. They take no lock, and none waits
- * but shm__connect(), for two seconds at most. If there is no room, records are dropped and
+ * but shm__tell(), as long as its caller allows. If there is no room, records are dropped and
  * counted.
  */
 #ifndef XPU_PRELOAD_SHM_H
@@ -24,22 +24,31 @@ bool shm__start(const char *where);
 /* Whether xpuload wants NVTX ranges; holds from shm__start() on. */
 bool shm__wants_ranges(void);
 
-/* Gets the shared memory, unless it is there or xpuload is gone. Return: whether it is there. */
-bool shm__connect(void);
-
 enum shm_state {
-	SHM_NONE,			/* there is no shared memory so far */
+	SHM_NONE,			/* there is no shared memory */
 	SHM_OPEN,
 	SHM_LEAVING,			/* xpuload wants no more launches */
 	SHM_GONE,			/* it wants nothing more, or has been killed */
 };
 
-/* Called some ten times a second by the shim's own thread. */
+/*
+ * Called some ten times a second by the shim's own thread, and first in cuInit: that call makes the
+ * memory, and hands it over to xpuload without waiting for it.
+ */
 enum shm_state shm__state(void);
 
 /*
- * Touches the memory once it is there, so that no launch has to wait for a page of it; called by the
- * shim's own thread.
+ * Hands the memory over if that could not be done yet, trying for @wait_ns. While it cannot be done,
+ * @nr_launches, those that the process has made so far, are where xpuload finds them as lost.
+ */
+void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
+
+/* Whether shm__tell() has nothing to do any more. */
+bool shm__is_told(void);
+
+/*
+ * Sees to it that the part of the memory that comes next has pages, so that no launch has to wait for
+ * one; called by the shim's own thread.
  */
 void shm__populate(void);
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "record/shm_reader.h"
+#include "shm_memory.h"
 #include "xpu_slot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,8 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t *at, *end;		/* of the input */
 static uint8_t *map;			/* the memory, as the process has it */
-static struct xpu_shm_reply reply;
-static uint64_t ring_at, map_bytes;
+static uint64_t ring_at, map_bytes, ring_bytes;
 static uint64_t nr_written, nr_seen, bytes_seen;
 static bool hostile;
 
@@ -93,10 +93,10 @@ static void write_record(unsigned int state)
 	};
 	struct xpu_shm_word word = { bytes, state };
 	uint64_t head = writer()->head;
-	uint8_t *to = map + ring_at + head % reply.ring_bytes;
+	uint8_t *to = map + ring_at + head % ring_bytes;
 
 	/* At the end of the ring the shim goes on in its second mapping. */
-	if (head % 8 || head % reply.ring_bytes + sizeof(word) + bytes > reply.ring_bytes)
+	if (head % 8 || head % ring_bytes + sizeof(word) + bytes > ring_bytes)
 		return;
 	memcpy(to, &word, sizeof(word));
 	memcpy(to + sizeof(word), &launch, sizeof(launch));
@@ -125,7 +125,7 @@ static void change(void)
 	if (which < 3)
 		where = bases[which] + take(1) * 4;
 	else if (which == 3)
-		where = ring_at + (writer()->head + take(1) * 4) % reply.ring_bytes;
+		where = ring_at + (writer()->head + take(1) * 4) % ring_bytes;
 	else
 		where = take(4) % map_bytes;
 	if (where % 2 == 0)
@@ -137,8 +137,16 @@ static void drain(struct shm_reader *r)
 {
 	bytes_seen = 0;
 	shm_reader__drain(r, on_record, NULL);
-	check(bytes_seen <= reply.ring_bytes, "more than a ringful");
+	check(bytes_seen <= ring_bytes, "more than a ringful");
 	check(hostile || nr_seen == nr_written, "an honest record is missing");
+}
+
+/* Pages are gone, and come back empty. */
+static void punch(void)
+{
+	uint64_t from = take(3) * 4096 % map_bytes;
+
+	madvise(map + from, (take(1) + 1) * 4096, MADV_REMOVE);
 }
 
 /* From here on everything may be wrong; what was written before is read first. */
@@ -158,16 +166,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	end = data + size;
 	nr_written = nr_seen = 0;
 	hostile = false;
-	if (shm_reader__new(0, &reply, &fd, &r))
+	ring_bytes = shm_reader__ring_bytes(0);
+	ring_at = xpu_shm__ring_at();
+	map_bytes = xpu_shm__bytes(ring_bytes);
+	fd = shm_memory__new(ring_bytes, &map);
+	if (fd < 0)
 		return 0;
-	ring_at = xpu_shm__ring_at(reply.nr_threads);
-	map_bytes = ring_at + reply.ring_bytes;
-	check(ftruncate(fd, 0) && ftruncate(fd, map_bytes + 4096), "its size can be changed");
-	map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	check(!shm_reader__new(fd, ring_bytes, &r), "it is not taken");
 	close(fd);
-	check(map != MAP_FAILED, "it cannot be mapped");
 	for (step = 0; step < MAX_STEPS && at < end; step++)
-		switch (take(1) % 8) {
+		switch (take(1) % 9) {
 		case 0 ... 2:
 			write_record(XPU_SHM_DONE);
 			break;
@@ -187,10 +195,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		case 7:
 			drain(r);
 			break;
+		case 8:
+			be_hostile(r);
+			punch();
+			break;
 		}
 	bytes_seen = 0;
 	shm_reader__finish(r, on_record, NULL);
-	check(bytes_seen <= reply.ring_bytes + reply.nr_threads * XPU_LOG_BYTES, "more than there is");
+	check(bytes_seen <= ring_bytes + XPU_SHM_NR_THREADS * XPU_LOG_BYTES, "more than there is");
 	munmap(map, map_bytes);
 	shm_reader__free(r);
 	return 0;

@@ -2,7 +2,8 @@
 /*
  * Shared memory with a process: records come out once, in order, around the end of the ring, and as
  * soon as they are complete; of a process that was killed in the middle, all that is complete, and
- * the rest is counted; what cannot be right ends the reading. fuzz_shm tries all else.
+ * the rest is counted; what cannot be right ends the reading; memory that may get shorter, or is none, is not
+ * taken. fuzz_shm tries all else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +13,13 @@
 #include <unistd.h>
 
 #include "record/shm_reader.h"
+#include "shm_memory.h"
 #include "tap.h"
 #include "xpu_slot.h"
 
 static struct shm_reader *r;
-static struct xpu_shm_reply reply;
 static uint8_t *map;
-static uint64_t ring_at, bytes;
+static uint64_t ring_at, bytes, ring_bytes;
 static uint64_t nr_taken, last_id, nr_wrong;
 static struct xpu_ring_log last_log;
 
@@ -36,13 +37,12 @@ static void start(void)
 {
 	int fd;
 
-	if (shm_reader__new(0, &reply, &fd, &r))
+	ring_bytes = shm_reader__ring_bytes(0);
+	ring_at = xpu_shm__ring_at();
+	bytes = xpu_shm__bytes(ring_bytes);
+	fd = shm_memory__new(ring_bytes, &map);
+	if (fd < 0 || shm_reader__new(fd, ring_bytes, &r))
 		exit(1);
-	ring_at = xpu_shm__ring_at(reply.nr_threads);
-	bytes = ring_at + reply.ring_bytes;
-	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ok(map != MAP_FAILED && ftruncate(fd, 4096) && errno == EPERM && ftruncate(fd, bytes * 2),
-	   "the size of the memory is sealed");
 	close(fd);
 	nr_taken = last_id = nr_wrong = 0;
 }
@@ -75,7 +75,7 @@ static void put(uint64_t at, const void *data, size_t size)
 	const uint8_t *from = data;
 
 	for (; size; size--)
-		map[ring_at + at++ % reply.ring_bytes] = *from++;
+		map[ring_at + at++ % ring_bytes] = *from++;
 }
 
 /* Takes room as the shim does. @state: 0: the word is not written */
@@ -187,7 +187,7 @@ static void check_broken(void)
 {
 	start();
 	put_launch(1, 2, XPU_SHM_DONE);
-	writer()->head = reply.ring_bytes + 8;
+	writer()->head = ring_bytes + 8;
 	ok(shm_reader__drain(r, on_record, NULL) && shm_reader__is_broken(r) && !nr_taken,
 	   "a head that cannot be: nothing more is read");
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "which is counted");
@@ -202,11 +202,50 @@ static void check_broken(void)
 	stop();
 }
 
+/* Return: what the reader says to the file @fd, which is closed. */
+static int offer(int fd)
+{
+	int err = fd < 0 ? 1 : shm_reader__new(fd, ring_bytes, &r);
+
+	close(fd);
+	return err;
+}
+
+static void check_memory(void)
+{
+	int pipe_fds[2], fd;
+
+	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring is a power of two");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)), -EPROTO,
+	       "memory that can be made shorter is not taken");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)), -EPROTO,
+	       "nor longer");
+	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "nor memory without seals");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes - 4096, SHM_SEALS)), -EPROTO,
+	       "nor of a smaller size");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes + 4096, SHM_SEALS)), -EPROTO,
+	       "nor of a larger");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 1ull << 40, SHM_SEALS)), -EPROTO,
+	       "nor of a huge one");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 0, SHM_SEALS)), -EPROTO, "nor empty memory");
+	is_int(offer(open("/dev/zero", O_RDWR)), -EPROTO, "nor a device");
+	is_int(offer(open(".", O_RDONLY)), -EPROTO, "nor a directory");
+	is_int(offer(open(".", O_PATH)), -EPROTO, "nor a path");
+	is_int(offer(open("file", O_RDWR | O_CREAT, 0600)), -EPROTO, "nor a file on a disk");
+	if (!pipe(pipe_fds)) {
+		close(pipe_fds[1]);
+		is_int(offer(pipe_fds[0]), -EPROTO, "nor a pipe");
+	}
+	fd = shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_WRITE | SHM_SEALS);
+	ok(offer(fd) < 0, "nor memory that cannot be written");
+}
+
 int main(void)
 {
 	check_order();
 	check_kill();
 	check_hole();
 	check_broken();
+	check_memory();
 	return done_testing();
 }

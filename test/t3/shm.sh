@@ -133,38 +133,45 @@ xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" 
 exact ns 1000 "in a pid namespace of its own: exact"
 
 # Where no connection is possible the target goes on, unrecorded, and that is said.
-bare "$inst" --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
-is $? 0 "no connection: status"
+bare "$inst" --strict --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
+is $? 125 "no connection: --strict fails"
 is "$(cat out)" "exact: threads 8 sites 16 launches 1000" "no connection: the target goes on"
-like "$(cat log)" 'the target made no CUDA launch' "no connection: said"
+like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' "no connection: said"
+like "$(cat log)" '; lost 1001$' "no connection: the process is counted, and so are its launches"
+unlike "$(cat log)" 'made no CUDA launch' "no connection: nothing else is said"
+bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 1000 >out 2>log
+is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" "no memory: the target goes on, --strict fails"
+like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' "no memory: said"
+like "$(cat log)" '; lost 1$' "no memory: the process is counted"
+unlike "$(cat log)" 'made no CUDA launch' "no memory: nothing else is said"
 rm -f out log
 # shellcheck disable=SC2016 # in the other shell
-"$XPULOAD" --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
+"$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
 pid=$!
 wait_for grep -qs 'exact: ' out
 ok $? "xpuload is stopped: the target goes on"
 kill -CONT $pid
 wait $pid
-is $? 0 "xpuload is stopped: status"
+is $? 0 "xpuload is stopped: nothing is lost"
+exact stop 1000 "xpuload is stopped: exact"
 
 if command -v python3 >/dev/null; then
-	# Children that call again and again, each time as another image.
+	# Children that connect again and again, each time as another image.
 	cat >hammer.py <<-'END'
-	import os, signal, socket, struct, time
-	name, token, _ = os.environ["XPUSHIM_SHM"].split(":")
+	import os, signal, sys, time
+	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
+	from shm_caller import Caller
 	signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 	loader = os.getppid()
 	def hammer():
-	    n = 0
+	    caller = Caller()
 	    while True:
-	        n += 1
-	        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 	        try:
-	            s.connect("\0" + name)
-	            s.send(struct.pack("=II16sQII", 0x6d687378, 2, bytes.fromhex(token), n, os.getpid(), 0))
+	            fd = caller.memory()
+	            caller.send([fd]).close()
 	        except OSError:
 	            pass
-	        s.close()
+	        os.close(fd)
 	pids = []
 	for _ in range(2):
 	    pid = os.fork()
@@ -178,28 +185,28 @@ if command -v python3 >/dev/null; then
 	    os.kill(pid, signal.SIGKILL)
 	END
 	is "$(xpuload --transport shm -o h.data python3 hammer.py 2>log)" answered \
-		"a process that does nothing but call: SIGTERM is answered"
+		"a process that does nothing but connect: SIGTERM is answered"
 
 	cat >call.py <<-'END'
-	import os, socket, struct
-	name, token, _ = open("home/shm").read().split(":")
-	s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-	s.connect("\0" + name)
-	try:
-	    s.send(struct.pack("=II16sQII", 0x6d687378, 2, bytes.fromhex(token), 1, os.getpid(), 0))
-	    print(len(s.recv(100)))
-	except OSError:
-	    print(0)
+	import os, sys
+	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
+	from shm_caller import Caller, put_launches
+	caller = Caller(open("home/shm").read().strip())
+	fd = caller.memory()
+	put_launches(fd, 10)
+	caller.send([fd]).close()
 	END
 	# shellcheck disable=SC2016 # in the other shell
 	bare "$inst" --transport shm -o u.data sh -c 'echo "$XPUSHIM_SHM" >shm.new; mv shm.new shm
 		until [ -e over ]; do sleep 0.02; done' >out 2>log &
 	pid=$!
 	wait_for test -e home/shm
-	is "$(python3 call.py)" 0 "a process of another user gets no memory"
-	is "$(setpriv --reuid 65534 --clear-groups python3 call.py)" 24 "one of the same user does"
+	python3 call.py
+	setpriv --reuid 65534 --clear-groups python3 call.py
 	: >home/over
 	wait $pid
+	like "$(tail -n 2 log)" '^xpuload: 10 launches .*; lost 1$' "a process of the same user is recorded, another is not"
+	like "$(cat log)" "is not recorded: it is another user's: root may record it" "which is said"
 else
 	skip "processes that call" "no python3"
 fi

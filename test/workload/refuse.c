@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * refuse [bpf] [perf] [connect] -- COMMAND [ARG]...
+ * refuse [bpf] [perf] [connect] [memfd] -- COMMAND [ARG]...
  *
  * Executes COMMAND with a filter that refuses these system calls, for it and for its children, as
- * containers do: bpf(), perf_event_open(), connect().
+ * containers do: bpf(), perf_event_open(), connect(), memfd_create().
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -20,6 +20,7 @@ static const struct {
 	unsigned int nr;
 } calls[] = {
 	{ "bpf", SYS_bpf }, { "perf", SYS_perf_event_open }, { "connect", SYS_connect },
+	{ "memfd", SYS_memfd_create },
 };
 
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))

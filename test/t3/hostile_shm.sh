@@ -1,0 +1,196 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# With shared memory, a hostile process of the tree sends what is no memory, or memory that it changes
+# behind xpuload's back, and floods xpuload with connections. xpuload ends with its account, keeps no
+# descriptor, and an honest process beside it is recorded, or counted to the one.
+#
+# HOSTILE_SECONDS=N: make fuzz-live runs it for longer.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root shim
+command -v python3 >/dev/null || skip_all "no python3"
+quiet_sanitizers
+use_sim
+exact="$XPU_BUILD/workload/exact"
+export EXACT="$exact" SECONDS_EACH="${HOSTILE_SECONDS:-2}"
+
+# hostile.py WHAT: does it; prints how many processes it expects to be counted as lost
+cat >hostile.py <<-'END'
+	import ctypes, errno, fcntl, mmap, os, random, signal, socket, struct, subprocess, sys, time
+	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
+	from shm_caller import Caller, put_launches, SHRINK, GROW, SEAL, WRITE, RING_AT
+	c = Caller()
+	what = sys.argv[1]
+	seconds = float(os.environ["SECONDS_EACH"])
+	def exact(n):
+	    subprocess.run([os.environ["EXACT"], "-t", "1", "-n", str(n)], stdout=subprocess.DEVNULL, check=True)
+	def send(fds, **hello):
+	    try:
+	        c.send(fds, **hello).close()
+	    except OSError as e:
+	        if e.errno not in (errno.EAGAIN, errno.ETOOMANYREFS):
+	            raise
+	    for fd in fds:
+	        os.close(fd)
+	# Without this process's connection nothing can be told of: @n processes send one each.
+	def each(*makers):
+	    for make in makers:
+	        pid = os.fork()
+	        if not pid:
+	            make()
+	            os._exit(0)
+	        os.waitpid(pid, 0)
+	if what == "kinds":
+	    r, w = os.pipe()
+	    each(lambda: send([c.memory(seals=GROW | SEAL)]),		# may be made shorter
+	         lambda: send([c.memory(seals=0)]),
+	         lambda: send([c.memory(flags=0, seals=0)]),
+	         lambda: send([c.memory(size=4096)]),
+	         lambda: send([c.memory(size=c.bytes + 4096)]),
+	         lambda: send([c.memory(size=1 << 40)]),
+	         lambda: send([c.memory(seals=SHRINK | GROW | SEAL | WRITE)]),
+	         lambda: send([os.open("/dev/zero", os.O_RDWR)]),
+	         lambda: send([os.open("/", os.O_PATH)]),
+	         lambda: send([os.open("/proc/self/mem", os.O_RDWR)]),
+	         lambda: send([r]),
+	         lambda: send([socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).detach()]),
+	         lambda: send([]),					# no memory at all
+	         lambda: send([c.memory()], version=2))
+	    exact(1000)
+	elif what == "hellos":
+	    s = c.connect(); s.send(b"x"); s.close()
+	    s = c.connect(); s.send(bytes(4096)); s.close()
+	    send([c.memory()], token=bytes(16))
+	    s = c.connect(); s.send(c.hello()[:39]); s.close()
+	    c.connect().close()
+	    exact(1000)
+	elif what == "twice":
+	    # One memory several times: as this image, as another one, as another process; two in a message.
+	    fd = c.memory()
+	    put_launches(fd, 10)
+	    for image in (7, 7, 8, 7):
+	        c.send([fd], image=image).close()
+	        time.sleep(0.1)
+	    each(lambda: c.send([fd]).close())
+	    for i in range(200):
+	        c.send([c.memory(size=4096), c.memory(size=4096)], image=8).close()
+	        for f in range(fd + 1, fd + 20):
+	            try: os.close(f)
+	            except OSError: pass
+	    exact(1000)
+	    print(len(os.listdir(f"/proc/{os.getppid()}/fd")), file=open("fds", "w"))
+	elif what == "changes":
+	    # Everything in the memory changes all the time, and pages of it go.
+	    libc = ctypes.CDLL(None, use_errno=True)
+	    fd = c.memory()
+	    put_launches(fd, 100)
+	    c.send([fd]).close()
+	    libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+	    m = mmap.mmap(fd, 0)
+	    random.seed(1)
+	    child = subprocess.Popen([os.environ["EXACT"], "-t", "1", "-n", "1000"], stdout=subprocess.DEVNULL)
+	    end = time.monotonic() + seconds
+	    while time.monotonic() < end:
+	        at = random.choice((0, 8, 4096, 4104, 4108, 4112, RING_AT, RING_AT + 8, 8192 + 128,
+	                            random.randrange(0, c.bytes - 8, 8)))
+	        struct.pack_into("=Q", m, at, random.choice((0, 1, 88, 1 << 32, (1 << 41) | 80, (1 << 64) - 1,
+	                                                    random.getrandbits(24) & ~7)))
+	        if random.random() < 0.05:
+	            assert not libc.fallocate(fd, 3, random.randrange(0, c.bytes, 4096), 1 << 20)
+	        for wrong in (0, 4096, c.bytes * 2):
+	            try: os.ftruncate(fd, wrong); raise SystemExit("the size is not sealed")
+	            except OSError: pass
+	    child.wait()
+	elif what == "flood":
+	    # Connections that say nothing, and others that are full, from many processes.
+	    def flood(silent):
+	        kept = []
+	        while True:
+	            try:
+	                s = c.connect()
+	                if silent:
+	                    kept.append(s)
+	                else:
+	                    fd = c.memory()
+	                    c_send = s.sendmsg([c.hello()], [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+	                                                      struct.pack("i", fd))])
+	                    os.close(fd)
+	                    s.close()
+	            except OSError:
+	                kept.clear()
+	    pids = []
+	    for i in range(4):
+	        pid = os.fork()
+	        if not pid:
+	            flood(i % 2)
+	        pids.append(pid)
+	    end = time.monotonic() + seconds
+	    n = 0
+	    while time.monotonic() < end or not n:
+	        exact(100)
+	        n += 100
+	    for pid in pids:
+	        os.kill(pid, signal.SIGKILL)
+	    print(n, file=open("made", "w"))
+	elif what == "counts":
+	    libc = ctypes.CDLL(None)
+	    libc.shmat.restype = ctypes.c_void_p
+	    at = libc.shmat(int(os.environ["XPUSHIM_SHM"].split(":")[4], 16), None, 0)
+	    ctypes.memset(at + 16, 0x7f, 16)
+	    exact(1000)
+	elif what == "crowd":
+	    # More processes than are mapped at a time.
+	    r, w = os.pipe()
+	    for i in range(1100):
+	        pid = os.fork()
+	        if not pid:
+	            os.close(w)
+	            fd = c.memory()
+	            put_launches(fd, 3)
+	            c.send([fd]).close()
+	            os.close(fd)
+	            os.read(r, 1)
+	            os._exit(0)
+	    exact(1000)
+	    os.close(w)
+	    while True:
+	        try: os.wait()
+	        except ChildProcessError: break
+END
+
+# hostile WHAT: records it; log, w.data
+hostile() {
+	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 100)) "$XPULOAD" --transport shm -F 1 -o w.data \
+		python3 hostile.py "$1" >out 2>log
+	is $? 0 "$1: xpuload and its target end as they should" || diag "$(cat log)"
+	xpumerge -i w.data --by comm -f folded --unit count -o w.folded 2>mlog
+	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' w.folded)
+}
+
+lost() {		# lost: prints the processes that are counted
+	sed -n 's/.*lost: .*[^0-9]\([0-9]*\) processes that used CUDA.*/\1/p; s/.*lost: \([0-9]*\) processes that used.*/\1/p' log |
+		head -n 1
+}
+
+hostile kinds
+is "$honest $(lost)" "1000 14" "kinds: the honest process is exact, each of the others is counted" || diag "$(cat log)"
+hostile hellos
+is "$honest $(lost)" "1000 " "hellos: who does not know how to begin is nobody" || diag "$(cat log)"
+hostile twice
+is "$honest" 1000 "twice: the honest process is exact" || diag "$(cat log)"
+[ "$(cat fds)" -lt 60 ]
+ok $? "twice: no descriptor stays with xpuload" || diag "$(cat fds)"
+hostile changes
+is "$honest" 1000 "changes: the honest process is exact" || diag "$(cat log)"
+hostile flood
+made=$(cat made)
+got=$honest
+more=$(sed -n 's/.*[ ,]\([0-9]*\) launches of processes that could not reach xpuload.*/\1/p' log)
+diag "made $made, recorded $got, counted ${more:-0}"
+is $((got + ${more:-0})) "$made" "flood: each launch of the honest processes is recorded or counted" || diag "$(tail -n 4 log)"
+hostile counts
+is "$honest $(lost)" "1000 1048576" "counts: they have a bound"
+hostile crowd
+like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
+	"crowd: of 1,101 processes at a time none is lost" || diag "$(cat log)"
+done_testing

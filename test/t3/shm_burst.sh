@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# With shared memory: of many processes that begin at once, and of those that begin and end while xpuload
+# is stopped, each launch is recorded, or counted to the one where it could not reach xpuload.
+# test/long/shm_burst.sh does the same with 1,000 processes, and 100 stops.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
+need root shim
+quiet_sanitizers
+use_sim
+nr=${XPU_BURST:-200}
+stops=${XPU_BURST_STOPS:-4}
+
+# An installed copy, for a user without any privilege.
+umask 022
+chmod 755 .
+mkdir -p inst/bin inst/lib/xpuload home
+cp "$XPULOAD" inst/bin
+cp "$XPU_SHIM" inst/lib/xpuload
+chown 65534 home
+inst=$PWD/inst/bin/xpuload
+exact="$XPU_BUILD/workload/exact"
+refuse="$XPU_BUILD/workload/refuse"
+
+bare() {		# bare COMMAND...: as a user without privileges, in a directory of his
+	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
+		"$@")
+}
+
+# many.sh NR LAUNCHES: runs so many processes at once
+cat >many.sh <<-'END'
+	i=0
+	while [ $i -lt "$1" ]; do
+		"$EXACT" -t 1 -s 2 -n "$2" >/dev/null &
+		i=$((i + 1))
+	done
+	wait
+END
+cp many.sh home
+export EXACT="$exact"
+
+# account LOG: prints launches recorded, launches lost, and processes lost
+account() {
+	perl -ne '$got = $1 if /^xpuload: (\d+) launch/; $ring = $1 if /lost: .*?(\d+) launches \(ring full/;
+		$far = $1 if /lost: .*?(\d+) launches of processes that could not reach/;
+		$gone = $1 if /lost: .*?(\d+) processes that used CUDA/;
+		END { print $got + 0, " ", $ring + $far, " ", $gone + 0 }' "$1"
+}
+
+# ---- many at once
+
+for who in "" bare; do
+	for how in "--transport shm" ""; do
+		[ -n "$who$how" ] || continue	# root has BPF, perhaps
+		# shellcheck disable=SC2086 # words, or none
+		$who "$inst" --strict $how -F 1 -o b.data sh many.sh "$nr" 200 >out 2>log
+		is $? 0 "$nr processes at once${who:+, no privileges}${how:+, $how}: nothing is lost" || diag "$(cat log)"
+		is "$(account log)" "$((nr * 200)) 0 0" "and all launches are recorded"
+	done
+done
+xpumerge -i home/b.data -f folded --unit count -o b.folded 2>log
+like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost 0" "each has its kernel"
+
+# Nothing tells that a process has ended, or what its number means, when it is heard of.
+bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
+is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: all launches are recorded" || diag "$(cat log)"
+
+# ---- xpuload is stopped
+
+# stopped BEFORE AFTER: stops xpuload for so long, after so long; the target launches 1000, then 2000
+stopped() {
+	# shellcheck disable=SC2016 # in the other shell
+	"$XPULOAD" --strict -F 1 --transport shm -o "s$1.data" sh -c \
+		'"$EXACT" -t 1 -s 2 -n 1000; sleep 0.5; "$EXACT" -t 1 -s 2 -n 2000; sleep 0.5' >/dev/null 2>"s$1.log" &
+	stopped_pid=$!
+	sleep "$1"
+	kill -STOP $stopped_pid
+	sleep "$2"
+	kill -CONT $stopped_pid
+	wait $stopped_pid
+	echo "$? $(account "s$1.log")" >"s$1.account"
+}
+
+# A target begins with this: xpuload is stopped, and the target says who that is.
+# shellcheck disable=SC2016 # in the other shell
+stop='echo $PPID >stopped; kill -STOP $PPID'
+
+go_on() {		# go_on FILE: waits for FILE, continues xpuload, and returns its status
+	wait_for test -s "$1"
+	kill -CONT "$(cat stopped)"
+	wait $!
+}
+
+stopped 0.4 3
+is "$(cat s0.4.account)" "0 3000 0 0" "stopped while a process begins and ends: all launches are recorded" ||
+	diag "$(cat s0.4.log)"
+n=0 times=
+while [ $n -lt "$stops" ]; do
+	n=$((n + 1))
+	time=$(awk -v seed="$n$$" 'BEGIN { srand(seed); printf "%.3f\n", rand() * 1.2 }')
+	times="$times $time"
+	stopped "$time" 3 &
+done
+wait
+for time in $times; do
+	is "$(cat "s$time.account")" "0 3000 0 0" "stopped after $time s: all launches are recorded" ||
+		diag "$(cat "s$time.log")"
+done
+
+# An image is over, and the next one of the process too, before xpuload hears of the first.
+cat >execs.sh <<-'END'
+	"$EXACT" -n 100
+	exec sh -c '"$EXACT" -n 200; sleep 0.1; exec "$EXACT" -n 400'
+END
+# shellcheck disable=SC2016 # in the other shell
+"$XPULOAD" --strict --transport shm -o e.data sh -c "$stop"'; sh execs.sh; echo over >execs' >out 2>log &
+go_on execs
+is $? 0 "programs that follow one another: nothing is lost"
+exact e 700 "programs that follow one another: exact"
+
+# ---- the socket's queue is full
+
+# narrow QUEUE COMMAND...: where the queue of a socket has so many places
+narrow() {
+	# shellcheck disable=SC2016 # in the other shell
+	unshare -n sh -c 'echo "$0" >/proc/sys/net/core/somaxconn && exec "$@"' "$@"
+}
+
+if narrow 4 true 2>/dev/null; then
+	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh many.sh 60 200 >out 2>log
+	is "$? $(account log)" "0 12000 0 0" "a queue of 4, 60 at once: they come again" || diag "$(cat log)"
+
+	# shellcheck disable=SC2016 # in the other shell
+	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
+		"$stop"'; sh many.sh 30 200; echo over >over' >out 2>log &
+	go_on over
+	is $? 125 "the queue is full until the processes have ended: --strict fails"
+	# shellcheck disable=SC2046 # words
+	set -- $(account log)
+	diag "recorded $1, lost $2 of $3 processes"
+	is "$(($1 + $2)) $((200 * $3))" "6000 $2" "each launch is recorded or counted, and each process"
+	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" "which is said"
+
+	# A process that is killed cannot say what it had. Its launches until a moment before are known.
+	# shellcheck disable=SC2016 # in the other shell
+	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
+		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' "$XPU_BUILD/workload/ends" >out 2>log &
+	go_on killed
+	like "$? $(account log)" '^125 400 [0-9]+ 1$' "a process that is killed before it could connect is counted" ||
+		diag "$(cat log)"
+else
+	skip "the queue is full" "no network namespace"
+fi
+
+# Descriptors under way count against the user, like open files.
+# shellcheck disable=SC2016 # in the other shell
+bare sh -c 'ulimit -Sn 20; exec "$@"' sh "$inst" --strict --transport shm -F 1 -o f.data sh -c \
+	"$stop"'; sh many.sh 40 200; echo over >over' >out 2>log &
+cd home && go_on over; cd ..
+# shellcheck disable=SC2046 # words
+set -- $(account log)
+diag "recorded $1, lost $2 of $3 processes"
+is "$(($1 + $2))" 8000 "too many descriptors are under way: each launch is recorded or counted" || diag "$(cat log)"
+
+# ---- memory
+
+# rss PID: prints how much of the memory that it shares is there, in KiB
+rss() {
+	awk '/^[0-9a-f]+-/ { ours = /memfd:xpushim/ } ours && $1 == "Rss:" { n += $2 } END { print n + 0 }' \
+		"/proc/$1/smaps"
+}
+
+start used "$XPULOAD" --transport shm --gpu-only -o used.data "$live" -t 2 -s 60
+ask used "burst 100" >/dev/null
+pid=$(pgrep -P "$used_pid" -x live)
+small=$(rss "$pid")
+ask used "burst 2000000" >/dev/null
+large=$(rss "$pid")
+diag "after 200 launches $small KiB, after 4000200 $large KiB"
+[ "$small" -gt 0 ] && [ "$small" -lt 1024 ]
+ok $? "memory is taken as it is used"
+[ "$large" -gt "$small" ] && [ "$large" -lt 40000 ]
+ok $? "up to a bound"
+finish used
+done_testing
