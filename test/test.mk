@@ -452,7 +452,7 @@ CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwi
 .PHONY: check-cross-built
 check-cross-built: test-build
 	@rm -f $(O)/notrun.log $(O)/times.log
-	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=300 $(TEST_ENV) \
+	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=900 $(TEST_ENV) \
 		sh test/aarch64/emulate.sh $(SYSROOT) prove --timer -j$(CPUS) --exec 'sh test/lib/run.sh' \
 		$(or $(T),$(filter $(O)/%,$(TESTS)) test/t2/unwind_gdb.sh test/t2/imports.sh) || status=1; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \

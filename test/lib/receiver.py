@@ -241,6 +241,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             mode = f.read().strip()
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
+        # A busy machine must not make the sender wait for the checks.
+        if mode == "ok":
+            self.answer(200)
+            self.wfile.flush()
         errors, profiles = [], []
         try:
             check = CHECKS.get(url.path)
@@ -276,9 +280,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             response.partial_success.rejected_profiles = 1
             response.partial_success.error_message = "not\033[31m here"
             self.answer(200, response.SerializeToString(), "application/x-protobuf")
-        elif mode == "ok":
-            self.answer(200)
-        else:
+        elif mode != "ok":
             self.answer(int(mode), b"as asked\033[31m for\nand more")
 
 
