@@ -13,6 +13,23 @@ static const struct {
 	[PUSH_PARCA] = { "parca+", "/profiles/writeraw" },
 };
 
+/* Return: whether all characters are in one line and one word. */
+static bool is_word(const char *s)
+{
+	for (; *s > ' ' && *s < 0x7f; s++)
+		;
+	return !*s;
+}
+
+const char *push_token__check(const char *token)
+{
+	if (token && !is_word(token))
+		return "expected printable characters of ASCII: it has a line end, a space or another";
+	if (token && strlen(token) > PUSH_TOKEN_MAX)
+		return "is too long: expected 4000 characters at most";
+	return NULL;
+}
+
 static bool ends_with(const char *s, size_t len, const char *end)
 {
 	size_t end_len = strlen(end);
@@ -35,7 +52,7 @@ const char *push_url__parse(struct push_url *u, const char *text)
 	if (strncmp(at, "http://", 7) && strncmp(at, "https://", 8))
 		return "expected pyroscope+http://, otlp+http:// or parca+http://, or https";
 	host = strstr(at, "//") + 2;
-	if (!*host || *host == '/' || strpbrk(at, " \t\n\r\"<>\\^`{|}?#"))
+	if (!*host || *host == '/' || !is_word(at) || strpbrk(at, "\"<>\\^`{|}?#"))
 		return "expected a host, and behind it a path at most";
 	if (strchr(host, '@'))
 		return "expected no password: others can see a command line; see XPULOAD_PUSH_TOKEN";

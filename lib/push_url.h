@@ -26,4 +26,9 @@ struct push_url {
  */
 const char *push_url__parse(struct push_url *u, const char *text);
 
+#define PUSH_TOKEN_MAX	4000
+
+/* Return: NULL, or what is wrong with a token, which becomes a line of a request; NULL is no token. */
+const char *push_token__check(const char *token);
+
 #endif /* LIB_PUSH_URL_H */

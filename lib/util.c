@@ -206,11 +206,12 @@ static int strpool__grow(struct strpool *p)
 
 const char *strpool__intern(struct strpool *p, const char *s, size_t len)
 {
-	uint32_t hash = string__hash(s, len);
 	struct strpool_slot *slot;
-	uint32_t id = p->nr;
+	uint32_t id = p->nr, hash;
 	char *copy;
 
+	s = len ? s : "";		/* an empty span may be at NULL */
+	hash = string__hash(s, len);
 	if (len > INT32_MAX || (slots__full(p->nr, p->nr_slots) && strpool__grow(p)))
 		return NULL;
 	slot = strpool__slot(p, s, len, hash);

@@ -800,6 +800,11 @@ static bool options__check_push(const struct options *opts)
 		msg__error("--push %s: %s", opts->push, why);
 		return false;
 	}
+	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));
+	if (why) {
+		msg__error("XPULOAD_PUSH_TOKEN: %s", why);
+		return false;
+	}
 	for (at = opts->push_labels; at && *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 

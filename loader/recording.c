@@ -381,7 +381,12 @@ int recording__finish(struct recording *r)
 	if (r->probes) {
 		report.nr_samples_taken = probes__nr_samples(r->probes);
 		report.nr_stopped = probes__nr_stopped(r->probes);
-		report.nr_left_alone = probes__nr_left_alone(r->probes) + r->nr_denied;
+		report.nr_left_alone = probes__nr_left_alone(r->probes);
+		/* The BPF programs count those of a group that run; children are not counted there. */
+		if (r->opts->mode == PROBES_ALL && r->nr_denied > report.nr_left_alone)
+			report.nr_left_alone = r->nr_denied;
+		else if (r->opts->mode != PROBES_ALL)
+			report.nr_left_alone += r->nr_denied;
 		report.nr_late = probes__nr_late(r->probes);
 	}
 	if (r->own_sampler)

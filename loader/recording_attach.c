@@ -257,6 +257,7 @@ struct taking {
 	struct recording *r;
 	struct taken *taken;
 	size_t nr;
+	struct running_process first_denied;	/* of a group, if r->nr_denied */
 	uint64_t drained_ns;
 };
 
@@ -314,12 +315,17 @@ static bool find_shim(struct taking *t, pid_t pid)
 	return !err;
 }
 
-/* Says that a child may not be recorded, and counts it. */
+/*
+ * Counts a process that may not be recorded. A child of a process that the user named is said by itself;
+ * of a group, as of a cgroup, most may be other users', and take_all() says how many.
+ */
 static void deny(struct taking *t, const struct running_process *p)
 {
 	char why[256];
 
-	if (t->r->nr_denied++ >= LIMIT_MESSAGES)
+	if (!t->r->nr_denied++ && t->r->opts->mode == PROBES_ALL)
+		t->first_denied = *p;
+	if (t->r->opts->mode == PROBES_ALL || t->r->nr_denied > LIMIT_MESSAGES)
 		return;
 	permit__explain(p->pid, why, sizeof(why));
 	msg__warn("pid %d (%s), a child of %d, may not be recorded: %s", p->pid, p->comm, p->ppid,
@@ -372,6 +378,20 @@ static int take(struct taking *t, const struct running_process *p)
 	return 0;
 }
 
+/* Says how many processes of a group may not be recorded, and why the first one may not. */
+static void say_denied(const struct taking *t)
+{
+	const struct running_process *p = &t->first_denied;
+	uint64_t nr = t->r->nr_denied;
+	char why[256];
+
+	if (!nr || t->r->opts->mode != PROBES_ALL)
+		return;
+	permit__explain(p->pid, why, sizeof(why));
+	msg__warn("%llu of the processes that run may not be recorded and %s left alone, such as pid %d "
+		  "(%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid, p->comm, why);
+}
+
 /* Takes up what is chosen, until a round finds nothing new. */
 static int take_all(struct taking *t)
 {
@@ -391,6 +411,7 @@ static int take_all(struct taking *t)
 			break;
 	}
 	table_free(t->taken, table_free_nothing);
+	say_denied(t);
 	return err;
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/msg.h"
 #include "options.h"
@@ -142,9 +143,10 @@ static bool warn_of_nothing(const struct report *r)
 static bool warn_of_others(const struct report *r)
 {
 	if (r->nr_left_alone)
-		msg__info("%llu process%s of other users %s left alone: root records them, too",
+		msg__info("%llu process%s of other users %s left alone: root %s",
 			  U(r->nr_left_alone), r->nr_left_alone == 1 ? "" : "es",
-			  r->nr_left_alone == 1 ? "was" : "were");
+			  r->nr_left_alone == 1 ? "was" : "were",
+			  geteuid() ? "records them, too" : "needs cap_sys_ptrace to record them");
 	if (r->nr_stopped)
 		msg__warn("%llu process%s gained privileges, or ran a program that you may not "
 			  "read, and %s recorded no further: root may record %s",

@@ -365,6 +365,12 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 		free(p);
 		return NULL;
 	}
+	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));
+	if (why) {
+		complain("XPULOAD_PUSH_TOKEN: %s", why);
+		free(p);
+		return NULL;
+	}
 	p->url = url;
 	p->labels = labels ?: "";
 	p->program = program;

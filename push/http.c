@@ -10,6 +10,7 @@
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
+#include "push_url.h"
 #include "version.h"
 
 /* The headers have macros of this name, which call the function of that name. */
@@ -80,7 +81,7 @@ static bool http__load(struct http *h)
 struct http *http__open(const char *token, const char **why)
 {
 	struct http *h = calloc(1, sizeof(*h));
-	char line[4096];
+	char line[PUSH_TOKEN_MAX + 32];
 
 	*why = "out of memory";
 	if (!h)
@@ -93,9 +94,10 @@ struct http *http__open(const char *token, const char **why)
 	h->curl = h->easy_init();
 	/* Without it, libcurl asks first, and waits for an answer that many servers never give. */
 	h->headers = h->slist_append(NULL, "Expect:");
-	if (token && *token &&
-	    snprintf(line, sizeof(line), "Authorization: Bearer %s", token) < (int)sizeof(line))
+	if (token && *token) {
+		snprintf(line, sizeof(line), "Authorization: Bearer %s", token);
 		h->headers = h->slist_append(h->headers, line);
+	}
 	if (h->curl && h->headers)
 		return h;
 	http__close(h);

@@ -33,7 +33,10 @@ struct http_answer {
 	char error[256];		/* why there was no answer */
 };
 
-/* Return: NULL without libcurl or memory, with *@why set. @token: for Authorization: Bearer, or NULL */
+/*
+ * Return: NULL without libcurl or memory, with *@why set. @token: for Authorization: Bearer, checked;
+ * or NULL
+ */
 struct http *http__open(const char *token, const char **why);
 void http__close(struct http *h);
 

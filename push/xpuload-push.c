@@ -245,6 +245,11 @@ int main(int argc, char **argv)
 	/* Profiles that waited leave no memory behind. */
 	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	signal(SIGPIPE, SIG_IGN);
+	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));
+	if (why) {
+		complain("XPULOAD_PUSH_TOKEN: %s", why);
+		return 2;
+	}
 	why = push_url__parse(&p.receiver.url, argv[1]);
 	if (!why)
 		p.receiver.http = http__open(getenv("XPULOAD_PUSH_TOKEN"), &why);

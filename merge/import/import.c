@@ -488,7 +488,7 @@ void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uin
 /* Return: how many bytes of @s fit into @max bytes with a NUL. No character is cut in two. */
 static size_t span__fit(struct span s, size_t max)
 {
-	size_t len = strnlen(s.s, s.len);
+	size_t len = s.len ? strnlen(s.s, s.len) : 0;
 
 	if (len < max)
 		return len;
@@ -510,9 +510,11 @@ uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct
 
 	if (im->err)
 		return 0;
-	memcpy(both, name.s, name_len);
+	if (name_len)
+		memcpy(both, name.s, name_len);
 	both[name_len] = 0;
-	memcpy(both + name_len + 1, domain.s, domain_len);
+	if (domain_len)
+		memcpy(both + name_len + 1, domain.s, domain_len);
 	both[name_len + 1 + domain_len] = 0;
 	import__enter_batch(im, proc);
 	import__put(im, true, XPU_RECORD_RANGE, 0, &rec, offsetof(struct xpu_record_range, data),

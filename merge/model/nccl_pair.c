@@ -849,7 +849,7 @@ static struct comm_state *comm_states__of(const comm_states *states, uint64_t co
 {
 	const struct comm_state key = { .comm = comm, .epoch = epoch };
 
-	return bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp);
+	return states->nr ? bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp) : NULL;
 }
 
 /*
@@ -1251,6 +1251,8 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 	size_t i;
 	int err = 0;
 
+	if (!sides->nr)
+		return 0;
 	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_stable);
 	for (i = 0; i < sides->nr; i++) {
 		struct side *at = &sides->v[i];

@@ -111,6 +111,12 @@ waits $user theirs $terces
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
  (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
+# Most processes of a cgroup may be other users': one line says how many, and why.
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / --duration 0.3 2>log
+is "$? $(grep -c 'may not be recorded' log)" "0 1" "-a --cgroup /, without cap_sys_ptrace: one line" || diag "$(cat log)"
+like "$(cat log)" '^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
+	"and the line says how many, and why"
+unlike "$(cat log)" 'a child of|root records them' "and nothing that is not so"
 kill $pid
 wait $pid 2>/dev/null
 

@@ -59,6 +59,13 @@ static void constant(size_t i, int64_t cells[NR])
 	cells[FLAG] = true;
 }
 
+/* Texts without a character: a column of them may have no byte at all. */
+static void empty(size_t i, int64_t cells[NR])
+{
+	constant(i, cells);
+	cells[TEXT] = cells[PLAIN_TEXT] = parquet__string("");
+}
+
 static void rising(size_t i, int64_t cells[NR])
 {
 	cells[NUMBER] = i / 100;
@@ -185,6 +192,7 @@ static void test_sizes(void)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		round_trip("random", random_cells, sizes[i], 1000);
 		round_trip("runs", runs, sizes[i], 1000);
+		round_trip("empty", empty, sizes[i], 1000);
 	}
 }
 

@@ -181,6 +181,15 @@ expected.a.host --push otlp+http:///x
 expected.KEY=VALUE --push otlp+http://host --push-labels a-b=c
 for.--push --push-labels a=b
 END
+for token in "a$(printf '\r\nX: y')" "$(printf 'a\nb')" "$(printf 'a\tb')" "a b" "$(printf '\177')" "$(printf 'a%04000d' 0)"; do
+	XPULOAD_PUSH_TOKEN=$token xpuload --push otlp+http://host:1 touch ran >bad.log 2>&1
+	is "$? $(wc -l <bad.log)" "125 1" "a token of $(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_'): refused in a line" ||
+		diag "$(cat bad.log)"
+	like "$(cat bad.log)" '^xpuload: XPULOAD_PUSH_TOKEN: (expected printable|is too long)' "and the line says which and why"
+done
+for end in '' /v; do
+	like "$("$XPU_BUILD/xpuload-push" "otlp+http://a$(printf '\013')b$end" 2>&1)" 'expected a host' "a control character in a URL: refused"
+done
 [ ! -e ran ]
 ok $? "and nothing has run"
 done_testing

@@ -138,7 +138,10 @@ struct range {
 
 static int compare_text(const uint8_t *a, size_t nr_a, const uint8_t *b, size_t nr_b)
 {
-	return memcmp(a, b, min_t(size_t, nr_a, nr_b)) ?: cmp3(nr_a, nr_b);
+	size_t nr = min_t(size_t, nr_a, nr_b);
+
+	/* An empty text may be at NULL, which memcmp() must not get. */
+	return (nr ? memcmp(a, b, nr) : 0) ?: cmp3(nr_a, nr_b);
 }
 
 static void text__set(struct bytes *to, const uint8_t *v, size_t nr)
