@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	8
+#define XPU_VERSION_MINOR	9
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -1188,6 +1188,8 @@ struct xpu_record_stalls_account {
 	__u64	nr_full;		/* times the hardware's memory was full */
 	__u64	interval_cycles;
 	__u64	recorded;		/* in records of STALLS, those with _not_issued apart */
+	__u64	begin_ns, end_ns;	/* since 2.9: samples of all kernels between are recorded; a context
+					 * may have several such spans. Both 0: not known */
 };
 
 #define XPU_MISC_WINDOW_OPEN	1	/* of WINDOW: it opens; else it has closed */
@@ -1392,7 +1394,7 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_metrics_end) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stall_reason) == 16);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_cubin) == 32);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_stalls_account) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_window) == 40);
 XPU_STATIC_ASSERT(sizeof(struct xpu_alloc) == 48);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_allocs) == 32);

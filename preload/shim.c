@@ -955,7 +955,7 @@ static void tell_recorder(uint64_t wait_ns)
 /* Sends everything that is available. More may follow, if an exec fails. */
 static void flush_all(void)
 {
-	stalls__drain();
+	stalls__drain_all();
 	activity__flush(true);
 	activity__drain(false);
 	repeat_definitions();
@@ -1134,7 +1134,7 @@ static void at_exit(void)
 		close_at_exit();
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
-		stalls__drain();
+		stalls__drain_all();
 		activity__flush(true);
 		launch__cut_calls();
 		activity__drain(true);

@@ -225,7 +225,7 @@ static int part__first_pass(struct part *p)
 	err = collect__run(&c, p->passes);
 	p->status = c.status;
 	p->sums->idles.wanted |= p->found.accounts.nr != 0;
-	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_defs.nr;
+	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_accounts.nr;
 	captured__sort(&p->model->captured);
 	return err ?: found__resolve(&p->found, p->model, &p->sums->loss);
 }

@@ -96,8 +96,11 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 static int session__finish_samples(struct session *s)
 {
 	struct metric_sums *metrics = &s->sums.metrics;
+	struct stall_sums *stalls = &s->sums.stalls;
+	int err = stall_sums__finish(stalls, &s->model, metrics->works.v, metrics->works.nr);
 
-	return stall_sums__finish(&s->sums.stalls, &s->model, metrics->works.v, metrics->works.nr) ?:
+	s->sums.loss.stalls_uncovered_us = (stalls->kernels_ns - stalls->covered_ns + 999) / 1000;
+	return err ?:
 	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
 }
 

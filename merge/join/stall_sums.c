@@ -273,6 +273,84 @@ static int share_late(stall_shares_t *shares, const struct model *m, const struc
 	return err;
 }
 
+/* ---- how much of the device time has samples -------------------------------------------------- */
+
+static int span__cmp_context(const struct stall_span *a, const struct stall_span *b)
+{
+	return cmp3(a->proc, b->proc) ?: cmp3(a->context, b->context);
+}
+
+static int span__cmp(const void *va, const void *vb)
+{
+	const struct stall_span *a = va, *b = vb;
+
+	return span__cmp_context(a, b) ?: cmp3(a->begin_ns, b->begin_ns) ?: cmp3(a->end_ns, b->end_ns);
+}
+
+/* Sorts spans, and joins those that touch. Return: how many are left. */
+static size_t join_spans(struct stall_span *v, size_t nr)
+{
+	size_t i, last = 0;
+
+	if (!nr)
+		return 0;
+	qsort(v, nr, sizeof(*v), span__cmp);
+	for (i = 1; i < nr; i++) {
+		if (span__cmp_context(&v[last], &v[i]) || v[i].begin_ns > v[last].end_ns)
+			v[++last] = v[i];
+		else
+			v[last].end_ns = max_t(uint64_t, v[last].end_ns, v[i].end_ns);
+	}
+	return last + 1;
+}
+
+/* Return: how much of a work of @at's context is in one of the spans, which neither touch nor overlap. */
+static uint64_t covered(const struct stall_span *v, size_t nr, const struct stall_span *at)
+{
+	size_t low = 0, high = nr, middle;
+	uint64_t ns = 0;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if ((span__cmp_context(&v[middle], at) ?: v[middle].end_ns <= at->begin_ns ? -1 : 1) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < nr && !span__cmp_context(&v[low], at) && v[low].begin_ns < at->end_ns; low++)
+		ns += min_t(uint64_t, v[low].end_ns, at->end_ns) -
+		      max_t(uint64_t, v[low].begin_ns, at->begin_ns);
+	return ns;
+}
+
+/* Sums up the kernels that are not left out. Return: 0 or -ENOMEM. */
+static int sum_covered(struct stall_sums *s, const struct model *m, const struct metric_work *works,
+		       size_t nr_works)
+{
+	size_t nr = m->stalls.spans.nr, i;
+	struct stall_span *v = malloc((nr + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	if (nr)
+		memcpy(v, m->stalls.spans.v, nr * sizeof(*v));
+	nr = join_spans(v, nr);
+	for (i = 0; i < nr_works; i++) {
+		const struct metric_work *w = &works[i];
+		const struct stream *stream = &m->streams.v[w->stream];
+
+		if (w->kernel == NO_INDEX || w->leaf == NO_INDEX || w->end_ns <= w->start_ns)
+			continue;
+		s->kernels_ns += w->end_ns - w->start_ns;
+		s->covered_ns += covered(v, nr, &(struct stall_span){
+			.proc = stream->proc, .context = stream->context, .begin_ns = w->start_ns,
+			.end_ns = w->end_ns,
+		});
+	}
+	free(v);
+	return 0;
+}
+
 int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct metric_work *works,
 		       size_t nr_works)
 {
@@ -281,10 +359,10 @@ int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct
 	struct idmap known = { 0 };
 	uint32_t *order, function;
 	size_t i;
-	int err = 0;
+	int err = stalls->knows_spans ? sum_covered(s, m, works, nr_works) : 0;
 
-	if (!stalls->windows.nr)
-		return 0;
+	if (err || !stalls->windows.nr)
+		return err;
 	order = malloc(stalls->windows.nr * sizeof(*order));
 	if (!order)
 		return -ENOMEM;

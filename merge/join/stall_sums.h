@@ -27,6 +27,8 @@ struct stall_sums {
 	uint64_t exact;			/* samples in windows with one call path */
 	uint64_t shared;
 	uint64_t no_launch;		/* in windows without a launch that is known */
+	uint64_t kernels_ns;		/* device time of all kernels ... */
+	uint64_t covered_ns;		/* ... and as much of it as has samples; both 0 without spans */
 };
 
 void stall_sums__exit(struct stall_sums *s);

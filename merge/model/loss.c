@@ -73,6 +73,8 @@ static const struct loss_line lines[] = {
 	LINE(metric_overflows, "times the GPU's memory for its metrics was full: samples are missing"),
 	LINE(metric_gap_us, "us without samples of GPU metrics, between samples, of all GPUs"),
 	LINE(stalls_full, "times the GPU's memory for PC samples was full: samples are missing"),
+	LINE(stalls_uncovered_us,
+	     "us of kernels without PC samples: no sampler, or CUPTI had not fetched them"),
 	LINE(stalls_unexplained, "PC samples that CUPTI counted and did not tell"),
 	LINE(unsymbolized, "frames without a function name"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),

@@ -72,6 +72,7 @@ struct loss {
 	uint64_t metric_overflows;	/* the GPU's memory for samples was full */
 	uint64_t metric_gap_us;		/* without samples */
 	uint64_t stalls_full;		/* the GPU's memory for PC samples was full */
+	uint64_t stalls_uncovered_us;	/* device time of kernels that has none of the samples wanted */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts and does not tell */
 	uint64_t unsymbolized;		/* frames shown without a function name */
 	uint64_t nr_frames;		/* frames shown */

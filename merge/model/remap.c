@@ -329,6 +329,13 @@ static int absorb_stalls(struct stalls *to, const struct stalls *from, struct re
 	}
 	if (!err)
 		err = absorb_stall_windows(to, from, places, functions);
+	for (i = 0; i < from->spans.nr && !err; i++) {
+		struct stall_span span = from->spans.v[i];
+
+		span.proc += r->proc;
+		err = array_push(&to->spans, span);
+	}
+	to->knows_spans |= from->knows_spans;
 	to->total += from->total;
 	to->others += from->others;
 	to->dropped += from->dropped;

@@ -15,6 +15,7 @@ void stalls__exit(struct stalls *s)
 	array_free(&s->places);
 	array_free(&s->counts);
 	array_free(&s->windows);
+	array_free(&s->spans);
 	array_free(&s->functions);
 	hashes__free(&s->by_place);
 	hashes__free(&s->by_function);

@@ -46,12 +46,20 @@ struct stall_function {
 	const char *name;		/* of kernels' leaves; interned */
 };
 
+/* Between, samples of all kernels of a context are there. */
+struct stall_span {
+	uint32_t proc, context;
+	uint64_t begin_ns, end_ns;
+};
+
 struct stalls {
 	ARRAY(struct stall_place) places;
 	ARRAY(struct stall_count) counts;
 	ARRAY(struct stall_window) windows;
 	ARRAY(struct stall_function) functions;
 	struct hashes by_place, by_function;
+	ARRAY(struct stall_span) spans;	/* in no order; they may overlap */
+	bool knows_spans;		/* recordings of earlier formats have none */
 	uint64_t secret;
 	/* CUPTI's counts, of all contexts. */
 	uint64_t total, others, dropped, nr_full, recorded;

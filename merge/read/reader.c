@@ -88,7 +88,9 @@ static const struct record_type batch_types[] = {
 	[XPU_RECORD_STALL_REASON] = FIXED(struct xpu_record_stall_reason),
 	[XPU_RECORD_STALLS]	= UP_TO(struct xpu_record_stalls, RECORD_MAX / 2),
 	[XPU_RECORD_CUBIN]	= UP_TO(struct xpu_record_cubin, RECORD_MAX / 2),
-	[XPU_RECORD_STALLS_ACCOUNT] = FIXED(struct xpu_record_stalls_account),
+	/* Records of version 2.8 end before begin_ns. */
+	[XPU_RECORD_STALLS_ACCOUNT] = { offsetof(struct xpu_record_stalls_account, begin_ns),
+				    sizeof(struct xpu_record_stalls_account) + GROWTH_BYTES },
 	[XPU_RECORD_WINDOW]	= FIXED(struct xpu_record_window),
 	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
 	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),

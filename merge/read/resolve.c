@@ -323,15 +323,32 @@ static bool same_context(const struct stalls_def *a, const struct stalls_def *b)
 	return a->proc == b->proc && x->device == y->device && x->context == y->context;
 }
 
-/* Adds up the last account of each context. */
-static void resolve_accounts(const struct found *f, struct stalls *s, struct loss *loss)
+static int add_span(const struct found *f, struct stalls *s, uint32_t proc,
+		    const struct xpu_record_stalls_account *rec)
+{
+	struct stall_span span = { .proc = proc, .context = rec->context };
+
+	if (rec->hdr.size < sizeof(*rec) || !rec->begin_ns)
+		return 0;
+	s->knows_spans = true;
+	if (rec->begin_ns >= rec->end_ns ||
+	    __builtin_add_overflow(rec->begin_ns, f->shift_ns, &span.begin_ns) ||
+	    __builtin_add_overflow(rec->end_ns, f->shift_ns, &span.end_ns))
+		return 0;
+	return array_push(&s->spans, span);
+}
+
+/* Adds up the last account of each context, and keeps the spans of all. Return: 0 or -ENOMEM. */
+static int resolve_accounts(const struct found *f, struct stalls *s, struct loss *loss)
 {
 	uint64_t told;
+	int err = 0;
 	size_t i, k;
 
-	for (i = f->stalls_accounts.nr; i--;) {
+	for (i = f->stalls_accounts.nr; i-- && !err;) {
 		const struct xpu_record_stalls_account *rec = (const void *)f->stalls_accounts.v[i].rec;
 
+		err = add_span(f, s, f->stalls_accounts.v[i].proc, rec);
 		for (k = i + 1; k < f->stalls_accounts.nr; k++)
 			if (same_context(&f->stalls_accounts.v[i], &f->stalls_accounts.v[k]))
 				break;
@@ -346,6 +363,7 @@ static void resolve_accounts(const struct found *f, struct stalls *s, struct los
 		loss->stalls_full += rec->nr_full;
 		loss->stalls_unexplained += rec->total > told ? rec->total - told : 0;
 	}
+	return err;
 }
 
 static int resolve_stalls(const struct found *f, struct model *m, struct loss *loss)
@@ -355,8 +373,7 @@ static int resolve_stalls(const struct found *f, struct model *m, struct loss *l
 
 	for (i = 0; i < f->stalls_defs.nr && !err; i++)
 		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec);
-	resolve_accounts(f, &m->stalls, loss);
-	return err;
+	return err ?: resolve_accounts(f, &m->stalls, loss);
 }
 
 /*

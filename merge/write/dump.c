@@ -727,7 +727,8 @@ MEMBERS(stalls_account, DECIMAL(xpu_record_stalls_account, device),
 	DECIMAL(xpu_record_stalls_account, others), DECIMAL(xpu_record_stalls_account, dropped),
 	DECIMAL(xpu_record_stalls_account, nr_full),
 	DECIMAL(xpu_record_stalls_account, interval_cycles),
-	DECIMAL(xpu_record_stalls_account, recorded));
+	DECIMAL(xpu_record_stalls_account, recorded),
+	DECIMAL(xpu_record_stalls_account, begin_ns), DECIMAL(xpu_record_stalls_account, end_ns));
 MEMBERS(window, DECIMAL(xpu_record_window, number), DECIMAL(xpu_record_window, time_ns),
 	DECIMAL(xpu_record_window, open_ns), DECIMAL(xpu_record_window, nr_launches));
 MEMBERS(range, DECIMAL(xpu_record_range, id), DECIMAL(xpu_record_range, parent));

@@ -49,7 +49,11 @@ struct section {
 
 	/* Sets v, nr and sum_ns, and perhaps columns; the caller frees them. Return: 0 or -ENOMEM. */
 	int (*collect)(struct section_rows *rows);
-	/* Prints whole lines above the table, for people. There is at least one row. */
+	/*
+	 * Prints whole lines above the table, for people. The table has a row, or is @head_without_rows and
+	 * was recorded.
+	 */
+	bool head_without_rows;
 	void (*head)(const struct section_rows *rows, FILE *f);
 	/* Calls table__row(). Return: 0 or -ENOMEM. */
 	int (*row)(const struct section_rows *rows, const void *row, struct table *t);

@@ -288,6 +288,7 @@ static int section__write(const struct section *section, const struct session *s
 			  const struct text_opts *opts, bool *no_rows)
 {
 	bool people = opts->format == TABLE_TEXT;
+	bool has_head = section->head_without_rows && section->was_recorded(s);
 	struct section_rows rows = { .s = s, .times = "", .by = &opts->by };
 	char times[32];
 	size_t i, shown;
@@ -299,10 +300,12 @@ static int section__write(const struct section *section, const struct session *s
 	}
 	err = section->collect(&rows);
 	*no_rows = opts->table && !rows.nr;
-	if (err || (people && !rows.nr))
+	if (err || (people && !rows.nr && !has_head))
 		goto out;
 	if (people)
 		err = section__print_head(section, &rows, t);
+	if (err || (people && !rows.nr))
+		goto out;
 	shown = opts->max_rows ? min_t(size_t, opts->max_rows, rows.nr) : rows.nr;
 	table__begin(t, section->name, rows.columns ?: section->columns,
 		     rows.columns ? rows.nr_columns : section->nr_columns);

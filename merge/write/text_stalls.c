@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "human.h"
 #include "write/stall_rows.h"
 
 /* A place in a kernel, of all GPUs. */
@@ -66,11 +68,25 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 	const struct stalls *s = &rows->s->model.stalls;
 
 	uint64_t nr = sums->exact + sums->shared + sums->no_launch;
+	char some[HUMAN_MAX], all[HUMAN_MAX];
 
 	fprintf(f, "stalls: %" PRIu64 " sample%s of kernels: %" PRIu64 " of one launch path, %" PRIu64
 		" shared out among several, %" PRIu64 " without a launch;\n  of other programs %" PRIu64
 		", dropped %" PRIu64 ", in all %" PRIu64 "\n", nr, PLURAL(nr, "", "s"),
 		sums->exact, sums->shared, sums->no_launch, s->others, s->dropped, s->total);
+	if (!s->knows_spans || !sums->kernels_ns)
+		return;
+	fprintf(f, "  samples cover %s%.1f %% of the kernels' time: %s of %s\n",
+		sums->covered_ns < sums->kernels_ns ? "at least " : "",
+		/* Rounded down: 100 is all of it. */
+		floor(1000.0 * sums->covered_ns / sums->kernels_ns) / 10,
+		human__time(some, sums->covered_ns), human__time(all, sums->kernels_ns));
+}
+
+/* Without a sample, the lines above say so. */
+static bool stalls__was_recorded(const struct session *s)
+{
+	return s->model.stalls.knows_spans;
 }
 
 static int stalls__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -98,4 +114,5 @@ static const struct column stalls_columns[] = {
 	{ NULL, "place", COLUMN_NAME, 0 }, { "place", "name", COLUMN_NAME, 0 },
 };
 
-SECTION(stalls, struct stall_row, .from = "xpuload --stalls records them");
+SECTION(stalls, struct stall_row, .from = "xpuload --stalls records them",
+	.was_recorded = stalls__was_recorded, .head_without_rows = true);

@@ -37,6 +37,9 @@
 #define BESIDE_ACTIVITY	26		/* CUPTI's version that samples beside activity: 12.8 */
 #define MIN_PERIOD	5
 #define MAX_PERIOD	31
+#define FETCH_MS	20		/* CUPTI's thread fetches samples so often; by default every 100 ms */
+#define LATE_NS		(3 * FETCH_MS * 1000000ull)	/* so late samples can be read, at most ... */
+#define LATE_BY_DEFAULT_NS	250000000ull		/* ... or so late, where FETCH_MS is refused */
 #define PAUSE_NS	200000
 #define NR_PAUSES	5000
 #define NOT_ISSUED	"_not_issued"
@@ -61,8 +64,10 @@ struct pcs {
 
 struct sampled {
 	CUcontext handle;
-	uint64_t begin_ns;
+	uint64_t begin_ns;		/* when sampling began */
+	uint64_t span_ns;		/* since then no samples are missing */
 	uint64_t since_ns;		/* the latest reading, or the beginning */
+	uint64_t late_ns;		/* samples are fetched so long after they were taken, at most */
 	struct pcs kept;		/* CUPTI's as long as the context lives */
 	struct xpu_record_stalls_account account;
 	bool said_full;
@@ -81,6 +86,7 @@ static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
 static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
 static size_t nr_reasons;
 static atomic_bool is_on;		/* there is a context */
+static atomic_uint most_late_ns;	/* of all contexts */
 static atomic_uint only_launch;		/* of which samples can be; 0: not known */
 
 /* ---- CUPTI's structures ---------------------------------------------------------------------- */
@@ -159,7 +165,7 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 	});
 }
 
-/* As many samples come in a second as the period is short; CUPTI's threads fetch them ten times a second. */
+/* As many samples come in a second as the period is short; CUPTI's thread fetches them FETCH_MS apart. */
 static size_t hardware_bytes(void)
 {
 	size_t bytes = HARDWARE_BYTES;
@@ -183,11 +189,17 @@ static CUptiResult configure(struct sampled *c)
 			  hardware_bytes());
 	CUpti_PCSamplingConfigurationInfo cycles =
 		ATTRIBUTE(SAMPLING_PERIOD, samplingPeriodData.samplingPeriod, period);
+	CUpti_PCSamplingConfigurationInfo fetch =
+		ATTRIBUTE(WORKER_THREAD_PERIODIC_SLEEP_SPAN,
+			  workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan, FETCH_MS);
 	CUptiResult err = set_attributes(c->handle, needed, sizeof(needed) / sizeof(needed[0]));
 
 	if (err != CUPTI_SUCCESS)
 		return err;
 	set_attributes(c->handle, &bytes, 1);
+	c->late_ns = set_attributes(c->handle, &fetch, 1) == CUPTI_SUCCESS ? LATE_NS : LATE_BY_DEFAULT_NS;
+	if (c->late_ns > atomic_load(&most_late_ns))
+		atomic_store(&most_late_ns, c->late_ns);
 	if (set_attributes(c->handle, &cycles, 1) == CUPTI_SUCCESS)
 		c->account.interval_cycles = UINT64_C(1) << period;
 	return CUPTI_SUCCESS;
@@ -195,13 +207,17 @@ static CUptiResult configure(struct sampled *c)
 
 /* ---- records: packed under the lock of activity.c --------------------------------------------- */
 
-static void pack_account(struct sampled *c)
+static void pack_account(void *ctx)
 {
+	const struct sampled *c = ctx;
 	struct xpu_record_stalls_account *r = wire__reserve(XPU_RECORD_STALLS_ACCOUNT, 0, sizeof(*r));
 	struct xpu_record hdr = r->hdr;
+	uint64_t end_ns = is_exact ? c->since_ns : c->since_ns - c->late_ns;
 
 	*r = c->account;
 	r->hdr = hdr;
+	r->begin_ns = c->span_ns;
+	r->end_ns = end_ns > c->span_ns ? end_ns : c->span_ns;
 }
 
 static void pack_reasons(void)
@@ -227,12 +243,12 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 							!strcmp(a->functionName, b->functionName));
 }
 
-/* Samples come this much later than they were taken, at most: CUPTI fetches them ten times a second. */
-#define LATE_NS		250000000
-
+/* With room for a thread of CUPTI's that waits for a CPU. */
 static uint64_t taken_since(const struct sampled *c)
 {
-	return c->since_ns - c->begin_ns > LATE_NS ? c->since_ns - LATE_NS : c->begin_ns;
+	uint64_t sampled_ns = c->since_ns - c->begin_ns;
+
+	return c->since_ns - (sampled_ns < LATE_BY_DEFAULT_NS ? sampled_ns : LATE_BY_DEFAULT_NS);
 }
 
 /* CUPTI tells the latest launch of any thread, also of one that waits for its turn. */
@@ -295,7 +311,6 @@ static void pack_reading(void *ctx)
 
 	for (i = 0; i < nr && i < NR_PCS;)
 		i += pack_function(reading->context, &buffer.data.pPcData[i], nr - i, reading->end_ns);
-	pack_account(reading->context);
 }
 
 static void say(const char *what)
@@ -332,9 +347,11 @@ static void say_broken(CUptiResult err)
 
 /* ---- contexts; under the lock here ------------------------------------------------------------ */
 
-static void read_context(struct sampled *c)
+/* @tell: says how far the samples have been read, also if no sample has come. */
+static void read_context(struct sampled *c, bool tell)
 {
 	struct reading reading = { .context = c };
+	uint64_t now = clock__ns();
 	unsigned int i;
 	CUptiResult err;
 
@@ -359,13 +376,18 @@ static void read_context(struct sampled *c)
 			c->account.dropped += buffer.data.droppedSamples;
 			reading.end_ns = clock__ns();
 		}
-		if (is_listening && (buffer.data.totalNumPcs || buffer.data.totalSamples))
+		if (is_listening && (buffer.data.totalNumPcs || buffer.data.totalSamples)) {
 			activity__pack(pack_reading, &reading);
+			tell = true;
+		}
 		/* A launch's samples come in the buffer that CUPTI has, and what that had no room for. */
 		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
 	}
-	c->since_ns = clock__ns();
+	if (i < MAX_READS)
+		c->since_ns = now;
+	if (is_listening && tell)
+		activity__pack(pack_account, c);
 }
 
 /* Waits for the lock, in a callback of CUPTI's, where another thread may wait for this one. */
@@ -395,7 +417,7 @@ void stalls__set_launch(uint32_t correlation_id)
 	atomic_store(&only_launch, correlation_id);
 }
 
-void stalls__drain(void)
+static void drain(bool tell)
 {
 	sigset_t old;
 	unsigned int i;
@@ -404,7 +426,46 @@ void stalls__drain(void)
 		return;
 	for (i = 0; i < nr_contexts; i++)
 		if (contexts[i].handle)
-			read_context(&contexts[i]);
+			read_context(&contexts[i], tell);
+	unlock(&old);
+}
+
+void stalls__drain(void)
+{
+	drain(false);
+}
+
+/* Waits until the samples of all kernels that have ended can be read. */
+static void await_samples(void)
+{
+	struct timespec rest = { 0, is_exact ? 0 : atomic_load(&most_late_ns) };
+
+	while (nanosleep(&rest, &rest) && errno == EINTR)
+		;
+}
+
+void stalls__drain_all(void)
+{
+	if (!atomic_load_explicit(&is_on, memory_order_relaxed))
+		return;
+	await_samples();
+	drain(true);
+}
+
+void stalls__end_module(void)
+{
+	sigset_t old;
+	unsigned int i;
+
+	if (!atomic_load_explicit(&is_on, memory_order_relaxed) || !lock_soon(&old))
+		return;
+	for (i = 0; i < nr_contexts; i++) {
+		if (!contexts[i].handle)
+			continue;
+		read_context(&contexts[i], !is_exact);
+		if (!is_exact)
+			contexts[i].span_ns = clock__ns();
+	}
 	unlock(&old);
 }
 
@@ -478,8 +539,7 @@ void stalls__add_context(CUcontext handle)
 	if (nr_contexts == MAX_CONTEXTS)
 		goto out;
 	c = &contexts[nr_contexts];
-	*c = (struct sampled){ .handle = handle, .begin_ns = clock__ns() };
-	c->since_ns = c->begin_ns;
+	*c = (struct sampled){ .handle = handle };
 	pc.device(handle, &c->account.device);
 	pc.context(handle, &c->account.context);
 	other = sampled_of(c->account.device);
@@ -498,6 +558,7 @@ void stalls__add_context(CUcontext handle)
 		say_error(what, err);
 		goto out;
 	}
+	c->begin_ns = c->span_ns = c->since_ns = clock__ns();
 	nr_contexts++;
 	atomic_store(&is_on, true);
 	if (is_listening)
@@ -563,7 +624,8 @@ void stalls__remove_context(CUcontext handle)
 	for (i = 0; i < nr_contexts; i++) {
 		if (contexts[i].handle != handle)
 			continue;
-		read_context(&contexts[i]);
+		await_samples();
+		read_context(&contexts[i], true);
 		contexts[i].handle = NULL;
 	}
 	unlock(&old);
@@ -602,7 +664,8 @@ void stalls__listen(bool on)
 	for (i = 0; on && i < nr_contexts; i++) {
 		if (!contexts[i].handle)
 			continue;
-		read_context(&contexts[i]);
+		read_context(&contexts[i], false);
+		contexts[i].span_ns = contexts[i].since_ns;
 		a = &contexts[i].account;
 		a->total = a->others = a->dropped = a->nr_full = a->recorded = 0;
 	}

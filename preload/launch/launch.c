@@ -335,7 +335,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 
 	/* Samples are read while nobody listens, too. */
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-		stalls__drain();	/* afterwards its functions' names are gone */
+		stalls__end_module();	/* afterwards its functions' names are gone */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
 		stalls__remove_context(resource->context);
 		allocs__end_context(resource->context);

@@ -23,4 +23,10 @@ void stalls__set_launch(uint32_t correlation_id);
 /* Reads the samples that there are, of all contexts. Waits a second at most for another thread that does. */
 void stalls__drain(void);
 
+/* Likewise, where nothing more is read later: waits for what CUPTI has not fetched yet, 60 ms as a rule. */
+void stalls__drain_all(void);
+
+/* Reads the samples before a module is unloaded. Later samples may be missing: they count as missing. */
+void stalls__end_module(void);
+
 #endif /* XPU_PRELOAD_LAUNCH_STALLS_H */

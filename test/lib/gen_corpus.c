@@ -159,7 +159,7 @@ static void add_stalls(struct gen *g)
 	};
 	const struct xpu_record_stalls_account account = {
 		.context = 1, .total = 123, .others = 5, .dropped = 2, .nr_full = 1,
-		.interval_cycles = 1 << 18, .recorded = 112,
+		.interval_cycles = 1 << 18, .recorded = 112, .begin_ns = 4500, .end_ns = 12000,
 	};
 
 	/* One function, whose first row is line 7 of saxpy.cu at 0x40. */

@@ -9,9 +9,13 @@
  *
  *	refused		the size of the hardware's memory cannot be set
  *	unsupported	it cannot be enabled
+ *	unfetched	the thread that fetches samples keeps its 100 ms
  *	full		every third reading finds the hardware's memory full, and has no samples
  *	slow		a launch comes back a while after its kernel's samples are there
  *	late		samples come with the second reading after their kernel; later: with the fourth
+ *
+ * In the continuous mode a thread of CUPTI's fetches samples, 100 ms apart or as often as it is asked to: a
+ * reading has the samples of earlier spans only.
  *
  * A launch's samples may come with the number of a later one, that another thread has begun. While two
  * contexts of a GPU are sampled readings fail.
@@ -27,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NR_REASONS	5
@@ -35,6 +40,7 @@
 #define MAX_CONTEXTS	16
 #define OTHERS		7		/* samples of other programs, in each reading */
 #define DROPPED		3
+#define FETCHES_EVERY	CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN
 
 static const char *const names[NR_REASONS] = {
 	"selected", "long_scoreboard", "wait", "barrier", "mio_throttle",
@@ -45,7 +51,9 @@ struct function {
 	const char *name;
 	uint32_t correlation_id;	/* 0: of any launch */
 	uint64_t nr;			/* samples so far */
-	uint64_t samples[NR_PLACES];	/* not read yet */
+	uint64_t samples[NR_PLACES];	/* fetched, and not read yet */
+	uint64_t taken[NR_PLACES];	/* not fetched yet ... */
+	uint64_t span;			/* ... since the last of these began */
 	int nr_seen;			/* by readings, which were too early */
 };
 
@@ -59,6 +67,7 @@ static struct sampled {
 	CUcontext ctx;
 	uint32_t id, device;
 	bool on, serialized;
+	uint32_t span_ms;		/* of the thread that fetches samples */
 	unsigned int nr_functions, nr_readings;
 	struct function functions[MAX_FUNCTIONS];
 } contexts[MAX_CONTEXTS];
@@ -100,6 +109,23 @@ static struct function *function_of(struct sampled *c, const char *name, uint32_
 	return &c->functions[c->nr_functions++];
 }
 
+/* Samples of spans that have passed are fetched. */
+static void fetch(const struct sampled *c, struct function *f)
+{
+	struct timespec now;
+	uint64_t span;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	span = (now.tv_sec * 1000ull + now.tv_nsec / 1000000) / (c->span_ms ?: 100);
+	if (span == f->span && !c->serialized)
+		return;
+	for (int i = 0; i < NR_PLACES; i++) {
+		f->samples[i] += f->taken[i];
+		f->taken[i] = 0;
+	}
+	f->span = span;
+}
+
 void pc__kernel(const struct sim_activity *act)
 {
 	uint64_t nr = (act->end_ns - act->start_ns) / 1000 ?: 1;
@@ -111,8 +137,10 @@ void pc__kernel(const struct sim_activity *act)
 		if (contexts[i].id != act->context || !contexts[i].on)
 			continue;
 		f = function_of(&contexts[i], act->told, contexts[i].serialized ? act->correlation_id : 0);
+		if (f)
+			fetch(&contexts[i], f);
 		for (; f && nr; nr--)
-			f->samples[f->nr++ % NR_PLACES]++;
+			f->taken[f->nr++ % NR_PLACES]++;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -203,10 +231,16 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
 		return CUPTI_ERROR_INVALID_OPERATION;
 	for (size_t i = 0; i < p->numAttributes; i++) {
 		const CUpti_PCSamplingConfigurationInfo *v = &p->pPCSamplingConfigurationInfo[i];
+		uint32_t span_ms =
+			v->attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan;
 
 		if (v->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
 		    is_asked_for("refused"))
 			return CUPTI_ERROR_INVALID_OPERATION;
+		if (v->attributeType == FETCHES_EVERY && is_asked_for("unfetched"))
+			return CUPTI_ERROR_INVALID_PARAMETER;
+		if (v->attributeType == FETCHES_EVERY)
+			sampled_of(p->ctx, true)->span_ms = span_ms;
 		if (v->attributeType != CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_COLLECTION_MODE)
 			continue;
 		pthread_mutex_lock(&lock);
@@ -282,6 +316,7 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		struct function *f = &c->functions[i];
 		uint32_t reason = 2 * (uint32_t)(strlen(f->name) % NR_REASONS);
 
+		fetch(c, f);
 		if (f->nr_seen++ < (is_asked_for("late") ? 1 : is_asked_for("later") ? 3 : 0))
 			continue;
 		f->nr_seen = 0;

@@ -108,6 +108,27 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
 	"shaped.cu:10 shaped.cu:8 " "places are source lines"
 
+# CUPTI fetches samples a while after they were taken. At its end the program waits for the last of them.
+for how in "" unfetched; do
+	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 -p 500 >/dev/null 2>load.log
+	like "$(xpumerge -i short.data 2>/dev/null)" "samples cover 100\\.0 % of the kernels' time: ([0-9.]+ [mu]s) of \\1\$" \
+		"a short program, ${how:-fetched}: samples cover all of it"
+	xpumerge dump short.data | awk '
+		match($0, / KERNEL .*duration_ns=[0-9]+/) {
+			ns = substr($0, RSTART, RLENGTH); sub(/.*=/, "", ns); n += ns < 1000 ? 1 : int(ns / 1000)
+		}
+		match($0, /STALLS_ACCOUNT .* recorded=[0-9]+/) { r = substr($0, RSTART, RLENGTH); sub(/.*=/, "", r) }
+		END { print (n > 100), r - n }' >got
+	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is there"
+done
+# Killed, it cannot wait.
+# shellcheck disable=SC2016
+xpuload --stalls -o killed.data sh -c '"$0" -n 100000 -p 20000 & sleep 1; kill -KILL $!; wait' "$XPU_BUILD/workload/exact" \
+	>/dev/null 2>&1
+xpumerge -i killed.data >out 2>merge.log
+like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " "killed: how much the samples cover, at least"
+like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' "killed: how much has none"
+
 # Samples come a while after they were taken: here when nothing has run for a while.
 for how in late later; do
 	export XPU_SIM_PC=$how
