@@ -52,7 +52,7 @@ fi
 shows() {		# shows NUMBER TEXT NAME
 	is "$(sed -n "s/^\$$1 = //p" out)" "$2" "$3"
 }
-shows 1 'ARRAY of 3 (room for 16) = {{a = 10}, {a = 11}, {a = 12}}' "ARRAY: its elements"
+shows 1 'ARRAY of 3 (room for 8) = {{a = 10}, {a = 11}, {a = 12}}' "ARRAY: its elements"
 shows 2 'ARRAY of 0 (room for 0)' "ARRAY: empty"
 like "$(sed -n 's/^\$3 = //p' out)" '^strpool of 2 strings = \{0x[0-9a-f]+ "(alpha|beta)", 0x[0-9a-f]+ "(alpha|beta)"\}$' \
 	"strpool: its strings"
