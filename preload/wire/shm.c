@@ -168,8 +168,8 @@ static void count_process(void)
 }
 
 /*
- * Gives memory to shared pages. Without it, a page that is missing when it is first touched, where memory is
- * strictly accounted, would be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
+ * Gives memory to shared pages. A page that is missing when it is first touched, where memory is strictly
+ * accounted, would be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
  */
 static int populate(const void *at, uint64_t bytes)
 {
@@ -511,9 +511,11 @@ static void drop(enum xpu_lost_kind kind, uint64_t nr)
 		__atomic_fetch_add(&shm.writer->dropped[kind], nr, __ATOMIC_RELAXED);
 }
 
-/* Looks how far the head may go now. Return: whether @end is not beyond. */
-static __attribute__((noinline, cold)) bool extend(uint64_t end)
+/* Looks how far the head may go now. Return: whether there is room for @bytes. */
+static __attribute__((noinline, cold)) bool extend(size_t bytes)
 {
+	uint64_t head = __atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED);
+	uint64_t end = head + sizeof(struct xpu_shm_word) + bytes;
 	uint64_t limit = __atomic_load_n(&shm.reader->tail, __ATOMIC_ACQUIRE) + shm.ring_bytes;
 	uint64_t populated;
 	int saved_errno = errno;
@@ -530,8 +532,8 @@ static __attribute__((noinline, cold)) bool extend(uint64_t end)
 }
 
 /*
- * Return: room for @bytes, for commit(), or NULL. @kind: what is lost if the process is killed
- * before commit()
+ * Return: room for @bytes, for commit(); NULL: there is none, unless extend() finds some. @kind: what
+ * is lost if the process is killed before commit(). It calls nothing, so its callers keep their registers.
  */
 static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 {
@@ -541,8 +543,7 @@ static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 
 	head = __atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED);
 	do {
-		if (head + need > atomic_load_explicit(&shm.limit, memory_order_acquire) &&
-		    !extend(head + need))
+		if (head + need > atomic_load_explicit(&shm.limit, memory_order_acquire))
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&shm.writer->head, &head, head + need, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
@@ -577,19 +578,29 @@ static uint32_t slot_tid(const struct xpu_slot *slot)
 	return log ? log->tid : 0;
 }
 
+static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint32_t nr, uint32_t flags);
+
+static __attribute__((noinline, cold)) void put_launch_beyond(const struct xpu_slot *slot,
+							      const uint64_t *frames, uint32_t nr,
+							      uint32_t flags)
+{
+	if (extend(sizeof(struct xpu_ring_launch) + nr * sizeof(frames[0])))
+		put_launch(slot, frames, nr, flags);
+	else if (!(slot->flags & XPU_CHAIN_NO_LAUNCH))
+		drop(slot->wait_ns ? XPU_LOST_WAIT : XPU_LOST_LAUNCH, 1);
+}
+
 static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint32_t nr,
 		       uint32_t flags)
 {
 	bool wait = slot->wait_ns != 0;
-	enum xpu_lost_kind kind = wait ? XPU_LOST_WAIT : XPU_LOST_LAUNCH;
 	size_t bytes = sizeof(struct xpu_ring_launch) + nr * sizeof(frames[0]);
 	struct xpu_ring_launch *r;
 
 	/* A launch that is not told of completely before a kill will not be made. */
-	r = reserve(bytes, wait ? kind : 0);
+	r = reserve(bytes, wait ? XPU_LOST_WAIT : 0);
 	if (!r) {
-		if (!(slot->flags & XPU_CHAIN_NO_LAUNCH))
-			drop(kind, 1);
+		put_launch_beyond(slot, frames, nr, flags);
 		return;
 	}
 	*r = (struct xpu_ring_launch){
@@ -650,6 +661,8 @@ void shm__batch(const void *records, size_t bytes)
 	if (!is_open())
 		return;
 	r = bytes <= XPU_BATCH_MAX ? reserve(sizeof(*r) + bytes, XPU_LOST_BATCH) : NULL;
+	while (!r && bytes <= XPU_BATCH_MAX && extend(sizeof(*r) + bytes))
+		r = reserve(sizeof(*r) + bytes, XPU_LOST_BATCH);
 	if (!r) {
 		drop(XPU_LOST_BATCH, 1);
 		return;
@@ -679,6 +692,16 @@ static void drop_log(const struct xpu_log_entry *e, uint32_t nr)
 	drop(XPU_LOST_LAUNCH, nr_launches);
 }
 
+static __attribute__((noinline, cold)) void log_beyond(const struct xpu_log *log, uint64_t end)
+{
+	uint32_t nr = end - log->tail;
+
+	if (extend(sizeof(struct xpu_ring_log) + nr * sizeof(log->entries[0])))
+		shm__log(log, end);
+	else
+		drop_log(&log->entries[log->tail % XPU_LOG_ENTRIES], nr);
+}
+
 void shm__log(const struct xpu_log *log, uint64_t end)
 {
 	const struct xpu_clock *clock = &log->clocks[log->clock & 1];
@@ -692,7 +715,7 @@ void shm__log(const struct xpu_log *log, uint64_t end)
 	/* If the process is killed before commit(), the entries are still in the log. */
 	r = reserve(bytes, 0);
 	if (!r) {
-		drop_log(e, nr);
+		log_beyond(log, end);
 		return;
 	}
 	*r = (struct xpu_ring_log){
