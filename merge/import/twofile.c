@@ -596,6 +596,8 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
+		/* A stack that may be of one of the calls is no launch beside them. */
+		out->nr_uncertain_stacks += a->match_back[i] == ALIGN_UNCERTAIN;
 		if (a->match_back[i] != ALIGN_NONE)
 			continue;
 		out->nr_no_launch++;
@@ -874,9 +876,9 @@ void twofile__print(const struct twofile *t, FILE *f, bool summary)
 {
 	if (t->nr_stacks)
 		fprintf(f, "by time: launches %" PRIu64 " certain %" PRIu64 " uncertain %" PRIu64
-			" without stack %" PRIu64 "; stacks %" PRIu64 " without launch %" PRIu64 "\n",
-			t->nr_launches, t->nr_certain, t->nr_uncertain, t->nr_no_stack,
-			t->nr_stacks, t->nr_no_launch);
+			" without stack %" PRIu64 "; stacks %" PRIu64 " without launch %" PRIu64
+			" uncertain %" PRIu64 "\n", t->nr_launches, t->nr_certain, t->nr_uncertain,
+			t->nr_no_stack, t->nr_stacks, t->nr_no_launch, t->nr_uncertain_stacks);
 	if (!summary)
 		return;
 	fprintf(f, "  %" PRIu64 " API calls and %" PRIu64 " device records in %.3f ms, %.3f ms of "

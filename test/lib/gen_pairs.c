@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files whose truth is known
- * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf
+ * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf: prints how many
+ * launches are right, wrong, uncertain and without a stack, and how many there are that a file has
  *
  * Each thread works, comes to a launch, where one tool takes its stack, and makes the call, which
  * the other tool sees; the call returns, and the thread works again. So a stack is always between
@@ -11,7 +12,9 @@
  * Times are in us, shares from 0 to 1. "delay" is the least time from a stack to its call, and
  * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
  * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
- * work takes "pause" more.
+ * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
+ * first "head" of the time, the file of stacks the last "tail". The stacks' clock steps by "step" ms
+ * in the middle. With "apis" there are copies, sets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -28,6 +31,7 @@ struct opts {
 	double lost, lost_calls, lost_works, cut;
 	double offset, drift;		/* ms, ppm */
 	double loop, own, apart;
+	double run, head, tail, step, apis;
 	const char *shape;		/* distribution of times: uniform, exp */
 	const char *tids;		/* same, other, pid */
 	const char *names;		/* none, nvcc, hip, plain, caller, template */
@@ -79,7 +83,8 @@ static void set(struct opts *o, const char *key, const char *value)
 		{ "pause", &o->pause }, { "lost", &o->lost }, { "lost_calls", &o->lost_calls },
 		{ "lost_works", &o->lost_works }, { "cut", &o->cut }, { "offset", &o->offset },
 		{ "drift", &o->drift }, { "loop", &o->loop }, { "own", &o->own },
-		{ "apart", &o->apart },
+		{ "apart", &o->apart }, { "run", &o->run }, { "head", &o->head },
+		{ "tail", &o->tail }, { "step", &o->step }, { "apis", &o->apis },
 	};
 	const struct {
 		const char *key;
@@ -155,12 +160,24 @@ static uint32_t kernel_of(const struct opts *o, uint32_t thread, uint32_t step)
 	return o->own ? k + thread * nr : k;
 }
 
+/* Return: whether the next event is lost, of which the share @lost is. */
+static bool loses(const struct opts *o, double lost, bool *losing)
+{
+	if (o->run <= 1)
+		return uniform() < lost;
+	*losing = *losing ? uniform() >= 1 / o->run :
+			    uniform() < lost / (1 - lost) / o->run;
+	return *losing;
+}
+
 static void run(const struct opts *o, struct launch *launches)
 {
 	uint32_t nr = o->nr, nr_threads = o->threads, t, i, step;
-	double at;
+	double at, last = 0;
 
 	for (t = 0; t < nr_threads; t++) {
+		bool losing_stacks = false, losing_calls = false;
+
 		at = 1e3 * o->apart * uniform();
 		for (i = t, step = 0; i < nr; i += nr_threads, step++) {
 			struct launch *l = &launches[i];
@@ -177,8 +194,9 @@ static void run(const struct opts *o, struct launch *launches)
 			l->kernel = kernel_of(o, t, step);
 			l->path = l->kernel + (uint32_t)(o->kernels * (o->own ? nr_threads : 1)) *
 				  (uint32_t)(o->paths * uniform());
-			l->has_stack = uniform() >= o->lost;
-			l->has_call = uniform() >= o->lost_calls;
+			l->has_stack = !loses(o, o->lost, &losing_stacks);
+			l->has_call = !loses(o, o->lost_calls, &losing_calls);
+			last = fmax(last, at);
 			/* One tool began late, and the other one ended early. */
 			if (o->cut && step < o->cut)
 				l->has_call = false;
@@ -186,9 +204,14 @@ static void run(const struct opts *o, struct launch *launches)
 				l->has_stack = false;
 		}
 	}
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		launches[i].has_call &= launches[i].call_ns >= o->head * last;
+		launches[i].has_stack &= launches[i].stack_ns <= (1 - o->tail) * last;
+		if (o->step && launches[i].stack_ns > last / 2)
+			launches[i].stack_ns += 1e6 * o->step;
 		launches[i].stack_ns = launches[i].stack_ns * (1 + o->drift * 1e-6) +
 				       1e6 * o->offset + 1000 * o->noise * uniform();
+	}
 }
 
 static int event__compare(const void *a, const void *b)
@@ -211,12 +234,27 @@ static uint64_t tid_of(const struct opts *o, uint32_t thread, bool gpu)
 	return 1000 + 100 * proc + thread / (uint32_t)o->procs;
 }
 
+/* The API of a launch: it is of its path. */
+static const struct {
+	const char *call, *work;
+} apis[] = {
+	{ "cudaLaunchKernel", NULL }, { "cudaMemcpyAsync", "MEMCPY" },
+	{ "cudaMemsetAsync", "MEMSET" }, { "cudaGraphLaunch", "CONCURRENT_KERNEL" },
+	{ "cudaLaunchKernel", NULL },
+};
+
+static uint32_t api_of(const struct opts *o, const struct launch *l)
+{
+	return o->apis ? l->path % 5 : 0;
+}
+
 static void write_stack(FILE *f, const struct opts *o, const struct launch *l)
 {
 	fprintf(f, "%" PRIu64 " app %u %" PRIu64 " 0 main;site_%u;", base_ns + (int64_t)l->stack_ns,
 		1000 + 100 * (l->thread % (uint32_t)o->procs), tid_of(o, l->thread, false), l->path);
-	print_stub(f, o, l->kernel);
-	fputs("cudaLaunchKernel\n", f);
+	if (!apis[api_of(o, l)].work)
+		print_stub(f, o, l->kernel);
+	fprintf(f, "%s\n", apis[api_of(o, l)].call);
 }
 
 static void write_call(FILE *f, const struct opts *o, const struct launch *l, uint32_t i)
@@ -224,14 +262,18 @@ static void write_call(FILE *f, const struct opts *o, const struct launch *l, ui
 	uint64_t start = base_ns + (uint64_t)l->call_ns, end = base_ns + (uint64_t)l->end_ns;
 
 	fprintf(f, "{\"type\":\"RUNTIME\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"name\":"
-		"\"cudaLaunchKernel_v7000\",\"correlationId\":%u,\"processId\":%u,\"threadId\":%"
-		PRIu64 "}\n", start, end, i + 1, 1000 + 100 * (l->thread % (uint32_t)o->procs),
+		"\"%s_v7000\",\"correlationId\":%u,\"processId\":%u,\"threadId\":%"
+		PRIu64 "}\n", start, end, apis[api_of(o, l)].call, i + 1,
+		1000 + 100 * (l->thread % (uint32_t)o->procs),
 		tid_of(o, l->thread, true));
 	if (uniform() < o->lost_works)
 		return;
-	fprintf(f, "{\"type\":\"CONCURRENT_KERNEL\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
-		",\"name\":\"", end + 1000, end + 1000 + i + 1);
-	print_kernel(f, o, l->kernel, !strcmp(o->kernel, "mangled"));
+	fprintf(f, "{\"type\":\"%s\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"name\":\"",
+		apis[api_of(o, l)].work ?: "CONCURRENT_KERNEL", end + 1000, end + 1000 + i + 1);
+	if (!apis[api_of(o, l)].work)
+		print_kernel(f, o, l->kernel, !strcmp(o->kernel, "mangled"));
+	else
+		fputs("in_a_graph", f);
 	fprintf(f, "\",\"correlationId\":%u,\"grid\":[1,1,1],\"block\":[32,1,1],\"deviceId\":%u,"
 		"\"streamId\":7}\n", i + 1, l->thread % (uint32_t)o->devices);
 }
@@ -256,7 +298,8 @@ static int make(const struct opts *o, const char *cpu_name, const char *gpu_name
 			stacks[nr_cpu++] = (struct event){ launches[i].stack_ns, i };
 		if (launches[i].has_call)
 			calls[nr_gpu++] = (struct event){ launches[i].call_ns, i };
-		fprintf(truth, "%u %d\n", launches[i].path, launches[i].has_stack);
+		fprintf(truth, "%u %d %d\n", launches[i].path, launches[i].has_stack,
+			launches[i].has_call);
 	}
 	qsort(stacks, nr_cpu, sizeof(*stacks), event__compare);
 	qsort(calls, nr_gpu, sizeof(*calls), event__compare);
@@ -276,18 +319,20 @@ static int make(const struct opts *o, const char *cpu_name, const char *gpu_name
 static int verdict(const char *truth_name)
 {
 	unsigned long right = 0, wrong = 0, uncertain = 0, none = 0, nr = 0, i, path;
+	unsigned long seen = 0;
 	struct { uint32_t path; int has_stack; } *truth = NULL;
 	FILE *f = fopen(truth_name, "r");
 	char line[4096], *p;
 	uint32_t site;
-	int has_stack;
+	int has_stack, has_call;
 	enum { LOST, UNCERTAIN, NONE, SITE } what = LOST;
 
 	if (!f) {
 		perror(truth_name);
 		return 2;
 	}
-	while (fscanf(f, "%u %d", &site, &has_stack) == 2) {
+	while (fscanf(f, "%u %d %d", &site, &has_stack, &has_call) == 3) {
+		seen += has_stack || has_call;
 		truth = realloc(truth, (nr + 1) * sizeof(*truth));
 		if (!truth)
 			abort();
@@ -322,7 +367,7 @@ static int verdict(const char *truth_name)
 		}
 	}
 	free(truth);
-	printf("%lu %lu %lu %lu\n", right, wrong, uncertain, none);
+	printf("%lu %lu %lu %lu %lu\n", right, wrong, uncertain, none, seen);
 	return 0;
 }
 

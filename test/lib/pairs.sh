@@ -14,6 +14,39 @@ pairs() {
 	row "$1" "$2" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out)
 }
 
+# pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, ends that are missing, ids,
+# threads, APIs and gaps vary at random, and prints right, wrong and uncertain of each. A recording is right if at
+# most one in 1000 of the certain launches is wrong, none is said to have lost a stack that it has, and there are not
+# more launches than were made. The way from a stack to its call varies less than work does where threads have
+# no ids: else nothing tells which call is a stack's own.
+pairs_truth() {
+	pairs_seed=$1 pairs_left=$2
+	while [ "$pairs_left" -gt 0 ]; do
+		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" 'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
+			BEGIN { srand(seed); tids = c("same|other|pid|pid")
+			print "seed=" seed, "nr=" c("1000|4000"), "tids=" tids, "threads=" c("1|2|4|8|16"),
+			c("gap=0.3 work=0.2|gap=0.3 work=0.2 burst=200 pause=1000|gap=1 work=10 shape=exp|gap=10 work=100 shape=exp|" \
+			  "gap=2000 work=0.5|gap=100 work=2|gap=50 work=500 shape=exp|gap=0.3 work=20|gap=100 work=5 burst=50 pause=2000"),
+			c(tids == "pid" ? "|delay=0.2 jitter=0.5" : "|delay=0.2 jitter=0.5|jitter=10|jitter=50 shape=exp"),
+			c("|lost=0.01|lost=0.05|lost=0.1|lost=0.2|lost=0.3|lost=0.05 run=20|lost=0.1 run=50|lost=0.2 run=100"),
+			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2"),
+			c("|||drift=40|drift=-40|step=0.05|step=2|step=20"), c("|apis=1|apis=1"),
+			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"), c("||loop=10|loop=200|noise=0.1") }')
+		# shellcheck disable=SC2086 # words are arguments
+		"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $pairs_keys || exit 1
+		"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
+		# shellcheck disable=SC2046 # words are arguments
+		truth_row "$pairs_keys" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
+			"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
+		pairs_left=$((pairs_left - 1))
+	done
+}
+
+truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
+	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 + $3 + $4 + $5)) -gt 0 ] && [ "$7" -le "$6" ]
+	ok $? "right $2 wrong $3 uncertain $4 none $5 launches $7 of $6: $1"
+}
+
 # The small table, which the test suite runs.
 pairs_table() {
 	burst="gap=0.3 work=0.2 burst=200 pause=1000"

@@ -17,7 +17,7 @@ again() {
 	xpumerge -f folded --unit ns --gpu-only x.data 2>/dev/null | sed 's/_v2;\[GPU/;[GPU/' | sort >want
 	xpumerge -f folded --unit ns --gpu-only --cpu x.stacks --gpu x.cupti.json 2>log | sort >got
 	is "$(grep '^by time' log)" \
-		"by time: launches $nr certain $nr uncertain 0 without stack 0; stacks $nr without launch 0" \
+		"by time: launches $nr certain $nr uncertain 0 without stack 0; stacks $nr without launch 0 uncertain 0" \
 		"$name: all are certain"
 	diff want got >diff
 	ok $? "$name: each has its own stack" || diag "$(head -n 5 diff)"

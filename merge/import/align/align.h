@@ -19,10 +19,11 @@
  * of one thread, match as sets: each stack has one launch at most. Belief propagation over the
  * bipartite graph of neighbouring stacks and launches gives their probabilities, and a look at
  * stacks that could change places corrects them.
- * 4. The most probable answers are taken: as many as keep the expected share of wrong ones below
- * ALIGN_WRONG, and only those whose probability is at least ALIGN_CERTAIN. An answer is the call
- * path of a stack, or that the stack was lost. All other launches are uncertain. In an ambiguous
- * recording only answers that all offsets agree about are taken.
+ * 4. The most probable answers are taken, and only those whose probability is at least ALIGN_CERTAIN: as
+ * many as keep the chance below 1 % that more than one in 1000 of this recording's answers is wrong. An
+ * answer is the call path of a stack. All other launches are uncertain: that no stack is near one does not
+ * prove that it was lost. A stack without a launch is called so only outside of the time of all
+ * calls. In an ambiguous recording only answers that all offsets agree about are taken.
  * 5. Where all stacks that name a kernel are one call path, launches of that kernel have this call
  * path, too.
  */
@@ -36,7 +37,7 @@
 #include "util.h"
 
 #define ALIGN_CERTAIN	0.95
-#define ALIGN_WRONG	0.0004		/* expected share of wrong answers */
+#define ALIGN_WRONG	0.0004		/* expected share of wrong answers, of many */
 
 struct align_event {
 	uint64_t time_ns;

@@ -28,6 +28,9 @@
 #define FAR_STACK	0.001		/* share of lost stacks that are only far away */
 #define FAR_LAUNCHES	256		/* launches that a stack without a near one may be of */
 #define NR_DOUBTS	84		/* steps of doubt, down to a probability of 1e-9 */
+#define FAR_JITTERS	32		/* so far from all calls, a stack has none */
+#define OUTSIDE_MIN	0.9		/* share of certain matches that shows who is outside */
+#define DRIFT_FAR	50e-6		/* error of the drift at the ends of the recording */
 #define NR_ANSWERS	4		/* labels that are counted at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
@@ -371,34 +374,66 @@ static uint32_t doubt(double wrong)
 }
 
 /*
- * Takes the most probable answers: as many as keep the expected share of wrong ones below
- * ALIGN_WRONG, and only those whose probability is at least ALIGN_CERTAIN.
+ * Return: whether a stack is so long before the first call, or after the last one, that its own call
+ * cannot be among them.
+ */
+static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
+{
+	const struct aligner *al = m->al;
+	double at = al->stack_time[stack];
+	double far = FAR_JITTERS * al->jitter + fabs(m->phase) + DRIFT_FAR * al->cpu.span;
+
+	return at < al->gpu.time[0] - far || at > al->gpu.time[al->gpu.in->nr - 1] + far;
+}
+
+/*
+ * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more than
+ * one in 1000 is wrong in at most one recording of 100: the errors are rare, so their number is
+ * Poisson's. Of fewer than 1000 answers none may be wrong.
+ */
+static double allowed_wrong(double nr)
+{
+	static const double means[] = { 0.01, 0.149, 0.436, 0.823, 1.28, 1.79, 2.33, 2.91, 3.51 };
+
+	return nr < 1000 * ARRAY_SIZE(means) ? means[(int)(nr / 1000)] : ALIGN_WRONG * nr;
+}
+
+/*
+ * Takes the most probable answers: as many as allowed_wrong() allows, and only those whose probability is at
+ * least ALIGN_CERTAIN. That no stack is near a launch does not prove that its stack was lost.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
 	double wrong[NR_DOUBTS] = { 0 }, nr[NR_DOUBTS] = { 0 }, sum = 0, all = 0, w;
-	uint32_t i, k, match, limit = NR_DOUBTS;
+	uint32_t i, k, match, limit = NR_DOUBTS, inside = 0, certain = 0;
 
 	for (k = 0; k < m->al->gpu.in->nr; k++) {
 		w = matcher__best(m, k, &match);
+		if (match == ALIGN_NONE)
+			continue;
 		wrong[doubt(w)] += w;
 		nr[doubt(w)]++;
 	}
 	for (i = NR_DOUBTS; i-- > doubt(1 - ALIGN_CERTAIN);) {
 		sum += wrong[i];
 		all += nr[i];
-		if (sum > ALIGN_WRONG * all)
-			break;
-		limit = i;
+		if (sum <= allowed_wrong(all))
+			limit = i;
 	}
-	for (i = 0; i < m->al->cpu.in->nr; i++)
-		back[i] = m->p_matched[i] <= 1 - ALIGN_CERTAIN ? ALIGN_NONE : ALIGN_UNCERTAIN;
+	for (i = 0; i < m->al->cpu.in->nr; i++) {
+		back[i] = matcher__is_outside(m, i) ? ALIGN_NONE : ALIGN_UNCERTAIN;
+		inside += back[i] != ALIGN_NONE;
+	}
 	for (k = 0; k < m->al->gpu.in->nr; k++) {
 		w = matcher__best(m, k, &match);
-		matches[k] = doubt(w) >= limit ? match : ALIGN_UNCERTAIN;
+		matches[k] = match != ALIGN_NONE && doubt(w) >= limit ? match : ALIGN_UNCERTAIN;
 		if (matches[k] < ALIGN_UNCERTAIN)
 			back[matches[k]] = k;
+		certain += matches[k] != ALIGN_UNCERTAIN;
 	}
+	/* A clock that was set in mid-recording takes stacks outside, too. */
+	for (i = 0; i < m->al->cpu.in->nr && certain < OUTSIDE_MIN * fmin(inside, k); i++)
+		back[i] = back[i] == ALIGN_NONE ? ALIGN_UNCERTAIN : back[i];
 }
 
 /* ---- pairs of threads ----------------------------------------------------------------------- */

@@ -492,8 +492,10 @@ static void finder__prefer_mass(struct finder *f)
  * offset. The offsets are left as they are if they are further from the line than the jitter
  * explains. In a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is
  * learned.
+ *
+ * Return: whether they are on a line that clocks may follow.
  */
-static void finder__straighten(struct finder *f, struct track *t)
+static bool finder__straighten(struct finder *f, struct track *t)
 {
 	double sum = 0, x = 0, y = 0, xx = 0, xy = 0, apart = 0, noise, slope, weight, dx, dy;
 	uint32_t i;
@@ -520,10 +522,11 @@ static void finder__straighten(struct finder *f, struct track *t)
 		dy = t->offsets[i] - y - slope * (finder__chunk_time(f, i) - x);
 		apart += weight * dy * dy;
 	}
-	if (apart > 9 * noise * f->nr_chunks)
-		return;
+	if (apart > 9 * noise * f->nr_chunks || fabs(slope) > DRIFT_MAX)
+		return false;
 	for (i = 0; i < f->nr_chunks; i++)
 		t->offsets[i] = y + slope * (finder__chunk_time(f, i) - x);
+	return true;
 }
 
 /* Takes the first track's offset, and counts the other tracks that are about as good. */
@@ -550,7 +553,9 @@ static void finder__conclude(struct finder *f, double ahead)
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
-	finder__straighten(f, t);
+	/* A clock that was set, or an offset that is wrong, and follows whatever fits: nothing is certain. */
+	if (!finder__straighten(f, t) && al->out->nr_offsets == 1)
+		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {
 		time = al->cpu.time[i];
 		al->stack_time[i] = time - finder__offset(f, t, time, i / CHUNK);

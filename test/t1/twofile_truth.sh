@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Recordings in two files whose truth is known: nothing that is called certain is wrong, but for one in 1000, and
+# nothing is invented. test/long/twofile_truth.sh has more of them.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/pairs.sh"
+pairs_truth 1 120
+done_testing
