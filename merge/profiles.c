@@ -28,7 +28,8 @@
 #define MAX_HANDED	256		/* profiles that xpuload-push has not answered for */
 #define MERGE_SECONDS	120		/* that a merge may take, of CPU */
 #define RESTART_MS	5000		/* between two starts of xpuload-push */
-#define FINISH_MS	20000
+#define FINISH_MS	20000		/* that files are merged for at the end */
+#define PUSH_FINISH_MS	6000		/* that profiles are sent for then: xpuload-push gives up after 3 s */
 #define NICE		10		/* of merges; with 19 a busy machine makes no profile */
 
 struct job {
@@ -428,9 +429,7 @@ static bool is_answered(const struct profiles *p)
 
 void profiles__finish(struct profiles *p)
 {
-	uint64_t end_ms = now_ms() + FINISH_MS;
-
-	profiles__wait(p, end_ms, is_merged);
+	profiles__wait(p, now_ms() + FINISH_MS, is_merged);
 	if (p->merger)
 		kill(p->merger, SIGKILL);
 	while (p->nr_jobs) {
@@ -443,7 +442,8 @@ void profiles__finish(struct profiles *p)
 		/* It sees the end, and tries the rest once more. */
 		p->to = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
-	profiles__wait(p, end_ms, is_answered);
+	/* A request may be under way, which a receiver that stalls holds for longer. */
+	profiles__wait(p, now_ms() + PUSH_FINISH_MS, is_answered);
 	if (p->pusher) {
 		kill(p->pusher, SIGKILL);
 		waitpid(p->pusher, NULL, 0);

@@ -25,6 +25,8 @@ struct http {
 	void *library;
 	CURL *curl;
 	struct curl_slist *headers;
+	bool (*gives_up)(void *ctx);
+	void *ctx;
 	CURL *(*easy_init)(void);
 	void (*easy_cleanup)(CURL *curl);
 	void (*easy_reset)(CURL *curl);
@@ -133,6 +135,20 @@ static size_t on_body(char *data, size_t size, size_t nr, void *ctx)
 	return part;
 }
 
+void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx)
+{
+	h->gives_up = gives_up;
+	h->ctx = ctx;
+}
+
+static int on_progress(void *ctx, curl_off_t to_get, curl_off_t got, curl_off_t to_send, curl_off_t sent)
+{
+	const struct http *h = ctx;
+
+	(void)to_get, (void)got, (void)to_send, (void)sent;
+	return h->gives_up && h->gives_up(h->ctx);
+}
+
 static curl_mime *http__form(struct http *h, const struct http_request *r)
 {
 	curl_mime *form = h->mime_init(h->curl);
@@ -167,6 +183,9 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms, s
 	h->easy_setopt(h->curl, PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 	h->easy_setopt(h->curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
 	h->easy_setopt(h->curl, CURLOPT_TIMEOUT_MS, timeout_ms);
+	h->easy_setopt(h->curl, CURLOPT_NOPROGRESS, 0L);
+	h->easy_setopt(h->curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	h->easy_setopt(h->curl, CURLOPT_XFERINFODATA, h);
 	h->easy_setopt(h->curl, CURLOPT_WRITEFUNCTION, on_body);
 	h->easy_setopt(h->curl, CURLOPT_WRITEDATA, a);
 	if (r->type) {
@@ -183,6 +202,8 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms, s
 	}
 	h->easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
 	code = !r->type && !form ? CURLE_OUT_OF_MEMORY : h->easy_perform(h->curl);
+	if (code == CURLE_ABORTED_BY_CALLBACK)
+		code = CURLE_OPERATION_TIMEDOUT;
 	/* An answer that is longer than what is read has its status, too. */
 	if (!code || (code == CURLE_WRITE_ERROR && a->bytes == sizeof(a->body)))
 		h->easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &a->status);

@@ -3,6 +3,7 @@
 #ifndef PUSH_HTTP_H
 #define PUSH_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ struct http_answer {
  */
 struct http *http__open(const char *token, const char **why);
 void http__close(struct http *h);
+
+/* Asks @gives_up each second while a request is under way; if it says so, the request has timed out. */
+void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 
 /* Sends a request; a receiver that does not answer within @timeout_ms has not answered. */
 void http__post(struct http *h, const struct http_request *r, long timeout_ms, struct http_answer *a);

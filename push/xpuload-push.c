@@ -133,6 +133,25 @@ static void pusher__take(struct pusher *p, const char *line)
 	p->v[p->nr++] = w;
 }
 
+/* The input ends: the rest is tried for @ms. */
+static void pusher__end(struct pusher *p, unsigned int ms)
+{
+	if (!p->end_ms)
+		p->end_ms = now_ms() + ms;
+}
+
+/* Return: whether the input has ended for so long that the request under way is given up. */
+static bool pusher__gives_up(void *ctx)
+{
+	struct pollfd fd = { .fd = STDIN_FILENO };
+	struct pusher *p = ctx;
+
+	/* It may have ended up to a second ago. */
+	if (!p->end_ms && poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR))
+		pusher__end(p, FINISH_MS - 1000);
+	return p->end_ms && now_ms() >= p->end_ms;
+}
+
 /* Takes the lines that are there. */
 static void pusher__read(struct pusher *p)
 {
@@ -140,9 +159,9 @@ static void pusher__read(struct pusher *p)
 	char *end;
 
 	if (n <= 0) {
-		if (!n || (errno != EINTR && errno != EAGAIN))
-			p->ended = true;
-		p->end_ms = now_ms() + FINISH_MS;
+		p->ended = !n || (errno != EINTR && errno != EAGAIN);
+		if (p->ended)
+			pusher__end(p, FINISH_MS);
 		return;
 	}
 	p->line_bytes += n;
@@ -257,6 +276,7 @@ int main(int argc, char **argv)
 		complain("%s: %s", argv[1], why);
 		return 2;
 	}
+	http__ask(p.receiver.http, pusher__gives_up, &p);
 	p.receiver.labels = argc > 2 ? argv[2] : "";
 	gethostname(p.receiver.host, sizeof(p.receiver.host) - 1);
 	pusher__run(&p);

@@ -142,6 +142,20 @@ for mode in 500 400 garbage long stall; do
 	ok $? "$mode: it ends $took s behind the program"
 done
 like "$(grep -c 'push: ' load.log)" '^[1-8]$' "few lines say so"
+
+# A request that the receiver holds ends 3 s behind the program, and not only when its own 10 s are over.
+: >requests
+start program "$XPULOAD" -q -o "held.%n.data" --every 1 --push "parca+http://127.0.0.1:$port" "$live" -s 1800 -t 2
+ask program "burst 1000" >/dev/null
+wait_for has_lines requests 1
+began=$(date +%s)
+finish program
+is $? 0 "a request is held: status" || diag "$(cat program.err)"
+took=$(($(date +%s) - began))
+[ $took -le 9 ]
+ok $? "a request is held: it ends $took s behind the program"
+like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' "a request is held: its profile is counted as lost"
+
 # in_time: records, again if files came faster than they were merged, as they do on a busy machine
 in_time() {
 	for try in 1 2 3 4 5; do
