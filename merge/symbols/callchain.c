@@ -483,14 +483,37 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 	return callchains__intern(c);
 }
 
+/*
+ * Return: whether @name is a Python frame's, of a file that @end ends: FILE:FUNCTION:LINE as the shim and
+ * samples name frames, or FILE(LINE): FUNCTION as PyTorch does.
+ */
+static bool has_python_file(const char *name, const char *end)
+{
+	static const char digits[] = "0123456789";
+	const char *p = name;
+	size_t nr;
+
+	while ((p = strstr(p, end))) {
+		p += strlen(end);
+		/* PyTorch makes files such as <eval_with_key>.7. */
+		if (*end == '>' && *p == '.')
+			p += 1 + strspn(p + 1, digits);
+		/* <T as Trait>::f is a function of Rust. */
+		if (p[0] == ':' && p[1] != ':')
+			return true;
+		nr = *p == '(' ? strspn(p + 1, digits) : 0;
+		if (nr && has_prefix(p + 1 + nr, "): "))
+			return true;
+	}
+	return false;
+}
+
 bool frame__is_python(const struct frame *f)
 {
-	/*
-	 * The form of names in the perf map of python3 -X perf, and of the shim's names; <string> is in the
-	 * place of a file.
-	 */
+	/* "py::" begins a name in the perf map of python3 -X perf; <string> is in the place of a file. */
 	return has_prefix(f->name, "py::") ||
-	       (!f->dso && (strstr(f->name, ".py:") || (*f->name == '<' && strstr(f->name, ">:"))));
+	       (!f->dso && (has_python_file(f->name, ".py") ||
+			    (*f->name == '<' && has_python_file(f->name, ">"))));
 }
 
 /* Return: whether the frame is in the kernel, the C library or CUDA, which any program uses. */

@@ -81,9 +81,10 @@ class Thread:
         if what == "python_function":
             self.python_id += 1
             args = {"Python id": self.python_id, "Python parent id": None}
-            name = rnd.choice(["train.py(41): step", "nn.Module: Linear_0", "<built-in method \"x\">"])
+            name = rnd.choice(["train.py(41): step", "torch/nn/modules/linear.py(124): forward", "<string>(1): <module>",
+                               "<eval_with_key>.7(5): forward", "nn.Module: Linear_0", "<built-in method \"x\">"])
         elif what == "cpu_op":
-            name = rnd.choice(["aten::mm", "aten::copy_", "autograd::engine::evaluate_function: Add"])
+            name = rnd.choice(["aten::mm", "<T as X>::copy", "autograd::engine::evaluate_function: Add"])
         else:
             name = rnd.choice(["ProfilerStep#7", "forward", "Optimizer.step#SGD.step"])
         stack = self.ranges if what == "user_annotation" else self.frames

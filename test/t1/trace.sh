@@ -44,6 +44,28 @@ sed 's/"grid":\[[^]]*\]/"grid": {"x": [1, 2]}/; s/"block":\[[^]]*\]/"block": [25
 is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null | grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
 	"others than three numbers are left out"
 
+# ---- lines of Python: own time and total
+
+gen t.json seed=6
+# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in the place of the file.
+awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0; split("", seen)
+	for (i = n; i; i--) {
+		if (frame[i] !~ /(\.py|^<.*>[.0-9]*)\([0-9]+\): /)
+			continue
+		own[frame[i]] += launched++ ? 0 : $NF
+		total[frame[i]] += seen[frame[i]]++ ? 0 : $NF
+	} } END { for (f in total) print own[f], total[f], f }' t.json.folded | LC_ALL=C sort >want
+lines() {		# lines OPTIONS...: "OWN TOTAL LINE"
+	xpumerge "$@" --table python_lines --csv 2>log | awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $6 }' | LC_ALL=C sort
+}
+lines --gpu t.json >got
+diff want got >diff && [ "$(wc -l <got)" -eq 4 ]
+ok $? "lines of Python, of their own and in total" || diag "$(cat diff)"
+xpumerge --gpu t.json -o t.data 2>log
+lines t.data >got
+cmp -s want got
+ok $? "lines of Python: as a recording"
+
 # ---- ranks
 
 gen r0.json rank=0 pid=100 seed=1
@@ -90,6 +112,8 @@ cat >wanted <<'END'
 [unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait](idle) 1000
 END
 same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
+is "$(lines --gpu t.json)" "0 11000 train.py(1): main
+11000 11000 model.py(3): forward" "stacks as text: lines of Python"
 
 # ---- events that begin and end
 
