@@ -4,6 +4,7 @@
  *
  *	stalls [THREADS]	the same kernels from so many threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
+ *	stalls short N US	N kernels, each with a name of its own, of some US each; 200 at most
  *	stalls long		a kernel of 20 ms, 100 times; prints the us of all
  *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a new one;
  *				d: that is destroyed
@@ -190,6 +191,49 @@ static void long_kernels(void)
 	printf("long %.1f %.0f MB\n", (now() - begin) * 1e6, megabytes());
 }
 
+/* ---- short ----------------------------------------------------------------------------------- */
+
+#define NR_SHORT	200
+
+template <int I> __global__ void short_kernel(long long cycles, unsigned int *p)
+{
+	long long end = clock64() + cycles;
+	unsigned int x = threadIdx.x + I;
+
+	while (clock64() < end)
+		x = x * 3 + 1;
+	if (x == 12345678)
+		*p = x;
+}
+
+typedef void (*short_fn)(long long, unsigned int *);
+
+template <int I> struct short_kernels {
+	static void fill(short_fn *v)
+	{
+		v[I] = short_kernel<I>;
+		short_kernels<I - 1>::fill(v);
+	}
+};
+
+template <> struct short_kernels<-1> {
+	static void fill(short_fn *) {}
+};
+
+/* All SMs are busy from the first kernel to the last. */
+static void run_short(int n, double us)
+{
+	static short_fn v[NR_SHORT];
+	int khz;
+
+	short_kernels<NR_SHORT - 1>::fill(v);
+	CHECK(cudaMalloc(&memory, sizeof(*memory)));
+	CHECK(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, 0));
+	for (int i = 0; i < n && i < NR_SHORT; i++)
+		v[i]<<<264, 256>>>((long long)(us * khz / 1000), memory);
+	CHECK(cudaDeviceSynchronize());
+}
+
 /* ---- mix ------------------------------------------------------------------------------------- */
 
 static const char ptx[] =
@@ -350,6 +394,10 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && !strcmp(argv[1], "null")) {
 		null_kernels(atoi(argv[2]));
+		return 0;
+	}
+	if (argc > 3 && !strcmp(argv[1], "short")) {
+		run_short(atoi(argv[2]), atof(argv[3]));
 		return 0;
 	}
 	if (argc > 1 && !strcmp(argv[1], "long")) {

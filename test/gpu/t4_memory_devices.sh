@@ -49,4 +49,18 @@ like "$(tr '\n' ' ' <each.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator
 	"each: the allocators' own totals"
 unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or cannot be"
 like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted leak is the first row"
+
+# ---- ranks, whose NCCL imports memory of its peer and releases it
+
+WRAP="$XPULOAD --memory --api --gpu-only -o fsdp-%q{RANK}.data" NR_RANKS=2 \
+	python3 "$XPU_SRC/test/gpu/ranks.py" fsdp none >ranks.out 2>load.log
+is $? 0 "fsdp: status" || diag "$(tail -n 5 load.log ranks.out)"
+for rank in 0 1; do
+	xpumerge -i fsdp-$rank.data >out.txt 2>merge.log
+	like "$(xpumerge dump fsdp-$rank.data)" 'what=MADE space=IMPORTED' "fsdp, rank $rank: memory was imported"
+	unlike "$(cat merge.log)" 'events of memory' "fsdp, rank $rank: no event is missing or impossible" ||
+		diag "$(cat merge.log)"
+	like "$(tr '\n' ' ' <out.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+		"fsdp, rank $rank: the allocator's own totals"
+done
 done_testing

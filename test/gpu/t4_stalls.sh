@@ -47,6 +47,16 @@ done <<-'EOF'
 EOF
 run eight ./stalls 8
 
+# Programs of 3 ms, 50 ms, 0.2 s and 1 s of kernels, each kernel with a name of its own: the last one has samples, too.
+for n in "3 1000" "12 4000" "50 4000" "200 5000"; do
+	# shellcheck disable=SC2086 # two words
+	xpuload --gpu-only --stalls -o short.data ./stalls short $n >out 2>load.log
+	like "$(xpumerge -i short.data 2>/dev/null)" "samples cover 100\\.0 % of the kernels' time: ([0-9.]+ m?s) of \\1\$" \
+		"short, $n: samples cover all kernels"
+	is "$(xpumerge -i short.data -f folded --unit samples 2>/dev/null | grep -F '[stall]' |
+		grep -o 'short_kernel<[0-9]*>' | sort -u | wc -l)" "${n% *}" "short, $n: each kernel has samples"
+done
+
 # One context of a GPU is sampled at a time.
 run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
