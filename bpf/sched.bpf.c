@@ -6,10 +6,10 @@
  *
  * A thread is in one of three states; every switch and wakeup changes the state and adds the time
  * since the last change to the old state's sum, so the sums of a thread add up to its life exactly.
- * Blocked and runnable time is summed up here, by thread, stack and kind, so that a switch costs no
- * record. A stack goes out through the ring when it is met for the first time and is known by a
- * hash of 128 bits from then on: among a million stacks, two share one with odds of 1 in 10^27.
- * Long intervals also go out one by one, with their times.
+ * Blocked and runnable time is summed up here, by thread, stack and kind, so that most switches cost no
+ * record. A sum covers a short span of time only, so that a window of time can be cut out. A stack goes
+ * out through the ring when it is met for the first time and is known by a hash of 128 bits from then on:
+ * among a million stacks, two share one with odds of 1 in 10^27. Long intervals go out one by one.
  *
  * sched_switch runs with interrupts off, and nothing in here sleeps: all maps are preallocated.
  */
@@ -18,9 +18,13 @@
 #define OFF_COPY_BYTES	1024	/* of the stack: for functions without a frame pointer */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
+#define OFF_LONG_NS	1000000		/* an interval of this length or more gets a record */
+#define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time, ... */
+#define OFF_GAP_NS	2000000		/* ... and there are less than this between them */
+
 const volatile __u64 off_min_ns = 0;		/* no stack's sum counts shorter intervals */
-const volatile __u64 off_long_ns = 1000000;	/* each interval of this length or more gets a
-						 * record */
+
+static const volatile struct xpu_thread_state new_thread;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -28,13 +32,6 @@ struct {
 	__type(key, __u32);			/* pid of the task in the initial namespace */
 	__type(value, struct xpu_thread_state);
 } thread_states SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 16);
-	__type(key, struct xpu_off_key);
-	__type(value, struct xpu_off_sum);
-} off_sums SEC(".maps");
 
 /* Stacks that have been sent, by process and hash. */
 struct off_stack {
@@ -85,16 +82,21 @@ static __always_inline void note_slot(struct task_struct *task, __u64 home)
 static __always_inline void open_account(struct task_struct *task, const struct xpu_proc *proc,
 					 __u32 state, __u64 now_ns)
 {
-	struct xpu_thread_state new = {};
+	struct xpu_thread_state *t;
 	__u32 pid = task->pid;
 
-	new.proc_id = proc->proc_id;
-	new.tid = task_tid(task);
-	new.start_ns = new.since_ns = now_ns;
-	new.state = state;
-	new.exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
-	if (bpf_map_update_elem(&thread_states, &pid, &new, BPF_ANY))
+	/* The state is longer than the stack of a BPF program. */
+	bpf_map_update_elem(&thread_states, &pid, (const void *)&new_thread, BPF_ANY);
+	t = bpf_map_lookup_elem(&thread_states, &pid);
+	if (!t) {
 		drop(XPU_LOST_ACCOUNT);
+		return;
+	}
+	t->proc_id = proc->proc_id;
+	t->tid = task_tid(task);
+	t->start_ns = t->since_ns = now_ns;
+	t->state = state;
+	t->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
 /* Before Linux 5.14. */
@@ -262,58 +264,116 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		drop(XPU_LOST_OFF_CPU);
 }
 
-/*
- * Adds an interval to the sums: the thread was off the CPU from @start_ns on for @ns, because of
- * @kind.
- */
-static __always_inline void add_off(struct xpu_thread_state *t, __u32 kind, __u64 start_ns,
-				    __u64 ns)
+/* Sends a sum of @t, and empties it. */
+static __always_inline void send_off(const struct xpu_thread_state *t, struct xpu_off_sum *sum)
 {
-	struct xpu_off_key key = {
-		.proc_id = t->proc_id, .tid = t->tid, .hash = { t->hash[0], t->hash[1] },
-		.kind = kind,
-	};
-	struct xpu_ring_off *r;
-	struct xpu_off_sum *sum, new = {};
+	struct xpu_ring_off *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 
-	if (!ns || ns < off_min_ns)
-		return;
-	sum = bpf_map_lookup_elem(&off_sums, &key);
-	if (!sum) {
-		if (bpf_map_update_elem(&off_sums, &key, &new, BPF_NOEXIST) == 0 ||
-		    bpf_map_lookup_elem(&off_sums, &key))
-			sum = bpf_map_lookup_elem(&off_sums, &key);
-		if (!sum) {
-			drop(XPU_LOST_OFF_CPU);
-			return;
-		}
-	}
-	/* A thread is switched in by one CPU at a time. */
-	sum->nr++;
-	sum->sum_ns += ns;
-	sum->last_ns = start_ns;
-	if (ns > sum->max_ns)
-		sum->max_ns = ns;
-	if (ns < off_long_ns)
-		return;
-	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
-	if (!r) {
+	if (r) {
+		r->hdr.type = XPU_RECORD_RING_OFF;
+		r->hdr.misc = sum->kind;
+		r->hdr.size = sizeof(*r);
+		r->first_ns = sum->first_ns;
+		r->last_ns = sum->last_ns;
+		r->end_ns = sum->end_ns;
+		r->nr = sum->nr;
+		r->sum_ns = sum->sum_ns;
+		r->max_ns = sum->max_ns;
+		r->hash[0] = sum->hash[0];
+		r->hash[1] = sum->hash[1];
+		r->proc_id = t->proc_id;
+		r->tid = t->tid;
+		bpf_ringbuf_submit(r, ring_flags());
+	} else {
 		drop(XPU_LOST_OFF_CPU);
-		return;
 	}
-	r->hdr.type = XPU_RECORD_RING_OFF;
-	r->hdr.misc = kind;
-	r->hdr.size = sizeof(*r);
-	r->start_ns = start_ns;
-	r->duration_ns = ns;
-	r->proc_id = t->proc_id;
-	r->tid = t->tid;
-	r->hash[0] = t->hash[0];
-	r->hash[1] = t->hash[1];
-	bpf_ringbuf_submit(r, ring_flags());
+	sum->nr = 0;
 }
 
-static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_ns)
+/*
+ * Adds an interval: the thread was off the CPU from @start_ns to @end_ns, because of @kind. An interval
+ * that is long goes out at once; others add up for a short time. A thread that blocks in more places
+ * than it has sums sends the oldest sum.
+ */
+static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 start_ns, __u64 end_ns)
+{
+	struct xpu_off_sum *sum, one;
+	__u64 ns = end_ns - start_ns;
+	__u32 i;
+
+	if (!ns || ns < off_min_ns)
+		return 0;
+	one = (struct xpu_off_sum){
+		.hash = { t->hash[0], t->hash[1] }, .first_ns = start_ns, .last_ns = start_ns,
+		.end_ns = end_ns, .sum_ns = ns, .max_ns = ns, .kind = kind, .nr = 1,
+	};
+	if (ns >= OFF_LONG_NS) {
+		send_off(t, &one);
+		return 0;
+	}
+	/* The result of the search is in memory: the verifier need not follow each way through the loop. */
+	t->sum = XPU_OFF_SUMS;
+	t->oldest = 0;
+	for (i = 0; i < XPU_OFF_SUMS; i++) {
+		sum = &t->sums[i];
+		if (sum->nr && sum->kind == kind && sum->hash[0] == t->hash[0] &&
+		    sum->hash[1] == t->hash[1])
+			t->sum = i;
+		if (!sum->nr)
+			sum->first_ns = 0;
+		if (sum->first_ns < t->sums[t->oldest & (XPU_OFF_SUMS - 1)].first_ns)
+			t->oldest = i;
+	}
+	i = t->sum;
+	if (i >= XPU_OFF_SUMS)
+		i = t->oldest;
+	sum = &t->sums[i & (XPU_OFF_SUMS - 1)];
+	if (t->sum < XPU_OFF_SUMS && start_ns - sum->first_ns < OFF_SPAN_NS &&
+	    start_ns - sum->end_ns < OFF_GAP_NS) {
+		sum->nr++;
+		sum->sum_ns += ns;
+		sum->last_ns = start_ns;
+		sum->end_ns = end_ns;
+		if (ns > sum->max_ns)
+			sum->max_ns = ns;
+		return 0;
+	}
+	if (sum->nr)
+		send_off(t, sum);
+	*sum = one;
+	return 0;
+}
+
+/*
+ * The next two functions are global: so the verifier checks each once, not once for every way to each call.
+ * Before Linux 5.12 they can have no pointers.
+ */
+
+/* Adds both parts of the time in which the thread with the number @pid did not run. */
+__noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 end_ns, __u32 kind)
+{
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+
+	if (!t)
+		return 0;
+	add_off(t, kind, start_ns, woken_ns);
+	add_off(t, XPU_OFF_RUNNABLE, woken_ns, end_ns);
+	return 0;
+}
+
+/* Sends the sums of the thread with the number @pid, which ends. */
+__noinline int send_sums(__u32 pid)
+{
+	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
+	__u32 i;
+
+	for (i = 0; t && i < XPU_OFF_SUMS; i++)
+		if (t->sums[i].nr)
+			send_off(t, &t->sums[i]);
+	return 0;
+}
+
+static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid, __u64 now_ns)
 {
 	struct xpu_off_time off;
 	__u32 kind;
@@ -324,19 +384,18 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u64 now_
 	off = xpu_thread__begin(t, now_ns);
 	if (kind == XPU_OFF_CALL)
 		return;
-	add_off(t, kind, off.start_ns, off.woken_ns - off.start_ns);
-	add_off(t, XPU_OFF_RUNNABLE, off.woken_ns, off.end_ns - off.woken_ns);
+	add_off_times(pid, off.start_ns, off.woken_ns, off.end_ns, kind);
 }
 
 /*
  * Accounts for a running thread up to @now_ns; the kernel says that it has run for @exec_ns of its
  * life.
  */
-static __always_inline void run_until(struct xpu_thread_state *t, __u64 exec_ns, __u64 now_ns)
+static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns, __u64 now_ns)
 {
 	/* The switch to it may have been missed, which is rare. */
 	if (t->state != XPU_THREAD_RUNNING)
-		begin_running(t, xpu_thread__unseen_begin(t, exec_ns, now_ns));
+		begin_running(t, pid, xpu_thread__unseen_begin(t, exec_ns, now_ns));
 	t->exec_ns = exec_ns;
 	xpu_thread__ran(t, now_ns);
 }
@@ -352,7 +411,8 @@ static __always_inline void close_account(struct task_struct *task, __u32 pid, _
 
 	if (!t)
 		return;
-	run_until(t, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
+	run_until(t, pid, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
+	send_sums(pid);
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (r) {
 		r->hdr.type = XPU_RECORD_RING_ACCOUNT;
@@ -417,7 +477,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 		if (!t)
 			return;
 	}
-	run_until(t, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
+	run_until(t, pid, BPF_CORE_READ(task, se.sum_exec_runtime), now_ns);
 	t->time.nr_switches++;
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
@@ -447,7 +507,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (pid && !is_stopped(next, false)) {
 		t = bpf_map_lookup_elem(&thread_states, &pid);
 		if (t)
-			begin_running(t, now_ns);
+			begin_running(t, pid, now_ns);
 	}
 	return 0;
 }

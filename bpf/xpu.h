@@ -62,6 +62,23 @@ enum {
 	XPU_THREAD_BLOCKED,
 };
 
+/*
+ * The sum of a thread's times off the CPU with one stack and of one kind, which lie close together in
+ * time: see add_off() in sched.bpf.c. Without any, nr is 0.
+ */
+struct xpu_off_sum {
+	__u64	hash[2];		/* of the stack */
+	__u64	first_ns;		/* when the first interval began */
+	__u64	last_ns;		/* when the last interval began ... */
+	__u64	end_ns;			/* ... and ended */
+	__u64	sum_ns;
+	__u64	max_ns;
+	__u32	kind;
+	__u32	nr;
+};
+
+#define XPU_OFF_SUMS	8		/* a thread alternates between few places where it blocks */
+
 /* The account of a thread so far; the key is its pid in the initial pid namespace. */
 struct xpu_thread_state {
 	__u64	start_ns;
@@ -77,6 +94,8 @@ struct xpu_thread_state {
 	__u32	state;			/* XPU_THREAD_* */
 	__u32	kind;			/* enum xpu_off_kind, unless it runs */
 	struct xpu_thread_time time;
+	volatile __u32 sum, oldest;	/* scratch of add_off() */
+	struct xpu_off_sum sums[XPU_OFF_SUMS];
 };
 
 /*
@@ -144,21 +163,5 @@ XPU_INLINE void xpu_thread__ran(struct xpu_thread_state *t, __u64 now_ns)
 	t->time.run_ns += xpu_ns_between(t->since_ns, now_ns);
 	t->since_ns = xpu_ns_later(t->since_ns, now_ns);
 }
-
-/* Time off the CPU, by thread, stack and kind. */
-struct xpu_off_key {
-	__u32	proc_id;
-	__u32	tid;
-	__u64	hash[2];
-	__u32	kind;
-	__u32	reserved;
-};
-
-struct xpu_off_sum {
-	__u64	nr;
-	__u64	sum_ns;
-	__u64	max_ns;
-	__u64	last_ns;		/* when the last interval began */
-};
 
 #endif /* XPU_H */

@@ -33,7 +33,7 @@
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
 #define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	9
+#define XPU_VERSION_MINOR	10
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 
@@ -110,7 +110,7 @@ enum xpu_record_type {
 	XPU_RECORD_SAMPLE	= 33,	/* becomes CALLCHAIN, THREAD, KSYM and SAMPLES or STACK */
 	XPU_RECORD_LAUNCH_WAIT	= 35,
 	XPU_RECORD_LOG		= 36,
-	XPU_RECORD_RING_OFF	= 37,	/* becomes OFF */
+	XPU_RECORD_RING_OFF	= 37,	/* becomes OFF_CPU */
 	XPU_RECORD_OFF_STACK	= 38,	/* becomes KSYM and CALLCHAIN */
 	XPU_RECORD_RING_ACCOUNT	= 39,	/* becomes ACCOUNT */
 
@@ -655,7 +655,7 @@ enum xpu_off_kind {			/* why a thread did not run */
 
 /*
  * A thread was off the CPU: nr times for sum_ns in all. Chains have XPU_CHAIN_CPU. The kind is the
- * record's misc.
+ * record's misc. Before version 2.10 a record has the sum of the whole recording, and no span.
  */
 struct xpu_record_off_cpu {
 	struct xpu_record hdr;
@@ -665,9 +665,12 @@ struct xpu_record_off_cpu {
 	__u64	max_ns;
 	__u32	path_id;
 	__u32	thread_id;
+	__u64	first_ns;		/* when the first interval began; 0: not known */
+	__u64	end_ns;			/* when the last interval ended */
 };
 
-struct xpu_record_off {			/* one long interval, recorded by itself */
+/* One interval, which the sums have, too: a long one before version 2.10, or one that has no sum. */
+struct xpu_record_off {
 	struct xpu_record hdr;
 	__u64	start_ns;
 	__u64	duration_ns;
@@ -841,8 +844,12 @@ struct xpu_ring_off_stack {
 
 struct xpu_ring_off {			/* its misc: the kind */
 	struct xpu_record hdr;
-	__u64	start_ns;
-	__u64	duration_ns;
+	__u64	first_ns;		/* these as in OFF_CPU */
+	__u64	last_ns;
+	__u64	end_ns;
+	__u64	nr;
+	__u64	sum_ns;
+	__u64	max_ns;
 	__u64	hash[2];
 	__u32	proc_id;
 	__u32	tid;
@@ -1354,11 +1361,11 @@ XPU_STATIC_ASSERT(sizeof(struct xpu_record_ksym) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_stack) == 176);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_pysource) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_wait) == 48);
-XPU_STATIC_ASSERT(sizeof(struct xpu_record_off_cpu) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record_off_cpu) == 64);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_off) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off_stack) == 56);
-XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off) == 48);
+XPU_STATIC_ASSERT(sizeof(struct xpu_ring_off) == 80);
 XPU_STATIC_ASSERT(sizeof(struct xpu_ring_account) == 112);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_batch) == 32);
 XPU_STATIC_ASSERT(sizeof(struct xpu_record_lost) == 32);

@@ -222,13 +222,6 @@ struct living {
 	uint64_t end_ns;
 };
 
-static void on_off_sum(void *ctx, const struct xpu_off_key *key, const struct xpu_off_sum *sum)
-{
-	struct living *living = ctx;
-
-	recorder__off_sum(living->recorder, key, sum);
-}
-
 static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
 {
 	struct living *living = ctx;
@@ -243,7 +236,6 @@ static void write_accounts(struct recording *r)
 
 	probes__drain(r->probes);		/* for the stacks that the sums refer to */
 	recorder__flush(r->recorder);
-	probes__each_off(r->probes, on_off_sum, &living);
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
 

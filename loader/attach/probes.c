@@ -426,13 +426,12 @@ static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *op
 		skel->progs.on_thread_exec, skel->progs.on_thread_exit,
 	};
 	struct bpf_map *maps[] = {
-		skel->maps.thread_states, skel->maps.off_sums, skel->maps.off_stacks,
+		skel->maps.thread_states, skel->maps.off_stacks,
 		skel->maps.off_scratches, skel->maps.off_places,
 	};
 	size_t i;
 
 	skel->rodata->want_accounts = opts->off_cpu;
-	bpf_map__set_max_entries(skel->maps.off_sums, max_entries(opts, 1024));
 	bpf_map__set_max_entries(skel->maps.off_stacks, max_entries(opts, 1024));
 	bpf_map__set_max_entries(skel->maps.thread_states, max_entries(opts, 2048));
 	skel->rodata->off_min_ns = opts->off_min_ns;
@@ -774,23 +773,6 @@ void probes__end_hello(struct probes *p)
 void probes__adopt_next_child(struct probes *p)
 {
 	__atomic_store_n(&p->skel->bss->adopt_child, true, __ATOMIC_SEQ_CST);
-}
-
-void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx)
-{
-	int fd = bpf_map__fd(p->skel->maps.off_sums);
-	struct xpu_off_key key, next;
-	struct xpu_off_sum sum;
-	void *from = NULL;
-
-	caps__raise();
-	while (!bpf_map_get_next_key(fd, from, &next)) {
-		if (!bpf_map_lookup_elem(fd, &next, &sum))
-			fn(ctx, &next, &sum);
-		key = next;
-		from = &key;
-	}
-	caps__lower();
 }
 
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)

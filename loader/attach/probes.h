@@ -111,12 +111,9 @@ void probes__end_hello(struct probes *p);
 /* Receives no more launches, but still receives the device work of earlier launches. */
 void probes__detach_launches(struct probes *p);
 
-typedef void (*probes_off_fn)(void *ctx, const struct xpu_off_key *key,
-			      const struct xpu_off_sum *sum);
 typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
 
-/* With opts.off_cpu, at the end: calls @fn for each sum, and for each thread that is alive. */
-void probes__each_off(const struct probes *p, probes_off_fn fn, void *ctx);
+/* With opts.off_cpu, at the end: calls @fn for each thread that is alive. */
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */

@@ -87,38 +87,23 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 		samples__take_off_stack(o->samples, stack, thread_id, path_id);
 }
 
-void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off)
+void offcpu__take_sum(struct offcpu *o, const struct xpu_ring_off *off)
 {
 	struct process *p = processes__get(o->parts.processes, off->proc_id);
 	uint32_t thread_id = p ? threads__id(o->parts.threads, p, off->tid) : 0;
-	struct xpu_record_off *r = writer__reserve(o->parts.writer, sizeof(*r));
-
-	if (r)
-		*r = (struct xpu_record_off){
-			.hdr = { XPU_RECORD_OFF, off->hdr.misc, sizeof(*r) },
-			.start_ns = off->start_ns,
-			.duration_ns = off->duration_ns,
-			.path_id = p ? process__off_path(p, off->hash) : 0,
-			.thread_id = thread_id,
-		};
-}
-
-void offcpu__take_sum(struct offcpu *o, const struct xpu_off_key *key,
-		      const struct xpu_off_sum *sum)
-{
-	struct process *p = processes__get(o->parts.processes, key->proc_id);
-	uint32_t thread_id = p ? threads__id(o->parts.threads, p, key->tid) : 0;
 	struct xpu_record_off_cpu *r = writer__reserve(o->parts.writer, sizeof(*r));
 
 	if (r)
 		*r = (struct xpu_record_off_cpu){
-			.hdr = { XPU_RECORD_OFF_CPU, key->kind, sizeof(*r) },
-			.last_ns = sum->last_ns,
-			.nr = sum->nr,
-			.sum_ns = sum->sum_ns,
-			.max_ns = sum->max_ns,
-			.path_id = p ? process__off_path(p, key->hash) : 0,
+			.hdr = { XPU_RECORD_OFF_CPU, off->hdr.misc, sizeof(*r) },
+			.last_ns = off->last_ns,
+			.nr = off->nr,
+			.sum_ns = off->sum_ns,
+			.max_ns = off->max_ns,
+			.path_id = p ? process__off_path(p, off->hash) : 0,
 			.thread_id = thread_id,
+			.first_ns = off->first_ns,
+			.end_ns = off->end_ns,
 		};
 }
 
@@ -138,28 +123,43 @@ void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *accou
 		};
 }
 
-/* Adds the sum for an interval in which @t was off the CPU because of @kind. */
+static void offcpu__take_state(struct offcpu *o, const struct xpu_thread_state *t,
+			       const struct xpu_off_sum *sum)
+{
+	if (sum->nr && sum->sum_ns && sum->kind < XPU_OFF_CALL)
+		offcpu__take_sum(o, &(struct xpu_ring_off){
+			.hdr.misc = sum->kind,
+			.first_ns = sum->first_ns,
+			.last_ns = sum->last_ns,
+			.end_ns = sum->end_ns,
+			.nr = sum->nr,
+			.sum_ns = sum->sum_ns,
+			.max_ns = sum->max_ns,
+			.hash = { sum->hash[0], sum->hash[1] },
+			.proc_id = t->proc_id,
+			.tid = t->tid,
+		});
+}
+
+/* Adds an interval in which @t was off the CPU because of @kind. */
 static void offcpu__take_part(struct offcpu *o, const struct xpu_thread_state *t, uint32_t kind,
 			      uint64_t start_ns, uint64_t end_ns)
 {
-	const struct xpu_off_key key = {
-		.proc_id = t->proc_id, .tid = t->tid, .hash = { t->hash[0], t->hash[1] },
-		.kind = kind,
-	};
-	const struct xpu_off_sum sum = {
-		.nr = 1, .sum_ns = end_ns - start_ns, .max_ns = end_ns - start_ns,
-		.last_ns = start_ns,
-	};
-
-	if (sum.sum_ns && kind < XPU_OFF_CALL)
-		offcpu__take_sum(o, &key, &sum);
+	offcpu__take_state(o, t, &(struct xpu_off_sum){
+		.hash = { t->hash[0], t->hash[1] }, .first_ns = start_ns, .last_ns = start_ns,
+		.end_ns = end_ns, .sum_ns = end_ns - start_ns, .max_ns = end_ns - start_ns,
+		.kind = kind, .nr = 1,
+	});
 }
 
 void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *living, uint64_t end_ns)
 {
 	struct xpu_thread_state t = *living;
 	struct xpu_off_time off;
+	int i;
 
+	for (i = 0; i < XPU_OFF_SUMS; i++)
+		offcpu__take_state(o, &t, &t.sums[i]);
 	/* Ends the thread's present state here, as if the thread changed to another one. */
 	if (t.state == XPU_THREAD_RUNNING) {
 		xpu_thread__ran(&t, end_ns);

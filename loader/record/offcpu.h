@@ -21,9 +21,7 @@ void offcpu__free(struct offcpu *o);
 /* Takes a stack that threads were blocked with, and the hash by which sums refer to it. */
 void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack, size_t size);
 
-void offcpu__take_long(struct offcpu *o, const struct xpu_ring_off *off);
-void offcpu__take_sum(struct offcpu *o, const struct xpu_off_key *key,
-		      const struct xpu_off_sum *sum);
+void offcpu__take_sum(struct offcpu *o, const struct xpu_ring_off *off);
 void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *account);
 
 /* Closes, at @end_ns, the account of a thread that lives on, as the kernel's programs would. */

@@ -258,7 +258,7 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 		break;
 	case XPU_RECORD_RING_OFF:
 		if (HAS(xpu_ring_off))
-			offcpu__take_long(rec->offcpu, data);
+			offcpu__take_sum(rec->offcpu, data);
 		break;
 	case XPU_RECORD_RING_ACCOUNT:
 		rec->off_cpu = true;
@@ -278,12 +278,6 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 			recorder__process_exit(rec, data);
 		break;
 	}
-}
-
-void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
-		       const struct xpu_off_sum *sum)
-{
-	offcpu__take_sum(rec->offcpu, key, sum);
 }
 
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,

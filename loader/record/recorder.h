@@ -91,10 +91,6 @@ void recorder__cut(struct recorder *rec, uint64_t time_ns);
 /* Return: how many launches have a call path that is not defined so far. */
 uint64_t recorder__nr_untold(const struct recorder *rec);
 
-/* Takes a sum of time off the CPU from the kernel; at the end, when no more records come. */
-void recorder__off_sum(struct recorder *rec, const struct xpu_off_key *key,
-		       const struct xpu_off_sum *sum);
-
 /*
  * Closes, at @end_ns, the account of a thread that lives on; at the end, when no more records come.
  */

@@ -26,17 +26,9 @@ struct os_call {
 	uint32_t chain;			/* in nsys.os_chains, NO_INDEX: none */
 };
 
-/* All that threads were off the CPU for one reason in one place. */
-struct off_sum {
-	struct xpu_record_off_cpu rec;
-	uint32_t kind;
-};
-
 struct switches {
 	struct nsys_importer *i;
 	ARRAY(struct os_call) calls;	/* by thread and time, outer ones first */
-	ARRAY(struct off_sum) sums;
-	struct idmap paths[XPU_OFF_NR];	/* (thread, path): index in sums, by kind */
 	uint64_t tid;			/* of the thread whose rows are being read */
 	uint32_t thread;		/* of the recording; 0: it is passed over */
 	uint32_t proc;
@@ -147,29 +139,6 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 	return path;
 }
 
-/* Adds a time off the CPU to the sum of its place. */
-static int switches__add_off(struct switches *s, enum xpu_off_kind kind, uint32_t path,
-			     uint64_t start_ns, uint64_t ns)
-{
-	struct off_sum *sum, none = {
-		.kind = kind, .rec = { .path_id = path, .thread_id = s->thread },
-	};
-	uint32_t idx = s->sums.nr;
-	int err = 0;
-
-	if (!idmap__get(&s->paths[kind], ID_KEY(s->thread, path), &idx))
-		err = idmap__put(&s->paths[kind], ID_KEY(s->thread, path), idx) ?:
-		      array_push(&s->sums, none);
-	if (err)
-		return err;
-	sum = &s->sums.v[idx];
-	sum->rec.last_ns = start_ns;
-	sum->rec.nr++;
-	sum->rec.sum_ns += ns;
-	sum->rec.max_ns = max_t(uint64_t, sum->rec.max_ns, ns);
-	return 0;
-}
-
 /*
  * A thread was off the CPU. In a call of CUDA's it waited for the device, which is told elsewhere.
  * Where nothing tells why and where it waited, the time is only in the thread's account.
@@ -181,15 +150,23 @@ static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
 	struct xpu_record_off off = {
 		.start_ns = start_ns, .duration_ns = ns, .thread_id = s->thread,
 	};
+	struct xpu_record_off_cpu sum = {
+		.last_ns = start_ns, .nr = 1, .sum_ns = ns, .max_ns = ns, .thread_id = s->thread,
+		.first_ns = start_ns, .end_ns = start_ns + ns,
+	};
 
 	if (nsys_importer__call_at(s->i, s->tid, start_ns) != NO_INDEX) {
 		s->account.time.off_ns[XPU_OFF_CALL] += ns;
 		return 0;
 	}
 	s->account.time.off_ns[kind] += ns;
-	off.path_id = c ? switches__path(s, c) : 0;
-	import__record(s->i->im, XPU_RECORD_OFF, kind, &off, sizeof(off), NULL, 0);
-	return c && ns ? switches__add_off(s, kind, off.path_id, start_ns, ns) : s->i->im->err;
+	if (c && ns) {
+		sum.path_id = switches__path(s, c);
+		import__record(s->i->im, XPU_RECORD_OFF_CPU, kind, &sum, sizeof(sum), NULL, 0);
+	} else {
+		import__record(s->i->im, XPU_RECORD_OFF, kind, &off, sizeof(off), NULL, 0);
+	}
+	return s->i->im->err;
 }
 
 static void switches__end_thread(struct switches *s)
@@ -283,16 +260,9 @@ static int switches__read(struct switches *s)
 int nsys_importer__switches(struct nsys_importer *i)
 {
 	struct switches s = { .i = i, .tid = UINT64_MAX };
-	size_t k;
 	int err;
 
 	err = switches__read(&s);
-	for (k = 0; k < s.sums.nr && !err; k++)
-		import__record(i->im, XPU_RECORD_OFF_CPU, s.sums.v[k].kind, &s.sums.v[k].rec,
-			       sizeof(s.sums.v[k].rec), NULL, 0);
-	for (k = 0; k < XPU_OFF_NR; k++)
-		idmap__free(&s.paths[k]);
-	array_free(&s.sums);
 	array_free(&s.calls);
 	return err ?: i->im->err;
 }

@@ -102,83 +102,103 @@ static int tell_time(struct second_pass *p, const struct launch *l, uint64_t tim
 	});
 }
 
-int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
+/* Says when a thread was off the CPU; the sums have that time already, or get it from another record. */
+static int off__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
+		     const struct filter_span *s)
 {
-	struct xpu_record_off_cpu sum = *rec;
-	struct work w = { .stream = NO_INDEX, .node = NO_INDEX };
-	struct launch at = { .time_ns = rec->last_ns };
-	uint32_t leaf;
-	int err;
-
-	off_sum__mend(&sum);
-	w.duration_ns = sum.max_ns;
-	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
-	if (err <= 0 || !rec->nr || p->opts->without & 1u << LEAF_OFF_CPU)
-		return min_t(int, err, 0);
-	/* Add one for the longest interval, then the others. */
-	err = tell__sum(p, at.chain, at.comm, at.thread, leaf, &w);
-	if (err)
-		return err;
-	err = sums__add_more(p->sums, rec->nr - 1, xpu_ns_between(sum.max_ns, sum.sum_ns));
-	return err ?: tell_time(p, &at, at.time_ns, leaf,
-				  max_t(uint64_t, sum.sum_ns, sum.max_ns));
-}
-
-/* Says when a thread was off the CPU. The sum of all such times of its path comes in a record of its own. */
-static int off__when(struct second_pass *p, const struct launch *at, uint32_t leaf, uint64_t end_ns)
-{
-	uint64_t ns = end_ns - at->time_ns;
-
 	if (!p->sums->times.wanted || tell__leaves_out(p, leaf))
 		return 0;
 	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
-	       sums__when(p->sums, at->time_ns, end_ns, &(struct bin_value){ .ns = ns, .nr = 1 }) ?:
-	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, at->time_ns, end_ns, ns);
+	       sums__when(p->sums, s->from_ns, s->to_ns,
+			  &(struct bin_value){ .ns = s->ns, .nr = min_t(uint64_t, s->nr, UINT32_MAX) }) ?:
+	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, s->from_ns, s->to_ns,
+			     s->ns);
+}
+
+/* Tells of one interval, or of the part of it that is left. */
+static int off__interval(struct second_pass *p, const struct launch *at, uint32_t leaf,
+			 const struct filter_span *s)
+{
+	struct model *m = p->model;
+	int err;
+
+	err = tell__off(p, &(struct placed){
+		.time_ns = s->from_ns,
+		.duration_ns = s->to_ns - s->from_ns,
+		.comm = at->comm,
+		.chain = at->chain,
+		.thread = at->thread,
+		.leaf = leaf,
+	});
+	return err ?: idles__did(&p->sums->idles, at->thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+				 at->chain, s->from_ns, s->to_ns);
+}
+
+int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
+{
+	const struct session_opts *opts = p->opts;
+	bool spans = rec->hdr.size >= sizeof(*rec) && rec->first_ns;
+	uint64_t first_ns = spans ? rec->first_ns : rec->last_ns, shift_ns = p->found->shift_ns;
+	struct filter_span s = {
+		.from_ns = first_ns + shift_ns, .to_ns = (spans ? rec->end_ns : first_ns) + shift_ns,
+		.nr = rec->nr,
+	};
+	struct xpu_record_off_cpu sum = *rec;
+	struct launch at;
+	uint32_t leaf;
+	int err;
+
+	if (s.to_ns < s.from_ns) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	off_sum__mend(&sum);
+	s.ns = max_t(uint64_t, sum.sum_ns, sum.max_ns);
+	if (!wanted__cut(opts->filter, p->model, &s))
+		return 0;
+	at = (struct launch){ .time_ns = s.from_ns - shift_ns };
+	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || !rec->nr || tell__leaves_out(p, leaf))
+		return min_t(int, err, 0);
+	err = sums__place(p->sums, opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
+	      sums__add_sum(p->sums, s.nr, s.ns, min_t(uint64_t, sum.max_ns, s.ns)) ?:
+	      tell_time(p, &at, at.time_ns, leaf, s.ns);
+	if (err || !spans)
+		return err;
+	if (rec->nr == 1 && at.thread != NO_INDEX)
+		err = off__interval(p, &at, leaf, &s);
+	return err ?: off__when(p, &at, leaf, &s);
 }
 
 int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 {
-	struct model *m = p->model;
-	struct launch at = { .time_ns = rec->start_ns };
-	uint64_t end_ns;
+	struct filter_span s = {
+		.from_ns = rec->start_ns + p->found->shift_ns, .ns = rec->duration_ns, .nr = 1,
+	};
+	struct launch at;
 	uint32_t leaf;
 	int err;
 
-	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
-	if (err <= 0 || at.thread == NO_INDEX)
-		return min_t(int, err, 0);
 	if (is_below_zero(rec->duration_ns))
 		return 0;
-	if (__builtin_add_overflow(at.time_ns, rec->duration_ns, &end_ns)) {
+	if (__builtin_add_overflow(s.from_ns, s.ns, &s.to_ns)) {
 		p->sums->loss.bad_refs++;
 		return 0;
 	}
-	err = tell__off(p, &(struct placed){
-		.time_ns = at.time_ns,
-		.duration_ns = rec->duration_ns,
-		.comm = at.comm,
-		.chain = at.chain,
-		.thread = at.thread,
-		.leaf = leaf,
-	});
-	if (!err)
-		err = idles__did(&p->sums->idles, at.thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
-				 at.chain, at.time_ns, end_ns);
-	return err ?: off__when(p, &at, leaf, end_ns);
+	if (!wanted__cut(p->opts->filter, p->model, &s))
+		return 0;
+	at = (struct launch){ .time_ns = s.from_ns - p->found->shift_ns };
+	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
+	if (err <= 0 || at.thread == NO_INDEX)
+		return min_t(int, err, 0);
+	return off__interval(p, &at, leaf, &s) ?: off__when(p, &at, leaf, &s);
 }
 
 /* Says when a thread waited for one piece of work: a wait that is shared out is so evenly. */
-static int wait__when(struct second_pass *p, const struct wait *wait, const struct launch *l,
-		      uint32_t leaf, uint64_t ns)
+static int wait__when(struct second_pass *p, const struct filter_span *s, const struct launch *l)
 {
-	uint64_t end_ns;
-
-	if (tell__leaves_out(p, leaf) ||
-	    __builtin_add_overflow(wait->start_ns, wait->rec->duration_ns, &end_ns))
-		return 0;
-	return sums__when(p->sums, wait->start_ns, end_ns, &(struct bin_value){ .ns = ns, .nr = 1 }) ?:
-	       times__thread(&p->sums->times, l->thread, l->comm, LEAF_GPU_WAIT, wait->start_ns, end_ns,
-			      ns);
+	return sums__when(p->sums, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
+	       times__thread(&p->sums->times, l->thread, l->comm, LEAF_GPU_WAIT, s->from_ns, s->to_ns, s->ns);
 }
 
 /* For waits__share(): adds the time that a wait waited for a leaf. */
@@ -186,7 +206,7 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 {
 	struct second_pass *p = ctx;
 	struct model *m = p->model;
-	struct work share = { .duration_ns = ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct filter_span s = { .from_ns = wait->start_ns, .ns = ns, .nr = 1 };
 	struct launch l = { .time_ns = wait->rec->start_ns };
 	uint32_t path, leaf, proc = wait->proc;
 	int err;
@@ -204,13 +224,17 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	p->sums->loss.bad_refs += err;
 	if (l.thread != NO_INDEX)
 		m->threads.v[l.thread].gpu_wait_ns += ns;
-	err = wanted__work(p->opts->filter, m, l.chain, l.thread, l.comm, wait->start_ns, NULL);
-	if (err <= 0)
-		return err;
-	err = tell__sum(p, l.chain, l.comm, l.thread, leaf, &share);
-	if (!err)
-		err = wait__when(p, wait, &l, leaf, ns);
-	return err ?: tell_time(p, &l, wait->start_ns, leaf, ns);
+	if (__builtin_add_overflow(s.from_ns, wait->rec->duration_ns, &s.to_ns))
+		s.to_ns = s.from_ns;
+	if (!wanted__cut(p->opts->filter, m, &s))
+		return 0;
+	err = wanted__work(p->opts->filter, m, l.chain, l.thread, l.comm, s.from_ns, NULL);
+	if (err <= 0 || tell__leaves_out(p, leaf))
+		return min_t(int, err, 0);
+	err = sums__place(p->sums, p->opts, l.chain, l.comm, l.thread, leaf, NO_INDEX) ?:
+	      sums__add_sum(p->sums, s.nr, s.ns, s.ns) ?:
+	      wait__when(p, &s, &l);
+	return err ?: tell_time(p, &l, s.from_ns, leaf, s.ns);
 }
 
 int off__open_waits(struct second_pass *p)

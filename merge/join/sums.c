@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xpu_time.h"
+
 /* ---- whose times are one --------------------------------------------------------------------- */
 
 static uint32_t sums__group(void *ctx, uint32_t key)
@@ -159,11 +161,17 @@ static struct aggregate_spread *aggregates__spread(struct aggregates *all, struc
 	return &all->spreads.v[a->spread];
 }
 
+/* Whether all works of @a take as long as each other, and so will they with one that takes @ns. */
+static bool aggregate__is_even(const struct aggregate *a, uint64_t ns)
+{
+	return a->spread == NO_INDEX && (a->nr ? ns == a->sum_ns / a->nr : !a->sum_ns);
+}
+
 static int aggregates__add_work(struct aggregates *all, struct aggregate *a, const struct work *w)
 {
 	struct aggregate_spread *spread;
 
-	if (a->spread == NO_INDEX && !w->bytes && (!a->nr || w->duration_ns == a->sum_ns / a->nr))
+	if (!w->bytes && aggregate__is_even(a, w->duration_ns))
 		return 0;
 	spread = aggregates__spread(all, a);
 	if (!spread)
@@ -222,20 +230,23 @@ int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t c
 	return err;
 }
 
-int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns)
+int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns)
 {
 	struct aggregate *a = &s->aggregates.v[s->aggregates.last];
 	struct aggregate_spread *spread;
+	uint64_t min_ns;
 
-	if (!nr && !ns)
-		return 0;
-	spread = aggregates__spread(&s->aggregates, a);
-	if (!spread)
-		return -ENOMEM;
+	if (nr != 1 || ns != max_ns || !aggregate__is_even(a, ns)) {
+		spread = aggregates__spread(&s->aggregates, a);
+		if (!spread)
+			return -ENOMEM;
+		min_ns = nr > 1 ? xpu_ns_between(max_ns, ns) / (nr - 1) : ns;
+		if (nr)
+			spread->min_ns = a->nr ? min_t(uint64_t, spread->min_ns, min_ns) : min_ns;
+		spread->max_ns = max_t(uint64_t, spread->max_ns, max_ns);
+	}
 	a->nr += nr;
 	a->sum_ns += ns;
-	if (nr)
-		spread->min_ns = min_t(uint64_t, spread->min_ns, ns / nr);
 	return 0;
 }
 

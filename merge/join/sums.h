@@ -171,10 +171,11 @@ int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t c
 		     uint32_t thread, uint32_t leaf, const struct heap_sum *sum);
 
 /*
- * Adds @nr more events, which took @ns together, to the sum that sums__add() has just added to.
- * Return: 0 or -ENOMEM.
+ * Adds @nr events, which took @ns together, and @max_ns at most, to the sum that sums__place() has just
+ * found.
+ * @nr is 0 for a part of an event that another window of time counts. Return: 0 or -ENOMEM.
  */
-int sums__add_more(struct sums *s, uint64_t nr, uint64_t ns);
+int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns);
 
 /*
  * Says when the event was, or the events, that sums__add() or sums__place() was called for last, with

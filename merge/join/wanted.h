@@ -7,6 +7,7 @@
 #ifndef MERGE_WANTED_H
 #define MERGE_WANTED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "join/join.h"
@@ -23,6 +24,12 @@ static inline int wanted__work(struct filter *f, struct model *m, uint32_t chain
 {
 	return filter__active(f) ? wanted__ask_work(f, m, chain, thread, comm, time_ns, w) : 1;
 }
+
+/*
+ * Cuts a span of time of @ns and @nr events, on the common clock, at the times that the filter has. Return:
+ * whether anything is left.
+ */
+bool wanted__cut(const struct filter *f, const struct model *m, struct filter_span *s);
 
 /* Whether something that a thread did, or was in, passes. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,

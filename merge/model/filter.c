@@ -234,6 +234,34 @@ static int filter__has_kernel(struct filter *f, const char *name)
 	return idmap__put(&f->kernels, (uintptr_t)name, match) ?: match;
 }
 
+/* Return: the part of @whole up to @time_ns in a span. */
+static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole, bool begins)
+{
+	uint64_t ns = s->to_ns - s->from_ns;
+	unsigned __int128 part = (unsigned __int128)whole * (time_ns - s->from_ns);
+
+	return (begins ? part + ns - 1 : part) / ns;
+}
+
+bool filter__cut(const struct filter *f, struct filter_span *s)
+{
+	struct filter_span whole = *s;
+
+	if (filter__given(f, FILTER_FROM) && s->from_ns < f->from_ns)
+		s->from_ns = f->from_ns;
+	if (filter__given(f, FILTER_TO) && s->to_ns > f->to_ns)
+		s->to_ns = f->to_ns;
+	if (whole.from_ns >= whole.to_ns)
+		return s->from_ns == whole.from_ns && (!filter__given(f, FILTER_TO) || s->from_ns < f->to_ns);
+	if (s->from_ns >= s->to_ns)
+		return false;
+	s->ns = span__until(&whole, s->to_ns, whole.ns, false) -
+		span__until(&whole, s->from_ns, whole.ns, false);
+	s->nr = span__until(&whole, s->to_ns, whole.nr, true) -
+		span__until(&whole, s->from_ns, whole.nr, true);
+	return true;
+}
+
 int filter__keeps(struct filter *f, const struct filter_event *e)
 {
 	bool timed = f->given[FILTER_FROM] || f->given[FILTER_TO];

@@ -96,6 +96,18 @@ bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t 
 /* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
+/* Something that took time: its times, and how much of what within them. */
+struct filter_span {
+	uint64_t from_ns, to_ns;	/* after the recording's start */
+	uint64_t ns, nr;		/* shared out evenly over the span, @nr from its begin on */
+};
+
+/*
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO. The parts of a span in windows that adjoin add up to
+ * the whole span. Return: whether anything is left; true for NULL.
+ */
+bool filter__cut(const struct filter *f, struct filter_span *s);
+
 /*
  * Checks all options but FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at() check.
  * Return: 1 if @e passes, 0 if not, or -ENOMEM.

@@ -59,7 +59,9 @@ static const struct record_type file_types[] = {
 	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
 	[XPU_RECORD_ALLOCS]	  = UP_TO(struct xpu_record_allocs, RECORD_MAX / 2),
 	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
-	[XPU_RECORD_OFF_CPU]	  = FIXED(struct xpu_record_off_cpu),
+	/* Records of version 2.9 end before first_ns. */
+	[XPU_RECORD_OFF_CPU]	  = { offsetof(struct xpu_record_off_cpu, first_ns),
+				      sizeof(struct xpu_record_off_cpu) + GROWTH_BYTES },
 	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
 	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
 	[XPU_RECORD_CUT]	  = FIXED(struct xpu_record_cut),

@@ -660,7 +660,8 @@ MEMBERS(wait, DECIMAL(xpu_record_wait, start_ns), DECIMAL(xpu_record_wait, durat
 	DECIMAL(xpu_record_wait, correlation_id), DECIMAL(xpu_record_wait, range_id));
 MEMBERS(off_cpu, DECIMAL(xpu_record_off_cpu, last_ns), DECIMAL(xpu_record_off_cpu, nr),
 	DECIMAL(xpu_record_off_cpu, sum_ns), DECIMAL(xpu_record_off_cpu, max_ns),
-	DECIMAL(xpu_record_off_cpu, path_id), DECIMAL(xpu_record_off_cpu, thread_id));
+	DECIMAL(xpu_record_off_cpu, path_id), DECIMAL(xpu_record_off_cpu, thread_id),
+	DECIMAL(xpu_record_off_cpu, first_ns), DECIMAL(xpu_record_off_cpu, end_ns));
 MEMBERS(off, DECIMAL(xpu_record_off, start_ns), DECIMAL(xpu_record_off, duration_ns),
 	DECIMAL(xpu_record_off, path_id), DECIMAL(xpu_record_off, thread_id));
 MEMBERS(account, DECIMAL(xpu_record_account, start_ns), DECIMAL(xpu_record_account, end_ns),

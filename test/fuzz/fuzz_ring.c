@@ -693,8 +693,9 @@ static void hostile_sample(bool off)
 static void hostile_off(void)
 {
 	struct xpu_ring_off r = {
-		.hdr = { XPU_RECORD_RING_OFF, take(1) % XPU_OFF_NR, sizeof(r) }, .start_ns = NOW,
-		.duration_ns = 100, .hash = { take(1) % 4, 1 }, .proc_id = HOSTILE, .tid = 1002,
+		.hdr = { XPU_RECORD_RING_OFF, take(1) % XPU_OFF_NR, sizeof(r) }, .first_ns = NOW,
+		.last_ns = NOW + 50, .end_ns = NOW + 100, .nr = 2, .sum_ns = 80, .max_ns = 50,
+		.hash = { take(1) % 4, 1 }, .proc_id = HOSTILE, .tid = 1002,
 	};
 
 	send_changed(&r, sizeof(r));

@@ -430,6 +430,17 @@ void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, u
 	RECORD(XPU_RECORD_OFF_CPU, kind, rec);
 }
 
+void gen__off_sum(struct gen *g, uint16_t kind, uint64_t first_ns, uint64_t end_ns, uint64_t nr,
+		  uint64_t sum_ns, uint32_t path_id, uint32_t thread_id)
+{
+	struct xpu_record_off_cpu rec = {
+		.last_ns = end_ns - sum_ns / nr, .nr = nr, .sum_ns = sum_ns, .max_ns = sum_ns / nr,
+		.path_id = path_id, .thread_id = thread_id, .first_ns = first_ns, .end_ns = end_ns,
+	};
+
+	RECORD(XPU_RECORD_OFF_CPU, kind, rec);
+}
+
 void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns,
 	      uint32_t path_id, uint32_t thread_id)
 {

@@ -101,6 +101,9 @@ void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name,
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
 		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);
+/* Times off the CPU between @first_ns and @end_ns, all as long as each other. */
+void gen__off_sum(struct gen *g, uint16_t kind, uint64_t first_ns, uint64_t end_ns, uint64_t nr,
+		  uint64_t sum_ns, uint32_t path_id, uint32_t thread_id);
 void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns,
 	      uint32_t path_id, uint32_t thread_id);
 void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t thread_id,

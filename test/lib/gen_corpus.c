@@ -347,6 +347,8 @@ static void add_threads(struct gen *g)
 	g->nr_python = 0;
 	gen__off_cpu(g, XPU_OFF_LOCK, 9700, 2, 5000, 4000, P_OFF, 2);
 	gen__off(g, XPU_OFF_LOCK, 9700, 4000, P_OFF, 2);
+	gen__off_sum(g, XPU_OFF_IO, 14000, 15000, 1, 1000, P_OFF, 2);
+	gen__off_sum(g, XPU_OFF_IO, 15000, 17000, 3, 900, P_OFF, 2);
 	gen__account(g, 2300, 19300, 2, &time);
 }
 

@@ -43,6 +43,46 @@ static const struct {
 	{ FILTER_TO, "100ns", false, false }, { FILTER_TO, "101ns", true, false },
 };
 
+/* Windows that adjoin share a span out: each part is in one of them, and all add up to it. */
+static void test_cut(void)
+{
+	static const char *const edges[] = { "0", "90ns", "100ns", "101ns", "133ns", "150ns", "200ns", "1" };
+	static const struct filter_span spans[] = {
+		{ 100, 200, 37, 5 }, { 100, 200, 100, 1 }, { 100, 200, UINT64_MAX, UINT64_MAX },
+		{ 133, 133, 0, 1 },
+	};
+	struct filter f = { 0 };
+	char why[128];
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(spans); i++) {
+		struct filter_span sum = { 0 }, s;
+
+		for (k = 0; k + 1 < ARRAY_SIZE(edges); k++) {
+			memset(&f, 0, sizeof(f));
+			filter__set(&f, FILTER_FROM, edges[k], why);
+			filter__set(&f, FILTER_TO, edges[k + 1], why);
+			s = spans[i];
+			if (filter__cut(&f, &s)) {
+				sum.ns += s.ns;
+				sum.nr += s.nr;
+				sum.to_ns += s.to_ns - s.from_ns;
+				ok(s.from_ns >= f.from_ns && s.to_ns <= f.to_ns,
+				   "span %zu from %s: is within", i, edges[k]);
+			}
+			filter__free(&f);
+		}
+		ok(sum.ns == spans[i].ns && sum.nr == spans[i].nr, "span %zu: its parts add up", i);
+		is_int(sum.to_ns, spans[i].to_ns - spans[i].from_ns, "... and so do their times");
+	}
+	memset(&f, 0, sizeof(f));
+	filter__set(&f, FILTER_FROM, "150ns", why);
+	ok(filter__cut(&f, &(struct filter_span){ 100, 200, 100, 1 }), "a span that began before");
+	ok(!filter__cut(&f, &(struct filter_span){ 100, 150, 50, 1 }), "and one that ended there");
+	ok(filter__cut(NULL, &(struct filter_span){ 0 }), "no filter: all is left");
+	filter__free(&f);
+}
+
 int main(void)
 {
 	const struct filter_event a = {
@@ -57,6 +97,7 @@ int main(void)
 	char why[128];
 	size_t i;
 
+	test_cut();
 	ok(!filter__active(NULL) && !filter__active(&f), "nothing asked for");
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		why[0] = 0;
