@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "libraries.h"
 #include "util.h"
 
@@ -70,14 +70,6 @@ static struct {
 	int (*gpm_take)(void *device, void *sample);
 	int (*gpm_get)(struct gpm_get *get);
 } nvml;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 bool nvml__open(void)
 {
@@ -178,7 +170,7 @@ static void sample_gpm(struct nvml_gpu *g)
 {
 	struct gpm_get get = { .version = GPM_VERSION, .nr = ARRAY_SIZE(gpm_metrics) };
 	float values[ARRAY_SIZE(gpm_metrics)];
-	uint64_t ns = now_ns();
+	uint64_t ns = clock__now();
 	void *sample;
 	size_t i;
 
@@ -241,7 +233,7 @@ static void send_rows(struct nvml_gpu *g)
 
 void nvml_gpu__sample(struct nvml_gpu *g)
 {
-	uint64_t ns = now_ns();
+	uint64_t ns = clock__now();
 	unsigned int mw;
 
 	if (!g->device)

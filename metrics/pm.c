@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "clock.h"
 #include "libraries.h"
 #include "util.h"
 
@@ -365,13 +365,10 @@ void pm_gpu__start(struct pm_gpu *g, unsigned int index)
 /* Return: what to add to CUPTI's times to get CLOCK_MONOTONIC's; the clocks drift. */
 static int64_t read_clocks(void)
 {
-	struct timespec before, after;
-	uint64_t ns = 0;
+	uint64_t before_ns = clock__now(), ns = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &before);
 	cupti.cuptiGetTimestamp(&ns);
-	clock_gettime(CLOCK_MONOTONIC, &after);
-	return (before.tv_sec + after.tv_sec) * 500000000ll + (before.tv_nsec + after.tv_nsec) / 2 - ns;
+	return before_ns + (clock__now() - before_ns) / 2 - ns;
 }
 
 static bool evaluate(struct pm_gpu *g, size_t i, const char **names, size_t nr, double *values)

@@ -1179,6 +1179,7 @@ static void has_forked(void)
 {
 	atomic_store(&probe__inherited, atomic_load(&shim.heard_at_fork));
 	capture__has_forked();
+	clock__find_namespace();
 	shim.inherited_until_ns = clock__ns() + INHERITED_NS;
 }
 
@@ -1292,6 +1293,7 @@ static void load(void)
 	if (!libc__is_glibc())
 		return;
 	libc__init();
+	clock__find_namespace();
 	make_thread_key();
 	choose_way();
 	__register_atfork(forking, NULL, has_forked, &__dso_handle);

@@ -2,9 +2,11 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/hot.h"
+#include "timens.h"
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
@@ -47,10 +49,18 @@ static bool is_usable(void)
 	return false;
 }
 
+HOT_DATA _Atomic int64_t clock__ahead_ns;
+
+void clock__find_namespace(void)
+{
+	atomic_store(&clock__ahead_ns, timens__offset_ns());
+}
+
 void clock__init(void)
 {
 	static bool done;
 
+	clock__find_namespace();
 	if (!done)
 		usable = is_usable();
 	done = true;

@@ -12,6 +12,7 @@
 #ifndef XPU_PRELOAD_CLOCK_H
 #define XPU_PRELOAD_CLOCK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -24,14 +25,24 @@ static inline uint64_t clock__ticks(void)
 	return machine__ticks();
 }
 
-/* Return: CLOCK_MONOTONIC in ns. */
+/* How far the process's CLOCK_MONOTONIC is ahead of the machine's: 0 outside of time namespaces. */
+extern _Atomic int64_t clock__ahead_ns;
+
+/*
+ * Return: the machine's CLOCK_MONOTONIC in ns, which BPF programs and the recorder have, too. All times that
+ * the shim sends are of this clock; deadlines for the C library are of the process's own.
+ */
 static inline uint64_t clock__ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec -
+	       atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
 }
+
+/* Finds out how far the process's clock is ahead: at its begin, and after a fork. */
+void clock__find_namespace(void);
 
 /* Checks once whether the counter can be used. To be called before the other functions. */
 void clock__init(void);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "base/clock.h"
+
+#include "timens.h"
+
+int64_t clock__ahead_ns;
+
+/* Before anybody reads the clock. */
+static __attribute__((constructor)) void find_namespace(void)
+{
+	clock__ahead_ns = timens__offset_ns();
+}

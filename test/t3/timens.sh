@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Time namespaces: processes whose CLOCK_MONOTONIC is shifted, and a recorder whose clock is. All times of a
+# recording are of the machine's clock: one process does not move the span, the sums or the order of another.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+use_sim
+unshare --time --monotonic 1 true 2>/dev/null || skip_all "unshare --time fails: no time namespaces here"
+exact=$XPU_BUILD/workload/exact
+# No clock can be set to before the machine began.
+back=-$(awk '{ print int($1 / 2) }' /proc/uptime)
+[ "$back" -lt -120 ] || diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
+
+# Prints how many processes and kernels there are, and whether all of the recording is within a minute.
+cat >times.py <<'END'
+import json, sys
+events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
+ends = [e["ts"] + e["dur"] for e in events]
+pids = {e["pid"] for e in events if e.get("cat") == "launch"}
+works = [e for e in events if e.get("cat") == "kernel"]
+cats = {e.get("cat") for e in events}
+span = (max(ends) - min(e["ts"] for e in events)) / 1e6
+print("processes", len(pids), "kernels", len(works), "within a minute", span < 60, "kinds", *sorted(cats))
+END
+
+kernels() {		# kernels NAME: the device time of each kernel
+	xpumerge -i "$1.data" -f folded --unit ns -o - 2>/dev/null |
+		awk '/\[GPU_Kernel\]kernel_/ { sub(/.*\]/, "", $0); ns[$1] += $2 } END { for (k in ns) print k, ns[k] }' |
+		sort
+}
+
+run() {			# run NAME SHIFT OPTIONS...: records two processes, one with a shifted clock
+	name=$1 shift=$2
+	shift 2
+	# shellcheck disable=SC2086 # several words
+	$recorder "$XPULOAD" "$@" -o "$name.data" sh -c \
+		"unshare --time --monotonic $shift $exact -t 1 -s 4 -n 1000 -m &
+		$exact -t 1 -s 4 -n 1000 -m; wait" >out 2>load.log
+	is $? 0 "$name: status"
+	xpumerge -i "$name.data" >summary 2>merge.log
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "$name: every launch"
+	unlike "$(cat merge.log)" 'outside|valid times' "$name: every time is one of the recording"
+	xpumerge -i "$name.data" -o "$name.json" 2>/dev/null
+	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
+		"$name: the headline's time"
+	is "$(python3 times.py "$name.json")" "$want" "$name: times"
+	kernels "$name" >"$name.kernels"
+}
+
+recorder=
+want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy memset"
+for how in bpf shm; do
+	run "plain-$how" 0 --transport "$how"
+	[ -s "plain-$how.kernels" ]
+	ok $? "plain-$how: sums to compare with"
+	for shift in 100000 "$back"; do
+		[ "$shift" -gt 0 ] || [ "$shift" -lt -120 ] || continue
+		run "shift$shift-$how" "$shift" --transport "$how"
+		is "$(cmp "plain-$how.kernels" "shift$shift-$how.kernels" 2>&1)" "" \
+			"shift$shift-$how: device time of each kernel is equal without a shift"
+	done
+done
+
+# Every launch by itself, calls, events of memory.
+want="processes 2 kernels 2000 within a minute True kinds api kernel launch memcpy memset"
+run each 100000 --probe launch --api --memory
+like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' "each: memory"
+
+# The recorder has the shifted clock, its targets inherit it; the one of them is shifted once more.
+want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy memset"
+for how in bpf shm; do
+	recorder="unshare --time --monotonic 5000"
+	run "recorder-$how" 100000 --transport "$how"
+	recorder=
+done
+now=$(python3 -c 'import time; print(time.monotonic())')
+is "$(xpumerge dump recorder-bpf.data 2>/dev/null | sed -n 's/.*HEADER.*start_mono_ns=\([0-9]*\).*/\1/p' |
+	awk -v now="$now" '{ print ($1 / 1e9 > now - 600 && $1 / 1e9 <= now + 1) }')" 1 \
+	"recorder-bpf: the recording begins by the machine's clock"
+
+# A child that has its clock from its parent, which made a namespace for its children.
+xpuload -o children.data unshare --time --monotonic 100000 --fork "$exact" -t 1 -s 4 -n 1000 >out 2>load.log
+xpumerge -i children.data -o children.json 2>merge.log
+like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' "children: every launch"
+want="processes 1 kernels 1000 within a minute True kinds kernel launch"
+is "$(python3 times.py children.json)" "$want" "children: times"
+
+done_testing
