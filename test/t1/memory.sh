@@ -93,7 +93,7 @@ at_each() {
 names 100000 0 >names.json
 xpumerge --gpu names.json -o names.data 2>/dev/null
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=45000 threads=4 sites=45000 >/dev/null
-at_each "a trace" 32 54 --gpu names.json
+at_each "a trace" 32 76 --gpu names.json
 at_each "two files" 32 65 --cpu cpu.txt --gpu gpu.json
 at_each "a recording" 32 54 names.data
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # With shared memory: of many processes that begin at once, and of those that begin and end while xpuload
 # is stopped, each launch is recorded, or counted to the one where it could not reach xpuload.
-# test/long/shm_burst.sh runs it with 1,000 processes, five times, and 100 stops.
+# test/long/by_hand/shm_burst.sh runs it with 1,000 processes, five times, and 100 stops.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root shim
