@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* human.h - times and sizes in the unit that fits them, with three digits: "1.05 s", "12.3 us" */
+/* human.h - times and sizes in the unit that fits them, with three digits: "1.05 s", "12.3 MiB" */
 #ifndef LIB_HUMAN_H
 #define LIB_HUMAN_H
 
@@ -10,7 +10,7 @@
 /* Puts a time in ns, us, ms or s into @buf: "0", "175 us", "1.05 s", "86400 s". Return: @buf. */
 char *human__time(char buf[HUMAN_MAX], uint64_t ns);
 
-/* Puts a size in B, kB, MB, GB or TB, of 1000 each, into @buf. Return: @buf. */
+/* Puts a size in B, KiB, MiB, GiB or TiB into @buf, as the page has sizes. Return: @buf. */
 char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
 
 /* Puts a number into @buf: as it is, or, from 100000 on, as "742 k", "5.00 M". Return: @buf. */

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "datafile.h"
+#include "human.h"
 #include "merger.h"
 #include "target/keeper.h"
 #include "base/msg.h"
@@ -337,17 +338,18 @@ static bool is_interrupted(void *ctx)
 
 static void finish_keeper(struct recording *r)
 {
+	char size[HUMAN_MAX];
 	struct keeper_stats st;
 
 	if (!r->keeper)
 		return;
 	keeper__finish(r->keeper, &st, is_interrupted, r);
 	if (st.nr_files && !r->opts->merge)
-		msg__info("%llu mapped %s here: kept in %s" XPU_KEPT_SUFFIX ", %.1f MB",
+		msg__info("%llu mapped %s here: kept in %s" XPU_KEPT_SUFFIX ", %s",
 			  (unsigned long long)st.nr_files,
 			  PLURAL(st.nr_files, "file that is not at its path",
 				 "files that are not at their paths"),
-			  r->opts->data, st.bytes / 1e6);
+			  r->opts->data, human__bytes(size, st.bytes));
 	if (st.nr_refused)
 		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in xpuload(1)",
 			  (unsigned long long)st.nr_refused, PLURAL(st.nr_refused, "file is", "files are"));

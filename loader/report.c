@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/msg.h"
+#include "human.h"
 #include "options.h"
 #include "util.h"
 
@@ -198,6 +199,7 @@ bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
+	char size[HUMAN_MAX];
 	char calls[64] = "", allocs[64] = "", samples[64] = "", metrics[64] = "", end[4200];
 	struct losses losses;
 	bool nothing, stopped, taken, missed, gaps;
@@ -220,9 +222,9 @@ bool report__print(const struct report *r)
 	if (r->opts->memory)
 		snprintf(allocs, sizeof(allocs), ", %llu event%s of memory", U(st->nr_allocs),
 			 S(st->nr_allocs));
-	n = snprintf(end, sizeof(end), "; through %s; %s, %.1f MB; lost %llu",
+	n = snprintf(end, sizeof(end), "; through %s; %s, %s; lost %llu",
 		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
-		     r->opts->merge ? "recording" : r->opts->data, r->file_bytes / 1e6,
+		     r->opts->merge ? "recording" : r->opts->data, human__bytes(size, r->file_bytes),
 		     U(losses.nr));
 	if (r->lost[XPU_LOST_DISK])
 		snprintf(end + n, sizeof(end) - n, " and %llu byte%s", U(r->lost[XPU_LOST_DISK]),

@@ -82,7 +82,8 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 			return err;
 		at.thread = NO_INDEX;
 		at.comm = model__proc_comm(m, proc, held->time_ns);
-		if (filter__active(p->opts->filter))
+		/* All of a device has them, and a part of its processes, threads or time has not. */
+		if (!filter__has_only(p->opts->filter, FILTER_DEVICE))
 			return 0;
 	} else {
 		return 1;
@@ -371,19 +372,28 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
+bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uint32_t place,
+		      enum heap_moment *moment)
+{
+	bool by_device = filter__given(opts->filter, FILTER_DEVICE);
+
+	*moment = by_device ? HEAP_DEVICE_PEAK : HEAP_PEAK;
+	return by_device ? h->places.v[place].has_peak : h->has_peak;
+}
+
 static struct heap_sum sum_of(const struct session_opts *opts, const struct heap *h,
 			      const struct holder *holder)
 {
 	static const struct heap_sum none;
 	bool failed = holder->key.kind == HEAP_FAILED, held = !heap_kind__is_programs(holder->key.kind);
-	bool by_device = filter__given(opts->filter, FILTER_DEVICE);
+	enum heap_moment moment;
 
 	switch (opts->memory) {
 	case MEMORY_LIVE:
 		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) : holder->never_freed;
 	case MEMORY_PEAK:
-		return failed || !(by_device ? h->places.v[holder->key.place].has_peak : h->has_peak) ? none :
-		       holder__at(h, holder, by_device ? HEAP_DEVICE_PEAK : HEAP_PEAK);
+		return failed || !heap__shows_peak(h, opts, holder->key.place, &moment) ? none :
+		       holder__at(h, holder, moment);
 	case MEMORY_ALLOCATED:
 		return failed ? none : holder->made;
 	case MEMORY_LEAKED:

@@ -24,6 +24,14 @@ int allocs__finish(struct second_pass *p);
 void allocs__exit(struct second_pass *p);
 
 struct session;
+struct session_opts;
+
+/*
+ * Return: whether --memory peak shows that place of the recording, or file of one, at *@moment: at the peak
+ * of all devices together, or, if devices are picked, at its own.
+ */
+bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uint32_t place,
+		      enum heap_moment *moment);
 
 /*
  * After all inputs: sums up. Of several files of a recording, the last one has what is live, and one has the

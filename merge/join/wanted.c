@@ -107,6 +107,7 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
 {
 	struct filter_event e = {
 		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,
+		.rank = model__rank(m, m->chains.v[chain].proc),
 		.tid = thread != NO_INDEX ? m->threads.v[thread].tid : NO_INDEX,
 		.comm = comm,
 		.timed = true,

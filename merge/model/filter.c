@@ -234,6 +234,16 @@ static int filter__has_kernel(struct filter *f, const char *name)
 	return idmap__put(&f->kernels, (uintptr_t)name, match) ?: match;
 }
 
+bool filter__has_only(const struct filter *f, enum filter_kind kind)
+{
+	enum filter_kind other;
+
+	for (other = 0; other < NR_FILTERS; other++)
+		if (other != kind && filter__given(f, other))
+			return false;
+	return true;
+}
+
 /* Return: the part of @whole up to @time_ns in a span. */
 static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole, bool begins)
 {

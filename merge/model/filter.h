@@ -90,6 +90,9 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 	return f && f->given[kind];
 }
 
+/* Return: whether no option was given but that one. */
+bool filter__has_only(const struct filter *f, enum filter_kind kind);
+
 /* Return: whether @number is in the list of an option that has one, or the option was not given. */
 bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number);
 

@@ -34,6 +34,46 @@ bool heap_kind__is_programs(enum heap_kind kind)
 	return kind < HEAP_FRAGMENTATION;
 }
 
+void heap_parts__add(struct heap_parts *p, enum heap_kind kind, uint64_t bytes)
+{
+	switch (kind) {
+	case HEAP_BLOCK:
+	case HEAP_BEFORE:
+		p->blocks += bytes;
+		break;
+	case HEAP_FRAGMENTATION:
+		p->fragmentation += bytes;
+		break;
+	case HEAP_UNUSED:
+		p->unused += bytes;
+		break;
+	case HEAP_REST:
+		p->rest += bytes;
+		break;
+	case HEAP_FAILED:
+	case HEAP_NR_KINDS:
+		break;
+	default:
+		p->outside += bytes;
+		break;
+	}
+}
+
+uint64_t heap_parts__used(const struct heap_parts *p)
+{
+	return p->blocks + p->outside;
+}
+
+uint64_t heap_parts__reserved(const struct heap_parts *p)
+{
+	return heap_parts__used(p) + p->fragmentation + p->unused;
+}
+
+uint64_t heap_parts__held(const struct heap_parts *p)
+{
+	return heap_parts__reserved(p) + p->rest;
+}
+
 /* The kind of memory of a space; those without memory of their own have none. */
 static enum heap_kind kind_of(uint8_t space)
 {
@@ -433,6 +473,15 @@ bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_mo
 	return moment == HEAP_DEVICE_PEAK ? p->version[moment] : h->version[moment];
 }
 
+void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts)
+{
+	const struct holder *holder;
+
+	for (holder = h->holders.v; holder < h->holders.v + h->holders.nr; holder++)
+		heap_parts__add(&parts[holder->key.place], holder->key.kind,
+				holder__at(h, holder, moment).bytes);
+}
+
 uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns)
 {
 	size_t lo = 0, hi = p->track.nr, mid;
@@ -477,9 +526,12 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 {
 	struct holder *holder = &h->holders.v[idx];
+	struct heap_place *place = &h->places.v[holder->key.place];
 	uint64_t *low;
 
 	holder__touch(h, holder);
+	heap_parts__add(&place->parts, holder->key.kind, bytes);
+	place->reserved.now = heap_parts__reserved(&place->parts);
 	while (holder->part < h->part)
 		holder->low[++holder->part] = holder->live.bytes;
 	holder->live.bytes += bytes;
@@ -525,6 +577,8 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 	struct heap_point now = { time_ns, p->used.now, p->reserved.now }, *last;
 	int err = 0;
 
+	/* Within an event, a block and the fragmentation that it takes away may both be held. */
+	level__add(&p->reserved, 0, time_ns);
 	last = p->track.nr ? &p->track.v[p->track.nr - 1] : NULL;
 	if (last && time_ns < last->time_ns + width_ns) {
 		last->used = max_t(uint64_t, last->used, now.used);
@@ -550,7 +604,7 @@ static int heap__note_instant(struct heap *h, size_t moment)
 	for (i = 0; i < h->places.nr && !err; i++) {
 		p = &h->places.v[i];
 		err = array_push(&h->instants, ((struct heap_instant){
-			moment, i, p->used.now, p->reserved.now, p->blocks.now, p->segments.now,
+			moment, i, p->parts, p->segments.now,
 		}));
 	}
 	return err;
@@ -655,6 +709,18 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 	return err;
 }
 
+/* Blocks in the segments of before the attach have changed, or the segments have. */
+static void heap__cover_before(struct heap *h, struct heap_allocator *a)
+{
+	uint64_t blocks = a->blocks_before + a->uncovered, unused;
+
+	if (!a->has_before)
+		return;
+	unused = a->segments_before > blocks ? a->segments_before - blocks : 0;
+	heap__hold(h, a->before_fragmentation, unused - a->fragmentation_before, 0);
+	a->fragmentation_before = unused;
+}
+
 static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
 		       uint64_t time_ns)
 {
@@ -668,6 +734,7 @@ static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_al
 	a->blocks += bytes;
 	if (covered < block->bytes)
 		a->uncovered += made ? block->bytes - covered : covered - block->bytes;
+	heap__cover_before(h, a);
 	level__add(&h->places.v[block->place].blocks, bytes, time_ns);
 	heap__use(h, block->place, bytes, time_ns);
 	return 0;
@@ -683,7 +750,6 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 	struct heap_allocator *allocator;
 	int err;
 
-	level__add(&place->reserved, bytes, time_ns);
 	if (!a->is_segment) {
 		heap__use(h, a->place, bytes, time_ns);
 		return 0;
@@ -862,6 +928,7 @@ static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct
 	bytes = min_t(uint64_t, bytes, a->blocks_before);
 	a->blocks_before -= bytes;
 	heap__hold(h, a->before, -bytes, -1);
+	heap__cover_before(h, a);
 	level__add(&h->places.v[e->key.place].blocks, -bytes, e->time_ns);
 	heap__use(h, e->key.place, -bytes, e->time_ns);
 	return 0;
@@ -929,19 +996,22 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	struct heap_place *place = &h->places.v[e->key.place];
 	uint64_t allocated = e->address, reserved = e->bytes;
 	struct heap_allocator *a;
+	bool is_first;
 	int64_t more;
 	int err = proc__allocator(p, e->key.place, &a);
 
 	if (err || h->pass != HEAP_SUM)
 		return err;
-	if (p->late && !a->has_totals && allocated >= a->blocks && allocated - a->blocks < INT64_MAX) {
+	is_first = p->late && !a->has_totals && allocated >= a->blocks && allocated - a->blocks < INT64_MAX;
+	if (is_first) {
 		a->blocks_before = allocated - a->blocks;
-		err = heap__holder(h, &e->key, HEAP_BEFORE, &a->before);
+		err = heap__holder(h, &e->key, HEAP_BEFORE, &a->before) ?:
+		      heap__holder(h, &e->key, HEAP_FRAGMENTATION, &a->before_fragmentation);
 		if (err)
 			return err;
+		a->has_before = true;
 		heap__hold(h, a->before, a->blocks_before, 0);
 		level__add(&place->blocks, a->blocks_before, e->time_ns);
-		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
 		if (reserved > a->segments)
 			err = heap__take_from_rest(h, place, reserved - a->segments, e->time_ns);
 	}
@@ -950,8 +1020,11 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 		more = reserved - a->segments - a->segments_before;
 		a->segments_before += more;
 		level__add(&place->segments, more, e->time_ns);
-		level__add(&place->reserved, more, e->time_ns);
 	}
+	heap__cover_before(h, a);
+	/* The peak may be here: all holders have what they have then. */
+	if (is_first)
+		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
 	h->nr_totals++;
 	h->nr_wrong_totals += allocated != a->blocks + a->blocks_before;
 	h->nr_wrong_reserved += reserved != a->segments + a->segments_before;
@@ -981,7 +1054,6 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 	int64_t more = bytes - c->bytes;
 
 	heap__hold(h, c->holder, more, (bytes != 0) - (c->bytes != 0));
-	level__add(&h->places.v[c->place].reserved, more, time_ns);
 	if (c->space == XPU_SPACE_GRAPHS)
 		heap__use(h, c->place, more, time_ns);
 	c->bytes = bytes;
@@ -1172,6 +1244,16 @@ static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step s
 	return err;
 }
 
+/* The fragmentation is noted while blocks have their parts of these segments. */
+static void heap__leave_before(struct heap *h, struct heap_allocator *a)
+{
+	if (!a->has_before)
+		return;
+	heap__leave(h, a->before_fragmentation, a->fragmentation_before, 0);
+	heap__hold(h, a->before_fragmentation, -a->fragmentation_before, 0);
+	a->has_before = false;
+}
+
 /* Notes all that a process has not freed, and lets it go. Return: 0 or -ENOMEM. */
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 {
@@ -1182,6 +1264,8 @@ static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 
 	p->ended = h->at_end = true;
 	h->part = HEAP_PARTS - 1;
+	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++)
+		heap__leave_before(h, &p->allocators.v[i]);
 	for (step = 0; step < NR_END_STEPS && !err; step++)
 		err = heap__end_allocs(h, p, step, time_ns);
 	for (i = 0; i < p->allocators.nr && h->pass == HEAP_SUM; i++) {
@@ -1192,7 +1276,6 @@ static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 		}
 		level__add(&h->places.v[a->place].blocks, -a->blocks_before, time_ns);
 		level__add(&h->places.v[a->place].segments, -a->segments_before, time_ns);
-		level__add(&h->places.v[a->place].reserved, -a->segments_before, time_ns);
 		heap__use(h, a->place, -a->blocks_before, time_ns);
 	}
 	for (i = 0; i < p->cuda.nr; i++) {

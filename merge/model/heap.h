@@ -8,11 +8,10 @@
  * moment, it notes its sum of before. So the peak costs no search, and a new one only makes a number rise.
  *
  * Memory that CUDA gave to the process is reserved. A framework's allocator cuts blocks from some of it,
- * its segments; the part of a segment that no block has is "fragmentation". Used are the blocks, and all that
- * is reserved and no segment. An allocation is known as a segment only when a block is found in it, so a
- * heap is filled twice: HEAP_FIND notes the call paths that asked CUDA for segments, and HEAP_SUM knows
- * them from the beginning, and those in which no block ever was. HEAP_KEEP knows of what is live, and of
- * those call paths.
+ * its segments. Struct heap_parts has the parts of all memory and the names of their sums. An allocation is
+ * known as a segment only when a block is found in it, so a heap is filled twice: HEAP_FIND notes the call
+ * paths that asked CUDA for segments, and HEAP_SUM knows them from the beginning, and those in which no
+ * block ever was. HEAP_KEEP knows of what is live, and of those call paths.
  */
 #ifndef MERGE_HEAP_H
 #define MERGE_HEAP_H
@@ -48,6 +47,30 @@ enum heap_kind {
 	HEAP_FAILED,
 	HEAP_NR_KINDS
 };
+
+/*
+ * The parts of a place's memory. Each kind of memory that is held belongs to one part, so the call paths of a
+ * moment sum to heap_parts__held(). Every output names these parts and sums in this way.
+ */
+struct heap_parts {
+	uint64_t blocks;		/* that allocators cut from their segments */
+	uint64_t outside;		/* of allocators: other memory, asked for or graphs' */
+	uint64_t fragmentation;		/* what no block has of allocators' segments */
+	uint64_t unused;		/* what CUDA's pools have reserved and do not use */
+	uint64_t rest;			/* all else that anybody has of the device */
+};
+
+/* Adds bytes, modulo 2^64, to the part that has that kind of memory. */
+void heap_parts__add(struct heap_parts *p, enum heap_kind kind, uint64_t bytes);
+
+/* Return: blocks and memory outside of allocators. */
+uint64_t heap_parts__used(const struct heap_parts *p);
+
+/* Return: what CUDA has given to the processes: used, fragmentation and unused. */
+uint64_t heap_parts__reserved(const struct heap_parts *p);
+
+/* Return: all that has a call path, or a name in its place: reserved, and the rest. */
+uint64_t heap_parts__held(const struct heap_parts *p);
 
 /* Return: "block", "fragmentation", ... */
 const char *heap_kind__name(enum heap_kind kind);
@@ -96,6 +119,7 @@ struct heap_asked {
 /* A device, or the host's pinned memory. */
 struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
+	struct heap_parts parts;	/* now */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
 	uint32_t rest;			/* holder of all that is used of it and not recorded; or NO_INDEX */
@@ -110,7 +134,8 @@ struct heap_place {
 struct heap_instant {
 	size_t moment;			/* index in heap.at_ns */
 	uint32_t place;
-	uint64_t used, reserved, blocks, segments;
+	struct heap_parts parts;
+	uint64_t segments;
 };
 
 struct heap_failure {
@@ -165,8 +190,10 @@ struct heap_allocator {
 	uint64_t blocks, segments;
 	uint64_t uncovered;		/* bytes of blocks that are in no known segment */
 	uint64_t blocks_before, segments_before;	/* of the attach */
-	uint32_t before;		/* holder of these blocks, if it has totals and is late */
-	bool has_totals;
+	uint64_t fragmentation_before;	/* what no block has of the segments of before the attach */
+	/* Holders of these blocks and of that fragmentation, if it has totals and is late. */
+	uint32_t before, before_fragmentation;
+	bool has_totals, has_before;
 };
 
 /* Memory that CUDA has for a process on a device without a call for each piece, as it was last asked. */
@@ -276,6 +303,9 @@ int heap__finish(struct heap *h, uint64_t time_ns);
 /* Return: whether the moment has come; sets *@time_ns to when that was, for holders of the place. */
 bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
 		  uint64_t *time_ns);
+
+/* Sums what all holders have at a moment: into @parts, by place. */
+void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
 
 /* Return: what the processes had reserved of the place then; about that where events are many. */
 uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns);

@@ -308,6 +308,15 @@ static int print_peak(struct json_out *j, const struct session *s)
 	print_u64(j, "bytes", peak.bytes);
 	print_u64(j, "at_ns", peak.at_ns);
 	print_u64(j, "nr_recordings", peak.nr_recordings);
+	print_u64(j, "used", heap_parts__used(&peak.parts));
+	print_u64(j, "blocks", peak.parts.blocks);
+	print_u64(j, "outside", peak.parts.outside);
+	print_u64(j, "reserved", heap_parts__reserved(&peak.parts));
+	print_u64(j, "fragmentation", peak.parts.fragmentation);
+	print_u64(j, "unused", peak.parts.unused);
+	print_u64(j, "rest", peak.parts.rest);
+	print_u64(j, "host", peak.host_bytes);
+	print_u64(j, "held", heap_parts__held(&peak.parts) + peak.host_bytes);
 	if (peak.holder) {
 		print_u64(j, "holder_bytes", peak.holder_bytes);
 		print_path(j, peak.holder);

@@ -58,6 +58,10 @@ struct memory_peak {
 	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
 	uint64_t at_ns;			/* since the start */
 	size_t nr_recordings;		/* with memory; the peak is that of one */
+	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
+	struct heap_parts parts;
+	uint64_t host_bytes;
+	bool by_device;			/* each device at its own peak */
 	uint64_t holder_bytes;
 	char *holder;			/* call path and kind of memory, SHORTEN_FRAME between; NULL: none */
 };

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "human.h"
+#include "join/allocs.h"
 #include "write/shorten.h"
 #include "write/text.h"
 #include "xpu_time.h"
@@ -48,8 +50,8 @@ static void memory_devices__head(const struct section_rows *rows, FILE *f)
 		nr_wrong += rows->s->sums.heaps.v[i].nr_wrong_totals;
 		nr_events += rows->s->sums.heaps.v[i].nr_events;
 	}
-	fprintf(f, "memory: %" PRIu64 " event%s, in bytes; used: blocks of allocators, and memory of CUDA's "
-		"that none cuts; times since the start", nr_events, PLURAL(nr_events, "", "s"));
+	fprintf(f, "memory: %" PRIu64 " event%s; used: blocks of allocators, and memory outside of "
+		"allocators; times since the start", nr_events, PLURAL(nr_events, "", "s"));
 	if (nr_totals)
 		fprintf(f, "; %" PRIu64 " total%s of the allocator's own compared, %" PRIu64 " %s",
 			nr_totals, PLURAL(nr_totals, "", "s"), nr_wrong,
@@ -98,23 +100,86 @@ static bool has_heaps(const struct session *s)
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
+/* A device, or the host, of one recording at a moment. */
 struct instant_row {
-	const struct heap *heap;
-	const struct heap_instant *instant;
+	const struct heap_place *place;
+	uint64_t at_ns;			/* CELL_NONE: of the last refusal */
+	struct heap_parts parts;
+	uint64_t segments;		/* CELL_NONE: unknown */
+	bool knows_rest;
 };
+
+typedef ARRAY(struct instant_row) instant_rows_t;
+
+/*
+ * At the last moment that was asked for, all recordings of a device have one rest. At the others, each
+ * recording knows the rest only with the memory of others in it. Return: 0 or -ENOMEM.
+ */
+static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s, const struct heap *h,
+				   const struct heap_parts *last)
+{
+	bool is_alone = s->sums.heaps.nr == 1;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < h->instants.nr && !err; i++) {
+		const struct heap_instant *at = &h->instants.v[i];
+		bool is_last = at->moment == h->nr_at - 1;
+
+		err = array_push(rows, ((struct instant_row){
+			.place = &h->places.v[at->place], .parts = is_last ? last[at->place] : at->parts,
+			.at_ns = s->opts.memory_at_failure ? CELL_NONE : h->at_ns[at->moment],
+			.segments = at->segments, .knows_rest = is_last || is_alone,
+		}));
+	}
+	return err;
+}
+
+/* The places of a recording at its peak, or each at its own, as in --memory peak. Return: 0 or -ENOMEM. */
+static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s, const struct heap *h,
+				  const struct heap_parts *parts)
+{
+	enum heap_moment moment;
+	uint64_t time_ns;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < h->places.nr && !err; i++)
+		if (heap__shows_peak(h, &s->opts, i, &moment) &&
+		    heap__moment(h, &h->places.v[i], moment, &time_ns))
+			err = array_push(rows, ((struct instant_row){
+				.place = &h->places.v[i], .at_ns = xpu_ns_between(s->model.start_ns, time_ns),
+				.parts = parts[i], .segments = CELL_NONE, .knows_rest = true,
+			}));
+	return err;
+}
+
+/* Adds the rows of the moments that were asked for, or of the peak. Return: 0 or -ENOMEM. */
+static int instant_rows__add(instant_rows_t *rows, const struct session *s, const struct heap *h, bool peak)
+{
+	struct heap_parts *parts = calloc(h->places.nr + 1, sizeof(*parts));
+	enum heap_moment moment = HEAP_ASKED;
+	int err;
+
+	if (!parts)
+		return -ENOMEM;
+	if (peak && h->places.nr)
+		heap__shows_peak(h, &s->opts, 0, &moment);
+	heap__parts_at(h, moment, parts);
+	err = peak ? instant_rows__add_peak(rows, s, h, parts) : instant_rows__add_asked(rows, s, h, parts);
+	free(parts);
+	return err;
+}
 
 static int memory_moments__collect(struct section_rows *to)
 {
 	const struct sums *sums = &to->s->sums;
-	ARRAY(struct instant_row) rows = { 0 };
-	size_t i, k;
+	instant_rows_t rows = { 0 };
+	size_t i;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr; i++)
-		for (k = 0; k < sums->heaps.v[i].instants.nr && !err; k++)
-			err = array_push(&rows, ((struct instant_row){
-				&sums->heaps.v[i], &sums->heaps.v[i].instants.v[k],
-			}));
+	for (i = 0; i < sums->heaps.nr && !err; i++)
+		err = instant_rows__add(&rows, to->s, &sums->heaps.v[i], !to->s->opts.nr_memory_at);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -122,33 +187,40 @@ static int memory_moments__collect(struct section_rows *to)
 
 static void memory_moments__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "memory at %s\n", rows->s->opts.memory_at_failure ? "the last refusal" :
-		"the moments asked for, in bytes");
+	const struct session_opts *o = &rows->s->opts;
+
+	fprintf(f, "memory at %s: used = blocks + outside of allocators; reserved = used + fragmentation + "
+		"unused in pools; held = reserved + rest of the device\n",
+		o->memory_at_failure ? "the last refusal" :
+		o->nr_memory_at ? "the moments asked for" : "the peak");
 }
 
 static int memory_moments__row(const struct section_rows *rows, const void *vrow, struct table *t)
 {
 	const struct instant_row *row = vrow;
-	const struct heap_instant *i = row->instant;
+	const struct heap_parts *p = &row->parts;
 	char name[32];
 
-	place__name(&rows->s->model, &row->heap->places.v[i->place], name);
+	place__name(&rows->s->model, row->place, name);
 	table__row(t, (struct cell[]){
-		{ .n = rows->s->opts.memory_at_failure ? CELL_NONE : row->heap->at_ns[i->moment] },
-		{ .n = i->used }, { .n = i->reserved }, { .n = i->blocks }, { .n = i->segments },
-		{ .s = name },
+		{ .n = row->at_ns }, { .n = heap_parts__used(p) }, { .n = heap_parts__reserved(p) },
+		{ .n = p->blocks }, { .n = row->segments }, { .n = p->outside }, { .n = p->fragmentation },
+		{ .n = p->unused }, { .n = row->knows_rest ? p->rest : CELL_NONE },
+		{ .n = row->knows_rest ? heap_parts__held(p) : CELL_NONE }, { .s = name },
 	});
 	return 0;
 }
 
 static const struct column memory_moments_columns[] = {
 	{ "at", "at_ns", COLUMN_TIME, 0 }, { "used", "used", COLUMN_BYTES, 0 },
-	{ "reserved", "reserved", COLUMN_BYTES, 0 }, { "blocks", "blocks", COLUMN_BYTES, 0 },
-	{ "segments", "segments", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
+	{ "reserved", "reserved", COLUMN_BYTES, 0 }, { "blocks", "blocks", COLUMN_BYTES, 1 },
+	{ "segments", "segments", COLUMN_BYTES, 3 }, { "outside", "outside", COLUMN_BYTES, 2 },
+	{ "fragmentation", "fragmentation", COLUMN_BYTES, 1 }, { "unused", "unused", COLUMN_BYTES, 2 },
+	{ "rest", "rest", COLUMN_BYTES, 1 }, { "held", "held", COLUMN_BYTES, 0 },
+	{ "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_moments, struct instant_row, .of_memory = true,
-	.from = "xpuload --memory records them, --memory live --at TIME picks them");
+SECTION(memory_moments, struct instant_row, .of_memory = true, .from = "xpuload --memory records them");
 
 /* ---- holders --------------------------------------------------------------------------------- */
 
@@ -193,8 +265,10 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 			    const struct holder *holder, bool peak)
 {
 	static const struct heap_sum none;
+	enum heap_moment moment;
+	bool has_peak = heap__shows_peak(h, &s->opts, holder->key.place, &moment);
 	struct heap_sum sum = h->has_asked && !peak ? holder__at(h, holder, HEAP_ASKED) :
-			      h->has_peak ? holder__at(h, holder, HEAP_PEAK) : none;
+			      has_peak ? holder__at(h, holder, moment) : none;
 	struct holder_row *row;
 	size_t i;
 	int err;
@@ -288,8 +362,10 @@ static int memory_holders__collect(struct section_rows *to)
 
 static void memory_holders__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "memory holders: %zu, bytes %s\n", rows->nr,
-		rows->s->opts.nr_memory_at ? "at the moment asked for" :
+	const struct session_opts *o = &rows->s->opts;
+
+	fprintf(f, "memory holders: %zu, %s\n", rows->nr, o->nr_memory_at ? "at the moment asked for" :
+		filter__given(o->filter, FILTER_DEVICE) ? "at the peak of each device" :
 		"at the peak of all devices together");
 }
 
@@ -343,6 +419,7 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 {
 	const struct holder_row *row = rows->v;
 	uint64_t nr = 0, bytes = 0, ns = 0;
+	char rate[HUMAN_MAX];
 	size_t i;
 
 	for (i = 0; i < rows->nr; i++) {
@@ -352,8 +429,8 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 	for (i = 0; i < rows->s->sums.heaps.nr; i++)
 		ns += rows->s->sums.heaps.v[i].to_ns - rows->s->sums.heaps.v[i].from_ns;
 	fprintf(f, "memory churn: %" PRIu64 " allocation%s of call paths that free again, %.0f a "
-		"second, %.1f MB a second\n", nr, PLURAL(nr, "", "s"),
-		ns ? nr * 1e9 / ns : 0, ns ? bytes * 1e3 / ns : 0);
+		"second, %s a second\n", nr, PLURAL(nr, "", "s"), ns ? nr * 1e9 / ns : 0,
+		human__bytes(rate, ns ? bytes * 1e9 / ns : 0));
 }
 
 static const struct column memory_churn_columns[] = HOLDER_COLUMNS;
@@ -585,8 +662,37 @@ out:
 /* Holds a part of the memory that is used on GPUs. */
 static bool is_used(const struct holder_row *row)
 {
-	return held_at_moment(row) && row->gpu != NO_INDEX && row->kind != HEAP_FRAGMENTATION &&
-	       row->kind != HEAP_UNUSED && row->kind != HEAP_REST;
+	struct heap_parts parts = { 0 };
+
+	heap_parts__add(&parts, row->kind, row->bytes);
+	return row->gpu != NO_INDEX && heap_parts__used(&parts);
+}
+
+/* Sums what --memory peak shows. Return: 0 or -ENOMEM. */
+static int memory_peak__add_parts(struct memory_peak *peak, const struct session *s)
+{
+	struct heap_parts *to = &peak->parts;
+	instant_rows_t rows = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < s->sums.heaps.nr && !err; i++)
+		err = instant_rows__add(&rows, s, &s->sums.heaps.v[i], true);
+	for (i = 0; i < rows.nr; i++) {
+		const struct heap_parts *p = &rows.v[i].parts;
+
+		if (rows.v[i].place->gpu == NO_INDEX) {
+			peak->host_bytes += heap_parts__held(p);
+			continue;
+		}
+		to->blocks += p->blocks;
+		to->outside += p->outside;
+		to->fragmentation += p->fragmentation;
+		to->unused += p->unused;
+		to->rest += p->rest;
+	}
+	array_free(&rows);
+	return err;
 }
 
 int text__memory_peak(const struct session *s, struct memory_peak *peak)
@@ -609,7 +715,8 @@ int text__memory_peak(const struct session *s, struct memory_peak *peak)
 	peak->at_ns = xpu_ns_between(s->model.start_ns, most->used.peak_ns);
 	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
 		peak->nr_recordings += h->is_last;
-	err = collect_holders(&rows, is_used, by_bytes, true);
+	peak->by_device = filter__given(s->opts.filter, FILTER_DEVICE);
+	err = memory_peak__add_parts(peak, s) ?: collect_holders(&rows, is_used, by_bytes, true);
 	first = rows.v;
 	if (!err && rows.nr) {
 		peak->holder_bytes = first->bytes;
@@ -633,6 +740,44 @@ static void print_path(FILE *f, const char *path)
 	}
 }
 
+/* "300 bytes", "1104451072 bytes (1.03 GiB)" */
+static void print_bytes(FILE *f, uint64_t bytes)
+{
+	char text[HUMAN_MAX];
+
+	fprintf(f, "%" PRIu64 " bytes", bytes);
+	if (bytes >= 1024)
+		fprintf(f, " (%s)", human__bytes(text, bytes));
+}
+
+/* The parts of what --memory peak shows, in the words of struct heap_parts. */
+static void print_parts(FILE *f, const struct memory_peak *peak)
+{
+	const struct heap_parts *p = &peak->parts;
+	const struct {
+		const char *sum;	/* that these parts have, from here on */
+		const char *part;
+		uint64_t bytes;
+	} parts[] = {
+		{ "", "reserved", heap_parts__reserved(p) }, { NULL, "rest of the devices", p->rest },
+		{ NULL, "of the host", peak->host_bytes },
+		{ "; reserved", "used", heap_parts__used(p) }, { NULL, "fragmentation", p->fragmentation },
+		{ NULL, "unused in pools", p->unused },
+		{ "; used", "in blocks", p->blocks }, { NULL, "outside of allocators", p->outside },
+	};
+	char text[HUMAN_MAX];
+	size_t i;
+
+	fprintf(f, "held %s: ", peak->by_device ? "at the peak of each device" :
+		peak->nr_recordings > 1 ? "at the peaks of the recordings" : "then");
+	print_bytes(f, heap_parts__held(p) + peak->host_bytes);
+	for (i = 0; i < ARRAY_SIZE(parts); i++)
+		if (parts[i].sum || parts[i].bytes)
+			fprintf(f, "%s%s %s %s", parts[i].sum ?: "", parts[i].sum ? " =" : " +",
+				human__bytes(text, parts[i].bytes), parts[i].part);
+	fputc('\n', f);
+}
+
 void text__write_memory(const struct session *s, FILE *f)
 {
 	struct common_point all;
@@ -640,14 +785,21 @@ void text__write_memory(const struct session *s, FILE *f)
 
 	if (text__memory_peak(s, &peak) || !peak.bytes)
 		goto out;
-	fprintf(f, "memory: at most %" PRIu64 " bytes of GPU memory were used%s, %.3f s after the start\n",
-		peak.bytes, peak.nr_recordings > 1 ? " in one recording" : "", peak.at_ns / 1e9);
-	if (peak.nr_recordings > 1 && !common_peak(&s->sums, &all))
-		fprintf(f, "memory of the %zu recordings together: about %" PRIu64 " bytes, by their clocks: "
-			"--memory live --at %" PRIu64 "ns\n", peak.nr_recordings, all.used,
+	fputs("memory: at most ", f);
+	print_bytes(f, peak.bytes);
+	fprintf(f, " of GPU memory were used%s, %.3f s after the start\n",
+		peak.nr_recordings > 1 ? " in one recording" : "", peak.at_ns / 1e9);
+	print_parts(f, &peak);
+	if (peak.nr_recordings > 1 && !common_peak(&s->sums, &all)) {
+		fprintf(f, "memory of the %zu recordings together: about ", peak.nr_recordings);
+		print_bytes(f, all.used);
+		fprintf(f, " used, by their clocks: --memory live --at %" PRIu64 "ns\n",
 			(uint64_t)xpu_ns_between(s->model.start_ns, all.time_ns));
+	}
 	if (peak.holder) {
-		fprintf(f, "largest holder then: %" PRIu64 " bytes: ", peak.holder_bytes);
+		fputs("largest holder then: ", f);
+		print_bytes(f, peak.holder_bytes);
+		fputs(": ", f);
 		print_path(f, peak.holder);
 		fputc('\n', f);
 	}

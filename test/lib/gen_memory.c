@@ -8,6 +8,7 @@
  *	cut NS				where it goes on in the next file
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
  *	device N D NR			what process N calls device D has a UUID of that number
+ *	rank N R			process N is rank R of a job
  *	exit N NS
  *	map N NS			the process runs the file /app
  *	gone N NS			its thread has ended
@@ -141,6 +142,9 @@ static void take(struct gen *g, char *line)
 	} else if (!strcmp(words[0], "proc")) {
 		flush(g);
 		add_process(g, n[1]);
+	} else if (!strcmp(words[0], "rank")) {
+		flush(g);
+		gen__label(g, n[1], XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, n[2], NULL);
 	} else if (!strcmp(words[0], "exit")) {
 		flush(g);
 		gen__process_exit(g, n[2], n[1], 100 + n[1], 0);

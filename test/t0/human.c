@@ -32,8 +32,11 @@ int main(void)
 	times();
 	is_str(human__bytes(buf, 0), "0", "no bytes");
 	is_str(human__bytes(buf, 464), "464 B", "bytes");
-	is_str(human__bytes(buf, 4194304), "4.19 MB", "megabytes, of a million bytes");
-	is_str(human__bytes(buf, UINT64_MAX), "18446744 TB", "the most");
+	is_str(human__bytes(buf, 1023), "1023 B", "no KiB yet");
+	is_str(human__bytes(buf, 4194304), "4.00 MiB", "MiB, of 1024 KiB");
+	is_str(human__bytes(buf, 1048575), "1.00 MiB", "no 1024 of a unit");
+	is_str(human__bytes(buf, 1104451072), "1.03 GiB", "GiB");
+	is_str(human__bytes(buf, UINT64_MAX), "16777216 TiB", "the most");
 	is_str(human__count(buf, 99999), "99999", "a number as it is");
 	is_str(human__count(buf, 742458), "742 k", "a large one");
 	is_str(human__count(buf, 5000000), "5.00 M", "a larger one");

@@ -75,7 +75,7 @@ random() {
 # moments FILES...: what is used and reserved of each device at the moments $ats
 moments() {
 	xpumerge "$@" --memory live --at "$ats" --table memory_moments --csv 2>/dev/null | awk -F, '
-		$2 ~ /^[0-9]+$/ { used[$1 "," $6] += $2; reserved[$1 "," $6] += $3 }
+		$2 ~ /^[0-9]+$/ { used[$1 "," $NF] += $2; reserved[$1 "," $NF] += $3 }
 		END { for (at in used) if (used[at] || reserved[at]) print at, used[at], reserved[at] }' | sort
 }
 

@@ -116,7 +116,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	is $? 125 "disk full: status"
 	is "$(grep -c 'No space left on device' log)" 1 "disk full: one line"
 	like "$(cat log)" '[0-9]+ bytes not written' "disk full: the loss is counted"
-	like "$(cat log)" 'MB; lost [0-9]+ and [1-9][0-9]* bytes$' "disk full: in the summary, too"
+	like "$(cat log)" 'B; lost [0-9]+ and [1-9][0-9]* bytes$' "disk full: in the summary, too"
 	like "$(cat out)" '^exact: ' "disk full: the target is unharmed"
 	xpumerge -i small/a.data -f folded -o b.folded 2>mlog
 	is $? 1 "disk full: what was recorded is merged, and not called all"

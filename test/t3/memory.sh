@@ -30,8 +30,8 @@ xpumerge -i run.data >run.txt 2>merge.log
 like "$(cat merge.log)" ' lost 0$' "a run: nothing lost"
 unlike "$(cat merge.log)" 'events of memory' "a run: no event is missing or cannot be"
 peak=$(awk '$1 == "peak" && $3 !~ /pinned|registered/ { sum += $4 } END { printf "%.0f", sum }' run.out)
-like "$(cat run.txt)" "^memory: at most $peak bytes of GPU memory were used" "the summary names the peak"
-like "$(cat run.txt)" '^largest holder then: 217055233 bytes: .*mem_site_07 .*\[GPU_Memory\]device$' \
+like "$(cat run.txt)" "^memory: at most $peak bytes \([0-9.]+ [KMG]iB\) of GPU memory were used" "the summary names the peak"
+like "$(cat run.txt)" '^largest holder then: 217055233 bytes \(207 MiB\): .*mem_site_07 .*\[GPU_Memory\]device$' \
 	"the summary names the largest holder"
 is "$(grep -n '^memory: at most\|^recording: ' run.txt | sed 's/^[0-9]*:\([a-z]*\).*/\1/' | tr '\n' ' ')" "memory recording " \
 	"both in its first lines"

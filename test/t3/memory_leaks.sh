@@ -40,7 +40,7 @@ together() {
 	moment=$1
 	shift
 	xpumerge rank?.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
-	said=$(sed -n 's/.* memory of the . recordings together: about \([0-9]*\) bytes, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
+	said=$(sed -n 's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
 	xpumerge rank?.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
 	# Many events in a short while are one point, at the first of them, with the most of them.
 	awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded

@@ -81,7 +81,7 @@ wait $loader
 diag "$(tail -n 1 load.log)"
 # A segment of before the attach has no size when it is freed: the allocator tells of it later.
 torch_agrees late 7 0 3
-before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach/ { print $NF }')
+before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach.*\]before / { print $NF }')
 [ "${before:-0}" -gt 0 ]
 ok $? "late: blocks of before the attach that were not freed: $before"
 done_testing

@@ -84,6 +84,13 @@ function gpuFacts(side) {
 /* "[GPU_Memory]device" */
 const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
 
+/* The parts of all that --memory peak draws, in the summary's words. */
+const PARTS = [
+	["held", "held, in all"], ["reserved", "of that, reserved"], ["rest", "rest of the devices"], ["host", "of the host"],
+	["used", "of reserved, used"], ["fragmentation", "fragmentation"], ["unused", "unused in pools"],
+	["blocks", "of used, blocks"], ["outside", "outside of allocators"],
+];
+
 function peakPanel(p, prefix) {
 	const path = (p.path || []).slice(0, -1).reverse().map(seen);
 	const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
@@ -94,6 +101,7 @@ function peakPanel(p, prefix) {
 		make("dl", null, ...[
 			["at most", `${integer.format(p.bytes)} bytes` + (p.nr_recordings > 1 ? ", in one of the recordings" : "")],
 			["then", `${formatTime(p.at_ns, "auto")} after the start`],
+			...PARTS.map(([key, words]) => [words, `${integer.format(p[key])} bytes`]),
 			...(kind ? [["largest holder", `${integer.format(p.holder_bytes)} bytes (${kind})`],
 				    ...path.map((name, i) => [i ? "called by" : "in", name])] : []),
 			["all of it", "xpumerge RECORDING --memory peak -o memory.html draws who held it"],
