@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "invoker.h"
+#include "base/child.h"
 #include "base/msg.h"
 #include "options.h"
 #include "output_name.h"
@@ -53,7 +53,7 @@ static const char *merged_output(const struct options *opts, size_t nr)
 
 static void become_user(void)
 {
-	if (invoker__become())
+	if (child__become_invoker(CHILD_FILE_CAPS))
 		_exit(STATUS_FAILED);
 	target__restore();
 }

@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/msg.h"
 #include "base/own_files.h"
-#include "invoker.h"
 #include "options.h"
 #include "target/target.h"
 
@@ -32,7 +32,8 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 		args[nr++] = "--frames";
 		args[nr++] = frames;
 	}
-	if (invoker__become() || dup2(fd, STDIN_FILENO) < 0)
+	/* It makes no files, and reads the symbols of programs wherever root may. */
+	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDIN_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
 	signal(SIGINT, SIG_IGN);	/* xpuload detaches at Ctrl-C, and closes the pipe */
@@ -72,7 +73,8 @@ static _Noreturn void run_child(const struct options *opts, int fd, const char *
 		if (!opts->output_given && !opts->keep)
 			args[nr++] = "--remove";
 	}
-	if (invoker__become() || dup2(fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+	if (child__become_invoker(CHILD_FILE_CAPS) || dup2(fd, STDIN_FILENO) < 0 ||
+	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
@@ -23,12 +22,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "privileges.h"
 #include "receiver.h"
 #include "safefile.h"
 
@@ -242,25 +240,21 @@ static void pusher__run(struct pusher *p)
 	fflush(stdout);
 }
 
-static void drop_capabilities(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	syscall(SYS_capset, &head, none);
-}
-
 int main(int argc, char **argv)
 {
 	static struct pusher p;
 	const char *why;
+	int err;
 
 	if (argc < 2 || argc > 3) {
 		fputs("usage: xpuload-push URL [LABELS]\n", stderr);
 		return 2;
 	}
-	drop_capabilities();
+	err = privileges__drop(0);
+	if (err) {
+		complain("cannot give up privileges: %s", strerror(-err));
+		return 2;
+	}
 	/* Profiles that waited leave no memory behind. */
 	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	signal(SIGPIPE, SIG_IGN);

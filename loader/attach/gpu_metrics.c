@@ -24,6 +24,11 @@
 #define FINISH_NS	5000000000ull
 #define MAX_BYTES	(64 * 1024)	/* of a record; sink.h has less */
 #define MAX_MESSAGES	16
+/*
+ * On many machines the driver leaves counters to programs with CAP_SYS_ADMIN, or CAP_PERFMON. NVIDIA's
+ * library makes device files that are missing.
+ */
+#define ROOT_CAPS	(CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_PERFMON) | CAP_BIT(CAP_MKNOD))
 
 struct gpu_metrics {
 	pid_t pid;			/* 0: it was waited for */
@@ -39,8 +44,7 @@ static _Noreturn void run_child(int fd, pid_t parent, uint32_t hz, const char *n
 	char *args[XPU_MAX_METRICS + 3] = { path }, number[16] = "nvml", *copy, *word, *state;
 	unsigned int nr = 1;
 
-	/* Root keeps its capabilities: on many machines the driver leaves counters to root alone. */
-	if (child__settle(fd, parent, PROGRAM) || (geteuid() && child__drop_capabilities()))
+	if (child__settle(fd, parent, PROGRAM) || privileges__drop(geteuid() ? 0 : ROOT_CAPS))
 		_exit(1);
 	if (hz)
 		snprintf(number, sizeof(number), "%u", hz);

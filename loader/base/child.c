@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "invoker.h"
+#include "privileges.h"
 
 int child__settle(int fd, pid_t parent, const char *name)
 {
@@ -30,12 +32,9 @@ int child__settle(int fd, pid_t parent, const char *name)
 	return 0;
 }
 
-int child__drop_capabilities(void)
+int child__become_invoker(uint64_t keep)
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capset, &head, none))
-		return -errno;
-	return 0;
+	keep = invoker__is_other() ? 0 : keep;
+	/* Who is not root any more can no longer change the bounding set. */
+	return privileges__bound(keep) ?: invoker__become() ?: privileges__drop(keep);
 }

@@ -79,7 +79,7 @@ static _Noreturn void run_child(int fd, pid_t parent)
 	struct answer a;
 	int maps_fd;
 
-	if (child__settle(fd, parent, "xpuload-ids") || child__drop_capabilities())
+	if (child__settle(fd, parent, "xpuload-ids") || privileges__drop(0))
 		_exit(1);
 	for (;;) {
 		msg = (struct msghdr){

@@ -103,10 +103,14 @@ static int drop_everything(void)
 	set_limit(RLIMIT_CPU, MAX_CPU_S);
 	if (CONFINED)
 		set_limit(RLIMIT_AS, MAX_MEMORY);
+	/* Who is not root any more can no longer change the bounding set. */
+	err = privileges__bound(0);
+	if (err)
+		return err;
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		return -errno;
-	err = child__drop_capabilities();
+	err = privileges__drop(0);
 	return err || !CONFINED ? err : forbid_system_calls();
 }
 

@@ -31,7 +31,7 @@ static _Noreturn void be_witness(int fd, pid_t parent)
 	siginfo_t info;
 	sigset_t all;
 
-	if (child__settle(fd, parent, "xpuload-signals") || child__drop_capabilities())
+	if (child__settle(fd, parent, "xpuload-signals") || privileges__drop(0))
 		_exit(0);
 	sigfillset(&all);
 	for (;;) {
