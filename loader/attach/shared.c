@@ -344,6 +344,7 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	struct xpu_ring_log *log = (struct xpu_ring_log *)record;
 	struct member *m = ctx;
 	struct shared *s = m->shared;
+	uint64_t now;
 
 	switch (record->type) {
 	case XPU_RECORD_LOG:
@@ -353,6 +354,10 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	case XPU_RECORD_BATCH:
 		batch->proc_id = m->proc_id;
 		batch->tid = member__tid(m, batch->ns_tid);
+		/* The recording's readers take this time for the recorder's. */
+		now = clock__now();
+		if (batch->time_ns < s->start_ns || batch->time_ns > now)
+			batch->time_ns = now;
 		break;
 	default:
 		launch->proc_id = m->proc_id;

@@ -224,6 +224,12 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.carried = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED;
 		held.order = rec->order + (int64_t)held.event.delta_order;
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
+		if (!found__has_time(p->found, held.time_ns, held.time_ns)) {
+			/* The event before is later, where there is one. */
+			held.time_ns = found__nearest_ns(p->found,
+							 p->model->machine.procs.v[held.proc].time_ns);
+			p->sums->loss.outside_allocs += p->allocs->heap.pass == HEAP_SUM && !held.carried;
+		}
 		if (held.event.what == XPU_ALLOC_START) {
 			if (!proc->started)
 				proc->first = proc->next = held.order;

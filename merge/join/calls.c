@@ -122,6 +122,9 @@ int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_ba
 
 		if (__builtin_add_overflow(call.start_ns, duration_ns, &call.end_ns))
 			p->sums->loss.bad_calls++;
+		else if (!found__has_time(p->found, call.start_ns - p->found->shift_ns,
+					  call.end_ns - p->found->shift_ns))
+			p->sums->loss.outside_calls++;
 		else
 			err = call__add(p, &call, c->cbid, duration_ns);
 	}

@@ -25,9 +25,33 @@ static int take(struct second_pass *p, int more)
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-/* Reads launch @i and resolves its ids. Return: the number of undefined ids, or -errno. */
+/*
+ * Gives a launch whose time cannot be true the one of its process's launch before, or of the process's begin.
+ * Return: 1 if the launch's own time may be true; 0; or -ENOMEM.
+ */
+static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
+{
+	const struct found *f = p->found;
+	struct arrived *arrived;
+	int err = second_pass__arrived(p, proc, &arrived);
+
+	if (err)
+		return err;
+	if (found__has_time(f, l->time_ns, l->time_ns)) {
+		arrived->launch_ns = l->time_ns;
+		return 1;
+	}
+	l->time_ns = arrived->launch_ns ?: p->model->machine.procs.v[proc].time_ns;
+	l->time_ns = found__nearest_ns(f, l->time_ns);
+	return 0;
+}
+
+/*
+ * Reads launch @i and resolves its ids. @timed: set to 1 if its own time may be true. Return: the number of
+ * undefined ids, or -errno.
+ */
 static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches, uint32_t i,
-		       struct launch *l, uint64_t *key, bool *one_record)
+		       struct launch *l, uint64_t *key, bool *one_record, int *timed)
 {
 	struct model *m = p->model;
 	const struct xpu_launch *rec = &launches->launches[i];
@@ -39,6 +63,13 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 	nr_bad = origin__read(p->found, m, rec->path_id, rec->thread_id, l, &proc, &path);
 	if (nr_bad < 0)
 		return nr_bad;
+	*timed = launch__mend(p, proc, l);
+	if (!*timed)
+		err = origin__read(p->found, m, rec->path_id, rec->thread_id, l, &proc, &path);
+	if (*timed < 0 || err < 0)
+		return min_t(int, *timed, err);
+	err = 0;
+	l->time_ns += p->found->shift_ns;
 	*key = JOIN_KEY(proc, rec->correlation_id);
 	*one_record = path != NO_INDEX && m->paths.v[path].one_record;
 	if (launches->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
@@ -72,10 +103,10 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 	struct model *m = p->model;
 	struct arrived *arrived;
 	struct launch l;
-	uint64_t key = 0, *seen_ns;
+	uint64_t key = 0, *seen_ns, made_ns;
 	bool one_record;
 	uint32_t i;
-	int err;
+	int err, timed;
 
 	for (i = 0; i < rec->nr; i++) {
 		/* The launch most likely belongs to the process of the one before. */
@@ -83,27 +114,29 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 			join__prefetch(p->join,
 				       JOIN_KEY(JOIN_KEY_PROC(key),
 						rec->launches[i + JOIN_PREFETCH].correlation_id));
-		err = read_launch(p, rec, i, &l, &key, &one_record);
+		err = read_launch(p, rec, i, &l, &key, &one_record, &timed);
 		if (err < 0)
 			return err;
 		p->sums->loss.bad_refs += err;
 		err = second_pass__arrived(p, JOIN_KEY_PROC(key), &arrived);
 		if (err)
 			return err;
-		if (!arrived->nr_launches++ || l.time_ns < arrived->first_ns)
-			arrived->first_ns = l.time_ns;
+		made_ns = l.time_ns - p->found->shift_ns;
+		if (!arrived->nr_launches++ || made_ns < arrived->first_ns)
+			arrived->first_ns = made_ns;
 		if (arrived->window) {
 			err = window__see(arrived->window, JOIN_KEY_ID(key));
 			if (err)
 				return err;
 		}
 		seen_ns = &m->machine.procs.v[JOIN_KEY_PROC(key)].seen_ns;
-		*seen_ns = max_t(uint64_t, *seen_ns, l.time_ns);
-		l.time_ns += p->found->shift_ns;
+		*seen_ns = max_t(uint64_t, *seen_ns, made_ns);
 		m->chains.v[l.chain].nr_launches++;
 		if (l.thread != NO_INDEX)
 			thread__launches(&m->threads.v[l.thread], JOIN_KEY_ID(key));
-		sums__see_time(p->sums, l.time_ns, l.time_ns);
+		if (timed)
+			sums__see_time(p->sums, l.time_ns, l.time_ns);
+		p->sums->loss.outside_launches += !timed;
 		err = launch__nccl(p, rec, i, &l, key);
 		if (err)
 			return err;
@@ -124,14 +157,13 @@ int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec
 	bool one_record;
 	uint64_t key;
 	uint32_t i;
-	int err;
+	int err, timed;
 
 	for (i = 0; i < rec->nr; i++) {
-		err = read_launch(p, rec, i, &l, &key, &one_record);
+		err = read_launch(p, rec, i, &l, &key, &one_record, &timed);
 		if (err < 0)
 			return err;
 		p->sums->loss.bad_refs += err;
-		l.time_ns += p->found->shift_ns;
 		err = take(p, join__add_earlier(p->join, key, &l));
 		if (err)
 			return err;
@@ -145,11 +177,10 @@ int device__relaunches(struct second_pass *p, const struct xpu_record_launches *
 	bool one_record;
 	uint64_t key;
 	uint32_t i;
-	int err;
+	int err, timed;
 
 	for (i = 0; i < rec->nr; i++) {
-		err = read_launch(p, rec, i, &l, &key, &one_record);
-		l.time_ns += p->found->shift_ns;
+		err = read_launch(p, rec, i, &l, &key, &one_record, &timed);
 		if (err >= 0)
 			err = take(p, join__rescan_launch(p->join, key, &l));
 		if (err)
@@ -227,6 +258,10 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
 	    __builtin_add_overflow(end_ns, p->found->shift_ns, &end_ns)) {
 		p->sums->loss.bad_times++;
+		return 0;
+	}
+	if (!found__has_time(p->found, k->start_ns, k->start_ns + k->duration_ns)) {
+		p->sums->loss.outside_works++;
 		return 0;
 	}
 	w->start_ns = k->start_ns + p->found->shift_ns;

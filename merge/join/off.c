@@ -248,6 +248,10 @@ int off__open_waits(struct second_pass *p)
 		const struct xpu_record_wait *rec = f->waits.v[i];
 
 		err = -EINVAL;
+		if (!found__has_time(f, rec->start_ns, rec->start_ns + rec->duration_ns)) {
+			p->sums->loss.outside_waits++;
+			continue;
+		}
 		if (idmap__get(&f->threads, rec->thread_id, &thread))
 			err = waits__add(&p->waits, p->model->threads.v[thread].proc,
 					 rec->start_ns + f->shift_ns, rec);

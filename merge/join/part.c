@@ -226,6 +226,11 @@ static int part__first_pass(struct part *p)
 	p->status = c.status;
 	p->sums->idles.wanted |= p->found.accounts.nr != 0;
 	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_accounts.nr;
+	if (p->found.to_ns != UINT64_MAX)
+		p->sums->loss.outside_windows +=
+			captured__leave_out(&p->model->captured, p->found.first_proc,
+					    p->found.from_ns + p->found.shift_ns,
+					    p->found.to_ns + p->found.shift_ns);
 	captured__sort(&p->model->captured);
 	return err ?: found__resolve(&p->found, p->model, &p->sums->loss);
 }

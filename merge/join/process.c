@@ -104,22 +104,40 @@ static int session__finish_samples(struct session *s)
 	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
 }
 
+/* Return: whether a process launched something and has no window. */
+static bool is_outside_of_windows(const struct model *m, const bool *has_windows)
+{
+	size_t i;
+
+	for (i = 0; i < m->threads.nr; i++)
+		if (m->threads.v[i].nr_launches && !has_windows[m->threads.v[i].proc])
+			return true;
+	return false;
+}
+
 /* Sums up the windows in which was recorded, if all recordings have such. Return: 0 or -ENOMEM. */
 static int session__sum_windows(struct session *s)
 {
 	const struct captured *c = &s->model.captured;
 	bool *has = calloc(s->model.inputs.nr + 1, sizeof(*has));
+	bool *procs = calloc(s->model.machine.procs.nr + 1, sizeof(*procs));
 	size_t i, nr = 0;
 	int err = 0;
 
-	if (!has)
-		return -ENOMEM;
-	for (i = 0; i < c->windows.nr; i++)
+	for (i = 0; i < c->windows.nr && has && procs; i++) {
+		procs[c->windows.v[i].proc] = true;
 		has[s->model.machine.procs.v[c->windows.v[i].proc].recording] = true;
+	}
+	if (!has || !procs) {
+		err = -ENOMEM;
+		goto out;
+	}
 	for (i = 0; i < s->model.inputs.nr; i++)
 		nr += has[i];
-	if (nr && nr == s->model.inputs.nr)
+	if (nr && nr == s->model.inputs.nr && !is_outside_of_windows(&s->model, procs))
 		err = captured__collect(c, s->opts.filter, &s->sums.nr_windows, &s->sums.windows);
+out:
+	free(procs);
 	free(has);
 	return err;
 }

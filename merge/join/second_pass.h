@@ -34,6 +34,7 @@ struct arrived {
 	bool firsts_seen;		/* window__first() was called */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* of these, on the recording's clock */
+	uint64_t launch_ns;		/* of the last one whose time may be true, or 0 */
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */

@@ -37,6 +37,20 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 	return 0;
 }
 
+size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t i, nr = 0, all = c->windows.nr;
+
+	for (i = 0; i < all; i++) {
+		const struct captured_window *w = &c->windows.v[i];
+
+		if (w->proc < first_proc || (w->open_ns >= from_ns && w->end_ns <= to_ns))
+			c->windows.v[nr++] = *w;
+	}
+	c->windows.nr = nr;
+	return all - nr;
+}
+
 static int captured_window__cmp(const void *va, const void *vb)
 {
 	const struct captured_window *a = va, *b = vb;

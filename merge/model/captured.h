@@ -36,6 +36,11 @@ void captured__free(struct captured *c);
 /* Takes a record; those that cannot be are left out. Return: 0 or -ENOMEM. */
 int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec, uint64_t shift_ns);
 
+/*
+ * Leaves out the windows of processes from @first_proc on that are not between two times. Return: how many.
+ */
+size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns, uint64_t to_ns);
+
 /* To be called when all of a recording have been taken, before the functions below. */
 void captured__sort(struct captured *c);
 

@@ -52,6 +52,14 @@ static const struct loss_line lines[] = {
 	LINE(unfinished, "device records of work that still ran when the process ended"),
 	LINE(bad_times, "device records without valid times: counted, their time is not"),
 	LINE(bad_calls, "API calls without valid times: left out"),
+	LINE(outside_launches, "launches timed outside of the recording: counted, their times are not"),
+	LINE(outside_works, "device records timed outside of the recording: counted, their times are not"),
+	LINE(outside_calls, "API calls timed outside of the recording: left out"),
+	LINE(outside_waits, "waits for the device timed outside of the recording: left out"),
+	LINE(outside_ranges, "events of NVTX ranges timed outside of the recording: left out"),
+	LINE(outside_allocs, "events of memory timed outside of the recording: counted, their times are not"),
+	LINE(outside_windows, "windows timed outside of the recording: left out"),
+	LINE(outside_stalls, "times of PC samples, outside of the recording: counted, their times are not"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
 	LINE(crowded, "waits, device records, mappings or segments left out: more than any program has at "
 	     "once"),
@@ -157,7 +165,8 @@ static const char *const words[][2] = {
 	{ "entries", "entry" }, { "events", "event" }, { "waits", "wait" }, { "samples", "sample" },
 	{ "times", "time" }, { "accounts", "account" }, { "losses", "loss" }, { "calls", "call" },
 	{ "references", "reference" }, { "blocks", "block" }, { "bytes", "byte" }, { "frames", "frame" },
-	{ "mappings", "mapping" }, { "nodes", "node" }, { "are", "is" }, { "were", "was" }, { "have", "has" },
+	{ "mappings", "mapping" }, { "windows", "window" }, { "nodes", "node" },
+	{ "are", "is" }, { "were", "was" }, { "have", "has" },
 };
 
 /* Prints a line that is about one: its nouns up to the first place where other nouns may be, and its verb. */

@@ -50,6 +50,9 @@ struct loss {
 
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_calls;		/* API calls without times */
+	/* Their times are not between the recording's begin and end. */
+	uint64_t outside_launches, outside_works, outside_calls, outside_waits, outside_ranges;
+	uint64_t outside_allocs, outside_windows, outside_stalls;
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t crowded;		/* events beyond the number that is compared with one
 					 * another */

@@ -7,6 +7,11 @@
 
 #include "read/reader.h"
 
+/* Clocks of devices and of the host differ by some us. */
+#define EDGE_NS		10000000ull
+/* A recording that was not closed may have launches that nothing later tells the time of. */
+#define UNSENT_NS	10000000000ull
+
 /*
  * Indexes the thread by the numbers that a record of calls may have for it. Return: 0 or -ENOMEM.
  */
@@ -416,11 +421,61 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 		f->allocs.blocks |= rec->events[i].space == XPU_SPACE_BLOCK ||
 				    rec->events[i].what == XPU_ALLOC_SEGMENTS;
 		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
-		f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
+		if (ns >= f->from_ns)
+			f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
 		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);
 		sent->allocs_ns = max_t(uint64_t, sent->allocs_ns, ns);
 	}
 	return 0;
+}
+
+/* Return: when the recorder or the kernel made the record; 0: others know, or nobody. */
+static uint64_t record__made_ns(const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_PROCESS:
+	case XPU_RECORD_PROCESS_EXIT:
+	case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM:
+	case XPU_RECORD_FORK:
+	case XPU_RECORD_EXIT:
+	case XPU_RECORD_SAMPLES:
+	case XPU_RECORD_STACK:
+	case XPU_RECORD_BATCH:
+	case XPU_RECORD_LOST:
+	case XPU_RECORD_PART:
+	case XPU_RECORD_END:
+		/* All of them begin with the time. */
+		return ((const struct xpu_record_end *)rec)->time_ns;
+	default:
+		return 0;
+	}
+}
+
+/* Finds out when the recording began: a recorder wrote its version. An import has no recorder. */
+static void collect__see_recorder(struct collect *c)
+{
+	const struct reader *r = c->found->reader;
+	uint64_t first_ns;
+
+	reader__file_number(r, &first_ns);
+	first_ns = min_t(uint64_t, first_ns, r->header.start_mono_ns);
+	c->has_recorder = true;
+	if (!r->bad_header && first_ns > EDGE_NS)
+		c->found->from_ns = first_ns - EDGE_NS;
+}
+
+/* Finds out when the recording ended, after its last record. */
+static void collect__see_end(struct collect *c)
+{
+	uint64_t more_ns = model__input(c->model)->ended ? EDGE_NS : UNSENT_NS;
+	struct found *f = c->found;
+
+	if (!c->has_recorder)
+		return;
+	f->to_ns = UINT64_MAX - more_ns < c->made_ns ? UINT64_MAX : c->made_ns + more_ns;
+	f->allocs.from_ns = found__nearest_ns(f, f->allocs.from_ns);
+	f->allocs.to_ns = found__nearest_ns(f, f->allocs.to_ns);
 }
 
 static void collect__see_period(struct collect *c, uint32_t period_ns)
@@ -440,9 +495,12 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 	err = collect__keep(c, &rec);
 	if (err)
 		return err;
+	c->made_ns = max_t(uint64_t, c->made_ns, record__made_ns(rec));
 	switch (rec->type) {
 	case XPU_RECORD_INFO:
 		model__input(c->model)->nr_infos++;
+		if (((const struct xpu_record_info *)rec)->key == XPU_INFO_VERSION)
+			collect__see_recorder(c);
 		return array_push(&c->model->infos, (const void *)rec);
 	case XPU_RECORD_PROCESS:
 		if (rec->misc == XPU_MISC_PROCESS_ATTACH)
@@ -552,6 +610,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	if (err)
 		return err;
 	collect__tell_damages(c, reader__damages(c->found->reader));
+	collect__see_end(c);
 	c->loss->not_closed = !model__input(c->model)->ended;
 	if (it.end == RECORDS_CUT) {
 		c->loss->cut_bytes = it.size - it.offset;

@@ -11,6 +11,8 @@ struct collect {
 	struct model *model;		/* grows */
 	struct loss *loss;		/* gets the damage to the recording, and ... */
 	struct msgs *msgs;		/* ... its description */
+	bool has_recorder;		/* it was recorded, not imported */
+	uint64_t made_ns;		/* of the latest record whose time the recorder or the kernel tells */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 

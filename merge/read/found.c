@@ -10,6 +10,7 @@ void found__init(struct found *f, struct model *m, const struct input *in)
 	memset(f, 0, sizeof(*f));
 	f->reader = in->reader;
 	f->shift_ns = in->shift_ns;
+	f->to_ns = UINT64_MAX;
 	f->first_path = m->paths.nr;
 	f->first_thread = m->threads.nr;
 	f->first_chain = m->chains.nr;

@@ -75,6 +75,7 @@ struct exit_at {
 struct found {
 	const struct reader *reader;
 	uint64_t shift_ns;		/* difference of the common clock to its clock */
+	uint64_t from_ns, to_ns;	/* when it was recorded, by the recorder; all times: an import */
 	/* where its parts of the model begin */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* STACK records */
@@ -116,6 +117,21 @@ struct found {
 /* Begins a recording whose processes, threads and so on will come behind those in @m. */
 void found__init(struct found *f, struct model *m, const struct input *in);
 void found__exit(struct found *f);
+
+/*
+ * Return: whether a span of time, on the recording's clock, may be true. Processes tell when they did what; a
+ * wrong clock, or a lie, must not move the times of other processes.
+ */
+static inline bool found__has_time(const struct found *f, uint64_t from_ns, uint64_t to_ns)
+{
+	return from_ns <= to_ns && from_ns >= f->from_ns && to_ns <= f->to_ns;
+}
+
+/* Return: @ns, or the recording's begin or end, if it is before or after. */
+static inline uint64_t found__nearest_ns(const struct found *f, uint64_t ns)
+{
+	return ns < f->from_ns ? f->from_ns : ns > f->to_ns ? f->to_ns : ns;
+}
 
 /* Counters of a process that told none. */
 extern const struct xpu_record_counters counters__none;

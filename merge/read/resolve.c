@@ -284,7 +284,7 @@ static int window__add(struct model *m, struct stall_window *w, const char *plac
 }
 
 static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
-			  const struct xpu_record_stalls *rec)
+			  const struct xpu_record_stalls *rec, struct loss *loss)
 {
 	struct stall_window w = { .first = m->stalls.counts.nr };
 	struct cubin_def *cubin;
@@ -295,6 +295,8 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 
 	if (rec->hdr.misc == XPU_MISC_STALLS_LAUNCH)
 		w.correlation_id = rec->correlation_id;
+	else if (!found__has_time(f, rec->begin_ns, rec->end_ns))
+		loss->outside_stalls++;	/* the samples are of no launch */
 	else if (rec->begin_ns > rec->end_ns ||
 		 __builtin_add_overflow(rec->begin_ns, f->shift_ns, &w.begin_ns) ||
 		 __builtin_add_overflow(rec->end_ns, f->shift_ns, &w.end_ns))
@@ -324,13 +326,17 @@ static bool same_context(const struct stalls_def *a, const struct stalls_def *b)
 }
 
 static int add_span(const struct found *f, struct stalls *s, uint32_t proc,
-		    const struct xpu_record_stalls_account *rec)
+		    const struct xpu_record_stalls_account *rec, struct loss *loss)
 {
 	struct stall_span span = { .proc = proc, .context = rec->context };
 
 	if (rec->hdr.size < sizeof(*rec) || !rec->begin_ns)
 		return 0;
 	s->knows_spans = true;
+	if (!found__has_time(f, rec->begin_ns, rec->end_ns)) {
+		loss->outside_stalls++;
+		return 0;
+	}
 	if (rec->begin_ns >= rec->end_ns ||
 	    __builtin_add_overflow(rec->begin_ns, f->shift_ns, &span.begin_ns) ||
 	    __builtin_add_overflow(rec->end_ns, f->shift_ns, &span.end_ns))
@@ -348,7 +354,7 @@ static int resolve_accounts(const struct found *f, struct stalls *s, struct loss
 	for (i = f->stalls_accounts.nr; i-- && !err;) {
 		const struct xpu_record_stalls_account *rec = (const void *)f->stalls_accounts.v[i].rec;
 
-		err = add_span(f, s, f->stalls_accounts.v[i].proc, rec);
+		err = add_span(f, s, f->stalls_accounts.v[i].proc, rec, loss);
 		for (k = i + 1; k < f->stalls_accounts.nr; k++)
 			if (same_context(&f->stalls_accounts.v[i], &f->stalls_accounts.v[k]))
 				break;
@@ -372,7 +378,8 @@ static int resolve_stalls(const struct found *f, struct model *m, struct loss *l
 	int err = 0;
 
 	for (i = 0; i < f->stalls_defs.nr && !err; i++)
-		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec);
+		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec,
+				     loss);
 	return err ?: resolve_accounts(f, &m->stalls, loss);
 }
 

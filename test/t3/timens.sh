@@ -85,4 +85,42 @@ like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' "childr
 want="processes 1 kernels 1000 within a minute True kinds kernel launch"
 is "$(python3 times.py children.json)" "$want" "children: times"
 
+# Where no /proc tells the shift, the times of that process are left out and counted, here and in each file; its
+# launches are there.
+cat >hidden.sh <<'END'
+mount -t tmpfs none /proc && exec "$@"
+END
+hidden="unshare --mount --time --monotonic 100000 sh hidden.sh $exact -t 1 -s 4 -n 1000 -m"
+if unshare --mount --time --monotonic 1 sh hidden.sh true 2>/dev/null; then
+	xpuload -o hidden.data sh -c "$hidden & $exact -t 1 -s 4 -n 1000 -m; wait" >out 2>load.log
+	xpumerge -i hidden.data >summary 2>merge.log
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "hidden: every launch"
+	like "$(cat merge.log)" ' [1-9][0-9]* launches timed outside of the recording' "hidden: launches are counted"
+	like "$(cat merge.log)" ' 1125 device records timed outside of the recording' "hidden: device records are counted"
+	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
+		"hidden: the headline's time"
+	xpumerge -i hidden.data -o hidden.json 2>/dev/null
+	want="processes 2 kernels 1000 within a minute True kinds kernel launch memcpy memset"
+	is "$(python3 times.py hidden.json)" "$want" "hidden: times"
+
+	xpuload --every 1 -o 'every.%n.data' sh -c "$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out 2>load.log
+	is $? 0 "every: status"
+	# shellcheck disable=SC2046 # several files
+	xpumerge $(ls every.*.data) >summary 2>merge.log
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "every: every launch"
+	for file in every.*.data; do
+		like "$(xpumerge -i "$file" 2>/dev/null | head -n 1)" '^no time|^[0-9.]+ [mu]s: |^[1-5]?[0-9](\.[0-9]+)? s: ' \
+			"$file: the headline's time"
+	done
+
+	LD_PRELOAD=$XPU_SHIM sh -c "sleep 1; $hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
+	xpuload top -p $! --batch >top.out 2>load.log
+	is $? 0 "top: status"
+	wait
+	is "$(grep -oE '[0-9.]+ ?%' top.out | awk '$1 + 0 > 101' | head -n 1)" "" "top: no share above 100 %"
+	like "$(cat top.out)" 'kernel_' "top: kernels"
+else
+	diag "NOT RUN: a process without /proc: no mount namespaces here"
+fi
+
 done_testing

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A process with a wrong clock, or one that lies: its times do not move the times of other processes, the span or
+# the headline, in any format; what is left out is counted.
+. "$XPU_SRC/test/lib/tap.sh"
+
+"$XPU_BUILD/gen_data" --procs 2 --launches 2000 --api -o g.data
+for kind in honest zero sign last future past mixed long; do
+	mkdir "$kind" && python3 "$XPU_SRC/test/lib/gen_times.py" g.data "$kind/r.data" "$kind" || exit 1
+done
+
+cat >spans.py <<'END'
+import json, sys
+events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
+print("%.0f" % (max(e["ts"] + e["dur"] for e in events) - min(e["ts"] for e in events)))
+END
+
+# Prints the numbers of the process with true times, in each format, without the account of what was left out.
+other() {		# other KIND
+	cd "$1" || exit 1
+	for format in folded csv chrome text pprof html perf pftrace; do
+		xpumerge -i r.data --pid 1000 -f $format -o "out.$format" 2>/dev/null || echo "$format: status $?"
+	done
+	xpumerge -i r.data --pid 1000 -f parquet -o out.parquet/ 2>/dev/null || echo "parquet: status $?"
+	xpumerge -i r.data -o all.json 2>/dev/null
+	xpumerge -i r.data >all.text 2>all.log
+	xpumerge r.data ../honest/r.data >both.text 2>both.log
+	cd ..
+}
+
+for kind in honest zero sign last future past mixed long; do
+	other $kind >$kind.status
+	is "$(cat $kind.status)" "" "$kind: every format is written"
+done
+like "$(head -n 1 honest/all.text)" '^2\.00 ms: GPU 0 busy 50\.0 %' "honest: the headline"
+unlike "$(cat honest/all.log)" 'outside' "honest: nothing is left out"
+longest=$(python3 spans.py honest/all.json)
+
+for kind in zero sign last future past mixed long; do
+	like "$(cat $kind/all.log)" '^launches 2000 matched 2000 unmatched 0 lost 0' "$kind: launches are joined by their ids"
+	like "$(cat $kind/all.log)" 'device records timed outside of the recording' "$kind: device records are counted"
+	like "$(head -n 1 $kind/all.text)" '^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' "$kind: the headline"
+	[ "$(python3 spans.py $kind/all.json)" -le "$longest" ]
+	ok $? "$kind: the timeline is no longer"
+	like "$(head -n 1 $kind/both.text)" '^2\.00 ms: ' "$kind: the headline, beside another recording"
+	for file in out.folded out.csv out.perf; do
+		cmp "honest/$file" "$kind/$file"
+		ok $? "$kind: ${file#*.} of the other process is equal"
+	done
+	python3 - $kind <<'END'
+import json, sys
+def own(kind):
+    events = json.load(open(kind + "/out.chrome"))["traceEvents"]
+    return [e for e in events if e.get("pid") == 1000 and e["ph"] in "Xsf"]
+sys.exit(not own("honest") or own("honest") != own(sys.argv[1]))
+END
+	ok $? "$kind: chrome has the other process where it was"
+done
+for kind in sign last future past; do
+	is "$(grep -c 'timed outside of the recording' $kind/all.log)" 7 "$kind: each kind of record has its line"
+	like "$(cat $kind/all.log)" '1000 launches timed outside' "$kind: launches"
+	like "$(cat $kind/all.log)" '1000 device records timed outside' "$kind: device records"
+	like "$(cat $kind/all.log)" '2000 API calls timed outside' "$kind: calls"
+	for what in 'wait for the device' 'event of NVTX ranges' 'event of memory' window; do
+		like "$(cat $kind/all.log)" " 1 $what timed outside" "$kind: $what"
+	done
+done
+
+# A recording without its end: the latest time that the recorder told.
+xpumerge dump future/r.data >/dev/null || exit 1
+head -c -24 future/r.data >cut.data
+xpumerge -i cut.data >cut.text 2>cut.log
+like "$(head -n 1 cut.text)" '^[0-9.]+ (us|ms): GPU 0 busy' "without its end: the headline"
+like "$(cat cut.log)" '1000 device records timed outside' "without its end: counted"
+
+done_testing
