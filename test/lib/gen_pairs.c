@@ -31,7 +31,7 @@ struct opts {
 	double lost, lost_calls, lost_works, cut;
 	double offset, drift;		/* ms, ppm */
 	double loop, own, apart;
-	double run, head, tail, step, apis;
+	double run, head, tail, late, step, apis;
 	const char *shape;		/* distribution of times: uniform, exp */
 	const char *tids;		/* same, other, pid */
 	const char *names;		/* none, nvcc, hip, plain, caller, template */
@@ -84,7 +84,8 @@ static void set(struct opts *o, const char *key, const char *value)
 		{ "lost_works", &o->lost_works }, { "cut", &o->cut }, { "offset", &o->offset },
 		{ "drift", &o->drift }, { "loop", &o->loop }, { "own", &o->own },
 		{ "apart", &o->apart }, { "run", &o->run }, { "head", &o->head },
-		{ "tail", &o->tail }, { "step", &o->step }, { "apis", &o->apis },
+		{ "tail", &o->tail }, { "late", &o->late }, { "step", &o->step },
+		{ "apis", &o->apis },
 	};
 	const struct {
 		const char *key;
@@ -207,6 +208,8 @@ static void run(const struct opts *o, struct launch *launches)
 	for (i = 0; i < nr; i++) {
 		launches[i].has_call &= launches[i].call_ns >= o->head * last;
 		launches[i].has_stack &= launches[i].stack_ns <= (1 - o->tail) * last;
+		launches[i].has_stack &= launches[i].stack_ns >= o->late * last;
+		launches[i].has_call &= launches[i].call_ns <= (1 - o->late) * last;
 		if (o->step && launches[i].stack_ns > last / 2)
 			launches[i].stack_ns += 1e6 * o->step;
 		launches[i].stack_ns = launches[i].stack_ns * (1 + o->drift * 1e-6) +

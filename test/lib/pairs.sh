@@ -17,8 +17,7 @@ pairs() {
 # pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, ends that are missing, ids,
 # threads, APIs and gaps vary at random, and prints right, wrong and uncertain of each. A recording is right if at
 # most one in 1000 of the certain launches is wrong, none is said to have lost a stack that it has, and there are not
-# more launches than were made. The way from a stack to its call varies less than work does where threads have
-# no ids: else nothing tells which call is a stack's own.
+# more launches than were made.
 pairs_truth() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -27,19 +26,32 @@ pairs_truth() {
 			print "seed=" seed, "nr=" c("1000|4000"), "tids=" tids, "threads=" c("1|2|4|8|16"),
 			c("gap=0.3 work=0.2|gap=0.3 work=0.2 burst=200 pause=1000|gap=1 work=10 shape=exp|gap=10 work=100 shape=exp|" \
 			  "gap=2000 work=0.5|gap=100 work=2|gap=50 work=500 shape=exp|gap=0.3 work=20|gap=100 work=5 burst=50 pause=2000"),
-			c(tids == "pid" ? "|delay=0.2 jitter=0.5" : "|delay=0.2 jitter=0.5|jitter=10|jitter=50 shape=exp"),
+			c("|delay=0.2 jitter=0.5|jitter=10|jitter=50 shape=exp"),
 			c("|lost=0.01|lost=0.05|lost=0.1|lost=0.2|lost=0.3|lost=0.05 run=20|lost=0.1 run=50|lost=0.2 run=100"),
-			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2"),
+			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2|late=0.1"),
 			c("|||drift=40|drift=-40|step=0.05|step=2|step=20"), c("|apis=1|apis=1"),
 			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"), c("||loop=10|loop=200|noise=0.1") }')
-		# shellcheck disable=SC2086 # words are arguments
-		"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $pairs_keys || exit 1
-		"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
-		# shellcheck disable=SC2046 # words are arguments
-		truth_row "$pairs_keys" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
-			"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
+		pairs_one "$pairs_keys"
 		pairs_left=$((pairs_left - 1))
 	done
+}
+
+# pairs_waits SEED NR: the same for NR recordings whose threads wait for each other in their calls. Each stack
+# comes soon after the call before, and long before its own call.
+pairs_waits() {
+	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do
+		pairs_one "nr=1000 threads=2 tids=pid gap=0.3 work=0.2 burst=200 pause=1000 jitter=50 shape=exp lost=0.05 kernels=3 seed=$pairs_seed"
+		pairs_one "nr=1000 threads=$((pairs_seed % 8 + 1)) tids=same gap=10 work=2 jitter=100 shape=exp apart=0 late=0.02 seed=$pairs_seed"
+	done
+}
+
+pairs_one() {		# pairs_one KEYS
+	# shellcheck disable=SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $1 || exit 1
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
+	# shellcheck disable=SC2046 # words are arguments
+	truth_row "$1" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
+		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
 }
 
 truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
@@ -105,6 +117,7 @@ pairs_table() {
 	pairs 1 "threads=4 $tight $named paths=5 kernels=3 lost=0.01"
 	pairs 0 "threads=8 $tight $named paths=5 kernels=3 lost=0.01 tids=pid"
 	pairs 0 "paths=5 kernels=3 $burst noise=0.1"
+	pairs 0 "threads=8 work=500 shape=exp jitter=1 cut=1 seed=12"
 	pairs 0 "nr=20 work=1000"
 	pairs 0 "nr=20 lost=0.1 lost_calls=0.1"
 	pairs 1 "nr=100 $tight $named"

@@ -5,4 +5,5 @@
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs.sh"
 pairs_truth 2 300
+pairs_waits 101 50
 done_testing

@@ -21,7 +21,6 @@ pairs 0 "gap=0.3 work=0.2 burst=200 pause=1000"
 pairs 0 "gap=0.3 work=0.2 burst=200 pause=1000 lost=0.01"
 pairs 0 "work=30 shape=exp lost=0.01 lost_calls=0.01 nr=8000"
 pairs 0 "threads=8 work=60 shape=exp tids=other"
-pairs 0 "threads=8 work=500 shape=exp jitter=1 cut=1 seed=12"
 
 # ---- what is missing is said
 

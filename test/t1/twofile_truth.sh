@@ -5,4 +5,5 @@
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs.sh"
 pairs_truth 1 120
+pairs_waits 1 6
 done_testing

@@ -13,7 +13,9 @@
  * 2. Threads of the two sides that fit each other are pairs. Within a pair, each stack is followed
  * by its own launch before the next stack comes (align_order.c). This rules out offsets that put
  * each stack with an earlier or a later launch. If it does not rule them out, the recording is
- * ambiguous.
+ * ambiguous. Where no threads are pairs, a stack may be of its thread's next launch at any distance,
+ * and only kinds and names can rule this out: if it were so, more than twice as many stacks as now
+ * would have no launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
  * alignments (a pair hidden Markov model). Events outside all pairs, as when all stacks claim to be
  * of one thread, match as sets: each stack has one launch at most. Belief propagation over the

@@ -31,6 +31,8 @@
 #define FAR_JITTERS	32		/* so far from all calls, a stack has none */
 #define OUTSIDE_MIN	0.9		/* share of certain matches that shows who is outside */
 #define DRIFT_FAR	50e-6		/* error of the drift at the ends of the recording */
+#define NEXT_MIN	48		/* stacks expected without a launch: that only half of them are seen
+					 * is e^7 times less probable */
 #define NR_ANSWERS	4		/* labels that are counted at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
@@ -937,6 +939,42 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
+/* Return: whether a stack of @launch would have a launch that fits at the time of launch @at. */
+static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_t at)
+{
+	const struct align_side *gpu = m->al->gpu.in;
+	const double *time = m->al->gpu.time;
+	uint32_t k = at, n;
+
+	while (k && time[at] - time[k - 1] <= m->reach && at - k < ALIGNER_NEAR)
+		k--;
+	for (n = 0; k < gpu->nr && time[k] - time[at] <= m->reach; k++, n++)
+		if (n > ALIGNER_NEAR ||
+		    !names__differ(m->names, &gpu->events[k], &gpu->events[launch]))
+			return true;
+	return false;
+}
+
+/*
+ * A thread takes equal times from a call to its next stack, or from a stack to its own call. In both
+ * cases each stack is at a fixed distance from some call, but in one case the stack is of that
+ * call, and in the other case of the thread's next one. Where stacks have no thread, times
+ * cannot tell which: only kinds and names of calls can. If stacks were of the next calls, those
+ * whose next call differs, and all others near, would have no launch now.
+ * Return: whether that is ruled out: clearly fewer stacks have no launch.
+ */
+static bool matcher__rules_out_next(const struct matcher *m)
+{
+	const struct lanes *l = &m->lanes;
+	const struct align_side *gpu = m->al->gpu.in;
+	uint32_t b, i, nr = 0;
+
+	for (b = 0; b < gpu->nr_threads; b++)
+		for (i = l->launches_begin[b]; i + 1 < l->launches_begin[b + 1]; i++)
+			nr += !matcher__fits_near(m, l->launches[i + 1], l->launches[i]);
+	return nr * m->p_stack >= NEXT_MIN && nr >= (2 * m->p_stray + 0.02) * gpu->nr;
+}
+
 static int matcher__match(struct matcher *m)
 {
 	const struct align_side *cpu = m->al->cpu.in, *gpu = m->al->gpu.in;
@@ -1096,6 +1134,10 @@ int aligner__match(struct aligner *al)
 	if (nr < 0) {
 		err = nr;
 		goto out;
+	}
+	if (nr == 1 && !shifts[0].ordered && !matcher__rules_out_next(&m)) {
+		shifts[1] = (struct shift){ .later = shifts[0].later - al->median };
+		nr = MAX_SHIFTS + 1;
 	}
 	al->out->nr_offsets = nr;
 	al->out->offset_ns = later_by(al->out->offset_ns, shifts[0].later);

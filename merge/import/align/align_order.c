@@ -33,7 +33,6 @@
 #define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that, is work */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define FEW		64		/* so few events hardly begin in mid-recording */
-#define FEW_LANES	4		/* the ends of so few threads may be lost */
 
 /* One thread as both sides saw it. */
 struct turns {
@@ -67,10 +66,13 @@ static double turns__stack(const struct turns *t, uint32_t i)
 			 t->al->stack_time[t->stacks[i]];
 }
 
-static const struct align_event *turns__event(const struct turns *t, uint32_t i)
+/* Return: whether stack @i may be of launch @k. */
+static bool turns__fit(const struct turns *t, uint32_t i, uint32_t k)
 {
-	return t->self ? &t->al->gpu.in->events[t->launches[i]] :
-			 &t->al->cpu.in->events[t->stacks[i]];
+	const struct align_event *launches = t->al->gpu.in->events, *launch = &launches[t->launches[k]];
+
+	return t->self ? !names__differ(t->al->names, &launches[t->launches[i]], launch) :
+			 aligner__fit(&t->al->cpu.in->events[t->stacks[i]], launch);
 }
 
 /* Return: the first launch of the thread at @time or later. */
@@ -120,8 +122,7 @@ static void order__count(struct order *o, const struct turns *t)
 			to = next - time[t->launches[k]];
 			if (k)
 				to = fmin(to, at - time[t->launches[k - 1]]);
-			if (to <= from || !aligner__fit(turns__event(t, i),
-							&t->al->gpu.in->events[t->launches[k]]))
+			if (to <= from || !turns__fit(t, i, k))
 				continue;
 			o->turns[order__bin(o, from)]++;
 			o->turns[order__bin(o, to)]--;
@@ -184,7 +185,6 @@ static int compare_distances(const void *a, const void *b)
 struct way {
 	struct shift shift;
 	double far;			/* the 90th percentile of distances less the median, ns */
-	int32_t turns;			/* stacks that are followed by a launch */
 };
 
 /* Measures how far the stacks are from the launches that follow them, with @offset taken off. */
@@ -208,8 +208,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 			next = i + 1 < t.nr_stacks ? turns__stack(&t, i + 1) - offset : INFINITY;
 			k = turns__first_at(&t, at);
 			if (k < t.nr_launches && o->al->gpu.time[t.launches[k]] < next &&
-			    aligner__fit(turns__event(&t, i),
-					 &o->al->gpu.in->events[t.launches[k]]))
+			    turns__fit(&t, i, k))
 				d[nr++] = o->al->gpu.time[t.launches[k]] - at;
 		}
 	}
@@ -257,29 +256,46 @@ static bool way__is_work(const struct way *way, double least)
 }
 
 /*
+ * Return: whether most threads begin with a stack and end with that stack's launch, with @offset taken
+ * off: the files have the threads from beginning to end.
+ */
+static bool order__is_whole(const struct order *o, double offset)
+{
+	uint32_t b, nr = 0;
+	struct turns t;
+
+	for (b = 0; b < o->al->gpu.in->nr_threads; b++) {
+		const double *time = o->al->gpu.time;
+
+		if (!order__turns(o, b, false, &t) || !t.nr_stacks || !t.nr_launches ||
+		    turns__first_at(&t, turns__stack(&t, 0) - offset) ||
+		    turns__first_at(&t, turns__stack(&t, t.nr_stacks - 1) - offset) != t.nr_launches - 1)
+			continue;
+		nr += t.nr_stacks == 1 || turns__stack(&t, 1) - offset > time[t.launches[0]];
+	}
+	return 2 * nr > o->nr_lanes;
+}
+
+/*
  * Drops ways that no thread goes. Under a wrong shift the distance from a stack to its launch
  * varies as work does: much, and sometimes very much; and the distance from a launch to the next
- * stack hardly varies. But if such a way has a launch for more stacks than each of the other ways,
- * which lack launches at the ends of most threads, the tool that takes stacks may have been slow at
- * times, and nothing is dropped. Nor is it if both sides lack events elsewhere, which is @lossy, and
- * there are few threads: then the events at their ends may be among those.
+ * stack hardly varies. The time from a stack to its own launch may vary as much, where threads wait for
+ * each other in a call. So ways are dropped only if the threads are whole under another way, and
+ * under none that is dropped.
  * Return: how many ways are left.
  */
-static int drop_ways(struct way *ways, int nr, uint32_t nr_lanes, bool lossy)
+static int order__drop_ways(const struct order *o, struct way *ways, int nr)
 {
-	int32_t most_kept = 0, most_dropped = 0, *most;
+	bool whole[2] = { false, false };
 	double least = INFINITY;
 	int i, left = 0;
 
 	for (i = 0; i < nr; i++)
 		least = fmin(least, ways[i].shift.jitter);
-	if (least < CALL_NS || (lossy && nr_lanes < FEW_LANES))
-		return nr;
-	for (i = 0; i < nr; i++) {
-		most = way__is_work(&ways[i], least) ? &most_dropped : &most_kept;
-		*most = ways[i].turns > *most ? ways[i].turns : *most;
-	}
-	if (most_dropped > most_kept + (int32_t)nr_lanes / 2)
+	for (i = 0; i < nr; i++)
+		whole[way__is_work(&ways[i], least)] |=
+			order__is_whole(o, ways[i].shift.later + ways[i].shift.phase);
+	if (least < CALL_NS || whole[1] || !whole[0])
 		return nr;
 	for (i = 0; i < nr; i++)
 		if (!way__is_work(&ways[i], least))
@@ -342,6 +358,9 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		/* 0, 1, -1, 2, ... */
 		step = n % 2 ? (n + 1) / 2 : -n / 2;
 		b = &best[step + MAX_STEPS];
+		/* Times that are made up say nothing about a thread's next call. */
+		if (self && step == -1)
+			continue;
 		/*
 		 * A shifted order lacks turns at the ends, where one tool began earlier or ended
 		 * later.
@@ -356,15 +375,14 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
 		i = step ? (b->first + b->last) / 2 : top;
-		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr]);
-		ways[nr++].turns = b->turns;
+		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++]);
 	}
 	if (err)
 		return err;
 	if (self)
 		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
-	nr = drop_ways(ways, nr, o->nr_lanes,
-		       fmin(o->nr, o->nr_launches) > o->turns[top] + o->nr_lanes);
+	if (!self)
+		nr = order__drop_ways(o, ways, nr);
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n].shift;
 	/* Without known threads, a stack's other possible launches cannot be followed. */

@@ -262,6 +262,13 @@ const struct name *names__find(const struct names *n, const struct align_event *
 	return e->name && idmap__get(&n->numbers, ID_KEY(e->kind, e->name), &at) ? &n->v.v[at] : NULL;
 }
 
+bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b)
+{
+	const struct name *x = names__find(n, a), *y = names__find(n, b);
+
+	return a->kind != b->kind || (x && y && x != y && x->nr_stacks && y->nr_stacks);
+}
+
 double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack)
 {
 	const struct name *name = names__find(n, launch);

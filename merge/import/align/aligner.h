@@ -61,6 +61,9 @@ struct aligner {
 /* Return: the name of event @e, or NULL if the event has no name. */
 const struct name *names__find(const struct names *n, const struct align_event *e);
 
+/* Return: whether kinds, or names that stacks have, tell the stacks of two launches apart. */
+bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b);
+
 /*
  * Names may tell the call path of a launch: that of *@stack, if all stacks with the launch's name
  * are one call path.
