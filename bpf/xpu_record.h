@@ -1253,7 +1253,10 @@ struct xpu_record_counters {
 	__u64	nr_allocs;		/* events of memory that were told of; since 2.6 */
 };
 
-#define XPU_MISC_CARRIED_FINAL	1	/* of CARRIED: the file has the last of the process's records */
+enum {	/* misc of CARRIED */
+	XPU_MISC_CARRIED_FINAL	= 1,	/* the file has the last of the process's records */
+	XPU_MISC_CARRIED_LOST	= 2,	/* since 2.9: earlier files lack records that had come */
+};
 
 /*
  * The counters of a process that is in earlier files, too. Counts of records in first are those of

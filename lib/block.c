@@ -97,6 +97,12 @@ static uint32_t count_launches(const uint8_t *at, size_t bytes)
 	return nr;
 }
 
+void block_packer__resume(struct block_packer *p, uint64_t nr_blocks, uint64_t nr_launches)
+{
+	p->number = nr_blocks;
+	p->nr_launches = nr_launches;
+}
+
 /* Return: 0, with room for @bytes of data, or -ENOMEM. */
 static int block_packer__reserve(struct block_packer *p, size_t bytes)
 {

@@ -32,6 +32,9 @@ struct block_packer;
 struct block_packer *block_packer__new(int level);
 void block_packer__free(struct block_packer *p);
 
+/* The file has so many blocks and launches already. */
+void block_packer__resume(struct block_packer *p, uint64_t nr_blocks, uint64_t nr_launches);
+
 /**
  * block_packer__pack - make the next block of the file
  * @records: whole ones, aligned to 8; @bytes of them, XPU_BLOCK_MAX at most

@@ -343,6 +343,26 @@ void safefile__remove(const struct safefile *f)
 	invoker__leave();
 }
 
+int safefile__shorten(const struct safefile *f, off_t bytes)
+{
+	struct stat st;
+	int fd, err = invoker__enter();
+
+	if (err)
+		return err;
+	fd = openat(f->dir_fd, f->name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		err = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_dev != f->dev || st.st_ino != f->ino || st.st_size < bytes)
+		err = -ENOENT;
+	else if (ftruncate(fd, bytes))
+		err = -errno;
+	if (err && fd >= 0)
+		close(fd);
+	invoker__leave();
+	return err ?: fd;
+}
+
 void safefile__abort_from_signal(const struct safefile *f)
 {
 	if (f->tmp)

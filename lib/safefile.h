@@ -71,6 +71,12 @@ int safefile__commit(struct safefile *f);
 /* Removes a committed file, if its name still names it. */
 void safefile__remove(const struct safefile *f);
 
+/*
+ * Opens a committed file to write on, cut off after @bytes. Return: a descriptor, or a negative errno;
+ * -ENOENT also if its name does not name it any more or it is shorter.
+ */
+int safefile__shorten(const struct safefile *f, off_t bytes);
+
 /* Forgets the file and closes all but @f->fd. Removes the file if it was not committed. */
 void safefile__close(struct safefile *f);
 

@@ -173,7 +173,7 @@ static int start_writer(const struct options *opts, int fd, int level, struct wr
 	return err;
 }
 
-static int create_row(const struct options *opts, struct writer **w, pid_t *splitter)
+static int create_row(const struct options *opts, struct writer **w, struct splitter **splitter)
 {
 	int fd, err = splitter__start(opts, &fd, splitter);
 
@@ -185,11 +185,11 @@ static int create_row(const struct options *opts, struct writer **w, pid_t *spli
 }
 
 int datafile__create(const struct options *opts, struct safefile *f, struct writer **w,
-		     pid_t *splitter)
+		     struct splitter **splitter)
 {
 	int err;
 
-	*splitter = 0;
+	*splitter = NULL;
 	if (opts->every_ns)
 		return create_row(opts, w, splitter);
 	/* A wait for a FIFO's reader could not be interrupted here. */

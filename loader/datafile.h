@@ -3,10 +3,9 @@
 #ifndef XPU_LOADER_DATAFILE_H
 #define XPU_LOADER_DATAFILE_H
 
-#include <sys/types.h>
-
 struct options;
 struct safefile;
+struct splitter;
 struct writer;
 
 /**
@@ -14,7 +13,7 @@ struct writer;
  * @opts: the recording's name, and the options that its first records describe
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
  * @w: for writer__close()
- * @splitter: the child that makes several files, for splitter__finish(), or 0: with opts->every_ns the
+ * @splitter: the child that makes several files, for splitter__finish(), or NULL: with opts->every_ns the
  *	recording goes to it through a pipe, and @f holds nothing
  *
  * From here on the recording has its name: whatever happens, the part that is written can be read.
@@ -23,7 +22,7 @@ struct writer;
  * Return: 0 or a negative errno, with a message printed.
  */
 int datafile__create(const struct options *opts, struct safefile *f, struct writer **w,
-		     pid_t *splitter);
+		     struct splitter **splitter);
 
 /* Writes the last record, which says that the recording is complete. @wait_status: the target's */
 void datafile__end(struct writer *w, int wait_status);

@@ -143,7 +143,6 @@ bool recording__drain(struct recording *r)
 {
 	uint64_t start_ns = clock__now();
 	bool all;
-	int err;
 
 	if (r->sampler)
 		sampler__rescan(r->sampler);
@@ -156,11 +155,24 @@ bool recording__drain(struct recording *r)
 	if (all)
 		recorder__drained(r->recorder, start_ns);
 	writer__flush(r->writer);
+	return all;
+}
 
-	err = writer__error(r->writer);
+/* Says that the file cannot be written, or can be written again, and starts again who makes several. */
+static void watch_disk(struct recording *r)
+{
+	int err = writer__error(r->writer), waits = writer__waits(r->writer);
+
+	if (r->splitter)
+		splitter__watch(r->splitter);
 	if (err)
 		tell_disk(r, err, ": the recording stops here; the part before can be read");
-	return all;
+	else if (waits)
+		tell_disk(r, waits, ": the program and the recording go on; what is recorded waits in "
+			  "memory, up to 256 MB, and is written when there is space again");
+	else if (r->told_disk)
+		msg__info("%s is written again: what waited in memory is in it", r->opts->data);
+	r->told_disk &= err || waits;
 }
 
 /* Begins the next file, if it is time. All that came so far has been taken. */
@@ -301,6 +313,7 @@ void recording__run(struct recording *r)
 		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
 		behind = writer__is_behind(r->writer);
+		watch_disk(r);
 		if (behind)
 			continue;
 		recording__drain(r);
@@ -389,6 +402,8 @@ int recording__finish(struct recording *r)
 	finish_keeper(r);
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		report.lost[kind] = nr_lost(r, kind);
+	if (r->splitter)
+		splitter__drain(r->splitter, r->writer);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
 	/* xpumerge top may have ended first. */
@@ -400,7 +415,8 @@ int recording__finish(struct recording *r)
 		tell_disk(r, -err, "");
 	if (r->splitter && !splitter__finish(r->splitter))
 		err = -EIO;
-	r->splitter = 0;
+	if (r->splitter)
+		report.splitter = *splitter__stats(r->splitter);
 	recorder__stats(r->recorder, &report.stats);
 	whole = report__print(&report);
 	if (err || report.stats.nr_errors)
@@ -416,8 +432,7 @@ void recording__free(struct recording *r)
 	own_sampler__close(r->own_sampler);
 	windows__free(r->windows);
 	writer__close(r->writer, NULL, NULL);
-	if (r->splitter)
-		splitter__finish(r->splitter);
+	splitter__free(r->splitter);
 	safefile__close(&r->file);
 	recorder__free(r->recorder);
 	sideband__close(r->sideband);

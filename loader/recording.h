@@ -34,7 +34,7 @@ struct recording {
 	struct pyfind *pyfind;		/* NULL: no search for Python */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
-	pid_t splitter;			/* the child that makes several files; 0: none */
+	struct splitter *splitter;	/* the child that makes several files; NULL: none */
 	uint64_t cut_ns;		/* when the next one begins */
 	struct recorder *recorder;
 	int signal_fd;

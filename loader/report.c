@@ -90,6 +90,8 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_unfinished, "device records unfinished at exit");
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
 	add_loss(l, r->metrics.nr_malformed, "malformed records of GPU metrics");
+	add_loss(l, r->splitter.nr_ends, "times the records that xpumerge split had read and not written");
+	add_loss(l, r->splitter.nr_lost_files, "files not written, or not wholly");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
 	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
 }

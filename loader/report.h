@@ -8,6 +8,7 @@
 
 #include "attach/gpu_metrics.h"
 #include "record/recorder.h"
+#include "splitter.h"
 #include "xpu_record.h"
 
 struct options;
@@ -25,6 +26,7 @@ struct report {
 	uint64_t nr_unreached;		/* of the lost launches: of processes that could not connect */
 	uint64_t nr_late;		/* children that called CUDA before they were attached to */
 	struct gpu_metrics_stats metrics;
+	struct splitter_stats splitter;
 	uint64_t file_bytes;
 };
 

@@ -6,17 +6,42 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/clock.h"
 #include "base/msg.h"
 #include "base/own_files.h"
 #include "options.h"
+#include "record/writer.h"
+#include "split_journal.h"
 #include "target/target.h"
 
 #define PIPE_BYTES	(1 << 20)	/* the most that is allowed without privileges */
+#define PAUSE_NS	500000000ull	/* between two starts: doubled with each one, up to PAUSE_MAX_NS */
+#define PAUSE_MAX_NS	30000000000ull
+#define LIVED_NS	60000000000ull	/* a child that lived so long is started again at once */
+/* At the end of the recording, which waits for that: starts, and the time between two. */
+#define LAST_STARTS	5
+#define LAST_PAUSE_NS	200000000ull
+#define END_PAUSE_US	10000
+
+struct splitter {
+	const struct options *opts;
+	char path[PATH_MAX];
+	pid_t pid;			/* 0: none runs */
+	int in;				/* of the pipe, which so outlives the child; -1: it does not */
+	int journal;			/* -1: no other child could go on */
+	uint64_t started_ns, pause_ns;
+	unsigned int nr_last;		/* starts since the recording has ended */
+	bool succeeded, ending;
+	struct splitter_stats stats;
+};
 
 /* Becomes what shows the recording; it ends with the pipe, or at a key of the user's. */
 static _Noreturn void run_top(const struct options *opts, int fd, const char *path)
@@ -42,11 +67,11 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 	_exit(STATUS_FAILED);
 }
 
-static _Noreturn void run_child(const struct options *opts, int fd, const char *path)
+static _Noreturn void run_child(const struct options *opts, int fd, int journal, const char *path)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
-	const char *args[24] = { path, "split", "-o", opts->output };
-	char keep[16], level[16];
+	const char *args[26] = { path, "split", "-o", opts->output };
+	char keep[16], level[16], journal_text[16];
 	char pusher[PATH_MAX];
 	unsigned int nr = 4;
 	size_t i;
@@ -58,6 +83,12 @@ static _Noreturn void run_child(const struct options *opts, int fd, const char *
 	if (opts->keep) {
 		args[nr++] = "--keep";
 		args[nr++] = keep;
+	}
+	if (journal >= 0) {
+		fcntl(journal, F_SETFD, 0);
+		snprintf(journal_text, sizeof(journal_text), "%d", journal);
+		args[nr++] = "--journal";
+		args[nr++] = journal_text;
 	}
 	if (opts->push) {
 		if (own_files__find("xpuload-push", pusher, sizeof(pusher)))
@@ -77,6 +108,7 @@ static _Noreturn void run_child(const struct options *opts, int fd, const char *
 	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
+	setpriority(PRIO_PROCESS, 0, 0);
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	args[nr] = NULL;
@@ -84,46 +116,157 @@ static _Noreturn void run_child(const struct options *opts, int fd, const char *
 	_exit(STATUS_FAILED);
 }
 
-int splitter__start(const struct options *opts, int *fd, pid_t *pid)
+/* Starts the child. Return: 0 or a negative errno. */
+static int splitter__fork(struct splitter *s, int in)
 {
-	char path[PATH_MAX];
+	pid_t pid;
+
+	fflush(NULL);
+	s->started_ns = clock__now();
+	pid = fork();
+	if (!pid && s->opts->top)
+		run_top(s->opts, in, s->path);
+	if (!pid)
+		run_child(s->opts, in, s->journal, s->path);
+	if (pid < 0)
+		return -errno;
+	s->pid = pid;
+	return 0;
+}
+
+int splitter__start(const struct options *opts, int *fd, struct splitter **sp)
+{
+	struct splitter *s = calloc(1, sizeof(*s));
 	int fds[2], err;
 
-	if (opts->push && own_files__find("xpuload-push", path, sizeof(path))) {
+	if (!s)
+		return -ENOMEM;
+	s->opts = opts;
+	s->in = s->journal = -1;
+	if (opts->push && own_files__find("xpuload-push", s->path, sizeof(s->path))) {
 		msg__error("--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
 			   "is built where libcurl's headers are (libcurl4-openssl-dev)");
+		free(s);
 		return -ENOENT;
 	}
-	err = own_files__find("xpumerge", path, sizeof(path));
+	err = own_files__find("xpumerge", s->path, sizeof(s->path));
 	if (!err && pipe2(fds, O_CLOEXEC))
 		err = -errno;
-	if (err) {
-		msg__error("cannot run xpumerge, which writes the files: %s", strerror(-err));
-		return err;
-	}
+	if (err)
+		goto free_splitter;
 	fcntl(fds[1], F_SETPIPE_SZ, PIPE_BYTES);
-	fflush(NULL);
-	*pid = fork();
-	if (!*pid && opts->top)
-		run_top(opts, fds[0], path);
-	if (!*pid)
-		run_child(opts, fds[0], path);
-	err = *pid < 0 ? -errno : 0;
-	close(fds[0]);
+	if (!opts->top)
+		s->journal = memfd_create("xpuload-split", MFD_CLOEXEC);
+	err = splitter__fork(s, fds[0]);
+	if (s->journal >= 0)
+		s->in = fds[0];
+	else
+		close(fds[0]);
 	*fd = fds[1];
+	*sp = s;
 	if (!err)
 		return 0;
 	close(fds[1]);
-	msg__error("cannot run xpumerge: %s", strerror(-err));
+free_splitter:
+	msg__error("cannot run xpumerge, which writes the files: %s", strerror(-err));
+	splitter__free(s);
 	return err;
 }
 
-bool splitter__finish(pid_t pid)
+static void tell_end(int status)
 {
-	int status = 0;
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	char how[64];
 
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return false;
-	return WIFEXITED(status) && !WEXITSTATUS(status);
+	if (sig)
+		snprintf(how, sizeof(how), "was ended by signal %d (%s)", sig, strsignal(sig));
+	else
+		snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
+	msg__warn("xpumerge split, which writes the files, %s: it is started again, and goes on with the "
+		  "next file", how);
+}
+
+/* The child has ended. */
+static void splitter__ended(struct splitter *s, int status)
+{
+	bool done = WIFEXITED(status) && (s->ending || s->in < 0) && WEXITSTATUS(status) <= 1;
+
+	s->pid = 0;
+	s->succeeded = done;
+	if (done || s->in < 0)
+		return;
+	s->stats.nr_ends++;
+	tell_end(status);
+	s->pause_ns = clock__now() - s->started_ns >= LIVED_NS || !s->pause_ns ? PAUSE_NS :
+		      s->pause_ns * 2 < PAUSE_MAX_NS ? s->pause_ns * 2 : PAUSE_MAX_NS;
+}
+
+void splitter__watch(struct splitter *s)
+{
+	uint64_t pause_ns = s->ending && s->pause_ns > LAST_PAUSE_NS ? LAST_PAUSE_NS : s->pause_ns;
+	int status;
+
+	if (s->pid && waitpid(s->pid, &status, WNOHANG) == s->pid)
+		splitter__ended(s, status);
+	/* The first one is followed at once. */
+	if (s->pid || s->in < 0 || s->succeeded ||
+	    (s->stats.nr_ends > 1 && clock__now() - s->started_ns < pause_ns))
+		return;
+	s->nr_last += s->ending;
+	splitter__fork(s, s->in);
+}
+
+/* Gives up: no child takes the rest of the recording. */
+static bool splitter__give_up(struct splitter *s)
+{
+	if (s->pid || s->nr_last < LAST_STARTS)
+		return false;
+	if (s->in >= 0)
+		close(s->in);
+	s->in = -1;
+	return true;
+}
+
+void splitter__drain(struct splitter *s, struct writer *w)
+{
+	s->ending = true;
+	while (!writer__end(w)) {
+		splitter__watch(s);
+		if (!splitter__give_up(s))
+			usleep(END_PAUSE_US);
+	}
+}
+
+bool splitter__finish(struct splitter *s)
+{
+	struct split_journal told = { 0 };
+
+	while (s->pid || (!s->succeeded && s->in >= 0)) {
+		splitter__watch(s);
+		if (s->pid || (!s->succeeded && !splitter__give_up(s)))
+			usleep(END_PAUSE_US);
+	}
+	if (s->journal >= 0 && pread(s->journal, &told, sizeof(told), 0) == sizeof(told)) {
+		s->stats.nr_lost_files = told.nr_lost_files;
+		s->stats.nr_lost_bytes = told.nr_lost_bytes;
+	}
+	return s->succeeded && !told.failing;
+}
+
+const struct splitter_stats *splitter__stats(const struct splitter *s)
+{
+	return &s->stats;
+}
+
+void splitter__free(struct splitter *s)
+{
+	if (!s)
+		return;
+	if (s->in >= 0)
+		close(s->in);
+	if (s->pid)
+		waitpid(s->pid, NULL, 0);
+	if (s->journal >= 0)
+		close(s->journal);
+	free(s);
 }

@@ -19,6 +19,7 @@
 #include "push_url.h"
 #include "read/reader.h"
 #include "safefile.h"
+#include "split_journal.h"
 #include "util.h"
 #include "write/otlp.h"
 #include "write/output.h"
@@ -35,6 +36,7 @@
 struct job {
 	char *name;			/* of the file */
 	struct profile_time time;
+	uint64_t *waits;
 };
 
 /* A profile that xpuload-push was told of. */
@@ -60,8 +62,7 @@ struct profiles {
 	char answers[512];		/* the last line of it, as far as it has come */
 	size_t nr_answers;
 	bool finishing;
-	uint64_t nr_made, nr_sent, nr_lost;
-	uint64_t nr_unmerged;		/* files that no profiles were made of */
+	struct profile_counts *counts;
 };
 
 static uint64_t now_ms(void)
@@ -160,7 +161,7 @@ static void profiles__pusher_ended(struct profiles *p)
 		remove_file(p->handed[i].path);
 		free(p->handed[i].path);
 	}
-	p->nr_lost += p->nr_handed;
+	p->counts->nr_lost += p->nr_handed;
 	p->nr_handed = 0;
 }
 
@@ -179,8 +180,8 @@ static void profiles__answers(struct profiles *p)
 		while ((end = memchr(p->answers, '\n', p->nr_answers))) {
 			*end++ = '\0';
 			if (sscanf(p->answers, "%7s %llu", word, &id) == 2 && profiles__forget(p, id)) {
-				p->nr_sent += !strcmp(word, "sent");
-				p->nr_lost += strcmp(word, "sent") != 0;
+				p->counts->nr_sent += !strcmp(word, "sent");
+				p->counts->nr_lost += strcmp(word, "sent") != 0;
 			}
 			p->nr_answers -= end - p->answers;
 			memmove(p->answers, end, p->nr_answers);
@@ -214,14 +215,14 @@ static void profiles__hand(struct profiles *p, char *path, const char *kind, con
 	int len = snprintf(line, sizeof(line), "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %s\n", id, kind,
 			   time->start_ns, time->start_ns + time->duration_ns, path);
 
-	p->nr_made++;
+	p->counts->nr_made++;
 	/* A line is shorter than what a pipe takes as a whole or not at all. */
 	if (p->pusher && p->nr_handed < MAX_HANDED && len < (int)sizeof(line) &&
 	    write(p->to, line, len) == len) {
 		p->handed[p->nr_handed++] = (struct handed){ id, path };
 		return;
 	}
-	p->nr_lost++;
+	p->counts->nr_lost++;
 	remove_file(path);
 	free(path);
 }
@@ -306,6 +307,7 @@ static void profiles__drop_job(struct profiles *p, size_t i)
 {
 	if (p->remove)
 		remove_file(p->jobs[i].name);
+	*p->jobs[i].waits = 0;
 	free(p->jobs[i].name);
 	p->nr_jobs--;
 	memmove(&p->jobs[i], &p->jobs[i + 1], (p->nr_jobs - i) * sizeof(p->jobs[0]));
@@ -319,6 +321,7 @@ static void profiles__take(struct profiles *p, bool whole)
 	char *path;
 	int i;
 
+	*job->waits = PROFILES_HANDED;
 	for (i = 0; i <= NR_PROFILE_KINDS; i++) {
 		kind = i < NR_PROFILE_KINDS ? profile_kind__name(i) : "otlp";
 		if ((p->kind == PUSH_OTLP) != (i == NR_PROFILE_KINDS))
@@ -332,7 +335,7 @@ static void profiles__take(struct profiles *p, bool whole)
 			remove_file(path);
 		free(path);
 	}
-	p->nr_unmerged += !whole;
+	p->counts->nr_unmerged += !whole;
 }
 
 static void profiles__watch_merger(struct profiles *p)
@@ -349,7 +352,8 @@ static void profiles__watch_merger(struct profiles *p)
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-struct profiles *profiles__new(const char *url, const char *labels, const char *program, bool remove)
+struct profiles *profiles__new(const char *url, const char *labels, const char *program, bool remove,
+			       struct profile_counts *counts)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
 	const char *why;
@@ -377,6 +381,8 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 	p->program = program;
 	p->kind = parsed.kind;
 	p->remove = remove;
+	p->counts = counts;
+	counts->nr_unknown = counts->nr_made - counts->nr_sent - counts->nr_lost;
 	signal(SIGPIPE, SIG_IGN);
 	err = profiles__start_pusher(p);
 	if (!err)
@@ -386,15 +392,23 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 	return NULL;
 }
 
-void profiles__add(struct profiles *p, char *name, const struct profile_time *time)
+void profiles__add(struct profiles *p, char *name, const struct profile_time *time, uint64_t *waits)
 {
 	profiles__poll(p);
+	if (*waits == PROFILES_HANDED) {
+		p->counts->nr_unknown_files++;
+		if (p->remove)
+			remove_file(name);
+		*waits = 0;
+		free(name);
+		return;
+	}
 	if (p->nr_jobs == MAX_JOBS) {
 		/* The first one is being merged. */
 		profiles__drop_job(p, 1);
-		p->nr_unmerged++;
+		p->counts->nr_unmerged++;
 	}
-	p->jobs[p->nr_jobs++] = (struct job){ name, *time };
+	p->jobs[p->nr_jobs++] = (struct job){ name, *time, waits };
 	profiles__merge_next(p);
 }
 
@@ -429,11 +443,13 @@ static bool is_answered(const struct profiles *p)
 
 void profiles__finish(struct profiles *p)
 {
+	const struct profile_counts *c = p->counts;
+
 	profiles__wait(p, now_ms() + FINISH_MS, is_merged);
 	if (p->merger)
 		kill(p->merger, SIGKILL);
 	while (p->nr_jobs) {
-		p->nr_unmerged++;
+		p->counts->nr_unmerged++;
 		profiles__drop_job(p, 0);
 	}
 	p->finishing = true;
@@ -452,7 +468,12 @@ void profiles__finish(struct profiles *p)
 	if (p->merger)
 		waitpid(p->merger, NULL, 0);
 	complain("%s: %" PRIu64 " profile%s sent, %" PRIu64 " lost; %" PRIu64 " file%s without profiles",
-		 p->url, p->nr_sent, PLURAL(p->nr_sent, "", "s"), p->nr_lost, p->nr_unmerged,
-		 PLURAL(p->nr_unmerged, "", "s"));
+		 p->url, c->nr_sent, PLURAL(c->nr_sent, "", "s"), c->nr_lost, c->nr_unmerged,
+		 PLURAL(c->nr_unmerged, "", "s"));
+	if (c->nr_unknown || c->nr_unknown_files)
+		complain("%s: %" PRIu64 " more profile%s, and all of %" PRIu64 " more file%s, may have been "
+			 "sent or not: xpumerge split was killed meanwhile", p->url, c->nr_unknown,
+			 PLURAL(c->nr_unknown, "", "s"), c->nr_unknown_files,
+			 PLURAL(c->nr_unknown_files, "", "s"));
 	free(p);
 }

@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "block.h"
 #include "cmdline.h"
 #include "complain.h"
 #include "profiles.h"
+#include "split_journal.h"
 #include "stream/split.h"
 #include "util.h"
 #include "version.h"
@@ -28,6 +31,7 @@ struct options {
 	uint32_t keep, level;
 	const char *push, *labels, *program;
 	bool remove;
+	uint32_t journal;		/* a descriptor; 0: none */
 };
 
 static int complain_number(const struct cmdline_given *given)
@@ -64,6 +68,8 @@ static const struct cmdline_option rows[] = {
 	  .help = "xpuload-push, which does it" },
 	{ "remove", CMDLINE_FLAG(remove),
 	  .help = "with --push: remove each file once its profiles are made" },
+	{ "journal", 0, "FD", .set = set_number, CMDLINE_RANGE(journal, 3, 1000000),
+	  .help = "for xpuload: a memory file for another xpumerge, should this one be killed" },
 	{ "version", 'V', .set = cmdline__version, .help = "print the version" },
 	{ "help", 'h', .set = cmdline__help, .help = "print this" },
 };
@@ -103,9 +109,9 @@ static void report(const struct split_result *result)
 			 PLURAL(result->nr_beyond, "definition is", "definitions are"));
 }
 
-static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns)
+static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits)
 {
-	profiles__add(ctx, name, &(struct profile_time){ start_ns, duration_ns });
+	profiles__add(ctx, name, &(struct profile_time){ start_ns, duration_ns }, waits);
 }
 
 static void on_idle(void *ctx)
@@ -113,11 +119,33 @@ static void on_idle(void *ctx)
 	profiles__poll(ctx);
 }
 
+static void on_trouble(void *ctx, const char *text)
+{
+	(void)ctx;
+	complain("%s", text);
+}
+
+/* Return: the counts of profiles so far, which outlive this program if there is a journal; or NULL. */
+static struct profile_counts *map_counts(int journal_fd)
+{
+	int flags = journal_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	struct split_journal *told;
+	struct stat st;
+
+	if (journal_fd >= 0 && (fstat(journal_fd, &st) ||
+				(st.st_size < (off_t)sizeof(*told) && ftruncate(journal_fd, sizeof(*told)))))
+		return NULL;
+	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, flags, journal_fd, 0);
+	return told == MAP_FAILED ? NULL : &told->profiles;
+}
+
 static int split(const struct options *o, const char *input)
 {
 	struct split_opts opts = {
-		.pattern = o->output, .level = o->level, .keep = o->keep,
+		.pattern = o->output, .level = o->level, .keep = o->keep, .trouble = on_trouble,
+		.journal_fd = o->journal ? (int)o->journal : -1,
 	};
+	struct profile_counts *counts;
 	struct split_result result;
 	int fd = strcmp(input, "-") ? open(input, O_RDONLY | O_CLOEXEC | O_NOCTTY) : STDIN_FILENO;
 	int err;
@@ -127,7 +155,9 @@ static int split(const struct options *o, const char *input)
 		return EXIT_BAD;
 	}
 	if (o->push) {
-		opts.ctx = profiles__new(o->push, o->labels, o->program ?: "xpuload-push", o->remove);
+		counts = map_counts(opts.journal_fd);
+		opts.ctx = counts ? profiles__new(o->push, o->labels, o->program ?: "xpuload-push", o->remove,
+						  counts) : NULL;
 		if (!opts.ctx)
 			return EXIT_BAD;
 		opts.whole = on_whole;
@@ -141,7 +171,7 @@ static int split(const struct options *o, const char *input)
 		profiles__finish(opts.ctx);
 	if (fd != STDIN_FILENO)
 		close(fd);
-	return err ? EXIT_BAD : 0;
+	return err ? EXIT_BAD : result.nr_lost || result.nr_skipped;
 }
 
 int split_command(int argc, char **argv)

@@ -230,11 +230,12 @@ static void *keys_thread(void *arg)
 /* ---- intervals ------------------------------------------------------------------------------- */
 
 /* A file of an interval is whole. */
-static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns)
+static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits)
 {
 	struct top *t = ctx;
 
 	(void)start_ns;
+	(void)waits;
 	pthread_mutex_lock(&t->lock);
 	if (!t->look.paused && duration_ns && !top_frames__add(&t->frames, name, duration_ns / 1e9)) {
 		t->nr_shown++;
@@ -271,7 +272,8 @@ static int top__make_dir(struct top *t)
 static int top__run(struct top *t)
 {
 	char pattern[sizeof(t->dir) + 16];
-	struct split_opts opts = { .pattern = pattern, .whole = on_whole, .ctx = t };
+	struct split_opts opts = { .pattern = pattern, .whole = on_whole, .ctx = t,
+				   .journal_fd = -1 };
 	const char *what = "standard input";
 	struct split_result result;
 	pthread_t thread;

@@ -17,6 +17,7 @@
 #define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond that the disk is too slow, and records
 						 * wait in the ring */
 #define MAX_SPARE	8
+#define RETRY_NS	200000000ull	/* between two tries to write a block to a full disk */
 /*
  * Records are written after this time at most, and sooner while the recording is young: if
  * everything is killed, at most this part of its age is lost.
@@ -42,6 +43,7 @@ struct writer {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* all below */
 	pthread_cond_t more;
+	pthread_cond_t closes;		/* by clock__now() */
 	struct chunk *first, **last;
 	struct chunk *spare;		/* of CHUNK_BYTES each: their pages are touched already */
 	unsigned int nr_spare;
@@ -49,7 +51,8 @@ struct writer {
 	uint64_t written_bytes;		/* of whole blocks: the file's length */
 	uint64_t lost_bytes;		/* of records; of blocks, if they had been written */
 	int error;			/* negative errno */
-	bool closing;
+	int waits;			/* negative errno of the block that is tried again */
+	bool closing, ended;
 };
 
 /* Writes all of @data. On failure *@done is how many bytes were written. */
@@ -90,27 +93,67 @@ static int writer__check(struct writer *w)
 	return err;
 }
 
-/*
- * Writes the records as one block. Return: 0 with *@bytes written, which is 0 if memory for packing
- * is short; or -errno, with the file unchanged.
- */
-static int writer__write(struct writer *w, const struct chunk *c, size_t *bytes)
+/* Writes the block. Return: 0; or -errno, with the file unchanged. */
+static int writer__write(struct writer *w, const struct xpu_record_block *b)
 {
-	const struct xpu_record_block *b;
 	size_t done;
 	int err;
 
 	err = writer__check(w);
 	if (err)
 		return err;
-	b = block_packer__pack(w->packer, c->data, c->used);
-	if (!b)
-		return 0;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
-	*bytes = b->hdr.size;
 	/* A pipe or a device cannot be cut back. */
 	if (err && ftruncate(w->fd, w->written_bytes))
 		return err;
+	return err;
+}
+
+/* Whether a file that cannot be written now may be later. */
+static bool may_pass(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EIO || err == -ENOMEM;
+}
+
+/* Waits until the block is to be tried again. Return: whether it is: not if the recording ends. */
+static bool writer__pause(struct writer *w, int err)
+{
+	struct timespec until;
+	uint64_t ns;
+	bool again;
+
+	pthread_mutex_lock(&w->lock);
+	again = !w->closing;
+	w->waits = err;
+	ns = clock__now() + RETRY_NS;
+	until = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	while (!w->closing && clock__now() < ns)
+		pthread_cond_timedwait(&w->closes, &w->lock, &until);
+	pthread_mutex_unlock(&w->lock);
+	return again;
+}
+
+/*
+ * Writes the records as one block; waits for a full disk. Return: 0 with *@bytes written, which is 0 if
+ * memory for packing is short; or -errno, with the file unchanged.
+ */
+static int writer__write_chunk(struct writer *w, const struct chunk *c, size_t *bytes)
+{
+	const struct xpu_record_block *b = block_packer__pack(w->packer, c->data, c->used);
+	struct stat st;
+	int err;
+
+	if (!b)
+		return 0;
+	*bytes = b->hdr.size;
+	err = writer__write(w, b);
+	if (!err || fstat(w->fd, &st) || !S_ISREG(st.st_mode))
+		return err;
+	while (err && may_pass(err) && writer__pause(w, err))
+		err = writer__write(w, b);
+	pthread_mutex_lock(&w->lock);
+	w->waits = 0;
+	pthread_mutex_unlock(&w->lock);
 	return err;
 }
 
@@ -147,7 +190,7 @@ static void *writer_thread(void *arg)
 
 		bytes = 0;
 		if (!err)
-			err = writer__write(w, c, &bytes);
+			err = writer__write_chunk(w, c, &bytes);
 
 		pthread_mutex_lock(&w->lock);
 		w->queued_bytes -= c->size;
@@ -159,6 +202,7 @@ static void *writer_thread(void *arg)
 			w->error = err;
 		writer__recycle(w, c);
 	}
+	w->ended = true;
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
@@ -166,6 +210,7 @@ static void *writer_thread(void *arg)
 int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 {
 	struct xpu_file_header sealed = *hdr;
+	pthread_condattr_t monotonic;
 	struct writer *w;
 	sigset_t all, old;
 	size_t done;
@@ -180,6 +225,10 @@ int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 	w->start_ns = clock__now();
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->closes, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 
 	/* With O_APPEND later blocks leave no hole if somebody makes the file shorter. */
 	fcntl(w->fd, F_SETFL, O_APPEND);
@@ -205,6 +254,7 @@ free_packer:
 free_writer:
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->more);
+	pthread_cond_destroy(&w->closes);
 	free(w);
 	return err;
 }
@@ -340,6 +390,30 @@ int writer__error(struct writer *w)
 	return err;
 }
 
+int writer__waits(struct writer *w)
+{
+	int err;
+
+	pthread_mutex_lock(&w->lock);
+	err = -w->waits;
+	pthread_mutex_unlock(&w->lock);
+	return err;
+}
+
+bool writer__end(struct writer *w)
+{
+	bool ended;
+
+	writer__hand_over(w);
+	pthread_mutex_lock(&w->lock);
+	w->closing = true;
+	pthread_cond_signal(&w->more);
+	pthread_cond_signal(&w->closes);
+	ended = w->ended;
+	pthread_mutex_unlock(&w->lock);
+	return ended;
+}
+
 int writer__close(struct writer *w, uint64_t *bytes, uint64_t *lost_bytes)
 {
 	struct chunk *c, *next;
@@ -347,11 +421,7 @@ int writer__close(struct writer *w, uint64_t *bytes, uint64_t *lost_bytes)
 
 	if (!w)
 		return 0;
-	writer__hand_over(w);
-	pthread_mutex_lock(&w->lock);
-	w->closing = true;
-	pthread_cond_signal(&w->more);
-	pthread_mutex_unlock(&w->lock);
+	writer__end(w);
 	pthread_join(w->thread, NULL);
 
 	err = w->error ?: writer__check(w);
@@ -369,6 +439,7 @@ int writer__close(struct writer *w, uint64_t *bytes, uint64_t *lost_bytes)
 	block_packer__free(w->packer);
 	pthread_mutex_destroy(&w->lock);
 	pthread_cond_destroy(&w->more);
+	pthread_cond_destroy(&w->closes);
 	free(w);
 	return err;
 }

@@ -62,6 +62,15 @@ bool writer__is_behind(struct writer *w);
  */
 int writer__error(struct writer *w);
 
+/*
+ * Return: the errno because of which nothing can be written now, or 0. Records wait in memory; the writing is
+ * tried again until there is space, or until the recording ends.
+ */
+int writer__waits(struct writer *w);
+
+/* There are no more records. Return: whether all are written, or lost; never waits */
+bool writer__end(struct writer *w);
+
 /**
  * writer__close - write the remaining records and close the file
  * @bytes: the file's length, if not NULL

@@ -30,9 +30,9 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 	const struct xpu_record_counters *last = sent->last, *first = sent->first;
 	uint64_t nr_missing, first_ranges = sent->carried ? first->nr_ranges : 0;
 
-	/* While probes are attached and detached, the shim learns an instant late who listens. */
+	/* While probes are attached and detached, the shim learns an instant late that somebody listens. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
-	if (a->window)
+	if (a->window && !sent->lost)
 		l->at_edges += nr_missing;
 	else
 		l->missing_launches += nr_missing;

@@ -144,6 +144,7 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 	sent->carried = true;
 	sent->baseline = UINT64_MAX;	/* no batch */
 	sent->final = rec->hdr.misc & XPU_MISC_CARRIED_FINAL;
+	sent->lost = rec->hdr.misc & XPU_MISC_CARRIED_LOST;
 	err = found__keep_counters(c->found, &sent->first, &rec->first, sizeof(rec->first));
 	if (!err && rec->last.nr_batches >= sent->last->nr_batches)
 		err = found__keep_counters(c->found, &sent->last, &rec->last, sizeof(rec->last));

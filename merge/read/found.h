@@ -62,6 +62,7 @@ struct sent {
 	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
 	uint64_t nr_batches;			/* batches that have arrived */
 	bool carried;				/* first is of a CARRIED record, and holds in any case */
+	bool lost;				/* earlier files lack records */
 	bool final;				/* no later file has records of the process */
 	uint64_t nr_allocs;		/* events of memory that the recording has */
 };

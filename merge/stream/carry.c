@@ -23,6 +23,10 @@ struct records {
 #define FIRST_NESTED	XPU_RECORD_STRING
 #define NR_NESTED	32
 
+struct carried_counts {
+	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_allocs, nr_batches;
+};
+
 struct carried_process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
@@ -38,8 +42,9 @@ struct carried_process {
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_allocs, nr_batches;	/* written, or
-										 * passed on */
+	struct carried_counts now, safe;	/* written, or passed on; @safe: in files */
+	bool unsaved;			/* @safe has changed */
+	bool lost;			/* some records that have come are in no file */
 	uint64_t nr_open_ranges;	/* that the file begins with */
 };
 
@@ -373,7 +378,7 @@ static void carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
 		if (!p || p->proc_id != t->proc_id)
 			p = carry__find(c, t->proc_id);
 		if (p)
-			p->nr_ranges++;
+			p->now.nr_ranges++;
 		if (rec->events[i].what != XPU_RANGE_MARK)
 			t->range_id = rec->events[i].range_id;
 	}
@@ -553,6 +558,24 @@ static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 		p->ended_in = c->number;
 }
 
+/* Takes up the counts that another program has saved: those before an attach are in them. */
+static void process__restore(const struct carry *c, struct carried_process *p,
+			     const struct xpu_record_carried *rec)
+{
+	p->now = (struct carried_counts){
+		.nr_launches = rec->first.nr_launches, .nr_works = rec->first.nr_kernels,
+		.nr_calls = rec->first.nr_calls, .nr_ranges = rec->first.nr_ranges,
+		.nr_allocs = rec->first.nr_allocs,
+		.nr_batches = rec->first.nr_batches + (p->how == XPU_MISC_PROCESS_ATTACH),
+	};
+	p->safe = p->now;
+	p->lost |= rec->hdr.misc & XPU_MISC_CARRIED_LOST;
+	p->final_in = rec->hdr.misc & XPU_MISC_CARRIED_FINAL ? c->number : 0;
+	p->last = rec->last;
+	memset(&p->first, 0, sizeof(p->first));
+	p->has_counters = rec->last.hdr.size;
+}
+
 /* ---- records --------------------------------------------------------------------------------- */
 
 static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
@@ -562,11 +585,34 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
+bool carry__takes(const struct xpu_record *rec)
+{
+	switch (rec->type) {
+	case XPU_RECORD_INFO: case XPU_RECORD_PROCESS: case XPU_RECORD_PROCESS_EXIT:
+	case XPU_RECORD_THREAD: case XPU_RECORD_CALLCHAIN: case XPU_RECORD_GRAPH_NODE:
+	case XPU_RECORD_PROCESS_LABEL: case XPU_RECORD_RANGES: case XPU_RECORD_MMAP:
+	case XPU_RECORD_COMM: case XPU_RECORD_FORK: case XPU_RECORD_EXIT: case XPU_RECORD_KSYM:
+	case XPU_RECORD_PYSOURCE: case XPU_RECORD_METRIC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int carry__record(struct carry *c, const struct xpu_record *rec)
 {
+	struct carried_process *p;
 	struct carried_thread *t;
 
 	switch (rec->type) {
+	case XPU_RECORD_PART:
+		c->number = ((const struct xpu_record_part *)rec)->number;
+		return 0;
+	case XPU_RECORD_CARRIED:
+		p = carry__find(c, ((const struct xpu_record_carried *)rec)->proc_id);
+		if (p)
+			process__restore(c, p, (const void *)rec);
+		return 0;
 	case XPU_RECORD_INFO:
 		return records__add(&c->infos, rec);
 	case XPU_RECORD_PROCESS:
@@ -654,6 +700,13 @@ static bool nested__is_definition(const struct xpu_record *rec, uint64_t *id)
 	}
 }
 
+bool carry__defines(const struct xpu_record *nested)
+{
+	uint64_t id;
+
+	return nested__is_definition(nested, &id);
+}
+
 /* The totals with the fewest batches are the first; a process that ran before has others before. */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {
@@ -665,9 +718,10 @@ static void process__counters(struct carried_process *p, const struct xpu_record
 	if (!p->has_counters || counters.nr_batches < p->first.nr_batches) {
 		p->first = counters;
 		if (p->how == XPU_MISC_PROCESS_ATTACH)
-			p->nr_works = p->nr_calls = 0;
+			p->now.nr_works = p->now.nr_calls = 0;
 	}
 	p->has_counters = true;
+	p->unsaved = true;
 }
 
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
@@ -681,7 +735,7 @@ int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *re
 	if (rec->type == XPU_RECORD_COUNTERS)
 		process__counters(p, (const void *)rec);
 	if (rec->type == XPU_RECORD_CALLS)
-		p->nr_calls += ((const struct xpu_record_calls *)rec)->nr;
+		p->now.nr_calls += ((const struct xpu_record_calls *)rec)->nr;
 	if (!nested__is_definition(rec, &id))
 		return 0;
 	err = idmap__add(&p->known[rec->type - FIRST_NESTED], id, 0);
@@ -694,7 +748,7 @@ int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch)
 
 	if (!p)
 		return -ENOMEM;
-	p->nr_batches += batch__is_counted(batch);
+	p->now.nr_batches += batch__is_counted(batch);
 	return 0;
 }
 
@@ -703,7 +757,7 @@ void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr)
 	struct carried_process *p = carry__find(c, proc_id);
 
 	if (p)
-		p->nr_works += nr;
+		p->now.nr_works += nr;
 }
 
 void carry__count_launch(struct carry *c, uint32_t proc_id)
@@ -711,7 +765,7 @@ void carry__count_launch(struct carry *c, uint32_t proc_id)
 	struct carried_process *p = carry__find(c, proc_id);
 
 	if (p)
-		p->nr_launches++;
+		p->now.nr_launches++;
 }
 
 void carry__count_alloc(struct carry *c, uint32_t proc_id)
@@ -719,7 +773,33 @@ void carry__count_alloc(struct carry *c, uint32_t proc_id)
 	struct carried_process *p = carry__find(c, proc_id);
 
 	if (p)
-		p->nr_allocs++;
+		p->now.nr_allocs++;
+}
+
+void carry__settle(struct carry *c, bool written)
+{
+	struct carried_process *p, *next;
+
+	HASH_ITER(hh, c->processes, p, next) {
+		if (!memcmp(&p->now, &p->safe, sizeof(p->now)))
+			continue;
+		p->unsaved = true;
+		if (written)
+			p->safe = p->now;
+		else
+			p->now = p->safe;
+		p->lost |= !written;
+	}
+}
+
+void carry__recalled(struct carry *c)
+{
+	struct carried_process *p, *next;
+
+	HASH_ITER(hh, c->processes, p, next) {
+		p->now = p->safe;
+		p->lost = true;
+	}
 }
 
 /* ---- the next file --------------------------------------------------------------------------- */
@@ -768,24 +848,25 @@ static void process__write_nested(const struct carried_process *p, struct part *
 
 static void process__write_counters(const struct carried_process *p, struct part *part)
 {
+	uint16_t misc = (p->final_in ? XPU_MISC_CARRIED_FINAL : 0) | (p->lost ? XPU_MISC_CARRIED_LOST : 0);
 	bool attached = p->how == XPU_MISC_PROCESS_ATTACH;
 	struct xpu_record_carried *r = part__reserve(part, sizeof(*r));
 
 	if (!r)
 		return;
 	*r = (struct xpu_record_carried){
-		.hdr = { XPU_RECORD_CARRIED, p->final_in ? XPU_MISC_CARRIED_FINAL : 0, sizeof(*r) },
+		.hdr = { XPU_RECORD_CARRIED, misc, sizeof(*r) },
 		.proc_id = p->proc_id,
 		.first = p->last,
 		.last = p->last,
 	};
-	r->first.nr_launches = p->nr_launches;
-	r->first.nr_kernels = p->nr_works;
+	r->first.nr_launches = p->safe.nr_launches;
+	r->first.nr_kernels = p->safe.nr_works;
 	r->first.nr_memcpys = r->first.nr_memsets = 0;
-	r->first.nr_calls = p->nr_calls;
-	r->first.nr_allocs = p->nr_allocs;
-	r->first.nr_ranges = p->nr_ranges - min_t(uint64_t, p->nr_ranges, p->nr_open_ranges);
-	r->first.nr_batches = p->nr_batches;
+	r->first.nr_calls = p->safe.nr_calls;
+	r->first.nr_allocs = p->safe.nr_allocs;
+	r->first.nr_ranges = p->safe.nr_ranges - min_t(uint64_t, p->safe.nr_ranges, p->nr_open_ranges);
+	r->first.nr_batches = p->safe.nr_batches;
 	if (!attached || !p->has_counters)
 		return;
 	/* Those before the recording began; the batch that told them does not count. */
@@ -794,7 +875,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_calls += p->first.nr_calls;
 	r->first.nr_allocs += p->first.nr_allocs;
 	r->first.nr_ranges += p->first.nr_ranges;
-	r->first.nr_batches += p->first.nr_batches - !!p->nr_batches;
+	r->first.nr_batches += p->first.nr_batches - !!p->safe.nr_batches;
 }
 
 /* Writes which ranges are open on the threads, and counts them by process. */
@@ -907,6 +988,44 @@ static bool carry__has_process(const struct carry *c, uint32_t pid)
 			return true;
 	}
 	return false;
+}
+
+void carry__save(struct carry *c, struct part *part, uint64_t time_ns)
+{
+	struct carried_process *p, *next_process;
+	struct carried_pid *pid, *next_pid;
+	struct xpu_record_process_exit *end;
+
+	records__write(&c->infos, part);
+	records__write(&c->others, part);
+	HASH_ITER(hh, c->pids, pid, next_pid)
+		pid__write(pid, part);
+	HASH_ITER(hh, c->processes, p, next_process)
+		records__write(&p->top, part);
+	carry__write_ranges(c, part, time_ns);
+	HASH_ITER(hh, c->processes, p, next_process) {
+		p->nr_open_ranges = 0;
+		process__write_counters(p, part);
+		process__write_nested(p, part, time_ns);
+		p->unsaved = false;
+		end = p->ended ? part__reserve(part, sizeof(*end)) : NULL;
+		if (end)
+			*end = (struct xpu_record_process_exit){
+				.hdr = { XPU_RECORD_PROCESS_EXIT, 0, sizeof(*end) },
+				.time_ns = time_ns, .proc_id = p->proc_id, .pid = p->pid,
+			};
+	}
+}
+
+void carry__save_counts(struct carry *c, struct part *part)
+{
+	struct carried_process *p, *next;
+
+	HASH_ITER(hh, c->processes, p, next) {
+		if (p->unsaved)
+			process__write_counters(p, part);
+		p->unsaved = false;
+	}
 }
 
 void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t time_ns)

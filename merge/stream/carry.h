@@ -28,6 +28,10 @@ void carry__free(struct carry *c);
 /* Takes a record of the top level. Return: 0 or -ENOMEM. */
 int carry__record(struct carry *c, const struct xpu_record *rec);
 
+/* Whether carry__record(), and carry__nested(), keep a record for later files. */
+bool carry__takes(const struct xpu_record *rec);
+bool carry__defines(const struct xpu_record *nested);
+
 /* Takes a record of a batch of @proc_id. Return: 0 or -ENOMEM. */
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec);
 
@@ -49,6 +53,24 @@ void carry__write_infos(const struct carry *c, struct part *p);
  * @time_ns: when it begins
  */
 void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);
+
+/*
+ * Notes that all which was counted is in files; or, if not @written, that what was counted since that was
+ * noted is not.
+ */
+void carry__settle(struct carry *c, bool written);
+
+/* All is taken that another program has saved: what it had not noted as written is lost. */
+void carry__recalled(struct carry *c);
+
+/*
+ * Writes all that carry__next() writes, and changes nothing, so that another program can go on from it: it
+ * gives carry__record() and carry__nested() these records, with CARRIED ones.
+ */
+void carry__save(struct carry *c, struct part *p, uint64_t time_ns);
+
+/* Writes how much of each process is in files, where that has changed. */
+void carry__save_counts(struct carry *c, struct part *p);
 
 /* A launch of the thread, which may have ended, is still to be written. */
 void carry__keep_thread(struct carry *c, uint32_t thread_id);

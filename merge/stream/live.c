@@ -54,6 +54,7 @@ struct live {
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* what is live of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
+	bool carried, recalls;		/* the events that come */
 };
 
 struct live *live__new(struct carry *c)
@@ -254,13 +255,16 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 
 	if (e->what != XPU_ALLOC_LEVEL || e->space != XPU_SPACE_REST || !last)
 		return;
+	last->rest = e->bytes;
+	last->asked_ns = time_ns;
+	if (l->carried)
+		return;
 	for (i = 0; i < l->procs.nr; i++) {
 		device = l->procs.v[i].proc_id ? live__device_of(l, idx, e->device, i) : XPU_ALLOC_NO_DEVICE;
 		if (device != XPU_ALLOC_NO_DEVICE)
 			reserved += live__reserved(l, i, device, i == idx ? UINT64_MAX : time_ns);
 	}
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
-	last->asked_ns = time_ns;
 }
 
 /* Whether no other process was told later how much of the device is used. */
@@ -320,6 +324,7 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 		.bytes = e->event.bytes, .proc = idx, .path_id = e->event.path_id,
 		.thread_id = e->event.thread_id, .range_id = e->event.range_id, .extra = e->event.extra,
 		.device = e->event.device, .what = e->event.what, .space = e->event.space,
+		.carried = l->carried,
 	};
 
 	int err;
@@ -368,6 +373,7 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 	uint32_t i, idx;
 	int err = live__proc(l, rec->proc_id, &idx);
 
+	l->carried = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED;
 	for (i = 0; i < rec->nr && !err; i++) {
 		const struct alloc_event e = {
 			.order = rec->order + (int64_t)rec->events[i].delta_order,
@@ -380,6 +386,8 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 			proc->next = proc->started ? proc->next : e.order;
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
+		} else if (l->recalls && proc->started && e.order < proc->next) {
+			continue;	/* of a block that was used up to here */
 		} else if (proc->started && e.order <= proc->next) {
 			proc->next += e.order == proc->next;
 			err = live__pass_on(l, p, idx, &e);
@@ -388,6 +396,18 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 		}
 		err = err ?: live__go_on(l, p, idx, false);
 	}
+	return err;
+}
+
+int live__recall(struct live *l, const struct xpu_record_allocs *rec)
+{
+	struct part nowhere = { .err = -EIO };
+	int err;
+
+	l->recalls = true;
+	err = live__allocs(l, &nowhere, rec);
+	live__flush(l, &nowhere);
+	l->recalls = false;
 	return err;
 }
 
@@ -581,6 +601,29 @@ static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t ti
 	if (c.order < proc->next)
 		carrying__add_all(&c, idx);
 	return 0;
+}
+
+int live__save(struct live *l, struct part *p, uint64_t time_ns)
+{
+	const struct alloc_event *e;
+	uint32_t i;
+	size_t k;
+	int err = 0;
+
+	for (i = 0; i < l->procs.nr && !err; i++) {
+		struct live_proc *proc = &l->procs.v[i];
+		uint64_t last_ns = proc->last_ns;
+
+		if (proc->started)
+			err = live__carry(l, p, i, time_ns);
+		proc->last_ns = last_ns;
+		for (k = 0; k < proc->queue.list.nr; k++) {
+			e = &proc->queue.list.v[k];
+			live__write(l, p, 0, proc->proc_id, e->time_ns, e->order, &e->event);
+		}
+	}
+	live__flush(l, p);
+	return err;
 }
 
 static int live__forget(struct live *l, uint32_t idx)

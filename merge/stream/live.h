@@ -38,6 +38,12 @@ int live__keep_threads(struct live *l);
 /* A file was begun: writes what is live to it. Return: 0 or -ENOMEM. */
 int live__next(struct live *l, struct part *p, uint64_t time_ns);
 
+/* Writes what live__next() would, and the events that wait, and changes nothing. Return: 0 or -ENOMEM. */
+int live__save(struct live *l, struct part *p, uint64_t time_ns);
+
+/* Takes events that another program has saved, or has passed on. Return: 0 or -ENOMEM. */
+int live__recall(struct live *l, const struct xpu_record_allocs *rec);
+
 /* Lets go of all, at the end. Return: 0 or -ENOMEM. */
 int live__finish(struct live *l, struct part *p);
 

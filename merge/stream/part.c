@@ -21,19 +21,15 @@ static void part__write(struct part *p, const void *data, size_t len)
 		if (n > 0) {
 			at += n;
 			len -= n;
+			p->written += n;
 		}
 	}
 }
 
-int part__open(struct part *p, const char *path, const struct xpu_file_header *hdr, int level)
+static int part__start(struct part *p, const struct xpu_file_header *hdr, int level)
 {
 	struct xpu_file_header sealed = *hdr;
-	int err;
 
-	memset(p, 0, sizeof(*p));
-	err = safefile__open(&p->file, AT_FDCWD, path, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
-	if (err)
-		return err;
 	p->packer = block_packer__new(level);
 	p->records = malloc(XPU_BLOCK_MAX);
 	file_header__seal(&sealed);
@@ -41,7 +37,13 @@ int part__open(struct part *p, const char *path, const struct xpu_file_header *h
 		part__write(p, &sealed, sizeof(sealed));
 	else
 		p->err = -ENOMEM;
-	err = p->err ?: safefile__commit(&p->file);
+	p->safe = p->written;
+	return p->err ?: safefile__commit(&p->file);
+}
+
+/* Return: @err, with nothing left of the part. */
+static int part__abandon(struct part *p, int err)
+{
 	if (!err)
 		return 0;
 	close(p->file.fd);
@@ -52,6 +54,35 @@ int part__open(struct part *p, const char *path, const struct xpu_file_header *h
 	return err;
 }
 
+int part__open(struct part *p, const char *path, const struct xpu_file_header *hdr, int level)
+{
+	int err;
+
+	memset(p, 0, sizeof(*p));
+	err = safefile__open(&p->file, AT_FDCWD, path, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
+	return err ?: part__abandon(p, part__start(p, hdr, level));
+}
+
+int part__begin(struct part *p, int fd, const struct xpu_file_header *hdr, int level)
+{
+	memset(p, 0, sizeof(*p));
+	p->file = (struct safefile){ .fd = fd, .dir_fd = -1 };
+	return part__abandon(p, part__start(p, hdr, level));
+}
+
+int part__resume(struct part *p, int fd, uint64_t bytes, uint64_t nr_blocks, uint64_t nr_launches)
+{
+	memset(p, 0, sizeof(*p));
+	p->file = (struct safefile){ .fd = fd, .dir_fd = -1 };
+	p->written = p->safe = bytes;
+	p->packer = block_packer__new(0);
+	p->records = malloc(XPU_BLOCK_MAX);
+	if (!p->packer || !p->records)
+		return part__abandon(p, -ENOMEM);
+	block_packer__resume(p->packer, nr_blocks, nr_launches);
+	return 0;
+}
+
 void part__flush(struct part *p)
 {
 	const struct xpu_record_block *b;
@@ -59,13 +90,25 @@ void part__flush(struct part *p)
 	if (!p->used)
 		return;
 	b = p->err ? NULL : block_packer__pack(p->packer, p->records, p->used);
-	if (b)
+	if (b) {
 		part__write(p, b, b->hdr.size);
-	else
+		p->nr_blocks = b->number + 1;
+		p->nr_launches = b->launches_before + b->nr_launches;
+	} else {
 		p->err = p->err ?: -ENOMEM;
-	if (p->err)
-		p->nr_lost += p->used;
+	}
+	p->since += p->used;
 	p->used = 0;
+}
+
+int part__checkpoint(struct part *p)
+{
+	part__flush(p);
+	if (p->err)
+		return p->err;
+	p->safe = p->written;
+	p->since = 0;
+	return 0;
 }
 
 void *part__reserve(struct part *p, size_t size)
@@ -75,7 +118,7 @@ void *part__reserve(struct part *p, size_t size)
 	if (p->used && p->used + size > BLOCK_BYTES)
 		part__flush(p);
 	if (p->err || size > XPU_BLOCK_MAX) {
-		p->nr_lost += size;
+		p->since += size;
 		return NULL;
 	}
 	room = p->records + p->used;
@@ -97,8 +140,11 @@ int part__close(struct part *p)
 
 	if (!p->packer)
 		return 0;
-	part__flush(p);
-	err = p->err;
+	err = part__checkpoint(p);
+	p->nr_lost = err ? p->since : 0;
+	/* Should that fail, too: a block that is cut is none for readers. */
+	if (err)
+		(void)!ftruncate(p->file.fd, p->safe);
 	if (close(p->file.fd) && !err)
 		err = -errno;		/* NFS and quotas report errors only now */
 	safefile__close(&p->file);

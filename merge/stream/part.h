@@ -17,7 +17,11 @@ struct part {
 	uint8_t *records;		/* of the next block */
 	size_t used;
 	int err;			/* the first negative errno: nothing is written from then on */
+	uint64_t written;		/* bytes of the file */
+	uint64_t safe;			/* of these, up to the last part__checkpoint() */
+	uint64_t since;			/* bytes of records behind it */
 	uint64_t nr_lost;		/* bytes of records that were not written */
+	uint64_t nr_blocks, nr_launches;	/* in the file */
 };
 
 /**
@@ -39,7 +43,19 @@ void part__append(struct part *p, const struct xpu_record *rec);
 /* Writes the records so far as a block. */
 void part__flush(struct part *p);
 
-/* Return: 0 or the negative errno that stopped the writing. */
+/* Begins a file at the end of @fd, which becomes the part's own. Return: as part__open() */
+int part__begin(struct part *p, int fd, const struct xpu_file_header *hdr, int level);
+
+/* Goes on behind @bytes of a file that another program began, with so many blocks and launches in it. */
+int part__resume(struct part *p, int fd, uint64_t bytes, uint64_t nr_blocks, uint64_t nr_launches);
+
+/* Writes the records so far. Return: 0, and then they stay whatever follows; or a negative errno. */
+int part__checkpoint(struct part *p);
+
+/*
+ * A file that could not be written ends at its last checkpoint; the records behind it are in p->nr_lost.
+ * Return: 0 or the negative errno that stopped the writing.
+ */
 int part__close(struct part *p);
 
 #endif /* MERGE_PART_H */

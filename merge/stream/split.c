@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,13 +19,24 @@
 #include "safefile.h"
 #include "stream/carry.h"
 #include "stream/held.h"
+#include "stream/journal.h"
 #include "stream/live.h"
 #include "stream/part.h"
 #include "xpu_time.h"
 
 #define FLUSH_NS	1000000000ull	/* records are on the disk after that time */
 #define IDLE_MS		500
-#define STORED_MAX	(2 * XPU_BLOCK_MAX)
+#define KEPT_BEFORE	64		/* more numbers are looked at: some may have no file */
+#define MAX_BEGUN	2		/* a block that has ended so many programs is left out */
+#define MAGIC_AT	offsetof(struct xpu_record_block, magic)
+#define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
+
+/* A file that stays. */
+struct named {
+	char *name;
+	dev_t dev;
+	ino_t ino;
+};
 
 struct split {
 	const struct split_opts *opts;
@@ -31,7 +44,8 @@ struct split {
 	int fd;
 	struct xpu_file_header header;
 	struct block_unpacker *unpacker;
-	uint8_t *stored;		/* STORED_MAX bytes: a block as it comes */
+	struct journal journal;
+	int copy[2];			/* a pipe that gets copies of bytes before these are taken; or -1 */
 	uint8_t *records;		/* XPU_BLOCK_MAX bytes: its records */
 	ARRAY(uint8_t) batch;		/* that is being made */
 	struct carry *carry;
@@ -43,7 +57,10 @@ struct split {
 	uint64_t number;		/* of @part; 0: none so far */
 	uint64_t start_ns;		/* of @part */
 	uint64_t flushed_ns;
-	ARRAY(char *) names;		/* of the files that are to stay */
+	ARRAY(struct named) names;	/* of the files that are to stay */
+	bool failing;			/* the last file could not be written */
+	uint64_t nr_lost, lost_bytes;	/* of files that could not, since one could */
+	uint64_t told_bytes;		/* of lost_bytes before: @part says so behind its last checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* of the recording */
 };
@@ -99,30 +116,92 @@ static uint64_t now_ns(void)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void split__remove(const char *name)
+/* Removes a file that was made here. Another one may have its name by now. */
+static void split__remove(const struct named *n)
 {
-	int dir = safefile__open_parent(name);
+	struct safefile f = {
+		.fd = -1, .name = (char *)safefile__name(n->name), .dev = n->dev, .ino = n->ino,
+	};
 
-	if (dir < 0)
+	f.dir_fd = safefile__open_parent(n->name);
+	if (f.dir_fd < 0)
 		return;
-	safefile__unlink(dir, safefile__name(name), 0);
-	close(dir);
+	safefile__remove(&f);
+	close(f.dir_fd);
 }
 
 /* Removes the oldest files, of which enough newer ones are there. */
-static void split__keep(struct split *s)
+static void split__keep(struct split *s, const struct named *newest)
 {
-	char *name = s->opts->keep ? strdup(s->name) : NULL;
+	struct named n = *newest;
 
-	if (!name || array_push(&s->names, name)) {
-		free(name);
+	n.name = s->opts->keep ? strdup(n.name) : NULL;
+	if (!n.name || array_push(&s->names, n)) {
+		free(n.name);
 		return;
 	}
 	while (s->names.nr > s->opts->keep) {
-		split__remove(s->names.v[0]);
-		free(s->names.v[0]);
+		split__remove(&s->names.v[0]);
+		free(s->names.v[0].name);
 		memmove(s->names.v, s->names.v + 1, --s->names.nr * sizeof(*s->names.v));
 	}
+}
+
+static void split__say(struct split *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void split__say(struct split *s, const char *fmt, ...)
+{
+	char text[PATH_MAX + 256];
+	va_list args;
+
+	if (!s->opts->trouble)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	s->opts->trouble(s->opts->ctx, text);
+}
+
+/* The file cannot be written, which is said once until one can. Return: 0, or an error if that is the end. */
+static int split__failed(struct split *s, int err)
+{
+	s->part.err = err;
+	if (!s->opts->trouble)
+		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
+	if (!s->failing)
+		split__say(s, "cannot write %s: %s: records are lost until a later file can be written; the "
+			   "next one is tried when its interval begins", s->name, safefile__strerror(err));
+	s->failing = true;
+	return 0;
+}
+
+/* Counts the records of a file that could not be written. */
+static void split__count_lost(struct split *s)
+{
+	struct split_journal *told = &s->journal.head->told;
+
+	s->lost_bytes += s->told_bytes;
+	s->told_bytes = 0;
+	told->nr_lost_files++;
+	told->nr_lost_bytes += s->part.packer ? s->part.nr_lost : s->part.since;
+	s->lost_bytes += s->part.packer ? s->part.nr_lost : s->part.since;
+	s->nr_lost++;
+}
+
+/* Writes how many bytes of records no file has, if the file can be written. */
+static void split__write_lost(struct split *s)
+{
+	struct xpu_record_lost *r = s->lost_bytes ? part__reserve(&s->part, sizeof(*r)) : NULL;
+
+	if (r)
+		*r = (struct xpu_record_lost){
+			.hdr = { XPU_RECORD_LOST, 0, sizeof(*r) }, .time_ns = s->start_ns,
+			.kind = XPU_LOST_DISK, .count = s->lost_bytes,
+		};
+	if (!r)
+		return;
+	s->told_bytes += s->lost_bytes;
+	s->lost_bytes = 0;
 }
 
 /* Writes which file of the recording this is. */
@@ -145,6 +224,64 @@ static void split__write_part(struct split *s, uint64_t time_ns)
 	free(first);
 }
 
+/* Return: the journal's entry of the file. */
+static struct journal_file *split__file(struct split *s, uint64_t number)
+{
+	return &s->journal.head->files[number % JOURNAL_FILES];
+}
+
+/* Notes how much of which file has records that are counted, for the next journal__commit(). */
+static void split__note_file(struct split *s)
+{
+	struct journal_state *state = &s->journal.state;
+
+	state->file_dev = s->open ? s->part.file.dev : 0;
+	state->file_ino = s->open ? s->part.file.ino : 0;
+	state->file_bytes = s->open ? s->part.safe : 0;
+	state->file_blocks = s->part.nr_blocks;
+	state->file_launches = s->part.nr_launches;
+	state->file_end_ns = max_t(uint64_t, now_ns(), s->start_ns);
+	state->since_bytes = s->told_bytes + s->lost_bytes;
+}
+
+/* All records so far are in files. */
+static void split__settle(struct split *s)
+{
+	carry__settle(s->carry, true);
+	s->told_bytes = 0;
+	split__note_file(s);
+	split__file(s, s->number)->duration_ns = s->journal.state.file_end_ns - s->start_ns;
+	if (s->journal.part.packer)
+		carry__save_counts(s->carry, &s->journal.part);
+	journal__commit(&s->journal);
+}
+
+static int split__save(struct split *s, uint64_t time_ns)
+{
+	int err = journal__save(&s->journal, &s->header, s->carry, s->live, s->number, time_ns);
+
+	if (err)
+		split__say(s, "cannot keep definitions in memory: %s: should this program be killed, names "
+			   "are missing in later files", strerror(-err));
+	return 0;
+}
+
+/* Writes all records so far, and counts them as written. */
+static int split__checkpoint(struct split *s)
+{
+	int err;
+
+	held__flush(s->held, &s->part);
+	live__flush(s->live, &s->part);
+	err = s->open ? part__checkpoint(&s->part) : 0;
+	if (!s->open)
+		return 0;
+	if (err)
+		return split__failed(s, err);
+	split__settle(s);
+	return journal__is_long(&s->journal) ? split__save(s, now_ns()) : 0;
+}
+
 /* Begins the next file, @time_ns is when. */
 static int split__open(struct split *s, uint64_t time_ns)
 {
@@ -160,51 +297,80 @@ static int split__open(struct split *s, uint64_t time_ns)
 		hdr.start_mono_ns = time_ns;
 	}
 	hdr.version_minor = XPU_VERSION_MINOR;
-	err = part__open(&s->part, s->name, &hdr, s->opts->level);
-	if (err)
-		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
-	s->open = true;
 	s->start_ns = time_ns;
+	err = part__open(&s->part, s->name, &hdr, s->opts->level);
+	s->open = !err;
+	*split__file(s, s->number) = (struct journal_file){
+		.number = s->number, .start_ns = hdr.start_real_ns, .waits = s->open && s->opts->whole,
+	};
+	split__note_file(s);
+	if (err && split__failed(s, err))
+		return err;
+	split__write_lost(s);
 	carry__write_infos(s->carry, &s->part);
 	if (s->number == 1)
-		return 0;
+		return split__save(s, time_ns) ?: split__checkpoint(s);
 	split__write_part(s, time_ns);
 	held__keep_threads(s->held);
 	err = live__keep_threads(s->live);
 	carry__next(s->carry, &s->part, s->number, time_ns);
 	err = err ?: held__next(s->held, &s->part) ?: live__next(s->live, &s->part, time_ns);
-	return err ? split__fail(s, -ENOMEM, "out of memory") : 0;
+	return err ? split__fail(s, -ENOMEM, "out of memory") :
+		     split__save(s, time_ns) ?: split__checkpoint(s);
+}
+
+/* Writes that the file ends there, and that another one follows. */
+static void split__write_end(struct part *p, uint64_t time_ns)
+{
+	struct xpu_record_end *r = part__reserve(p, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_end){
+			.hdr = { XPU_RECORD_END, XPU_MISC_END_CONTINUES, sizeof(*r) }, .time_ns = time_ns,
+		};
 }
 
 /* Ends the file. @continues: another one follows; then it gets its END here */
 static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
-	struct xpu_record_end *r;
-	int err;
+	struct named named = { .name = s->name };
+	struct journal_file *file = split__file(s, s->number);
+	int err, failed = 0;
 
-	if (!s->open)
-		return 0;
 	held__flush(s->held, &s->part);
 	live__flush(s->live, &s->part);
-	r = continues ? part__reserve(&s->part, sizeof(*r)) : NULL;
-	if (r)
-		*r = (struct xpu_record_end){
-			.hdr = { XPU_RECORD_END, XPU_MISC_END_CONTINUES, sizeof(*r) }, .time_ns = time_ns,
-		};
-	err = part__close(&s->part);
-	s->open = false;
-	if (err)
-		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
-	s->result->nr_files++;
-	split__keep(s);
-	if (s->opts->whole) {
-		s->opts->whole(s->opts->ctx, s->name, s->start_ns - s->header.start_mono_ns +
-			       s->header.start_real_ns, max_t(uint64_t, time_ns, s->start_ns) - s->start_ns);
+	if (continues)
+		split__write_end(&s->part, time_ns);
+	named.dev = s->part.file.dev;
+	named.ino = s->part.file.ino;
+	err = s->open ? part__close(&s->part) : s->part.err;
+	if (err) {
+		carry__settle(s->carry, false);
+		failed = split__failed(s, err);
+		split__count_lost(s);
+	} else {
+		split__settle(s);
+	}
+	if (!err && s->failing) {
+		split__say(s, "%s is written again: %" PRIu64 " %s lost, with records that cannot be counted "
+			   "in them", s->name, s->nr_lost,
+			   PLURAL(s->nr_lost, "interval was", "intervals were"));
+		s->failing = false;
+		s->nr_lost = 0;
+	}
+	if (s->open) {
+		s->result->nr_files += !err;
+		split__keep(s, &named);
+	}
+	if (s->open && s->opts->whole) {
+		file->duration_ns = max_t(uint64_t, time_ns, s->start_ns) - s->start_ns;
+		s->opts->whole(s->opts->ctx, s->name, file->start_ns, file->duration_ns, &file->waits);
 		s->name = NULL;
 	}
+	s->open = false;
 	free(s->name);
 	s->name = NULL;
-	return 0;
+	return failed;
 }
 
 static int split__cut(struct split *s, uint64_t time_ns)
@@ -220,6 +386,12 @@ static bool is_work(const struct xpu_record *rec)
 	       rec->type == XPU_RECORD_MEMSET || rec->type == XPU_RECORD_REFUSED;
 }
 
+/* Whether another program that goes on needs a record of a batch. */
+static bool is_recalled(const struct xpu_record *nested)
+{
+	return carry__defines(nested) || nested->type == XPU_RECORD_COUNTERS;
+}
+
 static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 			 const struct xpu_record *rec, bool known)
 {
@@ -229,6 +401,8 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 		keep = held__work(s->held, &s->part, batch, rec);
 	else if (known)
 		keep = carry__nested(s->carry, batch->proc_id, rec) ?: 1;
+	if (known && is_recalled(rec))
+		journal__add_nested(&s->journal, batch->proc_id, rec);
 	if (known && rec->type == XPU_RECORD_DEVICE && keep > 0)
 		keep = live__device(s->live, batch->proc_id, (const void *)rec) ?: 1;
 	if (keep <= 0)
@@ -285,6 +459,7 @@ static int split__record(struct split *s, const struct record_iter *it, const st
 	case XPU_RECORD_LAUNCHES:
 		return held__launches(s->held, &s->part, (const void *)rec);
 	case XPU_RECORD_ALLOCS:
+		journal__add(&s->journal, rec);
 		return live__allocs(s->live, &s->part, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return split__batch(s, it, (const void *)rec);
@@ -300,6 +475,8 @@ static int split__record(struct split *s, const struct record_iter *it, const st
 	}
 	if (!err && it->known)
 		err = carry__record(s->carry, rec);
+	if (it->known && carry__takes(rec))
+		journal__add(&s->journal, rec);
 	if (!err)
 		part__append(&s->part, rec);
 	return err;
@@ -317,30 +494,89 @@ static int split__records(struct split *s, size_t bytes)
 		return s->result->what[0] ? err : split__fail(s, err, "%s", strerror(-err));
 	if (it.end != RECORDS_WHOLE && !s->ended)
 		return split__fail(s, -EBADMSG, "the recording is damaged: %s", it.what);
-	if (now_ns() - s->flushed_ns >= FLUSH_NS) {
-		part__flush(&s->part);
-		s->flushed_ns = now_ns();
+	s->journal.state.nr_blocks = s->journal.head->nr_blocks + 1;
+	s->journal.state.since_bytes = s->part.since + s->part.used + s->told_bytes + s->lost_bytes;
+	if (now_ns() - s->flushed_ns < FLUSH_NS) {
+		journal__commit(&s->journal);
+		return 0;
 	}
-	return 0;
+	s->flushed_ns = now_ns();
+	return split__checkpoint(s);
 }
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
-/* Return: 1, 0 at the end, -EBADMSG if that is too early, or another negative errno. */
-static int read_all(int fd, void *to, size_t len)
+/* Return: bytes of the block that have come. */
+static uint32_t split__nr(const struct split *s)
 {
-	size_t done = 0;
+	return s->journal.head->place;
+}
+
+static void split__set_place(struct split *s, uint32_t nr, uint32_t nr_copied)
+{
+	__atomic_store_n(&s->journal.head->place, JOURNAL_PLACE(nr, nr_copied), __ATOMIC_RELEASE);
+}
+
+/* Copies bytes that wait in the pipe, which stay there. Return: how many, 0 at the end, or -1. */
+static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned int flags)
+{
+	ssize_t n = tee(s->fd, s->copy[1], len, flags);
+
+	return n > 0 ? read(s->copy[0], to, n) : n;
+}
+
+/*
+ * Takes bytes of the block. Another program that goes on knows at each instant which bytes have been taken:
+ * those that it has a copy of and does not find in the pipe. Return: as read()
+ */
+static ssize_t split__take(struct split *s, size_t len)
+{
+	uint32_t nr = split__nr(s);
+	uint8_t *to = s->journal.head->block + nr;
+	ssize_t n = s->copy[0] < 0 ? (ssize_t)len : split__copy(s, to, len, 0);
+
+	if (n <= 0)
+		return n;
+	if (s->copy[0] >= 0)
+		split__set_place(s, nr, n);
+	n = read(s->fd, to, n);
+	if (n > 0)
+		split__set_place(s, nr + n, 0);
+	return n;
+}
+
+/* Finds out whether the other program had taken the bytes that it had a copy of. Return: 0 or -ENOMEM. */
+static int split__find_place(struct split *s)
+{
+	uint32_t nr = split__nr(s), nr_copied = s->journal.head->place >> 32;
+	uint8_t *now = malloc(nr_copied ?: 1);
+	bool waits;
+
+	if (!now)
+		return -ENOMEM;
+	waits = nr_copied && split__copy(s, now, nr_copied, SPLICE_F_NONBLOCK) == (ssize_t)nr_copied &&
+		!memcmp(now, s->journal.head->block + nr, nr_copied);
+	split__set_place(s, nr + (waits ? 0 : nr_copied), 0);
+	free(now);
+	return 0;
+}
+
+/*
+ * Reads on until there are @len bytes of the block, or of the header.
+ * Return: 1, 0 at the end, -EBADMSG if that is too early, or another negative errno.
+ */
+static int split__fill(struct split *s, size_t len)
+{
 	ssize_t n;
 
-	while (done < len) {
-		n = read(fd, (char *)to + done, len - done);
+	while (split__nr(s) < len) {
+		n = split__take(s, len - split__nr(s));
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
 		if (!n)
-			return done ? -EBADMSG : 0;
-		done += n;
+			return split__nr(s) ? -EBADMSG : 0;
 	}
 	return 1;
 }
@@ -348,19 +584,15 @@ static int read_all(int fd, void *to, size_t len)
 static int split__read_header(struct split *s)
 {
 	struct xpu_file_header *h = &s->header;
-	uint32_t left;
-	int err = read_all(s->fd, h, sizeof(*h));
-	size_t part;
+	int err = split__fill(s, sizeof(*h));
 
+	memcpy(h, s->journal.head->block, sizeof(*h));
 	if (err <= 0 || memcmp(h->magic, XPU_FILE_MAGIC, sizeof(h->magic)))
 		return split__fail(s, err < 0 ? err : -EINVAL, "this is no recording");
 	if (h->endian != XPU_FILE_ENDIAN || h->version_major != XPU_VERSION_MAJOR ||
-	    h->header_bytes < sizeof(*h) || h->header_bytes > STORED_MAX)
+	    h->header_bytes < sizeof(*h) || h->header_bytes > JOURNAL_BLOCK)
 		return split__fail(s, -EPROTO, "the recording is of another version than this program's");
-	for (left = h->header_bytes - sizeof(*h); left && err > 0; left -= part) {
-		part = left;
-		err = read_all(s->fd, s->stored, part);
-	}
+	err = split__fill(s, h->header_bytes);
 	h->header_bytes = sizeof(*h);
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
 }
@@ -374,38 +606,257 @@ static void split__await(struct split *s)
 		s->opts->idle(s->opts->ctx);
 }
 
+/* No block begins here: goes to the next one that may. Return: bytes left out */
+static uint32_t split__skip(struct split *s)
+{
+	uint8_t *block = s->journal.head->block;
+	uint32_t nr = split__nr(s), from = min_t(uint32_t, nr, MAGIC_AT + 1), gone;
+	const uint8_t *at = memmem(block + from, nr - from, XPU_BLOCK_MAGIC, MAGIC_BYTES);
+
+	/* The end of what has come may be the beginning of a block. */
+	gone = at ? at - block - MAGIC_AT : nr - min_t(uint32_t, nr - 1, MAGIC_AT + MAGIC_BYTES - 1);
+	memmove(block, block + gone, nr - gone);
+	split__set_place(s, nr - gone, 0);
+	return gone;
+}
+
+/* Reads one block. Return: 1; 0: there is none, or none here; or a negative errno. */
+static int split__try_block(struct split *s, struct xpu_record_block *h)
+{
+	const uint8_t *block = s->journal.head->block;
+	size_t header_bytes;
+	int err = split__fill(s, sizeof(*h));
+
+	if (err <= 0)
+		return err;
+	header_bytes = block__header(block, sizeof(*h), h);
+	if (!header_bytes || h->hdr.size < sizeof(*h) || h->hdr.size > JOURNAL_BLOCK ||
+	    header_bytes + h->stored_bytes > h->hdr.size || h->raw_bytes > XPU_BLOCK_MAX)
+		return 0;
+	err = split__fill(s, h->hdr.size);
+	if (err <= 0)
+		return err;
+	err = block_unpacker__unpack(s->unpacker, h, block + header_bytes, s->records);
+	return err == -EBADMSG ? 0 : err ?: 1;
+}
+
+/* Reads the next whole block. Return: 1 with the bytes of its records, 0 at the end, or a negative errno. */
+static int split__read_block(struct split *s, size_t *bytes)
+{
+	struct xpu_record_block h;
+	uint64_t skipped = 0;
+	int err;
+
+	while (!(err = split__try_block(s, &h)) && split__nr(s))
+		skipped += split__skip(s);
+	if (skipped) {
+		split__say(s, "%" PRIu64 " bytes of the recording are no whole block: left out", skipped);
+		s->result->nr_skipped += skipped;
+		s->lost_bytes += skipped;
+		split__write_lost(s);
+	}
+	if (err < 0)
+		return split__fail(s, err, "%s", err == -EBADMSG ? "the recording ends in a block" :
+				   strerror(-err));
+	*bytes = err ? h.raw_bytes : 0;
+	return err;
+}
+
+/* The block in the journal was used: another one may come. */
+static void split__used(struct split *s)
+{
+	struct journal_head *head = s->journal.head;
+
+	/* A kill between these lines changes nothing: see split__find_block(). */
+	split__set_place(s, 0, 0);
+	__atomic_store_n(&head->nr_begun, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&head->nr_blocks, s->journal.state.nr_blocks, __ATOMIC_RELEASE);
+}
+
 /* Reads and passes on one block. Return: 1, 0 at the end, or a negative errno. */
 static int split__block(struct split *s)
 {
-	struct xpu_record_block h, head;
-	size_t header_bytes, rest;
-	int err = read_all(s->fd, &head, sizeof(head));
+	size_t bytes;
+	int err = split__read_block(s, &bytes);
 
 	if (err <= 0)
-		return err < 0 ? split__fail(s, err, "the recording ends in a block") : 0;
-	header_bytes = block__header(&head, sizeof(head), &h);
-	if (!header_bytes || h.hdr.size < sizeof(head) || h.hdr.size - sizeof(head) > STORED_MAX ||
-	    header_bytes - sizeof(head) + h.stored_bytes > h.hdr.size - sizeof(head) ||
-	    h.raw_bytes > XPU_BLOCK_MAX)
-		return split__fail(s, -EBADMSG, "the recording is damaged: no block begins here");
-	rest = h.hdr.size - sizeof(head);
-	err = read_all(s->fd, s->stored, rest);
-	if (err <= 0 && rest)
-		return split__fail(s, err ?: -EBADMSG, "the recording ends in a block");
-	err = block_unpacker__unpack(s->unpacker, &h, s->stored + header_bytes - sizeof(head), s->records);
-	if (err)
-		return split__fail(s, err, "a block of the recording is damaged");
-	return split__records(s, h.raw_bytes) ?: 1;
+		return err;
+	s->journal.head->nr_begun++;
+	err = split__records(s, bytes);
+	s->journal.state.nr_blocks = s->journal.head->nr_blocks + 1;
+	split__used(s);
+	return err ?: 1;
 }
+
+/* ---- going on in another program's place ----------------------------------------------------- */
+
+static int split__define_batch(struct split *s, const struct record_iter *outer,
+			       const struct xpu_record_batch *batch)
+{
+	const struct xpu_record *rec;
+	struct record_iter it;
+	int err = 0;
+
+	record_iter__enter(&it, outer, batch);
+	while (!err && (rec = record_iter__next(&it))) {
+		if (is_recalled(rec))
+			err = carry__nested(s->carry, batch->proc_id, rec);
+		if (!err && rec->type == XPU_RECORD_DEVICE)
+			err = live__device(s->live, batch->proc_id, (const void *)rec);
+	}
+	return err;
+}
+
+/* Takes the definitions of the records, and the memory that they tell of. Return: 0 or -ENOMEM. */
+static int split__define(void *ctx, size_t bytes)
+{
+	struct split *s = ctx;
+	struct record_iter it = { .base = s->records, .size = bytes, .unknown_too = true };
+	const struct xpu_record *rec;
+	int err = 0;
+
+	while (!err && (rec = record_iter__next(&it))) {
+		if (!it.known)
+			continue;
+		if (rec->type == XPU_RECORD_PART)
+			s->number = ((const struct xpu_record_part *)rec)->number;
+		s->ended |= rec->type == XPU_RECORD_END;
+		if (rec->type == XPU_RECORD_BATCH)
+			err = split__define_batch(s, &it, (const void *)rec);
+		else if (rec->type == XPU_RECORD_ALLOCS)
+			err = live__recall(s->live, (const void *)rec);
+		else
+			err = carry__record(s->carry, rec);
+	}
+	return err;
+}
+
+/* Ends the file that the other program was writing where its records are counted. */
+static void split__cut_file(struct split *s)
+{
+	const struct journal_state *state = &s->journal.state;
+	char *name = split__name(s->opts->pattern, s->number);
+	struct safefile f = {
+		.fd = -1, .dir_fd = -1, .name = (char *)safefile__name(name ?: ""),
+		.dev = state->file_dev, .ino = state->file_ino,
+	};
+	struct part part;
+	int fd = -ENOENT, err = 0;
+
+	if (name)
+		f.dir_fd = safefile__open_parent(name);
+	if (f.dir_fd >= 0) {
+		fd = safefile__shorten(&f, state->file_bytes);
+		close(f.dir_fd);
+	}
+	err = fd < 0 ? fd : part__resume(&part, fd, state->file_bytes, state->file_blocks,
+					 state->file_launches);
+	if (!err) {
+		split__write_end(&part, state->file_end_ns);
+		err = part__close(&part);
+	}
+	if (err && err != -ENOENT)
+		split__say(s, "cannot end %s: %s: its last second may count twice", name, strerror(-err));
+	free(name);
+}
+
+/* Finds the files that the other program would have removed. */
+static void split__find_files(struct split *s)
+{
+	uint64_t back = s->opts->keep + (uint64_t)KEPT_BEFORE;
+	uint64_t number = s->number > back ? s->number - back : 0;
+	struct named n;
+	struct stat st;
+
+	while (s->opts->keep && ++number <= s->number) {
+		n.name = split__name(s->opts->pattern, number);
+		if (n.name && !lstat(n.name, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
+			n.dev = st.st_dev;
+			n.ino = st.st_ino;
+			split__keep(s, &n);
+		}
+		free(n.name);
+	}
+}
+
+/* Has the files looked at that the other program was not done with. */
+static void split__find_waiting(struct split *s)
+{
+	struct journal_file *file;
+	uint64_t number = s->number - min_t(uint64_t, s->number, JOURNAL_FILES);
+	char *name;
+
+	while (s->opts->whole && ++number <= s->number) {
+		file = split__file(s, number);
+		name = file->number == number && file->waits ? split__name(s->opts->pattern, number) : NULL;
+		if (name)
+			s->opts->whole(s->opts->ctx, name, file->start_ns, file->duration_ns ?: FLUSH_NS,
+				       &file->waits);
+	}
+}
+
+/* Finds the block that was not used wholly: the file may have a part of it. Return: 0 or -ENOMEM. */
+static int split__find_block(struct split *s)
+{
+	struct journal_head *head = s->journal.head;
+	size_t bytes;
+	int err = 0;
+
+	/* The header of the recording is known. */
+	if (head->nr_blocks < s->journal.state.nr_blocks ||
+	    (split__nr(s) >= sizeof(s->header) &&
+	     !memcmp(head->block, XPU_FILE_MAGIC, sizeof(s->header.magic))))
+		split__used(s);
+	if (!head->nr_begun || !split__nr(s))
+		return 0;
+	if (head->nr_begun < MAX_BEGUN && split__read_block(s, &bytes) > 0) {
+		head->nr_begun++;
+		s->lost_bytes += bytes;
+		err = split__define(s, bytes);
+	} else {
+		s->lost_bytes += split__nr(s);
+	}
+	s->journal.state.nr_blocks = head->nr_blocks + 1;
+	return err;
+}
+
+/* Goes on where another program was ended. Return: 1, 0 if there was none, or a negative errno. */
+static int split__go_on(struct split *s)
+{
+	int err = journal__recall(&s->journal, &s->header, s->unpacker, s->records, split__define, s);
+
+	if (err <= 0)
+		return err < 0 ? split__fail(s, err, "%s", strerror(-err)) : 0;
+	split__cut_file(s);
+	split__find_files(s);
+	split__find_waiting(s);
+	s->lost_bytes = s->journal.state.since_bytes;
+	err = split__find_block(s);
+	carry__recalled(s->carry);
+	s->end_ns = now_ns();
+	err = err ?: split__open(s, s->end_ns);
+	if (s->journal.state.nr_blocks > s->journal.head->nr_blocks)
+		split__used(s);
+	split__say(s, "%s goes on after an end by force: what was read and not written yet is lost",
+		   s->name ?: "");
+	return err ?: 1;
+}
+
+/* ---- the recording --------------------------------------------------------------------------- */
 
 static int split__read(struct split *s)
 {
-	int err = split__read_header(s), closed;
+	int err = split__find_place(s) ?: split__go_on(s), closed;
 
-	if (!err)
-		err = split__open(s, s->header.start_mono_ns);
+	if (!err) {
+		err = split__read_header(s);
+		if (!err)
+			err = split__open(s, s->header.start_mono_ns);
+		split__used(s);
+	}
+	err = min_t(int, err, 0);
 	s->flushed_ns = now_ns();
-	while (!err) {
+	while (!err && !s->ended) {
 		split__await(s);
 		err = split__block(s);
 		if (err <= 0)
@@ -414,11 +865,11 @@ static int split__read(struct split *s)
 		if (s->opts->idle)
 			s->opts->idle(s->opts->ctx);
 	}
-	if (s->open && !s->ended) {
+	if (s->name && !s->ended) {
 		held__finish(s->held, &s->part);
 		err = err ?: live__finish(s->live, &s->part);
 	}
-	closed = split__close(s, s->end_ns, false);
+	closed = s->name ? split__close(s, s->end_ns, false) : 0;
 	return err ?: closed;
 }
 
@@ -433,9 +884,11 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 	s.held = s.carry ? held__new(s.carry) : NULL;
 	s.live = s.carry ? live__new(s.carry) : NULL;
 	s.unpacker = block_unpacker__new();
-	s.stored = malloc(STORED_MAX);
 	s.records = malloc(XPU_BLOCK_MAX);
-	if (s.held && s.live && s.unpacker && s.stored && s.records)
+	err = journal__open(&s.journal, opts->journal_fd);
+	if (opts->journal_fd < 0 || pipe2(s.copy, O_CLOEXEC))
+		s.copy[0] = s.copy[1] = -1;
+	if (!err && s.held && s.live && s.unpacker && s.records)
 		err = split__read(&s);
 	else
 		err = split__fail(&s, -ENOMEM, "out of memory");
@@ -443,15 +896,24 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 		result->nr_forced = held__nr_forced(s.held);
 	if (s.carry)
 		result->nr_beyond = carry__nr_beyond(s.carry) + (s.live ? live__nr_beyond(s.live) : 0);
+	if (s.journal.head)
+		result->nr_lost = s.journal.head->told.nr_lost_files;
+	if (s.journal.head)
+		s.journal.head->told.failing = s.failing;
+	/* Where the callee has the files, it has their @waits, too. */
+	journal__close(&s.journal, opts->whole);
+	if (s.copy[0] >= 0) {
+		close(s.copy[0]);
+		close(s.copy[1]);
+	}
 	for (i = 0; i < s.names.nr; i++)
-		free(s.names.v[i]);
+		free(s.names.v[i].name);
 	array_free(&s.names);
 	array_free(&s.batch);
 	held__free(s.held);
 	live__free(s.live);
 	carry__free(s.carry);
 	block_unpacker__free(s.unpacker);
-	free(s.stored);
 	free(s.records);
 	free(s.name);
 	return err;

@@ -20,12 +20,19 @@ struct split_opts {
 	uint32_t keep;			/* so many files stay, the last ones; 0: all */
 	/*
 	 * A file is whole; or NULL. @name is the callee's, to be freed. @start_ns: CLOCK_REALTIME, when the
-	 * file began
+	 * file began. @waits: 1; should this program be killed, another one is called with the files that
+	 * do not have 0 here
 	 */
-	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns);
+	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits);
 	/* Called about once a second, and never for long; or NULL. */
 	void (*idle)(void *ctx);
+	/*
+	 * A file cannot be written, or can be written again: the next one is tried. NULL: a failure is the
+	 * end.
+	 */
+	void (*trouble)(void *ctx, const char *text);
 	void *ctx;
+	int journal_fd;			/* see journal.h; -1: none */
 };
 
 struct split_result {
@@ -33,6 +40,8 @@ struct split_result {
 	uint64_t nr_forced;		/* see held__nr_forced() */
 	uint64_t nr_beyond;		/* see carry__nr_beyond() */
 	uint64_t nr_damaged;		/* batches, or the recording's end */
+	uint64_t nr_skipped;		/* bytes that are no whole block */
+	uint64_t nr_lost;		/* files that could not be written, or not wholly */
 	char what[256];			/* the error, if split__run() fails */
 };
 

@@ -25,7 +25,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char name[] = "/tmp/fuzz_split.XXXXXX";
-	struct split_opts opts = { .pattern = name, .keep = 1 };
+	struct split_opts opts = { .pattern = name, .keep = 1, .journal_fd = -1 };
 	struct split_result result;
 	struct block_packer *packer = block_packer__new(0);
 	const struct xpu_record_block *block;

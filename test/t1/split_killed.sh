@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# xpumerge split is killed again and again while it reads, and goes on from its journal in the same pipe: it finds the
+# place. Bytes in a recording that are no block are left out, and counted.
+. "$XPU_SRC/test/lib/tap.sh"
+
+launches=300000
+"$XPU_BUILD/gen_data" -o x.data --launches $launches --threads 8 --window 500 --blocks 65536
+
+sum() {			# sum NAME: launches in the files
+	for part in $(find . -name "$1.*.data" | sort -V); do
+		"$XPUMERGE" -i "$part" -f folded -o part.folded 2>part.log || [ $? = 1 ] || echo "$part"
+		awk '/^launches / { print $2; exit }' part.log
+	done | awk '{ n += $1 } END { print n + 0 }'
+}
+
+# Writes the recording so slowly that there is time to kill its reader.
+slowly() {
+	python3 -c 'import sys, time
+while data := sys.stdin.buffer.read(20000):
+	sys.stdout.buffer.write(data)
+	sys.stdout.buffer.flush()
+	time.sleep(0.002)' <x.data
+}
+
+mkfifo pipe
+for turn in 1 2 3 4; do
+	slowly >pipe &
+	exec 8<pipe
+	nr=0 status=137
+	rm -f journal killed.*.data
+	while [ $status = 137 ] && [ $((nr += 1)) -le 40 ]; do
+		"$XPUMERGE" split --journal 9 -o killed.%n.data <&8 2>>split.log 9<>journal &
+		pid=$!
+		[ $nr -gt 12 ] || { sleep "0.0$((nr * 7 % 10))" && kill -9 $pid 2>/dev/null; }
+		wait $pid
+		status=$?
+	done
+	exec 8<&-
+	wait
+	is $status 0 "turn $turn: killed $((nr - 1)) times: it comes to the end" || diag "$(tail -n 5 split.log)"
+	[ "$(sum killed)" -le $launches ]
+	ok $? "no launch is in two files: $(sum killed) of $launches"
+done
+unlike "$(cat split.log)" 'no whole block|damaged' "the place in the pipe is found each time"
+[ "$(grep -c 'goes on after an end by force' split.log)" -ge 8 ]
+ok $? "$(grep -c 'goes on after an end by force' split.log) went on"
+
+python3 - <<'END'
+data = open("x.data", "rb").read()
+at = data.index(b"XPUBLOCK", data.index(b"XPUBLOCK") + 8) - 8
+open("strange.data", "wb").write(data[:at] + b"\1" * 1000 + data[at:])
+END
+"$XPUMERGE" split -o strange.%n.data strange.data 2>split.log
+is $? 1 "bytes between two blocks: status"
+like "$(cat split.log)" ' 1000 bytes of the recording are no whole block: left out' "they are counted"
+is "$(sum strange)" $launches "all launches are there"
+like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' "the file says so, too"
+done_testing

@@ -1,0 +1,225 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# xpuload --every, and -o, where files cannot be written for a while, or who writes them is killed: the recording
+# goes on, says so, and counts what is lost.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/memory_verdict.sh"
+use_sim
+start_dormant a -t 4
+
+# begin OPTIONS...: records the program, in the background
+begin() {
+	: >load.log
+	"$XPULOAD" -p "$a_pid" "$@" 2>load.log &
+	load=$!
+	wait_for grep -q 'attached to' load.log
+}
+
+# burst_until COMMAND...: launches until it succeeds
+burst_until() {
+	tries=0
+	until "$@" || [ $((tries += 1)) -gt 600 ]; do
+		ask a "burst 100" >/dev/null
+		sleep 0.02
+	done
+	"$@"
+}
+
+# end STATUS: ends the recording
+end() {
+	kill -INT $load
+	wait $load
+	is $? "$1" "$what: status" || diag "$(cat load.log)"
+}
+
+has_file() {
+	[ -s "$1" ]
+}
+
+says() {
+	grep -Eq "$1" load.log
+}
+
+# A later file than one that exists now is whole: there is one more behind it.
+later() {
+	number=$(find "$(dirname "$1")" -name "$(basename "$1").*.data" | sed 's/.*\.\([0-9]*\)\.data/\1/' | sort -n | tail -n 1)
+	has_file "$1.$((number + 2)).data" || burst_until has_file "$1.$((number + 2)).data"
+}
+
+# recorded: prints how many launches xpuload had; the first ones may come before the shim is awake
+recorded() {
+	sed -n 's/^xpuload: \([0-9]*\) launches from.*/\1/p' load.log
+}
+
+# adds_up NAME: each file can be read alone; launches in files and launches that they count as lost are all
+adds_up() {
+	bad='' sum=0
+	find . -path "./$1.*.data" | sort -V >parts
+	while read -r part; do
+		xpumerge "$part" -f folded -o part.folded 2>part.log
+		[ $? -le 1 ] || bad="$bad $part"
+		grep -q 'that nothing defines' part.log && bad="$bad $part"
+		sum=$((sum + $(awk '/^launches / && !n { n = $2 } / launch.* (that the shim )?tagged/ && !t { t = $1 }
+			END { print n + t }' part.log)))
+	done <parts
+	is "$bad" "" "$what: each file can be read alone"
+	is "$sum" "$(recorded)" "$what: launches in files and lost ones are all that xpuload had"
+}
+
+split_of() {
+	pgrep -P "$load" -f 'xpumerge split'
+}
+
+# ---- who writes the files is killed
+
+what=killed
+begin --every 0.2 -o killed.%n.data
+burst_until has_file killed.2.data
+ask a "burst 100" >/dev/null
+kill -9 "$(split_of)"
+burst_until says 'goes on after an end by force'
+like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
+	"killed: said at once"
+first=$(split_of)
+later killed
+is "$(split_of)" "$first" "killed: one that goes on"
+end 0
+like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' "killed: counted"
+adds_up killed
+xpumerge dump "$(ls -v killed.*.data | tail -n 1)" >last.dump 2>/dev/null
+for part in killed.*.data; do
+	xpumerge dump "$part" 2>/dev/null
+done | grep ' CALLCHAIN ' | grep -o 'path_id=[0-9]*' | sort -u >paths
+is "$(grep -c ' CALLCHAIN ' last.dump)" "$(wc -l <paths)" "killed: the last file has all call paths"
+for part in $(ls -v killed.*.data | tail -n 3); do
+	xpumerge "$part" 2>&1
+done >last
+like "$(cat last)" 'main > copy\(\) > site_h2d' "killed: the last files have the names of functions"
+
+what="killed, --strict"
+begin --strict --every 0.2 -o strict.%n.data
+burst_until has_file strict.2.data
+kill -9 "$(split_of)"
+burst_until says 'goes on after an end by force'
+end 125
+
+what="killed six times"
+begin --every 0.1 --keep 3 -o storm.%n.data
+burst_until has_file storm.1.data
+for i in 1 2 3; do
+	wait_for split_of >/dev/null
+	kill -9 "$(split_of)"
+	nr=$i
+	ends() {
+		[ "$(grep -c 'was ended by signal 9' load.log)" = "$nr" ]
+	}
+	burst_until ends
+done
+burst_until split_of >/dev/null
+later storm
+end 0
+is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 removes what was there before, too"
+
+what="killed, --memory"
+"$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 -p 40 >memory.out 2>load.log &
+load=$!
+wait_for has_file memory.data.2
+kill -9 "$(split_of)"
+wait $load
+is $? 0 "$what: status" || diag "$(cat load.log)"
+like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' "$what: said"
+for part in $(find . -name 'memory.data.*' | sort -rV); do
+	xpumerge -i "$part" --memory leaked -f folded -o last.folded 2>last.log
+	[ ! -s last.folded ] || break
+done
+memory_sums last.folded >got
+memory_truth memory.out leaked >expected
+is "$(diff got expected | head -n 4)" "" "$what: the last file has all that is left, whenever it was made"
+
+what="killed, --push"
+if [ -e "$XPU_BUILD/xpuload-push" ]; then
+	mkdir pushed
+	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 --push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
+	load=$!
+	wait_for grep -q 'attached to' load.log
+	burst_until has_file pushed/xpu.data.2
+	kill -9 "$(split_of)"
+	burst_until says 'goes on after an end by force'
+	end 0
+	like "$(cat load.log)" '0 profiles sent, [1-9][0-9]* lost; [0-9]+ files? without profiles' "$what: counted"
+	is "$(ls pushed)" "" "$what: no file is left"
+else
+	skip "killed, --push" "xpuload-push is not built"
+fi
+
+# ---- a disk that is full for a while
+
+mkdir full
+if mount -t tmpfs -o size=2m none full 2>/dev/null; then
+	what="full"
+	begin --every 0.2 -o full/x.%n.data
+	burst_until has_file full/x.2.data
+	cp full/x.1.data before
+	dd if=/dev/zero of=full/filler bs=4k 2>/dev/null
+	burst_until says 'cannot write full/x.*: No space left'
+	rm full/filler
+	burst_until says 'full/x.[0-9]*.data is written again: [0-9]+ interval'
+	later full/x
+	end 0
+	is "$(grep -c 'No space left' load.log)" 1 "full: said once"
+	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' "full: counted"
+	cmp -s before full/x.1.data
+	ok $? "full: a file from before is as it was"
+	adds_up full/x
+	rm -f full/*
+
+	what="full, one file"
+	begin -o full/y.data
+	burst_until has_file full/y.data
+	dd if=/dev/zero of=full/filler bs=4k 2>/dev/null
+	burst_until says 'cannot write full/y.data: No space left.*the program and the recording go on'
+	rm full/filler
+	burst_until says 'full/y.data is written again'
+	end 0
+	like "$(cat load.log)" 'lost 0$' "full, one file: nothing is lost"
+	xpumerge full/y.data -f folded -o y.folded 2>merge.log
+	like "$(cat merge.log)" "launches $(recorded) matched $(recorded) unmatched 0 lost 0" "full, one file: all launches are there"
+	umount full
+else
+	skip "a full disk" "cannot mount"
+fi
+
+# ---- a name that is taken
+
+what="a directory has the name"
+mkdir taken.2.data
+begin --every 0.2 -o taken.%n.data
+burst_until has_file taken.4.data
+end 0
+like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' "$what: said"
+rmdir taken.2.data
+ok $? "$what: it stays"
+adds_up taken
+
+what="a directory that was removed"
+mkdir gone
+begin --every 0.2 -o gone/x.%n.data
+burst_until has_file gone/x.2.data
+rm -r gone
+burst_until says 'cannot write gone/x.*No such file'
+mkdir gone
+burst_until says 'gone/x.[0-9]+.data is written again'
+end 0
+
+what="--keep"
+begin --every 0.1 --keep 2 -o mine.%n.data
+burst_until has_file mine.1.data
+echo precious >other && mv other mine.1.data
+burst_until has_file mine.6.data
+end 0
+is "$(cat mine.1.data)" precious "--keep: a file that took the name of one of ours stays"
+
+finish a
+done_testing
