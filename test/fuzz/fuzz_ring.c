@@ -764,8 +764,6 @@ static void hostile_event(void)
 static void hostile_step(uint8_t op)
 {
 	struct xpu_thread_state state = { .proc_id = HOSTILE, .tid = 1002, .since_ns = NOW };
-	struct xpu_off_key key = { .proc_id = HOSTILE, .tid = 1002, .hash = { 1, 1 } };
-	struct xpu_off_sum sum = { 2, 20, 15, NOW };
 	struct xpu_python layout = python;
 	uint64_t raw[32];
 
@@ -797,10 +795,6 @@ static void hostile_step(uint8_t op)
 		change(&state, sizeof(state));
 		be_hostile(&state.proc_id);
 		recorder__living_thread(rec, &state, NOW + 100);
-		change(&key, sizeof(key));
-		be_hostile(&key.proc_id);
-		change(&sum, sizeof(sum));
-		recorder__off_sum(rec, &key, &sum);
 		recorder__lost(rec, 1 + take(1) % (XPU_LOST_NR - 1), take(1));
 		break;
 	}

@@ -80,7 +80,7 @@ def main():
         if kind == END:
             out += more(struct.unpack_from("<Q", data, at + 8)[0], false, last, own)
         out += data[at:at + size]
-    version = record(INFO, 0, struct.pack("<II", 1, 5) + b"0.1.0")
+    version = record(INFO, 0, struct.pack("<II", 1, 5) + b"test")
     open(sys.argv[2], "wb").write(data[:header] + version + out)
 
 

@@ -34,7 +34,7 @@ for i in 1 2 3 4 5; do
 	ask a "burst 400" >/dev/null
 	sleep 0.3
 done
-shows '^[1-9] s, [0-9.]+ ?k? launches/s, [0-9.]+ [kM]?B, lost 0$'
+shows '^[1-9] s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
 ok $? "-p: seconds, launches a second, bytes, losses" || diag "$(cat capture)"
 shows '^xpuload: [1-9][0-9]* launches from'
 ok $? "-p: the end" || diag "$(cat capture)"
