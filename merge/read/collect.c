@@ -456,14 +456,9 @@ static uint64_t record__made_ns(const struct xpu_record *rec)
 /* Finds out when the recording began: a recorder wrote its version. An import has no recorder. */
 static void collect__see_recorder(struct collect *c)
 {
-	const struct reader *r = c->found->reader;
-	uint64_t first_ns;
-
-	reader__file_number(r, &first_ns);
-	first_ns = min_t(uint64_t, first_ns, r->header.start_mono_ns);
 	c->has_recorder = true;
-	if (!r->bad_header && first_ns > EDGE_NS)
-		c->found->from_ns = first_ns - EDGE_NS;
+	if (!c->found->reader->bad_header && c->begin_ns > EDGE_NS)
+		c->found->from_ns = c->begin_ns - EDGE_NS;
 }
 
 /* Finds out when the recording ended, after its last record. */
@@ -604,10 +599,14 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 
 int collect__run(struct collect *c, struct passes *passes)
 {
+	const struct reader *r = c->found->reader;
 	struct record_iter it;
 	int err;
 
-	err = pass__run(c->found->reader, passes, collect__record, c, 0, 300, &it);
+	/* This reads records of its own, so it must not happen while another iterator holds one. */
+	reader__file_number(r, &c->begin_ns);
+	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);
+	err = pass__run(r, passes, collect__record, c, 0, 300, &it);
 	if (err)
 		return err;
 	collect__tell_damages(c, reader__damages(c->found->reader));

@@ -12,6 +12,7 @@ struct collect {
 	struct loss *loss;		/* gets the damage to the recording, and ... */
 	struct msgs *msgs;		/* ... its description */
 	bool has_recorder;		/* it was recorded, not imported */
+	uint64_t begin_ns;		/* of the recording; of a series, of its first file */
 	uint64_t made_ns;		/* of the latest record whose time the recorder or the kernel tells */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
