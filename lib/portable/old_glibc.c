@@ -11,6 +11,7 @@ OLD(dlclose, 2.2.5);
 OLD(dlerror, 2.2.5);
 OLD(dlopen, 2.2.5);
 OLD(dlsym, 2.2.5);
+OLD(pthread_condattr_setclock, 2.3.3);
 OLD(pthread_create, 2.2.5);
 OLD(pthread_detach, 2.2.5);
 OLD(pthread_join, 2.2.5);

@@ -65,7 +65,7 @@ grep -q '^beginend$' capture
 ok $? "a command that writes to the terminal: undisturbed" || diag "$(cat capture)"
 end
 screen "$XPULOAD -o b.data sleep 2.5 >$PWD/out"
-shows '^[1-9] s, 0 launches/s, [0-9.]+ [kM]?B, lost 0$'
+shows '^[1-9] s, 0 launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
 ok $? "a command whose output goes elsewhere: the line" || diag "$(cat capture)"
 end
 finish a
