@@ -45,9 +45,10 @@ uint64_t shm_reader__ring_bytes(uint64_t bytes)
 }
 
 /*
- * Whether the file is memory of @bytes that nobody can make shorter: a page of it that is missing would
- * be the end of the reader. Huge pages can be missing. No other file has such seals, and none is asked
- * for more: one of a file system in user space might never answer.
+ * Whether the file is memory of @bytes that nobody can make shorter: reading behind its end would raise
+ * SIGBUS. Huge pages may be missing at any time, so they are refused. A process can still punch holes; the
+ * kernel fills a hole with zeroes, unless no memory is left. Only memory has such seals, so nothing else
+ * is asked of the file: a file system in user space might never answer.
  */
 static bool is_sealed_memory(int fd, uint64_t bytes)
 {
