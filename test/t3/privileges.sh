@@ -36,7 +36,7 @@ END
 	chmod 755 bin/$tool
 done
 echo "$XPUMERGE" >bin/xpumerge.path
-echo "$XPU_SRC/scripts/fold.sh" >bin/fold.sh.path
+echo "$XPU_BUILD/fold.sh" >bin/fold.sh.path
 [ -e "$XPU_BUILD/xpuload-push" ] && cp "$XPU_BUILD/xpuload-push" bin
 chmod 755 . bin
 
