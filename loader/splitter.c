@@ -37,6 +37,7 @@ struct splitter {
 	pid_t pid;			/* 0: none runs */
 	int in;				/* of the pipe, which so outlives the child; -1: it does not */
 	int journal;			/* -1: no other child could go on */
+	int nice;			/* before the recording raises the priority of this process */
 	uint64_t started_ns, pause_ns;
 	unsigned int nr_last;		/* starts since the recording has ended */
 	bool succeeded, ending;
@@ -67,7 +68,7 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 	_exit(STATUS_FAILED);
 }
 
-static _Noreturn void run_child(const struct options *opts, int fd, int journal, const char *path)
+static _Noreturn void run_child(const struct options *opts, int fd, int journal, const char *path, int nice)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 	const char *args[26] = { path, "split", "-o", opts->output };
@@ -108,7 +109,7 @@ static _Noreturn void run_child(const struct options *opts, int fd, int journal,
 	    dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
-	setpriority(PRIO_PROCESS, 0, 0);
+	setpriority(PRIO_PROCESS, 0, nice);
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	args[nr] = NULL;
@@ -127,7 +128,7 @@ static int splitter__fork(struct splitter *s, int in)
 	if (!pid && s->opts->top)
 		run_top(s->opts, in, s->path);
 	if (!pid)
-		run_child(s->opts, in, s->journal, s->path);
+		run_child(s->opts, in, s->journal, s->path, s->nice);
 	if (pid < 0)
 		return -errno;
 	s->pid = pid;
@@ -143,6 +144,7 @@ int splitter__start(const struct options *opts, int *fd, struct splitter **sp)
 		return -ENOMEM;
 	s->opts = opts;
 	s->in = s->journal = -1;
+	s->nice = getpriority(PRIO_PROCESS, 0);
 	if (opts->push && own_files__find("xpuload-push", s->path, sizeof(s->path))) {
 		msg__error("--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
 			   "is built where libcurl's headers are (libcurl4-openssl-dev)");

@@ -12,7 +12,7 @@ start_dormant a -t 4
 # begin OPTIONS...: records the program, in the background
 begin() {
 	: >load.log
-	"$XPULOAD" -p "$a_pid" "$@" 2>load.log &
+	nice -n 5 "$XPULOAD" -p "$a_pid" "$@" 2>load.log &
 	load=$!
 	wait_for grep -q 'attached to' load.log
 }
@@ -78,6 +78,7 @@ what=killed
 begin --every 0.2 -o killed.%n.data
 burst_until has_file killed.2.data
 ask a "burst 100" >/dev/null
+nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
 burst_until says 'goes on after an end by force'
 like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
@@ -85,6 +86,7 @@ like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by sig
 first=$(split_of)
 later killed
 is "$(split_of)" "$first" "killed: one that goes on"
+is "$(ps -o ni= -p "$first")" "$nice" "killed: the new one has the priority of the first one"
 end 0
 like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' "killed: counted"
 adds_up killed
