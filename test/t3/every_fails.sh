@@ -17,14 +17,17 @@ begin() {
 	wait_for grep -q 'attached to' load.log
 }
 
-# burst_until COMMAND...: launches until it succeeds
+# burst_until COMMAND...: launches until it succeeds, for a minute at most
 burst_until() {
-	tries=0
-	until "$@" || [ $((tries += 1)) -gt 600 ]; do
+	until_s=$(($(date +%s) + 60))
+	until "$@"; do
+		if [ "$(date +%s)" -gt $until_s ]; then
+			diag "$what: not within a minute: $*"
+			return 1
+		fi
 		ask a "burst 100" >/dev/null
 		sleep 0.02
 	done
-	"$@"
 }
 
 # end STATUS: ends the recording
@@ -42,10 +45,20 @@ says() {
 	grep -Eq "$1" load.log
 }
 
+# newest NAME: prints the highest number of the files of that name, or nothing
+newest() {
+	find "$(dirname "$1")" -name "$(basename "$1").*" | sed -n 's/.*\.\([0-9]\{1,\}\)\(\.data\)\{0,1\}$/\1/p' |
+		sort -n | tail -n 1
+}
+
+# reached NAME NUMBER: the file of that number, or a later one, is there; --keep may have removed earlier ones
+reached() {
+	[ "0$(newest "$1")" -ge "$2" ]
+}
+
 # A later file than one that exists now is whole: there is one more behind it.
 later() {
-	number=$(find "$(dirname "$1")" -name "$(basename "$1").*.data" | sed 's/.*\.\([0-9]*\)\.data/\1/' | sort -n | tail -n 1)
-	has_file "$1.$((number + 2)).data" || burst_until has_file "$1.$((number + 2)).data"
+	burst_until reached "$1" $(($(newest "$1") + 2))
 }
 
 # recorded: prints how many launches xpuload had; the first ones may come before the shim is awake
@@ -76,7 +89,7 @@ split_of() {
 
 what=killed
 begin --every 0.2 -o killed.%n.data
-burst_until has_file killed.2.data
+burst_until reached killed 2
 ask a "burst 100" >/dev/null
 nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
@@ -102,14 +115,14 @@ like "$(cat last)" 'main > copy\(\) > site_h2d' "killed: the last files have the
 
 what="killed, --strict"
 begin --strict --every 0.2 -o strict.%n.data
-burst_until has_file strict.2.data
+burst_until reached strict 2
 kill -9 "$(split_of)"
 burst_until says 'goes on after an end by force'
 end 125
 
 what="killed six times"
 begin --every 0.1 --keep 3 -o storm.%n.data
-burst_until has_file storm.1.data
+burst_until reached storm 1
 for i in 1 2 3; do
 	wait_for split_of >/dev/null
 	kill -9 "$(split_of)"
@@ -127,7 +140,7 @@ is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 removes wh
 what="killed, --memory"
 "$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 -p 40 >memory.out 2>load.log &
 load=$!
-wait_for has_file memory.data.2
+wait_for reached memory.data 2
 kill -9 "$(split_of)"
 wait $load
 is $? 0 "$what: status" || diag "$(cat load.log)"
@@ -146,7 +159,7 @@ if [ -e "$XPU_BUILD/xpuload-push" ]; then
 	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 --push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
 	load=$!
 	wait_for grep -q 'attached to' load.log
-	burst_until has_file pushed/xpu.data.2
+	burst_until reached pushed/xpu.data 2
 	kill -9 "$(split_of)"
 	burst_until says 'goes on after an end by force'
 	end 0
@@ -162,7 +175,7 @@ mkdir full
 if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	what="full"
 	begin --every 0.2 -o full/x.%n.data
-	burst_until has_file full/x.2.data
+	burst_until reached full/x 2
 	cp full/x.1.data before
 	dd if=/dev/zero of=full/filler bs=4k 2>/dev/null
 	burst_until says 'cannot write full/x.*: No space left'
@@ -198,7 +211,7 @@ fi
 what="a directory has the name"
 mkdir taken.2.data
 begin --every 0.2 -o taken.%n.data
-burst_until has_file taken.4.data
+burst_until reached taken 4
 end 0
 like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' "$what: said"
 rmdir taken.2.data
@@ -208,7 +221,7 @@ adds_up taken
 what="a directory that was removed"
 mkdir gone
 begin --every 0.2 -o gone/x.%n.data
-burst_until has_file gone/x.2.data
+burst_until reached gone/x 2
 rm -r gone
 burst_until says 'cannot write gone/x.*No such file'
 mkdir gone
@@ -217,11 +230,12 @@ end 0
 
 what="--keep"
 begin --every 0.1 --keep 2 -o mine.%n.data
-burst_until has_file mine.1.data
-echo precious >other && mv other mine.1.data
-burst_until has_file mine.6.data
+burst_until reached mine 1
+taken=mine.$(newest mine).data
+echo precious >other && mv other "$taken"
+later mine && later mine && later mine
 end 0
-is "$(cat mine.1.data)" precious "--keep: a file that took the name of one of ours stays"
+is "$(cat "$taken")" precious "--keep: a file that took the name of one of ours stays"
 
 finish a
 done_testing
