@@ -3,7 +3,7 @@
 #
 # completion.sh PROGRAM: prints bash's completion of its command line
 #
-# The options, and the words that they take, are those of the program's table: PROGRAM --list-options.
+# The options and the words that they take come from the program's own table: PROGRAM --list-options.
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""coverage.py BUILD: how much of each room the tests have run, from what gcov has in BUILD
+"""coverage.py BUILD: how much of each room the tests have run, from gcov's counts in BUILD
 
 A room is a directory that has sources, such as merge/join. A line is counted once, however many
 programs it is in. Processes that end without exit handlers, as by _exit or a signal, tell nothing.

@@ -4,7 +4,7 @@
 # fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [xpu.data]
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
-# graph, through flamegraph.pl or inferno-flamegraph, whichever is there. '-' is stdin, or stdout.
+# graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or stdout.
 
 set -u
 
@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 done
 data=${data:-xpu.data}
 
-# xpumerge: beside this script when installed, in ../bin, in the build tree, or on the PATH.
+# xpumerge is next to this script when installed, in ../bin, in the build tree, or on the PATH.
 here=$(dirname "$(readlink -f "$0")")
 for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 		"$here/../build/xpumerge" "$(command -v xpumerge)"; do
@@ -142,7 +142,7 @@ esac
 	die "$draw failed"
 sed 's/stop-color="#eeeeb0"/stop-color="#f8f8f8"/' "$tmp/drawn" >"$tmp/svg" || die "sed failed"
 
-# A link of the caller or of root is followed, as xpumerge does. A new file is made beside the final one
+# A link of the caller or of root is followed, as xpumerge does. A new file is made in the same directory
 # and then renamed: no existing file is written to, and a failure leaves no half file.
 follow() {
 	links=0

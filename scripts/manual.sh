@@ -3,8 +3,8 @@
 #
 # manual.sh PAGE.1.in: the manual page, on stdout
 #
-# The list of formats takes the place of the line .\" @formats@, and the list of their suffixes that of
-# .\" @suffixes@. Names and suffixes are those of lib/formats.h; the text about a format is the comment
+# The list of formats replaces the line .\" @formats@, and the list of their suffixes the line
+# .\" @suffixes@. Names and suffixes come from lib/formats.h; the text about a format is the comment
 # that begins with "In the manual:" in its file in merge/write/formats/.
 set -e
 root=$(dirname "$0")/..

@@ -6,7 +6,7 @@
 # stays as it is, for use with sudo.
 
 file=$1 group=$2
-caps=cap_bpf,cap_perfmon=p	# from Linux 6.6 on; before, the kernel wants cap_sys_admin, too
+caps=cap_bpf,cap_perfmon=p	# since Linux 6.6; older ones want cap_sys_admin, too
 PATH=$PATH:/usr/sbin:/sbin
 
 sudo_only() {

@@ -30,7 +30,7 @@ mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/empty" || exit 1
 echo "deb [signed-by=$keys] $mirror $suite main" >"$apt/sources.list"
 : >"$apt/status"
 
-# This system's apt, with nothing of this system: no packages, no sources, no architecture.
+# Runs this system's apt without the packages, sources and architecture of this system.
 other_apt() {
 	apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
 		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \

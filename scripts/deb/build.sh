@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# build.sh VERSION STAGE OUT: a Debian package of what `make install DESTDIR=STAGE prefix=/usr` has
-# left in STAGE, in the directory OUT. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are the maintainer: Debian
+# build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT, made of the files that
+# `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are the maintainer: Debian
 # requires an address that takes mail, and the one in their place takes none.
 set -e
 version=$1-${DEB_REVISION:-1}

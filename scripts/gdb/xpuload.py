@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gdb -x scripts/gdb/xpuload.py: prints the containers of lib/ and the records of a recording
 
-(gdb) print s->paths			ARRAY: as many elements as there are, not a pointer and two numbers
+(gdb) print s->paths			ARRAY: its elements, not a pointer and two numbers
+
 (gdb) print s->strings			struct strpool: the strings
+
 (gdb) print tables->paths		struct idmap: key = value
+
 (gdb) print *rec			struct xpu_record: the whole record that this is the header of
-(gdb) print/r ...			without any of it
+
+(gdb) print/r ...			as gdb itself prints it
 """
 import gdb
 

@@ -6,8 +6,8 @@
 # Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
 # findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
-# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), eslint, python, perl, mandoc, comments.
-# Without any, all of them. Each says what it finds as FILE:LINE: TEXT. A part whose tool is missing says so
+# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), eslint, python, perl, mandoc, comments,
+# english. All of them run by default. Each prints its findings as FILE:LINE: TEXT. A part whose tool is missing says so
 # as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
 #
 # ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
@@ -17,7 +17,7 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 few=
 
-# files NAME...: prints the files of the tree with such names, without built and third-party ones.
+# files NAME...: prints the files of the tree that find's NAMEs match, without built and third-party ones.
 files() {
 	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
@@ -140,11 +140,20 @@ lint_comments() {
 		python3 scripts/lint/comments.py
 }
 
+# Without the page's bundle. The texts for users (messages, manuals, other documents) are not read yet:
+# scripts/lint/english.py -v FILE... reads them, too.
+lint_english() {
+	run english python3 '-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.css
+		-o -name *.js -not -path ./merge/write/page/page.js -o -name *.sh -o -name *.py -o -name *.pl
+		-o -name *.mk -o -name GNUmakefile -o -name architecture.md -o -name CONTRIBUTING.md
+		-o -name SECURITY.md' python3 scripts/lint/english.py
+}
+
 set -f
 [ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments
 for part; do
 	case $part in
-	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments)
+	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments | english)
 		"lint_$part" ;;
 	*)	echo "lint: there is no part $part" >&2
 		exit 2 ;;
