@@ -28,7 +28,7 @@ PATTERNS = [
     (r"\b(?:(?<!there )(?:is|are|was|were) there(?! (?:is|are|was|were))\b(?=[,.;:)]|$)|is none\b|are none\b)",
      "exists, is present, has no"),
     (r"\bwith such\b", "name the noun"),
-    (r"\bbeside\b", "next to, with, also, except"),
+    (r"(?<!@)\bbeside\b", "next to, with, also, except"),
     (r"\bbut for\b", "except for"),
     (r"\banew\b", "again"),
     (r"\bfor want of\b", "because ... is missing"),
@@ -102,7 +102,7 @@ SENTENCE_END = re.compile(r"(?<=[.?!])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+(?=[A-Z
 def has_verb(sentence):
     """A sentence of five words or more, with a capital and a full stop, has one; less is a label."""
     words = WORD.findall(sentence)
-    if len(words) < 5 or not sentence[0].isupper() or not sentence.endswith("."):
+    if len(words) < 5 or sentence.startswith("Source:") or not sentence[0].isupper() or not sentence.endswith("."):
         return True
     return any(word.lower() in VERBS or re.search(r"n't$|'ll$|'re$", word) for word in words)
 
@@ -139,7 +139,8 @@ def paragraphs(lines):
 
 
 def in_line(text):
-    return text.strip().strip("*").strip()
+    """Code, which a tab indents, is no sentence."""
+    return "" if re.match(r" *\*\t", text) else text.strip().strip("*").strip()
 
 
 BLOCK = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|/\*(.*?)\*/|(?<!:)//([^\n]*)", re.DOTALL)
