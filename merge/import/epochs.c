@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* threads' ids are in order, but for so many */
-#define EARLY_NS	1000000		/* device clocks may show work so long before its call */
+#define MARGIN		16		/* ids of all threads rise, except that this many may be out
+					 * of order */
+#define EARLY_NS	1000000		/* device clocks may show work this long before its call */
 
 /* A call with the calls that it makes in the driver, which share its id. */
 struct outer {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc, id, new_id;
 	uint32_t epoch;
-	uint32_t prev;			/* the call before with this id, or NO_INDEX */
+	uint32_t prev;			/* the previous call with this id, or NO_INDEX */
 	uint32_t before, after;		/* the process's calls before and after, or NO_INDEX */
 	uint32_t nr_works, first_work;
 	bool others_wait;		/* an earlier call with this id may still wait for its work */
@@ -24,9 +25,10 @@ struct outer {
 
 struct epoch_proc {
 	uint32_t number;
-	uint32_t epoch, last;		/* last: its latest call, or NO_INDEX; with works, its next */
-	uint32_t max_id;		/* of all calls */
-	uint32_t max_in_epoch;		/* so far */
+	uint32_t epoch, last;		/* last: its latest call, or NO_INDEX; while works are
+					 * handled, its next call */
+	uint32_t max_id;		/* of all its calls */
+	uint32_t max_in_epoch;		/* of its calls so far in this epoch */
 };
 
 struct renumber {
@@ -94,7 +96,7 @@ static int renumber__proc(struct renumber *r, uint32_t number, uint32_t *proc)
 	return idmap__put(&r->proc_ids, number, *proc) ?: array_push(&r->procs, none);
 }
 
-/* Finds the outer call of each call. *@again: how many have an id that an earlier one has. */
+/* Finds the outer call of each call. *@again: how many calls have the id of an earlier call. */
 static int renumber__outers(struct renumber *r, uint64_t *again)
 {
 	uint32_t i, proc, *known;
@@ -141,8 +143,8 @@ static int renumber__outers(struct renumber *r, uint64_t *again)
 }
 
 /*
- * An id comes again in its epoch, at call @at: a new epoch begins after the last call with that id, where
- * ids fall furthest.
+ * Starts a new epoch, because call @at has an id that its epoch already had. The epoch starts where
+ * ids fall furthest after the previous call with that id.
  */
 static void renumber__cut(struct renumber *r, uint32_t at)
 {
@@ -202,7 +204,7 @@ static void renumber__unclear(struct renumber *r, uint32_t work)
 
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* The second work of a call that has one: one of them is of a call that was lost. */
+	/* A second work of a call that makes only one: one of the two is of a lost call. */
 	if (o->nr_works && o->works == EPOCH_ONE_WORK) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
@@ -214,8 +216,8 @@ static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 }
 
 /*
- * Finds the process of work that does not name it. Return: false: no process has a call with its id, or
- * several have.
+ * Finds the process of work that does not name it. Return: false if no process, or several, have a
+ * call with its id.
  */
 static bool renumber__owner(const struct renumber *r, const struct epoch_work *w, uint32_t *proc)
 {
@@ -245,7 +247,10 @@ static void renumber__work(struct renumber *r, uint32_t work)
 	if (!idmap__get(&r->latest, ID_KEY(proc, w->id), &at)) {
 		if (!idmap__get(&r->first, ID_KEY(proc, w->id), &at))
 			return;
-		/* It begins before its call, by clocks that differ a little; or that call was lost. */
+		/*
+		 * The work begins before its call because clocks differ a little, or its call was
+		 * lost.
+		 */
 		o = &r->outers.v[at];
 		if (o->start_ns - w->start_ns <= EARLY_NS)
 			renumber__give(r, work, o);
@@ -254,7 +259,7 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		return;
 	}
 	o = &r->outers.v[at];
-	/* Ids rise, so an epoch has not had the ids above that of its next call. */
+	/* Ids rise, so ids above the id of the epoch's next call have not occurred in it yet. */
 	lost = p->epoch > o->epoch &&
 	       (p->epoch > o->epoch + 1 || (uint64_t)p->max_in_epoch + MARGIN >= w->id ||
 		p->last == NO_INDEX || r->outers.v[p->last].epoch != p->epoch ||
@@ -267,7 +272,7 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		renumber__give(r, work, o);
 }
 
-/* Goes through calls and work in order of time. */
+/* Goes through calls and device work in order of time. */
 static int renumber__works(struct renumber *r)
 {
 	uint32_t i, at = 0, *latest;

@@ -2,11 +2,12 @@
 /*
  * epochs.h - tells apart calls and device work whose correlation ids begin again
  *
- * A correlation id is unique in a process as long as one profiler session lasts. A file may have several
- * sessions, and processes whose pids are equal, so an id may be of several calls. Each run of ids is
- * an epoch: it ends where an id comes again that the epoch has had. Device work is of the latest call with
- * its id, if no earlier call with that id can still wait for its own work, and if no call was lost that
- * may have had the id. Otherwise nothing tells whose work it is: it gets no id, and is counted.
+ * A correlation id is unique in a process as long as one profiler session lasts. A file may hold
+ * several sessions, and several processes with one pid, so an id may name several calls. Each run
+ * of ids is an epoch: it ends where an id that the epoch already had comes again. Device work
+ * belongs to the latest call with its id, if no earlier call with that id can still wait for its
+ * own work, and if no call that may have had the id was lost. Otherwise nothing tells whose work it
+ * is: it gets no id, and is counted.
  */
 #ifndef MERGE_EPOCHS_H
 #define MERGE_EPOCHS_H
@@ -17,7 +18,7 @@
 
 #include "util.h"
 
-enum epoch_works {			/* device work that a call may have */
+enum epoch_works {			/* how much device work a call may have */
 	EPOCH_NO_WORK,
 	EPOCH_ONE_WORK,
 	EPOCH_ANY_WORK,
@@ -26,8 +27,8 @@ enum epoch_works {			/* device work that a call may have */
 struct epoch_call {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc;
-	uint32_t id;			/* set to one that no other call of the process has, except
-					 * those inside this call; 0: none */
+	uint32_t id;			/* set to an id unique in the process, shared only with
+					 * calls inside this call; 0: none */
 	bool driver;			/* may be inside a call of the runtime */
 	enum epoch_works works;
 };
@@ -35,22 +36,22 @@ struct epoch_call {
 struct epoch_work {
 	uint64_t start_ns;
 	uint32_t proc;			/* 0: unknown */
-	uint32_t id;			/* set to its call's, or 0 */
+	uint32_t id;			/* set to the id of its call, or 0 */
 };
 
 struct epochs {
 	uint64_t nr_restarts;		/* how often ids begin again */
-	uint64_t nr_unclear;		/* works that may be of several calls */
+	uint64_t nr_unclear;		/* device works that several calls may have caused */
 };
 
 /*
- * Sets the ids of calls and works, in place. Ids that are of one call each stay as they are.
+ * Sets the ids of calls and works, in place. Ids that only one call has stay as they are.
  * Return: 0 or -ENOMEM.
  */
 int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls,
 		     struct epoch_work *works, size_t nr_works);
 
-/* Adds messages about ids of the file called @name that begin again. */
+/* Adds messages about ids that begin again in the file called @name. */
 void epochs__complain(const struct epochs *e, const char *name, struct msgs *msgs);
 
 #endif /* MERGE_EPOCHS_H */

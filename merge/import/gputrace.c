@@ -119,7 +119,7 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 
 /* ---- events with fields: shared by Chrome JSON and JSON lines ------------------------- */
 
-/* The fields of an event that are used: raw, and not checked. */
+/* The fields of an event that are used, raw and unchecked. */
 struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
@@ -127,7 +127,7 @@ struct event {
 	struct span grid, block, cluster, registers, shared, local;
 };
 
-/* Any value, as it stands there. */
+/* Reads any value, raw. */
 static void json__raw(struct json *j, struct span *out)
 {
 	const char *begin = j->p;
@@ -240,7 +240,7 @@ static uint32_t span__u32(struct span raw)
 	return span__u64(raw, 0, &v) && v <= UINT32_MAX ? v : 0;
 }
 
-/* Return: the number that follows a word, as in "GPU0_Stream7". */
+/* Return: the number that follows @word, such as "Stream" in "GPU0_Stream7". */
 static uint32_t span__number_after(struct span raw, const char *word)
 {
 	const char *p = raw.s ? memmem(raw.s, raw.len, word, strlen(word)) : NULL;
@@ -268,7 +268,7 @@ enum record_kind {
 	RECORD_ANNOTATION,
 };
 
-/* Return: the kind of a record, by its category or by CUPTI's name of its activity kind. */
+/* Return: the kind of a record with this category, or this CUPTI name of an activity kind. */
 static enum record_kind record__kind(struct span s)
 {
 	static const struct {
@@ -334,7 +334,10 @@ static bool span__three(struct span raw, uint32_t v[3])
 	return nr == 3;
 }
 
-/* How a kernel was launched, as PyTorch's profiler and xpumerge tell it. Return: whether they do. */
+/*
+ * Reads how a kernel was launched, as PyTorch's profiler and xpumerge write it. Return: whether the
+ * event says so.
+ */
 static bool event__shape(const struct event *e, struct xpu_shape *shape)
 {
 	memset(shape, 0, sizeof(*shape));
@@ -391,7 +394,7 @@ const char *gputrace__name(struct gputrace *t, struct span raw)
 
 /*
  * Removes addresses from names such as "<built-in method item of Tensor object at 0x7f8bb02dcdc0>",
- * because they tell nothing.
+ * because they say nothing.
  */
 static const char *gputrace__python_name(struct gputrace *t, struct span raw)
 {
@@ -573,7 +576,7 @@ static int half__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
 }
 
-/* Adds fields that only the ending event has to the beginning one. */
+/* Copies fields that only the ending event has to the beginning event. */
 static void event__complete(struct event *e, const struct event *end)
 {
 	struct span *to = (struct span *)e;
@@ -587,7 +590,7 @@ static void event__complete(struct event *e, const struct event *end)
 
 /*
  * Pairs events that begin with events that end. They nest on a thread: an end belongs to the latest
- * begin.
+ * open begin.
  */
 static int chrome__pair(struct chrome *c)
 {
@@ -710,7 +713,7 @@ static int chrome__member(struct chrome *c, struct json *j, struct span key)
 	return 0;
 }
 
-/* Adds the base to times that are counted from it; in some files they contain it already. */
+/* Adds the base to times that count from it; in some files, times already contain it. */
 static void chrome__rebase(struct chrome *c)
 {
 	struct gputrace *t = c->t;
@@ -977,7 +980,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
-/* Return: whether the text after the word of a kind continues as such a record. */
+/* Return: whether the text after the word of a kind continues like a record of this kind. */
 static bool text__begins(enum record_kind kind, const char *p, const char *end)
 {
 	if (p == end)
@@ -992,7 +995,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 	static const struct {
 		const char *word;
 		enum record_kind kind;
-	} words[] = {	/* a word that is the end of another word comes after it */
+	} words[] = {	/* a word that ends another word comes after that word */
 		{ "RUNTIME ", RECORD_RUNTIME }, { "DRIVER ", RECORD_DRIVER },
 		{ "CONCURRENT_KERNEL ", RECORD_KERNEL }, { "KERNEL ", RECORD_KERNEL },
 		{ "MEMCPY ", RECORD_MEMCPY }, { "MEMCPY2 ", RECORD_MEMCPY },
@@ -1070,8 +1073,8 @@ static bool is_json_line(const char *buf, size_t size)
 }
 
 /*
- * Return: whether the text may be Chrome JSON. If not, it is lines, some of which may also begin
- * with [ or {.
+ * Return: whether the text may be Chrome JSON. If not, it is lines, which may also begin with [ or
+ * {.
  */
 static bool is_chrome(const char *p, const char *end)
 {
@@ -1084,7 +1087,7 @@ static bool is_chrome(const char *p, const char *end)
 	return p == end || *p == '{' || *p == ']';
 }
 
-/* Tells calls and works apart whose correlation ids begin again in the file. */
+/* Separates calls and works with equal ids, where correlation ids begin again in the file. */
 static int gputrace__renumber(struct gputrace *t)
 {
 	static const enum epoch_works works_of[] = {
@@ -1111,7 +1114,7 @@ static int gputrace__renumber(struct gputrace *t)
 		};
 	if (!err)
 		err = epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
-	/* Nothing tells which calls records of waits are of, once ids have begun again. */
+	/* Once ids have begun again, the call of a wait's record is unknown. */
 	if (t->epochs.nr_restarts)
 		t->syncs.nr = 0;
 	for (i = 0; i < t->calls.nr && !err && t->epochs.nr_restarts; i++)

@@ -3,14 +3,14 @@
  * gputrace.h - reads API calls and device work from the files of tools built on CUPTI
  *
  *  - Chrome JSON, an object with traceEvents or the bare array, with the categories CUDA_Runtime,
- *    CUDA_Driver, GPU_Kernel, MemCopy (and PyTorch's: cuda_runtime, kernel, gpu_memcpy, ...);
- *    PyTorch's operators, functions of Python and annotations, too
+ *    CUDA_Driver, GPU_Kernel, MemCopy (PyTorch writes cuda_runtime, kernel, gpu_memcpy, ...); also
+ *    PyTorch's operators, Python functions and annotations
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
  *
- * The contents tell which format it is. Lines in none of these forms are counted, and are no error:
- * such files often have a program's own output between the records.
+ * The contents tell which format it is. Other lines are counted, and are no error: such files often
+ * have a program's own output between the records.
  */
 #ifndef MERGE_GPUTRACE_H
 #define MERGE_GPUTRACE_H
@@ -66,12 +66,15 @@ struct gpu_op {
 	uint32_t pid;
 	enum gpu_op_kind kind;
 	const char *name;		/* kept in names */
-	const char *stack;		/* its call site, "innermost;...;outermost"; NULL:
-					 * unknown */
-	const char *modules;		/* its modules, "outermost.inner"; or NULL */
+	const char *stack;		/* the stack of its call site, "innermost;...;outermost";
+					 * NULL: unknown */
+	const char *modules;		/* the modules it is in, "outermost.inner"; or NULL */
 };
 
-/* A record of how long a thread waited for the device, beside the call that waited. */
+/*
+ * A record of how long a thread waited for the device; the call that waited has a record of its
+ * own.
+ */
 struct gpu_sync {
 	uint32_t correlation_id;
 	uint32_t device, context, stream;
@@ -110,7 +113,8 @@ struct gputrace {
 					 * to them */
 	uint32_t rank, world_size;	/* of a distributed program; world_size 0: unknown */
 	bool has_rank;
-	struct epochs epochs;		/* how correlation ids, unique now, were in the file */
+	struct epochs epochs;		/* how the file reused correlation ids, which are unique
+					 * now */
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */
@@ -123,20 +127,21 @@ struct gputrace {
 /* Finds calls by process and correlation id. Zero it to start. */
 struct call_index {
 	struct idmap calls;		/* from (pid, correlation id) to its first call */
-	struct idmap only;		/* from a correlation id to its call; NO_INDEX: it is several pids' */
+	struct idmap only;		/* from a correlation id to its call; NO_INDEX: several pids
+					 * have it */
 	struct idmap pid_ids;		/* from a pid to its place in pids */
-	ARRAY(uint32_t) pids;		/* of the calls */
+	ARRAY(uint32_t) pids;		/* pids of the calls */
 };
 
 /*
- * Adds the call @call. Return: 1; 0 if it has no correlation id or its process has a call of that id,
- * which *@first is set to then, else to NO_INDEX; or -ENOMEM.
+ * Adds the call @call. Return: 1 if added; 0 if it has no correlation id (*@first is NO_INDEX) or
+ * if *@first, a call of its process, already has that id; or -ENOMEM.
  */
 int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t call, uint32_t *first);
 
 /*
- * Return: the call that caused device work, or NO_INDEX. @pid: 0 if the work does not tell its process;
- * then one call at most may have the id
+ * Return: the call that caused device work, or NO_INDEX. @pid: 0 if the process of the work is
+ * unknown; then only an id that a single call has is found
  */
 uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id);
 void call_index__free(struct call_index *x);
@@ -150,11 +155,11 @@ struct json;
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
 
-/* Return: the decoded value of a JSON string, kept in names; NULL without memory. */
+/* Return: the decoded value of a JSON string, kept in names; NULL if memory is short. */
 const char *gputrace__name(struct gputrace *t, struct span raw);
 
 /*
- * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j has the JSON error.
+ * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j holds a JSON error.
  */
 int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 
@@ -167,7 +172,7 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 int gputrace__read(struct gputrace *t, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
-/* Adds messages about odd contents of the file called @name to @msgs. */
+/* Adds messages to @msgs about odd contents of the file called @name. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /**

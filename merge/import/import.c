@@ -19,8 +19,8 @@
 #define DOMAIN_IMPORT		1		/* the value of CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
-#define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record
-						 * has its own */
+#define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record has
+						 * its own block */
 
 struct import_stream {
 	struct import_stream_key {
@@ -50,7 +50,7 @@ void import__init(struct import *im)
 	im->records.nr = sizeof(h);
 }
 
-/* Frees the data that only making records needs. */
+/* Frees the data that is only needed while records are made. */
 static void import__end_making(struct import *im)
 {
 	HASH_CLEAR(hh, im->streams);
@@ -77,8 +77,8 @@ void import__exit(struct import *im)
 }
 
 /*
- * Appends a record at the top level or, with @nested, to the batch. @fixed begins with room for its
- * header.
+ * Appends a record at the top level or, with @nested, to the batch. @fixed begins with room for the
+ * record's header.
  */
 static void import__put(struct import *im, bool nested, uint16_t type, uint16_t misc,
 			const void *fixed, size_t fixed_bytes, const void *tail, size_t tail_bytes)
@@ -125,7 +125,7 @@ static void import__flush_batch(struct import *im)
 	im->batch.nr = 0;
 }
 
-/* Begins a batch of process @proc, to which nested records are added from now on. */
+/* Begins a batch of process @proc, to which the next nested records are added. */
 static void import__enter_batch(struct import *im, uint32_t proc)
 {
 	if (im->batch_proc != proc || im->batch.nr > BATCH_BYTES)
@@ -186,13 +186,13 @@ static void import__see(struct import *im, uint64_t time_ns)
 }
 
 /*
- * import__id - find or give the id that a process has for a text
+ * import__id - find or make the id that a process has for a text
  * @ids: from (process, text) to its id
- * @nr: how many ids the process has there
+ * @nr: how many ids the process has in @ids
  * @text: set to the kept copy, with a NUL
  *
  * Each text is kept once, and a process has an entry for each text that it uses: a file may have a
- * great many processes. Return: whether the id is new; *@id is 0 without memory.
+ * great many processes. Return: whether the id is new; *@id is 0 if memory is short.
  */
 static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr, struct span s,
 		       const char **text, uint32_t *id)
@@ -217,7 +217,7 @@ static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint
 	return true;
 }
 
-/* Return: the id of a string; its first use defines it for the process. 0 without memory. */
+/* Return: the id of a string, which its first use defines for the process; 0 if memory is short. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -603,7 +603,7 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 	im->err = im->err ?: array_push(&im->samples, sample);
 }
 
-/* A name and a shape have one id, as in a recording. */
+/* Return: the id of a kernel's name with its shape: a recording has one for both. */
 static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name, const void *shape)
 {
 	struct xpu_record_string text = { .bytes = name.len + 1 };
@@ -690,7 +690,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 
-/* Return: the bytes of the records at @at, of @left bytes, that make one block. */
+/* Return: how many of the @left bytes at @at make one block of whole records. */
 static size_t block_bytes(const uint8_t *at, size_t left)
 {
 	size_t bytes = 0, size;
@@ -760,7 +760,7 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* A device like /dev/zero never ends. */
+	/* A device such as /dev/zero never ends. */
 	if (fstat(fd, &st) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd))) {
 		close(fd);
 		return -ENODEV;

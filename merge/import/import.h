@@ -36,15 +36,14 @@ struct import_stream;
 
 struct import_proc {
 	uint32_t pid;
-	uint32_t nr_strings, nr_apis;	/* that are defined for it */
+	uint32_t nr_strings, nr_apis;	/* how many are defined for this process */
 };
 
 struct import {
 	int err;
-	const char *file;		/* the file that is read now; NULL: the importer's only
-					 * file */
+	const char *file;		/* the file being read; NULL: the importer's only file */
 	ARRAY(uint8_t) records;		/* the recording so far */
-	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in records
+	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in @records
 					 * yet */
 	uint32_t batch_proc;
 	ARRAY(struct xpu_launch) launches;	/* launches not in records yet; their times count
@@ -59,8 +58,9 @@ struct import {
 						 * from samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
-	struct strpool texts;		/* of all processes */
-	struct idmap string_ids;	/* from (process, text) to the string that is defined for it */
+	struct strpool texts;		/* texts of all processes */
+	struct idmap string_ids;	/* from (process, text) to the string defined for the
+					 * text */
 	struct idmap api_ids;		/* from (process, text) to the CUDA function that is */
 	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
@@ -89,11 +89,11 @@ struct import_work {
 void import__init(struct import *im);
 void import__exit(struct import *im);
 
-/* Makes a process or a thread; each call makes another one. Return: its id, from 1 on. */
+/* Makes a process or a thread; each call makes another one. Return: its id, at least 1. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
-/* Return: the first process of @pid, or its first thread @tid; 0 if there is none. */
+/* Return: the first process of @pid, or its first thread @tid; 0 if not found. */
 uint32_t import__find_process(const struct import *im, uint32_t pid);
 uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
@@ -103,14 +103,14 @@ void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
 /* Adds a fact about the recording. @key: enum xpu_info_key */
 void import__info(struct import *im, uint32_t key, struct span text);
 
-/* Names a thread from @time_ns on. */
+/* Names a thread, starting at @time_ns. */
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		  const char *comm);
 
 /**
  * import__path - make a call path
  * @api: the function called
- * @frames: @nr names, root first, without the called function; .s NULL: a frame without a name
+ * @frames: @nr names, root first, without the called function; a frame without a name has .s NULL
  *
  * Each call makes a new path, so callers should remember the ids of paths that they meet often.
  * Paths deeper than XPU_MAX_FRAMES lose their outermost frames and are marked.
@@ -136,22 +136,23 @@ void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id
 void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		       uint32_t thread, uint32_t range);
 
-/* Marks a launch that returned an error, so that it has no device work. */
+/* Marks a launch as failed: it has no device work. */
 void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
 
 /*
- * A call made the node of a graph. @correlation_id: of the launch that was captured; 0: the call was
- * no launch.
+ * Tells that a call made a node of a graph. @correlation_id: of the launch that was captured; 0:
+ * the call was no launch.
  */
 void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
 			uint32_t correlation_id, uint32_t path, uint32_t thread);
 
-/* A node is the copy of another one, in a graph that was instantiated or cloned. */
+/* Tells that a node is a copy of another one, in a graph that was instantiated or cloned. */
 void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uint64_t original_id);
 
 /*
- * An NVTX range, or what is like one, opened within @parent, or 0. Each call makes another one, so a
- * caller that meets one often remembers its id. @domain may be "".
+ * Makes an NVTX range, or a range of a similar kind, opened within @parent (0: no parent). Each
+ * call makes a new range, so callers should remember the ids of ranges that they meet often.
+ * @domain may be "".
  */
 uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
 		       struct span domain);
@@ -174,7 +175,7 @@ struct import_wait {
 /* Adds a wait of a thread for the device. */
 void import__wait(struct import *im, const struct import_wait *w);
 
-/* Adds a call of CUDA's API, a launch or another one, by the thread @tid. @correlation_id: or 0 */
+/* Adds a CUDA API call, a launch or not, by the thread @tid. @correlation_id: may be 0 */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 
@@ -190,8 +191,8 @@ uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
 			   const uint64_t *words, size_t nr);
 
 /*
- * Adds a record at the top level, unchanged: @fixed, which begins with room for its header, and a
- * tail. The reader must know its type.
+ * Adds a record at the top level, unchanged: @fixed, which begins with room for the record's
+ * header, and a tail. The reader must know its type.
  */
 void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
 		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
@@ -210,8 +211,9 @@ int import__finish(struct import *im, struct reader *r, const char *name);
 int import__write(const struct import *im, FILE *f);
 
 /*
- * Reads a whole file, and unpacks gzip's; the caller frees *@buf. Return: 0 or -errno; -EBADMSG:
- * the compressed file is damaged or truncated; -ENODEV: it is a device, which has no end.
+ * Reads a whole file, and unpacks it if it is a gzip file; the caller frees *@buf. Return: 0 or
+ * -errno. -EBADMSG means that the compressed file is damaged or truncated, -ENODEV that it is a
+ * device, which has no end.
  */
 int import__load(const char *path, char **buf, size_t *size);
 

@@ -69,7 +69,10 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	import__init(&im->import);
 	if (im->opts.cpu)
 		err = importer__open_cpu(im, msgs);
-	/* If there are stacks of launches, another source takes them and the device records. */
+	/*
+	 * If --cpu has stacks of launches, the source that reads both stacks and device records is
+	 * chosen.
+	 */
 	im->source = importer__source(im);
 	if (!err)
 		err = im->source->open(&im->state, &im->import, &im->opts, msgs);

@@ -24,12 +24,13 @@ struct import_opts {
 					 * file cpu, or NULL */
 	const char *buildid_dir;	/* perf's cache of files, or NULL for its default */
 	bool srcline;			/* show source lines that the file cpu has */
-	const char **more_gpu;		/* more files after gpu; the array is freed here */
+	const char **more_gpu;		/* more files after gpu; importer__close() frees the
+					 * array */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
 	bool summary;
 	bool events_only;		/* only importer__write_events() is needed, no recording */
-	struct nsys_events_opts events;	/* its prefixes are freed here */
+	struct nsys_events_opts events;	/* importer__close() frees its prefixes */
 };
 
 struct source {
@@ -39,9 +40,9 @@ struct source {
 	const char *(*file)(const struct import_opts *o);
 
 	/*
-	 * Reads the files into @im, or with events_only for write_events(). Return: 0 or -errno,
+	 * Reads the files into @im, or, with events_only, for write_events(). Return: 0 or -errno,
 	 * with messages in @msgs except for -ENOMEM. The other functions get *@state; close() frees
-	 * it in any case.
+	 * it, even after a failure.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);
@@ -52,8 +53,8 @@ struct source {
 	void (*print)(const void *state, FILE *f, bool summary);
 	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the
 						 * output is incomplete */
-	bool (*clean)(const void *state);	/* whether each record of the input has its place
-						 * in the output */
+	bool (*clean)(const void *state);	/* whether every record of the input is in the
+						 * output */
 };
 
 #define SOURCES(SOURCE)		\
@@ -86,11 +87,12 @@ const char *importer__reading(const struct importer *im);
 
 /**
  * importer__open - read the files
- * @r: opened on the recording made of them, until importer__close(); untouched with events_only
+ * @r: opened on the recording made from the files, valid until importer__close(); untouched with
+ * events_only
  * @beside: the first of the recordings that the import is merged with, or NULL
  * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
- * Return: 0 or -errno; the caller calls importer__close() in any case.
+ * Return: 0 or -errno; the caller calls importer__close(), even after a failure.
  */
 int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
 		   struct msgs *msgs);
@@ -108,7 +110,7 @@ void importer__print(const struct importer *im, FILE *f);
 /* Return: whether the input is damaged, so that the output is incomplete. */
 bool importer__damaged(const struct importer *im);
 
-/* Return: whether each record of the input has its place in the output. */
+/* Return: whether every record of the input is in the output. */
 bool importer__clean(const struct importer *im);
 
 #endif /* MERGE_IMPORTER_H */

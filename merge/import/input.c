@@ -13,7 +13,7 @@
 
 #define RELEASE_BYTES	((size_t)4 << 20)
 
-/* Return: whether the file is mapped; if not, it must be read. */
+/* Return: whether the file is mapped; otherwise it must be read. */
 static bool input_file__map(struct input_file *in, const char *path)
 {
 	struct stat st;

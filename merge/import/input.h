@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * input.h - the contents of a file to import; parts that were read take no memory
- */
+/* input.h - the contents of a file to import; parts already read can be released from memory */
 #ifndef MERGE_INPUT_H
 #define MERGE_INPUT_H
 
@@ -13,21 +11,21 @@ struct input_file {
 	size_t size;
 	size_t released;
 	bool mapped;
-	char *own;			/* buf, if it was read and not mapped; NULL: the caller's
-					 * buffer */
+	char *own;			/* buf, if the file was read and not mapped; NULL: the
+					 * caller owns the buffer */
 };
 
 /*
  * Opens a file: maps it if it is a plain file, else reads or unpacks it. A mapped file that is
- * truncated raises SIGBUS. Return: as import__load(); the caller calls input_file__close() in any
- * case.
+ * truncated raises SIGBUS. Return: as import__load(); the caller calls input_file__close(), even
+ * after a failure.
  */
 int input_file__open(struct input_file *in, const char *path);
 void input_file__close(struct input_file *in);
 
 /*
- * Frees the memory of all contents before @upto, which points into in->buf. They can be read again,
- * more slowly.
+ * Frees the memory of all contents before @upto, which points into in->buf. Reading them again
+ * works, but is slower.
  */
 void input_file__release(struct input_file *in, const char *upto);
 

@@ -73,7 +73,7 @@ static bool json__next(struct json *j)
 			return json__fail(j, "missing comma between values");
 		j->p++;
 		json__blank(j);
-		/* Some writers put a comma after the last value. */
+		/* Some programs write a comma after the last value. */
 		if (j->p < j->end && *j->p == j->close[top]) {
 			j->p++;
 			j->depth--;
@@ -251,7 +251,7 @@ size_t json_string__decode(struct span raw, char *out)
 				p += 6;
 			}
 		}
-		/* The output is three bytes at most for six bytes of input. */
+		/* Six bytes of input give at most three bytes of output. */
 		if (!c || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
 		out = utf8__put(out, c);

@@ -32,7 +32,7 @@
 struct json {
 	const char *p, *end;
 	const char *what;
-	uint64_t nr_not_finite;		/* how many NaN and Infinity were taken for numbers */
+	uint64_t nr_not_finite;		/* how often NaN or Infinity was taken for a number */
 	uint32_t depth;
 	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
 	char close[JSON_DEPTH];
@@ -44,7 +44,8 @@ void json__init(struct json *j, const char *buf, size_t size);
 char json__peek(struct json *j);
 
 /*
- * Enters an object ('{') or an array ('['). Return: whether there is one; otherwise it is an error.
+ * Enters an object ('{') or an array ('['). Return: true; or false, with an error, if the next
+ * value is of another kind.
  */
 bool json__enter(struct json *j, char open);
 

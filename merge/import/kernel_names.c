@@ -12,11 +12,12 @@
 					 * path */
 #define DEVICE_STUB	"device_stub_"
 
-#define UNKNOWN_FORM	NO_INDEX	/* the name has that form, and no kernel has the same */
+#define UNKNOWN_FORM	NO_INDEX	/* the name has that form, but no kernel has the same
+					 * form */
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* a kernel has this form */
-	FORM_ALONE	= 2,		/* of a base: a kernel with it has no namespace */
+	FORM_ALONE	= 2,		/* of a base: a kernel with this base has no namespace */
 	FORM_BASE_ONLY	= 4,		/* of a base: full forms cannot be compared */
 };
 
@@ -76,8 +77,8 @@ static bool parts__init(struct parts *p, struct span s)
 }
 
 /*
- * Return: the FNV-1a hash of a text that follows one with hash @h. Blanks are left out, because
- * tools place them differently.
+ * Return: the FNV-1a hash of a text, continued from @h, the hash of the text before it. Blanks are
+ * left out, because tools place them differently.
  */
 static uint64_t hash(uint64_t h, const char *s, size_t len)
 {
@@ -95,7 +96,7 @@ static uint64_t hash(uint64_t h, const char *s, size_t len)
 
 /* ---- forms ---------------------------------------------------------------------------------- */
 
-/* Return: the id of a form, from 1 on; 0 if it is unknown and not to be added. */
+/* Return: the id of a form, at least 1; 0 if it is unknown and @add is false. */
 static uint32_t kernel_names__form(struct kernel_names *n, uint64_t h, bool add)
 {
 	uint32_t id = 0;
@@ -114,7 +115,10 @@ static bool kernel_names__has(const struct kernel_names *n, uint32_t form)
 	return form && form != UNKNOWN_FORM && n->flags.v[form] & FORM_KERNEL;
 }
 
-/* Return: the forms of a name that is not mangled. Its base may be elsewhere than the name says. */
+/*
+ * Return: the forms of a name that is not mangled. @base: where the base really is, which may
+ * differ from p->base.
+ */
 static struct kernel_name kernel_names__name(struct kernel_names *n, const struct parts *p,
 					     struct span base, bool add)
 {
@@ -132,8 +136,8 @@ static struct kernel_name kernel_names__name(struct kernel_names *n, const struc
 /*
  * Return: the kernel that a function stands for.
  * @stub: set if the function is a stub; otherwise it has the kernel's own name
- * @scoped: set to the form "ns::k", which is added if the other forms are; the base if there is no
- * namespace
+ * @scoped: set to the form "ns::k", which is added if the other forms are; the base's id if there
+ * is no namespace
  */
 static struct kernel_name kernel_names__parse(struct kernel_names *n, struct span s, bool add,
 					      bool *stub, uint32_t *scoped)
@@ -238,8 +242,8 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 		    (frame.len > 4 && !memcmp(frame.s, "hip", 3) && isupper(frame.s[3])))
 			continue;
 		/*
-		 * Most frames are neither a stub nor next to the call: these are skipped without a
-		 * look at the name.
+		 * Most frames are neither a stub nor the direct caller: skip them without parsing
+		 * the name.
 		 */
 		if (nr_named && !memmem(frame.s, frame.len, DEVICE_STUB, sizeof(DEVICE_STUB) - 1))
 			continue;
@@ -279,7 +283,7 @@ int kernel_names__settle(struct kernel_names *n)
 
 static uint32_t kernel_name__id(const struct kernel_names *n, struct kernel_name name)
 {
-	/* If few names are kernels', the names are of another kind, and tell nothing. */
+	/* If few names are names of kernels, they are names of another kind, and tell nothing. */
 	if (!name.base || n->nr_known * 2 < n->nr_stubs || !n->nr_known)
 		return 0;
 	return name.full && !(n->flags.v[name.base] & FORM_BASE_ONLY) ? name.full : name.base;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * kernel_names.h - which kernel a call path launches, as far as its frames tell
+ * kernel_names.h - tells which kernel a call path launches, if its frames name it
  *
- * For a kernel the compiler makes a host function, its stub, which calls cudaLaunchKernel: nvcc's
- * __device_stub__Z4k_upPfi, HIP's __device_stub__k_up. Where the stub is inlined, the function with
- * the kernel's own name remains. Recordings have kernels and frames mangled or not, with parameters
- * or without.
+ * For each kernel the compiler makes a host function, its stub, which calls cudaLaunchKernel: nvcc
+ * names it __device_stub__Z4k_upPfi, HIP __device_stub__k_up. Where the stub is inlined, the
+ * function with the kernel's own name remains. In recordings, names of kernels and frames may be
+ * mangled or not, with or without parameters.
  *
  *	kernel_names__add_kernel(&names, kernel);	all kernels first,
  *	kernel_names__add_path(&names, path);		then all call paths
@@ -33,15 +33,15 @@ struct kernel_names {
 	 * in 30 million recordings.
 	 */
 	struct idmap forms;
-	struct idmap texts;		/* from the hash of a kernel's name in the file to the
-					 * kernel */
+	struct idmap texts;		/* from the hash of a kernel's name, as the file has it, to
+					 * the kernel */
 	ARRAY(struct kernel_name) kernels, paths;
-	ARRAY(uint8_t) flags;		/* by id of a form */
+	ARRAY(uint8_t) flags;		/* by form id */
 	uint64_t nr_stubs, nr_known;	/* paths that name a kernel; paths whose kernel is known */
 	int err;
 };
 
-/* Return: the number of the kernel with that name, from 0 on; equal names give one number. */
+/* Return: the number of the kernel with that name, counted from 0; equal names give one number. */
 uint32_t kernel_names__add_kernel(struct kernel_names *n, struct span name);
 
 /* Adds a call path: frames with ';' between them, root first, without the called CUDA function. */
@@ -51,8 +51,8 @@ void kernel_names__add_path(struct kernel_names *n, struct span path);
 int kernel_names__settle(struct kernel_names *n);
 
 /*
- * Return: a number for the kernel's name; 0 if the name tells nothing. A path can only launch a
- * kernel with its own number, or one of the two numbers is 0.
+ * Return: a number for the kernel's name; 0 if the name tells nothing. A path launches only kernels
+ * with its own number; if either number is 0, it may launch the kernel.
  */
 uint32_t kernel_names__of_kernel(const struct kernel_names *n, uint32_t kernel);
 uint32_t kernel_names__of_path(const struct kernel_names *n, uint32_t path);

@@ -40,8 +40,8 @@ static uint32_t sweep__node(const struct sweep *s)
 }
 
 /*
- * Finds the nodes of the ranges from @place on again, after a range before them was inserted or
- * removed.
+ * Finds again the nodes of the range at @place and of all ranges after it, because a range was
+ * inserted or removed before them.
  */
 static void sweep__rename(struct sweep *s, size_t place)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nest.h - what was open on a thread at a time, of things that have a begin and an end
+ * nest.h - finds which ranges were open on a thread at a given time
  *
- * Ranges and points are those of threads by one clock, so that what was open at a point is exact. A
- * point at the very begin of a range is in it, one at its very end is not. What the open ranges of a
- * thread make is a path, which the caller names by numbers of its own:
+ * Ranges and points belong to threads and have times of one clock, so the ranges open at a point
+ * are known exactly. A point at the very begin of a range is in it; a point at the very end is not.
+ * The open ranges of a thread are a path of nodes, whose numbers the caller chooses:
  *
  *	err = nest__sweep(&nest, ranges, nr_ranges, points, nr_points);
  *
- * sorts both, and sets the node of each point.
+ * This sorts both arrays, and sets the node of each point.
  */
 #ifndef MERGE_NEST_H
 #define MERGE_NEST_H
@@ -27,7 +27,7 @@ struct nest_range {
 struct nest_point {
 	uint64_t time_ns;
 	uint32_t thread;
-	uint32_t item;			/* the caller's */
+	uint32_t item;			/* the caller's number of the range */
 	uint32_t node;			/* set by nest__sweep() */
 };
 
@@ -41,8 +41,8 @@ struct nest {
 	uint32_t (*enter)(void *ctx, uint32_t node, const struct nest_range *range);
 
 	/*
-	 * NULL, or called when a range is opened or closed, in order of time; then the thread is at
-	 * @node.
+	 * Called when a range is opened or closed, in order of time; the thread is then at @node.
+	 * May be NULL.
 	 */
 	void (*event)(void *ctx, const struct nest_range *range, bool opened, uint64_t time_ns,
 		      uint32_t node, uint32_t place);

@@ -12,7 +12,8 @@
 #include "model/leaf.h"
 
 #define STRING_BYTES	(16 << 20)	/* the longest name */
-#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* an event before the session */
+#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long an event may be before
+								 * the session */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
 /* ---- SQLite ------------------------------------------------------------------------------------- */
@@ -32,7 +33,7 @@ static int nsys__fail(struct nsys *n, const char *what)
 
 /*
  * Return: whether there is a real table of that name. A view does not count, because it would run
- * any code of the file's author.
+ * code that the file's author chose.
  */
 static bool nsys__has_table(struct nsys *n, const char *table)
 {
@@ -154,7 +155,7 @@ bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, 
 /*
  * nsys__read_before - find the earliest time of all tables
  *
- * An export's time 0 is about when the session began: events may be before it, and have negative times.
+ * An export's time 0 is about when the session began: earlier events have negative times.
  */
 static int nsys__read_before(struct nsys *n)
 {
@@ -191,7 +192,7 @@ static int nsys__read_before(struct nsys *n)
 /* ---- enumerations ------------------------------------------------------------------------------- */
 
 struct enum_word {
-	const char *word;		/* how a name ends, in capital letters alone */
+	const char *word;		/* how a name ends, reduced to its letters, in capitals */
 	uint32_t value;
 };
 
@@ -212,10 +213,10 @@ static bool enum__is(const char *name, const char *word)
 
 /*
  * nsys__read_enum - read the names that an export gives to the numbers of an enumeration
- * @words: up to one without a word; their values are the numbers that this program knows
+ * @words: ended by an entry without a word; their values are the numbers that this program knows
  * @values: gets the known value of each number whose name is known
  *
- * Numbers move between versions of Nsight Systems; newer exports have such a table.
+ * Numbers change between versions of Nsight Systems; newer exports have a table of names.
  */
 static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_word *words,
 			   struct idmap *values)
@@ -240,7 +241,7 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 	return err;
 }
 
-/* Return: the known value of a number, which is the number itself where the export names none. */
+/* Return: the known value of a number: the number itself, if the export does not name it. */
 static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 number)
 {
 	uint32_t value;
@@ -361,7 +362,7 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 	return array_push(&n->works, *w);
 }
 
-/* Tells calls and works apart whose correlation ids begin again in a process. */
+/* Separates calls and works with equal ids, where correlation ids begin again in a process. */
 static int nsys__renumber(struct nsys *n)
 {
 	struct epoch_call *calls = calloc(n->calls.nr + 1, sizeof(*calls));
@@ -402,8 +403,8 @@ static int nsys__renumber(struct nsys *n)
 }
 
 /*
- * Indexes calls and works by their ids. A launch of a graph has either its nodes' work or one work for the
- * whole graph.
+ * Indexes calls and works by their ids. A graph launch has either a work for each node or one work
+ * for the whole graph.
  */
 static int nsys__index(struct nsys *n)
 {
@@ -441,7 +442,7 @@ static int nsys__index(struct nsys *n)
 	return err;
 }
 
-/* Return: the node that work is of, if the export tells how it was made; or 0. */
+/* Return: the graph node of a work, if the export has the creation of the node; or 0. */
 static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i)
 {
 	uint64_t id = sqlite3_column_int64(stmt, i);
@@ -450,7 +451,7 @@ static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i
 	return idmap__get(&n->node_ids, id, &known) ? id : 0;
 }
 
-/* The nodes of graphs, as they were made or copied: nsys profile --cuda-graph-trace=node. */
+/* Reads how the nodes of graphs were made or copied, from nsys profile --cuda-graph-trace=node. */
 static int nsys__read_nodes(struct nsys *n)
 {
 	static const char table[] = "CUDA_GRAPH_NODE_EVENTS";
@@ -510,8 +511,8 @@ static int nsys__read_kernels(struct nsys *n)
 
 /*
  * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. The values are equal,
- * except the latter's own ones for pages of unified memory that move: to the device, to the host,
- * from device to device.
+ * except for pages of unified memory that move, which have values of their own in the export: to
+ * the device, to the host, from device to device.
  */
 static uint8_t copy_kind(sqlite3_int64 oper)
 {
@@ -587,7 +588,7 @@ void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode, stru
 	f->kernel = kernel_mode && sqlite3_column_int64(stmt, kernel_mode);
 }
 
-/* Reads the call chains of CUDA's calls, or of the system's. */
+/* Reads the call chains of CUDA calls, or of system calls. */
 static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *chains,
 			     nsys_frames_t *frames, struct idmap *ids)
 {
@@ -690,7 +691,7 @@ static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_k
 		*kind = NSYS_RANGE_MARK;
 		return true;
 	case 59:		/* NvtxPushPopRange */
-	case 71:		/* NvtxtPushPopRange: of a text file */
+	case 71:		/* NvtxtPushPopRange: from a text file */
 		*kind = NSYS_RANGE_PUSH_POP;
 		return true;
 	case 60:		/* NvtxStartEndRange */
@@ -769,7 +770,7 @@ static int nsys__read_ranges(struct nsys *n)
 	return err;
 }
 
-/* Work of the engine that unpacks memory: it has no name. */
+/* Reads the work of the engine that unpacks memory, which has no name. */
 static int nsys__read_decompressions(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS";
@@ -787,7 +788,7 @@ static int nsys__read_decompressions(struct nsys *n)
 	return err;
 }
 
-/* The streams that events were recorded on: what a wait for an event waits for. */
+/* Reads the streams that events were recorded on: a wait for an event waits for its stream. */
 static int nsys__read_events(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
@@ -820,7 +821,7 @@ static int nsys__read_events(struct nsys *n)
 	return err;
 }
 
-/* Return: whether it is known on which stream an event was recorded that a thread waited for. */
+/* Return: whether the stream is known that an event, for which a thread waited, was recorded on. */
 static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t event, uint32_t sync,
 			       uint32_t *stream)
 {
@@ -836,8 +837,9 @@ enum sync_type {			/* CUpti_ActivitySynchronizationType */
 };
 
 /*
- * Return: what was waited for, by the name of the call that waited. The numbers of other versions of
- * Nsight Systems are not CUPTI's, so they count only where no call is known, or its name does not say.
+ * Return: the kind of wait, by the name of the call that waited. In other versions of Nsight
+ * Systems @number is not CUPTI's number, so it counts only if the call is unknown or its name does
+ * not tell.
  */
 static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sync *s,
 				      sqlite3_int64 number)
@@ -887,7 +889,7 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		if (err)
 			break;
-		/* Nothing tells which call the id is of, once ids have begun again. */
+		/* Once ids have begun again, the call with the id is unknown. */
 		if (n->epochs.nr_restarts)
 			s.correlation_id = 0;
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
@@ -961,7 +963,7 @@ static int nsys__read_target(struct nsys *n)
 	return err;
 }
 
-/* Reads Nsight Systems' own messages: a loss that it reports is reported here, too. */
+/* Reads Nsight Systems' own messages: a loss that it reports is reported again here. */
 static int nsys__read_diagnostics(struct nsys *n)
 {
 	static const char table[] = "DIAGNOSTIC_EVENT";
@@ -1004,7 +1006,10 @@ static int nsys__read_diagnostics(struct nsys *n)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* Return: 0 if the database is an export; else a negative errno, and a message tells what it is. */
+/*
+ * Return: 0 if the database is an export; otherwise a negative errno, and a message says what is
+ * wrong.
+ */
 static int nsys__check(struct nsys *n)
 {
 	if (!n->db)
@@ -1027,7 +1032,7 @@ static int nsys__check(struct nsys *n)
 	return 0;
 }
 
-/* Counts and messages of what was read. */
+/* Counts the rows that were read, and adds messages about them. */
 static void nsys__finish(struct nsys *n)
 {
 	size_t i;
@@ -1115,7 +1120,7 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 
 	nsys__init(n, path, msgs);
 	/*
-	 * The file is opened so that SQLite writes nothing, not even a journal beside it. '%'
+	 * The file is opened so that SQLite writes nothing, not even a journal next to it. '%'
 	 * quotes in a URI.
 	 */
 	uri = malloc(3 * strlen(path) + 64);

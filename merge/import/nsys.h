@@ -3,12 +3,12 @@
  * nsys.h - reads Nsight Systems' SQLite export
  *
  *	nsys__open(&n, "report.sqlite", &msgs);
- *	nsys__import(&n, &import);		a recording, for all writers, or
+ *	nsys__import(&n, &import);		a recording, for all writers; or
  *	nsys__write_events(&n, f, &opts);	the events of nsys2json
  *	nsys__close(&n);
  *
- * The tables and columns of an export depend on the version and on what was traced: missing ones
- * are no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
+ * The tables and columns of an export depend on the version and on the traced APIs: a missing one
+ * is no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
  * a correlation id is unique only within a process.
  */
 #ifndef MERGE_NSYS_H
@@ -47,16 +47,17 @@ struct nsys_work {
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
 	const char *name;		/* the name in nsys2json's form */
-	const char *full_name;		/* the name demangled, with parameters; NULL: none */
+	const char *full_name;		/* the demangled name, with parameters; NULL: none */
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static and dynamic */
-	uint32_t dynamic_bytes;		/* of these */
+	uint32_t dynamic_bytes;		/* part of shared_bytes */
 	uint32_t cluster[3], local_bytes;	/* 0 if the export does not tell them */
-	uint32_t graph_id;		/* all of that graph's work, and is no kernel; or 0 */
+	uint32_t graph_id;		/* if the work is a whole graph and no single kernel, the
+					 * graph; or 0 */
 	uint64_t graph_node_id;		/* 0: none */
-	uint32_t next;			/* of the same call */
+	uint32_t next;			/* the next work of the same call */
 	uint32_t first_region, nr_regions;	/* in regions */
 };
 
@@ -88,7 +89,7 @@ struct nsys_range {			/* an NVTX range */
 };
 
 struct nsys_domain {			/* an NVTX domain */
-	uint32_t proc;			/* NO_INDEX: the domain is of all processes */
+	uint32_t proc;			/* NO_INDEX: all processes share the domain */
 	uint32_t id;
 	const char *name;
 };
@@ -101,11 +102,11 @@ struct nsys_sync {			/* a wait of a thread for the device */
 	bool of_stream;
 };
 
-struct nsys_node {			/* of a CUDA graph, made or copied */
+struct nsys_node {			/* a node of a CUDA graph, made or copied */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint64_t id;
-	uint64_t original;		/* what it is a copy of; 0: it was made */
+	uint64_t original;		/* the node that it is a copy of; 0: it was made */
 	uint32_t proc;
 };
 
@@ -123,8 +124,8 @@ struct nsys_device {			/* a process's number of a GPU */
 struct nsys_proc {
 	uint64_t id;			/* the upper bits of globalPid */
 	const char *name;
-	uint32_t device, nr_devices;	/* a device that its kernels ran on; number of such
-					 * devices, at most 2 */
+	uint32_t device, nr_devices;	/* a device that its kernels ran on; the number of these
+					 * devices, counted up to 2 */
 	uint32_t import_proc;
 	bool traced;			/* it has calls of CUDA's API */
 };
@@ -143,7 +144,7 @@ struct nsys_frame {
 typedef ARRAY(struct nsys_chain) nsys_chains_t;
 typedef ARRAY(struct nsys_frame) nsys_frames_t;
 
-struct nsys_sample {			/* of a CPU */
+struct nsys_sample {			/* a CPU sample */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint32_t cpu;
@@ -153,7 +154,7 @@ struct nsys {
 	struct sqlite3 *db;
 	const char *path;
 	struct msgs *msgs;
-	unsigned long failures;		/* sqlite_memory__failures() at first */
+	unsigned long failures;		/* sqlite_memory__failures() at the start */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;
@@ -168,7 +169,7 @@ struct nsys {
 	const char *host;		/* or NULL */
 	uint64_t epoch_ns;		/* since 1970: the export's time 0; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	nsys_chains_t chains, os_chains;	/* of CUDA's calls, of the system's ... */
+	nsys_chains_t chains, os_chains;	/* of CUDA calls, of system calls ... */
 	nsys_frames_t frames, os_frames;	/* ... and their frames */
 	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
@@ -179,19 +180,18 @@ struct nsys {
 	struct idmap sample_ids;
 	struct idmap node_ids;		/* of those in nodes */
 	struct idmap event_streams;	/* (process, event): the stream that it was recorded on, or
-					 * NO_INDEX if there are several */
+					 * NO_INDEX if on several streams */
 	struct idmap event_syncs;	/* (process, id of a recording of an event): its stream */
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
-	uint64_t before_ns;		/* the first event is so long before the export's time 0;
-					 * times here count from it */
-	uint64_t nr_strange;		/* rows of the present table with impossible values */
+	uint64_t before_ns;		/* how long the first event is before the export's time 0;
+					 * times here count from the first event */
+	uint64_t nr_strange;		/* rows with impossible values in the table being read */
 	struct epochs epochs;
 	bool unclean;			/* rows were passed over */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges within too many others */
-	uint64_t nr_graphs_twice;	/* graphs that were recorded as a whole, and by their
-					 * nodes, too */
+	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and by node */
 	bool has_nvtx;
 };
 
@@ -210,7 +210,7 @@ struct nsys_events_opts {
 
 /**
  * nsys__open - read an export
- * @n: filled in; the caller calls nsys__close() in any case
+ * @n: filled in; the caller calls nsys__close(), even after a failure
  * @path: an SQLite file, which is opened read-only
  * @msgs: gets the reason of a failure, and warnings
  *
@@ -230,7 +230,7 @@ void nsys__close(struct nsys *n);
  *	     @nr_needed
  * @order: ORDER BY, or ""
  *
- * Return: 0, with *@stmt NULL if there is no such table; or -errno.
+ * Return: 0, with *@stmt NULL if the table is missing; or -errno.
  */
 int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
 		 const char *order, struct sqlite3_stmt **stmt);
@@ -242,8 +242,8 @@ bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, in
 const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
 
 /*
- * Reads the time in column @i, or those in @i and the next one. Return: false: they are impossible,
- * which is counted; nsys__next() says how many at the end of the table.
+ * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
+ * impossible; nsys__next() reports their number at the end of the table.
  */
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *start_ns,
@@ -267,7 +267,7 @@ int nsys__import(struct nsys *n, struct import *im);
  */
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
 
-/* The names of the activities, up to a NULL. */
+/* The names of the activities, ended by NULL. */
 extern const char *const nsys_activity_names[];
 
 /* Return: the activity of that name, or 0. */

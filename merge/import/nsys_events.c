@@ -17,7 +17,8 @@
 #include "json_out.h"
 #include "import/json.h"
 
-#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ones own nothing */
+#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ranges own no
+					 * kernels */
 
 struct nsys_event {
 	const char *pid, *tid;		/* interned names of the tracks */
@@ -43,7 +44,7 @@ struct nsys_events {
 	struct strpool strings;
 };
 
-/* In the order of enum nsys_activity. */
+/* These names are in the order of enum nsys_activity. */
 const char *const nsys_activity_names[] = { "kernel", "nvtx", "nvtx-kernel", "cuda-api", NULL };
 
 enum nsys_activity nsys_activity__parse(const char *name)
@@ -155,7 +156,7 @@ static int nsys_events__project(struct nsys_events *e, uint32_t range, const str
 	return err ?: array_push(&e->projections, new);
 }
 
-/* Attributes the kernels of one call to the @nr ranges @open, inside of which it began. */
+/* Attributes the kernels of one call to the @nr ranges @open that it began in. */
 static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call *c,
 				  const uint32_t *open, uint32_t nr)
 {

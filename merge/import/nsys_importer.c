@@ -25,7 +25,7 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Whether a frame is CUDA's or the profiler's own; callchain.c trims such frames from our own
+ * Whether a frame belongs to CUDA or to the profiler; callchain.c trims such frames from our own
  * stacks.
  */
 static bool nsys_frame__is_cuda(const struct nsys_frame *f)
@@ -95,7 +95,7 @@ void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *fram
 	i->im->err = i->im->err ?: err;
 }
 
-/* Return: the path of a call; one is made for each chain and function. */
+/* Return: the path of a call. Each pair of a chain and a function has one path. */
 static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
 {
 	const struct nsys_chain *chain =
@@ -108,7 +108,7 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 
 	cuda_api__parse(api, len, &api, &len);
 	api = strpool__intern(&i->n->strings, api, len);
-	/* Equal values make one interned string, and so one address. */
+	/* Equal values give one interned string, and thus one address. */
 	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
 	if (!api || !key) {
@@ -176,7 +176,7 @@ static int nsys_importer__order_calls(struct nsys_importer *i)
 
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
 {
-	enum { NESTED_MAX = 64 };	/* calls that have begun and ended in the one sought */
+	enum { NESTED_MAX = 64 };	/* calls that may begin and end inside the call sought */
 	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
@@ -302,7 +302,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
 	struct nest nest = {
-		/* A mark is in as many as can be open, and one more. */
+		/* A mark may be in XPU_RANGE_DEPTH ranges, and is itself one level deeper. */
 		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
 		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
 	};
@@ -421,8 +421,8 @@ static bool uuid__parse(const char *s, uint8_t uuid[16])
 }
 
 /*
- * Return: the GPU that has the number @device in that process. Where the export does not say, it is
- * the GPU's own number.
+ * Return: the GPU that has the number @device in that process. If the export does not say, @device
+ * is the GPU's own number.
  */
 static const struct nsys_gpu *nsys__gpu(const struct nsys *n, uint32_t proc, uint32_t device)
 {
@@ -466,7 +466,7 @@ static void nsys_importer__devices(struct nsys_importer *i)
 	idmap__free(&told);
 }
 
-/* Imports all calls but those that another call makes in the driver: they share its id. */
+/* Imports all calls, except driver calls that another call makes: they share its id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -545,7 +545,7 @@ static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_samp
 		return err;
 	if (nr) {
 		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
-		/* Within a process, the string's address in the pool identifies the stack. */
+		/* The pool's address of this string identifies the stack, by process. */
 		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
 						 (const void *)bytes) : NULL;
 		if (!bytes)
@@ -572,8 +572,8 @@ static int gap__compare(const void *a, const void *b)
 /*
  * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not have the period, and a thread that is off the CPU in between has longer gaps.
- * So the period is the median of all gaps.
+ * The export does not have the period, and a thread that was off the CPU has longer gaps. So the
+ * period is the median of all gaps.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 {

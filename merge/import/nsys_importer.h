@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* nsys_importer.h - the parts of an import of Nsight Systems' export, for the files that it is in */
+/* nsys_importer.h - what the files that import Nsight Systems' export share */
 #ifndef MERGE_NSYS_IMPORTER_H
 #define MERGE_NSYS_IMPORTER_H
 
@@ -20,20 +20,20 @@ struct nsys_importer {
 	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep(); ... */
 	struct idmap sweep_ids;		/* ... their numbers by globalTid */
 	struct paths range_paths;
-	uint32_t *calls;		/* all calls, by thread and time */
+	uint32_t *calls;		/* all calls, sorted by thread and time */
 };
 
 /* Return: the CUDA call that a thread was in, the outermost one; NO_INDEX if it was in none. */
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns);
 
-/* Return: the process or the thread of the recording. */
+/* Return: the recording's id of a process or a thread. */
 uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc);
 uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc);
 
 /* Puts frames, given innermost first, into i->names, root first. */
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr);
 
-/* Imports how threads ran and waited, as far as context switches were recorded. Return: 0 or -errno. */
+/* Imports how threads ran and waited, if context switches were recorded. Return: 0 or -errno. */
 int nsys_importer__switches(struct nsys_importer *i);
 
 #endif /* MERGE_NSYS_IMPORTER_H */

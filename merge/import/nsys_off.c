@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * nsys_off.c - imports how threads ran and waited: context switches, and the calls of the system's
+ * nsys_off.c - imports how threads ran and waited: context switches, and the calls of system
  * libraries that threads were in
  *
- * A thread is off the CPU from one row of SCHED_EVENTS to the next. The call in OSRT_API that it was
- * in then tells why it waited, and with which call path. Without context switches these calls are
- * not read: a call may run for all of its time.
+ * A thread is off the CPU from one row of SCHED_EVENTS to the next. The call in OSRT_API that it
+ * was in at that time tells why it waited, and on which call path. Without context switches these
+ * calls are not read, because a call may also run all the time.
  */
 #include "import/nsys_importer.h"
 
@@ -16,9 +16,9 @@
 
 #include "xpu_record.h"
 
-#define NESTED_MAX	64		/* calls that have begun and ended in the one sought */
+#define NESTED_MAX	64		/* calls that may begin and end inside the call sought */
 
-/* A call of the system's libraries. */
+/* A call of a system library. */
 struct os_call {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;			/* globalTid */
@@ -30,7 +30,7 @@ struct switches {
 	struct nsys_importer *i;
 	ARRAY(struct os_call) calls;	/* by thread and time, outer ones first */
 	uint64_t tid;			/* of the thread whose rows are being read */
-	uint32_t thread;		/* of the recording; 0: it is passed over */
+	uint32_t thread;		/* the recording's id of that thread; 0: it is skipped */
 	uint32_t proc;
 	bool running;
 	struct xpu_record_account account;
@@ -40,7 +40,7 @@ struct switches {
 static enum xpu_off_kind off_kind(const char *name)
 {
 	static const struct {
-		const char *word;	/* its beginning */
+		const char *word;	/* how the name begins */
 		enum xpu_off_kind kind;
 	} words[] = {
 		{ "pthread_", XPU_OFF_LOCK }, { "sem_", XPU_OFF_LOCK }, { "futex", XPU_OFF_LOCK },
@@ -109,7 +109,10 @@ static const struct os_call *switches__call_at(const struct switches *s, uint64_
 	return found;
 }
 
-/* Return: the call path of a call; one is made for each chain and function; 0: it has no stack. */
+/*
+ * Return: the call path of a call, one for each pair of a chain and a function; 0 if it has no
+ * stack.
+ */
 static uint32_t switches__path(struct switches *s, const struct os_call *c)
 {
 	struct nsys_importer *i = s->i;
@@ -140,8 +143,8 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 }
 
 /*
- * A thread was off the CPU. In a call of CUDA's it waited for the device, which is told elsewhere.
- * Where nothing tells why and where it waited, the time is only in the thread's account.
+ * Adds a time in which the thread was off the CPU. In a CUDA call it waited for the device, which
+ * is imported elsewhere: that time is only added to the thread's account.
  */
 static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
 {
@@ -177,7 +180,7 @@ static void switches__end_thread(struct switches *s)
 	s->thread = 0;
 }
 
-/* Return: whether a thread is Nsight Systems' own, which it has in the program. */
+/* Return: whether the thread is one that Nsight Systems runs inside the program. */
 static bool switches__is_own(const struct switches *s, uint64_t tid)
 {
 	const struct nsys *n = s->i->n;
@@ -188,8 +191,8 @@ static bool switches__is_own(const struct switches *s, uint64_t tid)
 }
 
 /*
- * Begins with another thread, unless it is of a process that CUDA was not traced in, or the
- * profiler's.
+ * Begins with another thread, unless CUDA was not traced in its process, or it belongs to the
+ * profiler.
  */
 static int switches__begin_thread(struct switches *s, uint64_t tid, uint64_t time_ns)
 {

@@ -10,8 +10,8 @@
  *		"kernel_symbols": [{"kernel_id": 1, "formatted_kernel_name": "..."}],
  *		"buffer_records": {"hip_api": [...], "kernel_dispatch": [...], "memory_copy": [...]}}]}
  *
- * A record of device work has the id of the call that was innermost when it was put on its queue:
- * HIP's, or HSA's within it, which names the call around it as its ancestor.
+ * A record of device work has the id of the innermost call when the work was queued: a HIP call, or
+ * an HSA call within it, which names the HIP call as its ancestor.
  * Source: rocprofiler-sdk, source/lib/output/generateJSON.cpp.
  */
 #include <errno.h>
@@ -25,16 +25,16 @@
 
 struct rocprof_agent {
 	uint64_t handle;
-	uint64_t type, number;		/* type, and number among the agents of this type */
+	uint64_t type, number;		/* its type, and its number among the agents of this type */
 	bool numbered;
 	struct span name;
 };
 
-/* A record of any array of buffer_records; members that it does not have are 0. */
+/* A record of any array of buffer_records; members that the record lacks are 0. */
 struct rocprof_record {
 	uint64_t kind, operation;
 	uint64_t start_ns, end_ns, tid;
-	uint64_t id, ancestor;		/* both ids in its correlation_id */
+	uint64_t id, ancestor;		/* both ids are in its correlation_id */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
 	bool has_stream;
 };
@@ -59,12 +59,12 @@ struct rocprof {
 	rocprof_records_t hip, hsa, dispatches, copies, ranges;
 	struct idmap gpus;		/* from handle to an index in agents */
 	struct idmap hip_ids, hsa_ids;	/* from a correlation id to the index of the call */
-	struct idmap told;		/* HSA's calls that were added */
+	struct idmap told;		/* ids of HSA calls that were added */
 };
 
 /* ---- values ------------------------------------------------------------------------------------- */
 
-/* Reads a number that is not negative; all other numbers give 0. */
+/* Reads a number that is not negative; any other number gives 0. */
 static uint64_t read_u64(struct json *j)
 {
 	char next = json__peek(j);
@@ -397,7 +397,7 @@ static struct span rocprof__operation(const struct rocprof *r, const struct rocp
 	return r->operations.v[kind->first + record->operation];
 }
 
-/* Return: whether the record's times and ids are usable; counts those that are not. */
+/* Return: whether the record's times and ids are usable; counts the record if they are not. */
 static bool rocprof__check(struct rocprof *r, const struct rocprof_record *record)
 {
 	if (record->end_ns >= record->start_ns && record->end_ns <= INT64_MAX &&
@@ -436,8 +436,8 @@ static int rocprof__add_calls(struct rocprof *r)
 }
 
 /*
- * Sets @id to the id of the call that put the work on its queue. A call of HSA's is added only if
- * it is such a call.
+ * Sets @id to the id of the call that put the work on its queue. An HSA call is added only if it
+ * queued work.
  */
 static int rocprof__find_call(struct rocprof *r, const struct rocprof_record *work, uint32_t *id)
 {

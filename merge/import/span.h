@@ -22,7 +22,7 @@ static inline struct span span__of(const char *s)
 	return (struct span){ s, strlen(s) };
 }
 
-/* Return: the text of a file, without the mark of the byte order that some editors put before it. */
+/* Return: the text of a file, without the byte order mark that some editors put before it. */
 static inline struct span span__text(const char *buf, size_t size)
 {
 	size_t mark = size >= 3 && !memcmp(buf, "\xef\xbb\xbf", 3) ? 3 : 0;

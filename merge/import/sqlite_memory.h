@@ -2,12 +2,13 @@
 /*
  * sqlite_memory.h - notices when SQLite gets no memory
  *
- * SQLite may call that by another name, such as a missing table, or go on without.
+ * When memory is short, SQLite may report another error, such as a missing table, or go on without
+ * it.
  */
 #ifndef MERGE_SQLITE_MEMORY_H
 #define MERGE_SQLITE_MEMORY_H
 
-/* Before this process's first call of SQLite; later calls do nothing. */
+/* Call this before the process's first call of SQLite; later calls do nothing. */
 void sqlite_memory__watch(void);
 
 /* Return: how often SQLite got no memory. */

@@ -10,9 +10,9 @@
 #include "import/gputrace.h"
 #include "import/nest.h"
 
-#define YEAR_2000_NS	946684800000000000ull	/* times before it are of another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are of another clock */
 
-/* One thread of a file. */
+/* a thread of a file */
 struct trace_thread {
 	uint32_t pid;
 	uint32_t tid_id;		/* index in tids */
@@ -53,8 +53,7 @@ struct traces {
 /* ---- calls -------------------------------------------------------------------------------------- */
 
 /*
- * Return: whether @a is the outer one of two calls with one id: the driver's call is inside the
- * runtime's.
+ * Return: whether @a is the outer of two calls with one id: a driver call is inside a runtime call.
  */
 static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
 {
@@ -98,7 +97,7 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 
 /*
  * trace_file__find_call - find the call with the correlation id of device work
- * @pid: the work's process; if it is 0, it is set, unless several processes have that id
+ * @pid: the work's process; if 0, it is set to the process with that id, unless several have it
  */
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
@@ -124,7 +123,7 @@ static void trace_file__mark_launches(struct trace_file *f)
 
 /* ---- processes and threads ---------------------------------------------------------------------- */
 
-/* Return: an id of @tid among the file's thread ids, or NO_INDEX without memory. */
+/* Return: an id of @tid among the file's thread ids, or NO_INDEX if memory is short. */
 static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 {
 	const char *s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
@@ -132,7 +131,7 @@ static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 	return s ? strpool__id(s) : NO_INDEX;
 }
 
-/* Indexes names by process and thread; the process's own name is under thread NO_INDEX. */
+/* Indexes names by process and thread; a process's own name is under thread NO_INDEX. */
 static int trace_file__index_names(struct trace_file *f)
 {
 	uint32_t i, id;
@@ -158,7 +157,7 @@ static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid,
 }
 
 /*
- * Return: the process of @pid. It is named by its rank, if it has one, because all ranks run one
+ * Return: the process of @pid. It is named after its rank, if any, because all ranks run one
  * program.
  */
 static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
@@ -248,8 +247,8 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
 	/*
-	 * Names belong to a pid: if files share it, they would be names of another rank's threads,
-	 * too.
+	 * Names belong to a pid: if files share a pid, they would also name threads of another
+	 * rank.
 	 */
 	if (*comm && f->pids_known)
 		import__comm(f->im, t->pid, t->tid, 0, comm);
@@ -283,7 +282,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Adds the frames of a stack that the outermost operator has as text, innermost first. */
+/* Adds the frames of the stack that the outermost operator has as text, innermost first. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -431,7 +430,7 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, known by a record or by the call's name. Return: whether it waited.
+ * Sets @w to the wait of @call, which a record or the call's name shows. Return: whether it waited.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
@@ -454,7 +453,7 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 	return contexts->nr == 1 && idmap__get(contexts, 0, &w->context);
 }
 
-/* Finds the contexts of works by number. A single one is at key 0. */
+/* Finds the contexts of works by number. A context that is the only one is at key 0. */
 static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
 {
 	uint32_t first = 0, i;
@@ -532,7 +531,7 @@ static void trace_file__write_works(struct trace_file *f)
 
 		pid = w->pid;
 		if (trace_file__find_call(f, w->w.correlation_id, &pid) == NO_INDEX && !pid) {
-			/* An orphan: its process is unknown, so take any. */
+			/* The work is an orphan: its process is unknown, so take any. */
 			pid = f->index.pids.nr ? f->index.pids.v[0] : 1;
 			if (f->index.pids.nr > 1)
 				w->w.correlation_id = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * trace.h - API calls and device work as gputrace.h reads them, with the stacks that are in them
+ * trace.h - imports API calls and device work, read by gputrace.h, with the stacks in the same file
  *
  *	trace__read(&t, &import, names, nr, &msgs);
  *	trace__print(&t, stderr, summary);
  *
- * PyTorch's profiler writes what its threads were in beside the calls, by one clock: operators and
- * functions of Python are the call path of a launch, which is exact. Annotations are the ranges of
- * --by nvtx; where a launch is in nothing else, they are its call path, too. Each file is of one
- * rank: several of them are one recording.
+ * PyTorch's profiler records, next to the calls and by the same clock, which operators and Python
+ * functions its threads were in: these are the exact call path of a launch. Annotations are the
+ * ranges of --by nvtx; where a launch is in nothing else, they are its call path, too. Each file is
+ * of one rank: several files make one recording.
  */
 #ifndef MERGE_TRACE_H
 #define MERGE_TRACE_H
@@ -24,7 +24,7 @@ struct trace {
 	uint64_t nr_files;
 	uint64_t nr_calls, nr_works, nr_ops;
 	uint64_t nr_launches;
-	uint64_t nr_in_ops, nr_in_annotations;	/* launches whose call path is of operators; of
+	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a call path of operators; of
 						 * annotations */
 	uint64_t nr_no_stack;		/* launches without a call path */
 	uint64_t nr_too_deep;		/* operators and annotations that are left out */
@@ -36,7 +36,7 @@ struct trace {
 /**
  * trace__read - import files
  * @t: filled in
- * @names: of @nr files
+ * @names: the names of @nr files
  * @msgs: gets messages about odd input
  *
  * Return: 0; -EINVAL, with a message, if a file cannot be read or has another format; or -ENOMEM.

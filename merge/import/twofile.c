@@ -14,7 +14,7 @@
 #include "xpu_time.h"
 
 #define SEVERAL_KERNELS	NO_INDEX
-#define MAX_OFFSET_NS	1100000000ull	/* clocks of such tools may differ by a second */
+#define MAX_OFFSET_NS	1100000000ull	/* clocks of these tools may differ by a second */
 
 /* A call path in the file. */
 struct folded_stack {
@@ -31,16 +31,16 @@ struct stack_event {
 	const char *comm;		/* interned */
 };
 
-/* A thread of either side. */
+/* a thread of either side */
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
 	uint32_t thread;		/* the recording's thread, 0: not made yet */
-	uint32_t told_tid;		/* that thread's tid */
+	uint32_t told_tid;		/* the tid that the recording has for that thread */
 	const char *comm;		/* its last name */
 };
 
-/* The key of a path. Keys are compared as bytes, so there must be no padding. */
+/* Keys of paths are compared as bytes, so there must be no padding. */
 struct path_key {
 	const char *api;
 	uint32_t stack, proc;
@@ -54,7 +54,7 @@ struct twofiles {
 	struct strpool strings;
 	struct strpool lines;		/* lines of call paths, by number */
 	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
-	ARRAY(struct stack_event) events;	/* by time, once all are read */
+	ARRAY(struct stack_event) events;	/* in order of time, once all are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
 	bool *launched;			/* by call: whether it launched work, or should have */
 	struct kernel_names names;
@@ -64,10 +64,10 @@ struct twofiles {
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
 	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event; by launch */
 	struct strpool path_keys;	/* from struct path_key to a number */
-	ARRAY(uint32_t) paths;		/* by that number: a path of the recording */
+	ARRAY(uint32_t) paths;		/* by the number of a key: a path of the recording */
 	ARRAY(struct span) frames;
-	uint32_t other_pid;		/* the GPU side's pid, if both sides have one process,
-					 * under different pids */
+	uint32_t other_pid;		/* the pid on the GPU side, if both sides have one process,
+					 * with different pids */
 	uint64_t nr_strange;
 };
 
@@ -89,7 +89,7 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 
 /*
  * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
- * consecutive numbers before the frames that leave a possible name before them.
+ * consecutive numbers before the frames that leave room for a name before them.
  * Return: where the frames begin, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -107,7 +107,7 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 		if (!isdigit((unsigned char)*at))
 			continue;
 		/*
-		 * A name has 15 bytes at most; a longer one is taken only if there is no other
+		 * A name has 15 bytes at most; a longer name is taken only if there is no other
 		 * choice.
 		 */
 		if (found && at - p > XPU_COMM_LEN)
@@ -265,7 +265,7 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 
 /*
  * Finds the call of each correlation id. A runtime call and the driver call inside it share an id;
- * the id is then the runtime call's.
+ * the id then finds the runtime call.
  */
 static int twofiles__index_calls(struct twofiles *t)
 {
@@ -282,7 +282,7 @@ static int twofiles__index_calls(struct twofiles *t)
 		if (other == NO_INDEX)
 			continue;
 		if (t->gpu.calls.v[other].driver && !c->driver) {
-			/* Put the outer call's time and name in its place. */
+			/* Store the outer call's time and name in place of the inner call. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
 
 			*o = *c;
@@ -396,15 +396,15 @@ static bool twofiles__compare_pids(struct twofiles *t)
 		one &= t->events.v[i].pid == cpu_pid;
 		same &= idmap__get(&t->index.pid_ids, t->events.v[i].pid, &k);
 	}
-	/* In a container, one side may see other pids. */
+	/* In a container, one side may see different pids. */
 	if (!same && one && t->index.pids.nr == 1)
 		t->other_pid = t->index.pids.v[0];
 	return same;
 }
 
 /*
- * Return: the process and thread of each lane, first of the stacks' lanes, then of the launches';
- * or NULL.
+ * Return: the process and thread of each lane, first for the stacks, then for the launches; or
+ * NULL.
  */
 static uint64_t *twofiles__tids(const struct twofiles *t)
 {
@@ -460,7 +460,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 		if (!err)
 			err = array_push(&t->gpu_lane_of, lane);
 	}
-	/* The names are not needed any more, and may be many. */
+	/* The names are no longer needed, and may be many. */
 	kernel_names__exit(&t->names);
 	free(t->kernels);
 	t->kernels = NULL;
@@ -542,8 +542,8 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 }
 
 /*
- * Return: the recording's thread for a lane. Unless @comm is NULL, the thread has this name from
- * now on.
+ * Return: the recording's thread for a lane. Unless @comm is NULL, the thread is renamed to it at
+ * @time_ns.
  */
 static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
 				 const char *comm, uint64_t time_ns)
@@ -579,7 +579,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			out->nr_uncertain++;
 		else
 			out->nr_no_stack++;
-		/* The kernel's thread id is more useful than CUPTI's. */
+		/* The kernel's thread id is more useful than the CUPTI one. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,
@@ -596,7 +596,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
-		/* A stack that may be of one of the calls is no launch beside them. */
+		/* A stack that may be of one of the calls is not imported as another launch. */
 		out->nr_uncertain_stacks += a->match_back[i] == ALIGN_UNCERTAIN;
 		if (a->match_back[i] != ALIGN_NONE)
 			continue;
@@ -658,7 +658,7 @@ static void twofiles__write_works(struct twofiles *t)
 		struct gpu_work *w = &t->gpu.works.v[i];
 
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
-			/* An orphan: its process is unknown, so take any. */
+			/* The work is an orphan: its process is unknown, so take any. */
 			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
 			if (t->index.pids.nr > 1)
 				w->w.correlation_id = 0;
@@ -766,7 +766,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
-/* Return: whether all stacks have the process's id in place of the thread's. */
+/* Return: whether all stacks have the process id as their thread id. */
 static bool twofiles__lacks_tids(const struct twofiles *t)
 {
 	uint32_t i, threads = 0;
@@ -779,7 +779,7 @@ static bool twofiles__lacks_tids(const struct twofiles *t)
 	return threads && threads < t->gpu_lanes.nr;
 }
 
-/* Adds a message that tells why launches are uncertain, and how to make them certain. */
+/* Adds a message that says why launches are uncertain, and how to make them certain. */
 static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			      const struct twofile_opts *opts)
 {

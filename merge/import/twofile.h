@@ -28,11 +28,11 @@ struct twofile {
 						 * have */
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* numbers of launches */
 	uint64_t nr_no_launch;			/* stacks without a launch */
-	uint64_t nr_uncertain_stacks;		/* stacks whose launch is not known, or that have none */
+	uint64_t nr_uncertain_stacks;		/* stacks whose launch is unknown or missing */
 	uint64_t nr_calls, nr_works;
 	uint32_t nr_paths, nr_named;		/* call paths; those that name their kernel */
-	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of stacks and records; time of all
-						 * device work */
+	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of the stacks and of the records;
+						 * total time of device work */
 	int64_t offset_ns;
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;

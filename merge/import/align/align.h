@@ -7,27 +7,28 @@
  * thread ids may be useless.
  *
  * 1. The offset between the clocks is the one under which most stacks have a launch. Where kernels'
- * names are known, a stack counts only with a launch of the same name. The offset is followed
+ * names are known, a stack counts only with a launch of the same name. The offset is tracked
  * through the recording, because clocks drift. A second offset far away that explains the recording
  * about as well makes the recording ambiguous.
- * 2. Threads of the two sides that fit each other are pairs. Within a pair, each stack is followed
+ * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack is followed
  * by its own launch before the next stack comes (align_order.c). This rules out offsets that put
  * each stack with an earlier or a later launch. If it does not rule them out, the recording is
- * ambiguous. Where no threads are pairs, a stack may be of its thread's next launch at any distance,
- * and only kinds and names can rule this out: if it were so, more than twice as many stacks as now
- * would have no launch.
+ * ambiguous. Where no threads form pairs, each stack might instead belong to its thread's next
+ * launch, at any distance. Only kinds and names can rule this out: they do if more than twice as
+ * many stacks would then have no launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
  * alignments (a pair hidden Markov model). Events outside all pairs, as when all stacks claim to be
  * of one thread, match as sets: each stack has one launch at most. Belief propagation over the
- * bipartite graph of neighbouring stacks and launches gives their probabilities, and a look at
+ * bipartite graph of neighbouring stacks and launches gives their probabilities, and a check of
  * stacks that could change places corrects them.
- * 4. The most probable answers are taken, and only those whose probability is at least ALIGN_CERTAIN: as
- * many as keep the chance below 1 % that more than one in 1000 of this recording's answers is wrong. An
- * answer is the call path of a stack. All other launches are uncertain: that no stack is near one does not
- * prove that it was lost. A stack without a launch is called so only outside of the time of all
- * calls. In an ambiguous recording only answers that all offsets agree about are taken.
- * 5. Where all stacks that name a kernel are one call path, launches of that kernel have this call
- * path, too.
+ * 4. Only answers whose probability is at least ALIGN_CERTAIN are taken, the most probable first:
+ * as many as keep the chance below 1 % that more than one in 1000 of this recording's answers is
+ * wrong. An answer is the call path of a stack. All other launches are uncertain: having no stack
+ * near does not prove that the stack was lost. A stack is said to have no launch only if it is
+ * outside the time of all calls. In an ambiguous recording only answers that all offsets agree
+ * about are taken.
+ * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
+ * path.
  */
 #ifndef MERGE_ALIGN_H
 #define MERGE_ALIGN_H
@@ -39,14 +40,15 @@
 #include "util.h"
 
 #define ALIGN_CERTAIN	0.95
-#define ALIGN_WRONG	0.0004		/* expected share of wrong answers, of many */
+#define ALIGN_WRONG	0.0004		/* expected share of wrong answers, among many */
 
 struct align_event {
 	uint64_t time_ns;
 	uint32_t thread;		/* index in tids */
 	uint32_t kind;			/* a stack matches a launch of the same kind only */
 	uint32_t label;			/* of a stack: stacks with equal labels are one call path */
-	uint32_t name;			/* what is launched; 0: unknown, fits every name */
+	uint32_t name;			/* name of the launched kernel; 0: unknown, fits every
+					 * name */
 };
 
 /* The events of one side, in order of time. */
@@ -70,9 +72,10 @@ struct align {
 	uint32_t *match;
 	/* By stack: index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match_back;
-	/* By thread of the launches: the same thread on the stacks' side, or NO_INDEX. */
+	/* By thread of the launches: the thread that it is on the stacks' side, or NO_INDEX. */
 	uint32_t *pair;
-	int64_t offset_ns;		/* how far the stacks' clock is ahead at the start */
+	int64_t offset_ns;		/* how far the stacks' clock is ahead of the launches' clock
+					 * at the start */
 	double drift_ppm;
 	double jitter_ns;		/* mean distance of a match, without the offset */
 	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */

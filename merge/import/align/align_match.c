@@ -11,8 +11,8 @@
 #include "import/align/aligner.h"
 
 #define REACH		8.0		/* range of the distances' shape, in jitters */
-#define SET_REACH	16.0		/* range where no order tells: beyond it, a launch takes
-					 * another launch's stack */
+#define SET_REACH	16.0		/* range where the order is unknown: beyond it, a launch
+					 * takes another launch's stack */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* stacks that are enough to learn the shape */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
@@ -25,14 +25,15 @@
 #define SWAP_DEPTH	2		/* longest chain of stacks that change places, less one */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
-#define FAR_STACK	0.001		/* share of lost stacks that are only far away */
+#define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
 #define FAR_LAUNCHES	256		/* launches that a stack without a near one may be of */
 #define NR_DOUBTS	84		/* steps of doubt, down to a probability of 1e-9 */
-#define FAR_JITTERS	32		/* so far from all calls, a stack has none */
-#define OUTSIDE_MIN	0.9		/* share of certain matches that shows who is outside */
+#define FAR_JITTERS	32		/* at this distance from all calls, a stack has no call */
+#define OUTSIDE_MIN	0.9		/* share of certain matches from which stacks outside are
+					 * known */
 #define DRIFT_FAR	50e-6		/* error of the drift at the ends of the recording */
-#define NEXT_MIN	48		/* stacks expected without a launch: that only half of them are seen
-					 * is e^7 times less probable */
+#define NEXT_MIN	48		/* stacks expected without a launch: seeing only half as
+					 * many is e^7 times less probable */
 #define NR_ANSWERS	4		/* labels that are counted at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
@@ -55,7 +56,8 @@ struct matcher {
 	double *before;			/* by launch: time of its thread's launch before */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* sorted by stack */
-	float *doubt;			/* by launch: weight of other matches, the best being 1 */
+	float *doubt;			/* by launch: weight of other matches, where the best has
+					 * 1 */
 	struct lanes lanes;
 	uint32_t *nr_label;		/* by label: number of stacks */
 	struct names *names;
@@ -78,7 +80,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* @shape: how many of the distances are in each bin, to any scale */
+/* @shape: how many distances are in each bin, at any scale */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -91,7 +93,7 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 				matcher__tail(m, (i + 0.5) * bin - m->reach);
 }
 
-/* Smooths the shape: the more, the fewer events it was learned from. */
+/* Smooths the shape: the fewer events it was learned from, the more. */
 static void smooth_shape(double *shape, double mass)
 {
 	double smooth[NR_SHAPE];
@@ -114,7 +116,7 @@ static void matcher__set_rates(struct matcher *m, double mass)
 	struct aligner *al = m->al;
 	double nr_cpu = al->cpu.in->nr, nr_gpu = al->gpu.in->nr, least;
 
-	/* Few events of which none was lost do not prove that none can be. */
+	/* A few events, none of them lost, do not prove that none can be lost. */
 	least = fmax(0.0005, fmin(0.5 / (fmin(nr_cpu, nr_gpu) + 1), 0.05));
 	m->p_stack = fmax(fmin(mass / nr_gpu, 1 - least), 0.05);
 	m->p_stray = fmax((nr_cpu - mass) / nr_cpu, least);
@@ -160,7 +162,7 @@ static void matcher__learn_shape(struct matcher *m)
 	}
 	mass *= nr / (double)((nr + step - 1) / step);
 	matcher__set_rates(m, mass);
-	/* The latest stacks are not behind their launches. */
+	/* The phase is how late the latest stacks are, except one in 1000. */
 	for (i = NR_SHAPE, sum = 0, at = 0; i--;)
 		at += next[i];
 	for (i = NR_SHAPE; i > NR_SHAPE / 2 && sum < 0.001 * at; i--)
@@ -207,7 +209,7 @@ static void matcher__measure_shape(struct matcher *m)
 }
 
 /*
- * A thread's stack comes after the thread's launch before, and before its own launch.
+ * A thread's stack comes after the thread's previous launch, and before its own launch.
  * Return: the weight of a match by this rule: 1 if it holds
  */
 static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)
@@ -326,7 +328,7 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-/* Return: the probability that a launch whose own stack was lost had one with @label. */
+/* Return: the probability that a launch whose own stack was lost had a stack with @label. */
 static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
 	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
@@ -389,9 +391,9 @@ static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
 }
 
 /*
- * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more than
- * one in 1000 is wrong in at most one recording of 100: the errors are rare, so their number is
- * Poisson's. Of fewer than 1000 answers none may be wrong.
+ * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more
+ * than one in 1000 is wrong in at most one recording of 100. The errors are rare, so their number
+ * has a Poisson distribution. Of fewer than 1000 answers none may be wrong.
  */
 static double allowed_wrong(double nr)
 {
@@ -401,8 +403,8 @@ static double allowed_wrong(double nr)
 }
 
 /*
- * Takes the most probable answers: as many as allowed_wrong() allows, and only those whose probability is at
- * least ALIGN_CERTAIN. That no stack is near a launch does not prove that its stack was lost.
+ * Takes the most probable answers: as many as allowed_wrong() allows, all with a probability of at
+ * least ALIGN_CERTAIN. A launch without a stack near it did not necessarily lose its stack.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
@@ -442,8 +444,8 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 
 /*
  * A stack of a pair of threads may be of the launches [lo, hi). From stack to stack, lo and hi only
- * grow. The stack's row in the table has a cell for each of these launches and one more, from
- * cells[row] on.
+ * grow. The stack's row in the table starts at cells[row] and has a cell for each of these
+ * launches, and one more.
  */
 struct band {
 	uint32_t lo, hi;
@@ -454,10 +456,10 @@ struct band {
 /*
  * The stacks and launches of one pair of threads, each in order of time, and the table of their
  * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k-1;
- * the row's first cell sums those whose last match is earlier, too. Stack i is stray, or it is of a
- * launch after the last matched one, and the launches in between have no stack. So each alignment
- * is one path. Rows are scaled to a sum of 1, and only the rows of the way forth are kept; the way
- * back needs one row at a time.
+ * the row's first cell sums those whose last match is earlier, too. Stack i is stray, or it belongs
+ * to a launch after the last matched one, and the launches in between have no stack. So each
+ * alignment is one path. Rows are scaled to a sum of 1. Only the rows of the forward pass are kept;
+ * the backward pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -539,8 +541,8 @@ static void lane__exit(struct lane *l)
 }
 
 /*
- * Sets @carry to the row before, which row @i begins with, in row @i's cells. The sums of launches
- * that are out of reach from now on are added to the first cell.
+ * Sets @carry to the previous row, from which row @i is computed, moved to row @i's cells. The sums
+ * of launches now out of reach are added to the first cell.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -582,7 +584,7 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/* No match fits, or the numbers underflowed: begin anew. */
+			/* No match fits, or the numbers underflowed: start again. */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -594,8 +596,8 @@ static void lane__forward(struct lane *l, double *carry)
 }
 
 /*
- * Turns row @i's sums of the alignments of later stacks (@back) into those of the row before
- * (@prev). From row @i's first launch downwards, only leaving out launches remains.
+ * Turns row @i's sums of the alignments of later stacks (@back) into the sums of the previous row
+ * (@prev). Up to row @i's first launch, launches can only be left out.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -781,13 +783,13 @@ static void sets__mate(struct sets *s)
 
 /*
  * Weighs the other matches, in which @launch has another stack or none, against the most probable
- * one: @launch's stack goes to another launch, whose stack goes on to another, until one comes to
- * @launch.
+ * match: @launch's stack goes to another launch, whose stack goes to a third one, and so on, until
+ * a stack comes to @launch.
  * @stack: the stack that has no launch now
  * @ratio: the weight of the changes so far
  * @budget: how many steps are left
  *
- * Return: the sum of their weights, the most probable match having 1.
+ * Return: the sum of their weights, where the most probable match has 1.
  */
 static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, double ratio,
 			 uint32_t depth, uint32_t *budget)
@@ -828,7 +830,7 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 
 /*
  * Messages that come back to their sender make the most probable matches look certain. So this
- * weighs the other matches near each.
+ * weighs the other matches close to each.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {
@@ -956,11 +958,11 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 }
 
 /*
- * A thread takes equal times from a call to its next stack, or from a stack to its own call. In both
- * cases each stack is at a fixed distance from some call, but in one case the stack is of that
- * call, and in the other case of the thread's next one. Where stacks have no thread, times
- * cannot tell which: only kinds and names of calls can. If stacks were of the next calls, those
- * whose next call differs, and all others near, would have no launch now.
+ * A thread takes equal times from a call to its next stack, or from a stack to its own call. In
+ * both cases each stack is at a fixed distance from some call, but in one case it belongs to that
+ * call, and in the other to the thread's next call. Where stacks have no thread, times cannot tell
+ * which: only kinds and names of calls can. If stacks belonged to the next calls, all stacks whose
+ * next call and whose near calls differ would have no launch now.
  * Return: whether that is ruled out: clearly fewer stacks have no launch.
  */
 static bool matcher__rules_out_next(const struct matcher *m)
@@ -1078,8 +1080,8 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 }
 
 /*
- * Keeps the answers that two shifts agree about. Few such answers agree by chance, which says
- * nothing.
+ * Keeps the answers that two shifts agree about. If few answers agree, they agree by chance, which
+ * says nothing.
  * Return: whether most answers agree.
  */
 static bool matcher__agree(const struct matcher *m, const uint32_t *matches, const uint32_t *back)
@@ -1107,7 +1109,7 @@ static bool matcher__agree(const struct matcher *m, const uint32_t *matches, con
 	return nr_same >= AGREE_MIN * nr && nr;
 }
 
-/* Return: the sum, or the last number there is on that side: the files say what they like. */
+/* Return: the sum, clamped to the range of int64_t: the files may hold any number. */
 static int64_t later_by(int64_t ns, double shift)
 {
 	int64_t sum;

@@ -13,7 +13,7 @@
 #define NR_BINS		(1u << 20)	/* bins of the histogram of time differences, at most */
 #define FEW_BINS	(1u << 12)	/* bins of the histogram of time differences, at least */
 #define BINS_PER_GAP	64		/* bins per gap between launches, where the range is wide */
-#define VOTES		12		/* differences per bin that are enough */
+#define VOTES		12		/* differences per bin are enough */
 #define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
 #define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
 #define PEAKS		4		/* peaks that are kept for each scale and window */
@@ -25,7 +25,7 @@
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates that are followed through the recording */
 #define WORTH		0.4		/* share of the best score that a rival must have */
-#define SLACK		0.02		/* a difference in this share of the stacks tells nothing */
+#define SLACK		0.02		/* a difference of this share of the stacks tells nothing */
 #define CHUNK		256		/* stacks that share one offset */
 #define REACH		8.0		/* the largest distance of a match, in jitters */
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
@@ -61,7 +61,7 @@ struct finder {
 
 /*
  * finder__fit - compute how well an offset explains some stacks, and improve the offset
- * @offset, @jitter: the guess, moved towards a better one if @learn
+ * @offset, @jitter: the guess, improved if @learn
  * @mass: set to how many of the stacks are near a launch
  *
  * Each stack is either near some launch, after correction by the offset, or stray. The score is the
@@ -84,8 +84,8 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
 			/*
-			 * If times are so large that REACH * b is rounded off, the distance may
-			 * exceed REACH * b.
+			 * If times are so large that REACH * b is rounded off, the distance may be
+			 * larger than REACH * b.
 			 */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
 			s += w;
@@ -192,7 +192,10 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 	return nr;
 }
 
-/* Finds candidates within [@from, @to] by @nr_events stacks from @first on. Return: how many. */
+/*
+ * Finds candidates within [@from, @to] by @nr_events stacks, starting with @first. Return: how
+ * many.
+ */
 static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
 			     double to, uint32_t nr_bins, struct candidate *out)
 {
@@ -230,7 +233,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 
 /*
  * Finds offsets in [@from, @to] that are worth following, the best first.
- * @wide: search for any offset that fits; else for all offsets near a known one
+ * @wide: search for any offset that fits; otherwise for all offsets near a known one
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
@@ -297,7 +300,8 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 }
 
 /*
- * Return: the offset of one chunk. The search begins with @offset, that of the chunk's neighbour.
+ * Return: the offset of one chunk. The search begins at @offset, the offset of the neighbouring
+ * chunk.
  */
 static double finder__track_chunk(struct finder *f, const struct track *t, uint32_t chunk,
 				  double offset, double gap)
@@ -422,8 +426,8 @@ static void finder__compare_tracks(struct finder *f)
 }
 
 /*
- * Return: the least score of a rival of the first track. A few events more or less, as at the ends
- * of the recording, must not decide.
+ * Return: the least score of a rival of the first track. A few events more or less, which may be
+ * missing at the ends of the recording, must not decide.
  */
 static double finder__limit(const struct finder *f)
 {
@@ -435,7 +439,7 @@ static double finder__limit(const struct finder *f)
 /* ---- the offset ----------------------------------------------------------------------------- */
 
 /*
- * Looks for other offsets that are as good as the first track's. Launches at equal intervals, or
+ * Looks for other offsets that are as good as the first track. Launches at equal intervals, or
  * steps that repeat, fit just as well when they are shifted by one interval or step. So the search
  * begins near the first track's offset and widens.
  */
@@ -469,9 +473,9 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * A thread that launches in a loop reaches its next launch after equal times, so each stack may fit
- * the call before its own even better; but the first stack has no such call. So of good tracks, the
- * one under which more stacks have a launch is right. Puts that track first.
+ * A thread that launches in a loop reaches each next launch after an equal time, so each stack may
+ * fit the call before its own even better; but no call is before the first stack. So the right
+ * track is the good one under which most stacks have a launch. Puts that track first.
  */
 static void finder__prefer_mass(struct finder *f)
 {
@@ -489,11 +493,10 @@ static void finder__prefer_mass(struct finder *f)
 
 /*
  * Clocks drift steadily, so a line through the offsets of all chunks is more exact than each
- * offset. The offsets are left as they are if they are further from the line than the jitter
- * explains. In a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is
- * learned.
+ * offset. Offsets that are further from the line than the jitter explains are left as they are. In
+ * a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
  *
- * Return: whether they are on a line that clocks may follow.
+ * Return: whether the offsets are on a line that clocks may follow.
  */
 static bool finder__straighten(struct finder *f, struct track *t)
 {
@@ -553,7 +556,7 @@ static void finder__conclude(struct finder *f, double ahead)
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
-	/* A clock that was set, or an offset that is wrong, and follows whatever fits: nothing is certain. */
+	/* A clock was set, or the offset is wrong and follows whatever fits: nothing is certain. */
 	if (!finder__straighten(f, t) && al->out->nr_offsets == 1)
 		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {
@@ -585,7 +588,10 @@ int aligner__find_offset(struct aligner *al)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
 		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
-	/* How far the first stack's time is ahead of the first launch's, each by its own clock. */
+	/*
+	 * How far the first stack's time is ahead of the first launch's time, each by its own
+	 * clock.
+	 */
 	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
 		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);

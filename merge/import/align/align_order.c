@@ -8,8 +8,8 @@
  * to the next stack, and then each stack is closer to the call before its own. But where a thread
  * pauses, or where names differ, stacks and launches take turns only under the right offset.
  *
- * So this counts, for all offsets near the one that was found, the stacks that a fitting launch
- * follows. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
+ * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
+ * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
  * told from the right one.
  */
 #include <errno.h>
@@ -21,18 +21,22 @@
 
 #define NR_BINS		(1u << 16)	/* number of offsets that are compared */
 #define NR_STACKS	32768		/* stacks that are counted, at most */
-#define BLOCK		256		/* stacks counted */
+#define BLOCK		256		/* stacks counted together */
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
 #define TURNS_MIN	0.7		/* share of stacks that must take turns */
-#define REGULAR		0.97		/* share of launches that may be taken for the next one */
-#define ROOM_NS		150		/* equally good offsets span this range, ... */
+#define REGULAR		0.97		/* share of launches that may be mistaken for the next
+					 * one */
+#define ROOM_NS		150		/* equally good offsets must span this range, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
-#define CALL_NS		200		/* time from a stack to its call varies at least by this */
-#define WORK_NS		12e3		/* a distance that varies by more than WORK_NS, ... */
+#define CALL_NS		200		/* the time from a stack to its call varies at least by
+					 * this */
+#define WORK_NS		12e3		/* a distance is work if it varies by more than WORK_NS,
+					 * ... */
 #define WORK_RATIO	16		/* ... and by WORK_RATIO times the least one, ... */
-#define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that, is work */
+#define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
-#define FEW		64		/* so few events hardly begin in mid-recording */
+#define FEW		64		/* a thread with fewer events than this hardly begins in
+					 * mid-recording */
 
 /* One thread as both sides saw it. */
 struct turns {
@@ -46,10 +50,12 @@ struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
 	double range, per_ns;		/* the range of offsets is from -range to range */
-	int32_t *turns;			/* by offset: stacks that a launch follows; as changes */
-	int32_t *steps;			/* by offset: launches that come after stacks; as changes */
+	int32_t *turns;			/* by offset: stacks that a launch follows, stored as
+					 * changes */
+	int32_t *steps;			/* by offset: launches that come after stacks, stored as
+					 * changes */
 	uint32_t stride;		/* every stride-th BLOCK is counted */
-	double nr;			/* stacks */
+	double nr;			/* number of stacks */
 	double nr_launches;
 	uint32_t nr_lanes;
 	bool whole;			/* each thread has as many stacks as launches */
@@ -57,7 +63,7 @@ struct order {
 
 /*
  * Return: the time of stack @i. If launches stand for their stacks, the stacks' times are made up:
- * before the launches by as much as stacks vary.
+ * before the launches, by as much as stacks vary.
  */
 static double turns__stack(const struct turns *t, uint32_t i)
 {
@@ -136,7 +142,7 @@ static void order__count(struct order *o, const struct turns *t)
 
 /*
  * Sets @t to thread @b of the launches. Return: whether @b is paired with a thread of the stacks,
- * or @self has its launches stand for the stacks.
+ * or with @self, where its launches stand for the stacks.
  */
 static bool order__turns(const struct order *o, uint32_t b, bool self, struct turns *t)
 {
@@ -217,7 +223,10 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	if (nr) {
 		w->shift.phase = d[nr / 2];
 		w->far = d[nr - 1 - nr / 10] - d[nr / 2];
-		/* Leave out the longest: if a launch was lost, the stack's next launch is far. */
+		/*
+		 * Leave out the longest distances: if a launch was lost, the stack's next launch is
+		 * far away.
+		 */
 		near = nr - nr / 32 - (nr > 8);
 		for (i = 0; i < near; i++)
 			sum += fabs(d[i] - d[nr / 2]);
@@ -230,7 +239,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	return 0;
 }
 
-/* Return: the bin with the most turns: the middle of the longest run of such bins. */
+/* Return: the bin with the most turns: the middle of the longest run of these bins. */
 static uint32_t order__top(const struct order *o)
 {
 	uint32_t i, top = 0, run = 0, widest = 0;
@@ -256,8 +265,8 @@ static bool way__is_work(const struct way *way, double least)
 }
 
 /*
- * Return: whether most threads begin with a stack and end with that stack's launch, with @offset taken
- * off: the files have the threads from beginning to end.
+ * Return: whether most threads begin with a stack and end with that stack's launch, with @offset
+ * taken off: both files then have the threads from beginning to end.
  */
 static bool order__is_whole(const struct order *o, double offset)
 {
@@ -368,8 +377,8 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
 			continue;
 		/*
-		 * A narrow range: no call returns, with its thread at the next call, in so short a
-		 * time.
+		 * The range is too narrow: no call returns, and its thread reaches the next call,
+		 * in so short a time.
 		 */
 		if (step && !self && b->width < ROOM_NS * o->per_ns &&
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
@@ -404,7 +413,7 @@ int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, st
 		goto out;
 	order__run(&o, false);
 	nr = o.nr ? order__compare(&o, shifts, false) : -ENOENT;
-	/* No pair of threads helps. Ask instead whether each launch looks like the next one. */
+	/* No pair of threads helps. Check instead whether each launch looks like the next one. */
 	if (nr == -ENOENT) {
 		order__run(&o, true);
 		nr = order__compare(&o, shifts, true);

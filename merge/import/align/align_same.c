@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define SAME_PART	10		/* one event in this many may have no counterpart */
-#define EQUAL_PART	100		/* at most one event in this many shares its time */
+#define EQUAL_PART	100		/* at most one event in this many may share its time */
 
 struct moment {
 	uint64_t time_ns, tid;

@@ -35,11 +35,11 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 }
 
 /*
- * Thread ids are believed if nearly all events of either side belong to threads that the other side
- * knows, too, with about as many events. A tool that recorded the process's id for each thread has
+ * Thread ids are believed if nearly all events of each side belong to threads that the other side
+ * also has, with about as many events. A tool that recorded the process's id for each thread has
  * too many events under that id.
  * @threads: filled in by thread of the launches, then by thread of the stacks: a number, equal for
- * equal ids if ids are believed, else 0 for all
+ * equal ids if ids are believed, otherwise 0 for all
  */
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
@@ -122,9 +122,9 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 }
 
 /*
- * A group holds launches and stacks of one kind; of one thread, too, where ids are believed; and of
- * one name, where names are known. A stack without a name may be of any launch, and a launch
- * without a name may have any stack.
+ * A group holds launches and stacks of one kind, of one thread where ids are believed, and of one
+ * name where names are known. A stack without a name may be of any launch, and a launch without a
+ * name may have any stack.
  */
 static int aligner__group(struct aligner *al)
 {
@@ -279,7 +279,7 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 	*stack = name->stack;
 	/*
 	 * A wrong answer needs three things: the launch's own stack was lost, that stack was the
-	 * name's first with another call path, and the name is one of those with several.
+	 * first of the name with another call path, and the name is one with several call paths.
 	 */
 	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
 	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
@@ -307,7 +307,7 @@ static void aligner__refuse(struct aligner *al)
 	}
 }
 
-/* Gives uncertain launches their name's call path, if there is only one. */
+/* Gives uncertain launches the call path of their name, if the name has only one. */
 static void aligner__match_names(struct aligner *al)
 {
 	const struct align_side *gpu = al->gpu.in;

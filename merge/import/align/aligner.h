@@ -23,7 +23,8 @@ struct side {
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* any stack, if all are one call path, or NO_INDEX */
+	uint32_t stack;			/* any stack, if all are one call path; otherwise
+					 * NO_INDEX */
 };
 
 struct names {
@@ -39,8 +40,8 @@ struct aligner {
 	struct side cpu, gpu;
 	bool tids_agree;		/* threads have the same ids on both sides */
 	/*
-	 * A group holds the launches that a stack may be of, times aside. A launch may be in
-	 * several groups. time[] and launch[] are sorted by group, then by time.
+	 * A group holds the launches that a stack may be of, whatever their times. A launch may be
+	 * in several groups. time[] and launch[] are sorted by group, then by time.
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
@@ -65,9 +66,10 @@ const struct name *names__find(const struct names *n, const struct align_event *
 bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b);
 
 /*
- * Names may tell the call path of a launch: that of *@stack, if all stacks with the launch's name
- * are one call path.
- * Return: the probability that the launch has another call path; 1 if the stacks have several.
+ * Finds the call path of a launch by its name: if all stacks with that name are one call path, it
+ * is the path of *@stack.
+ * Return: the probability that the launch has another call path; 1 if the stacks have several
+ * paths.
  */
 double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack);
 
@@ -78,8 +80,8 @@ struct lanes {
 
 /*
  * A way to put stacks and launches in order: a thread's stack, its launch, its next stack. Several
- * shifts of the clocks may give such an order; wrong ones put each stack with the launch before its
- * own, or with a later one.
+ * shifts of the clocks may give such an order; the wrong shifts put each stack with the launch
+ * before its own, or with a later one.
  */
 struct shift {
 	double later;			/* how much later stacks are than stack_time says, ns */
@@ -152,8 +154,8 @@ static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double 
 
 /*
  * Finds the launches that @stack may be of, at most @reach from @time. @time must not be less than
- * in the last call. Finds none if there are more than ALIGNER_NEAR: so many launches, as where
- * clocks are coarse, tell nothing.
+ * in the last call. Finds none if there are more than ALIGNER_NEAR: so many launches, as with
+ * coarse clocks, tell nothing.
  */
 static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
 				     uint32_t *end)

@@ -17,7 +17,7 @@
 #define HEADER_BYTES		104
 #define FEATURE_BITS		256
 #define UNPACKED_RATIO		256	/* largest ratio of unpacked to packed bytes */
-#define UNPACKED_MIN		(64u << 20)	/* this much may be unpacked in any case */
+#define UNPACKED_MIN		(64u << 20)	/* this much may always be unpacked */
 #define MAX_ATTRS		65536
 
 /* Values of include/uapi and tools/lib/perf, because older headers lack some of them. */
@@ -29,7 +29,7 @@ enum {
 	MISC_MMAP_DATA		= 1 << 13,
 	MISC_COMM_EXEC		= 1 << 13,
 	MISC_BUILD_ID		= 1 << 14,	/* a flag of MMAP2 */
-	MISC_BUILD_ID_SIZE	= 1 << 15,	/* a flag of an entry of the feature */
+	MISC_BUILD_ID_SIZE	= 1 << 15,	/* a flag of an entry of the build-id feature */
 	BRANCH_HW_INDEX		= 1 << 17,
 	BRANCH_COUNTERS		= 1 << 19,
 	READ_LOST		= 1 << 4,
@@ -47,7 +47,7 @@ enum {
 	FEATURE_CLOCK_DATA	= 29,
 };
 
-/* A part of the file. Reading beyond its end gives 0 and sets bad. */
+/* Reading beyond the end of this part of the file gives 0 and sets bad. */
 struct bytes {
 	const uint8_t *p;
 	size_t left;
@@ -59,7 +59,7 @@ struct data_reader {
 	const uint8_t *base;
 	size_t size;
 	ZSTD_DStream *zstd;
-	ARRAY(uint8_t) unpacked;	/* the begin of a record, whose rest is still packed */
+	ARRAY(uint8_t) unpacked;	/* the begin of a record whose rest is still packed */
 	uint64_t nr_unpacked;
 	ARRAY(uint64_t) words;
 	uint32_t seq;
@@ -107,7 +107,7 @@ static uint16_t bytes__u16(struct bytes *b)
 	return bytes__number(b, 2);
 }
 
-/* Reads a text of perf's: its length, and that many bytes, padded with NULs. */
+/* Reads a text as perf writes it: its length, and that many bytes, padded with NULs. */
 static struct span bytes__string(struct bytes *b)
 {
 	uint32_t len = bytes__u32(b);
@@ -156,7 +156,7 @@ static int perf_data__name_event(struct perf_data *d, struct perf_event *e, cons
 	e->name = strpool__intern(&d->strings, name, len);
 	if (!e->name)
 		return -ENOMEM;
-	/* An event with a name of its own may still be known by its number. */
+	/* An event with an unknown name may still be known by its number. */
 	if (perf_event__class(e->name) != PERF_OTHER)
 		e->class = perf_event__class(e->name);
 	return 0;
@@ -231,8 +231,8 @@ static int perf_data__add_build_id(struct perf_data *d, struct span name, const 
 }
 
 /*
- * Reads build-ids. Entries are like records: type, misc, size; pid; 20 bytes and the length; the
- * file's name.
+ * Reads build-ids. An entry is like a record: type, misc and size, then pid, 20 bytes and the
+ * length, the file's name.
  */
 static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 {
@@ -261,8 +261,8 @@ static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 }
 
 /*
- * Reads names of events: their number, the size of an attr; for each event its attr, number of ids,
- * name and ids.
+ * Reads names of events: first their number and the size of an attr, then for each event its attr,
+ * number of ids, name and ids.
  */
 static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 {
@@ -369,7 +369,9 @@ static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64
 	return idmap__get(&d->attr_ids, id, &i) ? &d->attrs.v[i] : NULL;
 }
 
-/* Finds the event of a sample: the id comes first, or at one place for all events. */
+/*
+ * Finds the event of a sample by its id, which comes first, or has the same place for all events.
+ */
 static const struct perf_attr *perf_data__sample_attr(const struct perf_data *d, struct bytes b)
 {
 	const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
@@ -404,7 +406,7 @@ static void skip_read(struct bytes *b, uint64_t format)
 
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
-	/* In our records, other upper bytes mean other kinds of frames. */
+	/* In our records, a different upper byte means another kind of frame. */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
 	else if (!kernel && address >> 56)
@@ -412,7 +414,7 @@ static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 	return array_push(&r->words, address);
 }
 
-/* Reads a chain: the kernel's frames, then the user's. */
+/* Reads a chain: kernel frames, then user frames. */
 static int reader__chain(struct data_reader *r, struct bytes *b, uint16_t mode)
 {
 	uint64_t nr = bytes__u64(b), i, address;
@@ -450,7 +452,7 @@ static void skip_branches(struct bytes *b, uint64_t type)
 
 /*
  * Reads registers, by perf's numbers for x86-64. Return: whether all registers that unwinding needs
- * are there.
+ * were found.
  */
 static bool read_regs(struct bytes *b, uint64_t mask, uint64_t regs[XPU_NR_REGS])
 {
@@ -497,7 +499,7 @@ static int reader__user_stack(struct data_reader *r, struct bytes *b, struct per
 		return 0;
 	}
 	copy->bytes = min_t(uint64_t, dynamic, XPU_STACK_MAX);
-	/* Unpacked bytes are freed, so the stack is copied. */
+	/* Unpacked bytes are freed later, so copy the stack. */
 	kept = arena__alloc(&r->d->arena, copy->bytes);
 	if (!kept)
 		return -ENOMEM;
@@ -599,7 +601,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 
 /* ---- what happens to processes ------------------------------------------------------------------ */
 
-/* Return: the time of a record that is no sample; its place is counted from the record's end. */
+/* Return: the time of a record that is no sample; it has a fixed distance from the record's end. */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)
 {
 	const uint64_t behind[] = { PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
@@ -711,7 +713,7 @@ static int perf_data__task(struct perf_data *d, struct perf_side *s, struct byte
 }
 
 /*
- * Reads a kernel symbol that appeared or disappeared. The addresses of BPF programs may be used
+ * Reads a kernel symbol that appeared or disappeared. The address of a BPF program may be used
  * again.
  */
 static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
@@ -802,7 +804,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 		d->nr_lost += bytes__u64(&b);
 		return 0;
 	case TYPE_HEADER_ATTR:
-		/* From a pipe: an attr, whose size it contains, and ids. */
+		/* perf writes this to a pipe: an attr, which contains its size, and ids. */
 		if (b.left < PERF_ATTR_SIZE_VER0)
 			return 0;
 		memcpy(&attr_size, b.p + 4, sizeof(attr_size));

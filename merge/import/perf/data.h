@@ -4,7 +4,7 @@
  *
  * It uses these features of the file: names of events, build-ids of files, the host's name and
  * system, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
- * become records as in our own recordings, so that the files they name are read in one place.
+ * become the records of our own recordings, so that one place reads the binaries that they name.
  * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */
@@ -24,7 +24,7 @@
 struct perf_attr {
 	uint64_t sample_type, read_format, branch_type, regs_user;
 	bool sample_id_all;
-	uint32_t event;			/* index in events */
+	uint32_t event;			/* its index in events */
 };
 
 enum perf_side_kind {
@@ -56,7 +56,7 @@ struct perf_kernel_symbol {
 struct perf_user_stack {
 	uint64_t regs[XPU_NR_REGS];
 	uint32_t bytes;
-	const uint8_t *stack;		/* the stack's bytes, from the stack pointer on */
+	const uint8_t *stack;		/* the stack's bytes, starting at the stack pointer */
 };
 
 struct perf_data {
@@ -70,8 +70,7 @@ struct perf_data {
 	ARRAY(const char *) chain_words;
 	ARRAY(uint32_t) chain_bytes;
 	ARRAY(struct perf_side) sides;	/* in order of time */
-	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, each of which has
-						 * a symbol */
+	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, one symbol each */
 	struct strpool strings;
 	struct idmap build_ids;		/* from a file name's number in strings to an index in
 					 * ids */
@@ -84,12 +83,12 @@ struct perf_data {
 	const char *kernel_symbol;	/* "_text" or "_stext" */
 	uint64_t nr_lost;
 	uint64_t nr_launches;		/* samples at probes on CUDA's functions */
-	uint64_t nr_no_unwind;		/* copies of stacks of other machines than x86-64 */
+	uint64_t nr_no_unwind;		/* copies of stacks of machines other than x86-64 */
 	uint64_t nr_strange;		/* records that cannot be read */
 	bool cut;
 };
 
-/* Return: whether @buf is one of either byte order. */
+/* Return: whether @buf is a perf.data file, of either byte order. */
 bool perf_data__is(const void *buf, size_t size);
 
 /*

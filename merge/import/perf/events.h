@@ -3,8 +3,8 @@
  * events.h - the events that perf sampled, and the CPU time that a sample of each stands for
  *
  * The period of cpu-clock and task-clock samples is their CPU time. A sample of cycles stands for
- * the time between two samples: 1 / frequency if perf sampled by a known frequency, else the usual
- * distance between two samples of a thread. Other events tell no time.
+ * the time between two samples: 1 / frequency if perf sampled at a known frequency, otherwise the
+ * usual distance between two samples of a thread. Samples of other events stand for no time.
  */
 #ifndef MERGE_PERF_EVENTS_H
 #define MERGE_PERF_EVENTS_H
@@ -15,7 +15,7 @@
 
 #include "util.h"
 
-#define PERF_CLOCK_UNKNOWN	(-1)	/* the file does not tell the clock */
+#define PERF_CLOCK_UNKNOWN	(-1)	/* the file does not name the clock */
 #define PERF_CLOCK_OWN		(-2)	/* the kernel's own clock, which no other tool uses */
 
 /* In order of preference, because two events of time would count the same time twice. */
@@ -42,19 +42,17 @@ struct perf_sample {
 	uint64_t time_ns, period;	/* period 0: unknown */
 	uint32_t pid, tid, cpu;
 	uint32_t event;			/* index of its event */
-	uint32_t stack, copy;		/* the caller's */
-	const char *comm;		/* the caller's */
+	uint32_t stack, copy;		/* numbers that the caller chose */
+	const char *comm;		/* owned by the caller */
 };
 
-/*
- * Return: what an event counts that is called, for example, "cpu_core/cycles/u" or "cpu-clock:ppp".
- */
+/* Return: the class of an event by its name, for example "cpu_core/cycles/u" or "cpu-clock:ppp". */
 enum perf_class perf_event__class(const char *name);
 
 /*
  * perf_events__settle - decide which samples are CPU time, and how much
- * @events: @nr_events; used, sample_ns and guessed are set
- * @samples: @nr, in order of time
+ * @events: @nr_events events; sets their used, sample_ns and guessed
+ * @samples: @nr samples, in order of time
  *
  * Return: 0 or -ENOMEM.
  */
@@ -68,7 +66,7 @@ int perf_events__settle(struct perf_event *events, size_t nr_events,
 void perf_events__complain(const struct perf_event *events, size_t nr, const char *path,
 			   struct msgs *msgs);
 
-/* Return: the ns of CPU time that @s stands for. */
+/* Return: the CPU time that @s stands for, in ns. */
 uint32_t perf_event__ns(const struct perf_event *e, const struct perf_sample *s);
 
 #endif /* MERGE_PERF_EVENTS_H */

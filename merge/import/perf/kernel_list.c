@@ -89,7 +89,7 @@ const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t addre
 		return NULL;
 	*end = k->syms.v[lo].address;
 	/*
-	 * A symbol that marks the end of a part of the kernel is no function that extends to the
+	 * A symbol that marks the end of a part of the kernel is not a function that reaches to the
 	 * next part.
 	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)

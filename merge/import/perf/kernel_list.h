@@ -12,7 +12,7 @@
 
 struct ksym {
 	uint64_t address;
-	struct span name;		/* its name, in text */
+	struct span name;		/* its name, in the text of the list */
 };
 
 /* Functions in order of address; each ends where the next one begins. Zero it to start. */

@@ -10,12 +10,14 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* words of a first line; after them comes a tracepoint's
-					 * own text */
-#define SNIFF_LINES	200		/* that are looked at; comments, such as those of --header,
-					 * and perf's own events are no such lines */
-#define SNIFF_BYTES	(64u << 20)	/* with comments and perf's own events */
-#define FILE_ADDRESS	(1ull << 40)	/* a lower address is one in a file, not in memory */
+#define MAX_WORDS	64		/* words of a first line that are read; a tracepoint's own
+					 * text comes after them */
+#define SNIFF_LINES	200		/* lines that are looked at, without comments, such as the
+					 * output of --header, and without perf's own events */
+#define SNIFF_BYTES	(64u << 20)	/* bytes that are looked at, including comments and perf's
+					 * own events */
+#define FILE_ADDRESS	(1ull << 40)	/* a lower address is an offset in a file, not an address in
+					 * memory */
 
 /* The words of a sample's first line. */
 struct header {
@@ -27,8 +29,8 @@ struct header {
 };
 
 struct frame_text {
-	size_t at, len;			/* place in reader.text */
-	bool cuda;			/* whether it is of CUDA's own libraries */
+	size_t at, len;			/* its place in reader.text */
+	bool cuda;			/* whether the frame is in CUDA's own libraries */
 	bool has_line;
 };
 
@@ -228,7 +230,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* Only a time: -F comm,time,... prints no ids. */
+	/* Accept a time alone: -F comm,time,... prints no ids. */
 	for (i = 0; i < nr; i++) {
 		*h = (struct header){ .has_time = true };
 		if (!read_time(words[i], &h->time_ns))
@@ -295,7 +297,7 @@ static const char *last_parenthesis(struct span s)
 	return NULL;
 }
 
-/* Return: whether @line is "address name (file)", or a part of it. */
+/* Return: whether @line is "address name (file)", or has some of these parts. */
 static bool frame_line__read(struct frame_line *f, struct span line)
 {
 	const char *open;
@@ -360,7 +362,7 @@ static bool dso__is_kernel(const struct frame_line *f)
 	return f->address >> 63 || span__starts(f->dso, "[kernel.") || span__starts(f->dso, "[guest.");
 }
 
-/* Adds a frame whose function is unknown, as the manual describes. */
+/* Adds a frame whose function is unknown, in the form that the manual describes. */
 static int reader__put_unknown(struct script_reader *r, const struct frame_line *f)
 {
 	struct span file = last_part(f->dso);
@@ -448,7 +450,7 @@ bool perf_event__launches(const char *event, const char **api, size_t *len)
 	if (!name || !cuda_api__parse(name + 1, strcspn(name + 1, ":"), api, len))
 		return false;
 	kind = cuda_api__kind(*api, *len);
-	/* Removes the suffixes of probes at returns, and of perf's second probe of a name (_1). */
+	/* Removes the suffix of a return probe, and of perf's second probe with a name (_1). */
 	suffix = memmem(*api, *len, "__return", 8);
 	if (suffix || kind == CALL_OTHER)
 		return false;
@@ -472,7 +474,7 @@ static int reader__push_stack(struct script_reader *r, const char *s, size_t len
 	return 0;
 }
 
-/* Ends the present sample, if there is one. */
+/* Ends the current sample, if any. */
 static int reader__end(struct script_reader *r)
 {
 	size_t i, first = 0, api_len, name_len;
@@ -508,7 +510,7 @@ static int reader__end(struct script_reader *r)
 	return err ?: array_push(&r->s->samples, r->sample);
 }
 
-/* Return: the index of the event, NO_INDEX without memory. */
+/* Return: the index of the event, or NO_INDEX if memory is short. */
 static uint32_t script__event(struct script *s, struct span name)
 {
 	const char *copy = strpool__intern(&s->event_names, name.s ?: "",
@@ -546,7 +548,7 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	s->has_pids |= h->has_pid;
 	r->in_sample = true;
 	r->frames.nr = r->text.nr = 0;
-	/* Without call chains, the only frame follows the event. */
+	/* Without call chains, a sample's only frame follows the event on its line. */
 	if (h->rest.len && frame_line__read(&frame, h->rest) && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	return 0;
@@ -655,8 +657,7 @@ bool script__is(const char *buf, size_t size)
 		if (line.len && *line.s == '#')
 			continue;
 		/*
-		 * Stacks in twofile.h's form have neither such a time nor frames on lines of their
-		 * own.
+		 * Stacks in twofile.h's form have neither such a time nor frames on separate lines.
 		 */
 		if (after_header && line.len && is_space(*line.s) && frame_line__read(&frame, line) &&
 		    (frame.name.len || frame.dso.len))

@@ -6,9 +6,9 @@
  *		address function+0xoffset (file)
  *		...
  *
- * and an empty line. Which of the words of the first line are there, perf's -F says; those of the
- * default are not all of them. Names may hold blanks. Lines behind a frame may tell its place in the
- * source; other lines, those of registers for instance, are passed over.
+ * and an empty line. The option -F of perf chooses the words of the first line; by default, some
+ * words are missing. Names may contain blanks. A line after a frame may name its source line; other
+ * lines, such as lines of registers, are skipped.
  */
 #ifndef MERGE_PERF_SCRIPT_H
 #define MERGE_PERF_SCRIPT_H
@@ -23,7 +23,7 @@
 struct script {
 	struct strpool strings;		/* threads' names */
 	struct strpool event_names;	/* events' names, by number */
-	struct strpool stacks;		/* "frame;frame;...", root first, by number; "": none */
+	struct strpool stacks;		/* "frame;frame;...", root first, by number; "": no stack */
 	ARRAY(struct perf_event) events;
 	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in stacks */
 	ARRAY(const char *) stack_texts;	/* the text of each stack, by number */

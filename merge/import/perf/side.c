@@ -7,8 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#define YEAR_2000_NS	946684800000000000ull	/* times before it are of another clock */
-#define MAX_OTHER_PROCS	4096		/* processes that are searched for a thread */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are of another clock */
+#define MAX_OTHER_PROCS	4096		/* processes of the other side that are searched for a
+					 * thread, at most */
 
 /* The state of adding samples to the import. */
 struct side_writer {
@@ -57,7 +58,7 @@ static int cpu_side__write_launches(struct cpu_side *c)
 		err = cpu_side__put(c, ids, n);
 		err = err ?: cpu_side__put(c, *sample->comm ? sample->comm : "-",
 					   *sample->comm ? strlen(sample->comm) : 1);
-		/* Without pids, all threads count as one process's. */
+		/* Without pids, all threads count as threads of one process. */
 		n = snprintf(ids, sizeof(ids), " %" PRIu32 " %" PRIu32 " %" PRIu32 " ",
 			     s->has_pids ? sample->pid : lowest, sample->tid, sample->cpu);
 		err = err ?: cpu_side__put(c, ids, n);
@@ -73,7 +74,7 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 	struct script *s = &c->script;
 	int err = script__read(s, c->file.buf, c->file.size, srcline);
 
-	/* The stacks contain all that is needed of the file. */
+	/* The stacks hold everything that is needed from the file. */
 	input_file__close(&c->file);
 	if (!err)
 		err = perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
@@ -172,7 +173,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c)
 
 /* ---- telling ------------------------------------------------------------------------------------ */
 
-/* Return: the process of the thread @tid on the other side, else @tid itself. */
+/* Return: the process that has the thread @tid on the other side, or @tid itself. */
 static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 {
 	uint32_t pid, proc;
@@ -187,7 +188,7 @@ static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 	return pid;
 }
 
-/* Return: the path of a process for a stack of the file, which is made once. */
+/* Return: the path of a process for a stack of the file; each path is made once. */
 static uint32_t side_writer__path(struct side_writer *w, uint32_t proc,
 				  const struct perf_sample *sample)
 {
@@ -271,8 +272,9 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 }
 
 /*
- * Sets the host and the clock. Beside a recording, text counts as of the same host and boot,
- * because it does not tell them; so does perf.data of that host, if it has that clock.
+ * Sets the host and the clock. When merged with a recording, text counts as from the recording's
+ * host and boot, because it names neither; perf.data without a clock's time of day counts as from
+ * its boot.
  */
 static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 				const struct reader *beside)
@@ -307,10 +309,7 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 	const struct perf_data *d = &c->data;
 	uint64_t shift_ns = 0;
 
-	/*
-	 * The other side's times are times of day, and perf has recorded the time of day of its own
-	 * times.
-	 */
+	/* The other side has times of day, and perf recorded the time of day for its clock. */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;
 	return perf_data__tell(&c->data, im, shift_ns, buildid_dir, &c->told);
@@ -344,7 +343,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
 	int err;
 
-	/* The other importer has read the lines. */
+	/* The other importer has already read the lines. */
 	array_free(&c->launches);
 	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
 		input_file__close(&c->file);

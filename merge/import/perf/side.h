@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * side.h - the file of --cpu: what threads did, to be told beside the work of devices
+ * side.h - the file of --cpu: what threads did, imported together with the work of devices
  *
  *	err = cpu_side__read(&side, "perf.txt", srcline, &msgs);
- *	...				the other side is told to the import, and then
+ *	...				import the other side, and then
  *	err = cpu_side__write(&side, &import, "trace.json", &msgs);
  *	cpu_side__exit(&side);
  *
- * perf's samples of CPU time become CPU samples; its stacks at probes on CUDA's functions become the
+ * perf's samples of CPU time become CPU samples; its stacks at probes on CUDA functions become the
  * lines that twofile.h reads. A file of such lines is left to twofile.h as it is.
  */
 #ifndef MERGE_CPU_SIDE_H
@@ -34,7 +34,8 @@ enum cpu_side_kind {
 struct cpu_side {
 	enum cpu_side_kind kind;
 	const char *path;
-	struct input_file file;		/* the file, if it has lines or is perf.data; else closed */
+	struct input_file file;		/* the file, if it has lines or is perf.data; otherwise
+					 * closed */
 	struct script script;
 	struct perf_data data;
 	ARRAY(char) launches;		/* the text of stacks of launches, as lines */
@@ -45,11 +46,14 @@ struct cpu_side {
 	bool odd;			/* some input could not be read */
 };
 
-/* Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. cpu_side__exit() is due in any case. */
+/*
+ * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller calls cpu_side__exit(), even
+ * after a failure.
+ */
 int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs);
 void cpu_side__exit(struct cpu_side *c);
 
-/* Return: the stacks of launches, in twofile.h's form, owned by @c; NULL if there are none. */
+/* Return: the stacks of launches, in twofile.h's form, owned by @c; NULL if the file has none. */
 struct input_file *cpu_side__lines(struct cpu_side *c);
 
 /*

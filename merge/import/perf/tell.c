@@ -9,7 +9,7 @@
 
 #include "import/perf/kernel_list.h"
 
-/* The kernel's own file in perf's words. */
+/* The name that perf gives to the kernel's own file. */
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
 struct teller {
@@ -19,8 +19,7 @@ struct teller {
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
 	struct idmap pids;		/* from pid to an index in images */
-	ARRAY(uint32_t) images;		/* its present image; no other process has the same
-					 * number */
+	ARRAY(uint32_t) images;		/* its current image, a number that no other process has */
 	uint32_t nr_images;
 	struct idmap chains;		/* from (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have samples */
@@ -39,7 +38,7 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
-/* Return: whether this machine runs that kernel, as far as the kernel's names tell. */
+/* Return: whether this machine runs the recorded kernel, judged by the kernels' names. */
 static bool perf_data__is_of_here(const struct perf_data *d)
 {
 	struct utsname here;
@@ -49,8 +48,8 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 }
 
 /*
- * Loads the kernel's functions. perf keeps the list when it records; otherwise this may be the same
- * machine and boot.
+ * Loads the kernel's functions. perf keeps a copy of the list when it records; without it, this may
+ * be the same machine and boot, whose own list is read.
  */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -179,7 +178,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 {
 	uint32_t image;
 
-	/* Mappings and names from before the recording have no time. */
+	/* Mappings and names from before the recording have no time: they stay at 0. */
 	if (s->time_ns)
 		s->time_ns += t->shift_ns;
 	switch (s->kind) {
@@ -202,8 +201,8 @@ static int teller__side(struct teller *t, struct perf_side *s)
 /* ---- samples ------------------------------------------------------------------------------------ */
 
 /*
- * Return: the path of the first @nr words of a chain, or of all words, in that image; it is made
- * once.
+ * Return: the path of a chain in that image, which is made once. @kernel_only: leave out user
+ * frames
  */
 static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 			     const struct perf_sample *s, bool kernel_only)
@@ -230,7 +229,7 @@ static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 	return path;
 }
 
-/* Adds a sample whose stack is still to be unwound. */
+/* Adds a sample whose stack will be unwound later. */
 static void teller__stack(struct teller *t, const struct perf_sample *s, uint32_t path,
 			  uint32_t thread, uint32_t ns)
 {

@@ -17,7 +17,7 @@ struct perf_told {
 
 /**
  * perf_data__tell - add mappings, names and samples to an import, in its existing processes
- * @d: was read, and its events are settled
+ * @d: must have been read, and its events settled
  * @shift_ns: added to all times
  * @buildid_dir: perf's cache of files, or NULL for its default
  * @told: filled in

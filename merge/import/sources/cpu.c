@@ -2,7 +2,8 @@
 #include "import/importer.h"
 
 /*
- * CPU samples without device work: importer__open() imports them, as it does beside other sources.
+ * Imports CPU samples without device work: importer__open() reads them, as it does for --cpu with
+ * other sources.
  */
 static const char *cpu_file(const struct import_opts *o)
 {

@@ -6,7 +6,7 @@
 
 #include "import/importer.h"
 
-/* With stacks of another file, which are matched by time, twofile.c reads the trace. */
+/* If the stacks are in another file and matched by time, twofile.c reads the trace. */
 static const char *trace_file(const struct import_opts *o)
 {
 	return o->cpu_lines ? NULL : o->gpu;
