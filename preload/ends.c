@@ -5,7 +5,7 @@
  * holds would be lost, so the shim's thread is asked to send it first, within a limited time.
  *
  * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
- * and any process but the one that the shim was loaded into is left alone.
+ * and nothing is done except in the process that the shim was loaded into.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -131,7 +131,7 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	return libc.fexecve(fd, argv, envp);
 }
 
-/* Copy the variable arguments, from the second on, to an array on the caller's stack. */
+/* Count and copy the arguments up to NULL, @first included, to an array on the caller's stack. */
 #define COUNT_ARGS(nr, first)				\
 do {							\
 	va_list args;					\

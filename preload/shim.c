@@ -7,8 +7,8 @@
  *   awake      somebody listens: launches are tagged, device work is collected
  *   failed     the shim could not become awake; the reason is reported once
  *
- * A thread of the shim's own moves it between the last three and carries the device records out.
- * Nothing in here exits, aborts, prints or waits without a limit.
+ * The shim's own thread moves it between the last three states and sends the device records.
+ * Nothing in this file exits, aborts, prints or waits without a limit.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -65,49 +65,49 @@
 
 #define INHERITED_NS	2000000000ll	/* how soon a listener attaches to a child of its target */
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
-#define FLUSH_NS	200000000ll	/* between flushes of what CUPTI has finished */
-#define SETTLE_NS	20000000ll	/* between flushes behind the end of a window */
-#define RETRY_NS	1000000000ll	/* between attempts to subscribe while another subscriber
-					 * is there */
-#define MAX_WAITS	5		/* of those, for CUPTI to give the program's buffers back */
-/* Limits of the shim's thread, while no buffer comes back and none is packed: */
+#define FLUSH_NS	200000000ll	/* between flushes of finished device work */
+#define SETTLE_NS	20000000ll	/* between flushes after a window has ended */
+#define RETRY_NS	1000000000ll	/* between attempts to subscribe while another tool is
+					 * subscribed */
+#define MAX_WAITS	5		/* attempts, while CUPTI still has the program's buffers */
+/* Time limits of the shim's thread for a wait in which no buffer comes back and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends */
 #define YIELD_WAIT_S	5		/* when the program wants CUPTI for itself */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
-#define TELL_NS		900000000ull	/* the same: to hand over what it shares with xpuload */
-#define MAX_WAIT_S	60		/* in all, while the process ends */
-#define TURN_WAIT_S	1		/* of a launch for the others, while kernels run one at a time */
+#define TELL_NS		900000000ull	/* part of END_WAIT_S: to hand over shared memory */
+#define MAX_WAIT_S	60		/* in total, while the process ends */
+#define TURN_WAIT_S	1		/* for a launch's turn, while kernels run one at a time */
 
-#define MAX_WATCHED	512		/* calls of the driver: CUDA 13 has some 150 of the kinds */
+#define MAX_WATCHED	512		/* driver calls to watch; CUDA 13 has about 150 */
 #define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
 
 enum state { DORMANT, AWAKE, FAILED, OFF };
 
 static struct {
-	enum state state;		/* owned by the shim's thread; before it starts and after it
-					 * ends, by the thread that starts and ends it */
+	enum state state;		/* owned by the shim's thread while it runs; before and
+					 * after, by the thread that starts and joins it */
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
 	atomic_bool heard_at_fork;
-	uint64_t inherited_until_ns;	/* the end of probe__inherited */
+	uint64_t inherited_until_ns;	/* when probe__inherited ends */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
-	bool watches;			/* awake for the program's next window: nothing is recorded */
-	bool settling;			/* device work of the last window may still come */
-	uint64_t nr_before;		/* launches before the present window */
-	bool stays;			/* CUPTI makes records of device work outside of windows, too */
+	bool watches;			/* awake, but records nothing until the next window */
+	bool settling;			/* device work of the last window may still arrive */
+	uint64_t nr_before;		/* launches before the current window */
+	bool stays;			/* CUPTI records device work outside of windows, too */
 	uint32_t nr_windows;
-	uint64_t window_ns;		/* when the present one opened */
-	uint16_t cbids[MAX_WATCHED];	/* of the driver's calls to be told of */
-	bool may_wait[MAX_WATCHED];	/* by index in cbids: the call may last */
+	uint64_t window_ns;		/* when the current window opened */
+	uint16_t cbids[MAX_WATCHED];	/* driver calls that have a callback */
+	bool may_wait[MAX_WATCHED];	/* by index in cbids: the call may wait for the device */
 	unsigned int nr_cbids;
-	bool unheard;			/* awake for the program's profiler alone, or for PC samples */
+	bool unheard;			/* awake although nobody listens; see follow_beside() */
 	bool has_stalls;		/* PC samples are wanted */
 	bool has_memory;		/* events of memory are wanted */
-	bool begins;			/* in cuInit: the program has no memory yet */
+	bool begins;			/* in cuInit: the program has no GPU memory yet */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
-	unsigned int nr_waits;		/* retries that found CUPTI with buffers of the program's */
+	unsigned int nr_waits;		/* retries while CUPTI still held buffers of the program */
 
 	pthread_t thread;
 	bool have_thread;
@@ -122,8 +122,8 @@ static struct {
 	unsigned int nr_ends_done;
 	sem_t end_done;
 	_Atomic(const char *) yield_to;	/* the function of CUPTI that the program wants to call */
-	atomic_bool joining;		/* ... to subscribe beside others */
-	uint64_t left_ns;		/* when the shim made room for that; 0: it did not */
+	atomic_bool joining;		/* ... to subscribe alongside others */
+	uint64_t left_ns;		/* when the shim made room for the program; 0: it did not */
 	atomic_uint nr_yields_wanted;	/* shim__yield() calls */
 	unsigned int nr_yields_done;
 	sem_t yield_done;
@@ -131,7 +131,7 @@ static struct {
 	unsigned int nr_joins_done;
 	sem_t join_done;
 
-	sem_t turn;			/* to launch, while kernels run one at a time */
+	sem_t turn;			/* held during a launch, while kernels run one at a time */
 
 	pthread_key_t thread_key;	/* to notice the ends of threads */
 	bool have_thread_key;
@@ -156,10 +156,10 @@ static bool wait_seconds(sem_t *sem, int seconds)
 }
 
 /*
- * Return: whether the shim's thread posted @sem. The wait ends if for @seconds CUPTI has given back
- * no buffer and none was packed: on a busy machine there may be thousands of buffers, at a flush
- * and after it. It ends after MAX_WAIT_S even if other threads of the program make CUPTI give back
- * buffers all the time.
+ * Return: whether the shim's thread posted @sem. Gives up after @seconds without progress, in which
+ * CUPTI gave back no buffer and none was packed: on a busy machine a flush may produce thousands of
+ * buffers. Gives up after MAX_WAIT_S in any case, since other threads of the program may make CUPTI
+ * give back buffers all the time.
  */
 static bool wait_for(sem_t *sem, int seconds)
 {
@@ -179,9 +179,10 @@ static bool wait_for(sem_t *sem, int seconds)
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
 /*
- * While kernels run one at a time a launch returns when its kernel is over, and its samples are there.
- * Launches take turns, since CUPTI tells a kernel's samples the latest launch of any thread, if only begun;
- * one that waits for another in some way of its own goes on without.
+ * While kernels run one at a time, a launch returns when its kernel has ended, with its samples
+ * ready. Launches take turns, since CUPTI attributes samples to the launch that any thread began
+ * last. A launch that gets no turn in time goes on without one: the program may make launches wait
+ * for each other.
  */
 static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 				     const void *data)
@@ -272,8 +273,8 @@ static bool may_wait(const char *name)
 }
 
 /*
- * To be told of launches and of graphs' nodes is for the time in which launches are recorded. @all: of calls
- * that wait, too
+ * Switches the callbacks of launches and graph nodes, which are needed only while launches are
+ * recorded. @all: the callbacks of calls that wait, too
  */
 static void enable_callbacks(bool on, bool all)
 {
@@ -328,8 +329,8 @@ static unsigned int enable_launch_callbacks(void)
 }
 
 /*
- * Which calls of CUDA's API to record: whether an attached listener asks for any, or the environment, which
- * also says whether it is all of them.
+ * Which calls of CUDA's API to record. The environment says none, all or some; where a listener is
+ * attached, the listener decides whether calls are recorded at all.
  */
 static enum calls_wanted calls_are_wanted(void)
 {
@@ -345,7 +346,7 @@ static enum calls_wanted calls_are_wanted(void)
 	return told;
 }
 
-/* Whether something else needs the callback of the driver's function. */
+/* Whether more than the recording of API calls needs the driver function's callback. */
 static bool is_watched(uint32_t cbid, const char *name)
 {
 	return launch__is_launch(name) || (wait__call(cbid) & ~WAIT_NO_LAUNCH) >= WAIT_STREAM ||
@@ -359,7 +360,7 @@ static void want_calls(enum calls_wanted want)
 				  "no API calls are recorded: CUPTI has no callbacks for them");
 }
 
-/* As calls_are_wanted(), of events of memory. */
+/* As calls_are_wanted(), for memory events. */
 static bool memory_is_wanted(void)
 {
 	const char *env;
@@ -370,7 +371,7 @@ static bool memory_is_wanted(void)
 	return env && (!strcmp(env, "on") || !strcmp(env, XPU_MEMORY_ONLY));
 }
 
-/* Whether nothing else is wanted, neither launches nor device work. */
+/* Whether memory events are all that is wanted: no launches, no device work. */
 static bool memory_is_all(void)
 {
 	const char *env = probe__live() ? NULL : environment__get(XPU_MEMORY_ENV);
@@ -400,7 +401,7 @@ static void watch_allocs(void)
 	activity__name_api(XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH, "[PyTorch's allocator]");
 }
 
-/* Follows the listeners' wish to hear of memory. */
+/* Starts and stops memory events as listeners want them or no longer do. */
 static void follow_memory(bool heard)
 {
 	bool want = heard && memory_is_wanted();
@@ -429,7 +430,7 @@ static const char *stalls_wanted(void)
 	return env || !probe__live() || !probe__live_stalls() ? env : XPU_STALLS_PERIOD;
 }
 
-/* Begins with PC samples, if they are wanted. Calls of CUDA's that it makes are no calls of the program. */
+/* Begins PC sampling, if it is wanted. */
 static void start_stalls(void)
 {
 	static const CUpti_CallbackId cbids[] = {
@@ -453,7 +454,7 @@ static void follow_stalls(void)
 	stalls__listen(shim.has_stalls);
 }
 
-/* Nobody listens any more. */
+/* Ends PC sampling, since nobody listens any more. */
 static void end_stalls(void)
 {
 	stalls__drain();
@@ -463,9 +464,9 @@ static void end_stalls(void)
 
 /*
  * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
- * thread that was about to call back, and has lost its CPU there, would use the freed memory (seen
- * with 13.0: it jumped to an address that was none). activity__stop() waits for such threads. By
- * domain, and not one by one, as calls__want() explains.
+ * thread that was preempted just before its callback would use the freed memory (seen with 13.0: it
+ * jumped to an invalid address). activity__stop() waits for such threads. Disables whole domains,
+ * not single callbacks: calls__want() explains why.
  */
 static void disable_callbacks(void)
 {
@@ -504,8 +505,8 @@ static enum state busy(const char *holder)
 }
 
 /*
- * Reports how many device records the program has collected itself, so that they did not come here.
- * Nobody knows of kernels, copies and sets that the program did not collect.
+ * Reports how many device records went to the program's own CUPTI code and not to the shim. Device
+ * work that the program did not collect either cannot be counted.
  */
 static void tell_of_programs_records(void)
 {
@@ -522,7 +523,9 @@ static void tell_of_programs_records(void)
 	activity__message(shim.told_busy ? shim.busy_level : XPU_MESSAGE_WARNING, text);
 }
 
-/* Gets CUPTI for the shim alone. Return: AWAKE, or what there is to be instead, with all said. */
+/*
+ * Subscribes to CUPTI. Return: AWAKE, or the state to enter instead, after the reason was reported.
+ */
 static enum state take_cupti(struct cupti *c)
 {
 	char text[sizeof(shim.cupti.path) + 512], holder[256];
@@ -532,7 +535,7 @@ static enum state take_cupti(struct cupti *c)
 		return fail(text);
 
 	err = subscribe(holder, sizeof(holder));
-	/* Who was first decides: beside others that allow it the shim is one of them. */
+	/* The first subscriber decides: if it allows others, the shim joins it. */
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
 	    cupti__join(c, &shim.subscriber, callback()) == CUPTI_SUCCESS)
 		return AWAKE;
@@ -555,8 +558,8 @@ static enum state take_cupti(struct cupti *c)
 }
 
 /*
- * Makes CUPTI report device work and launches. Return: as take_cupti(); on failure CUPTI is given
- * back.
+ * Makes CUPTI report device work and launches. Return: as take_cupti(), with the shim unsubscribed
+ * after a failure.
  */
 static enum state start_cupti(struct cupti *c)
 {
@@ -587,7 +590,10 @@ static enum state start_cupti(struct cupti *c)
 	return AWAKE;
 }
 
-/* The shim is one subscriber of several. Nobody counts what is launched while it changes over. */
+/*
+ * Reports that the shim is one subscriber of several; launches during the change are not even
+ * counted.
+ */
 static void tell_of_others(void)
 {
 	bool others = wire__counters.nr_slots > 1;
@@ -656,7 +662,9 @@ static void end_window(void)
 {
 	launch__close();
 	ranges__set_mode(RANGES_OFF);
-	/* While there are PC samples, CUPTI would not begin again. */
+	/*
+	 * While PC sampling is on, CUPTI would not record device work again once that is disabled.
+	 */
 	shim.stays = stalls__are_on();
 	if (!shim.stays)
 		activity__collect(false);
@@ -668,7 +676,7 @@ static void end_window(void)
 	activity__wake();
 }
 
-/* At a new subscription: begins with the window that the program has opened, or waits for one. */
+/* After subscribing: begins the window that the program has already opened, or waits for one. */
 static void watch(void)
 {
 	if (capture__watch(&shim.cupti, shim.subscriber, inner_callback()))
@@ -677,7 +685,7 @@ static void watch(void)
 		ranges__set_mode(RANGES_OFF);
 }
 
-/* The program may come here before the shim is awake. */
+/* Whether the shim is awake, in this process: the program may open a window before that. */
 static bool is_ready(void)
 {
 	return atomic_load(&shim.awake) && !atomic_load(&shim.stop) && getpid() == shim.pid;
@@ -702,8 +710,8 @@ void shim__close_window(void)
 }
 
 /*
- * Makes CUPTI give back the device work of the last window; once it has, CUPTI sleeps until the next one. By
- * the shim's thread.
+ * Runs on the shim's thread: collects the device work of the last window from CUPTI. Once all of it
+ * has arrived, CUPTI stays unused until the next window.
  */
 static void settle(void)
 {
@@ -720,7 +728,7 @@ static void settle(void)
 	capture__unlock();
 }
 
-/* At exit: the program has not closed its window. */
+/* At exit: closes the window that the program has left open. */
 static void close_at_exit(void)
 {
 	if (!capture__is_armed() || shim.watches)
@@ -729,7 +737,7 @@ static void close_at_exit(void)
 	send_window(0, launch__nr() - shim.nr_before);
 }
 
-/* Variables whose values cannot be what launchers put there: the program may use them for itself. */
+/* Reports variables with values that no launcher sets: the program may use the names for itself. */
 static void tell_of_labels(void)
 {
 	const struct labels *labels = environment__labels();
@@ -819,7 +827,7 @@ static void yield(void)
 	char text[256];
 
 	if (shim.state != AWAKE) {
-		activity__yield();	/* it may be set up still, for a listener that has left */
+		activity__yield();	/* it may still have buffers of an earlier listener */
 		return;
 	}
 	doze();
@@ -829,7 +837,7 @@ static void yield(void)
 	atomic_store(&shim.awake, false);
 	shim.left_ns = clock__ns();
 	if (atomic_load(&shim.joining))
-		return;			/* for a moment */
+		return;			/* shim__join() wakes it again */
 	shim.left_ns = 0;
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
 		 "until it lets go", atomic_load(&shim.yield_to));
@@ -839,7 +847,7 @@ static void yield(void)
 	shim.retry_ns = clock__ns() + RETRY_NS;
 }
 
-/* The program has subscribed in a way that allows others, or has failed to. */
+/* Subscribes again, after the program has subscribed in a way that allows others, or failed to. */
 static void join(void)
 {
 	atomic_store(&shim.joining, false);
@@ -848,7 +856,10 @@ static void join(void)
 	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 
-/* Counts xpuload in the semaphores, in the kernel's place, as it comes and goes. */
+/*
+ * With shared memory no kernel counts listeners: counts xpuload in the semaphores as it comes and
+ * goes.
+ */
 static void follow_shared_memory(void)
 {
 	static enum shm_state before = SHM_NONE;
@@ -867,9 +878,9 @@ static void follow_shared_memory(void)
 }
 
 /*
- * The program's profiler is served while nobody listens, too: then nothing is recorded. Nor is CUPTI given
- * back when PC samples were taken: they cannot be turned off, and while they are on CUPTI refuses to begin
- * with kernels again.
+ * For a shim that stays awake while nobody listens, and records nothing then. It does so while it
+ * serves the program's profiler, and after it has taken PC samples: PC sampling cannot be turned
+ * off, and while it is on, CUPTI refuses to begin recording kernels again.
  */
 static void follow_beside(bool heard)
 {
@@ -945,7 +956,10 @@ static void follow_listeners(void)
 	atomic_store(&shim.awake, shim.state == AWAKE);
 }
 
-/* With shared memory: hands it over to xpuload, or tells what is in it, unless xpuload has it. */
+/*
+ * With shared memory: hands it over to xpuload, or reports its contents, unless xpuload already has
+ * it.
+ */
 static void tell_recorder(uint64_t wait_ns)
 {
 	if (probe__way == PROBE_SHM && !shm__is_told())
@@ -1009,7 +1023,7 @@ void shim__yield(const char *function)
 
 void shim__make_room(const char *function)
 {
-	/* There is room already, or the shim will find the others there. */
+	/* The shim is one of several already, or will find the others when it subscribes. */
 	if (activity__is_among() || !shim.have_thread || getpid() != shim.pid)
 		return;
 	atomic_store(&shim.joining, true);
@@ -1085,9 +1099,9 @@ static void *shim_thread(void *arg)
 /* ---- ends of threads ------------------------------------------------------------------------- */
 
 /*
- * @arg: the process that the thread belonged to when it was first watched. A child that a bare
- * system call made has the parent's threads' memory, some of it shared, and fork handlers did not
- * run there.
+ * @arg: the process that the thread belonged to when it was first watched. A child made by a bare
+ * system call ran no fork handlers, and has copies of the thread memory of its parent, some of it
+ * shared: leave that alone.
  */
 static void thread_ends(void *arg)
 {
@@ -1174,7 +1188,7 @@ static void forking(void)
 	atomic_store(&shim.heard_at_fork, probe__live() && probe__is_heard());
 }
 
-/* In the child, which may be the first of its line to use CUDA. */
+/* In the child, which may use CUDA even though its parent never did. */
 static void has_forked(void)
 {
 	atomic_store(&probe__inherited, atomic_load(&shim.heard_at_fork));
@@ -1244,8 +1258,8 @@ static void initialize(void)
 
 /*
  * Whether no other thread can be reading the environment: setenv() may move it and free the old
- * copy. glibc can tell from 2.32 on. The kernel counts a link for each thread, one for "." and one
- * more.
+ * copy. glibc 2.32 and later know that. Otherwise the number of links of /proc/self/task is the
+ * number of threads plus two.
  */
 static bool is_single_threaded(void)
 {
@@ -1255,14 +1269,14 @@ static bool is_single_threaded(void)
 	dlerror();
 	if (known)
 		return *known;
-	/* glibc has stat() as a function from 2.33 on. */
+	/* glibc has had stat() as a function only since 2.33. */
 	return !syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) &&
 	       tasks.st_nlink == 3;
 }
 
 /*
- * Decides where records go. NVTX ranges may be opened before the process uses CUDA and connects to
- * xpuload.
+ * Decides where records go. Called at load, since NVTX ranges may open before the process uses CUDA
+ * and connects to xpuload.
  */
 static void choose_way(void)
 {
@@ -1278,9 +1292,9 @@ static void choose_way(void)
 
 /*
  * Makes the driver call InitializeInjection() in this process and in programs that it executes, by
- * an environment variable. It is set already if xpuload started the process or if the driver has
- * found the shim by it. Programs that are started with the shim preloaded are left: for them it is
- * set here, before they have threads. Children inherit the environment, and with it the shim.
+ * an environment variable. The variable is already set if xpuload started the process or the driver
+ * found the shim by it. It is set here for programs that have the shim preloaded, before they have
+ * threads. Children inherit the environment, and with it the shim.
  */
 static void load(void)
 {
@@ -1317,7 +1331,7 @@ void shim__load(void)
 	int saved_errno = errno;
 	sigset_t old;
 
-	signals__block(&old);		/* a handler might come back here, and wait for itself */
+	signals__block(&old);		/* a handler might call this again, and wait forever */
 	pthread_once(&once, load);
 	signals__restore(&old);
 	errno = saved_errno;

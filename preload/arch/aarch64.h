@@ -82,7 +82,7 @@ static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
 	return (rate >> 10) * ticks / (3000000000ull >> 10) + 1;
 }
 
-/* The architecture demands it. */
+/* Always: the architecture demands a steady counter. */
 static inline bool machine__is_steady(void)
 {
 	return true;
@@ -104,7 +104,7 @@ enum cfi_reg {
 #define CFI_RA_IN_REGISTER	true
 
 struct context {
-	uint64_t x19[10];	/* and the following ones */
+	uint64_t x19[10];	/* x19 to x28 */
 	uint64_t bp, ra, sp, ip;
 };
 
@@ -133,8 +133,8 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 }
 
 /*
- * A siginfo_t is there, of 128 bytes, and then the struct ucontext: in it the struct sigcontext is at
- * 176, which begins with an address.
+ * The frame begins with a siginfo_t of 128 bytes, then struct ucontext, which has a struct
+ * sigcontext at offset 176. That begins with 8 bytes of an address, before the registers.
  */
 #define SIGNAL_GREG(i)	(128 + 176 + 8 + 8 * (i))
 #define SIGNAL_BP	SIGNAL_GREG(CFI_BP)
@@ -147,8 +147,7 @@ static inline uint64_t machine__signal_reg(unsigned int reg)
 }
 
 /*
- * A return address may be signed, in the bits that no address of user space has; the instruction that
- * strips it does nothing on processors that sign none.
+ * A return address may be signed, in the bits above user space. The mask works on every processor.
  */
 static inline uint64_t machine__strip(uint64_t ra)
 {
@@ -157,7 +156,10 @@ static inline uint64_t machine__strip(uint64_t ra)
 
 #define FRAME_RA_OFF	8
 
-/* A function saves it where it likes, most often beside the frame pointer's value; and signed. */
+/*
+ * A function saves its return address where it likes, most often next to the saved frame pointer,
+ * and may sign it.
+ */
 struct return_word {
 	uint64_t at, value;
 };

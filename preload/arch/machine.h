@@ -2,8 +2,8 @@
 /*
  * machine.h - all that the shim knows of the processor that it runs on
  *
- * Another processor needs a header beside these two, with the same definitions, and a file
- * launch/code_MACHINE.c. What a definition is for stands in x86_64.h.
+ * Another processor needs a header next to these two, with the same definitions, and a file
+ * launch/code_MACHINE.c. x86_64.h says what each definition is for.
  */
 #ifndef XPU_PRELOAD_MACHINE_H
 #define XPU_PRELOAD_MACHINE_H

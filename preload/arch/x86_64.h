@@ -9,7 +9,9 @@
 
 #ifdef __ASSEMBLER__
 
-/* The first instruction of a probe site; Linux from 6.18 on turns a nop of five bytes into a call. */
+/*
+ * The first instruction of a probe site; Linux 6.18 and later turn a nop of five bytes into a call.
+ */
 #define PROBE_NOP	.byte	0x0f, 0x1f, 0x44, 0x00, 0x00
 
 #else
@@ -26,8 +28,8 @@
 #define USER_MAX	(1ull << 47)	/* user space ends here */
 
 /*
- * Adds one to a count that only the calling thread and its signal handlers write. Another thread that sees
- * the count sees what was written before it.
+ * Adds one to a count that only the calling thread and its signal handlers write. Another thread
+ * that sees the new count also sees all writes before it.
  */
 static inline void machine__count(atomic_uint_fast64_t *nr)
 {
@@ -38,7 +40,7 @@ static inline void machine__count(atomic_uint_fast64_t *nr)
 #endif
 }
 
-/* Reads a word, in a way that sanitizers do not check. */
+/* Reads a word that sanitizers do not check. */
 static inline uint64_t machine__load(uint64_t addr)
 {
 	uint64_t value;
@@ -66,7 +68,8 @@ static inline uint64_t machine__load_word(uint64_t addr, uint64_t nr)
 
 /*
  * Calls rt_sigprocmask(-1, @set, NULL, @bytes): the kernel first reads the set, if it can, then
- * refuses the invalid "how". Return: the kernel's; syscall() would set errno.
+ * refuses the invalid "how". Return: the kernel's result, a negative errno; syscall() would set
+ * errno.
  */
 static inline long machine__try_sigset(uint64_t set, long bytes)
 {
@@ -86,13 +89,13 @@ static inline uint64_t machine__ticks(void)
 	return __rdtsc();
 }
 
-/* Return: some ticks of the counter for so many at 3 GHz. */
+/* Return: about as much time as @ticks at 3 GHz, in ticks of the counter. */
 static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
 {
 	return ticks;
 }
 
-/* Whether ticks may be equal on all CPUs, at all clock rates, asleep and awake. */
+/* Whether the processor says that its ticks are the same at all clock rates, asleep and awake. */
 static inline bool machine__is_steady(void)
 {
 	unsigned int eax, ebx, ecx, edx;
@@ -100,7 +103,7 @@ static inline bool machine__is_steady(void)
 	return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && edx & 1 << 8;
 }
 
-/* The kernel's clock sources that are this counter. */
+/* The kernel's clock sources that use this counter. */
 #define MACHINE_CLOCKS	"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"
 
 /* ---- unwinding ------------------------------------------------------------------------------- */
@@ -115,15 +118,17 @@ enum cfi_reg {		/* DWARF's numbers */
 	CFI_RA	= CFI_IP,
 };
 
-/* Whether a function that says nothing of its return address has it in a register still. */
+/*
+ * Where a function's tables do not mention the return address: whether it is still in a register.
+ */
 #define CFI_RA_IN_REGISTER	false
 
-/* The registers that a callee keeps, where a walk begins. */
+/* The callee-saved registers, at the place where a walk begins. */
 struct context {
 	uint64_t rbx, bp, r12, r13, r14, r15, sp, ip;
 };
 
-/* Fills a struct context in. In the function that is to be the walk's first. */
+/* Fills in a struct context. Used in the function that is to be the first of the walk. */
 #define CONTEXT_TAKE(c)						\
 	asm volatile("leaq 1f(%%rip), %%rax\n"			\
 		     "1:	movq %%rax, 56(%0)\n\t"		\
@@ -149,8 +154,8 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 }
 
 /*
- * Where the registers of the interrupted code are in a signal's frame, from the stack pointer at the
- * signal return on: the struct ucontext is there.
+ * Offsets of the interrupted code's registers in a signal frame's struct ucontext, which is at the
+ * stack pointer of the signal return.
  */
 #define SIGNAL_GREG(i)	(40 + 8 * (i))
 #define SIGNAL_BP	SIGNAL_GREG(10)
@@ -166,7 +171,7 @@ static inline uint64_t machine__signal_reg(unsigned int reg)
 	return SIGNAL_GREG(gregs[reg]);
 }
 
-/* The address that a return address has; other processors may sign those. */
+/* Return: @ra without a signature, which other processors may add. */
 static inline uint64_t machine__strip(uint64_t ra)
 {
 	return ra;
@@ -176,8 +181,8 @@ static inline uint64_t machine__strip(uint64_t ra)
 #define FRAME_RA_OFF	8
 
 /*
- * Where a step of a walk has read the return address. A call pushes it, so it is right below the
- * caller's part of the stack: nothing needs to be kept, nor to be remembered in a rule.
+ * Where a step of a walk has read the return address. Empty here: a call pushes the address right
+ * below the caller's frame, so neither a walk nor a rule has to remember it.
  */
 struct return_word {
 };
@@ -198,7 +203,10 @@ static inline void return_word__set(struct return_word *w, uint64_t at, uint64_t
 	(void)value;
 }
 
-/* Return: the address of the return address in a frame that ends at @cfa; and its value, @ip stripped. */
+/*
+ * return_word__at(): the address of the return address in a frame that ends at @cfa;
+ * return_word__value(): its value, @ip before it was stripped.
+ */
 static inline uint64_t return_word__at(const struct return_word *w, uint64_t cfa)
 {
 	(void)w;

@@ -10,23 +10,23 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* number of readings, of which the closest pair is taken */
-/* A pair within these ticks is taken at once: some 0.1 us. */
+#define READINGS	8		/* attempts, of which the closest pair is taken */
+/* A pair closer than this, about 0.1 us, is taken at once. */
 #define CLOSE_TICKS	machine__ticks_at_3ghz(300)
-/* No reading: the thread was interrupted each time. */
+/* If every pair is further apart, there is no reading: the thread was interrupted each time. */
 #define APART_TICKS	machine__ticks_at_3ghz(5000)
-#define RATE_NS		50000000ull	/* the shortest time to measure a rate over */
+#define RATE_NS		50000000ull	/* a rate is measured over at least this time */
 #define STEADY		2		/* readings in a row with the counter where it should be */
 
 static bool usable;
 static struct xpu_clock watched;	/* the last reading of the shim's own thread */
 static unsigned int nr_steady;
-/* As in struct xpu_clock; 0: the counter must not be used. */
+/* The rate of struct xpu_clock; 0: the counter must not be used. */
 static atomic_uint_fast64_t rate;
 
 /*
- * Whether ticks are equal on all CPUs, at all clock rates, asleep and awake; the kernel knows that
- * best.
+ * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. The kernel knows
+ * best: it is asked for its own clock source.
  */
 static bool is_usable(void)
 {
@@ -64,7 +64,7 @@ void clock__init(void)
 	if (!done)
 		usable = is_usable();
 	done = true;
-	/* After the machine slept, the measurement begins anew. */
+	/* The machine has slept: begin the measurement again. */
 	memset(&watched, 0, sizeof(watched));
 	nr_steady = 0;
 	atomic_store(&rate, 0);
@@ -93,7 +93,7 @@ static bool read_both(struct xpu_clock *c)
 	return least <= APART_TICKS;
 }
 
-/* Whether the line through @last misses the reading @now by more than 3 us, plus 30 us a second. */
+/* Whether @last predicts another time for @now, by more than 3 us plus 30 us per elapsed second. */
 static bool misses(const struct xpu_clock *last, const struct xpu_clock *now)
 {
 	int64_t off = xpu_clock__ns(last, now->ticks) - now->ns, elapsed = now->ns - last->ns;
@@ -146,7 +146,7 @@ bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good
 	if (!good)
 		return true;
 	if (next->ticks <= last->ticks || misses(last, next)) {
-		/* Entries logged since then are as exact by the last reading. */
+		/* @last is as exact for the entries logged since then. */
 		*next = *last;
 		atomic_store(&rate, 0);
 		return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clock.h - the CPU's tick counter in place of CLOCK_MONOTONIC
+ * clock.h - the CPU's tick counter instead of CLOCK_MONOTONIC
  *
- * To read the clock takes as long as everything else that logs a launch, and the counter is read
- * anyway (see wait.h). So launches are logged with ticks. Counter and clock are read together, as a
- * struct xpu_clock, whenever a log is sent and ten times a second; ticks become ns by the line
- * through the readings before and after them. The counter's rate is assumed for no longer than
- * that, and every reading is checked: if the line through the last readings misses the next one,
- * launches are logged with the clock's time until counter and clock agree again.
+ * Launches are logged with ticks: reading the clock would double the time that logging takes, and
+ * the counter is read anyway (see wait.h). Counter and clock are read together, as a struct
+ * xpu_clock, whenever a log is sent and ten times a second; ticks between two readings are
+ * converted to ns by the line through both. No rate is assumed for longer than that, and every
+ * reading is checked: if the line through the last readings misses the next one, launches are
+ * logged with the clock's time until counter and clock agree again.
  */
 #ifndef XPU_PRELOAD_CLOCK_H
 #define XPU_PRELOAD_CLOCK_H
@@ -25,12 +25,15 @@ static inline uint64_t clock__ticks(void)
 	return machine__ticks();
 }
 
-/* How far the process's CLOCK_MONOTONIC is ahead of the machine's: 0 outside of time namespaces. */
+/*
+ * How far CLOCK_MONOTONIC is ahead in this process's time namespace; 0 outside of time namespaces.
+ */
 extern _Atomic int64_t clock__ahead_ns;
 
 /*
- * Return: the machine's CLOCK_MONOTONIC in ns, which BPF programs and the recorder have, too. All times that
- * the shim sends are of this clock; deadlines for the C library are of the process's own.
+ * Return: CLOCK_MONOTONIC in ns, without time namespaces, as BPF programs and the recorder read it.
+ * The shim sends times of this clock only; deadlines for the C library are in the process's
+ * CLOCK_MONOTONIC.
  */
 static inline uint64_t clock__ns(void)
 {
@@ -41,7 +44,9 @@ static inline uint64_t clock__ns(void)
 	       atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
 }
 
-/* Finds out how far the process's clock is ahead: at its begin, and after a fork. */
+/*
+ * Finds out how far the process's clock is ahead; called when the process starts and after a fork.
+ */
 void clock__find_namespace(void);
 
 /* Checks once whether the counter can be used. To be called before the other functions. */
@@ -55,10 +60,10 @@ void clock__watch(void);
 /**
  * clock__next - read counter and clock again
  * @last: the reading before, or all 0
- * @next: the new reading, which converts the ticks up to now and some from now on
+ * @next: the new reading, which converts past ticks and, for a while, future ones
  * @good: what the last call returned for @last
  *
- * Any thread may call it. Return: whether the counter can be used from now on.
+ * Any thread may call it. Return: whether the counter can be used after @next.
  */
 bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good);
 

@@ -12,7 +12,7 @@
 #include "base/cupti_real.h"
 #include "base/environment.h"
 
-#define SEVERAL_VERSION	130300		/* from which on CUPTI has several subscribers */
+#define SEVERAL_VERSION	130300		/* the first that allows several subscribers */
 
 static const int majors[] = { 13, 12, 11 };
 
@@ -37,8 +37,7 @@ static bool try_open(struct search *s, const char *path, int flags)
 }
 
 /*
- * Tries @dir (or the dynamic loader's path, if it is NULL) for every major version, CUDA's own
- * first.
+ * Tries @dir (or the dynamic loader's path, if NULL) for every major version, the process's first.
  */
 static bool try_dir(struct search *s, const char *dir, const char *sub, int flags)
 {
@@ -186,7 +185,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	}
 	if (c->get_version(&c->version) != CUPTI_SUCCESS)
 		c->version = 0;
-	/* 13.2 has most of them for another purpose. */
+	/* 13.2 has most of these functions, for another purpose. */
 	c->knows_several = c->version >= SEVERAL_VERSION && c->subscribe_v2 &&
 			   c->activity_register_callbacks_v2 && c->activity_enable_v2 &&
 			   c->activity_disable_v2 && c->activity_get_next_record_v2 &&
@@ -217,7 +216,7 @@ CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUp
 
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on)
 {
-	/* Without a configuration records have all that they have. */
+	/* A NULL configuration: records have all their fields. */
 	if (c->among)
 		return (on ? c->activity_enable_v2 : c->activity_disable_v2)(c->among, kind, NULL);
 	return (on ? c->activity_enable : c->activity_disable)(kind);
@@ -266,7 +265,7 @@ void *cupti__loaded_symbol(const char *name)
 }
 
 /*
- * A function is found once, and its library stays loaded then: the dynamic loader's functions take
+ * Finds each function once, and keeps its library loaded: the dynamic loader's functions take
  * locks, and the program may call CUPTI where it must not wait for them, such as in a callback.
  */
 void *cupti__real(struct cupti_real *real)

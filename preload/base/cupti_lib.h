@@ -14,7 +14,7 @@
 
 #include <cupti.h>
 
-/* Buffer callbacks with a structure more, which is not used here. */
+/* Buffer callbacks with one more argument, a structure that is not used here. */
 typedef void (*cupti_request_v2_t)(uint8_t **, size_t *, size_t *, void *);
 typedef void (*cupti_complete_v2_t)(uint8_t *, size_t, size_t, void *);
 
@@ -27,13 +27,13 @@ struct cupti {
 	CUptiResult (*get_result_string)(CUptiResult, const char **);
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
 	CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
-				    CUpti_SubscriberParams *);	/* may be NULL: 13.0 on */
+				    CUpti_SubscriberParams *);	/* since 13.0; else NULL */
 	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
 	CUptiResult (*enable_callback)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
 				       CUpti_CallbackId);
 	CUptiResult (*enable_domain)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain);
 	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
-	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* may be NULL: 11.1 on */
+	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* since 11.1; else NULL */
 	CUptiResult (*get_context_id)(CUcontext, uint32_t *);
 	CUptiResult (*get_device_id)(CUcontext, uint32_t *);	/* may be NULL */
 	CUptiResult (*get_stream_id)(CUcontext, CUstream, uint8_t, uint32_t *);
@@ -48,9 +48,9 @@ struct cupti {
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
 
 	/*
-	 * The shim as one subscriber of several, from 13.3 on, or NULL: then it has CUPTI for itself.
-	 * With it, the functions below are used, and those above that they stand for are not: CUPTI
-	 * refuses to have both in a process. The headers of 13.0 know neither.
+	 * The shim as one subscriber of several, which 13.3 added; NULL: the only subscriber. If
+	 * set, the functions below replace their namesakes above: CUPTI refuses both kinds in one
+	 * process. The headers of 13.0 do not declare them.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;
@@ -77,7 +77,7 @@ struct cupti_subscriber_params {
  * @c: filled in; zeroed by the caller
  * @why: on failure, one line that says which files were searched for; @len bytes
  *
- * Searches for a CUPTI that is loaded already, then beside the mapped libcudart (toolkit or pip
+ * Searches for a CUPTI that is already loaded, then next to the mapped libcudart (toolkit or pip
  * layout), then where the dynamic loader searches, then in CUDA_HOME and the usual toolkit
  * directories. XPUSHIM_CUPTI in the environment names a file instead.
  *
@@ -89,14 +89,15 @@ int cupti__open(struct cupti *c, char *why, size_t len);
 void *cupti__loaded_symbol(const char *name);
 
 /**
- * cupti__join - subscribe beside others
- * @subscriber: the result, c->among from then on
+ * cupti__join - subscribe alongside others
+ * @subscriber: the result, also stored in c->among
  *
- * Return: CUPTI_SUCCESS, or an error if this CUPTI has one subscriber only, or one that wants to be alone.
+ * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its subscriber
+ *  allows no others.
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback);
 
-/* These are CUPTI's functions for the shim alone, or for it among others. */
+/* CUPTI's functions for the only subscriber, or for one of several. */
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
 CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
 			       CUpti_Activity **record);

@@ -13,12 +13,12 @@ struct cupti_real {
 /* Return: CUPTI's own function, which the program meant to call; NULL if CUPTI has none. */
 void *cupti__real(struct cupti_real *real);
 
-/* Finds all that there are. To be called before the program has callbacks. */
+/* Finds all declared functions. To be called before the program has callbacks. */
 void cupti__find_real(void);
 
 #define CUPTI_IS_MISSING	15	/* CUPTI_ERROR_NOT_INITIALIZED */
 
-/* Declares real_FN, CUPTI's own; the calling function fails where CUPTI lacks it. */
+/* Declares real_FN, CUPTI's function FN; makes the calling function fail if CUPTI lacks it. */
 #define CUPTI_REAL(fn, type)							\
 	static struct cupti_real found_##fn					\
 		__attribute__((section("cupti_real"))) = { #fn, NULL };		\

@@ -14,12 +14,14 @@ struct labels;
 /* Remembers the variables as they are now. */
 void environment__read(void);
 
-/* Return: what launchers' variables say, at environment__read(); empty before that call. */
+/*
+ * Return: the labels that launchers' variables gave at environment__read(); empty before that call.
+ */
 const struct labels *environment__labels(void);
 
 /*
- * Return: the value of @name, one of the variables in environment.c, at environment__read(); before
- * that call, the present value. NULL: the variable is not set.
+ * Return: the value that @name, one of the variables in environment.c, had at environment__read();
+ * before that call, its current value. NULL: the variable is not set.
  */
 const char *environment__get(const char *name);
 

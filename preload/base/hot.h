@@ -2,9 +2,9 @@
 /*
  * hot.h - groups the code and data of every launch in few pages and cache lines
  *
- * A program runs much other code between two launches. So a launch has to wait for each cache line
- * and each page that it uses: they had better be few. Code of events of memory stands behind that of
- * launches, file by file.
+ * A program runs much other code between two launches, so a launch waits for each cache line and
+ * page that it uses: they should be few. In each file the code of memory events stands behind the
+ * code of launches.
  */
 #ifndef XPU_PRELOAD_HOT_H
 #define XPU_PRELOAD_HOT_H

@@ -17,7 +17,7 @@ struct variable {
 	const char *name;
 };
 
-/* Numbers. The launchers are in the order of their sources: each of them may run inside the later ones. */
+/* Numbers, in the order of enum xpu_label_source: each launcher may run inside the later ones. */
 static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, "RANK" },
 	{ XPU_LABEL_BY_TORCH, XPU_LABEL_LOCAL_RANK, "LOCAL_RANK" },
@@ -28,7 +28,7 @@ static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_JAX, XPU_LABEL_RANK, "JAX_PROCESS_INDEX" },
 	{ XPU_LABEL_BY_JAX, XPU_LABEL_WORLD_SIZE, "JAX_NUM_PROCESSES" },
 	{ XPU_LABEL_BY_JAX, XPU_LABEL_WORLD_SIZE, "JAX_PROCESS_COUNT" },
-	/* OMPI_COMM_WORLD_NODE_RANK counts processes on the node; it is no node's number. */
+	/* OMPI_COMM_WORLD_NODE_RANK is left out: it numbers processes on a node, not nodes. */
 	{ XPU_LABEL_BY_OPEN_MPI, XPU_LABEL_RANK, "OMPI_COMM_WORLD_RANK" },
 	{ XPU_LABEL_BY_OPEN_MPI, XPU_LABEL_LOCAL_RANK, "OMPI_COMM_WORLD_LOCAL_RANK" },
 	{ XPU_LABEL_BY_OPEN_MPI, XPU_LABEL_WORLD_SIZE, "OMPI_COMM_WORLD_SIZE" },
@@ -49,7 +49,7 @@ static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_SLURM, XPU_LABEL_NODE_RANK, "SLURM_NODEID" },
 };
 
-/* Texts; of one label the first that is there. */
+/* Texts; the first variable that is set gives a label. */
 static const struct variable texts[] = {
 	{ XPU_LABEL_BY_SLURM, XPU_LABEL_JOB, "SLURM_JOB_ID" },
 	{ XPU_LABEL_BY_PBS, XPU_LABEL_JOB, "PBS_JOBID" },
@@ -83,7 +83,7 @@ static const struct label *find(const struct labels *all, uint16_t label)
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-/* Return: UNKNOWN for all but decimal digits of a number that fits. */
+/* Return: the value of @text; UNKNOWN unless it is decimal digits that fit. */
 static uint32_t number(const char *text)
 {
 	unsigned int n;
@@ -112,7 +112,7 @@ static uint32_t read_number(struct labels *all, uint16_t source, uint16_t label,
 
 /*
  * Slurm's count of tasks on each node of a step, "2,4(x3)": 2 on node 0, 4 on nodes 1 to 3.
- * Return: that of @node, or UNKNOWN.
+ * Return: the count for @node, or UNKNOWN.
  */
 static uint32_t tasks_on_node(const char *text, uint32_t node)
 {
@@ -143,7 +143,9 @@ static const char *name_of_rank(uint16_t source)
 	return numbers[i].name;
 }
 
-/* Whether the launcher gives a rank, which fits its other numbers; those are read into @n. */
+/*
+ * Reads a launcher's numbers into @n. Return: whether they have a rank, and agree with one another.
+ */
 static bool read_launcher(struct labels *all, uint16_t source, uint32_t n[NR_NUMBERS],
 			  char *(*get)(const char *name))
 {
@@ -201,7 +203,7 @@ static void read_numbers(struct labels *all, char *(*get)(const char *name))
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Return: the length of a text with its NUL; 0 for one that is empty, too long or not printable. */
+/* Return: the length of @text with its NUL; 0 if it is empty, too long or not printable. */
 static size_t text_bytes(const char *text)
 {
 	size_t i;
@@ -226,7 +228,7 @@ void labels__read(struct labels *all, char *(*get)(const char *name))
 		if (!text || find(all, texts[i].label) ||
 		    (texts[i].source == XPU_LABEL_BY_KUBERNETES && !in_pod))
 			continue;
-		/* torchrun calls a run so that nobody has named. */
+		/* torchrun's name for a run that the user has not named. */
 		if (texts[i].source == XPU_LABEL_BY_TORCH && !strcmp(text, "none"))
 			continue;
 		bytes = text_bytes(text);

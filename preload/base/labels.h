@@ -2,8 +2,8 @@
 /*
  * labels.h - the place of this process in a job of many, from the variables that launchers set
  *
- * The values are anybody's: numbers are checked against one another, texts are bounded and without
- * control characters. What does not hold is left out, and counted.
+ * Anybody may have set these variables: numbers are checked against one another, texts are bounded
+ * and without control characters. Values that fail a check are left out, and counted.
  */
 #ifndef XPU_PRELOAD_LABELS_H
 #define XPU_PRELOAD_LABELS_H
@@ -25,17 +25,18 @@ struct label {
 struct labels {
 	struct label v[LABELS_MAX];
 	size_t nr;
-	size_t nr_refused;		/* variables whose values cannot be what they should be */
-	const char *refused;		/* the first of them */
+	size_t nr_refused;		/* variables with implausible values */
+	const char *refused;		/* the name of the first of them */
 };
 
 /**
  * labels__read - read the environment
- * @get: getenv(), or as it
+ * @get: getenv(), or a function like it
  *
- * All numbers are of the innermost launcher that gives a rank: torchrun or a program that sets
- * its variables, JAX's, Open MPI, MVAPICH, PMI (MPICH and Intel), PMIx, Slurm. A launcher behind it adds a
- * number that is missing if its rank is equal, for then both number the same processes.
+ * Numbers come from the innermost launcher that gives a rank. From the innermost: torchrun or a
+ * program that sets its variables, JAX, Open MPI, MVAPICH, PMI (MPICH and Intel), PMIx, Slurm. A
+ * launcher further out adds missing numbers only if its rank is equal, for then both number the
+ * same processes.
  */
 void labels__read(struct labels *all, char *(*get)(const char *name));
 

@@ -7,7 +7,7 @@ static int (*clockwait)(sem_t *sem, clockid_t clock, const struct timespec *dead
 
 void libc__init(void)
 {
-	*(void **)&clockwait = dlsym(RTLD_DEFAULT, "sem_clockwait");	/* from glibc 2.30 on */
+	*(void **)&clockwait = dlsym(RTLD_DEFAULT, "sem_clockwait");	/* since glibc 2.30 */
 	dlerror();			/* hide the error from the application */
 }
 
@@ -20,7 +20,10 @@ static bool has_passed(const struct timespec *deadline)
 						now.tv_nsec >= deadline->tv_nsec;
 }
 
-/* sem_timedwait() would wait for as much longer as the clock of the day is set back meanwhile. */
+/*
+ * Polls, since sem_timedwait() uses CLOCK_REALTIME: it would wait longer if that is set back
+ * meanwhile.
+ */
 static int poll_until(sem_t *sem, const struct timespec *deadline)
 {
 	const long longest = 4000000;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libc.h - functions that only glibc has, or only newer versions of it
+ * libc.h - functions that only glibc, or only newer versions of glibc, have
  *
  * The environment may bring the shim into programs of another C library, such as musl, whose
  * dynamic loader ends a program if a library needs a function that is missing. So these symbols are
@@ -35,13 +35,15 @@ static inline bool libc__is_glibc(void)
 	return gnu_get_libc_version != NULL;
 }
 
-/* gettid() is in glibc from 2.30 on. */
+/* glibc has gettid() only since 2.30. */
 static inline pid_t libc__tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);
 }
 
-/* Finds the functions that older versions of glibc lack; before the functions below. */
+/*
+ * Finds the functions that older versions of glibc lack. To be called before the functions below.
+ */
 void libc__init(void);
 
 /* Waits as sem_timedwait() does, until @deadline by CLOCK_MONOTONIC. */

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 
 /*
- * The process is about to end, or to run another program, without exit handlers: sends the device
- * work that is finished, as long as each second brings some progress. Async-signal-safe; does
- * nothing in a process that does not use CUDA, in a forked or vforked child, and when nobody
- * listens.
+ * The process is about to end, or to run another program, without exit handlers: sends finished
+ * device work, and gives up after a second without progress. Async-signal-safe; does nothing in a
+ * process that does not use CUDA, in a forked or vforked child, and when nobody listens.
  */
 void shim__before_end(void);
 
@@ -22,7 +21,7 @@ void shim__load(void);
 
 /*
  * Makes the calling thread call ranges__exit() and launch__exit(), in this order, when it ends; for
- * threads that own memory of the shim's. Return: whether it will. Safe in signal handlers.
+ * threads that own memory of the shim. Return: whether it will. Safe in signal handlers.
  */
 bool shim__watch_thread(void);
 
@@ -33,15 +32,16 @@ bool shim__watch_thread(void);
 void shim__yield(const char *function);
 
 /*
- * The program is about to call @function, which subscribes beside others: as shim__yield(), unless the
- * shim is among several already. After the call, shim__join() waits until the shim is one of them.
+ * The program is about to call @function, which subscribes alongside others: does the work of
+ * shim__yield(), unless the shim is one of several subscribers already. After the call of
+ * @function, shim__join() waits until the shim has subscribed again.
  */
 void shim__make_room(const char *function);
 void shim__join(void);
 
 /*
- * A window of the recording opens or closes, on the calling thread; under capture__lock(). They do nothing
- * while nobody listens.
+ * The calling thread opens or closes a window of the recording; it holds capture__lock(). Does
+ * nothing while nobody listens.
  */
 void shim__open_window(void);
 void shim__close_window(void);

@@ -3,7 +3,7 @@
  * lock.h - a mutex that the program's threads take, too
  *
  * A signal handler may launch, or open a range, on the thread that it interrupts, and so take any
- * lock of the shim's. So signals are blocked on a thread that holds a lock.
+ * of the shim's locks. So a thread that holds a lock blocks signals.
  */
 #ifndef XPU_PRELOAD_LOCK_H
 #define XPU_PRELOAD_LOCK_H

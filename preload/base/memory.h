@@ -15,7 +15,7 @@
 #include "arch/machine.h"
 
 #define PAGE		4096ull
-#define STACK_MAX	(256ull << 20)	/* one stack is probed no further than this */
+#define STACK_MAX	(256ull << 20)	/* the largest stack that is probed */
 
 /* Return: zeroed pages, for the caller to unmap, or NULL without memory. */
 void *memory__map(size_t bytes);
@@ -23,16 +23,18 @@ void *memory__map(size_t bytes);
 /* Whether the page of @addr can be read now. */
 bool memory__readable(uint64_t addr);
 
-/* Whether all pages from @from on, before @to, can be read now. */
+/* Whether all pages in [@from, @to) can be read now. */
 bool memory__readable_span(uint64_t from, uint64_t to);
 
 /*
- * Return: an upper bound of the stack that @sp is on, if it is the thread's own stack and can be read
- * from @sp on; else 0.
+ * Return: an upper bound of the thread's own stack, if @sp is on it and all memory between them can
+ * be read; else 0.
  */
 uint64_t memory__own_stack_end(uint64_t sp);
 
-/* Reads memory that is known to be readable, whoever owns it; sanitizers do not check it. */
+/*
+ * Reads memory that is known to be readable, but may belong to anyone; sanitizers do not check it.
+ */
 static inline uint64_t load(uint64_t addr)
 {
 	return machine__load(addr);
@@ -53,7 +55,7 @@ struct readable {
 
 #define NR_SPANS	8
 
-/* The readable spans of one thread; all 0 at first. */
+/* The readable spans of one thread; starts as all 0. */
 struct readables {
 	struct readable v[NR_SPANS];
 	unsigned int next;	/* to be replaced next */

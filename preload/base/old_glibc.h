@@ -3,9 +3,10 @@
  * old_glibc.h - the versions of the C library's functions that glibc 2.28 has
  *
  * Every file of the shim includes it, by an option of the compiler: a shim that was built with a
- * newer library then loads into a process with an older one. glibc 2.32 to 2.34 gave these functions
- * a new version when it moved them into libc.so.6 from the libraries that preload/imports.txt names;
- * the functions are the same. What they have no old version of is in libc.h.
+ * newer library then loads into a process with an older one. glibc 2.32 to 2.34 gave these
+ * functions a new version when it moved them into libc.so.6 from the libraries that
+ * preload/imports.txt names; the functions are the same. Functions without an old version are in
+ * libc.h.
  */
 #ifndef XPU_PRELOAD_OLD_GLIBC_H
 #define XPU_PRELOAD_OLD_GLIBC_H
@@ -13,7 +14,7 @@
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ASSEMBLER__)
 #ifdef __x86_64__
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_" #version)
-#else			/* the first version for that machine has all of them */
+#else			/* the architecture's first version has all of them */
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_2.17")
 #endif
 

@@ -18,9 +18,9 @@
 #include "base/number.h"
 
 #define LOOK_PAUSE_NS	2000000
-#define NR_ASLEEP	3	/* one look may find a thread that waits for a lock or a page */
-#define MOVED_NS	5000000	/* of CPU time: more than a callback takes that reads new code */
-#define BLIND_PAUSE_NS	20000000	/* where no thread can be seen */
+#define NR_ASLEEP	3	/* a thread may look asleep once: it waits for a lock or a page */
+#define MOVED_NS	5000000	/* of CPU time: more than a callback needs, even on new code */
+#define BLIND_PAUSE_NS	20000000	/* where threads cannot be listed */
 
 struct other {
 	pid_t tid;
@@ -38,7 +38,7 @@ static void pause_ns(long ns)
 /* Return: the CPU time of a thread of this process; UINT64_MAX if it has ended. */
 static uint64_t cpu_time(pid_t tid)
 {
-	/* The kernel's number of the clock: per thread, by the scheduler. */
+	/* The kernel's number for the CPU time clock of the thread @tid. */
 	clockid_t clock = ~(uint32_t)tid << 3 | 6;
 	struct timespec ts;
 
@@ -137,7 +137,7 @@ int threads__wait_moved(uint64_t timeout_ns)
 	return nr;
 }
 
-/* linux/membarrier.h; private barriers are there from Linux 4.14 on. */
+/* linux/membarrier.h; private barriers exist since Linux 4.14. */
 #define BARRIER_PRIVATE			(1 << 3)
 #define BARRIER_REGISTER_PRIVATE	(1 << 4)
 

@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 /*
- * Waits until every other thread has left the code that it was in when this was called: it has used
- * some ms of CPU time since, or it sleeps in the kernel, or it has ended. Makes system calls for
- * each thread: not for threads that launch. Gives up after @timeout_ns.
+ * Waits until every other thread has left the code that it ran when this was called: it has used
+ * some ms of CPU time since, or sleeps in the kernel, or has ended. Makes system calls for each
+ * thread, so threads that launch must not call it. Gives up after @timeout_ns.
  *
  * Return: how many threads have not left it; -errno if the threads cannot be listed, after a pause.
  */
 int threads__wait_moved(uint64_t timeout_ns);
 
 /*
- * Every other thread runs a full memory barrier: what it stored before is visible to the caller, and what
- * the caller stored before is visible to it. Costs the other threads nothing at other times.
+ * Makes every other thread run a full memory barrier: its earlier stores become visible to the
+ * caller, and the caller's earlier stores to it. Costs the other threads nothing at other times.
  */
 void threads__barrier(void);
 

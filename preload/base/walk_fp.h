@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Puts the return addresses of the calling thread into @frames, innermost first, from the caller's
- * own on. Only memory that is known to be readable is read; once a thread is warm, on its own stack,
- * without a system call. Return: how many there are, @max at most.
+ * Puts the calling thread's return addresses into @frames, innermost first, beginning with the one
+ * of the caller. Reads only memory that is known to be readable; on the thread's own stack this
+ * takes no system call once the thread is warm. Return: how many were stored, at most @max.
  */
 uint32_t walk_fp(uint64_t *frames, uint32_t max);
 

@@ -35,32 +35,31 @@
 #include "device/yield.h"
 
 /*
- * A buffer takes some 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
- * small enough that a flush of a quiet program does not touch much. CUPTI has a buffer for each
- * thread that launches: if there are many, buffers are smaller.
+ * A buffer holds about 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
+ * small enough that a flush of a quiet program does not touch much memory. CUPTI uses a buffer for
+ * each thread that launches, so buffers are smaller when there are many.
  */
 #define BUFFER_BYTES	(1024 * 1024)
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* zeroed and faulted in; more, after a burst, are freed */
-#define BUSY_BUFFERS	4		/* returned between two flushes: no flush is needed */
+#define POOL_READY	4		/* zeroed and faulted in; others are freed after a burst */
+#define BUSY_BUFFERS	4		/* if so many return by themselves, do not flush */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* pause at a stop, for work on the device to end */
-#define STOP_PAUSES	20		/* number of such pauses at most */
+#define STOP_PAUSE_NS	10000000	/* a pause at a stop, for device work to end */
+#define STOP_PAUSES	20		/* at most so many pauses */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
-#define NR_LOOKS	5		/* at two clocks, of which the quickest is believed */
+#define NR_LOOKS	5		/* comparisons of clocks; the quickest is believed */
 
-/* The CUPTI_API_VERSION from which on records have these members. */
+/* The first CUPTI_API_VERSION whose records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
 #define VERSION_GRAPH		14	/* CUDA 11.1: graphId */
 #define VERSION_CLUSTER		18	/* CUDA 11.8: clusterX */
 
 /*
- * The last words before the data equal those that the C library's malloc() puts before a block with
- * a mapping of its own. So if CUPTI gives this buffer to other code, that code may free() it; see
- * own__take().
+ * The last words before the data are the same as malloc() puts before a block with its own mapping.
+ * So if CUPTI gives this buffer to other code, that code may free() it; see own__take().
  */
 struct buffer {
 	struct buffer *next;
@@ -69,7 +68,7 @@ struct buffer {
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
 	bool was_forced;		/* CUPTI gave it back because the program forced it to */
-	int64_t shift_ns;		/* what its times lack to ours */
+	int64_t shift_ns;		/* to add to its times for ours */
 	size_t chunk_before;		/* bytes of the mapping before this member */
 	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
 					 * CHUNK_IS_MAPPED */
@@ -81,9 +80,7 @@ struct buffer {
 _Static_assert(offsetof(struct buffer, data) == 64, "a cache line, and a power of two for free()");
 _Static_assert(offsetof(struct buffer, chunk_bytes) == 56, "malloc()'s words are the last ones");
 
-/*
- * The offsets of the leading members are equal in all newer versions; see the prefix casts below.
- */
+/* All newer versions have the same offsets of the leading members; see the prefix casts below. */
 _Static_assert(offsetof(CUpti_ActivityKernel10, start) == 16, "kernel record");
 _Static_assert(offsetof(CUpti_ActivityKernel10, correlationId) == 92, "kernel record");
 _Static_assert(offsetof(CUpti_ActivityKernel10, name) == 104, "kernel record");
@@ -98,12 +95,13 @@ _Static_assert(offsetof(CUpti_ActivityMemset4, graphId) == 72, "memset record");
 
 static const struct cupti *cupti;
 
-/* Empty, zeroed buffers. They are taken and given by an atomic exchange, so no thread waits. */
+/* Empty, zeroed buffers. They are taken and returned by an atomic exchange, so no thread waits. */
 static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
 /*
- * All buffers of the shim, each at one of OWN_WINDOW places from own__place() on. No thread waits.
+ * All buffers of the shim, each at one of the OWN_WINDOW places after own__place(). No thread
+ *  waits.
  */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
@@ -113,7 +111,7 @@ static struct buffer *_Atomic own[OWN_PLACES];
 /* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
-/* Among several subscribers: what CUPTI's times lack to ours. */
+/* As one of several subscribers: to add to CUPTI's times for ours. */
 static atomic_bool is_among;
 static atomic_int_fast64_t shift_ns;
 
@@ -137,13 +135,13 @@ static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
- * Whether a thread may be about to write to a buffer that CUPTI has given back because it was told
- * to. With 13.0 one did so in a launch, after 1 of some 150 such flushes, to an address where
- * nothing was mapped any more.
+ * Whether a thread may be about to write to a buffer that a forced flush has already returned. With
+ * 13.0 this happened in a launch after 1 of about 150 forced flushes, and the memory was already
+ * unmapped.
  */
 static atomic_bool late_writers;
 
-/* Buffers that came back in a flush that the program forced: a thread may write to them still. */
+/* Buffers that came back in a flush that the program forced: threads may still write to them. */
 static atomic_int nr_forcing, nr_out;
 static struct buffer *_Atomic resting;
 
@@ -191,10 +189,9 @@ static bool own__has(const struct buffer *b)
 }
 
 /*
- * Return: the shim's buffer whose data are at @data, and which CUPTI had; NULL if @data is not the
- * shim's. The memory before other @data is not even read. One case is left: other code freed a
- * buffer of the shim's and something else took its place; such memory does not say that it is a
- * buffer of that size which CUPTI has.
+ * Return: the shim's buffer with its data at @data, if CUPTI had it; else NULL. The memory before
+ * foreign @data is not even read. If other code has freed one of the shim's buffers and reused the
+ * address, the size and is_out tell them apart.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {
@@ -260,8 +257,8 @@ static struct buffer *pool__take(void)
 }
 
 /*
- * Takes @b over. Puts it into the pool, with its first @used bytes cleared. If the pool is full,
- * frees it, or leaves it alone while threads may write to it.
+ * Takes over @b: puts it into the pool, with its first @used bytes cleared. If the pool is full,
+ * frees @b, or leaks it while threads may still write to it.
  */
 static void pool__give(struct buffer *b, size_t used)
 {
@@ -286,7 +283,7 @@ static void pool__give(struct buffer *b, size_t used)
 }
 
 /*
- * Gives the memory of the pool's buffers back to the kernel, but for their first pages. Their
+ * Gives the memory of the pool's buffers back to the kernel, except their first pages. Their
  * addresses stay valid, see late_writers.
  */
 static void pool__rest(void)
@@ -354,7 +351,7 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 	if (valid_bytes > b->bytes)
 		valid_bytes = b->bytes;
 	/*
-	 * CUPTI asked for this buffer just before the program took over, so it has the program's
+	 * CUPTI asked for this buffer just before the program took over, so it holds the program's
 	 * records.
 	 */
 	if (yield__is_collecting() && yield__copy(context, stream_id, b->data, valid_bytes)) {
@@ -494,7 +491,7 @@ static void share_buffer(struct buffer *b)
 			continue;
 		}
 		next = NULL;
-		/* Where CUPTI knows no more, it does not tell how long the last record is. */
+		/* After an error, the length of the last record is unknown. */
 		copies__keep(record, err == CUPTI_ERROR_MAX_LIMIT_REACHED ?
 			     (size_t)(b->data + b->valid_bytes - (uint8_t *)record) : 0);
 	}
@@ -558,8 +555,8 @@ unsigned int activity__progress(void)
 }
 
 /*
- * CUPTI calls this inside cuGraphInstantiate(), perhaps under locks of the driver that packing may
- * take, too. So it must not wait for the packer.
+ * CUPTI calls this inside cuGraphInstantiate(), perhaps with locks of the driver held that packing
+ * may take, too. So it must not wait for the packer.
  */
 void activity__graph_clone(uint64_t node_id, uint64_t original_id)
 {
@@ -578,7 +575,7 @@ void activity__graph_clone(uint64_t node_id, uint64_t original_id)
 	errno = saved_errno;
 }
 
-/* Sends the clones that were noted. Return: whether there were any. */
+/* Sends the recorded clones. Return: whether there were any. */
 static bool drain_clones(void)
 {
 	struct clone *c, *next, *all = atomic_exchange(&clones, NULL);
@@ -591,7 +588,7 @@ static bool drain_clones(void)
 	return all != NULL;
 }
 
-/* Reports buffers of unknown owners. Under lock. */
+/* Reports buffers of unknown owners. The caller holds the lock. */
 static void tell_of_strangers(void)
 {
 	unsigned int nr = atomic_exchange(&nr_strange, 0);
@@ -637,8 +634,8 @@ static bool drain(bool last)
 
 	lock__take(&lock, &old);
 	/*
-	 * The full buffers are taken before launches are sent, and are sent after them, so that no
-	 * device work is sent before its launch. Other threads go on launching all the time.
+	 * Full buffers are taken before launches are sent, and are sent after them, so that no
+	 * device work is sent before its launch: other threads launch all the time.
 	 */
 	b = atomic_exchange(&completed, NULL);
 	if (last)
@@ -687,7 +684,7 @@ void activity__drain(bool last)
 	if (last) {
 		pool__rest();
 	} else {
-		forced = false;		/* an exec has failed, and the process goes on */
+		forced = false;		/* the process goes on after all: an exec has failed */
 		late_writers = false;
 		if (!any && atomic_load(&nr_pool) > POOL_READY) {
 			b = pool__take();
@@ -738,7 +735,7 @@ static void set_zeroed(uint8_t zeroed)
 	cupti__set_attribute(cupti, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed);
 }
 
-/* From here on CUPTI asks the program for buffers, if the program collects. */
+/* Makes CUPTI ask the program for buffers, if the program collects. */
 static void give_back(void)
 {
 	set_zeroed(0);
@@ -763,8 +760,8 @@ static void CUPTIAPI completed_v2(uint8_t *data, size_t size, size_t valid_bytes
 }
 
 /*
- * Among several subscribers the shim registers no clock: records have CUPTI's times. The clocks are
- * compared again and again, and the quickest of a few looks is believed.
+ * As one of several subscribers the shim registers no clock: records have CUPTI's times. The clocks
+ * are compared periodically, and the quickest of a few comparisons is believed.
  */
 static void measure_shift(void)
 {
@@ -812,14 +809,13 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 
 	cupti = c;
 	forced = false;
-	wire__counters.hdr.misc = 0;	/* the shim goes on after all */
+	wire__counters.hdr.misc = 0;	/* the last batch said that the shim stops */
 	pool__fill();
 	atomic_store(&is_among, c->among != NULL);
 	if (c->among)
 		measure_shift();
 	/*
-	 * Registers the clock only if need be: registering late or twice is reported to give zero
-	 * times.
+	 * Registers the clock only once: registering late or twice is reported to give zero times.
 	 */
 	if (!have_clock && !c->among) {
 		*what = "cuptiActivityRegisterTimestampCallback";
@@ -847,8 +843,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 }
 
 /*
- * A flush delays every thread that launches meanwhile. It is not needed while buffers fill quickly
- * and come back by themselves, unless names would have to wait for too long.
+ * A flush delays every thread that launches meanwhile. None is needed while buffers fill quickly
+ * and come back by themselves, unless names would wait too long.
  */
 void activity__flush_if_quiet(void)
 {
@@ -870,7 +866,7 @@ void activity__flush(bool force)
 	cupti->activity_flush_all(force ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 }
 
-/* Whether CUPTI has buffers of the shim's: a flush does not return buffers with unfinished work. */
+/* Whether CUPTI holds buffers of the shim: a flush does not return buffers with unfinished work. */
 static bool buffers_are_out(void)
 {
 	const struct buffer *b;
@@ -905,7 +901,7 @@ bool activity__has_kind(CUpti_ActivityKind kind)
 	return false;
 }
 
-/* Waits until no thread is inside CUPTI with a buffer or a callback that it got before. */
+/* Waits until no thread in CUPTI uses a buffer or callback that it got before this call. */
 static void wait_for_writers(void)
 {
 	threads__wait_moved(WRITERS_WAIT_NS);
@@ -938,7 +934,7 @@ void activity__yield(void)
 {
 	if (!cupti)
 		return;
-	/* A buffer of the shim's that CUPTI keeps would get the program's records, too. */
+	/* If CUPTI kept a buffer of the shim, it would put the program's records there. */
 	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
 		wait_for_writers();

@@ -20,27 +20,27 @@ void activity__init(void);
 /**
  * activity__start - let CUPTI collect
  * @c: the opened CUPTI
- * @collect: from now on; if not, from activity__collect(true) on
+ * @collect: whether to collect at once; otherwise activity__collect(true) begins
  * @what: on failure, the name of the CUPTI function that failed
  *
- * Return: CUPTI_SUCCESS, or what that function returned; nothing is left enabled then.
+ * Return: CUPTI_SUCCESS, or the error of that function, with nothing left enabled.
  */
 CUptiResult activity__start(const struct cupti *c, bool collect, const char **what);
 
 /*
- * Lets CUPTI begin or end to make records of device work, between activity__start() and
- * activity__stop(). Work that was launched before the end has its record still. On any thread, inside of
- * CUPTI's callbacks, too. Return: as activity__start().
+ * Makes CUPTI begin or end recording device work, between activity__start() and activity__stop().
+ * Work that was launched before the end is still recorded. May be called on any thread, in CUPTI's
+ * callbacks, too. Return: as activity__start().
  */
 CUptiResult activity__collect(bool on);
 
 /*
- * Makes CUPTI give back the buffers with finished records; with @force, at the end, the unfinished
- * ones, too.
+ * Makes CUPTI give back the buffers with finished records; with @force, at the end, unfinished
+ * records, too.
  */
 void activity__flush(bool force);
 
-/* Called from time to time: flushes, unless CUPTI gives buffers back often enough without. */
+/* Called periodically: flushes, unless CUPTI gives back buffers often enough by itself. */
 void activity__flush_if_quiet(void);
 
 /* Collects the finished records and stops. Does not wait for unfinished work. */
@@ -48,15 +48,15 @@ void activity__stop(void);
 
 /*
  * Called before activity__start(), when the program has let go of CUPTI: makes CUPTI give the
- * program its finished records. Return: whether CUPTI has no buffer of the program's any more; in
- * such a buffer the shim's records would be lost.
+ * program its finished records. Return: whether CUPTI holds no buffer of the program any more; the
+ * shim's records would be lost in one.
  */
 bool activity__is_free(const struct cupti *c);
 
 /* Whether the shim collects as one subscriber of several. */
 bool activity__is_among(void);
 
-/* From here on the program uses CUPTI itself. To be called while the shim does not collect. */
+/* Leaves CUPTI to the program. To be called while the shim does not collect. */
 void activity__yield(void);
 
 /*

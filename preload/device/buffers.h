@@ -13,7 +13,7 @@
 
 /*
  * CUPTI's callbacks, for the shim and for the program: see yield.c. They take no lock and, for the
- * shim, never wait.
+ * shim's buffers, never wait.
  */
 void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_records);
 void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
@@ -25,23 +25,28 @@ bool activity__collects(void);
 /* Whether the shim collects records of @kind. */
 bool activity__has_kind(CUpti_ActivityKind kind);
 
-/* Whether CUPTI has buffers of the shim's. */
+/* Whether CUPTI holds buffers of the shim. */
 bool activity__has_buffers_out(void);
 
-/* Makes CUPTI hand out unfinished records, too, as the program asks. */
+/* Forces CUPTI to hand out unfinished records, too, because the program asks for that. */
 void activity__flush_for_program(void);
 
-/* Takes the buffers of such flushes into use again, once no thread can write to them. May wait. */
+/*
+ * Reuses the buffers of activity__flush_for_program(), once no thread can write to them. May wait.
+ */
 void activity__end_rest(void);
 
 /**
  * activity__drain - pack and send every buffer that came back
- * @last: no launch is recorded after this for now: mark this in the records, repeat every
- *	  definition next time, give back the memory of the buffers
+ * @last: recording stops for now: mark this in the records, repeat every definition next time, free
+ *	  the memory of the buffers
  */
 void activity__drain(bool last);
 
-/* Packs what came back in a flush of the program's, which other threads' flushes may be beside. */
+/*
+ * Packs the buffers that came back in the program's flush; other threads may flush at the same
+ * time.
+ */
 void activity__drain_for_program(void);
 
 #endif /* XPU_PRELOAD_BUFFERS_H */

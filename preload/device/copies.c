@@ -14,13 +14,13 @@
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
-#define NR_WINDOWS	16		/* of each kind, the latest */
-#define CLOCKS_NS	1000000		/* between two readings, at least, for a rate */
+#define NR_WINDOWS	16		/* the latest windows of each kind */
+#define CLOCKS_NS	1000000		/* a rate needs two readings at least this far apart */
 #define DELIVER_NS	1000000000ull	/* how long to wait for another thread */
 
 /*
- * Where a kind's records have what the shim needs to know; 0: they do not have it. The leading
- * members are equal in all versions.
+ * Offsets of the members that the shim needs in a kind's records; 0: the kind lacks the member. The
+ * leading members are the same in all versions.
  */
 static const struct place {
 	bool known;
@@ -52,7 +52,7 @@ static const struct place {
 
 struct window {
 	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while it is open */
-	uint32_t from_id, to_id;	/* the latest ids outside and inside of it */
+	uint32_t from_id, to_id;	/* ids in (from_id, to_id] are inside */
 };
 
 struct block {
@@ -63,10 +63,10 @@ struct block {
 
 struct reading { uint64_t ns, theirs; };
 
-struct theirs {				/* a buffer of the program's */
+struct theirs {				/* a buffer of the program */
 	uint8_t *data;
 	size_t bytes, used, nr, max_records;
-	bool refused;			/* the program has given none, and is not asked for each record */
+	bool refused;			/* the program gave none: do not ask for each record */
 };
 
 static atomic_uint latest_id;
@@ -75,20 +75,20 @@ static atomic_bool wanted;
 static atomic_int nr_blocks;
 static atomic_uint_fast64_t nr_dropped;
 static atomic_int nr_delivering;
-static atomic_bool buffer_wanted;	/* a kind was enabled, and no buffer was asked for yet */
-static atomic_bool complete_wanted;	/* the program has flushed where nothing could be delivered */
+static atomic_bool buffer_wanted;	/* a kind was enabled: ask for a buffer */
+static atomic_bool complete_wanted;	/* the next delivery must flush */
 
-/* Guards all below. The program is never called with it held. */
+/* Guards everything below. The program is never called with this lock held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct window windows[CUPTI_ACTIVITY_KIND_COUNT][NR_WINDOWS];
 static unsigned int nr_windows[CUPTI_ACTIVITY_KIND_COUNT];
-static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in older windows */
+static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in dropped windows */
 static struct block *first_block, **last_block = &first_block;
-static struct theirs current;		/* what the program sees as CUPTI's current buffer */
+static struct theirs current;		/* the buffer that the program believes CUPTI is filling */
 static struct reading readings[2];	/* [1] is the later one */
 static CUpti_TimestampCallbackFunc clock_read;
 
-static struct block *filling;		/* the packer's own */
+static struct block *filling;		/* used by the packer only */
 
 bool copies__know(CUpti_ActivityKind kind)
 {
@@ -205,7 +205,10 @@ struct mapping {
 	long double rate;
 };
 
-/* Return: how to tell the program's times, by a reading now and one of at least CLOCKS_NS ago. */
+/*
+ * Return: how to convert times to the program's clock, from one reading now and one at least
+ * CLOCKS_NS old.
+ */
 static struct mapping map_now(void)
 {
 	const struct timespec pause = { 0, 2 * CLOCKS_NS };
@@ -218,7 +221,7 @@ static struct mapping map_now(void)
 	before = readings[0];
 	lock__give(&lock, &old);
 	map.at = read_both(program__clock());
-	while (map.at.ns - before.ns < CLOCKS_NS) {	/* signals end pauses */
+	while (map.at.ns - before.ns < CLOCKS_NS) {	/* a signal ends nanosleep() early */
 		nanosleep(&pause, NULL);
 		map.at = read_both(program__clock());
 	}
@@ -264,8 +267,8 @@ static bool window__has(const struct window *w, uint64_t start, uint32_t id)
 }
 
 /*
- * Whether the program had enabled the record's kind when its call was made. For kinds that the shim
- * does not collect itself, CUPTI has seen to that.
+ * Whether the program had enabled the record's kind when the record's call was made. Kinds that the
+ * shim does not collect are recorded by CUPTI only if the program enabled them.
  */
 static bool is_theirs(const CUpti_Activity *record)
 {
@@ -285,7 +288,7 @@ static bool is_theirs(const CUpti_Activity *record)
 		is = window__has(&windows[record->kind][i], start, id);
 	if (!is && id && nr_windows[record->kind] > NR_WINDOWS &&
 	    (int32_t)(forgotten_id[record->kind] - id) >= 0)
-		atomic_fetch_add(&nr_dropped, 1);	/* nobody knows any more */
+		atomic_fetch_add(&nr_dropped, 1);	/* its window was dropped: unknown */
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -379,7 +382,9 @@ static struct theirs take_current(void)
 	return t;
 }
 
-/* Another thread may have asked for a buffer meanwhile: the program gets this one back, then. */
+/*
+ * Keeps the buffer, or gives it back to the program if another thread has asked for one meanwhile.
+ */
 static void keep_current(struct theirs *t)
 {
 	sigset_t old;
@@ -440,8 +445,8 @@ static struct block *take_block(void)
 }
 
 /*
- * As with CUPTI, a buffer is with us from the first kind that is enabled until the program flushes:
- * Kineto flushes only while CUPTI has one of its buffers, and drops what came without.
+ * Like CUPTI, the shim holds a buffer of the program from the first enabled kind until the program
+ * flushes: Kineto flushes only while CUPTI has one of its buffers, and drops records otherwise.
  */
 static void deliver_all(void)
 {
@@ -462,7 +467,10 @@ static void deliver_all(void)
 	atomic_store(&buffer_wanted, false);
 }
 
-/* Waits for other threads that fill the current buffer, or one of their own. */
+/*
+ * Completes the current buffer, after other threads have delivered theirs into it or another
+ * buffer.
+ */
 static void complete_current(void)
 {
 	const struct timespec pause = { 0, 200000 };
@@ -480,7 +488,7 @@ void copies__deliver(bool flush)
 {
 	static __thread bool delivers __attribute__((tls_model("initial-exec")));
 
-	if (delivers)			/* the program flushes in its own callback */
+	if (delivers)			/* the program flushes in a callback from here */
 		return;
 	delivers = true;
 	atomic_fetch_add(&nr_delivering, 1);

@@ -11,7 +11,7 @@ struct cubin {
 	size_t bytes;
 	const Elf64_Shdr *sections;
 	size_t nr_sections;
-	const char *names;		/* of sections */
+	const char *names;		/* the names of sections */
 	size_t names_bytes;
 };
 
@@ -73,7 +73,7 @@ static const char *symbol_name(struct part symbols, struct part strings, size_t 
 	return symbol.st_name < strings.bytes ? (const char *)strings.v + symbol.st_name : NULL;
 }
 
-/* Fills in the functions; NULL: only sums up what they need. */
+/* Fills in @functions; if NULL, only adds up the room that they need. */
 static size_t put_functions(struct part relocs, struct part symbols, struct part strings,
 			    struct xpu_cubin_function *functions, char *names, size_t *names_bytes)
 {

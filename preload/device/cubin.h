@@ -8,8 +8,8 @@
 #include "xpu_record.h"
 
 /*
- * Return: the parts of the file that tell source lines, for the caller to free(), of *@bytes; NULL if it has
- * none, if it is damaged, or for want of memory.
+ * Return: the parts of the file that give source lines, *@bytes long, for the caller to free();
+ * NULL if the file has none or is damaged, or without memory.
  */
 struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t *bytes);
 

@@ -24,8 +24,8 @@
 static bool is_taken[MAX_GPUS];
 
 /*
- * Processes that this shim is in agree by the name of a socket, which nobody else can have as long as it is
- * open. Return: the socket; -EADDRINUSE if another one has it; another error: nobody knows.
+ * Processes with a shim agree on a socket's name, which only one of them can have open at a time.
+ * Return: the socket; -EADDRINUSE if another process has it; any other error: unknown.
  */
 static long take_name(uint32_t device)
 {
@@ -55,7 +55,7 @@ static long take_name(uint32_t device)
 
 #if __has_include(<cupti_pmsampling.h>)
 
-/* Other tools' use of the hardware shows where a GPU is asked for the counters that it has. */
+/* Whether another tool uses the hardware: asking the GPU which counters it has fails then. */
 static bool is_busy(const struct cupti *c, uint32_t device)
 {
 	CUpti_PmSampling_GetCounterAvailability_Params counters = {
@@ -108,7 +108,7 @@ const char *exclusive__take(const struct cupti *c, uint32_t device)
 		who = "another program samples this GPU (xpuload --gpu-metrics, DCGM, Nsight, ...)";
 	if (who && fd >= 0)
 		syscall(SYS_close, fd);
-	is_taken[device] = !who;	/* the socket stays open */
+	is_taken[device] = !who;	/* the socket stays open until the process ends */
 	errno = saved_errno;
 	return who;
 }

@@ -2,9 +2,9 @@
 /*
  * exclusive.h - one process at a time samples a GPU
  *
- * A GPU samples program counters for one process, or its own counters for one. CUPTI tells that only of the
- * latter: with cuptiPCSamplingEnable() in a second process it succeeds, and no work and no callback is
- * reported there any more (13.0, H100).
+ * A GPU serves one process at a time, with PC samples or with hardware counters. CUPTI does not
+ * report a conflict of PC sampling: cuptiPCSamplingEnable() succeeds in a second process, but then
+ * no work and no callback is reported there any more (13.0, H100).
  */
 #ifndef XPU_PRELOAD_EXCLUSIVE_H
 #define XPU_PRELOAD_EXCLUSIVE_H
@@ -15,8 +15,8 @@
 #include "base/cupti_lib.h"
 
 /*
- * Takes a GPU, CUDA's @device, until the process ends; again is allowed. Return: NULL, or who has it, for a
- * message.
+ * Takes the GPU with CUDA's number @device until the process ends; may be called again. Return:
+ * NULL, or who has the GPU, as text for a message.
  */
 const char *exclusive__take(const struct cupti *c, uint32_t device);
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-#define QUIET_NS	500000000	/* after the program's last call: another may follow */
+#define QUIET_NS	500000000	/* wait after the program's last call: another may follow */
 
 static _Atomic(CUpti_BuffersCallbackRequestFunc) requested;
 static _Atomic(CUpti_BuffersCallbackCompleteFunc) completed;

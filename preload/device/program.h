@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* program.h - what the program itself has registered with CUPTI, and whether it is calling CUPTI */
+/*
+ * program.h - callbacks, clock and kinds that the program has given CUPTI; whether it is calling
+ * CUPTI
+ */
 #ifndef XPU_PRELOAD_PROGRAM_H
 #define XPU_PRELOAD_PROGRAM_H
 
@@ -18,7 +21,10 @@ void program__set_callbacks(CUpti_BuffersCallbackRequestFunc request,
 CUpti_TimestampCallbackFunc program__clock(void);
 void program__set_clock(CUpti_TimestampCallbackFunc clock);
 
-/* Notes what CUPTI has done; the kinds of activity that CUPTI has enabled for the program, a bit each. */
+/*
+ * Notes that CUPTI has enabled or disabled @kind for the program; program__kinds() is a mask of the
+ * enabled kinds.
+ */
 void program__note_kind(CUpti_ActivityKind kind, bool on);
 uint64_t program__kinds(void);
 
@@ -26,7 +32,7 @@ uint64_t program__kinds(void);
 void program__call_begins(void);
 void program__call_ends(void);
 
-/* Whether a thread is in such a call, or was in one just now. */
+/* Whether a thread is in such a call, or has just left one. */
 bool program__is_calling(void);
 
 #endif /* XPU_PRELOAD_PROGRAM_H */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim stays CUPTI's one subscriber, and gives the program's profiler the callbacks and copies of
- * the records that it asked for: see doc/beside.md. Off, unless XPU_CUPTI_ENV is "share".
+ * The shim stays CUPTI's only subscriber, and passes callbacks and copies of records on to the
+ * program's profiler: see doc/beside.md. Off unless XPU_CUPTI_ENV is "share".
  *
- * A call that cannot be served makes the shim let go: the program's own subscription and kinds become
- * CUPTI's, and its handle stands for CUPTI's from then on.
+ * A call that cannot be served makes the shim let go: CUPTI then gets the program's own
+ * subscription and kinds, and the program's handle stands for the real one.
  *
- * The program may call from inside of a callback, where CUPTI or the driver may hold locks. So there
- * is no lock here: whoever changes who has CUPTI waits, for a time, until no call is being served.
+ * The program may call from inside a callback, where CUPTI or the driver may hold locks. So there
+ * is no lock here: a thread that hands CUPTI over waits, for a limited time, until no call is being
+ * served.
  */
 #include "device/share.h"
 
@@ -43,13 +44,13 @@
 #define LOOK_PAUSE_NS	200000
 #define MOVED_WAIT_NS	2000000000ull	/* for threads to leave the program's callback */
 #define BUFFER_WAIT_NS	100000000ull	/* for the program's callback to give a buffer */
-#define CALLS_WAIT_NS	2000000000ull	/* for calls that are being served */
+#define CALLS_WAIT_NS	2000000000ull	/* for calls in service */
 #define CHANGE_WAIT_NS	10000000000ull	/* for another thread that gives CUPTI back */
-#define SEVERAL_SUBSCRIBERS 130300	/* CUPTI's version from which on it has several itself */
+#define SEVERAL_SUBSCRIBERS 130300	/* the CUPTI version that began to allow several */
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
 
-/* A subscription of the program's, which is never freed: its address is the program's handle. */
+/* A subscription of the program. Never freed: its address is the program's handle. */
 struct client {
 	struct client *before;
 	CUpti_CallbackFunc callback;
@@ -59,8 +60,8 @@ struct client {
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
 static bitmap own, theirs;			/* callbacks that are enabled */
-static _Atomic(struct client *) client, clients;	/* the one there is; all that were */
-static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's, if it has CUPTI */
+static _Atomic(struct client *) client, clients;	/* the current one; all ever made */
+static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* of the program, if it has CUPTI */
 
 enum state {
 	OFF,
@@ -69,14 +70,14 @@ enum state {
 };
 
 static _Atomic(enum state) state;
-static atomic_int nr_calls;		/* that are being served */
+static atomic_int nr_calls;		/* calls that are being served */
 static atomic_bool over;		/* the program was served, and the process ends */
 
 static __thread struct {
-	/* The program's words in correlationData, between a call's entry and its exit. */
+	/* The words that the program keeps in *correlationData from a call's entry to its exit. */
 	struct { const void *call; uint64_t data; } calls[DEPTH];
 	unsigned int nr;
-	unsigned int nr_callbacks;	/* of the program's, that the thread is inside of */
+	unsigned int nr_callbacks;	/* the program's callbacks that the thread is in */
 } kept __attribute__((tls_model("initial-exec")));
 
 bool share__is_asked_for(void)
@@ -149,7 +150,10 @@ void share__ends(void)
 	atomic_fetch_sub(&nr_calls, 1);
 }
 
-/* Waits until no call is served. Return: false if another thread changes, or nobody is served. */
+/*
+ * Begins to hand CUPTI over, and waits until no call is served. Return: false if another thread
+ * does that already, or the program is not served.
+ */
 static bool begin_change(void)
 {
 	uint64_t end = clock__ns() + CALLS_WAIT_NS;
@@ -205,10 +209,10 @@ void share__forked(void)
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 /*
- * Return: where the program keeps its word of the call; NULL at the end of a call whose begin it did
- * not see. CUPTI's own word, whose address tells calls apart, is the shim's. A signal handler's calls
- * are inside of the thread's, so they end first. Calls whose end the program did not see are pushed
- * out.
+ * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry it
+ * did not see. CUPTI's own word is used by the shim; its address identifies the call. A signal
+ * handler's calls are nested, so they end first. A call whose exit the program did not see is
+ * pushed out in time.
  */
 static uint64_t *word_of(const CUpti_CallbackData *d)
 {
@@ -286,7 +290,7 @@ CUptiResult share__subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackF
 	return CUPTI_SUCCESS;
 }
 
-/* Return: whether the shim has made this handle, however long ago. Never so without clients. */
+/* Return: whether the shim has ever made this handle. */
 static bool is_ours(CUpti_SubscriberHandle subscriber)
 {
 	const struct client *c = atomic_load(&clients);
@@ -302,8 +306,9 @@ static bool is_there(CUpti_SubscriberHandle subscriber)
 }
 
 /*
- * Whether a thread may be inside of the call whose callback this is: calls__want() explains why the shim
- * disables no such callback while it records. The program is not called any more all the same.
+ * Whether the callback is for entry and exit of calls, so that a thread may be inside such a call:
+ * calls__want() explains why the shim does not disable such a callback while it records. The
+ * program is no longer called in any case.
  */
 static bool is_of_call(uint32_t domain)
 {
@@ -311,8 +316,8 @@ static bool is_of_call(uint32_t domain)
 }
 
 /*
- * Tells CUPTI whether the program has the callback enabled. While the shim gives CUPTI back there is
- * nobody to tell: whoever subscribes the program looks afterwards.
+ * Tells CUPTI whether the program has enabled the callback. Does nothing while the shim is giving
+ * CUPTI back: subscribing the program passes on all callbacks afterwards.
  */
 static CUptiResult tell(uint32_t domain, uint32_t cbid)
 {
@@ -345,8 +350,8 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 }
 
 /*
- * CUPTI's own function for a whole domain would disable the shim's callbacks, too: it is for the time
- * when the program has CUPTI for itself.
+ * Uses CUPTI's own function for a whole domain only while the program has CUPTI for itself: it
+ * would disable the shim's callbacks, too.
  */
 static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
@@ -361,7 +366,7 @@ static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on,
 			continue;
 		set(theirs, domain, cbid, on);
 		if (!real)
-			tell(domain, cbid);	/* CUPTI does not have all of these callbacks */
+			tell(domain, cbid);	/* errors are ignored: CUPTI lacks some of these */
 	}
 	return real ? cupti->enable_domain(on, real, domain) : CUPTI_SUCCESS;
 }
@@ -402,7 +407,7 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (real)
 		return cupti->unsubscribe(real);
-	threads__wait_moved(MOVED_WAIT_NS);	/* none calls the program after this */
+	threads__wait_moved(MOVED_WAIT_NS);	/* no thread calls the program after this */
 	return CUPTI_SUCCESS;
 }
 
@@ -486,7 +491,7 @@ static void start_deliver_thread(void)
 
 /*
  * The program's callbacks may wait for its locks, and so for a thread that waits for the shim's
- * thread. As with CUPTI, they run on a thread that does nothing else.
+ * thread. So, as with CUPTI, they run on a thread that does nothing else.
  */
 void share__deliver(void)
 {
@@ -510,8 +515,8 @@ void share__await_buffer(void)
 }
 
 /*
- * CUPTI hands unfinished records out if it is forced to. Work that is about to end gets the time to,
- * so that neither side has records without an end.
+ * CUPTI hands out unfinished records if it is forced to. First waits a little for work that is
+ * about to end, so that neither side gets records without an end.
  */
 static void collect(bool forced)
 {
@@ -529,20 +534,23 @@ static void collect(bool forced)
 	activity__drain_for_program();
 }
 
-/* Return: false if the program is not served, and CUPTI has to flush. */
+/* Return: false if the program is not served, so that CUPTI itself has to flush. */
 static bool flush(uint32_t flag)
 {
 	bool serves = share__begins();
 
 	if (serves) {
-		/* Packing takes a lock that must not be waited for in there: the shim's thread does it. */
+		/*
+		 * In a callback nothing may wait for the lock that packing takes: leave it to the
+		 * shim's thread.
+		 */
 		if (kept.nr_callbacks)
 			cupti->activity_flush_all(0);
 		else
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
 	}
-	if (copies__are_wanted()) {	/* of the time before CUPTI was given back, too */
+	if (copies__are_wanted()) {	/* also copies from before CUPTI was given back */
 		if (kept.nr_callbacks)
 			copies__flush_later();
 		else
@@ -568,10 +576,10 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 						      size_t *bytes, void *value)
 {
 	REAL(cuptiActivitySetAttribute);
-	/* This one says whether buffers are zeroed: CUPTI has the shim's, which are. */
+	/* Says whether buffers are zeroed: CUPTI has the shim's buffers, which always are. */
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
-	/* Kineto sets this one to 0 behind each flush. */
+	/* Serve only 0, which Kineto sets after each flush. */
 	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && bytes && value &&
 	    *bytes == sizeof(uint8_t) && *(const uint8_t *)value)
 		share__cannot_serve("cuptiActivitySetAttribute");
@@ -599,7 +607,7 @@ EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
 
 /* ---- starting, and giving CUPTI back --------------------------------------------------------- */
 
-/* Tells CUPTI what the program has enabled, though other threads change it. */
+/* Tells CUPTI which callbacks the program has enabled; other threads may change them meanwhile. */
 static void tell_all(CUpti_SubscriberHandle subscriber)
 {
 	uint32_t domain, cbid;
@@ -625,7 +633,7 @@ void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber)
 	atomic_store(&state, SERVING);
 }
 
-/* Subscribes the program for itself, with what it has enabled. */
+/* Gives the program its own subscription, with its enabled callbacks. */
 static void subscribe_program(void)
 {
 	const struct client *c = atomic_load(&client);
@@ -647,7 +655,7 @@ bool share__give_back(const char *function)
 			return false;
 		pause_a_little();
 	}
-	shim__yield(function);		/* behind this the shim has no more records */
+	shim__yield(function);		/* after this the shim gets no more records */
 	subscribe_program();
 	kinds = copies__kinds();
 	for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {
@@ -659,7 +667,7 @@ bool share__give_back(const char *function)
 	}
 	share__stop();
 	copies__flush_later();
-	share__deliver();		/* the program may hold a lock that its callbacks take */
+	share__deliver();		/* not here: the caller may hold a lock of its callbacks */
 	return true;
 }
 
@@ -672,14 +680,14 @@ void share__cannot_serve(const char *function)
 	program__call_ends();
 }
 
-/* CUPTI forgets the program here, and what it has enabled. */
+/* CUPTI forgets the program's subscription and all that it has enabled. */
 EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	uint32_t at;
 
 	REAL(cuptiFinalize);
 	share__cannot_serve("cuptiFinalize");
-	if (!atomic_load(&clients))	/* it was never served */
+	if (!atomic_load(&clients))	/* the program was never served */
 		return real_cuptiFinalize();
 	atomic_store(&client, NULL);
 	atomic_store(&real_subscriber, NULL);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of CUPTI that the shim cannot serve: before a program that is served calls one, the shim
- * gives CUPTI back. Nothing is known of their parameters here but that each is a number or a pointer
- * and that there are six at most, so that registers hold them (the headers of CUDA 13.0: four at
- * most); so this file has no header of CUPTI's.
+ * Functions of CUPTI that the shim cannot serve: before a program that is served calls one, the
+ * shim gives CUPTI back. This file includes no header of CUPTI. All that it knows of the parameters
+ * is that each is a number or a pointer, and that at most six of them (four in CUDA 13.0) fit into
+ * registers.
  */
 #include <stddef.h>
 
@@ -11,7 +11,7 @@
 
 #define EXPORT		__attribute__((visibility("default")))
 
-/* Of share.h, which has a header of CUPTI's. */
+/* Declared here since share.h includes a header of CUPTI. */
 void share__cannot_serve(const char *function);
 
 typedef int cupti_function(long, long, long, long, long, long);

@@ -26,20 +26,20 @@
 
 #define MAX_CONTEXTS	64
 #define MAX_REASONS	256
-#define NR_PCS		2048		/* read at a time */
-#define NR_KEPT_PCS	64		/* in the buffer that CUPTI wants to have */
-#define MAX_READS	64		/* in one go */
+#define NR_PCS		2048		/* PCs read at a time */
+#define NR_KEPT_PCS	64		/* in the buffer that CUPTI insists on having */
+#define MAX_READS	64		/* in a row */
 #define PIECE_BYTES	16384
-#define MAX_STALLS	1024		/* in a record */
-#define HARDWARE_BYTES	((size_t)16 << 20)	/* at this period; NVIDIA's default is 512 MB of memory */
+#define MAX_STALLS	1024		/* at most in a record */
+#define HARDWARE_BYTES	((size_t)16 << 20)	/* at HARDWARE_PERIOD; the default is 512 MB */
 #define HARDWARE_PERIOD	18
 #define HARDWARE_MAX	((size_t)256 << 20)
-#define BESIDE_ACTIVITY	26		/* CUPTI's version that samples beside activity: 12.8 */
+#define BESIDE_ACTIVITY	26		/* CUPTI 12.8, the first to sample during activity */
 #define MIN_PERIOD	5
 #define MAX_PERIOD	31
-#define FETCH_MS	20		/* CUPTI's thread fetches samples so often; by default every 100 ms */
-#define LATE_NS		(3 * FETCH_MS * 1000000ull)	/* so late samples can be read, at most ... */
-#define LATE_BY_DEFAULT_NS	250000000ull		/* ... or so late, where FETCH_MS is refused */
+#define FETCH_MS	20		/* how often CUPTI's thread fetches samples; default: 100 */
+#define LATE_NS		(3 * FETCH_MS * 1000000ull)	/* samples are read at most so late ... */
+#define LATE_BY_DEFAULT_NS	250000000ull		/* ... or so late if FETCH_MS is refused */
 #define PAUSE_NS	200000
 #define NR_PAUSES	5000
 #define NOT_ISSUED	"_not_issued"
@@ -55,7 +55,7 @@ static struct {
 	CUptiResult (*crc)(CUpti_GetCubinCrcParams *);
 } pc;
 
-/* PCs and the reasons of each, in one block. */
+/* PCs and their stall reasons, in one block. */
 struct pcs {
 	CUpti_PCSamplingData data;
 	CUpti_PCSamplingPCData *pcs;
@@ -65,29 +65,29 @@ struct pcs {
 struct sampled {
 	CUcontext handle;
 	uint64_t begin_ns;		/* when sampling began */
-	uint64_t span_ns;		/* since then no samples are missing */
-	uint64_t since_ns;		/* the latest reading, or the beginning */
-	uint64_t late_ns;		/* samples are fetched so long after they were taken, at most */
-	struct pcs kept;		/* CUPTI's as long as the context lives */
+	uint64_t span_ns;		/* no samples are missing since then */
+	uint64_t since_ns;		/* when samples were last read, or the beginning */
+	uint64_t late_ns;		/* how late samples are fetched, at most */
+	struct pcs kept;		/* CUPTI uses it as long as the context lives */
 	struct xpu_record_stalls_account account;
 	bool said_full;
 };
 
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
-static bool is_exact;			/* one kernel at a time: samples know their launch */
+static bool is_exact;			/* kernels run one at a time: samples know their launch */
 static atomic_bool has_said;
-static atomic_bool is_locked;		/* the following */
-static bool is_listening;		/* what is read is sent */
+static atomic_bool is_locked;		/* guards the following */
+static bool is_listening;		/* samples that are read are sent */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
-static struct pcs buffer;		/* to read into */
-static char *reason_names[MAX_REASONS];	/* by index; NULL: there is none */
-static bool not_issued[MAX_REASONS];	/* stands for samples that another reason has, too */
+static struct pcs buffer;		/* samples are read into this */
+static char *reason_names[MAX_REASONS];	/* by index; NULL: no such reason */
+static bool not_issued[MAX_REASONS];	/* its samples are counted under another reason, too */
 static size_t nr_reasons;
-static atomic_bool is_on;		/* there is a context */
-static atomic_uint most_late_ns;	/* of all contexts */
-static atomic_uint only_launch;		/* of which samples can be; 0: not known */
+static atomic_bool is_on;		/* a context is sampled */
+static atomic_uint most_late_ns;	/* the largest late_ns of all contexts */
+static atomic_uint only_launch;		/* the only launch that samples can belong to; 0: unknown */
 
 /* ---- CUPTI's structures ---------------------------------------------------------------------- */
 
@@ -113,7 +113,7 @@ static bool pcs__init(struct pcs *p, size_t nr)
 	return true;
 }
 
-/* Reads which reasons there are, once. */
+/* Reads the names of the stall reasons, once. */
 static CUptiResult read_reasons(CUcontext context)
 {
 	static char texts[MAX_REASONS][CUPTI_STALL_REASON_STRING_SIZE];
@@ -165,7 +165,7 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 	});
 }
 
-/* As many samples come in a second as the period is short; CUPTI's thread fetches them FETCH_MS apart. */
+/* A shorter period gives more samples between two fetches of CUPTI's thread. */
 static size_t hardware_bytes(void)
 {
 	size_t bytes = HARDWARE_BYTES;
@@ -175,7 +175,7 @@ static size_t hardware_bytes(void)
 	return bytes < HARDWARE_MAX ? bytes : HARDWARE_MAX;
 }
 
-/* Where CUPTI refuses the size of the memory, or the period, they stay as they are. */
+/* If CUPTI refuses the size of the memory or the period, its defaults stay. */
 static CUptiResult configure(struct sampled *c)
 {
 	CUpti_PCSamplingConfigurationInfo needed[] = {
@@ -243,7 +243,9 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 							!strcmp(a->functionName, b->functionName));
 }
 
-/* With room for a thread of CUPTI's that waits for a CPU. */
+/*
+ * Return: the earliest time of samples read now, with a margin: CUPTI's thread may wait for a CPU.
+ */
 static uint64_t taken_since(const struct sampled *c)
 {
 	uint64_t sampled_ns = c->since_ns - c->begin_ns;
@@ -251,7 +253,7 @@ static uint64_t taken_since(const struct sampled *c)
 	return c->since_ns - (sampled_ns < LATE_BY_DEFAULT_NS ? sampled_ns : LATE_BY_DEFAULT_NS);
 }
 
-/* CUPTI tells the latest launch of any thread, also of one that waits for its turn. */
+/* CUPTI reports the latest launch of any thread, even if that thread still waits for its turn. */
 static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
 {
 	uint32_t only = atomic_load(&only_launch);
@@ -331,7 +333,7 @@ static void say_error(const char *what, CUptiResult err)
 	say(text);
 }
 
-/* CUPTI gets no samples, and with them it has lost all that it reports otherwise (seen with 13.0). */
+/* When CUPTI fails to read samples, it loses all other device work, too (seen with 13.0). */
 static void say_broken(CUptiResult err)
 {
 	static atomic_bool said;
@@ -345,9 +347,12 @@ static void say_broken(CUptiResult err)
 	activity__message(XPU_MESSAGE_ERROR, text);
 }
 
-/* ---- contexts; under the lock here ------------------------------------------------------------ */
+/*
+ * ---- contexts; under the lock of this file
+ * ------------------------------------------------------------
+ */
 
-/* @tell: says how far the samples have been read, also if no sample has come. */
+/* @tell: report how far samples have been read even if there was no sample. */
 static void read_context(struct sampled *c, bool tell)
 {
 	struct reading reading = { .context = c };
@@ -380,7 +385,10 @@ static void read_context(struct sampled *c, bool tell)
 			activity__pack(pack_reading, &reading);
 			tell = true;
 		}
-		/* A launch's samples come in the buffer that CUPTI has, and what that had no room for. */
+		/*
+		 * In exact mode read on: CUPTI's own buffer comes first, then the samples that did
+		 * not fit in it.
+		 */
 		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
 	}
@@ -390,7 +398,10 @@ static void read_context(struct sampled *c, bool tell)
 		activity__pack(pack_account, c);
 }
 
-/* Waits for the lock, in a callback of CUPTI's, where another thread may wait for this one. */
+/*
+ * Waits for the lock only for a limited time: this may run in CUPTI's callbacks, and the lock's
+ * owner may wait for this thread.
+ */
 static bool lock_soon(sigset_t *old)
 {
 	const struct timespec pause = { 0, PAUSE_NS };
@@ -480,7 +491,10 @@ static void pack_definitions(void *ctx)
 			pack_account(&contexts[i]);
 }
 
-/* CUPTI answers for contexts that are enabled; whatever fails after that, it stays so: Disable may hang. */
+/*
+ * Enables the context first, since CUPTI answers nothing before. It stays enabled even if a later
+ * step fails: cuptiPCSamplingDisable() may hang.
+ */
 static CUptiResult begin(struct sampled *c, const char **what)
 {
 	CUptiResult err;
@@ -502,7 +516,7 @@ static CUptiResult begin(struct sampled *c, const char **what)
 	return configure(c);
 }
 
-/* Return: the context of the device that is sampled, or NULL. */
+/* Return: the sampled context of @device, or NULL. */
 static const struct sampled *sampled_of(uint32_t device)
 {
 	unsigned int i;
@@ -513,7 +527,7 @@ static const struct sampled *sampled_of(uint32_t device)
 	return NULL;
 }
 
-/* With a second one CUPTI fails, and reports nothing any more (seen with 13.0). */
+/* With a second sampled context CUPTI fails, and reports nothing any more (seen with 13.0). */
 static void say_second(uint32_t device)
 {
 	static atomic_bool said;
@@ -613,7 +627,7 @@ void stalls__add_module(const void *file, size_t bytes)
 	free(lines);
 }
 
-/* CUPTI may use the memory it was given until the context is gone, so that is kept. */
+/* Keeps the memory that CUPTI was given: CUPTI may use it until the context is gone. */
 void stalls__remove_context(CUcontext handle)
 {
 	sigset_t old;
@@ -652,7 +666,7 @@ bool stalls__are_on(void)
 	return atomic_load(&is_on);
 }
 
-/* Counts begin at 0 for a new listener, who is not told of what was sampled before. */
+/* Counts begin at 0 for a new listener, who gets no earlier samples. */
 void stalls__listen(bool on)
 {
 	struct xpu_record_stalls_account *a;

@@ -2,13 +2,13 @@
 /*
  * Lets programs use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
  * subscriber and one owner of activity buffers. So the shim lets go as soon as the program asks to
- * be either, and comes back when the program has let go. In between CUPTI works as without the
- * shim.
+ * be either, and comes back when the program has let go. Meanwhile CUPTI works as it does without
+ * the shim.
  *
  * CUPTI gives a full buffer to the callback that is registered at that time, even if another
  * callback provided it. So a flush by the shim could give the shim the program's buffers, and the
- * reverse. Therefore CUPTI never gets the program's callbacks. It gets those of activity.c, which
- * know the shim's own buffers and pass all other buffers on to the program.
+ * reverse. Therefore CUPTI never gets the program's callbacks. It gets the callbacks in activity.c,
+ * which know the shim's own buffers and pass all other buffers on to the program.
  *
  * This works for programs that are linked to CUPTI. A program that looks its functions up with
  * dlsym() finds CUPTI in use.
@@ -73,8 +73,8 @@ bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 }
 
 /*
- * Counts the program's device records, if a listener would have had them. The shim cannot record
- * them, because it did not see their launches.
+ * Counts the program's device records while there are listeners, who lack them. The shim cannot
+ * record them, because it did not see their launches.
  */
 static void count_records(uint8_t *data, size_t valid_bytes)
 {
@@ -122,7 +122,7 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 
 	if (!yield__request(&copy, &bytes, &max_records) || !copy)
 		return false;
-	/* If the program's buffer is too small, it goes back empty. */
+	/* The program's buffer is too small: it goes back empty. */
 	if (bytes < valid_bytes)
 		valid_bytes = 0;
 	memcpy(copy, data, valid_bytes);
@@ -163,7 +163,7 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
 
-/* From 13.3 on the parameters have a member more. */
+/* Since 13.3 the parameters have this member. */
 static bool allows_several(const CUpti_SubscriberParams *params)
 {
 	return params && params->structSize >= sizeof(struct cupti_subscriber_params) &&
@@ -309,7 +309,7 @@ EXPORT CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind)
 		share__ends();
 		return err;
 	}
-	/* A kind that the program has not enabled is the shim's, and stays enabled. */
+	/* The shim, not the program, has enabled the kind: it stays enabled. */
 	if (kind < CUPTI_ACTIVITY_KIND_COUNT && !(program__kinds() & UINT64_C(1) << kind) &&
 	    activity__collects())
 		return CUPTI_SUCCESS;

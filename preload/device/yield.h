@@ -10,35 +10,33 @@
 #include <cupti.h>
 
 /*
- * Whether the program collects activity records, or is in a call that sets CUPTI up, or was in one
- * just now.
+ * Whether the program collects activity records, or is in a call that sets CUPTI up, or has just
+ * left one.
  */
 bool yield__is_taken(void);
 
 /* Whether the program has enabled kinds of activity. */
 bool yield__is_collecting(void);
 
-/* Whether CUPTI has buffers of the program's. */
+/* Whether CUPTI holds buffers of the program. */
 bool yield__buffers_are_out(void);
 
-/*
- * Return: how many records of device work the program got from CUPTI since the last call of this.
- */
+/* Return: how many records of device work the program got from CUPTI since the last call. */
 uint64_t yield__take_nr_records(void);
 
-/*
- * Calls the program's callback for a buffer for CUPTI. Return: whether it has registered callbacks.
- */
+/* Asks the program for a buffer, by its callback. Return: whether it has registered callbacks. */
 bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records);
 
 /*
- * Passes a full buffer of the program's own to its callback. Return: whether it has registered
- * callbacks.
+ * Passes a full buffer of the program to its callback. Return: whether it has registered callbacks.
  */
 bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_t bytes,
 		     size_t valid_bytes);
 
-/* Passes the program a copy of a buffer of the shim's. Return: whether it has the records. */
+/*
+ * Passes the program a copy of one of the shim's buffers. Return: whether the program got the
+ * records.
+ */
 bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, size_t valid_bytes);
 
 #endif /* XPU_PRELOAD_YIELD_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The probe sites and their semaphores. Out of line, so that the caller's red zone is not in the
- * way when the kernel turns the nop into a call; 16-byte aligned, so that the five bytes sit in
- * one cache line and can be patched at once.
+ * The probe sites and their semaphores. They are out of line, so that the caller's red zone is not
+ * in the way when the kernel turns the nop into a call, and 16-byte aligned, so that the five bytes
+ * sit in one cache line and can be patched at once.
  *
  *   void xpu_launch(const struct xpu_slot *slot)
  *   void xpu_batch(const void *records, size_t bytes)
@@ -12,15 +12,16 @@
  *   void xpu_range(const void *record, size_t bytes)
  *
  * and the same five again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
- * xpu_early is xpu_batch for those that may still fork children that use CUDA: Linux 6.18 makes a
- * nop5 that was hit a call to a page that children do not inherit, and it leaves a plain nop alone.
- * xpu_hello, xpu_live_api, xpu_live_stalls and xpu_live_memory are never called: only their semaphores are
- * used.
+ * xpu_early is xpu_batch for processes that may still fork children that use CUDA: when a nop5 is
+ * hit, Linux 6.18 turns it into a call to a page that children do not inherit; it leaves a plain
+ * nop alone. xpu_hello, xpu_live_api, xpu_live_stalls and xpu_live_memory are never called: only
+ * their semaphores are used.
  *
  *   void xpu_live_init(unsigned long heard)
  *
- * The nop behind the ret of a site is never run either. The kernel raises a semaphore in the processes
- * in which a breakpoint is put there; a breakpoint in the site itself raises none (see xpu_slot.h).
+ * The nop after the ret of a site is never run either. A breakpoint on that nop makes the kernel
+ * raise the site's semaphore in that process; a breakpoint on the site itself raises none (see
+ * xpu_slot.h).
  *
  * The arguments stay where the calling convention puts them, in the first two registers, where the BPF programs
  * read them.

@@ -35,18 +35,18 @@ extern PROBE_ABI volatile unsigned short xpu_live_stalls_semaphore, xpu_live_mem
 extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 
 /*
- * Where this process's records go; set once, when the shim is loaded: to one of the two sets of
- * sites, or into memory that is shared with xpuload (shm.h). In the last case the shim itself counts
- * in the semaphores of processes that xpuload started, so that all but the functions below need not
- * know.
+ * Where this process's records go: to one of the two sets of sites, or into memory that is shared
+ * with xpuload (shm.h). Set once, when the shim is loaded. With shared memory the shim itself
+ * raises the semaphores of the first set, so that only the functions below have to know.
  */
 enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
 
 extern uint8_t probe__way;
 
 /*
- * Set in a child whose parent was listened to when it forked: the kernel copies the parent's counts,
- * but takes them back when any listener leaves a process, until the child itself is attached to.
+ * Set in a child whose parent had listeners when it forked. The kernel copies the parent's counts,
+ * but until a listener attaches to the child itself, any listener that leaves a process takes them
+ * back.
  */
 extern atomic_bool probe__inherited;
 
@@ -60,7 +60,7 @@ static inline unsigned short probe__read(const volatile unsigned short *semaphor
 	return __atomic_load_n(semaphore, __ATOMIC_RELAXED);
 }
 
-/* Counts one listener more, or one less, as the kernel does where there are probes. */
+/* Counts one listener more or less, as the kernel does for probes. */
 static inline void probe__count(volatile unsigned short *semaphore, bool more)
 {
 	__atomic_fetch_add(semaphore, more ? 1 : -1, __ATOMIC_RELAXED);
@@ -83,12 +83,13 @@ static inline void probe__launch(const struct xpu_slot *slot)
 }
 
 /*
- * The BPF programs cannot read a page that is not mapped just then, since it was swapped out, or since NUMA
- * balancing waits for who uses it. So what may have been written long ago is read here first.
+ * BPF programs cannot read a page that is unmapped at the moment, because it was swapped out or
+ * NUMA balancing is watching it. So memory that may have been written long ago is touched here
+ * first.
  */
 static inline void probe__touch(const void *from, size_t bytes)
 {
-	const uint64_t page = 4096;	/* the kernel's are not smaller */
+	const uint64_t page = 4096;	/* no kernel has smaller pages */
 	uint64_t at = (uintptr_t)from & ~(page - 1);
 
 	for (; at < (uintptr_t)from + bytes; at += page)
@@ -153,32 +154,32 @@ static inline bool probe__is_heard(void)
 		 atomic_load_explicit(&probe__inherited, memory_order_relaxed));
 }
 
-/* Tells whoever has attached to a program's tree that this program has called CUDA. */
+/* Tells a listener on this process's tree that the process has called CUDA. */
 static inline void probe__init(void)
 {
 	if (probe__live())
 		xpu_live_init(probe__is_heard());
 }
 
-/* Whether a listener asks for the calls of CUDA's API, in a process that xpuload did not start. */
+/* Whether a listener wants CUDA's API calls, in a process that xpuload did not start. */
 static inline bool probe__live_api(void)
 {
 	return probe__read(&xpu_live_api_semaphore);
 }
 
-/* Whether a listener asks for PC samples, in a process that xpuload did not start. */
+/* Whether a listener wants PC samples, in a process that xpuload did not start. */
 static inline bool probe__live_stalls(void)
 {
 	return probe__read(&xpu_live_stalls_semaphore);
 }
 
-/* Whether a listener asks for memory, in a process that xpuload did not start. */
+/* Whether a listener wants memory events, in a process that xpuload did not start. */
 static inline bool probe__live_memory(void)
 {
 	return probe__read(&xpu_live_memory_semaphore);
 }
 
-/* Whether a listener has come that may not have got the definitions. */
+/* Whether a new listener has come, which may lack the definitions. */
 static inline bool probe__hello(void)
 {
 	return probe__read(&xpu_hello_semaphore);

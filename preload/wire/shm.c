@@ -21,10 +21,10 @@
 #include "xpu_record.h"
 #include "xpu_shm.h"
 
-#define LOOK_NS		1000000000ull	/* so long the reader may stand still before it is looked for */
+#define LOOK_NS		1000000000ull	/* after this long without progress, look for the reader */
 #define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
-#define AHEAD		(256u << 10)	/* bytes of the ring that have memory before they are needed */
-#define HIGH_FD		512		/* programs that use numbers of their own use smaller ones */
+#define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
+#define HIGH_FD		512		/* programs that choose a descriptor choose less */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
@@ -40,7 +40,9 @@ _Static_assert(XPU_SHM_RECORD_MAX + sizeof(struct xpu_shm_word) <= AHEAD, "a ste
 
 enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
 
-/* Whether xpuload has, or will find, the descriptor of the memory. */
+/*
+ * Whether the memory's descriptor is on its way to xpuload or has arrived; REFUSED: it never will.
+ */
 enum { NOT_SENT, SENT, REFUSED };
 
 static struct {
@@ -48,26 +50,26 @@ static struct {
 	socklen_t address_bytes;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
 	bool wants_ranges;
-	int counts_id;			/* of the page that @counts is in, or -1 */
-	pid_t recorder;			/* as this process's pid namespace numbers it, or 0 */
+	int counts_id;			/* shmat() id of the page with @counts, or -1 */
+	pid_t recorder;			/* in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* used by one thread at a time, as the next four */
+	int sent;			/* this and the next five: used by one thread at a time */
 	int memory;			/* the file's descriptor until it is sent, or -1 */
-	dev_t dev;			/* the file's, because a program may close what it did not open */
+	dev_t dev;			/* to tell whether the program closed the file */
 	ino_t ino;
-	uint64_t nr_told;		/* launches that are in @counts */
-	struct xpu_shm_counts *counts;	/* NULL: there is none, or it is no longer needed */
+	uint64_t nr_told;		/* launches that @counts includes */
+	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
 	atomic_int started;
-	struct xpu_shm_reader *reader;	/* valid once open, as all below */
+	struct xpu_shm_reader *reader;	/* this and all below: valid once open */
 	struct xpu_shm_writer *writer;
 	uint8_t *threads;		/* their pages */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes;
-	atomic_uint_fast64_t populated;	/* bytes from the beginning that have memory; UINT64_MAX: all */
-	atomic_uint_fast64_t limit;	/* the head may go that far without looking at the tail */
-	uint16_t given[XPU_SHM_NR_THREADS];	/* whose pages are to be used again; under the
+	atomic_uint_fast64_t populated;	/* bytes at the start that have memory; UINT64_MAX: all */
+	atomic_uint_fast64_t limit;	/* the head may advance to here without reading the tail */
+	uint16_t given[XPU_SHM_NR_THREADS];	/* threads whose pages can be used again; under the
 						 * caller's lock */
 	unsigned int nr_given;
 } shm = { .memory = -1, .counts_id = -1 };
@@ -100,7 +102,7 @@ static bool read_token(const char *digits)
 	return digits[2 * XPU_SHM_TOKEN_BYTES] == ':';
 }
 
-/* Reads a number, which a colon or the end follows, and passes over it. */
+/* Reads a number and the colon after it, if any, and moves *@at behind them. */
 static bool read_number(const char **at, uint64_t *nr)
 {
 	const char *p = *at;
@@ -139,7 +141,7 @@ bool shm__wants_ranges(void)
 	return shm.wants_ranges;
 }
 
-/* The C library's functions would be points at which a thread can be cancelled. */
+/* System calls without the C library's functions, at which a thread could be cancelled. */
 static long call(long nr, long a, long b, long c, long d, long e)
 {
 	long ret = syscall(nr, a, b, c, d, e);
@@ -150,7 +152,9 @@ static long call(long nr, long a, long b, long c, long d, long e)
 #define CALL(nr, a, b, c, d, e)	\
 	call(SYS_##nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
 
-/* Counts the process, so that it is known to be missing if it cannot hand its memory over. */
+/*
+ * Counts the process, so that xpuload knows that it is missing if it cannot hand over its memory.
+ */
 static void count_process(void)
 {
 	long at = shm.counts_id < 0 ? -EINVAL : CALL(shmat, shm.counts_id, NULL, 0, 0, 0);
@@ -168,8 +172,8 @@ static void count_process(void)
 }
 
 /*
- * Gives memory to shared pages. A page that is missing when it is first touched, where memory is strictly
- * accounted, would be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
+ * Allocates shared pages: if the memory of a page ran out only when it is first touched, that would
+ * be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
  */
 static int populate(const void *at, uint64_t bytes)
 {
@@ -197,7 +201,7 @@ static int map(int memory, uint64_t ring_at, uint64_t bytes)
 	return 0;
 }
 
-/* Return: whether there is memory for the first records; where it cannot come as it is used, for all. */
+/* Return: whether there is memory for the first records, or for all if it cannot be added later. */
 static bool fill(int memory, uint64_t bytes)
 {
 	int err = populate(shm.reader, 2 * PAGE);
@@ -210,7 +214,10 @@ static bool fill(int memory, uint64_t bytes)
 	return true;
 }
 
-/* The ring comes last, and is mapped once more behind it. Return: the file or a negative errno. */
+/*
+ * The ring is at the end, and mapped a second time behind that. Return: the file or a negative
+ * errno.
+ */
 static int make_memory(void)
 {
 	uint64_t bytes = xpu_shm__bytes(shm.ring_bytes);
@@ -246,7 +253,10 @@ static int make_memory(void)
 
 /* ---- handing it over ------------------------------------------------------------------------- */
 
-/* Whether the descriptor still is the memory: a program may close it, and open another file. */
+/*
+ * Whether the descriptor is still the memory: the program may have closed it and opened another
+ * file.
+ */
 static bool has_memory(void)
 {
 	struct stat st;
@@ -271,7 +281,9 @@ static bool is_recorder(int fd)
 	return true;
 }
 
-/* Sends the hello, with the memory if there is any. Nothing here waits. Return: 0 or a negative errno. */
+/*
+ * Sends the hello, and the memory if there is any, without waiting. Return: 0 or a negative errno.
+ */
 static int send_hello(int fd)
 {
 	union {
@@ -294,7 +306,7 @@ static int send_hello(int fd)
 	return n < 0 ? n : 0;
 }
 
-/* The memory is xpuload's business now, or nobody's. */
+/* Closes the descriptor: the memory was sent to xpuload, or nobody will take it. */
 static void end_sending(int how)
 {
 	if (has_memory())
@@ -311,8 +323,8 @@ static void end_sending(int how)
 }
 
 /*
- * Tries to hand the memory over. The socket's queue may be full, as may the user's number of descriptors
- * that are under way: then it is tried again.
+ * Tries to hand over the memory; called again if the socket's queue is full, or the user has too
+ * many descriptors in flight.
  */
 static void hand_over(void)
 {
@@ -328,7 +340,7 @@ static void hand_over(void)
 	if (fd < 0)
 		return;
 	err = CALL(connect, fd, &shm.address, shm.address_bytes, 0, 0);
-	/* Nobody listens there any more, or who does is not xpuload. */
+	/* Nobody listens there any more, or somebody who is not xpuload. */
 	if (err == -ECONNREFUSED || (!err && !is_recorder(fd)))
 		end_sending(REFUSED);
 	else if (!err && !send_hello(fd))
@@ -399,7 +411,7 @@ enum shm_state shm__state(void)
 	default:
 		return SHM_GONE;
 	}
-	/* Killed, it could not say that it goes. */
+	/* If xpuload was killed, it could not set the state: check whether it still exists. */
 	now = clock__ns();
 	read = __atomic_load_n(&shm.reader->tail, __ATOMIC_RELAXED);
 	if (read != tail || !since_ns) {
@@ -413,7 +425,10 @@ enum shm_state shm__state(void)
 	return SHM_OPEN;
 }
 
-/* Gives memory to the ring up to @end, in the first round through it. Return: whether it has that. */
+/*
+ * Allocates the ring's memory up to @end, in the first pass through the ring. Return: whether it
+ * exists.
+ */
 static bool populate_to(uint64_t end)
 {
 	uint64_t before = atomic_load(&shm.populated), bytes;
@@ -422,7 +437,7 @@ static bool populate_to(uint64_t end)
 		return true;
 	end = (end + AHEAD - 1) & ~(AHEAD - 1ull);
 	if (end >= shm.ring_bytes) {
-		/* A record that goes over the end is written in the second mapping. */
+		/* A record that crosses the end is written through the second mapping. */
 		end = UINT64_MAX;
 		bytes = shm.ring_bytes + XPU_SHM_RECORD_MAX;
 	} else {
@@ -430,7 +445,7 @@ static bool populate_to(uint64_t end)
 	}
 	if (populate(shm.ring + before, bytes - before))
 		return false;
-	/* Another thread may have done more meanwhile. */
+	/* Another thread may have got further meanwhile. */
 	while (before < end && !atomic_compare_exchange_weak(&shm.populated, &before, end))
 		;
 	return true;
@@ -484,9 +499,9 @@ bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken)
 	if (atomic_load(&shm.populated) != UINT64_MAX && populate(at, XPU_SHM_THREAD_BYTES))
 		return true;
 	memset(at, 0, XPU_SHM_THREAD_BYTES);
-	/* Of size 0, it makes another mapping of the same pages. */
+	/* With an old size of 0, mremap() makes a second mapping of the same pages. */
 	if (syscall(SYS_mremap, at, 0, XPU_SHM_THREAD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, pages) == -1)
-		return shm__leave_pages(pages);	/* what was there may be unmapped already */
+		return shm__leave_pages(pages);	/* the old pages may already be unmapped */
 	if (shm.nr_given)
 		shm.nr_given--;
 	else
@@ -511,7 +526,7 @@ static void drop(enum xpu_lost_kind kind, uint64_t nr)
 		__atomic_fetch_add(&shm.writer->dropped[kind], nr, __ATOMIC_RELAXED);
 }
 
-/* Looks how far the head may go now. Return: whether there is room for @bytes. */
+/* Finds out how far the head may advance. Return: whether there is room for @bytes. */
 static __attribute__((noinline, cold)) bool extend(size_t bytes)
 {
 	uint64_t head = __atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED);
@@ -526,14 +541,18 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 	}
 	errno = saved_errno;
 	populated = atomic_load(&shm.populated);
-	/* If another thread has just set more, it is found again. */
+	/*
+	 * This may lower a limit that another thread has just set; the next extend() raises it
+	 * again.
+	 */
 	atomic_store_explicit(&shm.limit, limit < populated ? limit : populated, memory_order_release);
 	return true;
 }
 
 /*
- * Return: room for @bytes, for commit(); NULL: there is none, unless extend() finds some. @kind: what
- * is lost if the process is killed before commit(). It calls nothing, so its callers keep their registers.
+ * Return: room for @bytes, to be passed to commit(); NULL: no room unless extend() finds some.
+ * @kind: the kind of record that is lost if the process is killed before commit(). Calls no
+ * function, so that its callers need not save registers.
  */
 static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 {
@@ -550,7 +569,7 @@ static void *reserve(size_t bytes, enum xpu_lost_kind kind)
 	at = (uint64_t *)(shm.ring + (head & (shm.ring_bytes - 1)));
 	memcpy(&value, &word, sizeof(value));
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
-	/* The word comes first. */
+	/* The word must be visible before the record. */
 	atomic_thread_fence(memory_order_release);
 	return at + 1;
 }
@@ -569,7 +588,7 @@ static bool is_open(void)
 	       __atomic_load_n(&shm.reader->state, __ATOMIC_RELAXED) != XPU_SHM_CLOSED;
 }
 
-/* Return: gettid() of the thread that the slot is of, which need not be asked of the kernel. */
+/* Return: gettid() of the slot's thread, without a system call. */
 static uint32_t slot_tid(const struct xpu_slot *slot)
 {
 	const struct xpu_slot *home = (const struct xpu_slot *)(uintptr_t)slot->home;
@@ -597,7 +616,10 @@ static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint
 	size_t bytes = sizeof(struct xpu_ring_launch) + nr * sizeof(frames[0]);
 	struct xpu_ring_launch *r;
 
-	/* A launch that is not told of completely before a kill will not be made. */
+	/*
+	 * Kind 0: if the process is killed before commit(), it does not make the launch, so none is
+	 * lost.
+	 */
 	r = reserve(bytes, wait ? XPU_LOST_WAIT : 0);
 	if (!r) {
 		put_launch_beyond(slot, frames, nr, flags);
@@ -646,7 +668,7 @@ void shm__launch(const struct xpu_slot *slot)
 		walk_and_put(slot);
 		return;
 	}
-	/* The shim keeps to its limit; Python's frames may come on top of that. */
+	/* The shim's own frames are within the limit, but Python's frames come on top of them. */
 	if (nr > XPU_MAX_FRAMES) {
 		nr = XPU_MAX_FRAMES;
 		flags |= XPU_CHAIN_TRUNCATED;

@@ -15,7 +15,7 @@
 #include "base/labels.h"
 #include "wire/probe.h"
 
-/* A definition that may have to be repeated; it keeps the finished record. */
+/* A definition, kept as a finished record to be repeated for a new listener. */
 struct definition {
 	struct definition *next;
 	struct xpu_record record[];
@@ -31,10 +31,10 @@ struct string {
 struct kernel {
 	UT_hash_handle hh;		/* by key */
 	struct {
-		uint32_t name;		/* id of the string that has the name first */
+		uint32_t name;		/* id of the string that first had this name */
 		struct xpu_shape shape;
 	} key;
-	uint32_t id;			/* of the string that stands for both */
+	uint32_t id;			/* of the string that stands for name and shape */
 };
 
 struct stream {
@@ -58,13 +58,14 @@ struct device {
 };
 
 /*
- * CUPTI returns one pointer for each kernel's name: this cache saves the hash, but still compares.
+ * CUPTI returns the same pointer each time for a kernel's name. This cache saves hashing the name;
+ *  it still compares the text.
  */
 #define NAME_CACHE	256		/* a power of two */
 
-/* Kernels of more ways than that, or of longer names, are recorded without. */
+/* Beyond these limits kernels are recorded without the shapes of their launches. */
 #define MAX_SHAPES	16384
-#define MAX_SHAPE_BYTES	(8u << 20)	/* of names */
+#define MAX_SHAPE_BYTES	(8u << 20)	/* of their names in all */
 
 struct xpu_record_counters wire__counters;
 
@@ -78,12 +79,12 @@ static struct api *apis;
 static struct device *devices;
 static uint32_t last_string_id, last_stream_id;
 static struct kernel *kernels;
-static size_t shape_bytes;		/* of the names that were sent once more */
+static size_t shape_bytes;		/* bytes of names of kernels with a shape */
 
 static struct {
 	const char *pointer;
 	const struct string *string;
-	const struct kernel *kernel;	/* the last one of that name, or NULL */
+	const struct kernel *kernel;	/* the last kernel with that name, or NULL */
 } name_cache[NAME_CACHE];
 
 static uint32_t round_up(uint32_t bytes)
@@ -151,7 +152,7 @@ void wire__repeat_definitions(void)
 		send_definition(d);
 }
 
-/* Return: a new interned string, sent to listeners, or NULL. The caller has limited @len. */
+/* Return: a new interned string, already sent, or NULL. The caller has limited @len. */
 static struct string *string__new(const char *name, size_t len)
 {
 	struct string *s = malloc(sizeof(*s) + len + 1);
@@ -199,7 +200,7 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* a cut name differs from the pointer's string */
+	if (!name[len]) {		/* not for a shortened name: it would never compare equal */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 		name_cache[slot].kernel = NULL;
@@ -216,7 +217,7 @@ static bool kernel__define(struct kernel *k, const char *name, size_t len)
 
 	d = definition__new(XPU_RECORD_SHAPE, sizeof(*shape));
 	string = d ? definition__new(XPU_RECORD_STRING, sizeof(*r) + len + 1) : NULL;
-	if (!string) {			/* a shape of no name means nothing to a reader */
+	if (!string) {			/* a reader cannot use a shape without a name */
 		k->id = 0;
 		return false;
 	}
@@ -233,7 +234,7 @@ static bool kernel__define(struct kernel *k, const char *name, size_t len)
 	return true;
 }
 
-/* Return: the kernel, which is remembered; NULL if there are too many or there is no memory. */
+/* Return: the new kernel, owned by the table; NULL if there are too many or no memory is left. */
 static struct kernel *kernel__new(const struct kernel *key, const char *name)
 {
 	size_t len = strnlen(name, XPU_STRING_MAX - 1);
@@ -427,11 +428,11 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name)
 	HASH_ADD(hh, apis, key, sizeof(a->key), a);
 	if (!a->hh.tbl) {
 		free(a);
-		return;			/* the callback id stands in for its name */
+		return;			/* readers show the callback id instead of the name */
 	}
 	d = definition__new(XPU_RECORD_API, sizeof(*r));
 	if (!d) {
-		HASH_DEL(apis, a);	/* try again the next time, when there may be memory */
+		HASH_DEL(apis, a);	/* try again next time: there may be memory then */
 		free(a);
 		return;
 	}
@@ -457,7 +458,7 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 	struct xpu_record_pycode *r;
 
 	if (!d)
-		return;			/* the frame goes without a name */
+		return;			/* the frame has no name then */
 	r = (struct xpu_record_pycode *)d->record;
 	r->id = id;
 	r->name = name_id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * wire.h - records on their way out of the process
+ * wire.h - packs records and sends them out of the process
  *
  * Packs records into a batch, interns the strings and streams that they refer to, and hands full
  * batches to the probe site. Not thread-safe: the caller holds the activity lock (activity.c).
@@ -20,7 +20,7 @@ extern struct xpu_record_counters wire__counters;
  * wire__reserve - make room for one record at the end of the batch
  * @type: XPU_RECORD_*
  * @misc: its misc
- * @size: bytes, header included; rounded up to 8 and zeroed behind the header
+ * @size: bytes, header included; rounded up to 8; the body is zeroed
  *
  * Return: the record with its header filled in; valid until the next call into this file.
  */
@@ -30,8 +30,8 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
 uint32_t wire__string(const char *name);
 
 /*
- * Return: the id of a string that stands for a kernel's name and for how it was launched; that of the
- * name alone if a program launches in more ways than are remembered; or 0.
+ * Return: the id of a string that stands for a kernel's name and its launch's shape; the id of the
+ * name alone if the program uses more shapes than are remembered; or 0.
  */
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 
@@ -51,7 +51,7 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 
 struct labels;
 
-/* Defines the labels of this process, which go out when definitions are repeated. */
+/* Defines the labels of this process; they are sent only when definitions are repeated. */
 void wire__labels(const struct labels *labels);
 
 /* Sends a line for the user at once; @level is XPU_MESSAGE_*. */
