@@ -20,6 +20,7 @@ int one(int a)
 END
 printf 'const one = 1;\nconsole.log(one);\n' >tree/merge/one.js
 echo 'one = 1' >tree/merge/one.py
+printf '# One\n' >tree/CONTRIBUTING.md
 printf 'use strict;\nmy $one = 1;\nprint $one;\n' >tree/merge/one.pl
 printf '#!/bin/sh\necho "$1"\n' >tree/merge/one.sh
 cp -r tree clean
@@ -64,6 +65,12 @@ fault comments merge/one.c :7: "sed -i 's,return 2;,return 2; /* What one() retu
 fault comments merge/one.c :4: "sed -i '3s,^,/*\\n * The same for one.\\n */\\n,' merge/one.c"
 fault comments merge/one.js :1: "sed -i '1s,^,// What it is.\\n,' merge/one.js"
 fault comments merge/one.sh :2: "sed -i 's,echo,# The same.\\necho,' merge/one.sh"
+fault english merge/one.c :7: "sed -i 's,return 2;,return 2; /* of the ones of before */,' merge/one.c"
+fault english merge/one.c :4: "sed -i '3s|^|/*\\n * Sums of the target\x27s, its threads\x27.\\n */\\n|' merge/one.c"
+fault english merge/one.c :3: "sed -i '3s,^,/* A table for the threads of all GPUs. */\\n,' merge/one.c"
+fault english merge/one.js :1: "sed -i '1s,^,// Tells of what it is.\\n,' merge/one.js"
+fault english merge/one.sh :2: "sed -i 's,echo,# But for one file all is there.\\necho,' merge/one.sh"
+fault english CONTRIBUTING.md :3: "printf '# One\\n\\nA file has those of the process.\\n' >CONTRIBUTING.md"
 fault mandoc doc/xpumerge.1.in :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 
 # ---- a tool of another version, and one that is missing
