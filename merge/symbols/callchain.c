@@ -69,7 +69,7 @@ void callchains__next(struct callchains *c)
 	c->known = NULL;
 }
 
-/* Return: where an address is remembered, or NULL if there is no memory for it. */
+/* Return: the cache entry for an address, or NULL if memory is short. */
 static struct known_address *callchains__known(struct callchains *c, uint64_t addr)
 {
 	if (!c->known)
@@ -103,7 +103,7 @@ static const struct frame *callchains__label_frame(struct callchains *c, const c
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
 }
 
-/* Return: the frame of generated code, or NULL if its name is unknown or memory is out. */
+/* Return: the frame of generated code, or NULL if its name is unknown or memory is short. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
 {
@@ -121,7 +121,7 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	return callchains__frame(c, name, map->dso, true);
 }
 
-/* As callchains__address(). */
+/* Does the work of callchains__address(), without its cache. */
 static const struct frame *callchains__look_up(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
 {
@@ -143,7 +143,7 @@ static const struct frame *callchains__look_up(struct callchains *c, struct imag
 	generated = callchains__jit(c, image, map, addr);
 	if (generated)
 		return generated;
-	/* Places in [anon] and the like are as good as random: one frame for all of them. */
+	/* Addresses in [anon] and similar mappings say nothing: show one frame for all of them. */
 	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
 		name = map->dso->name;
 	else
@@ -153,8 +153,8 @@ static const struct frame *callchains__look_up(struct callchains *c, struct imag
 }
 
 /*
- * Return: the frame of one address; NULL only without memory. Sets *@vaddr to its address in the
- * file.
+ * Return: the frame of one address; NULL only if memory is short. Sets *@vaddr to the address in
+ * the file.
  */
 static const struct frame *callchains__address(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
@@ -181,7 +181,7 @@ static const struct frame *callchains__kernel(struct callchains *c, uint64_t add
 				 NULL, name);
 }
 
-/* Return: the frame of one of Python's words, as callchains__address(). */
+/* Return: the frame of a word for a Python function, as callchains__address(). */
 static const struct frame *callchains__python(struct callchains *c, uint64_t word)
 {
 	uint32_t line = XPU_FRAME_LINE(word), id = XPU_FRAME_CODE(word);
@@ -202,7 +202,7 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 	return callchains__frame(c, name, NULL, true);
 }
 
-/* Return: the frame of a word that leads to a name, as callchains__address(). */
+/* Return: the frame of a word that stands for a name, as callchains__address(). */
 static const struct frame *callchains__named(struct callchains *c, uint64_t word)
 {
 	const char *name = c->string ? c->string(c->lookup_ctx, XPU_FRAME_STRING(word)) : NULL;
@@ -236,7 +236,7 @@ static bool frame__is_api(const struct frame *f)
 	return false;
 }
 
-/* Return: whether the frame is inside a runtime that is linked into the program statically. */
+/* Return: whether the frame is inside a CUDA runtime that is linked into the program statically. */
 static bool frame__is_static_cudart(const struct frame *f)
 {
 	return f->symbolized &&
@@ -256,7 +256,7 @@ static bool frame__is_static_api(const struct frame *f)
 	};
 	size_t i;
 
-	/* A demangled C++ function of that name has parameters behind it. */
+	/* A demangled C++ function has parameters after its name. */
 	if (!f->symbolized || strpbrk(f->name, "(<: "))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(prefixes); i++)
@@ -268,7 +268,7 @@ static bool frame__is_static_api(const struct frame *f)
 /*
  * callchain__trim - find where the program ends and CUDA begins
  * @v, @nr: frames, innermost first
- * @api: set to the API function's frame if it is among those to trim, else untouched
+ * @api: set to the API function's frame if that is trimmed, otherwise untouched
  *
  * Return: how many frames to leave out, counted from the innermost.
  */
@@ -289,7 +289,8 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 			continue;
 		}
 		/*
-		 * A static function is in the program itself, and must be next to trimmed frames.
+		 * A static API function is in the program itself, and must be next to trimmed
+		 * frames.
 		 */
 		if (!i || runtime)
 			break;
@@ -308,7 +309,7 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 	return i;
 }
 
-/* Return: whether the frame is inside the interpreter, which is @f's file or a part of it. */
+/* Return: whether the frame is inside the interpreter, which is @f's whole file or a part of it. */
 static bool frame__is_interpreter(const struct frame *f)
 {
 	static const char *const prefixes[] = {
@@ -333,7 +334,7 @@ static bool frame__is_interpreter(const struct frame *f)
 	 */
 	if (f->symbolized && f->dso->is_memory && has_prefix(f->name, "py::"))
 		return true;
-	/* For a program with a built-in interpreter. */
+	/* The interpreter may be built into the program. */
 	for (i = 0; f->symbolized && i < ARRAY_SIZE(prefixes); i++)
 		if (has_prefix(f->name, prefixes[i]))
 			return true;
@@ -349,8 +350,8 @@ static bool frame__is_entry(const struct frame *f)
  * callchain__trim_python - leave out the interpreter's own frames
  * @v: @nr frames, innermost first
  *
- * The program's entry point stays, although it is the interpreter's: it shows that the path is
- * complete.
+ * The program's entry point stays, although it belongs to the interpreter: it shows that the path
+ * is complete.
  *
  * Return: how many frames are left.
  */
@@ -393,7 +394,7 @@ static int callchains__push(struct callchains *c, const struct frame *f)
 	return f ? array_push(&c->scratch, f) : -1;
 }
 
-/* Return: the frame of one of the functions at a place, NULL when memory is out. */
+/* Return: the frame of one of the functions at a place, NULL if memory is short. */
 static const struct frame *callchains__line(struct callchains *c, const struct chain_frame *cf,
 					    const char *name, const struct srcline *line,
 					    bool inlined)
@@ -408,7 +409,7 @@ static const struct frame *callchains__line(struct callchains *c, const struct c
 	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
 }
 
-/* Looks up a place and the functions that are inlined there. Return: NULL when memory is out. */
+/* Looks up a place and the functions that are inlined there. Return: NULL if memory is short. */
 static const struct place_entry *callchains__place(struct callchains *c,
 						   const struct chain_frame *cf)
 {
@@ -433,7 +434,10 @@ static const struct place_entry *callchains__place(struct callchains *c,
 		if (!e->frames[e->nr++])
 			return NULL;
 	}
-	/* The function itself gets its symbol's name, which tells parts and copies apart. */
+	/*
+	 * The function that is not inlined gets its symbol's name, which tells parts and copies
+	 * apart.
+	 */
 	e->frames[e->nr] = !nr ? cf->f :
 			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
 					    false);
@@ -443,7 +447,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 	return oom ? NULL : e;
 }
 
-/* Adds the frames to show for a frame that is left after trimming. Return: 0 or -ENOMEM. */
+/* Adds the frames that are shown for a frame that trimming left. Return: 0 or -ENOMEM. */
 static int callchains__show(struct callchains *c, const struct chain_frame *cf)
 {
 	const struct place_entry *e;
@@ -484,8 +488,9 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 }
 
 /*
- * Return: whether @name is a Python frame's, of a file that @end ends: FILE:FUNCTION:LINE as the shim and
- * samples name frames, or FILE(LINE): FUNCTION as PyTorch does.
+ * Return: whether @name names a Python frame in a file whose name ends with @end:
+ * FILE:FUNCTION:LINE, as the shim and samples name frames, or FILE(LINE): FUNCTION, as PyTorch
+ * does.
  */
 static bool has_python_file(const char *name, const char *end)
 {
@@ -495,10 +500,10 @@ static bool has_python_file(const char *name, const char *end)
 
 	while ((p = strstr(p, end))) {
 		p += strlen(end);
-		/* PyTorch makes files such as <eval_with_key>.7. */
+		/* PyTorch invents file names such as <eval_with_key>.7. */
 		if (*end == '>' && *p == '.')
 			p += 1 + strspn(p + 1, digits);
-		/* <T as Trait>::f is a function of Rust. */
+		/* <T as Trait>::f is a Rust function. */
 		if (p[0] == ':' && p[1] != ':')
 			return true;
 		nr = *p == '(' ? strspn(p + 1, digits) : 0;
@@ -510,7 +515,10 @@ static bool has_python_file(const char *name, const char *end)
 
 bool frame__is_python(const struct frame *f)
 {
-	/* "py::" begins a name in the perf map of python3 -X perf; <string> is in the place of a file. */
+	/*
+	 * "py::" begins a name in the perf map of python3 -X perf; <string> replaces the name of a
+	 * file.
+	 */
 	return has_prefix(f->name, "py::") ||
 	       (!f->dso && (has_python_file(f->name, ".py") ||
 			    (*f->name == '<' && has_python_file(f->name, ">"))));
@@ -551,7 +559,7 @@ const struct frame *stack__place(const struct stack *stack)
 	return stack->nr ? stack->frames[stack->nr - 1] : NULL;
 }
 
-/* Return: how many innermost frames are the scheduler's, or the recorder's own. */
+/* Return: how many innermost frames belong to the scheduler or to the recorder. */
 static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 {
 	static const char *const prefixes[] = {
@@ -587,7 +595,9 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		uint64_t addr = rec->frames[i];
 
 		*cf = (struct chain_frame){ .word = addr };
-		/* A kernel address here means that a frame pointer was wrong: no frames follow. */
+		/*
+		 * A kernel address here means that a frame pointer was wrong: the rest is no chain.
+		 */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
 			break;
 		if (XPU_FRAME_IS_PYTHON(addr)) {
@@ -600,7 +610,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		} else {
 			nr_native++;
 			/*
-			 * A return address is behind its call; only the innermost frame may be no
+			 * A return address is after its call; only the innermost frame may not be a
 			 * return address.
 			 */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
@@ -615,7 +625,10 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 	return nr_native;
 }
 
-/* Removes frames from c->chain that are not the program's. @api_frame: as for callchain__trim() */
+/*
+ * Removes frames from c->chain that do not belong to the program. @api_frame: as for
+ * callchain__trim()
+ */
 static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)
 {
 	size_t trimmed = 0;
@@ -657,7 +670,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}
-	/* A stack must not be empty, as one of scheduler frames alone would be after trimming. */
+	/* A stack must not be empty; trimming empties one that has only scheduler frames. */
 	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
 	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
 	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))
@@ -667,7 +680,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		c->scratch.v[i] = c->scratch.v[c->scratch.nr - 1 - i];
 		c->scratch.v[c->scratch.nr - 1 - i] = f;
 	}
-	/* Untrimmed, the API function is among the frames already, unless there are none. */
+	/* An untrimmed path already has the API function, unless it has no native frames. */
 	if (!(rec && rec->hdr.misc & XPU_CHAIN_CPU) && (c->trim || !nr_native)) {
 		if (!api_frame)
 			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");

@@ -3,11 +3,11 @@
  * callchain.h - turns return addresses into the frames of a call path, trimmed for reading
  *
  * The stack of a launch has, innermost first, the shim, CUPTI, the CUDA driver, the runtime, and
- * then the program. The first four belong to the measurement, not to the program: they are trimmed,
- * and one frame stands for them, the API function that the program called.
+ * then the program. The first four belong to the measurement, not to the program: they are replaced
+ * by one frame, the API function that the program called.
  *
- * If Python runs, the recording has its frames in place of those of the evaluation loop. The other
- * frames of the interpreter, between one Python function and the next, are trimmed, too.
+ * If Python runs, the recording has Python frames instead of frames of the evaluation loop. The
+ * interpreter's other frames, between one Python function and the next, are trimmed, too.
  */
 #ifndef MERGE_CALLCHAIN_H
 #define MERGE_CALLCHAIN_H
@@ -24,11 +24,11 @@
 
 struct frame {
 	const char *name;		/* demangled, interned; "libfoo.so+0x1a2b", "[unknown]" */
-	struct dso *dso;		/* NULL: unknown, or no place in a file */
+	struct dso *dso;		/* NULL: unknown, or not in a file */
 	bool symbolized;
 };
 
-/* How Python's frames are shown. */
+/* How Python frames are shown. */
 enum python_style {
 	PYTHON_SHORT,			/* train.py:step:41 */
 	PYTHON_FULL,			/* /home/me/train.py:step:41 */
@@ -66,8 +66,8 @@ struct stack_entry;
 struct place_entry;
 
 struct callchains {
-	struct dsos *dsos;		/* the caller's */
-	struct strpool *strings;	/* the caller's */
+	struct dsos *dsos;		/* owned by the caller */
+	struct strpool *strings;	/* owned by the caller */
 	bool trim;
 	enum python_style python_style;
 	/* Looks up a code object of the process whose path is resolved; may be NULL. */
@@ -84,35 +84,36 @@ struct callchains {
 	struct srclines srclines;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
-	struct place_entry *places;	/* whose lines are known */
-	struct known_address *known;	/* by address, each the last one of its place; NULL: none yet */
+	struct place_entry *places;	/* places whose lines are known */
+	struct known_address *known;	/* a cache by address, whose slots keep the latest address;
+					 * NULL: not allocated yet */
 	struct arena arena;
 	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
-	uint64_t nr_frames;		/* shown, over all call paths */
-	uint64_t nr_unsymbolized;	/* of these, frames without a function name */
+	uint64_t nr_frames;		/* frames shown, over all call paths */
+	uint64_t nr_unsymbolized;	/* frames shown without a function name */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
 void callchains__exit(struct callchains *c);
 
-/* Begins with another recording, in which addresses mean something else. */
+/* Begins another recording, in which addresses have other meanings. */
 void callchains__next(struct callchains *c);
 
 /**
  * callchains__resolve - name the frames of one call path
  * @c: all call paths
  * @rec: addresses, innermost first, or NULL for a launch without a call path
- * @image: the address space they are in, or NULL if that is not known
+ * @image: the address space they are in, or NULL if unknown
  * @epoch: remap epoch of @image
  * @api: name of the API call by its callback id, or NULL
  *
  * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
  * instruction before, so they are looked up one byte earlier. The chain of a sample may have two
- * innermost frames, the kernel's and the program's. Only Python's own frames are trimmed from it,
- * and the kernel's functions are shown as name_[k].
+ * innermost frames: one in the kernel and one in the program. Only frames of the Python interpreter
+ * are trimmed from it, and kernel functions are shown as name_[k].
  *
- * Return: the path, owned by @c, or NULL when memory is out.
+ * Return: the path, owned by @c, or NULL if memory is short.
  */
 const struct stack *callchains__resolve(struct callchains *c,
 					const struct xpu_record_callchain *rec,
@@ -125,13 +126,13 @@ const struct stack *callchains__resolve(struct callchains *c,
 const struct stack *callchains__concat(struct callchains *c, const struct stack *a,
 				       const char *name, const struct stack *b);
 
-/* Return: whether the frame is a Python function's, by the form of its name. */
+/* Return: whether the frame is a Python function, by the form of its name. */
 bool frame__is_python(const struct frame *f);
 
 /*
- * Return: the frame that best says where @stack is: the innermost Python frame; or else the
- * innermost frame of the program itself, outside of the kernel, the C library and CUDA; or else the
- * innermost frame. NULL if there are no frames.
+ * Return: the frame that best says where @stack is. This is the innermost Python frame or, without
+ * one, the innermost frame outside of the kernel, the C library and CUDA. If all frames are there,
+ * it is the innermost frame. NULL if @stack has no frames.
  */
 const struct frame *stack__place(const struct stack *stack);
 

@@ -147,7 +147,7 @@ static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwin
 {
 	uint64_t bp = regs->v[XPU_REG_BP], ip;
 
-	/* The ABI has 0 where a stack begins. */
+	/* By the ABI, the frame pointer is 0 where a stack begins. */
 	if (regs->known & 1u << XPU_REG_BP && !bp)
 		return CFI_ROOT;
 	if (!(regs->known & 1u << XPU_REG_BP) || bp < regs->v[XPU_REG_SP] || bp % 8 ||
@@ -176,7 +176,7 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 	if (map && !map->dso)
 		map->dso = dsos__get(u->dsos, map->rec);
 	if (map && map->dso) {
-		/* It also loads the file. */
+		/* This also loads the file. */
 		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
 					   &vaddr);
 		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
@@ -206,7 +206,7 @@ static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const u
 }
 
 /*
- * Merges frames of Python before 3.10. There nothing on a loop's stack is referred to by the loop's
+ * Merges frames of Python before 3.10, where no address of the loop's stack is recorded with its
  * frames; but each loop has exactly one Python frame.
  */
 static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct xpu_record_stack *rec,
@@ -223,9 +223,9 @@ static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct x
 }
 
 /*
- * Replaces the evaluation loops in u->native by Python's frames. Both have the same order, so one
- * pass over both is enough. If the native chain was cut before some loops, those loops go outside
- * of the whole chain.
+ * Replaces the evaluation loops in u->native by Python frames. Both have the same order, so one
+ * pass over both is enough. If the native chain was cut before some loops, the frames of these
+ * loops go outside of the whole chain.
  */
 static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_record_stack *rec,
 				 uint16_t nr_native, bool truncated, uint16_t *nr)
@@ -242,7 +242,7 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 		if (loop + 1 >= nr_native) {
 			if (truncated)
 				break;
-			continue;	/* its frames go with those of the next loop */
+			continue;	/* its frames go with the frames of the next loop */
 		}
 		copied_stacks__append(u, nr, u->native + i, loop - i);
 		for (; done < word; done++)
@@ -283,7 +283,7 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
-		if (regs.v[XPU_REG_IP] >> 56) {		/* not an address of a program */
+		if (regs.v[XPU_REG_IP] >> 56) {		/* not a user address */
 			result = CFI_LOST;
 			break;
 		}

@@ -2,9 +2,9 @@
 /*
  * copied_stacks.h - makes call chains from copies of the stack
  *
- * A STACK record has the registers and the top of a thread's stack, as far as it differs from the
- * thread's last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables of
- * the mapped files; for code without tables (made at run time), by the frame pointer.
+ * A STACK record has the registers and the part of the top of a thread's stack that differs from
+ * the thread's last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables
+ * of the mapped files; for code without tables, which was made at run time, by the frame pointer.
  */
 #ifndef MERGE_COPIED_STACKS_H
 #define MERGE_COPIED_STACKS_H
@@ -17,18 +17,19 @@
 #include "model/machine.h"
 #include "util.h"
 
-#define UNWIND_MAX_FRAMES	4096	/* native frames of a stack, without Python's */
+#define UNWIND_MAX_FRAMES	4096	/* native frames of a stack, without Python frames */
 
 struct unwind_tables;
 struct unwind_stack;
 
 struct copied_stacks {
-	struct dsos *dsos;		/* the caller's, to be closed after this */
+	struct dsos *dsos;		/* owned by the caller, who closes it after this */
 	struct unwind_tables *tables;
-	struct unwind_stack *stacks;	/* by thread: its last stack */
+	struct unwind_stack *stacks;	/* the last stack of each thread */
 	uint64_t native[UNWIND_MAX_FRAMES];
-	uint64_t sp[UNWIND_MAX_FRAMES];	/* of each native frame: where its stack begins */
-	bool loop[UNWIND_MAX_FRAMES];	/* whether it is Python's evaluation loop, by its name */
+	uint64_t sp[UNWIND_MAX_FRAMES];	/* by native frame: where its stack begins */
+	bool loop[UNWIND_MAX_FRAMES];	/* by native frame: whether it is Python's evaluation loop,
+					 * by its name */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 
@@ -44,8 +45,8 @@ void copied_stacks__next(struct copied_stacks *u);
  * @rec: the sample, checked by the reader
  * @image: the sample's address space, or NULL: then only the innermost address is known
  * @epoch: remap epoch of @image
- * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python's frames
- *	are XPU_WORD_PYTHON, in place of their evaluation loops
+ * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python frames are
+ * 	XPU_WORD_PYTHON, and replace their evaluation loops
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
  *
  * Return: 0; 1 if the record needs an earlier one that is missing; or -ENOMEM.

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of DWARF 2. */
+/* These opcodes are from DWARF 2. */
 enum {
 	DW_LNS_copy = 1, DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_set_file, DW_LNS_negate_stmt,
 	DW_LNS_set_basic_block, DW_LNS_const_add_pc, DW_LNS_fixed_advance_pc,
@@ -14,8 +14,9 @@ enum {
 enum {
 	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,
 	/*
-	 * NVIDIA's. Rows that follow are inlined at the row of that number of their sequence, 1 for the
-	 * first, from a function whose name is at an offset in .debug_str; at row 0: they are not inlined.
+	 * NVIDIA added this one. Its operands are a row of the present sequence, counted from 1,
+	 * and an offset in .debug_str: the rows that follow were inlined at that row from the
+	 * function named there. Row 0: they are not inlined.
 	 */
 	DW_LNE_inlined_call = 0x90,
 };
@@ -31,7 +32,7 @@ void cubin_lines__free(struct cubin_lines *l)
 	array_free(&l->by_name);
 }
 
-/* A part of the table that is being read; at its end, or after damage, everything is 0. */
+/* A part of the table that is being read; everything behind its end or behind damage reads as 0. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;
@@ -95,19 +96,19 @@ static const char *get_string(struct cursor *c)
 	return s;
 }
 
-/* One unit of the table. */
+/* a unit of the table */
 struct unit {
 	struct cubin_lines *lines;
 	const struct xpu_cubin_lines *blob;
-	const uint8_t *table;		/* where relocations count from */
+	const uint8_t *table;		/* the place from which relocations count */
 	const char *strings;		/* .debug_str */
 	size_t strings_bytes;
 	uint8_t min_length, line_range, opcode_base;
 	int8_t line_base;
 	uint8_t lengths[MAX_OPCODES];
 	size_t first_file;
-	/* the state of its machine */
-	size_t first_row;		/* of the sequence */
+	/* the state of the line-number machine */
+	size_t first_row;		/* of the present sequence */
 	uint32_t function, site;
 	uint64_t pc, file, line;
 };
@@ -131,7 +132,7 @@ static int unit__row(struct unit *u, bool end)
 	return array_push(&u->lines->lines, line);
 }
 
-/* Return: the function whose address the relocation at @at is; NO_INDEX if there is none. */
+/* Return: the function whose address the relocation at @at gives, or NO_INDEX. */
 static uint32_t function_at(const struct unit *u, const uint8_t *at)
 {
 	const struct xpu_cubin_function *v = u->blob->functions;
@@ -148,7 +149,7 @@ static uint32_t function_at(const struct unit *u, const uint8_t *at)
 	return low < u->blob->nr_functions && v[low].offset == offset ? low : NO_INDEX;
 }
 
-/* Calls in one row may differ in what is called, so each is a site of its own. */
+/* Calls in one row may have different callees, so each becomes a site of its own. */
 static int unit__inlined(struct unit *u, struct cursor *c)
 {
 	uint64_t row = get_uleb(c), name = get_uleb(c);
@@ -262,7 +263,7 @@ static int unit__run(struct unit *u, struct cursor *c)
 	return err;
 }
 
-/* Reads the head, with its files, of which DWARF 2 numbers the first 1. Return: 0 or -ENOMEM. */
+/* Reads the header with its files, which DWARF 2 numbers from 1. Return: 0 or -ENOMEM. */
 static int unit__head(struct unit *u, struct cursor *c)
 {
 	const uint8_t *program;
@@ -272,7 +273,7 @@ static int unit__head(struct unit *u, struct cursor *c)
 	int err = 0;
 
 	if (get(c, 2) > 4)
-		c->bad = true;		/* no compiler of NVIDIA's writes it */
+		c->bad = true;		/* no NVIDIA compiler writes this */
 	bytes = get(c, 4);
 	if (c->bad || bytes > (size_t)(c->end - c->at)) {
 		c->bad = true;
@@ -314,7 +315,7 @@ static int line__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->function, b->function) ?: cmp3(a->pc, b->pc);
 }
 
-/* Sorts by function and place; of rows at one place, the last one that was written counts. */
+/* Sorts by function and place; of rows at one place, the row written last counts. */
 static int sort_lines(struct cubin_lines *l)
 {
 	struct { struct cubin_line line; size_t order; } *v;
@@ -327,7 +328,10 @@ static int sort_lines(struct cubin_lines *l)
 		v[i].line = l->lines.v[i];
 		v[i].order = i;
 	}
-	/* Rows of a function come in order as a rule: an insertion sort would do, but for hostile ones. */
+	/*
+	 * A function's rows are usually in order; but hostile rows would make an insertion sort
+	 * quadratic.
+	 */
 	if (l->lines.nr)
 		qsort_r(v, l->lines.nr, sizeof(*v), line__cmp, NULL);
 	for (i = 0; i < l->lines.nr; i++) {
@@ -364,7 +368,7 @@ static int sort_functions(struct cubin_lines *l)
 	return err;
 }
 
-/* Return: the index of a function of that name, or NO_INDEX. */
+/* Return: the index of a function called @name, or NO_INDEX. */
 static uint32_t find_function(const struct cubin_lines *l, const char *name)
 {
 	size_t low = 0, high = l->by_name.nr, middle;

@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* unpacked, of one file; libtorch would have 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* limit for one file; libtorch would have 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -111,7 +111,7 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
 	return path ?: try_debuginfod(hex, id, len, want, f);
 }
 
-/* Opens @path if it was stripped off @main. Return: @path, or NULL, with @path freed. */
+/* Opens @path if its symbols were stripped off @main. Return: @path, or NULL, with @path freed. */
 static char *try_debuglink(char *path, const struct elf_file *main, uint32_t crc,
 			   struct elf_file *f)
 {
@@ -148,7 +148,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 		try_debuglink(format("%.*s/.debug/%s", to_dir, path, name), main, crc, f);
 	if (found)
 		return found;
-	/* Under a debug directory the path is the one that the file has, not where it was found. */
+	/* A debug directory uses the path without symfs. */
 	if (p->symfs && !strncmp(path, p->symfs, strlen(p->symfs)))
 		path += strlen(p->symfs);
 	to_dir = slash ? (int)max_t(ptrdiff_t, slash - path, 0) : 0;
@@ -171,7 +171,9 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 
 	if (!packed.nr)
 		return -ENOENT;
-	/* The size is unknown before it is unpacked: some three times as much, most often. */
+	/*
+	 * The unpacked size is unknown in advance; it is mostly about three times the packed size.
+	 */
 	for (;; bytes *= 2) {
 		grown = bytes > max ? NULL : realloc(image, bytes);
 		if (!grown) {
@@ -186,7 +188,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
-		out = bytes;		/* these are off *left already */
+		out = bytes;		/* *left has already been reduced by these */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

@@ -6,9 +6,9 @@
  *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
  *	DIR/.build-id/xx/yyyy/debug	perf's cache (~/.debug), for the debug file
  *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
- *	.gnu_debuglink			a file of that name beside the stripped one, in .debug
- *					beside it, or under a debug directory; its CRC must agree
- *					where there is no build-id
+ *	.gnu_debuglink			a file of that name next to the stripped file, in .debug
+ *					next to it, or under a debug directory; without a
+ *					build-id its CRC must agree
  */
 #ifndef MERGE_DEBUGFILE_H
 #define MERGE_DEBUGFILE_H
@@ -23,7 +23,7 @@ struct symbol_paths {
 	const char *symfs;		/* put before each path; NULL or "": none */
 	const char *debug_dirs;		/* separated by ':'; NULL: the default */
 	const char *buildid_dir;	/* perf's cache; NULL: the default */
-	ARRAY(char *) kept;		/* directories like buildid_dir, beside the recordings */
+	ARRAY(char *) kept;		/* directories like buildid_dir, next to the recordings */
 };
 
 enum build_id_want {
@@ -33,20 +33,20 @@ enum build_id_want {
 
 /**
  * symbol_paths__open_build_id - find a file by build-id
- * @p: where to look
+ * @p: where to search
  * @id, @len: its build-id, @len > 2
- * @want: which of the two
+ * @want: which of the two files
  * @f: opened
  *
- * Return: the path, for the caller to free(), or NULL if there is none.
+ * Return: the path, for the caller to free(), or NULL if not found.
  */
 char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *id, size_t len,
 				  enum build_id_want want, struct elf_file *f);
 
 /**
- * symbol_paths__open_debuglink - find what the .gnu_debuglink section of a file names
- * @p: where to look
- * @path: of the file
+ * symbol_paths__open_debuglink - find the file that a .gnu_debuglink section names
+ * @p: where to search
+ * @path: path of the file
  * @main: the file
  * @f: opened
  *
@@ -58,17 +58,17 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 /**
  * elf_file__open_minidebug - unpack .gnu_debugdata, MiniDebugInfo
  * @main: the file
- * @f: opened; its symbols add to .dynsym
- * @left: bytes that may be unpacked; becomes less by what was. A few kilobytes of a file unpack to
- *	hundreds of megabytes if somebody has made them so, and a program has many files.
+ * @f: opened; its symbols are in addition to .dynsym
+ * @left: how many bytes may be unpacked; is reduced by the unpacked bytes. A few kilobytes of a
+ *	malicious file may unpack to hundreds of megabytes, and a program has many files.
  *
- * Return: 0, -ENOENT if it has none, -EINVAL if that is damaged or too large, or -ENOMEM.
+ * Return: 0, -ENOENT without such a section, -EINVAL if it is damaged or too large, or -ENOMEM.
  */
 int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
 
-#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* of all files, unpacked */
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* unpacked bytes of all files */
 
-/* Searches what was kept beside the recording at @path, too. Return: 0 or -ENOMEM. */
+/* Also searches the files that were kept next to the recording at @path. Return: 0 or -ENOMEM. */
 int symbol_paths__add_kept(struct symbol_paths *p, const char *path);
 void symbol_paths__free(struct symbol_paths *p);
 

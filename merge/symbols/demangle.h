@@ -2,7 +2,7 @@
 /*
  * demangle.h - the names that the programmer wrote
  *
- * By libbfd, see libbfd.h.
+ * libbfd does the work, see libbfd.h.
  */
 #ifndef MERGE_DEMANGLE_H
 #define MERGE_DEMANGLE_H
@@ -12,7 +12,7 @@
  * @name: as in the symbol table
  *
  * Return: the demangled name with parameters, for the caller to free(), or NULL if @name is not
- * mangled (or memory is out): use it as it is.
+ * mangled or memory is short: use it as it is.
  * Source: bfd_demangle() of libbfd.
  */
 char *demangle(const char *name);

@@ -11,7 +11,10 @@
 
 #define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
 
-/* Two files of one path (replaced while it was recorded) are told apart by build-id or inode. */
+/*
+ * If a file was replaced during the recording, its path has two files, which the build-id or inode
+ * tells apart.
+ */
 struct dso_entry {
 	struct dso dso;
 	UT_hash_handle hh;
@@ -58,7 +61,10 @@ static enum dso_role dso__role(const char *name)
 		{ "libcupti.so", DSO_CUPTI },
 		{ "libcuda.so", DSO_CUDA },
 		{ "libcudart.so", DSO_CUDART },
-		/* auditwheel renames the libraries that it packs into a wheel: libcudart-d0da41ae.so.11.0. */
+		/*
+		 * auditwheel renames libraries that it packs into a wheel, as in
+		 * libcudart-d0da41ae.so.11.0.
+		 */
 		{ "libcupti-", DSO_CUPTI },
 		{ "libcudart-", DSO_CUDART },
 	};
@@ -100,7 +106,10 @@ static bool path__is_memory(const char *path)
 struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 {
 	struct dso_entry *e;
-	/* A file may be there under one path and not under another, so the path counts always. */
+	/*
+	 * One path of a file may exist where another one does not, so the path is always part of
+	 * the key.
+	 */
 	struct {
 		uint64_t ino;
 		uint32_t dev_major, dev_minor;
@@ -163,7 +172,10 @@ static int dso__read_segments(struct dso *dso)
 
 	if (elf_getphdrnum(dso->file.elf, &nr))
 		return -EINVAL;
-	/* Executable segments first: neighbours share a page of the file, and look-ups are of code. */
+	/*
+	 * Executable segments come first: neighbours share a page of the file, and look-ups want
+	 * code.
+	 */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
 			if (!gelf_getphdr(dso->file.elf, i, &phdr) || phdr.p_type != PT_LOAD ||
@@ -183,7 +195,7 @@ static int dso__read_segments(struct dso *dso)
 	return 0;
 }
 
-/* Adds the symbols that were stripped off the file, if they can be found. Return: 0 or -ENOMEM. */
+/* Adds the symbols that were stripped off the file, if they are found. Return: 0 or -ENOMEM. */
 static int dsos__add_debug(struct dsos *d, struct dso *dso)
 {
 	char *path = NULL;
@@ -229,7 +241,7 @@ static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 	       roots__add(&dso->symtab, &dso->file);
 }
 
-/* Return: whether the open file is the one that was mapped, as far as can be known. */
+/* Return: whether the open file is the one that was mapped; true if the mapping has no build-id. */
 static bool dso__same_build(const struct dso *dso)
 {
 	const uint8_t *id = NULL;
@@ -241,7 +253,7 @@ static bool dso__same_build(const struct dso *dso)
 	return len == dso->build_id_len && !memcmp(id, dso->build_id, len);
 }
 
-/* Opens the file at @path. Return: 0, -ESTALE if it is another one now, or -errno. */
+/* Opens the file at @path. Return: 0, -ESTALE if it is another file now, or -errno. */
 static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
 {
 	int err;
@@ -258,7 +270,7 @@ static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
 	return err;
 }
 
-/* Opens the file behind @dso. Return: 0, -ENXIO if there is none by its nature, or -errno. */
+/* Opens the file behind @dso. Return: 0, -ENXIO if the mapping cannot have a file, or -errno. */
 static int dsos__open(struct dsos *d, struct dso *dso)
 {
 	size_t len = strlen(dso->path);
@@ -268,8 +280,8 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 
 	if (!strcmp(dso->path, "[vdso]")) {
 		/*
-		 * The kernel gives every process the same one, so ours will do if its build-id says
-		 * so; without a build-id to compare nothing says that it is this kernel's.
+		 * The kernel maps one vdso into every process, so use our own if its build-id
+		 * agrees; without a build-id, it may be the vdso of another kernel.
 		 */
 		err = dso->build_id_len ? elf_file__open_vdso(&dso->file) : -ENXIO;
 		if (err || dso__same_build(dso))
@@ -279,7 +291,10 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	}
 	if (dso->path[0] != '/' || dso->path[1] == '/')
 		return -ENXIO;
-	/* Unlinked or replaced while it ran: the build-id tells whether the new one is the same. */
+	/*
+	 * A file unlinked or replaced during the run may be back: the build-id tells whether it is
+	 * the same.
+	 */
 	if (dso->build_id_len && len > strlen(DELETED) &&
 	    !strcmp(dso->path + len - strlen(DELETED), DELETED))
 		len -= strlen(DELETED);
@@ -287,7 +302,9 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	err = dsos__open_path(d, dso, path);
 	if (!err || !dso->build_id_len)
 		return err;
-	/* It may have had another root directory. If it still runs, that leads to its files. */
+	/*
+	 * The process may have another root directory, which leads to its files if it still runs.
+	 */
 	if (!d->paths.symfs && dso->pid) {
 		path = strpool__internf(d->strings, "/proc/%u/root%.*s", (unsigned int)dso->pid,
 					(int)len, dso->path);
@@ -303,7 +320,7 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	return 0;
 }
 
-/* Return: the reason to show for not reading a file. */
+/* Return: why a file was not read, to show to the user. */
 static const char *dsos__why(struct dsos *d, int err)
 {
 	switch (err) {
@@ -320,7 +337,7 @@ static const char *dsos__why(struct dsos *d, int err)
 	}
 }
 
-/* Reads the file; leaves the reason in dso->why when it cannot be used. */
+/* Reads the file; if it cannot be used, dso->why is the reason. */
 static void dsos__load(struct dsos *d, struct dso *dso)
 {
 	int err;
@@ -373,7 +390,7 @@ uint64_t dso__function(struct dso *dso, uint64_t vaddr)
 
 	if (dso->state != DSO_LOADED)
 		return vaddr;
-	/* If memory is out, none of the extents are used rather than some. */
+	/* If memory is short, use no extents instead of some. */
 	if (!dso->has_extents && extents__read(&dso->extents, &dso->file))
 		array_free(&dso->extents);
 	dso->has_extents = true;
@@ -387,7 +404,7 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
 
 	if (sym->pretty)
 		return sym->pretty;
-	/* .symtab of a library has the version behind the name: memcpy@@GLIBC_2.14. */
+	/* .symtab of a library adds the version to the name: memcpy@@GLIBC_2.14. */
 	name = strndup(sym->name, strcspn(sym->name + 1, "@") + 1);
 	if (!name)
 		return NULL;

@@ -13,13 +13,14 @@ enum {
 
 /* The part of a CIE that is used. */
 struct cie {
-	uint8_t encoding;		/* of pointers in its FDEs; PE_OMIT: it cannot be read */
+	uint8_t encoding;		/* encoding of pointers in its FDEs; PE_OMIT: it cannot be
+					 * read */
 	bool no_caller;
 };
 
 struct cursor {
 	const uint8_t *p, *end;
-	uint64_t addr;			/* of p */
+	uint64_t addr;			/* address of p */
 };
 
 static bool cursor__skip(struct cursor *c, size_t nr)
@@ -57,14 +58,14 @@ static bool cursor__uleb(struct cursor *c, uint64_t *v)
 	return true;
 }
 
-/* Reads a pointer, of those encodings that compilers use. */
+/* Reads a pointer in one of the encodings that compilers use. */
 static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
 {
 	uint64_t base = (encoding & 0x70) == PE_PCREL ? c->addr : 0;
 	uint32_t u32 = 0;
 	bool ok;
 
-	if (encoding & 0x60)		/* relative to something else, or indirect */
+	if (encoding & 0x60)		/* relative to another base, or indirect */
 		return false;
 	switch (encoding & 0x0f) {
 	case 0x00:			/* absptr, udata8, sdata8 */
@@ -89,8 +90,8 @@ static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
 }
 
 /*
- * Return: whether instructions say that the return address is undefined. They are read up to the
- * first that the functions at the root do not begin with.
+ * Return: whether instructions say that the return address is undefined. Reading stops at the first
+ * instruction that no function at the root begins with.
  */
 static bool cursor__no_caller(struct cursor c, uint8_t ra)
 {
@@ -138,7 +139,10 @@ static struct cie cie__read(struct cursor c, uint8_t ra)
 	len = strnlen(aug, c.end - c.p);
 	if (!cursor__skip(&c, len + 1) || *aug != 'z')
 		return none;
-	/* Alignments of code and data, the return address's register, length of what follows. */
+	/*
+	 * Skip the alignments of code and data, the return address's register, and the length of
+	 * the augmentation data.
+	 */
 	if (!cursor__uleb(&c, &skip) || !cursor__uleb(&c, &skip) ||
 	    !(version == 1 ? cursor__skip(&c, 1) : cursor__uleb(&c, &skip)) ||
 	    !cursor__uleb(&c, &skip))
@@ -168,7 +172,7 @@ static struct cie cie__read(struct cursor c, uint8_t ra)
 	return cie;
 }
 
-/* Takes one FDE. Return: 0, also for one that cannot be read, or -ENOMEM. */
+/* Takes one FDE. Return: 0, also if the FDE cannot be read; or -ENOMEM. */
 static int extents__add(extents_t *out, struct cursor c, struct cie cie, uint8_t ra)
 {
 	struct extent e = { 0 };
@@ -180,7 +184,7 @@ static int extents__add(extents_t *out, struct cursor c, struct cie cie, uint8_t
 	e.end = e.start + len;
 	if (e.end <= e.start)
 		return 0;
-	/* The augmentation data, which begin with their length because of 'z'. */
+	/* The augmentation data begin with their length, because the augmentation has 'z'. */
 	e.no_caller = cie.no_caller ||
 		      (cursor__uleb(&c, &len) && cursor__skip(&c, len) && cursor__no_caller(c, ra));
 	return array_push(out, e);
@@ -207,7 +211,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		return 0;
 	all.end += frame.nr;
 	while (!err && cursor__read(&all, &len, sizeof(len))) {
-		/* The last one is of length 0; a 64-bit length nobody writes. */
+		/* The last entry has length 0; nobody writes 64-bit lengths. */
 		if (!len || len == UINT32_MAX)
 			break;
 		c = all;
@@ -216,7 +220,10 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		c.end = c.p + len;
 		at = c.p - frame.v;
 		cursor__read(&c, &back, sizeof(back));
-		/* 0: a CIE; else an FDE, whose CIE is so many bytes before this word. */
+		/*
+		 * 0 marks a CIE; other values mark an FDE, whose CIE is this many bytes before this
+		 * word.
+		 */
 		if (!back || back > at)
 			continue;
 		at -= back;

@@ -2,7 +2,7 @@
 /*
  * ehframe.h - where functions begin and end, by the unwind information of a file
  *
- * It is in every file, also in those that are stripped of all names.
+ * Every file has it, even a file stripped of all names.
  */
 #ifndef MERGE_EHFRAME_H
 #define MERGE_EHFRAME_H
@@ -15,21 +15,22 @@
 
 struct extent {
 	uint64_t start, end;
-	bool no_caller;			/* its return address is undefined, as far as is read */
+	bool no_caller;			/* its return address is undefined, by the instructions that
+					 * are read */
 };
 
 typedef ARRAY(struct extent) extents_t;
 
 /**
  * extents__read - read .eh_frame
- * @out: empty; filled with what could be read, by address; for the caller to free
+ * @out: empty; gets all functions that could be read, by address; the caller frees it
  * @f: the file
  *
  * Return: 0 or -ENOMEM.
  */
 int extents__read(extents_t *out, const struct elf_file *f);
 
-/* Return: the one that covers @addr, or NULL. */
+/* Return: the function that covers @addr, or NULL. */
 const struct extent *extents__find(const extents_t *e, uint64_t addr);
 
 #endif /* MERGE_EHFRAME_H */

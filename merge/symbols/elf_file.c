@@ -14,7 +14,7 @@
 
 #include "xpu_record.h"
 
-/* Return: 0 or -ENOEXEC; closes the file then. */
+/* Return: 0; or -ENOEXEC, with the file closed. */
 static int elf_file__begin(struct elf_file *f)
 {
 	elf_version(EV_CURRENT);
@@ -50,7 +50,7 @@ int elf_file__open(struct elf_file *f, const char *path)
 		err = -ENOEXEC;
 		goto out;
 	}
-	/* libelf's interface to memory is not const, so the mapping is writable; it is private. */
+	/* libelf's interface to memory is not const, so the mapping is writable, but private. */
 	image = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
 	if (image == MAP_FAILED) {
 		err = -errno;
@@ -107,7 +107,7 @@ void elf_file__close(struct elf_file *f)
 
 /* ---- build-id ------------------------------------------------------------------------------- */
 
-/* Return: length of the GNU build-id found in a run of notes, 0 if none is there. */
+/* Return: length of the GNU build-id found in a run of notes, 0 if none is found. */
 static size_t notes__build_id(Elf_Data *data, const uint8_t **id)
 {
 	size_t at = 0, next, name, desc;
@@ -140,7 +140,7 @@ size_t elf_file__build_id(const struct elf_file *f, const uint8_t **id)
 									   phdr.p_align == 8 ?
 									   ELF_T_NHDR8 :
 									   ELF_T_NHDR), id);
-	/* A debug file keeps the section and has no bytes behind the segment. */
+	/* A debug file keeps the section, but its segment has no bytes. */
 	while (!len && (scn = elf_nextscn(f->elf, scn)))
 		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_NOTE)
 			len = notes__build_id(elf_getdata(scn, NULL), id);

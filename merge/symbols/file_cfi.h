@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * file_cfi.h - from a function's registers to its caller's, by the unwind tables of a file (.eh_frame)
+ * file_cfi.h - finds the caller's registers, by the unwind tables of a file (.eh_frame)
  *
- * The only door to libdw. The tables are other people's, and so is the stack: whatever they say,
- * nothing outside of the two is read, and a step ends.
+ * Nothing else uses libdw. Tables and stack come from other people: whatever they hold, nothing
+ * outside of the two is read, and each step ends.
  */
 #ifndef MERGE_FILE_CFI_H
 #define MERGE_FILE_CFI_H
@@ -18,7 +18,7 @@ struct file_cfi;
 
 struct cfi_regs {
 	uint64_t v[XPU_NR_REGS];
-	uint32_t known;			/* bit by bit: which of them are */
+	uint32_t known;			/* a bit for each register: whether it is known */
 };
 
 /* Reads 8 bytes of a stack at @addr. Return: whether they are known. */
@@ -27,11 +27,11 @@ typedef bool (*cfi_read_fn)(void *ctx, uint64_t addr, uint64_t *value);
 enum cfi_result {
 	CFI_STEPPED,
 	CFI_ROOT,			/* the function has no caller */
-	CFI_NO_TABLE,			/* nothing is said of that place */
-	CFI_LOST,			/* it could not be followed */
+	CFI_NO_TABLE,			/* the tables do not cover the place */
+	CFI_LOST,			/* the caller could not be found */
 };
 
-/* Return: the tables of @f, which must stay open, or NULL if it has none, or memory is out. */
+/* Return: the tables of @f, which must stay open, or NULL if it has none, or memory is short. */
 struct file_cfi *file_cfi__new(const struct elf_file *f);
 void file_cfi__free(struct file_cfi *c);
 
@@ -39,8 +39,9 @@ void file_cfi__free(struct file_cfi *c);
  * file_cfi__step - go to the caller
  * @c: the tables
  * @pc: the place, as the file's symbol table counts it
- * @regs: the registers there, and then, if stepped, in the caller, with its place as XPU_REG_IP
- * @interrupted: set to whether a signal struck there: the place is no return address
+ * @regs: the registers at @pc; after CFI_STEPPED, the caller's registers, with its place as
+ * XPU_REG_IP
+ * @interrupted: set to whether a signal interrupted the caller: its place is then no return address
  * @read, @ctx: the stack
  */
 enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,

@@ -23,7 +23,7 @@ struct jitmap_entry {
 	UT_hash_handle hh;
 };
 
-/* Orders by address; of equal addresses the one written last comes last. */
+/* Orders by address; of equal addresses the symbol written last comes last. */
 static int jit_symbol__cmp(const void *va, const void *vb)
 {
 	const struct jit_symbol *a = va, *b = vb;
@@ -32,7 +32,7 @@ static int jit_symbol__cmp(const void *va, const void *vb)
 }
 
 /*
- * Leaves disjoint symbols: each ends where the next one begins, and of equal starts the last stays.
+ * Makes symbols disjoint: each ends where the next one begins; of equal starts the last one stays.
  */
 static void jitmap__settle(struct jitmap *m)
 {
@@ -63,7 +63,7 @@ int jitmap__parse(struct jitmap *m, char *text, size_t bytes)
 	for (line = text; line < end; line = next) {
 		next = memchr(line, '\n', end - line);
 		next = next ? next + 1 : end;
-		/* The last line may be half written; a NUL follows the text in any case. */
+		/* The last line may be half written; a NUL always follows the text. */
 		if (next[-1] == '\n')
 			next[-1] = 0;
 		errno = 0;
@@ -107,7 +107,10 @@ void jitmap__free(struct jitmap *m)
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Reads all of a plain file of that owner. Return: its text with a NUL behind it, or NULL. */
+/*
+ * Reads a plain file that root, we or the recording's owner own. Return: its text, ended by a NUL,
+ * or NULL.
+ */
 static char *read_map(const struct jitmaps *j, const char *path, uint64_t from_ns, uint64_t to_ns,
 		      bool check_time, size_t *bytes)
 {
@@ -140,10 +143,7 @@ out:
 	return text;
 }
 
-/*
- * Finds the map that the loader kept, or the one in /tmp: in the process's own /tmp, if it still
- * runs.
- */
+/* Finds the map that the loader kept, or the map in /tmp. */
 static char *find_map(const struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 		      size_t *bytes)
 {

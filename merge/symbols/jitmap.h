@@ -2,10 +2,10 @@
 /*
  * jitmap.h - names of generated code, as JIT compilers leave them in /tmp/perf-PID.map
  *
- * A line for each function, "START SIZE NAME", in hexadecimal: Node, Java, .NET, LuaJIT, Python -X
- * perf. Code that took the place of older code comes later in the file, and counts. Addresses are
- * the process's own, so a file says nothing but for the process that wrote it: one that is older
- * than the process, newer than its end, or of another user is not used.
+ * A file has a line "START SIZE NAME" for each function, with hexadecimal numbers. Node, Java,
+ * .NET, LuaJIT and Python -X perf write it. Code that replaced older code comes later in the file,
+ * and wins. Addresses belong to one process, so a file is only valid for the process that wrote it:
+ * a file older than the process, newer than its end, or of another user is not used.
  */
 #ifndef MERGE_JITMAP_H
 #define MERGE_JITMAP_H
@@ -20,7 +20,7 @@
 struct jit_symbol {
 	uint64_t start, end;
 	const char *name;		/* in the text */
-	size_t nr;			/* of its line, before the table is built */
+	size_t nr;			/* number of its line, before the table is built */
 };
 
 struct jitmap {
@@ -31,9 +31,9 @@ struct jitmap {
 /**
  * jitmap__parse - read a map
  * @m: zeroed
- * @text: @bytes and a NUL behind them, from malloc(); @m's from now on
+ * @text: @bytes bytes and a NUL after them, from malloc(); @m owns it afterwards
  *
- * Lines that are none are skipped.
+ * Other lines are skipped.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -45,21 +45,22 @@ struct jitmap_entry;
 
 /* The maps of the processes of one recording. */
 struct jitmaps {
-	const char *kept;		/* directory beside the recording; NULL: none */
-	bool here;			/* it was recorded on this machine, so /tmp has its maps */
-	uid_t owner;			/* of the recording */
-	uint64_t real_ns;		/* from its clock to CLOCK_REALTIME */
+	const char *kept;		/* directory next to the recording; NULL: none */
+	bool here;			/* the recording is from this machine, so /tmp has its
+					 * maps */
+	uid_t owner;			/* owner of the recording */
+	uint64_t real_ns;		/* what to add to its clock to get CLOCK_REALTIME */
 	struct jitmap_entry *entries;
 };
 
 /**
  * jitmaps__find - name an address in generated code
- * @j: the maps, read when they are asked for first
+ * @j: the maps, each read when it is first needed
  * @pid: process
- * @from_ns, @to_ns: when it ran, by the recording's clock; 0 and UINT64_MAX: not known
- * @addr: in its address space
+ * @from_ns, @to_ns: when the process ran, by the recording's clock; 0 and UINT64_MAX if unknown
+ * @addr: address in the process
  *
- * Return: the name as the map has it, until jitmaps__exit(), or NULL.
+ * Return: the name as the map has it, valid until jitmaps__exit(); or NULL.
  */
 const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			  uint64_t addr);

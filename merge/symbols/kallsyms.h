@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * kallsyms.h - functions of the kernel, as a recording names those that it has met
- */
+/* kallsyms.h - the kernel functions that a recording names */
 #ifndef MERGE_KALLSYMS_H
 #define MERGE_KALLSYMS_H
 
@@ -18,10 +16,10 @@ struct kallsyms {
 int kallsyms__add(struct kallsyms *k, const struct xpu_record_ksym *rec);
 void kallsyms__free(struct kallsyms *k);
 
-/* Puts them in order; before the first kallsyms__find(). */
+/* Sorts the records; call it before the first kallsyms__find(). */
 void kallsyms__finish(struct kallsyms *k);
 
-/* Return: the name of the function that @addr is in, in the recording, or NULL. */
+/* Return: the name of the function that contains @addr, owned by the recording; or NULL. */
 const char *kallsyms__find(const struct kallsyms *k, uint64_t addr);
 
 #endif /* MERGE_KALLSYMS_H */

@@ -5,7 +5,7 @@
 
 #include "symbols/demangle.h"
 
-/* bfd.h refuses to be included without these two, which an autoconf config.h would define. */
+/* bfd.h requires these two, which an autoconf config.h would define. */
 #define PACKAGE		"xpuload"
 #define PACKAGE_VERSION	"1"
 #include <bfd.h>
@@ -61,9 +61,9 @@ size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_fram
 		    vaddr - bfd_section_vma(sec) < bfd_section_size(sec))
 			break;
 	/*
-	 * Without symbols: it would take the name of the symbol for that of the innermost function,
-	 * where DWARF has no linkage name for that (binutils 2.40), though it is inlined. An empty
-	 * table, not NULL, with which it does not read compressed sections.
+	 * Pass no symbols: where DWARF has no linkage name for the innermost function, which is
+	 * inlined, binutils 2.40 would give it the name of the symbol. The table is empty, not
+	 * NULL, because with NULL compressed sections are not read.
 	 */
 	if (!sec || !max ||
 	    !bfd_find_nearest_line(r->bfd, sec, no_symbols, vaddr - bfd_section_vma(sec), &file,

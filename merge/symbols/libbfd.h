@@ -2,9 +2,9 @@
 /*
  * libbfd.h - source lines and inlined functions, by DWARF
  *
- * With demangle.h the only door to libbfd: its API moves between binutils releases, and its licence
- * is what makes xpumerge GPL-3.0-or-later. On damaged DWARF it may crash or take forever: what
- * comes from other people's files is read in a process of its own, see srcline.h.
+ * Only this and demangle.h use libbfd: its API changes between binutils releases, and its licence
+ * makes xpumerge GPL-3.0-or-later. It may crash or hang on damaged DWARF, so a separate process
+ * reads other people's files: see srcline.h.
  */
 #ifndef MERGE_LIBBFD_H
 #define MERGE_LIBBFD_H
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 struct line_frame {
-	const char *function;		/* mangled; NULL: not known */
-	const char *file;		/* NULL: not known */
-	unsigned int line;		/* 0: not known */
+	const char *function;		/* mangled; NULL: unknown */
+	const char *file;		/* NULL: unknown */
+	unsigned int line;		/* 0: unknown */
 };
 
 struct line_reader;
@@ -24,14 +24,14 @@ struct line_reader;
 struct line_reader *line_reader__open(const char *path);
 
 /**
- * line_reader__find - which functions and lines an address is in
+ * line_reader__find - find the functions and lines that contain an address
  * @r: the reader
- * @vaddr: address as the file counts it
- * @v: filled, the innermost inlined function first, the one that is really there last; its strings
- *	stay until the reader is closed
+ * @vaddr: an address of the file
+ * @v: filled, the innermost inlined function first, the function that is not inlined last; its
+ * 	strings stay until the reader is closed
  * @max: room in @v
  *
- * Return: how many; 0 if DWARF does not tell.
+ * Return: the number of entries; 0 if DWARF does not cover the address.
  */
 size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_frame *v, size_t max);
 

@@ -5,7 +5,7 @@
 
 #include "util.h"
 
-/* "jmp *disp32(%rip)"; linkers have written all kinds of sizes, entries are of 16 or 8 bytes. */
+/* "jmp *disp32(%rip)"; linkers use different forms, with entries of 16 or 8 bytes. */
 static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
 	int32_t disp;
@@ -20,7 +20,7 @@ static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, s
 	return 0;
 }
 
-/* "adrp x16, page; ldr x17, [x16, offset]", perhaps behind "bti c". */
+/* "adrp x16, page; ldr x17, [x16, offset]", perhaps after "bti c". */
 static uint64_t aarch64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
 	enum { BTI_C = 0xd503245fu };

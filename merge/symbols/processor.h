@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * processor.h - all that xpumerge knows of the processors whose programs it names and unwinds
+ * processor.h - all that xpumerge knows about the processors whose programs it symbolizes and
+ * unwinds
  *
- * A file says which one it is for, so a recording of one machine is read on another.
+ * A file names its processor, so a recording of one kind of machine can be read on another.
  */
 #ifndef MERGE_PROCESSOR_H
 #define MERGE_PROCESSOR_H
@@ -21,20 +22,24 @@ struct processor {
 	/* DWARF's number of each register of a STACK record; NO_REGISTER if it has none */
 	uint8_t dwarf[XPU_NR_REGS];
 	uint8_t ra_column;		/* DWARF's number of the return address */
-	uint8_t ra;			/* the XPU_REG_* that calls put it into; NO_REGISTER: on the stack */
-	uint64_t address_bits;		/* of a return address; the others may be a signature */
-	uint64_t signal_regs;		/* where a signal's frame has registers, by DWARF's numbers; 0: its
-					 * unwind information is whole */
+	uint8_t ra;			/* the XPU_REG_* in which calls leave the return address;
+					 * NO_REGISTER: on the stack */
+	uint64_t address_bits;		/* bits of a return address that are its address; the others
+					 * may be a signature */
+	uint64_t signal_regs;		/* offset of the registers in a signal frame, in the
+					 * order of DWARF's numbers; 0: its unwind information is
+					 * complete */
 	uint32_t jump_slot, glob_dat, irelative;	/* relocations: R_* */
 	/*
 	 * Finds the word that an entry of the linkage table jumps through, among the @nr bytes of code at
-	 * @addr. Sets *@size to the entry's. Return: the word's address, 0 if no entry begins there.
+	 * @addr. Sets *@size to the size of the entry. Return: the word's address, 0 if no entry
+	 * begins at @addr.
 	 */
 	uint64_t (*plt_word)(const uint8_t *code, size_t nr, uint64_t addr, size_t *size);
 	size_t plt_step;		/* bytes between places where an entry may begin */
 };
 
-/* Return: that of a file, or NULL: an unknown one. */
+/* Return: the processor of a file, or NULL if it is unknown. */
 const struct processor *processor__of(const struct elf_file *f);
 
 /* Return: the XPU_REG_* with that number in DWARF, or NO_REGISTER. */

@@ -20,7 +20,7 @@ void pysources__exit(struct pysources *p)
 	array_free(&p->list);
 }
 
-/* Characters of @width bytes as an interned string; NULL without memory. */
+/* Return: characters of @width bytes as an interned string; NULL if memory is short. */
 static const char *pysources__text(struct pysources *p, const uint8_t *raw, size_t bytes,
 				   unsigned int width)
 {
@@ -81,7 +81,7 @@ uint64_t pysources__frame(const struct pysources *p, uint64_t word)
 		line = line__linetable(table, end, s->rec->first_line, where, &stop);
 	else
 		line = line__locations(table, end, s->rec->first_line, where, &stop);
-	/* Only before 3.10 is it empty, of code on one line. */
+	/* Only before 3.10 may the table be empty, for code on one line. */
 	if (line < 0 || line > XPU_FRAME_LINE_MAX || (!s->rec->table_bytes && s->rec->minor >= 10))
 		line = 0;
 	return XPU_FRAME_PYTHON | (uint64_t)line << 32 | PYSOURCE_ID | s->rec->id;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * pysource.h - Python code objects as samples met them: names and lines
- */
+/* pysource.h - names and lines of the Python code objects that samples met */
 #ifndef MERGE_PYSOURCE_H
 #define MERGE_PYSOURCE_H
 
@@ -11,7 +9,7 @@
 #include "xpu_record.h"
 #include "util.h"
 
-/* Tells their ids in XPU_FRAME_CODE() from those of the shim's code objects. */
+/* This bit marks their ids in XPU_FRAME_CODE(): ids of the shim's code objects lack it. */
 #define PYSOURCE_ID	(1u << 31)
 
 struct pysource {
@@ -20,7 +18,7 @@ struct pysource {
 };
 
 struct pysources {
-	struct strpool *strings;	/* the caller's */
+	struct strpool *strings;	/* owned by the caller */
 	struct idmap ids;
 	ARRAY(struct pysource) list;
 };
@@ -31,10 +29,10 @@ void pysources__exit(struct pysources *p);
 /* Takes a record, which must stay valid. Return: 0 or -ENOMEM. */
 int pysources__add(struct pysources *p, const struct xpu_record_pysource *rec);
 
-/* Return: the code object with that id, PYSOURCE_ID or not, or NULL. */
+/* Return: the code object with that id, with or without PYSOURCE_ID; or NULL. */
 const struct pysource *pysources__find(const struct pysources *p, uint32_t id);
 
-/* Return: the XPU_FRAME_PYTHON of a XPU_WORD_PYTHON: with the line, and PYSOURCE_ID in the id. */
+/* Return: the XPU_FRAME_PYTHON for an XPU_WORD_PYTHON, with the line, and PYSOURCE_ID in the id. */
 uint64_t pysources__frame(const struct pysources *p, uint64_t word);
 
 #endif /* MERGE_PYSOURCE_H */

@@ -6,7 +6,7 @@
 
 #include "symbols/processor.h"
 
-/* Return: the function of that name in a built table, or NULL. */
+/* Return: the function called @name in a built table, or NULL. */
 static const struct dso_symbol *symtab__named(const struct symtab *t, const char *name)
 {
 	size_t len = strlen(name), i;
@@ -39,7 +39,10 @@ static int add_start(struct symtab *t, const struct elf_file *f, const extents_t
 
 static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/* mov $__NR_clone3,%eax; syscall; and then some tests, up to where the child goes on */
+	/*
+	 * mov $__NR_clone3,%eax; syscall; then some tests, up to the place where the child
+	 * continues
+	 */
 	static const uint8_t call[] = { 0xb8, 0xb3, 0x01, 0x00, 0x00, 0x0f, 0x05 };
 	enum { TESTS_MAX = 24 };
 	struct elf_bytes code;
@@ -61,7 +64,7 @@ static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_
 	return nr == 1 ? add_extent(t, &found, "clone3") : 0;
 }
 
-/* Return: the code of the function at @start, which ends at @end; of a large one the first part. */
+/* Return: the code of the function from @start to @end; only the first part of a large function. */
 static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, uint64_t end)
 {
 	enum { CODE_MAX = 8192 };
@@ -72,7 +75,7 @@ static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, 
 	return code;
 }
 
-/* An instruction "mov disp32(base), reg"; the registers as the machine numbers them. */
+/* An instruction "mov disp32(base), reg"; with registers by their machine numbers. */
 struct load {
 	unsigned int reg, base;
 	uint32_t disp;
@@ -91,7 +94,7 @@ static bool load__read(struct load *l, struct elf_bytes code, size_t at)
 	return true;
 }
 
-/* Return: whether there is "call *reg", or with @disp "call *disp32(reg)". */
+/* Return: whether @code has "call *reg", or with @disp "call *disp32(reg)". */
 static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_t *disp)
 {
 	uint8_t modrm = (disp ? 0x90 : 0xd0) | (reg & 7);
@@ -106,14 +109,15 @@ static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_
 }
 
 /*
- * Return: whether a function calls what a word of a structure points to, with the next word as the
- * argument. Where a thread begins does: with pd->start_routine and pd->arg.
+ * Return: whether a function calls the function that a word of a structure points to, with the
+ * structure's next word as the argument. start_thread() does so, with pd->start_routine and
+ * pd->arg.
  */
 static bool calls_routine(struct elf_bytes code)
 {
 	enum { RDI = 7, CODE_MAX = 2048 };
 	struct load arg, fn;
-	unsigned int called = 0, reg;		/* through which registers: a bit each */
+	unsigned int called = 0, reg;		/* the registers called through, a bit each */
 	uint32_t disp;
 	size_t i, k;
 
@@ -143,13 +147,14 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-#define READ_MAX	64		/* a damaged file might have too many to look at */
+#define READ_MAX	64		/* functions read at most: a damaged file might have too
+					 * many */
 
-/* Candidates for the function that a thread begins with. */
+/* Candidates for start_thread(), where a thread begins. */
 struct routines {
-	const struct extent *found;	/* one of them */
+	const struct extent *found;	/* one of the candidates */
 	size_t nr;
-	size_t nr_read;			/* functions read, candidates or not; no more after READ_MAX */
+	size_t nr_read;			/* functions read, candidates or not; READ_MAX at most */
 };
 
 /* Adds the functions whose addresses a function loads. */
@@ -176,8 +181,8 @@ static void routines__add(struct routines *r, const struct symtab *t, const stru
 }
 
 /*
- * pthread_create(), which is exported, or a function that it calls hands the one that a thread
- * begins with to clone3(). If there are two that it may be, it is neither.
+ * pthread_create(), which is exported, or a function that it calls passes start_thread() to
+ * clone3(). If two functions may be start_thread(), none is named.
  */
 static int add_start_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
@@ -219,7 +224,7 @@ static bool calls(struct elf_bytes code, uint64_t target)
 	return false;
 }
 
-/* Return: whether a call through a register or through a word of the stack ends at @at. */
+/* Return: whether a call through a register or a word on the stack ends at @at. */
 static bool follows_indirect_call(struct elf_bytes code, size_t at)
 {
 	static const struct {
@@ -244,7 +249,7 @@ static bool follows_indirect_call(struct elf_bytes code, size_t at)
 
 static int add_call_main(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/* At most this many bytes of code are searched: both functions are small. */
+	/* Search at most this many bytes of code: both functions are small. */
 	enum { CALLER_MAX = 4096, CALLEE_MAX = 1024 };
 	const struct dso_symbol *start = symtab__named(t, "__libc_start_main");
 	const struct dso_symbol *exit_fn = symtab__named(t, "exit");
@@ -279,8 +284,8 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 }
 
 /*
- * Where std::thread begins: what its constructor, which is exported, loads as third argument right
- * before it calls pthread_create.
+ * Names the function where std::thread begins: the exported constructor loads it as third argument
+ * right before it calls pthread_create().
  */
 static int add_std_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
@@ -319,14 +324,14 @@ int roots__add(struct symtab *t, const struct elf_file *f)
 {
 	const char *soname = elf_file__soname(f);
 	GElf_Ehdr ehdr;
-	/* The functions of the C library are known on one processor only. */
+	/* The code of the C library's functions is known for one processor only. */
 	bool x86_64 = gelf_getehdr(f->elf, &ehdr) && ehdr.e_machine == EM_X86_64;
 	bool libc = x86_64 && soname && !strcmp(soname, "libc.so.6");
 	bool libstdcxx = x86_64 && soname && !strcmp(soname, "libstdc++.so.6");
 	extents_t extents = { 0 };
 	int err = 0;
 
-	/* Unwind information is read only of files that may lack one of the names. */
+	/* Read unwind information only of files that may lack one of the names. */
 	if (!gelf_getehdr(f->elf, &ehdr) || !processor__of(f) ||
 	    (!libc && !libstdcxx && (!ehdr.e_entry || symtab__find(t, ehdr.e_entry))))
 		return 0;

@@ -17,14 +17,14 @@
 #include "symbols/demangle.h"
 #include "symbols/libbfd.h"
 
-#define ANSWER_SECONDS	120		/* some gigabytes of DWARF take a while */
-#define MEMORY_MAX	(16ull << 30)	/* bytes of address space */
-#define STRING_MAX	(64 * 1024)	/* of a C++ name, mangled */
+#define ANSWER_SECONDS	120		/* reading some gigabytes of DWARF takes a while */
+#define MEMORY_MAX	(16ull << 30)	/* limit of address space, bytes */
+#define STRING_MAX	(64 * 1024)	/* limit of a mangled C++ name, bytes */
 
-/* A request to the reading process; the path follows it. */
+/* a request to the reading process; the path follows it */
 struct request {
 	uint64_t vaddr;
-	uint32_t path_bytes;		/* 0: the file of the last request */
+	uint32_t path_bytes;		/* 0: the same file as in the last request */
 	uint32_t reserved;
 };
 
@@ -195,7 +195,10 @@ static bool srclines__ask(struct srclines *s, const char *path, uint64_t vaddr)
 	return ready > 0;
 }
 
-/* Return: the string that comes next, interned, or NULL; *@ok is false when there is none. */
+/*
+ * Return: the next string, interned; NULL if its length is 0, or, with *@ok false, if it cannot be
+ * read.
+ */
 static const char *srclines__string(struct srclines *s, uint32_t bytes, bool mangled, bool *ok)
 {
 	char *buf, *pretty = NULL;
@@ -222,7 +225,7 @@ static const char *srclines__string(struct srclines *s, uint32_t bytes, bool man
 	return ret;
 }
 
-/* Return: number of frames, or -1 if the answer broke off. */
+/* Return: number of frames, or -1 if the answer is incomplete. */
 static int srclines__answer(struct srclines *s, struct srcline *v)
 {
 	struct answer_frame f;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srcline.h - source lines and inlined functions, read at arm's length
+ * srcline.h - source lines and inlined functions, read by a separate process
  *
- * DWARF is large, its readers are not made for hostile files, and the files are those of whatever
- * was recorded. So libbfd works in a process of its own, with limits, which this one asks. When it
- * dies or does not answer, that file has no source lines, the user is told, and the rest goes on.
+ * DWARF is large, its readers are not made for hostile files, and any file may be recorded. So
+ * libbfd runs in a separate process with limits, and answers requests. If that process dies or does
+ * not answer, the file has no source lines, the user gets a message, and everything else goes on.
  */
 #ifndef MERGE_SRCLINE_H
 #define MERGE_SRCLINE_H
@@ -16,33 +16,33 @@
 #include "symbols/dso.h"
 #include "util.h"
 
-#define SRCLINE_MAX	64		/* functions inlined into one another */
+#define SRCLINE_MAX	64		/* functions inlined into one another, at most */
 
 struct srcline {
-	const char *function;		/* demangled, interned; NULL: not known */
-	const char *file;		/* interned, without its directories; NULL: not known */
-	uint32_t line;			/* 0: not known */
+	const char *function;		/* demangled, interned; NULL: unknown */
+	const char *file;		/* interned, without its directories; NULL: unknown */
+	uint32_t line;			/* 0: unknown */
 };
 
 struct srclines {
-	struct strpool *strings;	/* the caller's */
-	pid_t pid;			/* of the process that reads, 0: none now */
+	struct strpool *strings;	/* owned by the caller */
+	pid_t pid;			/* the process that reads; 0: none now */
 	int fd;
-	const char *last;		/* path that it has open */
+	const char *last;		/* path that the process has open */
 };
 
 void srclines__init(struct srclines *s, struct strpool *strings);
 void srclines__exit(struct srclines *s);
 
 /**
- * srclines__find - which functions and lines an address is in
+ * srclines__find - find the functions and lines that contain an address
  * @s: the reader
- * @dso: a loaded file; what was wrong with its DWARF is left in @dso->no_lines
- * @vaddr: address in it
- * @v: room for SRCLINE_MAX, filled with the innermost inlined function first, the one that is
- *	really there last
+ * @dso: a loaded file; @dso->no_lines is set if its DWARF cannot be read
+ * @vaddr: an address of the file
+ * @v: room for SRCLINE_MAX, filled with the innermost inlined function first, the function that is
+ * 	not inlined last
  *
- * Return: how many, 0 if nothing tells.
+ * Return: the number of entries, 0 if nothing is known.
  */
 int srclines__find(struct srclines *s, struct dso *dso, uint64_t vaddr, struct srcline *v);
 

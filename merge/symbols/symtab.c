@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Return: whether every string of @strtab ends inside it, and stays when libelf is done: it must be
- * the file's bytes, not a copy of libelf's.
+ * Return: whether every string of @strtab ends inside it, and stays valid after libelf is done:
+ * @strtab must be in the file's image, and no copy by libelf.
  */
 static bool strtab__usable(const struct elf_file *f, const Elf_Data *strtab)
 {
@@ -75,14 +75,14 @@ static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
 	return NULL;
 }
 
-/* Return: whether a symbol has a version that nothing is linked to any more. */
+/* Return: whether a symbol has an old version, which nothing links to any more. */
 static bool is_old(const char *name, Elf_Data *versions, size_t i)
 {
 	enum { HIDDEN = 0x8000 };	/* LSB 5, "Symbol Version Table" */
 	const char *at = strchr(name + 1, '@');
 	GElf_Versym version;
 
-	/* In .symtab the name says it: memcpy@GLIBC_2.2.5, but memcpy@@GLIBC_2.14. */
+	/* In .symtab the name shows it: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
 	if (at)
 		return at[1] != '@';
 	return versions && gelf_getversym(versions, i, &version) && version & HIDDEN;
@@ -114,7 +114,9 @@ static int symtab__add_section(struct symtab *t, const struct elf_file *f, Elf_S
 		    (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
 			continue;
 		sec = sym.st_shndx < nr_sections ? &sections[sym.st_shndx] : NULL;
-		/* A label without a type counts if it is in code: assembly often has no types. */
+		/*
+		 * A label without a type counts if it is in code: assembly code often has no types.
+		 */
 		if (type == STT_NOTYPE && !(sec && sec->exec))
 			continue;
 		if (sym.st_name >= strtab->d_size)
@@ -161,7 +163,8 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /* A word of the GOT that a relocation fills. */
 struct got {
 	uint64_t addr;
-	const char *name;		/* of a function; NULL: named like the function at .target */
+	const char *name;		/* name of a function; NULL: named like the function at
+					 * .target */
 	uint64_t target;
 };
 
@@ -278,13 +281,13 @@ static int candidate__rank(const struct symtab_candidate *c)
 	return rank && !c->old ? rank + 2 : rank;
 }
 
-/* Return: how strongly a name is meant for use inside of a library. */
+/* Return: how clearly a name is meant for use inside a library only. */
 static int name__internal(const char *name)
 {
-	/* The compiler's own name for a function that has another one: f.localalias. */
+	/* The compiler adds such a name to a function that already has one: f.localalias. */
 	if (name[strcspn(name, ".@")] == '.')
 		return 2;
-	/* glibc's name for its own calls of a function that it exports. */
+	/* glibc uses this name for its own calls of a function that it exports. */
 	return !strncmp(name, "__GI_", 5);
 }
 
@@ -324,7 +327,7 @@ static const struct symtab_candidate *symtab__candidate_at(const struct symtab *
 		&t->candidates.v[lo] : NULL;
 }
 
-/* Sorts, leaves one candidate for each address, and names those that have no name of their own. */
+/* Sorts candidates, leaves one for each address, and names candidates without a name. */
 static void symtab__choose(struct symtab *t)
 {
 	struct symtab_candidate *v = t->candidates.v;
@@ -399,7 +402,7 @@ int symtab__build(struct symtab *t)
 		const struct symtab_candidate *c = &t->candidates.v[i];
 
 		upto = i < nr ? c->start : UINT64_MAX;
-		/* Up to the next one's start, the open ones end, innermost first. */
+		/* Up to the start of the next function, open functions end, innermost first. */
 		while (open.nr && !err) {
 			const struct extent *top = &open.v[open.nr - 1];
 			uint64_t end = min_t(uint64_t, top->end, upto);
@@ -417,7 +420,10 @@ int symtab__build(struct symtab *t)
 		pos = upto;
 		upto = c->start + c->size;
 		if (!c->size) {
-			/* Assembly without .size: up to the next symbol or its section's end. */
+			/*
+			 * Assembly code without .size reaches to the next symbol or the end of its
+			 * section.
+			 */
 			upto = c->section_end;
 			if (i + 1 < nr)
 				upto = min_t(uint64_t, upto, c[1].start);
