@@ -31,7 +31,7 @@ static size_t pieces__until(const struct addresses *a, uint64_t address)
 	return lo;
 }
 
-/* Return: the number of those in the piece that are at @address or before it. */
+/* Return: the number of addresses in the piece that are at @address or before it. */
 static size_t piece__until(const struct addresses_piece *p, uint64_t address)
 {
 	size_t lo = 0, hi = p->list.nr, mid;
@@ -66,7 +66,7 @@ static void pieces__remove(struct addresses *a, size_t at)
 	memmove(&a->pieces.v[at], &a->pieces.v[at + 1], (a->pieces.nr - at) * sizeof(a->pieces.v[0]));
 }
 
-/* Makes two of a full piece. Return: 0 or -ENOMEM. */
+/* Splits a full piece in two. Return: 0 or -ENOMEM. */
 static int pieces__split(struct addresses *a, size_t at)
 {
 	struct addresses_piece *p, *second;

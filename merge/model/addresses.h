@@ -2,9 +2,9 @@
 /*
  * addresses.h - indices by address
  *
- * Addresses come in any order and in large numbers: an allocator that asks for memory downwards puts each
- * before all others. So they are in pieces of a few hundred: to add one moves no more than a piece, and the
- * list of the pieces when one is full.
+ * Addresses come in any order and in large numbers: an allocator that takes memory downwards adds
+ * each address before all others. So addresses are kept in pieces of a few hundred: adding one
+ * moves at most a piece, and the list of pieces when a piece is full.
  */
 #ifndef MERGE_ADDRESSES_H
 #define MERGE_ADDRESSES_H
@@ -28,23 +28,26 @@ struct addresses {
 	ARRAY(struct addresses_piece) pieces;
 };
 
-/* A place in the order, good until one is added or removed. */
+/* A place in the order, valid until an address is added or removed. */
 struct addresses_at {
 	size_t piece, i;
 };
 
 void addresses__free(struct addresses *a);
 
-/* Adds an index, behind those of the same address. Return: 0 or -ENOMEM. */
+/* Adds an index, after other indices of the same address. Return: 0 or -ENOMEM. */
 int addresses__add(struct addresses *a, uint64_t address, uint32_t idx);
 
-/* Removes an index, if it is there at this address. */
+/* Removes an index, if it is stored for this address. */
 void addresses__remove(struct addresses *a, uint64_t address, uint32_t idx);
 
-/* Return: the place of the last one that is at @address or before it; of the first one if there is none. */
+/*
+ * Return: the place of the last address that is not after @address; otherwise the place of the
+ * first one.
+ */
 struct addresses_at addresses__before(const struct addresses *a, uint64_t address);
 
-/* Return: what is at the place, which moves on; or NULL behind the last one. */
+/* Return: the address at @at, and moves @at to the next one; NULL after the last one. */
 const struct address *addresses__next(const struct addresses *a, struct addresses_at *at);
 
 #endif /* MERGE_ADDRESSES_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* alloc_queue.h - events of memory that wait for others: a binary heap, whose first one is the lowest */
+/* alloc_queue.h - memory events that wait for others: a binary heap, lowest event first */
 #ifndef MERGE_ALLOC_QUEUE_H
 #define MERGE_ALLOC_QUEUE_H
 
@@ -10,12 +10,15 @@
 #include "xpu_record.h"
 
 /*
- * How much later than others a process's events may be in the recording, of those that come before the end of
- * a file. Those that come later still are taken for events of that time.
+ * How late a process's events may be recorded, compared with other events, and still belong to the
+ * file that they are in. Later events are treated as if they were this late.
  */
 #define ALLOCS_LATE_NS	1000000000ull
 
-/* Return: the time from which on a process's memory is the next file's: after @last_ns, its last event. */
+/*
+ * Return: the time after which a process's memory belongs to the next file: not before @last_ns,
+ * its last event.
+ */
 static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 {
 	return max_t(uint64_t, last_ns, cut_ns > ALLOCS_LATE_NS ? cut_ns - ALLOCS_LATE_NS : 0);
@@ -23,10 +26,10 @@ static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 
 /* An event as it was recorded. */
 struct alloc_event {
-	uint64_t order, time_ns;	/* of the recording's clock */
+	uint64_t order, time_ns;	/* by the recording's clock */
 	struct xpu_alloc event;
 	uint32_t proc;
-	bool ends;			/* no event: the process ends */
+	bool ends;			/* this is no event: the process ends */
 	bool carried;			/* it was in an earlier file of the recording */
 };
 
@@ -38,13 +41,13 @@ typedef bool (*alloc_event_before_fn)(const struct alloc_event *a, const struct 
 
 bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_event *b);	/* by number */
 
-/* Here .order counts those that were put in. */
+/* Compares by time, then by .order, which here counts the events put into the queue. */
 bool alloc_event__is_earlier(const struct alloc_event *a, const struct alloc_event *b);
 
 /* Return: 0 or -ENOMEM. */
 int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event, alloc_event_before_fn before);
 
-/* Return: the first one; there is one. */
+/* Return: the first event; the queue must not be empty. */
 struct alloc_event alloc_queue__pop(struct alloc_queue *q, alloc_event_before_fn before);
 
 #endif /* MERGE_ALLOC_QUEUE_H */

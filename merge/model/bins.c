@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys that have one part in so many of all time may be summed up by group before all others. */
+/* Keys that have at most 1/SMALL_PART of all time may be summed up by group before all others. */
 #define SMALL_PART	20
 
 void bins__init(struct bins *b, size_t max_sums, const struct bins_keys *keys)
@@ -26,14 +26,14 @@ void bins__exit(struct bins *b)
 
 /* ---- the list in order ----------------------------------------------------------------------- */
 
-/* Return: what a sum stands in the list by: its key, then its bin. */
+/* Return: the number by which a sum is sorted: its key, then its bin. */
 static uint32_t bins__order(const struct bins *b, const struct bin_sum *sum)
 {
 	return (uint32_t)sum->key << 8 | bins__index(&b->scale, sum);
 }
 
 #define DIGIT_BITS	11
-#define NR_DIGITS	3		/* of 32 bits */
+#define NR_DIGITS	3		/* in 32 bits */
 
 /* One pass of a radix sort. */
 static void bins__sort_digit(const struct bins *b, unsigned int digit, const struct bin_sum *from,
@@ -50,7 +50,7 @@ static void bins__sort_digit(const struct bins *b, unsigned int digit, const str
 		to[starts[bins__order(b, &from[i]) >> shift & mask]++] = from[i];
 }
 
-/* Makes one of those sums, which are in order, that have one key and one bin. */
+/* Unites neighbours of the sorted sums that have the same key and bin. */
 static void bins__unite(struct bins *b)
 {
 	struct bin_sum *v = b->list.v;
@@ -71,14 +71,15 @@ static void bins__unite(struct bins *b)
 	b->list.nr = b->nr_sorted = nr;
 }
 
-/* Whether sum @at stands behind the one before it. */
+/* Whether sum @at is in order after the sum before it. */
 static bool bins__is_next(const struct bins *b, size_t at)
 {
 	return !at || bins__order(b, &b->list.v[at - 1]) < bins__order(b, &b->list.v[at]);
 }
 
 /*
- * Puts the list in order: its later part is sorted, then merged with the earlier one. Return: 0 or -ENOMEM.
+ * Sorts the list: the part added since the last sort is sorted, then merged with the rest. Return:
+ * 0 or -ENOMEM.
  */
 static int bins__sort(struct bins *b)
 {
@@ -116,7 +117,7 @@ static int bins__sort(struct bins *b)
 	return 0;
 }
 
-/* Makes bins, of sums in order, longer. */
+/* Makes the bins of sorted sums longer. */
 static void bins__double(struct bins *b, unsigned int by)
 {
 	struct bin_scale was = b->scale;
@@ -146,7 +147,7 @@ int bins__widen(struct bins *b, unsigned int shift)
 
 /* ---- fewer sums ------------------------------------------------------------------------------ */
 
-/* Return: the sum after those of the key of sum @from, whose times are added up to *@ns. */
+/* Return: the end of the sums that have the key of sum @from. *@ns: their total time. */
 static size_t bins__end_of_key(const struct bins *b, size_t from, uint64_t *ns)
 {
 	size_t i;
@@ -162,9 +163,9 @@ static unsigned int log2_of(uint64_t ns)
 }
 
 /*
- * Finds the keys that are to be summed up by group so that at most @max sums remain.
- * Return: those whose log2_of() is below that, and of those where it is that, *@more sums. *@small: whether
- * all that are in groups then are a small part.
+ * Finds the keys to sum up by group so that at most @max sums remain.
+ * Return: a size. These are all keys whose log2_of() is less, and keys of that size until they had
+ * *@more sums. *@small: whether all grouped sums are then a small part.
  */
 static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
 {
@@ -193,7 +194,7 @@ static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *m
 	return size;
 }
 
-/* Finds what has the sum of a group that was added to last. Return: 0 or -ENOMEM. */
+/* Finds the variable that has the index of a group's latest sum. Return: 0 or -ENOMEM. */
 static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
 {
 	int err = 0;
@@ -204,7 +205,7 @@ static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
 	return err;
 }
 
-/* Sums up the smallest keys by group. Return: 0 or -ENOMEM. */
+/* Sums up the smallest keys by group; see bins__small_keys(). Return: 0 or -ENOMEM. */
 static int bins__group(struct bins *b, unsigned int size, size_t more)
 {
 	size_t i, end, nr = 0;
@@ -231,7 +232,7 @@ static int bins__group(struct bins *b, unsigned int size, size_t more)
 	return err ?: bins__sort(b);
 }
 
-/* Makes one key of those that can be one. Return: 0 or -ENOMEM. */
+/* Replaces keys by their coarser keys. Return: 0 or -ENOMEM. */
 static int bins__coarsen(struct bins *b)
 {
 	uint32_t i, to;
@@ -275,7 +276,7 @@ static int bins__reduce(struct bins *b, size_t max)
 			continue;
 		}
 		err = bins__group(b, size, more);
-		/* Nothing but groups is left, of which there are too many. */
+		/* Only groups are left, and they are too many. */
 		if (!err && b->list.nr > max && b->scale.first == b->scale.last)
 			break;
 		if (!err && b->list.nr > max)
@@ -286,7 +287,7 @@ static int bins__reduce(struct bins *b, size_t max)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Makes the bins long enough for a span. Return: 0 or -ENOMEM. */
+/* Makes the bins long enough to include a span. Return: 0 or -ENOMEM. */
 static int bins__reach(struct bins *b, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t first = min_t(uint64_t, b->scale.first, from_ns >> b->scale.shift);
@@ -315,7 +316,7 @@ uint32_t bins__key(const struct bins *b, uint32_t key)
 	return key;
 }
 
-/* Learns of all keys up to @key. Return: 0 or -ENOMEM. */
+/* Adds all keys up to @key to b->keys. Return: 0 or -ENOMEM. */
 static int bins__learn(struct bins *b, uint32_t key)
 {
 	int err = 0;
@@ -333,7 +334,8 @@ static int bins__learn(struct bins *b, uint32_t key)
 }
 
 /*
- * Finds where the sums of a key are. *@at: what has the sum that was added to last. Return: 0 or -ENOMEM.
+ * Sets *@key to the key that has the sums of *@key, and *@at to the variable with the index of its
+ * latest sum. Return: 0 or -ENOMEM.
  */
 static int bins__find(struct bins *b, uint32_t *key, uint32_t **at)
 {
@@ -371,7 +373,10 @@ static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t 
 /* Makes room for the sums of one span. Return: 0 or -ENOMEM. */
 static int bins__make_room(struct bins *b)
 {
-	/* Half of the room at least becomes free, lest each of the next sums makes the bins longer. */
+	/*
+	 * At least half of the room becomes free, or each of the next sums would make the bins
+	 * longer.
+	 */
 	if (b->list.nr + BINS_MAX > b->max_sums || b->list.nr - b->nr_sorted > b->max_sums / 2)
 		return bins__reduce(b, b->max_sums / 2);
 	return 0;
@@ -388,7 +393,7 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	if (b->full)
 		return 0;
 	to_ns = max_t(uint64_t, to_ns, from_ns);
-	/* A span that ends where a bin does has no part in the next one. */
+	/* A span that ends where a bin ends has no part in the next bin. */
 	span_ns = to_ns - from_ns;
 	to_ns -= span_ns != 0;
 	err = bins__make_room(b) ?: bins__reach(b, from_ns, to_ns) ?: bins__find(b, &key, &at);
@@ -414,7 +419,10 @@ static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns, 
 	       bins__add_value(b, BINS_GROUP(group), at, time_ns >> b->scale.shift, value);
 }
 
-/* Marks the keys that @from has summed up by group; see bins__absorb(). Return: 0 or -ENOMEM. */
+/*
+ * Marks the keys that @from has summed up by group, as arguments of bins__absorb(). Return: 0 or
+ * -ENOMEM.
+ */
 static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
 			     const uint32_t *groups)
 {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * bins.h - sums over time: each span's values, in the stretches of equal length that it lies in
+ * bins.h - sums over time: adds the values of spans to bins of equal length
  *
  *	bins__init(&b, max_sums, &keys);
- *	bins__add(&b, key, from_ns, to_ns, &value);	whenever; keys are small numbers
+ *	bins__add(&b, key, from_ns, to_ns, &value);	in any order; keys are small numbers
  *	bins__finish(&b, max_sums);			then b.list is by key, then bin
  *
- * A bin is (1 << scale.shift) ns long and begins at a multiple of that, so bins of two such structures meet.
- * There are at most BINS_MAX of them. The memory is bounded, and nothing of any span is lost. When there are
- * more than @max_sums sums,
+ * A bin is (1 << scale.shift) ns long and begins at a multiple of its length, so bins of two
+ * structures line up. There are at most BINS_MAX bins. The memory is bounded, and no part of a span
+ * is lost. When there are more than @max_sums sums,
  *
  *	bins become twice as long, while there are more than BINS_MIN of them; then
  *	the keys of the smallest times are summed up by group, if their times are a small part of all times;
  *	else keys that their owner can do without become one, see struct bins_keys; and then
  *	as many keys are summed up by group as have to be, the smallest ones first.
  *
- * Where keys have no groups, there are no sums at all then, and full is set.
+ * If keys have no groups, all sums are dropped instead, and full is set.
  */
 #ifndef MERGE_BINS_H
 #define MERGE_BINS_H
@@ -29,56 +29,66 @@
 #define BINS_MIN	30
 #define BINS_SHIFT_MIN	10		/* the shortest bin: 1 us */
 
-/* Groups have the numbers of the last keys. Keys beyond the first one are with their groups, too. */
+/*
+ * The last numbers of keys stand for groups. A key from BINS_GROUP(0) on is always summed up in its
+ * group.
+ */
 #define BINS_GROUPS	4096u
 #define BINS_GROUP(nr)	((1u << 24) - BINS_GROUPS + (nr))
 
 struct bin_value {
 	uint64_t ns;
 	uint64_t bytes;
-	uint32_t nr;			/* with bytes, of spans that begin in the bin */
+	uint32_t nr;			/* nr and bytes count where a span begins */
 };
 
 struct bin_sum {
 	uint64_t ns, bytes;
 	uint32_t nr;
-	uint32_t key : 24;		/* or BINS_GROUP() of a group */
+	uint32_t key : 24;		/* BINS_GROUP() for a group */
 	uint32_t bin : 8;		/* see bins__index() */
 };
 
 struct bin_scale {
 	unsigned int shift;
-	uint64_t first, last;		/* bins, as time in ns >> shift; first > last: none */
+	uint64_t first, last;		/* first and last bin, as time in ns >> shift; first > last:
+					 * none */
 };
 
-/* The owner of keys tells these of them. */
+/* The owner of the keys provides these functions. */
 struct bins_keys {
-	/* Return: the group of a key, below BINS_GROUPS. NULL: there are none; bins get longer instead. */
+	/*
+	 * Return: the group of a key, below BINS_GROUPS. NULL: keys have no groups; bins get longer
+	 * instead.
+	 */
 	uint32_t (*group)(void *ctx, uint32_t key);
 	/*
-	 * Finds the key that a key's sums go to, if there must be fewer keys; it may be the key itself. It is
-	 * called once for each key, with the lowest first. NULL: all are needed. Return: 0 or -ENOMEM.
+	 * Finds the key that a key's sums move to, if there must be fewer keys; it may be the key
+	 * itself. Called once for each key, the lowest first. NULL: all keys are needed. Return: 0
+	 * or -ENOMEM.
 	 */
 	int (*coarser)(void *ctx, uint32_t key, uint32_t *to);
 	void *ctx;
 };
 
-/* Where the sums of a key are. */
+/* where the sums of a key are */
 struct bins_key {
-	uint32_t at;			/* KEY_OWN: in list, what was added to last, or NO_INDEX; KEY_COARSER:
-					 * the key that has them; KEY_GROUPED: number of the group */
+	uint32_t at;			/* KEY_OWN: index of its latest sum, or NO_INDEX.
+					 * KEY_COARSER: the key that has its sums. KEY_GROUPED: the
+					 * number of its group */
 	enum { KEY_OWN, KEY_COARSER, KEY_GROUPED } state;
 };
 
 struct bins {
 	struct bin_scale scale;
 	ARRAY(struct bin_sum) list;
-	size_t nr_sorted;		/* of its first sums, which are in order, each once */
+	size_t nr_sorted;		/* how many sums at the start of list are sorted and
+					 * united */
 	ARRAY(struct bins_key) keys;
-	ARRAY(uint32_t) groups;		/* as bins_key.at of keys with KEY_OWN */
+	ARRAY(uint32_t) groups;		/* by group, as bins_key.at for KEY_OWN */
 	struct bins_keys of;
 	size_t max_sums;
-	bool full;			/* there are no groups, and more keys than sums: nothing is kept */
+	bool full;			/* keys have no groups and are too many: nothing is kept */
 	bool is_coarse;			/* keys have been summed up by of.coarser() */
 	uint64_t nr_grouped;		/* keys that have been summed up by group */
 };
@@ -88,7 +98,7 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span; its ns are shared out evenly over it, the counts belong to its begin
+ * @from_ns, @to_ns: the span; its ns are spread evenly over it, its counts go to its begin
  *
  * Return: 0 or -ENOMEM.
  */
@@ -97,18 +107,18 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 
 /**
  * bins__absorb - add all sums of @from
- * @keys: by key: what it becomes; NULL: it is moved by @first
- * @groups: by group of @from: what it becomes
+ * @keys: the new number of each key; NULL: add @first to keys
+ * @groups: the new number of each group of @from
  *
  * Return: 0 or -ENOMEM.
  */
 int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
 		 const uint32_t *groups);
 
-/* Adds a sum of other bins, whose scale was that of @b in the beginning. Return: 0 or -ENOMEM. */
+/* Adds a sum of other bins, which began with the scale that @b began with. Return: 0 or -ENOMEM. */
 int bins__put(struct bins *b, const struct bin_scale *scale, const struct bin_sum *sum);
 
-/* Return: the number of a sum's bin, from scale.first on. */
+/* Return: the number of a sum's bin, counted from scale.first. */
 static inline uint32_t bins__index(const struct bin_scale *scale, const struct bin_sum *sum)
 {
 	return (uint8_t)(sum->bin - (uint8_t)scale->first);
@@ -118,11 +128,12 @@ static inline uint32_t bins__index(const struct bin_scale *scale, const struct b
 int bins__widen(struct bins *b, unsigned int shift);
 
 /*
- * Puts the list in order, with at most @max_sums sums. Nothing can be added after. Return: 0 or -ENOMEM.
+ * Sorts the list, and reduces it to @max_sums sums. Nothing can be added afterwards. Return: 0 or
+ * -ENOMEM.
  */
 int bins__finish(struct bins *b, size_t max_sums);
 
-/* Return: the key that the sums of a key are with, or BINS_GROUP() of its group. */
+/* Return: the key that has the sums of a key, or BINS_GROUP() of its group. */
 uint32_t bins__key(const struct bins *b, uint32_t key);
 
 #endif /* MERGE_BINS_H */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Spans to keep: far more than there are gaps that anybody could see. */
+/* Spans to keep: far more than the gaps that anybody could see. */
 #define MAX_SPANS	(1u << 17)
 
-/* A span that would go before more than that many others waits with such others, ... */
+/* A span that belongs before more than this many others is kept in a separate list, ... */
 #define MAX_MOVED	64
-/* ... up to that many. */
+/* ... which holds up to this many. */
 #define MAX_LATE	4096
 
 static int span__cmp(const void *va, const void *vb, void *ctx)
@@ -21,7 +21,10 @@ static int span__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns);
 }
 
-/* Joins @to with a span that it reaches. Whether gaps of spans that overlap are filled is not known. */
+/*
+ * Joins @to with a span that it reaches. The gaps of both are kept, although each span may fill
+ * gaps of the other.
+ */
 static void span__swallow(struct busy_span *to, const struct busy_span *span)
 {
 	if (span->end_ns <= to->end_ns)
@@ -42,7 +45,7 @@ static int spans__append(busy_spans_t *list, const struct busy_span *span)
 	return 0;
 }
 
-/* Puts the late spans where they belong. Return: 0 or -ENOMEM. */
+/* Moves the late spans to their places. Return: 0 or -ENOMEM. */
 static int busy__place_late(struct busy *b)
 {
 	busy_spans_t list = { 0 };
@@ -68,7 +71,7 @@ static int busy__place_late(struct busy *b)
 	return 0;
 }
 
-/* Joins the first @nr spans where gaps are at most @gap_ns long. Return: how many spans there are then. */
+/* Joins the first @nr spans over gaps of at most @gap_ns. Return: how many spans remain of them. */
 static size_t busy__join(struct busy *b, size_t nr, uint64_t gap_ns)
 {
 	struct busy_span *v = b->spans.v;
@@ -90,7 +93,7 @@ static size_t busy__join(struct busy *b, size_t nr, uint64_t gap_ns)
 }
 
 /*
- * Makes fewer spans of the older ones. The newest stay as they are: others may still come in between them.
+ * Joins older spans to make room. The newest stay as they are: others may still come between them.
  * Return: 0 or -ENOMEM.
  */
 static int busy__make_room(struct busy *b)
@@ -107,7 +110,7 @@ static int busy__make_room(struct busy *b)
 	return 0;
 }
 
-/* Joins span @at with those after it that it reaches. */
+/* Joins span @at with the following spans that it reaches. */
 static void busy__swallow(struct busy *b, size_t at)
 {
 	struct busy_span *v = b->spans.v;
@@ -119,7 +122,7 @@ static void busy__swallow(struct busy *b, size_t at)
 	b->spans.nr -= next - at - 1;
 }
 
-/* Adds a span that goes before span @at. Return: 0 or -ENOMEM. */
+/* Adds a span that belongs before span @at. Return: 0 or -ENOMEM. */
 static int busy__insert(struct busy *b, size_t at, uint64_t start_ns, uint64_t end_ns)
 {
 	struct busy_span *v = b->spans.v;

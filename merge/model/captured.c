@@ -25,7 +25,7 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 		w.close_ns = now_ns;
 	last = idx ? &c->windows.v[*idx] : NULL;
 	if (!last || (last->number < w.number && last->open_ns <= w.open_ns)) {
-		/* The end of one that was lost comes no more. */
+		/* If the record of the last window's close was lost, it closes here. */
 		if (last && last->close_ns > w.open_ns)
 			last->close_ns = w.open_ns;
 		if (idx)

@@ -23,26 +23,27 @@ enum path_how {
 
 /* A call path as recorded: addresses and the function called. */
 struct path {
-	const struct xpu_record_callchain *rec;	/* NULL when the recording has been read */
-	uint32_t path_id;		/* in the recording */
+	const struct xpu_record_callchain *rec;	/* NULL after the recording was read */
+	uint32_t path_id;		/* its id in the recording */
 	uint32_t proc;
 	struct image *image;		/* NULL: its maps are unknown */
 	const char *api;		/* interned */
-	enum path_how how;		/* when its frames have names */
+	enum path_how how;		/* valid when its frames have names */
 	bool one_record;		/* the call can own one device record at most */
-	uint32_t chain;			/* in remap epoch 0, NO_INDEX until used */
+	uint32_t chain;			/* its chain in remap epoch 0, NO_INDEX until used */
 };
 
 /* A call path in one remap epoch, or a label in place of a call path. */
 struct chain {
 	uint32_t proc;
-	uint32_t path;			/* NO_INDEX: a launch without call path, or no launch */
+	uint32_t path;			/* NO_INDEX: a launch without a call path, or no launch */
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* GRAPH_BOTH: the stack of this chain, ... */
-	uint32_t captured;		/* ... "[captured at]", and of this chain; else NO_INDEX */
-	uint32_t range;			/* by_range: in nvtx.ranges, or NVTX_NO_RANGE; ... */
+	uint32_t launched;		/* GRAPH_BOTH: the path is the stack of this chain, ... */
+	uint32_t captured;		/* ... "[captured at]", and the stack of this chain;
+					 * otherwise NO_INDEX */
+	uint32_t range;			/* by_range: index in nvtx.ranges, or NVTX_NO_RANGE; ... */
 	uint32_t in_range;		/* ... the same call path's chain without ranges */
 	uint64_t nr_launches;
 	uint64_t nr_nodes;		/* nodes of CUDA graphs made here by explicit calls */
@@ -51,17 +52,18 @@ struct chain {
 	const struct stack *stack;
 };
 
-/* Labels in place of a call path or of a launch. */
+/* Labels that replace a call path or a launch. */
 enum label {
 	LABEL_NO_PATH,
 	LABEL_NO_LAUNCH,
 	LABEL_BEFORE,
 	LABEL_AFTER,
-	LABEL_NO_STACK,			/* of a sample */
-	LABEL_GRAPHS,			/* of memory that CUDA holds without a call for each piece */
+	LABEL_NO_STACK,			/* a sample without a stack */
+	LABEL_GRAPHS,			/* memory that CUDA holds without a call for each piece */
 	LABEL_UNUSED,
 	LABEL_REST,
-	LABEL_REST_LATE,		/* beside that, what the process had before it was attached to */
+	LABEL_REST_LATE,		/* as LABEL_REST, plus memory that the process had before
+					 * xpuload attached */
 	NR_LABELS
 };
 
@@ -82,7 +84,8 @@ struct chains {
 void chains__exit(struct chains *c);
 
 /*
- * Finds or makes the chain of call path @path_idx, which is @path, at a time. Return: 0 or -ENOMEM.
+ * Finds or makes the chain that call path @path_idx, which is @path, has at a time. Return: 0 or
+ * -ENOMEM.
  */
 int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint64_t time_ns,
 		    uint32_t *idx);
@@ -96,7 +99,10 @@ int chains__of_label(struct chains *c, uint32_t proc, enum label label, uint32_t
  */
 int chains__joined(struct chains *c, uint32_t launched, uint32_t captured, uint32_t *idx);
 
-/* Replaces *@idx by the chain of its call path in an NVTX range. Return: 0 or -ENOMEM. */
+/*
+ * Replaces the chain *@idx by the chain of the same call path in an NVTX range. Return: 0 or
+ * -ENOMEM.
+ */
 int chains__in_range(struct chains *c, uint32_t range, uint32_t *idx);
 
 #endif /* MERGE_CHAIN_H */

@@ -50,7 +50,7 @@ static int filter__add_text(struct filter *f, enum filter_kind kind, const char 
 	return 0;
 }
 
-/* Reads a number at *@arg, and moves that behind it. Return: whether there is one. */
+/* Reads a number at *@arg, and moves *@arg after it. Return: whether a number was read. */
 static bool read_number(const char **arg, uint32_t *number)
 {
 	unsigned long long n;
@@ -122,7 +122,7 @@ static int filter__set_regex(struct filter *f, enum filter_kind kind, const char
 		snprintf(why, 128, "given twice: one expression may have several branches, as a|b");
 		return -EINVAL;
 	}
-	/* The C library takes stack for each group. */
+	/* The C library uses stack memory for each group. */
 	if (strlen(arg) > REGEX_MAX_BYTES) {
 		snprintf(why, 128, "longer than %d bytes", REGEX_MAX_BYTES);
 		return -EINVAL;
@@ -153,7 +153,7 @@ int filter__read_time(uint64_t *ns, const char *arg, char why[128])
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (!strcmp(end, units[i].suffix))
 			break;
-	/* 2^63 ns are 292 years; a NaN fails the comparison, too. */
+	/* 2^63 ns are 292 years. A NaN fails the comparison, too. */
 	if (end == arg || i == ARRAY_SIZE(units) || value < 0 || !(value * units[i].ns < 0x1p63)) {
 		snprintf(why, 128, "'%.60s': expected a time, such as 1.5, 1500ms or 2m", arg);
 		return -EINVAL;
@@ -244,7 +244,7 @@ bool filter__has_only(const struct filter *f, enum filter_kind kind)
 	return true;
 }
 
-/* Return: the part of @whole up to @time_ns in a span. */
+/* Return: the part of @whole that the span has up to @time_ns. */
 static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole, bool begins)
 {
 	uint64_t ns = s->to_ns - s->from_ns;

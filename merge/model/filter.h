@@ -2,10 +2,10 @@
 /*
  * filter.h - selects a part of a recording
  *
- * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream, --kernel,
- * --nvtx, --window, --from and --to; an event must pass each of the options that were given. The session asks
- * the filter about everything that it has joined, before summing up. So the join and the account
- * cover the whole recording, and all formats get one and the same part of it.
+ * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream,
+ * --kernel, --nvtx, --window, --from and --to; an event must pass each of the options that were
+ * given. The session asks the filter about everything that it joined, before it sums up. So the
+ * join and the account cover the whole recording, and all formats get the same part of it.
  */
 #ifndef MERGE_FILTER_H
 #define MERGE_FILTER_H
@@ -41,19 +41,19 @@ struct filter {
 	ARRAY(char *) comms;
 	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
 	struct idmap kernels;		/* address of an interned name -> whether it matches */
-	uint64_t from_ns, to_ns;	/* after the recording's start */
+	uint64_t from_ns, to_ns;	/* counted from the recording's start */
 	ARRAY(char) text;		/* the options as they were given */
 };
 
 /* An event that was joined. Zeroed members that are not numbers mean "none". */
 struct filter_event {
 	uint32_t pid;
-	uint32_t rank;			/* NO_INDEX: not known */
-	uint32_t tid;			/* NO_INDEX: not known */
+	uint32_t rank;			/* NO_INDEX: unknown */
+	uint32_t tid;			/* NO_INDEX: unknown */
 	const char *comm;
 	bool timed;
-	uint64_t time_ns;		/* when it began, after the recording's start */
-	uint32_t device, stream;	/* NO_INDEX: none, or not known */
+	uint64_t time_ns;		/* when it began, counted from the recording's start */
+	uint32_t device, stream;	/* NO_INDEX: none, or unknown */
 	const char *kernel;		/* interned; NULL: not a kernel */
 };
 
@@ -71,15 +71,15 @@ int filter__read_time(uint64_t *ns, const char *arg, char why[128]);
  * @f: the filter
  * @kind: which option; if it is given twice, the values of a list add up
  * @arg: a comma-separated list (PID, RANK, TID, COMM, DEVICE, STREAM), of numbers or of ranges such
- *	as 4-7, or of names; a POSIX extended regular
- *	expression (KERNEL, NVTX), or a time: seconds, or a number with ns, us, ms, s or m behind it
- * @why: on -EINVAL, the error in it
+ * 	as 4-7, or of names; a POSIX extended regular expression (KERNEL, NVTX), or a time: seconds,
+ * 	or a number followed by ns, us, ms, s or m
+ * @why: on -EINVAL, the error in @arg
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
 int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char why[128]);
 
-/* Return: whether anything was asked for; false for NULL. */
+/* Return: whether any option was given; false for NULL. */
 static inline bool filter__active(const struct filter *f)
 {
 	return f && f->text.nr;
@@ -90,29 +90,31 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 	return f && f->given[kind];
 }
 
-/* Return: whether no option was given but that one. */
+/* Return: whether @kind is the only option that was given. */
 bool filter__has_only(const struct filter *f, enum filter_kind kind);
 
-/* Return: whether @number is in the list of an option that has one, or the option was not given. */
+/* Return: whether @number is in the list of an option, or the option was not given. */
 bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number);
 
-/* Whether a name matches the expression that was given. Return: 1, 0 or -ENOMEM. */
+/* Checks whether a name matches the expression of an option. Return: 1, 0 or -ENOMEM. */
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
-/* Something that took time: its times, and how much of what within them. */
+/* a span of time, with amounts that it spreads */
 struct filter_span {
-	uint64_t from_ns, to_ns;	/* after the recording's start */
-	uint64_t ns, nr;		/* shared out evenly over the span, @nr from its begin on */
+	uint64_t from_ns, to_ns;	/* counted from the recording's start */
+	uint64_t ns, nr;		/* ns is spread evenly over the span; nr counts from its
+					 * begin */
 };
 
 /*
- * Cuts @s at the times of FILTER_FROM and FILTER_TO. The parts of a span in windows that adjoin add up to
- * the whole span. Return: whether anything is left; true for NULL.
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO. The parts of a span in adjoining windows add
+ * up to the whole span. Return: whether anything is left; true if @f is NULL.
  */
 bool filter__cut(const struct filter *f, struct filter_span *s);
 
 /*
- * Checks all options but FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at() check.
+ * Checks all options except FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at()
+ * check.
  * Return: 1 if @e passes, 0 if not, or -ENOMEM.
  */
 int filter__keeps(struct filter *f, const struct filter_event *e);

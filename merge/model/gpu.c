@@ -46,12 +46,12 @@ static int gpus__keep_use(struct gpus *g, const struct gpu_use *use)
 	return g->keeps_uses ? array_push(&g->uses, *use) : 0;
 }
 
-/* Finds or makes the GPU of an ordinal that is not defined. Return: 0 or -ENOMEM. */
+/* Finds or makes the GPU of an ordinal that has no definition. Return: 0 or -ENOMEM. */
 static int gpus__of_ordinal(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
 {
 	int err = 0;
 
-	/* Take the GPU that is shown under that number, unless it is another host's. */
+	/* Take the GPU that is shown under that number, unless it is on another host. */
 	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host) &&
 	    !idmap__get(&g->by_ordinal, DEVICE_KEY(g->host, ordinal), idx))
 		err = gpus__new(g, ordinal, idx);
@@ -117,7 +117,7 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 	return err ?: gpus__keep_use(g, &use);
 }
 
-/* Does again what a use did, for a process with another number. Return: 0 or -ENOMEM. */
+/* Repeats a use of a GPU, for a process with another number. Return: 0 or -ENOMEM. */
 static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc, uint32_t *idx)
 {
 	uint32_t proc = use->proc + first_proc;
@@ -134,7 +134,7 @@ static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t f
 	return gpus__get(g, proc, use->ordinal, idx);
 }
 
-/* Return: whether some GPU is @idx already. */
+/* Return: whether some GPU is already mapped to @idx. */
 static bool is_taken(const uint32_t *map, size_t nr, uint32_t idx)
 {
 	size_t i;

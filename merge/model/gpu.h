@@ -16,12 +16,12 @@
 #include "xpu_record.h"
 
 struct gpu {
-	uint32_t number;		/* the number to show: that of its first process, if it is
-					 * free */
+	uint32_t number;		/* the number to show: the ordinal in its first process, if
+					 * that is free */
 	const char *name;		/* NULL if unknown */
 	struct xpu_device_limits limits;	/* all 0 if unknown */
 	uint32_t host;
-	bool used;			/* the recording has work on it */
+	bool used;			/* the recording has work on the GPU */
 	uint64_t busy_ns;		/* sum of the work that passed the filter, overlaps counted
 					 * twice */
 	uint64_t nr_works;
@@ -30,29 +30,29 @@ struct gpu {
 /* The first time that a process uses a GPU, or that a UUID is asked for. */
 struct gpu_use {
 	uint32_t proc, ordinal;
-	uint32_t idx;			/* in list */
+	uint32_t idx;			/* index in list */
 	enum gpu_use_kind {
 		GPU_DEFINED,		/* gpus__define() */
 		GPU_USED,		/* gpus__get() */
-		GPU_NAMED,		/* gpus__of_uuid(): of no process */
+		GPU_NAMED,		/* gpus__of_uuid(): without a process */
 	} kind;
 	uint8_t uuid[16];
-	const char *name;		/* as given, and so is what follows */
+	const char *name;		/* name and the following members are as given */
 	const struct xpu_device_limits *limits;
 };
 
 struct gpus {
-	struct strpool *strings;	/* the caller's */
+	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct gpu) list;
 	struct idmap by_device;		/* (process, its ordinal) to index in list */
 	struct idmap by_uuid;		/* address of the interned UUID to index in list */
 	struct idmap by_number;
-	struct idmap by_ordinal;	/* (host, number there) to index in list */
+	struct idmap by_ordinal;	/* (host, number on it) to index in list */
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
-	bool numbered;			/* the numbers to show are those that gpus__absorb() has to give */
-	bool keeps_uses;		/* for gpus__absorb(): */
+	bool numbered;			/* gpus__absorb() has to give these numbers to show */
+	bool keeps_uses;		/* keeps uses for gpus__absorb(): */
 	ARRAY(struct gpu_use) uses;	/* in order */
 };
 
@@ -65,42 +65,42 @@ void gpus__exit(struct gpus *g);
  * @proc: index of the process
  * @ordinal: the process's number of the GPU
  * @uuid: 16 bytes, all 0 if unknown
- * @name: or NULL
- * @limits: or NULL
+ * @name: may be NULL
+ * @limits: may be NULL
  *
  * Return: 0 or -ENOMEM.
  */
 int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
 		 const char *name, const struct xpu_device_limits *limits);
 
-/* Finds or adds the GPU of a UUID, which perhaps no process uses. Return: 0 or -ENOMEM. */
+/* Finds or adds the GPU of a UUID; perhaps no process uses it. Return: 0 or -ENOMEM. */
 int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
 
 /*
- * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition it is the
- * GPU of that number. Return: 0 or -ENOMEM.
+ * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition, it is the
+ * GPU with that number. Return: 0 or -ENOMEM.
  */
 int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
 
 /**
- * gpus__absorb - add the GPUs of a recording that was read apart, and its sums
+ * gpus__absorb - add the GPUs of a recording that was read separately, and their sums
  * @from: with keeps_uses
- * @first_proc: what its processes have to be moved by
+ * @first_proc: what to add to its processes' indices
  * @map: set, for each GPU of @from, to its index in @to
  *
- * The processes of @from use GPUs in @to in the order in which they used those in @from.
+ * The processes of @from use GPUs of @to in the order in which they used GPUs of @from.
  *
- * Return: 0; 1 if two GPUs of @from are one in @to, or one of them is several, which the recording alone
- * could not tell, or if one that is numbered has another number: then it has to be read again, with @to; or
- * -ENOMEM.
+ * Return: 0, 1 or -ENOMEM. 1: the recording has to be read again, with @to, because two GPUs of
+ * @from are one in @to, or one is several, which the recording alone could not know, or because a
+ * numbered GPU has another number.
  */
 int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
 
 /**
- * gpus__number - give the GPUs of a recording that is read apart the numbers and names to show
+ * gpus__number - give the GPUs of a recording that is read separately the numbers and names to show
  * @g: its GPUs, with keeps_uses
- * @all: those of all recordings, but without their sums
- * @first_proc: what its processes have to be moved by
+ * @all: the GPUs of all recordings, without their sums
+ * @first_proc: what to add to its processes' indices
  *
  * Return: as gpus__absorb().
  */

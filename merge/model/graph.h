@@ -4,9 +4,8 @@
  *
  * A node is made by a launch that is captured instead of run, or by an explicit call. The node that
  * runs later is a copy: instantiating a graph copies its nodes, and so does cloning a graph or
- * making it the child of another graph. The recording reports the making of a copy like that of any
- * node. So the call of interest is the one that made the first node, of which all other nodes are
- * copies.
+ * making it the child of another graph. The recording reports a copied node like any other new
+ * node. The call of interest made the first node, of which all other nodes are copies.
  */
 #ifndef MERGE_GRAPH_H
 #define MERGE_GRAPH_H
@@ -18,7 +17,7 @@
 #include "util.h"
 
 struct graph_node {
-	const struct xpu_record_graph_node *rec;	/* NULL: its making is not recorded */
+	const struct xpu_record_graph_node *rec;	/* NULL: its creation is not recorded */
 	uint32_t proc;
 	uint32_t original;		/* the node that it is a copy of; NO_INDEX: none */
 	uint32_t origin;		/* the first node, NO_INDEX: unknown */
@@ -34,14 +33,14 @@ struct graphs {
 void graphs__init(struct graphs *g);
 void graphs__exit(struct graphs *g);
 
-/* Add a node, or a copy, in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
+/* Adds a node, or a copy, in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
 int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec);
 int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id);
 
-/* After all were added: follows the copies, in linear time even if copies form a circle. */
+/* Follows the copies after all were added; takes linear time even if copies form a circle. */
 void graphs__finish(struct graphs *g);
 
-/* Return: index in g->nodes of the origin of a node, or NO_INDEX if its making is not known. */
+/* Return: index in g->nodes of the origin of a node, or NO_INDEX if its creation is unknown. */
 uint32_t graphs__origin(const struct graphs *g, uint32_t proc, uint64_t node_id);
 
 /* Return: whether that launch was captured into a graph, so that it owns no device work itself. */

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller ones */
-#define TRACK_POINTS	20000		/* of a place, at most twice as many */
+#define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller segments */
+#define TRACK_POINTS	20000		/* points of a place's track; at most twice as many */
 
 /*
- * A block may lie in many mappings. So many of them are looked at for an event on average, and so many more:
- * one of 40 GB lies in 20,000 of 2 MB.
+ * Limits how many mappings are looked at: LOOKS_EACH per event on average, plus LOOKS_MORE. A block
+ * may lie in many: a block of 40 GB lies in 20,000 mappings of 2 MB.
  */
 #define LOOKS_EACH	1000
 #define LOOKS_MORE	10000000
@@ -74,7 +74,7 @@ uint64_t heap_parts__held(const struct heap_parts *p)
 	return heap_parts__reserved(p) + p->rest;
 }
 
-/* The kind of memory of a space; those without memory of their own have none. */
+/* Return: the kind of memory in a space; HEAP_NR_KINDS if the space has no memory of its own. */
 static enum heap_kind kind_of(uint8_t space)
 {
 	static const uint8_t kinds[XPU_SPACE_NR] = {
@@ -96,8 +96,8 @@ bool heap_space__is_counted(uint8_t space)
 }
 
 /*
- * The first three spaces, and the nodes of graphs, share their addresses. Physical memory that another
- * process exported is released, retained and mapped like the process's own.
+ * The first three spaces and graph nodes share one range of addresses. Physical memory exported by
+ * another process is released, retained and mapped like the process's own memory.
  */
 static uint8_t addresses_of(uint8_t space)
 {
@@ -261,7 +261,7 @@ static uint32_t heap__hash(const struct heap *h, uint32_t proc, uint8_t space, u
 	return hash__mix(address, (uint64_t)proc << 8 | addresses_of(space), h->secret);
 }
 
-/* Return: the slot of the allocation at that address, or of a free one; there is one. */
+/* Return: the slot of the allocation at that address, or a free slot; one always exists. */
 static size_t heap__slot(const struct heap *h, uint32_t hash, uint32_t proc, uint8_t space,
 			 uint64_t address)
 {
@@ -309,7 +309,7 @@ static int heap__grow(struct heap *h)
 	return 0;
 }
 
-/* Makes an allocation of @owner's that can be found by its address. Return: 0 or -ENOMEM. */
+/* Makes an allocation for @owner that can be found by its address. Return: 0 or -ENOMEM. */
 static int heap__add(struct heap *h, uint32_t owner, const struct heap_alloc *alloc, uint32_t *idx)
 {
 	struct heap_alloc *a;
@@ -336,13 +336,13 @@ static int heap__add(struct heap *h, uint32_t owner, const struct heap_alloc *al
 	return 0;
 }
 
-/* Whether a search that begins at @home, and finds @at, passes @between. */
+/* Whether a search that starts at slot @home and ends at slot @at passes @between. */
 static bool is_passed(size_t home, size_t between, size_t at)
 {
 	return home <= at ? home <= between && between <= at : home <= between || between <= at;
 }
 
-/* The allocation can be found by its address no longer. */
+/* Hides an allocation, so that it is no longer found by its address. */
 static void heap__hide(struct heap *h, uint32_t idx)
 {
 	struct heap_alloc *a = &h->allocs.v[idx];
@@ -353,7 +353,7 @@ static void heap__hide(struct heap *h, uint32_t idx)
 	a->findable = false;
 	hole = heap__slot(h, a->hash, a->proc, a->space, a->address);
 	h->nr_live--;
-	/* Those behind it that were put there because this slot was taken move up. */
+	/* Allocations that were put further on because this slot was taken move up. */
 	for (i = slots__next(hole, h->nr_slots); h->slots[i] != NO_INDEX;
 	     i = slots__next(i, h->nr_slots)) {
 		if (!is_passed(slots__home(h->allocs.v[h->slots[i]].hash, h->nr_slots), hole, i))
@@ -375,7 +375,7 @@ static void heap__drop(struct heap *h, uint32_t idx)
 
 /* ---- segments ------------------------------------------------------------------------------- */
 
-/* Return: the memory that a segment has: itself, or what it is a mapping of; or NULL. */
+/* Return: the memory of a segment: the segment itself, or the memory that it maps; or NULL. */
 static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 {
 	struct heap_alloc *a = &h->allocs.v[segment];
@@ -399,7 +399,7 @@ bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id
 	       idmap__get(&h->segment_paths, path_id, &unused);
 }
 
-/* Whether it was asked for where segments are. */
+/* Whether the event's call path is known to ask for segments. */
 static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
 {
 	return h->pass == HEAP_SUM && heap__has_segments_of(h, e->space, e->path_id);
@@ -430,7 +430,9 @@ static uint32_t heap__version(const struct heap *h, const struct holder *holder,
 	return m == HEAP_DEVICE_PEAK ? h->places.v[holder->key.place].version[m] : h->version[m];
 }
 
-/* The holder is about to change: it keeps its sums of those moments that have passed since it changed. */
+/*
+ * Prepares a holder for a change: saves its sum for each moment that passed since its last change.
+ */
 static void holder__touch(const struct heap *h, struct holder *holder)
 {
 	enum heap_moment m;
@@ -522,7 +524,7 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 	return array_push(&h->holders, holder) ?: hashes__add(&h->by_key, hash, *idx);
 }
 
-/* Adds to what is live of a holder, or takes away. */
+/* Adds bytes and allocations to the live sum of a holder; negative numbers take away. */
 static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 {
 	struct holder *holder = &h->holders.v[idx];
@@ -577,7 +579,10 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 	struct heap_point now = { time_ns, p->used.now, p->reserved.now }, *last;
 	int err = 0;
 
-	/* Within an event, a block and the fragmentation that it takes away may both be held. */
+	/*
+	 * Read the peak only here: in the middle of an event, a block and the fragmentation that it
+	 * replaces may both be held.
+	 */
 	level__add(&p->reserved, 0, time_ns);
 	last = p->track.nr ? &p->track.v[p->track.nr - 1] : NULL;
 	if (last && time_ns < last->time_ns + width_ns) {
@@ -587,14 +592,14 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 		p->has_skipped = true;
 		return 0;
 	}
-	/* The level after a peak, unless a later point replaces it. */
+	/* Add the level after a peak, unless a later point replaces it. */
 	if (p->has_skipped && p->skipped.time_ns > last->time_ns)
 		err = array_push(&p->track, p->skipped);
 	p->has_skipped = false;
 	return err ?: array_push(&p->track, now);
 }
 
-/* Notes all places as they are now. Return: 0 or -ENOMEM. */
+/* Saves the present state of all places. Return: 0 or -ENOMEM. */
 static int heap__note_instant(struct heap *h, size_t moment)
 {
 	const struct heap_place *p;
@@ -612,7 +617,10 @@ static int heap__note_instant(struct heap *h, size_t moment)
 
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns);
 
-/* Lets go of the processes whose memory at a moment is the next file's. Return: 0 or -ENOMEM. */
+/*
+ * Lets go of the processes whose memory at that time belongs to the next file. Return: 0 or
+ * -ENOMEM.
+ */
 static int heap__hand_over(struct heap *h, uint64_t time_ns)
 {
 	size_t i;
@@ -628,7 +636,9 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 	return err;
 }
 
-/* The next event is at @time_ns: moments that were asked for may have passed. Return: 0 or -ENOMEM. */
+/*
+ * Takes the requested moments that pass before the next event, at @time_ns. Return: 0 or -ENOMEM.
+ */
 static int heap__pass_time(struct heap *h, uint64_t time_ns)
 {
 	uint64_t moment_ns;
@@ -661,8 +671,8 @@ static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allo
 }
 
 /*
- * Return: what blocks do not use of a segment. Blocks lie in one another if frees were lost, and may have
- * more than there is.
+ * Return: how much of a segment no block uses. If frees were lost, blocks overlap and may use more
+ * than the whole.
  */
 static uint64_t unused_of(const struct heap_alloc *segment)
 {
@@ -670,7 +680,7 @@ static uint64_t unused_of(const struct heap_alloc *segment)
 }
 
 /*
- * A block is made, or freed: of each segment that it lies in, that much is used more, or less. Return: 0 or
+ * Changes how much of each segment is used, for a block that is @made or freed in it. Return: 0 or
  * -ENOMEM.
  */
 static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
@@ -693,7 +703,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 		if (s->address >= end)
 			break;
 		memory = heap__memory_of(h, segment->idx);
-		/* A segment that came later at that address has no part of the block. */
+		/* A segment that came later at that address has no part in the block. */
 		if (from >= to || !memory || s->order > block->order)
 			continue;
 		*covered += to - from;
@@ -709,7 +719,10 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 	return err;
 }
 
-/* Blocks in the segments of before the attach have changed, or the segments have. */
+/*
+ * Recomputes the fragmentation of segments from before the attach, after these or their blocks
+ * changed.
+ */
 static void heap__cover_before(struct heap *h, struct heap_allocator *a)
 {
 	uint64_t blocks = a->blocks_before + a->uncovered, unused;
@@ -761,7 +774,7 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 	return err;
 }
 
-/* So much is never freed. */
+/* Adds to the memory of a holder that is never freed. */
 static void heap__leave(struct heap *h, uint32_t idx, uint64_t bytes, int64_t nr)
 {
 	struct holder *holder = &h->holders.v[idx];
@@ -791,7 +804,7 @@ static void heap__retain(struct heap *h, uint32_t idx)
 	h->allocs.v[idx].nr_handles++;
 }
 
-/* One reference less to physical memory. */
+/* Drops one reference to physical memory. */
 static int heap__put(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns)
 {
 	struct heap_alloc *a = &h->allocs.v[idx];
@@ -801,7 +814,7 @@ static int heap__put(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t
 	return heap__release(h, p, idx, time_ns, false);
 }
 
-/* Takes what an allocation holds away from the sums, and forgets it. Return: 0 or -ENOMEM. */
+/* Subtracts an allocation from the sums, and forgets it. Return: 0 or -ENOMEM. */
 static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end)
 {
 	struct heap_alloc a = h->allocs.v[idx];
@@ -832,7 +845,10 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Whether a sum of bytes would have no place in a number with a sign, which no program's has. */
+/*
+ * Adds to a sum of bytes, unless it would exceed INT64_MAX, which no real program reaches. Return:
+ * whether it would.
+ */
 static bool is_too_much(uint64_t *sum, uint64_t bytes)
 {
 	if (bytes > INT64_MAX - *sum)
@@ -863,18 +879,19 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		return 0;
 	}
 	h->nr_crowded += a.is_apart && e->space == XPU_SPACE_BLOCK;
-	/* Blocks and virtual memory are no context's. */
+	/* Blocks and virtual memory do not belong to a context. */
 	err = heap__owner(h, p, e->proc, e->space == XPU_SPACE_BLOCK || e->space == XPU_SPACE_PHYSICAL ||
 			  e->space == XPU_SPACE_MAPPING ? 0 : e->extra, &owner);
 	if (err)
 		return err;
-	/* Imported twice, memory has one address or handle, which is to be freed twice. */
+	/* Memory that is imported twice has one address or handle, which is freed twice. */
 	if (idx != NO_INDEX && e->space == XPU_SPACE_IMPORTED &&
 	    h->allocs.v[idx].space == XPU_SPACE_IMPORTED) {
 		heap__retain(h, idx);
 		return 0;
 	}
-	if (idx != NO_INDEX) {		/* its free is missing, unless a graph's node holds the memory */
+	if (idx != NO_INDEX) {		/* its free is missing, unless a graph node holds the
+					 * memory */
 		h->nr_bad += h->allocs.v[idx].space != XPU_SPACE_GRAPHS;
 		err = heap__release(h, p, idx, e->time_ns, false);
 		if (err)
@@ -909,7 +926,10 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 	return a.holder == NO_INDEX ? 0 : heap__reserve(h, p, &h->allocs.v[idx], true, e->time_ns);
 }
 
-/* Blocks of before the attach have their sizes in their frees. Return: 0 or -ENOMEM. */
+/*
+ * Takes the free of an unknown allocation. For blocks from before the attach, the free has the
+ * size. Return: 0 or -ENOMEM.
+ */
 static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
 	struct heap_allocator *a;
@@ -945,18 +965,18 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 		if (idx == NO_INDEX)
 			return address == e->address ? heap__freed_unknown(h, p, e) : 0;
 		bytes = h->allocs.v[idx].bytes;
-		/* Memory of a graph's node is there again when the graph is launched again. */
+		/* Memory of a graph node is back when the graph is launched again. */
 		if (h->allocs.v[idx].space == XPU_SPACE_GRAPHS)
 			return 0;
 		if (heap_space__is_counted(e->space)) {
-			/* Mappings keep it, and its handle may be given to others. */
+			/* Mappings keep the memory, and its handle may be reused. */
 			if (h->allocs.v[idx].nr_refs > 1 && !--h->allocs.v[idx].nr_handles)
 				heap__hide(h, idx);
 			err = heap__put(h, p, idx, e->time_ns);
 		} else {
 			err = heap__release(h, p, idx, e->time_ns, false);
 		}
-		/* An unmap may be of several mappings, one behind the other. */
+		/* An unmap may cover several adjacent mappings. */
 	} while (e->space == XPU_SPACE_MAPPING && bytes && (address += bytes) < end && !err);
 	return err;
 }
@@ -983,7 +1003,10 @@ static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, u
 	return array_push(&p->asked, ((struct heap_asked){ time_ns, rest }));
 }
 
-/* Memory of before the attach is known now: it was a part of the rest, if that was asked for. */
+/*
+ * Moves memory out of the rest: memory from before the attach is now known, and was part of the
+ * rest.
+ */
 static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes, uint64_t time_ns)
 {
 	uint64_t rest = p->rest == NO_INDEX ? 0 : h->holders.v[p->rest].live.bytes;
@@ -1022,7 +1045,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 		level__add(&place->segments, more, e->time_ns);
 	}
 	heap__cover_before(h, a);
-	/* The peak may be here: all holders have what they have then. */
+	/* Do this last: the peak may be here, and all holders must be up to date. */
 	if (is_first)
 		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
 	h->nr_totals++;
@@ -1060,8 +1083,8 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 }
 
 /*
- * All that is used of a device, by anybody, less what is known to be reserved; what is carried is that
- * already. Return: 0 or -ENOMEM.
+ * Sets the rest: used bytes of a device, by anybody, minus bytes known to be reserved; a carried
+ * event already holds the difference. Return: 0 or -ENOMEM.
  */
 static int heap__rest(struct heap *h, const struct heap_event *e)
 {
@@ -1107,7 +1130,7 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 	err = heap__holder(h, &e->key, HEAP_FAILED, &idx);
 	if (err)
 		return err;
-	/* As of cudaMalloc(&p, -1): the table of failures has the size. */
+	/* Leave out an absurd size, as in cudaMalloc(&p, -1); the table of failures shows it. */
 	if (!is_too_much(&h->refused_bytes, e->bytes))
 		h->holders.v[idx].made.bytes += e->bytes;
 	h->holders.v[idx].made.nr++;
@@ -1205,12 +1228,12 @@ int heap__event(struct heap *h, const struct heap_event *e)
 	return err || h->pass != HEAP_SUM ? err : heap__track(h, e->key.place, e->time_ns);
 }
 
-/* The order in which memory of a process that ends goes. */
+/* The order in which the memory of an ending process is removed. */
 enum end_step {
-	END_SEE_SEGMENTS,		/* what blocks do not use of them is noted ... */
-	END_BLOCKS,			/* ... while the blocks are there */
+	END_SEE_SEGMENTS,		/* unused parts of segments are noted ... */
+	END_BLOCKS,			/* ... while their blocks still exist */
 	END_SEGMENTS,
-	END_MAPPINGS,			/* whose memory is gone */
+	END_MAPPINGS,			/* mappings, whose memory is gone by then */
 	NR_END_STEPS
 };
 
@@ -1244,7 +1267,7 @@ static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step s
 	return err;
 }
 
-/* The fragmentation is noted while blocks have their parts of these segments. */
+/* Notes the fragmentation of segments from before the attach, while their blocks still exist. */
 static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 {
 	if (!a->has_before)
@@ -1254,7 +1277,7 @@ static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 	a->has_before = false;
 }
 
-/* Notes all that a process has not freed, and lets it go. Return: 0 or -ENOMEM. */
+/* Notes all memory that a process has not freed, and lets go of it. Return: 0 or -ENOMEM. */
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 {
 	struct heap_allocator *a;

@@ -6,13 +6,13 @@
 
 #include "model/remap.h"
 
-/* Pieces of work to keep; beyond that, pieces without a gap between them become one. */
+/* Pieces of work to keep; if there are more, pieces without a gap between them become one. */
 #define MAX_SPANS	(1u << 20)
 
 struct idle_span {
 	uint64_t start_ns, end_ns;
 	uint64_t short_ns;		/* sum of the short gaps inside */
-	uint32_t thread;		/* that launched the span's first work */
+	uint32_t thread;		/* the thread that launched the span's first work */
 };
 
 struct idle_spans {
@@ -144,7 +144,10 @@ static int sample__cmp(const void *va, const void *vb)
 	       cmp3(a->chain, b->chain);
 }
 
-/* Return: index of the first deed of @thread that ends after @time_ns, or where it would be. */
+/*
+ * Return: index of the first deed of @thread that ends after @time_ns, or the place where it would
+ * be.
+ */
 static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t time_ns)
 {
 	size_t low = 0, high = i->deeds.nr, mid;
@@ -184,7 +187,7 @@ static int idles__row(struct idles *i, uint32_t gpu, enum idle_doing doing, cons
 	})) : 0;
 }
 
-/* Shares the rest of a gap among the thread's CPU samples in it. */
+/* Divides the rest of a gap among the thread's CPU samples in it. */
 static int idles__share_rest(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
 			     uint64_t to_ns, uint64_t rest_ns)
 {
@@ -240,7 +243,7 @@ static int row__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
 }
 
-/* Joins rows of equal keys. */
+/* Joins rows with equal keys. */
 static void idles__sum_rows(struct idles *i)
 {
 	size_t k, nr = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * idle.h - the gaps in which devices had no work, and what the threads did that could have launched
+ * idle.h - the gaps in which devices had no work, and what the threads did instead of launching
  * work
  *
  *	idles__work(&i, ...);			every piece of device work
@@ -8,9 +8,9 @@
  *	idles__sample(&i, ...);			every CPU sample
  *	idles__finish(&i);			sets i.rows and i.gpus
  *
- * A gap is attributed to the thread that launched the work after it. The gap's time is shared out
- * among that thread's doings in it: the intervals in which it was off the CPU or waited, and for
- * the rest its CPU samples, in equal parts. A rest without a sample gets a row of its own.
+ * A gap is attributed to the thread that launched the work after it. The gap's time is divided
+ * among the thread's activities in it: intervals in which it was off the CPU or waited. The rest is
+ * divided equally among its CPU samples. A rest without a sample gets a row of its own.
  */
 #ifndef MERGE_IDLE_H
 #define MERGE_IDLE_H
@@ -24,8 +24,8 @@
 #define IDLE_MIN_NS	10000
 
 enum idle_doing {
-	IDLE_OFF_CPU,			/* blocked, or runnable */
-	IDLE_WAITED,			/* for a device */
+	IDLE_OFF_CPU,			/* the thread was blocked, or runnable */
+	IDLE_WAITED,			/* the thread waited for a device */
 	IDLE_ON_CPU,
 	IDLE_UNSEEN,			/* the thread left no record: it ran, or slept for too short
 					 * a time to be recorded */
@@ -36,17 +36,17 @@ enum idle_doing {
 struct idle_row {
 	uint32_t gpu;
 	enum idle_doing doing;
-	const char *kind;		/* of IDLE_OFF_CPU, interned; else "" */
+	const char *kind;		/* kind of IDLE_OFF_CPU, interned; otherwise "" */
 	uint32_t thread;		/* NO_INDEX: IDLE_NOBODY, IDLE_SHORT */
-	uint32_t chain;			/* its place; NO_INDEX: unknown */
+	uint32_t chain;			/* the thread's place; NO_INDEX: unknown */
 	uint64_t ns;
 	uint64_t nr_gaps;
 };
 
 struct idle_gpu {
-	uint64_t from_ns, to_ns;	/* first to last work */
-	uint64_t busy_ns;		/* at least one piece of work ran */
-	uint64_t nr_gaps;		/* of IDLE_MIN_NS and more */
+	uint64_t from_ns, to_ns;	/* begin of the first work to end of the last work */
+	uint64_t busy_ns;		/* time in which at least one piece of work ran */
+	uint64_t nr_gaps;		/* gaps of IDLE_MIN_NS or more */
 };
 
 struct idle_span;
@@ -57,7 +57,7 @@ struct idle_spans;
 struct idles {
 	bool wanted;			/* if not set, the functions do nothing */
 	ARRAY(struct idle_row) rows;
-	ARRAY(struct idle_gpu) gpus;	/* by index; busy_ns 0: not used */
+	ARRAY(struct idle_gpu) gpus;	/* by GPU index; busy_ns 0: not used */
 	ARRAY(struct idle_spans) spans;	/* by GPU */
 	ARRAY(struct idle_deed) deeds;
 	ARRAY(struct idle_sample) samples;
@@ -67,7 +67,7 @@ void idles__init(struct idles *i);
 void idles__exit(struct idles *i);
 
 /*
- * @thread: @thread: that launched the work, or did something; NO_INDEX if unknown. Return: 0 or
+ * @thread: the thread that launched the work, or did something; NO_INDEX if unknown. Return: 0 or
  * -ENOMEM.
  */
 int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_ns, uint64_t end_ns);
@@ -77,10 +77,10 @@ int idles__sample(struct idles *i, uint32_t thread, uint32_t chain, uint64_t tim
 
 struct remap;
 
-/* Adds the rows and GPUs of @from, which is finished. Return: 0 or -ENOMEM. */
+/* Adds the rows and GPUs of @from, for which idles__finish() was called. Return: 0 or -ENOMEM. */
 int idles__absorb(struct idles *i, const struct idles *from, struct remap *r);
 
-/* Adds to the rows all that was collected since the last call. */
+/* Adds everything collected since the last call to the rows. */
 int idles__finish(struct idles *i);
 
 #endif /* MERGE_IDLE_H */

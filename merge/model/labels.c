@@ -65,7 +65,7 @@ void labels__inherit(struct labels *l, const struct labels *parent)
 		inherit_text(l, parent, XPU_LABEL_POD_UID);
 		inherit_text(l, parent, XPU_LABEL_CONTAINER);
 	}
-	/* Slurm has them in the environment and in the cgroup. */
+	/* Both Slurm's environment and its cgroup name the job and the step. */
 	if (!l->by_shim || !l->by_recorder) {
 		inherit_text(l, parent, XPU_LABEL_JOB);
 		inherit_text(l, parent, XPU_LABEL_STEP);

@@ -2,9 +2,9 @@
 /*
  * labels.h - the place of a process in a job of many: its rank, its node, its container
  *
- * The shim tells what launchers have put into the process's environment, the recorder what the
- * process's cgroup says. A process that has nothing of one kind has its parent's: data loaders are
- * forked by the ranks that they load for.
+ * The shim reports labels from the process's environment, where launchers put them; the recorder
+ * reports labels from its cgroup. A process that lacks all labels of one of these sources inherits
+ * them from its parent: ranks fork the data loaders that load for them.
  */
 #ifndef MERGE_LABELS_H
 #define MERGE_LABELS_H
@@ -21,22 +21,26 @@
 #define LABELS_MAX_NUMBER	INT32_MAX
 
 struct labels {				/* all 0: none */
-	uint32_t numbers[LABELS_NR_NUMBERS];	/* by label - 1: the number + 1; 0: not known */
+	uint32_t numbers[LABELS_NR_NUMBERS];	/* by label - 1: the number plus 1, or 0 if
+						 * unknown */
 	const char *texts[LABELS_NR_TEXTS];	/* by label - LABELS_FIRST_TEXT: interned, or NULL */
-	bool by_shim, by_recorder;	/* told of this very process */
+	bool by_shim, by_recorder;	/* the source has labels of this very process */
 };
 
-/* Return: the name of an enum xpu_label, such as "local_rank"; "label" for one that is not known. */
+/* Return: the name of an enum xpu_label, such as "local_rank"; "label" for an unknown one. */
 const char *label__name(uint32_t label);
 
-/* Takes a label. One that is told twice stays, but for the recorder's. Return: 0 or -ENOMEM. */
+/*
+ * Takes a label. The first value of a label stays, except that the recorder's value replaces it.
+ * Return: 0 or -ENOMEM.
+ */
 int labels__take(struct labels *l, struct strpool *strings, const struct xpu_record_label *rec,
 		 bool by_recorder);
 
-/* Fills in what a process has of its parent. */
+/* Fills in the labels that a process inherits from its parent. */
 void labels__inherit(struct labels *l, const struct labels *parent);
 
-/* Return: a number; NO_INDEX if it is not known. */
+/* Return: a number; NO_INDEX if unknown. */
 static inline uint32_t labels__number(const struct labels *l, enum xpu_label label)
 {
 	return l->numbers[label - 1] ? l->numbers[label - 1] - 1 : NO_INDEX;

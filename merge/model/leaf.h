@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* leaf.h - the work that ran, or the thread's doing: the end of a folded line */
+/* leaf.h - the work that ran, or the thread's activity: the end of a folded line */
 #ifndef MERGE_LEAF_H
 #define MERGE_LEAF_H
 
@@ -19,9 +19,9 @@ enum leaf_kind {
 	LEAF_CPU,			/* a thread ran: the stack says where; no name */
 	LEAF_OFF_CPU,			/* a thread was blocked: "lock", "io", "sleep", "runnable",
 					 * ... */
-	LEAF_GPU_WAIT,			/* a thread waited for the device: the name of the work */
-	LEAF_MEMORY,			/* memory that is held: "block", "pinned", ...; the
-					 * host's has gpu NO_INDEX */
+	LEAF_GPU_WAIT,			/* a thread waited for the device; named like the work */
+	LEAF_MEMORY,			/* held memory: "block", "pinned", ...; gpu is NO_INDEX for
+					 * host memory */
 	NR_LEAF_KINDS
 };
 
@@ -37,15 +37,16 @@ static inline bool leaf_kind__is_device(enum leaf_kind kind)
 
 struct leaf {
 	enum leaf_kind kind;
-	uint32_t gpu;			/* index in gpus.list; NO_INDEX if it is no device work */
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is no device
+					 * work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
-	uint32_t shape;			/* of a kernel: index in shapes; NO_INDEX if it is not known,
-					 * or SHAPE_SEVERAL */
-	uint32_t stall;			/* of a part of a kernel's time: index in parts; else
+	uint32_t shape;			/* of a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
+					 * if unknown */
+	uint32_t stall;			/* of a part of a kernel's time: index in parts; otherwise
 					 * NO_INDEX */
 };
 
-/* Where a kernel stood still, and why. */
+/* the place where a kernel stood still, and the reason */
 struct leaf_part {
 	const struct stall_place *place;
 	uint32_t kernel;		/* the leaf of the whole kernel */
@@ -55,7 +56,7 @@ struct leaf_part {
 struct leaves {
 	struct leaf *v;
 	size_t nr, cap;
-	struct strpool *strings;	/* the caller's */
+	struct strpool *strings;	/* owned by the caller */
 	struct hashes by_key;
 	uint64_t secret;
 	ARRAY(struct leaf_part) parts;
@@ -77,14 +78,14 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 		uint32_t *idx);
 
 /*
- * Finds or makes the leaf of that kind, device and name, and shape if @split. Its name is interned, with NULL
- * for want of memory. Return: 0 or -ENOMEM.
+ * Finds or makes the leaf of that kind, device and name, and, with @split, of that shape. Its name
+ * is interned; NULL means that memory was short. Return: 0 or -ENOMEM.
  */
 int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx);
 
 /*
- * As leaves__get(), of a kernel that was launched so; with @split, of kernels that were launched so
- * alone.
+ * As leaves__get(), for a kernel with that shape. @split: the leaf is only for kernels with that
+ * shape
  */
 int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t shape, bool split,
 		   uint32_t *idx);
@@ -98,14 +99,14 @@ int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *p
 /* Makes a leaf of the time that a kernel of NCCL waited for other ranks. Return: 0 or -ENOMEM. */
 int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);
 
-/* Return: NULL if it is no part of a kernel's time. */
+/* Return: the part of a kernel's time that the leaf is, or NULL. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {
 	return leaf->stall == NO_INDEX ? NULL : &l->parts.v[leaf->stall];
 }
 
 /*
- * Finds or makes the leaf of waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
+ * Finds or makes the leaf for waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
  * -ENOMEM.
  */
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
@@ -118,11 +119,11 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
 #define LEAF_LABEL_MAX	32
 void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered, char *buf);
 
-/* Return: "kernel", "memcpy", "off_cpu", ...: the kind as formats for programs have it. */
+/* Return: "kernel", "memcpy", "off_cpu", ...: the kind's name in formats for programs. */
 const char *leaf_kind__name(enum leaf_kind kind);
 
 /*
- * Return: "memcpy ", "memset" or "". In front of a leaf's name it tells copies and sets from kernels:
+ * Return: "memcpy ", "memset" or "". Before a leaf's name it tells copies and sets from kernels:
  * "memcpy HtoD", "memset".
  */
 const char *leaf_kind__prefix(enum leaf_kind kind);
@@ -130,7 +131,7 @@ const char *leaf_kind__prefix(enum leaf_kind kind);
 /* Return: "lock", "io", ...; NULL for an unknown kind. */
 const char *off_kind__name(uint32_t kind);
 
-/* Return: "CUpti_ActivityMemcpyKind" as a short name: "HtoD", "PtoP", ... */
+/* Return: the short name of a CUpti_ActivityMemcpyKind: "HtoD", "PtoP", ... */
 #define NR_MEMCPY_KINDS	11
 const char *memcpy_kind__name(uint32_t kind);
 

@@ -117,11 +117,11 @@ void loss__add(struct loss *to, const struct loss *l)
 uint64_t loss__lost(const struct loss *l)
 {
 	/*
-	 * The recorder's own count of its losses, and the difference to the shim's count of what it
+	 * The recorder's own count of its losses, and the difference to the number that the shim
 	 * sent, are two accounts of one set of launches and records. The bigger account is nearer
-	 * to the truth; their sum is not. A lost batch counts as one here, since only the shim
-	 * knows how much was in it. So do bytes that were not written to the disk, or that are no
-	 * whole record.
+	 * to the truth; their sum is not. A lost batch counts as one here, because only the shim
+	 * knows how much it held. Bytes that were not written to the disk, or that are no whole
+	 * record, also count as one.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
@@ -159,7 +159,7 @@ void loss__print(const struct loss *l, FILE *f, const char *prefix)
 	loss__print_lines(l, f, prefix);
 }
 
-/* Words of the lines above, of several and of one. */
+/* Words of the lines above, in the plural and in the singular. */
 static const char *const words[][2] = {
 	{ "launches", "launch" }, { "records", "record" }, { "batches", "batch" }, { "slots", "slot" },
 	{ "entries", "entry" }, { "events", "event" }, { "waits", "wait" }, { "samples", "sample" },
@@ -169,7 +169,10 @@ static const char *const words[][2] = {
 	{ "are", "is" }, { "were", "was" }, { "have", "has" },
 };
 
-/* Prints a line that is about one: its nouns up to the first place where other nouns may be, and its verb. */
+/*
+ * Prints a line in the singular: changes its verb, and its nouns up to a preposition, after which
+ * other nouns may follow.
+ */
 static void print_singular(FILE *f, const char *text)
 {
 	bool nouns = true, verb = true;
@@ -221,7 +224,7 @@ void loss__print_lines(const struct loss *l, FILE *f, const char *prefix)
 	}
 }
 
-/* Makes lost_disk of recorder[XPU_LOST_DISK], and takes other names of members as they are. */
+/* Turns recorder[XPU_LOST_DISK] into lost_disk, and leaves other names of members as they are. */
 static void counter__name(const char *member, char *to, size_t size)
 {
 	static const char prefix[] = "[XPU_";

@@ -8,14 +8,14 @@
 #include "hash.h"
 
 /*
- * The longest chain of forks, without an exec in between, that a lookup follows back. Only a
- * damaged or hostile file has a longer one, and each step costs every lookup.
+ * The longest chain of forks, without an exec between them, that a lookup follows back. Only a
+ * damaged or hostile file has a longer chain, and each step costs every lookup.
  */
 #define IMAGE_MAX_DEPTH	64
 
 /*
- * Maps of one image that were replaced by different maps. A lookup may go through all of them;
- * programs that unload libraries have a few.
+ * At most this many maps of one image that were replaced by different maps are kept. A lookup may
+ * go through all of them; programs that unload libraries have a few.
  */
 #define IMAGE_MAX_DEAD	4096
 
@@ -321,7 +321,7 @@ uint32_t image__epoch(const struct image *image, uint64_t time_ns)
 	return lo;
 }
 
-/* Return: index of the first dead map that lived in @epoch or later. */
+/* Return: index of the first dead map that was still valid in @epoch or later. */
 static size_t image__first_dead(const struct image *image, uint32_t epoch)
 {
 	size_t lo = 0, hi, mid;
@@ -365,7 +365,7 @@ struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
 	return NULL;
 }
 
-/* Return: whether both mappings are of one file, by the best evidence that both have. */
+/* Return: whether both mappings are of one file, by the best identification that both have. */
 static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
 {
 	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
@@ -377,10 +377,7 @@ static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_re
 	return !strcmp(a->filename, b->filename);
 }
 
-/*
- * Return: whether the new map gives the addresses of @old the meaning that they have in @old, so
- * that nothing changes.
- */
+/* Return: whether addresses of @old would mean the same in the new map. */
 static bool map__means(const struct map *old, uint64_t start, const struct xpu_record_mmap *rec)
 {
 	/* Modulo 2^64 on purpose: only the difference between address and offset matters. */
@@ -412,10 +409,7 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 	return false;
 }
 
-/*
- * Ends, with @epoch_to, the part of @old that lies in [@start, @end), because another map covers it
- * now.
- */
+/* Ends the part of @old in [@start, @end) with @epoch_to, because another map now covers it. */
 static int image__bury(struct machine *m, struct image *image, const struct map *old,
 		       uint64_t start, uint64_t end, uint32_t epoch_to)
 {
@@ -470,7 +464,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	first = maps__first_after(&image->live, start);
 	covers = first && first->map.start < end;
 	/*
-	 * The whole map is known already: it came from /proc and as an event, or was mapped twice.
+	 * The whole map is already known: it came both from /proc and as an event, or was mapped
+	 * twice.
 	 */
 	if (covers && first->map.start <= start && end <= first->map.end &&
 	    map__means(&first->map, start, rec))
@@ -486,8 +481,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	}
 	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
-		 * A map under the new one ends with the epoch before. If it has the new map's
-		 * meaning, it ends with this epoch, which then has both, with one meaning.
+		 * A map under the new one ends with the previous epoch. If both have one meaning,
+		 * it ends with this epoch instead, which may contain both.
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;
@@ -522,7 +517,7 @@ static int machine__mmap(struct machine *m, const struct xpu_record_mmap *rec)
 	int err;
 
 	if (!image) {
-		/* The fork was before the recording, or its record was lost. */
+		/* The fork was before the recording, or its record is lost. */
 		err = machine__new_image(m, rec->pid, 0, NULL, &image);
 		if (err)
 			return err;

@@ -6,11 +6,11 @@
  * only roughly in order. machine__add_event() collects them, machine__finish() sorts them once, and
  * then the other functions look things up.
  *
- * A struct image is the address space of one process from its fork or exec on. The meaning of an
- * address in it may change: after dlclose and dlopen another file may be at that address. A new
- * remap epoch of the image begins each time that a new mapping covers a different older one; within
- * an epoch an address has one meaning. So (image, epoch, address) names a place exactly, and nearly
- * every image has one epoch only.
+ * A struct image is the address space of one process since its fork or exec. The meaning of an
+ * address in it may change: after dlclose and dlopen another file may be there. A new remap epoch
+ * of the image begins each time that a new mapping covers a different older one; within an epoch an
+ * address has one meaning. So (image, epoch, address) names a place exactly, and nearly every image
+ * has one epoch only.
  */
 #ifndef MERGE_MACHINE_H
 #define MERGE_MACHINE_H
@@ -26,7 +26,7 @@
 struct image {
 	uint32_t pid;
 	uint32_t depth;				/* forks since the last exec */
-	uint64_t time_ns;			/* of its fork or exec */
+	uint64_t time_ns;			/* time of its fork or exec */
 	struct image *parent;			/* the image that it inherited maps from, or NULL */
 	uint32_t parent_epoch;			/* ... as of this epoch */
 	struct maps live;
@@ -34,7 +34,7 @@ struct image {
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
 };
 
-/* A process image of the BPF programs. */
+/* A process image as the BPF programs number it. */
 struct proc {
 	uint32_t proc_id;
 	uint32_t pid;				/* 0: no PROCESS record was seen */
@@ -46,18 +46,19 @@ struct proc {
 	uint64_t exit_ns;
 	uint64_t seen_ns;			/* the last time it launched or sent something */
 	const char *comm;			/* at its start; interned */
-	const char *name;			/* its last name; machine__next() keeps it */
+	const char *name;			/* its last name; valid even after
+						 * machine__next() */
 	uint32_t recording;			/* number of its recording */
-	uint32_t labels;			/* 1 + its place in machine.labels; 0: it has none */
+	uint32_t labels;			/* 1 + its place in machine.labels; 0: no labels */
 };
 
 struct machine_task;
 struct machine_pid;
 
 struct machine {
-	struct strpool *strings;		/* the caller's */
+	struct strpool *strings;		/* owned by the caller */
 	ARRAY(struct proc) procs;
-	ARRAY(struct labels) labels;		/* of the processes that have some */
+	ARRAY(struct labels) labels;		/* labels of the processes that have any */
 	struct idmap procs_by_id;		/* the processes of this recording */
 	uint32_t recording;
 
@@ -104,7 +105,9 @@ int machine__finish(struct machine *m);
  */
 int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx);
 
-/* Return: the labels of a process, all 0 if it has none; valid until another process gets some. */
+/*
+ * Return: the labels of a process, all 0 if it has none; valid until another process gets labels.
+ */
 static inline const struct labels *machine__labels(const struct machine *m, uint32_t proc)
 {
 	static const struct labels none;
@@ -113,10 +116,12 @@ static inline const struct labels *machine__labels(const struct machine *m, uint
 	return labels ? &m->labels.v[labels - 1] : &none;
 }
 
-/* Return: the labels of a process, to be changed, valid for as long; NULL without memory. */
+/*
+ * Return: the labels of a process, to be changed, with the same validity; NULL if memory is short.
+ */
 struct labels *machine__own_labels(struct machine *m, uint32_t proc);
 
-/* Gives a process the labels of its parent that hold for it. Return: 0 or -ENOMEM. */
+/* Gives a process the labels of its parent that it inherits. Return: 0 or -ENOMEM. */
 int machine__inherit_labels(struct machine *m, uint32_t proc, uint32_t parent);
 
 /*
@@ -141,7 +146,7 @@ const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, u
 /* Return: the remap epoch of @image at @time_ns. */
 uint32_t image__epoch(const struct image *image, uint64_t time_ns);
 
-/* Return: the mapping of @addr in that epoch, inherited ones included, or NULL. */
+/* Return: the mapping of @addr in that epoch, perhaps an inherited one, or NULL. */
 struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr);
 
 #endif /* MERGE_MACHINE_H */

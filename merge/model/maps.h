@@ -21,9 +21,9 @@ struct dso;
 struct map {
 	uint64_t start, end;
 	uint64_t pgoff;				/* offset of start in the file, in bytes */
-	const struct xpu_record_mmap *rec;	/* whose file this is */
+	const struct xpu_record_mmap *rec;	/* the record with its file */
 	uint32_t epoch_from, epoch_to;		/* inclusive */
-	struct dso *dso;			/* filled in by the symbolizer; may be NULL */
+	struct dso *dso;			/* set by the symbolizer; may be NULL */
 };
 
 struct map_node {
@@ -41,7 +41,7 @@ struct maps {
 /* Return: the first map that ends after @addr, or NULL. */
 struct map_node *maps__first_after(const struct maps *m, uint64_t addr);
 
-/* Adds a map; no other may be at its addresses. Return: 0 or -ENOMEM. */
+/* Adds a map, which must not overlap another one. Return: 0 or -ENOMEM. */
 int maps__insert(struct maps *m, struct arena *arena, const struct map *map);
 void maps__remove(struct maps *m, const struct map_node *node);
 

@@ -35,7 +35,7 @@ struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uin
 	return idmap__get(&m->by_set, ID_KEY(recording, id), &idx) ? &m->sets.v[idx] : NULL;
 }
 
-/* Makes a text a key: small letters, digits, and _ for all between. */
+/* Turns a text into a key: lower-case letters, digits, and _ for everything between them. */
 static void make_key(char *text)
 {
 	char *to = text, *begin = text;
@@ -128,7 +128,7 @@ int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_reco
 	return err;
 }
 
-/* Return: whether the row can be, behind the last one. */
+/* Return: whether the row is valid and begins after the last one. */
 static bool metric_set__takes(const struct metric_set *set, const struct metric_row *row)
 {
 	return row->begin_ns < row->end_ns &&

@@ -2,9 +2,9 @@
 /*
  * metrics.h - the GPUs' own counters over time, recorded with --gpu-metrics
  *
- * Metrics that were sampled together are a set, of one GPU; a row of a set has a value for each. The
- * counters know no kernel and no call path: their averages are over the time in which the work ran,
- * whatever else ran then.
+ * Metrics that were sampled together on one GPU form a set; a row of a set has a value for each
+ * metric. The counters do not know kernels or call paths: averages of a work are over the time in
+ * which it ran, whatever else ran at that time.
  */
 #ifndef MERGE_METRICS_H
 #define MERGE_METRICS_H
@@ -16,33 +16,33 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* A metric that sets may have, several of them, too. */
+/* a metric, which several sets may have */
 struct metric_name {
-	const char *name, *unit;	/* interned, as the others */
-	const char *title;		/* for people: "DRAM read %" */
+	const char *name, *unit;	/* interned, as are the following */
+	const char *title;		/* for readers: "DRAM read %" */
 	const char *key;		/* for programs: "dram_read_percent" */
 	enum xpu_metric_kind kind;
 };
 
-struct metric_row {			/* in order, not overlapping */
+struct metric_row {			/* rows are in order and do not overlap */
 	uint64_t begin_ns, end_ns;
 };
 
 struct metric_set {
 	uint32_t recording;		/* index of the input */
-	uint16_t id;			/* in it */
+	uint16_t id;			/* the set's id in the recording */
 	uint8_t uuid[16];
-	uint32_t gpu;			/* index in gpus.list, when the recording was read */
-	uint32_t nr;			/* of metrics */
-	uint32_t names[XPU_MAX_METRICS];	/* index in metrics.names; NO_INDEX: not defined */
+	uint32_t gpu;			/* index in gpus.list, set after the recording was read */
+	uint32_t nr;			/* number of metrics */
+	uint32_t names[XPU_MAX_METRICS];	/* index in metrics.names; NO_INDEX: undefined */
 	ARRAY(struct metric_row) rows;
-	ARRAY(float) values;		/* nr of each row; NaN: none */
+	ARRAY(float) values;		/* nr values for each row; NaN: no value */
 };
 
 struct metrics {
-	struct strpool *strings;	/* the caller's */
+	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct metric_set) sets;
-	ARRAY(struct metric_name) names;	/* each once */
+	ARRAY(struct metric_name) names;	/* without duplicates */
 	struct idmap by_name;		/* key of name and unit to index in names */
 	struct idmap by_set;		/* (recording, id) to index in sets */
 };
@@ -50,18 +50,21 @@ struct metrics {
 void metrics__init(struct metrics *m, struct strpool *strings);
 void metrics__exit(struct metrics *m);
 
-/* Finds or adds a name, of its interned name and unit, NULL for want of memory. Return: 0 or -ENOMEM. */
+/*
+ * Finds or adds a metric by its interned name and unit, which are NULL if memory was short. Return:
+ * 0 or -ENOMEM.
+ */
 int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx);
 
-/* Adds a set, which is @m's afterwards, unless this fails. Return: 0 or -ENOMEM. */
+/* Adds a set, which @m owns afterwards, unless this fails. Return: 0 or -ENOMEM. */
 int metrics__add_set(struct metrics *m, const struct metric_set *set);
 
-/* Takes the definition of a metric. Return: 0, -EINVAL if it cannot be, or -ENOMEM. */
+/* Takes the definition of a metric. Return: 0, -EINVAL if it is impossible, or -ENOMEM. */
 int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec);
 
 /*
- * Takes rows; @shift_ns is added to their times. *@nr_bad gets the number of those that cannot be,
- * which are left out. Return: 0 or -ENOMEM.
+ * Takes rows; @shift_ns is added to their times. Impossible rows are left out; *@nr_bad is their
+ * number. Return: 0 or -ENOMEM.
  */
 int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_metrics *rec,
 		 uint64_t shift_ns, uint32_t *nr_bad);
@@ -77,7 +80,7 @@ static inline const float *metric_set__row(const struct metric_set *set, size_t 
 	return set->values.v + row * set->nr;
 }
 
-/* Return: the first row that ends after @ns; rows.nr if there is none. */
+/* Return: index of the first row that ends after @ns; rows.nr if no row does. */
 size_t metric_set__after(const struct metric_set *set, uint64_t ns);
 
 #endif /* MERGE_METRICS_H */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTAINER_ID_LEN	64	/* of an id; names are shown whole */
+#define CONTAINER_ID_LEN	64	/* length of an id; a name is shown as a whole */
 #define CONTAINER_SHOWN_LEN	12
 
 void model__init(struct model *m)
@@ -137,7 +137,7 @@ const char *model__proc_name(const struct model *m, uint32_t proc)
 
 	if (p->name)
 		return p->name;
-	/* Ask for a time at which the pid surely had this image: it may have had others. */
+	/* Ask for a time at which the pid surely had this image, because it may have had others. */
 	if (p->pid && p->seen_ns)
 		comm = machine__comm(&m->machine, p->pid, p->pid, p->seen_ns, &from, &to);
 	comm = comm ?: p->comm;
@@ -155,7 +155,9 @@ const char *model__thread_comm(const struct model *m, struct thread *thread, uin
 		thread->comm = machine__comm(&m->machine, p->pid, thread->tid, time_ns,
 					     &thread->from_ns, &thread->to_ns);
 	if (!thread->comm) {
-		/* No event names the thread, so it gets its process's name at that time. */
+		/*
+		 * No event names the thread, so it gets the name that its process had at that time.
+		 */
 		thread->from_ns = thread->to_ns = 0;
 		if (p->pid)
 			thread->comm = machine__comm(&m->machine, p->pid, p->pid, time_ns,

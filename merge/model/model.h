@@ -2,9 +2,9 @@
 /*
  * model.h - the things in recordings: processes and threads, call paths, devices, device work
  *
- * It has data only. The first pass over a recording adds the things that the recording defines; the
- * second pass adds those that only show up with launches, device work and samples; the writers read
- * them all.
+ * The model has data only. The first pass over a recording adds things that the recording defines;
+ * the second pass adds things that only appear with launches, device work and samples; the writers
+ * read all of it.
  */
 #ifndef MERGE_MODEL_H
 #define MERGE_MODEL_H
@@ -35,10 +35,10 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* the name at the time last asked for ... */
+	const char *comm;		/* the name at the time that was asked for last ... */
 	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
-	uint32_t first_launch;		/* correlation id of the first of these */
+	uint32_t first_launch;		/* correlation id of its first launch */
 	uint64_t gpu_wait_ns;
 	uint64_t nr_samples;
 };
@@ -48,42 +48,44 @@ struct stream {
 	uint32_t gpu;			/* index in gpus.list */
 	uint32_t context;
 	uint32_t stream;
-	bool known;			/* false: stands for a stream that no record defines */
+	bool known;			/* false: no record defines the stream */
 	uint64_t busy_ns;
 	uint64_t nr_works;
 };
 
-/* A message of the shim to the user. */
+/* a message of the shim to the user */
 struct shim_message {
 	uint32_t proc;
 	uint16_t level;			/* enum xpu_message_level */
 	const char *text;
 };
 
-/* One of the recordings. */
+/* one of the recordings */
 struct input {
 	const struct reader *reader;
 	const char *host;		/* interned, "" if unknown */
 	uint32_t host_nr;		/* index of the first input of that host */
-	uint64_t shift_ns;		/* difference of the common clock to its clock */
+	uint64_t shift_ns;		/* what to add to its clock to get the common clock */
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
-	bool ended;			/* an END record was there */
+	bool ended;			/* the recording has an END record */
 	bool continues;			/* another file of the recording follows */
 	uint64_t part;			/* the number of the file, if it is one of several */
-	uint64_t file, recording_ns;	/* the same, or 1, and when the first one began */
-	bool next_is_here;		/* a later file of the recording is an input, too */
-	bool attached;			/* recorded by attaching to processes: there is no command */
-	uint64_t end_ns;		/* on its clock, if it ended */
-	uint32_t wait_status;		/* of the target, as wait(2) encodes it */
-	uint32_t sample_period_ns;	/* of its CPU samples; 0: it has none */
+	uint64_t file, recording_ns;	/* file: part, or 1; recording_ns: when the first file
+					 * began */
+	bool next_is_here;		/* a later file of the recording is also an input */
+	bool attached;			/* recorded by attaching to processes, without a command */
+	uint64_t end_ns;		/* end by its clock, if it ended */
+	uint32_t wait_status;		/* exit status of the target, as wait(2) encodes it */
+	uint32_t sample_period_ns;	/* period of its CPU samples; 0: it has none */
 };
 
 struct model {
 	ARRAY(struct input) inputs;
 	uint32_t nr_hosts;
-	bool realtime;			/* times are CLOCK_REALTIME's: there are several hosts */
-	uint64_t start_ns;		/* of the recording, or of the earliest */
+	bool realtime;			/* times are of CLOCK_REALTIME, because there are several
+					 * hosts */
+	uint64_t start_ns;		/* start of the recording, or of the earliest one */
 	ARRAY(const struct xpu_record_info *) infos;
 	struct strpool strings;
 	struct machine machine;
@@ -100,13 +102,13 @@ struct model {
 	struct shapes shapes;
 	struct leaves leaves;
 	ARRAY(struct shim_message) messages;
-	struct arena arena;		/* for call paths that differ from all records */
+	struct arena arena;		/* for call paths that are not in any record */
 };
 
 void model__init(struct model *m);
 void model__exit(struct model *m);
 
-/* Return: whether a thread's name is that of a thread of the shim, which is xpuload's part of the program. */
+/* Return: whether a thread, by its name, belongs to the shim, xpuload's part inside the program. */
 static inline bool thread_comm__is_ours(const char *comm)
 {
 	return !strcmp(comm, "xpushim") || !strcmp(comm, "xpushim-share");
@@ -119,31 +121,34 @@ static inline struct input *model__input(const struct model *m)
 }
 
 /*
- * Return: how many CPU samples a second were recorded, of the first recording that has some; or 0.
+ * Return: how many CPU samples per second the first recording with samples has; 0 if none has
+ * samples.
  */
 uint32_t model__freq_hz(const struct model *m);
 
-/* Return: the host that a process ran on; "" if there is one only. */
+/* Return: the host that a process ran on; "" if there is only one. */
 const char *model__host(const struct model *m, uint32_t proc);
 
-/* Properties of a process that its labels tell. */
+/* properties of a process, from its labels */
 enum process_label {
 	PROCESS_NODE,
-	PROCESS_POD,			/* "ml/train-0"; its uid if its name is not known */
-	PROCESS_CONTAINER,		/* of an id the first 12 digits, as runtimes show it */
+	PROCESS_POD,			/* "ml/train-0"; its uid if its name is unknown */
+	PROCESS_CONTAINER,		/* the first 12 digits of an id, as runtimes show it */
 	PROCESS_JOB,
 };
 
-/* Return: one of them, for the caller to free(); NULL if it is not known, or without memory. */
+/* Return: a property, which the caller frees; NULL if it is unknown or memory is short. */
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label);
 
 /*
- * Return: all that are known, "node n1, job 4711, pod ml/train-0", for the caller to free(); NULL
- * without memory.
+ * Return: all known ones, "node n1, job 4711, pod ml/train-0", which the caller frees; NULL if
+ * memory is short.
  */
 char *model__process_labels(const struct model *m, uint32_t proc);
 
-/* Return: the node that a process ran on, else its recording's host; "" if neither is known. */
+/*
+ * Return: the node that a process ran on, otherwise its recording's host; "" if neither is known.
+ */
 const char *model__node(const struct model *m, uint32_t proc);
 
 /* Return: the rank of a process, or NO_INDEX. */
@@ -158,7 +163,7 @@ const char *model__proc_name(const struct model *m, uint32_t proc);
 /* Return: the name of a process at a time, never NULL. */
 const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns);
 
-/* Return: the name of a thread at a time, or else its process's; never NULL. */
+/* Return: the name of a thread at a time, otherwise the name of its process; never NULL. */
 const char *model__thread_comm(const struct model *m, struct thread *thread, uint64_t time_ns);
 
 #endif /* MERGE_MODEL_H */

@@ -102,8 +102,8 @@ static int nccl__add_op(struct nccl *n, uint32_t range)
 }
 
 /*
- * Makes a unit for each communicator of a group, in the order in which they first appear; @end is the
- * call that ends it.
+ * Makes a unit for each communicator of a group, in the order of their first appearance. @end: the
+ * call that ends the group
  */
 static int nccl__end_group(struct nccl *n, const struct nvtx *nvtx, struct nccl_thread *t,
 			   struct nccl_call *end, uint32_t proc, uint32_t thread)
@@ -116,7 +116,7 @@ static int nccl__end_group(struct nccl *n, const struct nvtx *nvtx, struct nccl_
 		const struct nccl_call *call;
 		uint64_t comm;
 
-		if (t->pending.v[i].range == NO_INDEX)	/* taken */
+		if (t->pending.v[i].range == NO_INDEX)	/* already taken */
 			continue;
 		call = &t->calls.v[t->pending.v[i].unit];
 		comm = nccl_op__payload(nvtx, &t->pending.v[i])->comm;
@@ -148,7 +148,7 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 		return 0;
 	return array_push(&n->lives, ((struct nccl_life){
 		.comm = p->comm, .time_ns = time_ns, .proc = proc, .kind = n->kinds.v[range],
-		/* ncclCommSplit() has the rank in the communicator that is split. */
+		/* The payload of ncclCommSplit() has the rank in the communicator that is split. */
 		.own = (p->fields & both) == both && !is_split,
 		.split = (p->fields & split) == split && is_split, .parent = p->bytes, .key = p->root,
 		.orderly = !strcmp(rec->data, "ncclCommDestroy"),
@@ -215,7 +215,9 @@ int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t 
 
 /* ---- launches and kernels -------------------------------------------------------------------- */
 
-/* Return: the innermost range of NCCL that @range is or is in; NVTX_NO_RANGE if there is none. */
+/*
+ * Return: the innermost NCCL range among @range and the ranges around it; otherwise NVTX_NO_RANGE.
+ */
 static uint32_t nccl__innermost(struct nccl *n, const struct nvtx *nvtx, uint32_t range)
 {
 	uint32_t depth;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 
 #define MIN_DRIFT_ENDS		16
-#define MAX_SLOPES		512		/* differences that slopes are taken between */
-#define MAX_DRIFT		0.001		/* no clock is that wrong */
+#define MAX_SLOPES		512		/* at most this many differences are used for
+						 * slopes */
+#define MAX_DRIFT		0.001		/* no real clock drifts this much */
 
 void nccl_clocks__exit(struct nccl_clocks *c)
 {
@@ -41,7 +42,10 @@ static double median(double *v, size_t nr)
 	return nr % 2 ? v[nr / 2] : (v[nr / 2 - 1] + v[nr / 2]) / 2;
 }
 
-/* Return: the median slope between differences that are half of them apart; 0: too few to tell. */
+/*
+ * Return: the median slope between pairs of differences that are half the list apart; 0: too few
+ * differences.
+ */
 static double ends__drift(const struct nccl_ends *ends, size_t nr, double *scratch)
 {
 	size_t half = nr / 2, step = half / MAX_SLOPES + 1, i, k = 0;
@@ -59,7 +63,7 @@ static double ends__drift(const struct nccl_ends *ends, size_t nr, double *scrat
 	return fabs(slope) < MAX_DRIFT ? slope : 0;
 }
 
-/* Sets @to's offset and error for its drift. @scratch: room for @nr numbers */
+/* Sets the offset and the error of @to, given its drift. @scratch: room for @nr numbers */
 static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *ends, size_t nr, double *scratch)
 {
 	double offset;
@@ -76,8 +80,8 @@ static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *end
 }
 
 /*
- * Sets @to's offset to the clock whose differences these are; with a drift, if that explains the
- * differences much better. Return: 0 or -ENOMEM.
+ * Sets the offset of @to from its differences to another clock; also sets a drift, if that explains
+ * the differences much better. Return: 0 or -ENOMEM.
  */
 static int clock__fit(struct nccl_clock *to, const struct nccl_ends *ends, size_t nr)
 {
@@ -98,7 +102,7 @@ static int clock__fit(struct nccl_clock *to, const struct nccl_ends *ends, size_
 	return 0;
 }
 
-/* Turns an offset to the clock @from, which is aligned, into one to the first clock. */
+/* Turns an offset to the aligned clock @from into an offset to the first clock. */
 static void clock__chain(struct nccl_clock *to, const struct nccl_clock *from, bool swapped)
 {
 	double sign = swapped ? -1 : 1;
@@ -110,7 +114,7 @@ static void clock__chain(struct nccl_clock *to, const struct nccl_clock *from, b
 	to->aligned = true;
 }
 
-/* The differences between two clocks. */
+/* the differences between two clocks */
 struct ends_run {
 	size_t first, nr;
 };
@@ -132,8 +136,8 @@ static int ends__runs(const struct nccl_clocks *c, ends_runs *runs)
 }
 
 /*
- * Aligns, of the clocks that have differences to an aligned one, that with the most. Return: 1 if there
- * was one, 0, or -ENOMEM.
+ * Aligns one more clock: among those with differences to an aligned clock, the clock with the most
+ * differences. Return: 1 if one was aligned, 0 if none is left, or -ENOMEM.
  */
 static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 {
@@ -162,7 +166,7 @@ static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 	if (err)
 		return err;
 	clock__chain(to, from, swapped);
-	/* The times are those of the clock e->from. */
+	/* The times are by the clock e->from. */
 	if (!swapped)
 		to->base_ns += e->difference_ns;
 	return 1;

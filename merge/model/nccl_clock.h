@@ -2,10 +2,10 @@
 /*
  * nccl_clock.h - the clocks of several hosts, aligned by collectives that end together
  *
- * No rank of an all-reduce, all-gather, reduce-scatter or all-to-all can end before the last one has sent
- * its part, so all of them end within some microseconds. The median of many such ends' differences is
- * the offset between two clocks; half of the differences are within its error. Recordings of one
- * host and boot have one clock.
+ * No rank of an all-reduce, all-gather, reduce-scatter or all-to-all can end before the last rank
+ * has sent its part, so all ranks end within some microseconds. The median of many such ends'
+ * differences is the offset between two clocks; half of the differences are within its error.
+ * Recordings of one host and boot have one clock.
  */
 #ifndef MERGE_NCCL_CLOCK_H
 #define MERGE_NCCL_CLOCK_H
@@ -15,26 +15,26 @@
 
 #include "util.h"
 
-/* Both ends of one collective. */
+/* the ends of one collective, by two clocks */
 struct nccl_ends {
 	uint32_t from, to;		/* clocks; from < to */
-	uint64_t time_ns;		/* at the clock from */
-	int64_t difference_ns;		/* the clock to was ahead by that much */
+	uint64_t time_ns;		/* by the clock from */
+	int64_t difference_ns;		/* how far the clock to is ahead of the clock from */
 };
 
-/* A clock that several recordings may have in common. */
+/* a clock that several recordings may share */
 struct nccl_clock {
 	uint32_t input;			/* the first recording that has it */
 	uint64_t nr_ends;		/* collectives that it is aligned by */
-	bool aligned;			/* to the first clock */
+	bool aligned;			/* whether it is aligned to the first clock */
 	int64_t offset_ns;		/* ahead of the first clock, at base_ns */
-	double drift;			/* and by that much more each ns */
+	double drift;			/* increase of offset_ns per ns */
 	uint64_t base_ns;
-	uint64_t error_ns;		/* half of the differences are off by no more */
+	uint64_t error_ns;		/* half of the differences are off by at most this */
 };
 
 struct nccl_clocks {
-	ARRAY(struct nccl_clock) list;	/* [0]: the one that others are compared with */
+	ARRAY(struct nccl_clock) list;	/* [0]: the clock that others are compared with */
 	ARRAY(struct nccl_ends) ends;
 };
 
@@ -46,7 +46,7 @@ int nccl_clocks__add(struct nccl_clocks *c, uint32_t input);
 /* Finds all clocks' offsets from the differences. Return: 0 or -ENOMEM. */
 int nccl_clocks__align(struct nccl_clocks *c);
 
-/* Return: by how much a clock is ahead of the first one at a time of its own. */
+/* Return: how far a clock is ahead of the first clock, at a time by the clock itself. */
 int64_t nccl_clocks__ahead(const struct nccl_clocks *c, uint32_t clock, uint64_t time_ns);
 
 #endif /* MERGE_NCCL_CLOCK_H */

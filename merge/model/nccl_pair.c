@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* nccl_pair.c - the second half of nccl.h: what all recordings have is paired, and waits are found */
+/*
+ * nccl_pair.c - the second half of nccl.h: pairs the operations of all recordings, and finds waits
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +22,7 @@ static int comm__cmp(const void *va, const void *vb)
 	return cmp3(*a, *b);
 }
 
-/* Lists all communicators' ids, each once. Return: 0 or -ENOMEM. */
+/* Lists the ids of all communicators, each once. Return: 0 or -ENOMEM. */
 static int nccl__comms(const struct nccl *n, uint64_t **comms, size_t *nr)
 {
 	size_t i, k = 0;
@@ -46,7 +48,7 @@ static uint32_t comm__index(const uint64_t *comms, size_t nr, uint64_t comm)
 	return at - comms;
 }
 
-/* Finds the communicator that alone launches on each stream. Return: 0 or -ENOMEM. */
+/* Finds, for each stream, the only communicator that launches on it. Return: 0 or -ENOMEM. */
 static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr, struct idmap *streams)
 {
 	uint32_t comm, *there;
@@ -69,7 +71,7 @@ static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
 	return 0;
 }
 
-/* Gives the kernels of groups of several communicators to one of them, by stream. */
+/* Gives each kernel of a group with several communicators to one of them, by stream. */
 static int nccl__share_groups(struct nccl *n)
 {
 	struct idmap streams = { 0 };
@@ -115,7 +117,8 @@ static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
 struct apart {
 	uint64_t comm;
 	uint32_t nr_units, nr_kernels;
-	bool differ;			/* there are several communicators, or one has kernels elsewhere */
+	bool differ;			/* several communicators lack kernels, or the one that does
+					 * has other units with kernels */
 };
 
 /* Marks the units that have kernels. Return: an allocated array. */
@@ -145,7 +148,7 @@ static int unit__cmp_call(const void *va, const void *vb, void *ctx)
 
 typedef ARRAY(uint32_t) indices;
 
-/* Lists the units without kernels and the loose kernels, and what each process has of them. */
+/* Lists the units without kernels and the loose kernels, and counts them by process. */
 static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *units, indices *kernels)
 {
 	bool *have = nccl__have_kernels(n);
@@ -225,7 +228,7 @@ static int nccl__own_threads(struct nccl *n, const struct model *m)
 	return err;
 }
 
-/* Makes a unit of the kernel @at, in the stream's order among those of its process. */
+/* Makes a unit for the kernel @at, under the number of its stream in its process. */
 static int nccl__add_loose(struct nccl *n, uint32_t at, struct idmap *streams, uint32_t *nr_streams)
 {
 	struct nccl_kernel *k = &n->kernels.v[at];
@@ -246,7 +249,7 @@ static int nccl__add_loose(struct nccl *n, uint32_t at, struct idmap *streams, u
 	}));
 }
 
-/* Makes units of the loose kernels of processes that have no others. Return: 0 or -ENOMEM. */
+/* Makes units for the loose kernels of processes that have no other units. Return: 0 or -ENOMEM. */
 static int nccl__units_by_stream(struct nccl *n)
 {
 	uint32_t *order = calloc(n->kernels.nr + 1, sizeof(*order)), nr = 0, nr_streams = 0;
@@ -276,7 +279,7 @@ static int nccl__units_by_stream(struct nccl *n)
 	return err;
 }
 
-/* Return: whether two kernels that are paired by their order have one name. */
+/* Return: whether two kernels that are paired by their order have the same name. */
 static bool unit__agrees_by_stream(const struct nccl *n, const struct model *m, const struct nccl_unit *a,
 				   const struct nccl_unit *b)
 {
@@ -297,8 +300,8 @@ static int kernel__cmp_graph(const void *va, const void *vb)
 }
 
 /*
- * Makes a unit for each captured unit in each launch of its graph. Units that were captured one after
- * the other stay in that order, because they are made in it and have one time.
+ * Makes a unit for each captured unit in each launch of its graph. Units captured one after the
+ * other stay in order: they are made in that order, and all have the time of the launch.
  */
 static int nccl__run_graphs(struct nccl *n)
 {
@@ -329,8 +332,8 @@ static int nccl__run_graphs(struct nccl *n)
 }
 
 /*
- * A unit is its kernels. Copies and sets are the operation itself only where there is no kernel, as
- * with one rank, or by copy engines; beside a kernel they set a connection up.
+ * A unit consists of its kernels. Copies and sets are the operation itself only without a kernel,
+ * as with one rank, or with copy engines; together with a kernel they set up a connection.
  */
 static int nccl__leave_setup(struct nccl *n)
 {
@@ -366,8 +369,8 @@ static int kernel__cmp_unit(const void *va, const void *vb)
 }
 
 /*
- * Makes units of one device each: one thread may drive several ranks of a communicator. Afterwards the
- * kernels are in order of units, devices and time.
+ * Splits units so that each has one device: one thread may drive several ranks of a communicator.
+ * Afterwards the kernels are sorted by unit, device and time.
  */
 static int nccl__split_devices(struct nccl *n)
 {
@@ -424,7 +427,7 @@ static void nccl__sum_kernels(struct nccl *n)
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/* Units by communicator, process and time, in an array of indices. */
+/* Sorts indices of units by communicator, process and time. */
 static int unit__cmp_process(const void *va, const void *vb, void *ctx)
 {
 	const struct nccl *n = ctx;
@@ -448,14 +451,15 @@ static bool nccl__is_incomplete(const struct nccl *n, uint32_t proc)
 	return proc < n->incomplete.nr && n->incomplete.v[proc];
 }
 
-/* The units of a communicator in a process, and what is known of its life there. */
+/* The units of a communicator in a process, and the communicator's known lives there. */
 struct tenure {
 	const uint32_t *units;
 	size_t nr;
 	const struct nccl_life *lives;
 	size_t nr_lives;
-	uint32_t first_member;		/* those of this tenure begin there */
-	uint32_t gpu;			/* if all kernels are on one; else NO_INDEX */
+	uint32_t first_member;		/* the first member of this tenure */
+	uint32_t gpu;			/* the GPU of all its kernels; NO_INDEX if there are
+					 * several */
 };
 
 static void tenure__find_lives(struct tenure *t, const struct nccl *n)
@@ -498,8 +502,8 @@ static void tenure__find_gpu(struct tenure *t, const struct nccl *n)
 }
 
 /*
- * Sets the rank that the communicator's making or end tells, if it is one rank in the process. The
- * member's epoch begins with t->lives[@life].
+ * Sets the rank that the communicator's creation or end reports, if the process has only one rank.
+ * The member's epoch begins with t->lives[@life].
  */
 static void member__find_rank(struct nccl_member *member, const struct tenure *t, size_t life)
 {
@@ -583,7 +587,7 @@ static int tenure__number(struct tenure *t, struct nccl *n, const struct model *
 
 /* ---- communicators that are split --------------------------------------------------------------- */
 
-/* Return: index of the first life of a communicator, or of a later one. */
+/* Return: index of the first life of a communicator, or of the next communicator. */
 static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
 {
 	size_t low = 0, high = n->lives.nr, mid;
@@ -610,7 +614,9 @@ static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ra
 
 		if (l->kind != NCCL_INIT || !l->own)
 			continue;
-		/* One rank in each process, of one making, and each number once. */
+		/*
+		 * Each process must have one rank and one creation, and each rank must appear once.
+		 */
 		if (l->proc == proc || l->nr_ranks != nr_ranks || l->rank < 0 || l->rank >= nr_ranks)
 			return false;
 		proc = l->proc;
@@ -629,7 +635,10 @@ static int life__cmp_split(const void *va, const void *vb, void *ctx)
 	return cmp3(a->key, b->key) ?: cmp3(a->rank, b->rank) ?: cmp3(*ia, *ib);
 }
 
-/* Lists the lives of one communicator that was split off, if there is nothing odd. Return: 0 or -ENOMEM. */
+/*
+ * Lists the lives of one communicator that was split off, or nothing if they disagree. Return: 0 or
+ * -ENOMEM.
+ */
 static int nccl__list_split(const struct nccl *n, size_t first, size_t end, indices *list)
 {
 	const struct nccl_life *one = NULL, *l;
@@ -652,7 +661,7 @@ static int nccl__list_split(const struct nccl *n, size_t first, size_t end, indi
 	return err;
 }
 
-/* Finds the ranks in communicators that were split off. Return: 0 or -ENOMEM. */
+/* Finds the ranks of processes in communicators that were split off. Return: 0 or -ENOMEM. */
 static int nccl__split_ranks(struct nccl *n)
 {
 	indices list = { 0 };
@@ -712,9 +721,9 @@ static int nccl__number(struct nccl *n, const struct model *m)
 /* ---- what is not known -------------------------------------------------------------------------- */
 
 /*
- * Finds, for each process, the launch of its last kernel of NCCL whose operation is not known, behind its
- * first operation: operations before that cannot be counted from the end. Return: an allocated array;
- * 0: none.
+ * Finds the time of each process's last launch of an NCCL kernel with an unknown operation, after
+ * its first known operation. Earlier operations cannot be counted from the end. Return: an
+ * allocated array by process; 0: no such launch.
  */
 static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
 {
@@ -788,14 +797,15 @@ static bool unit__agrees(const struct nccl *n, const struct model *m, const stru
 	}
 }
 
-/* A communicator, while its operations are gone through in order. */
+/* The state of a communicator while its operations are visited in order. */
 struct comm_state {
 	uint64_t comm;
 	uint32_t epoch;
 	uint32_t nr_members;
 	bool older;			/* a rank's first operations are not recorded ... */
-	bool from_end;			/* ... but all ranks' last ones are, up to the orderly end */
-	bool disagrees;			/* from here on */
+	bool from_end;			/* ... but the last operations of all ranks are, up to the
+					 * orderly end */
+	bool disagrees;			/* ranks disagree about this and all later operations */
 };
 
 static int member__cmp(const void *va, const void *vb, void *ctx)
@@ -853,8 +863,8 @@ static struct comm_state *comm_states__of(const comm_states *states, uint64_t co
 }
 
 /*
- * Finds the communicators that are counted from their end. One that was made again under its id is not: a
- * rank may have missed how often.
+ * Finds the communicators that are counted from their end. A communicator whose id is used again is
+ * excluded: a rank may not know how often it was made.
  */
 static void comm_states__from_end(comm_states *states, const struct nccl *n)
 {
@@ -891,7 +901,7 @@ static int nccl__meet(struct nccl *n, const struct key *keys, size_t nr)
 	return err ?: array_push(&n->meetings, meeting);
 }
 
-/* Counts the collectives of units that stay alone, under the reason for it. */
+/* Counts the collectives of units that are not paired, by reason. */
 static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const struct comm_state *state)
 {
 	uint64_t *why = state->nr_members < 2 ? &n->counts.nr_alone :
@@ -904,7 +914,7 @@ static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const
 		*why += n->units.v[keys[i].unit].by_stream ? 0 : keys[i].nr_collectives;
 }
 
-/* Pairs the units @keys[0..@nr), which have one number in one communicator. */
+/* Pairs the units @keys[0..@nr), which have the same number in one communicator. */
 static int nccl__pair_place(struct nccl *n, const struct model *m, const struct key *keys, size_t nr,
 			    struct comm_state *state)
 {
@@ -924,7 +934,7 @@ static int nccl__pair_place(struct nccl *n, const struct model *m, const struct 
 	return 0;
 }
 
-/* Return: how many collectives are before a unit on its rank, or behind it. */
+/* Return: how many collectives are before a unit on its rank; with @from_end, after it. */
 static uint32_t unit__place(const struct nccl *n, const struct nccl_unit *u, bool from_end)
 {
 	return from_end ? n->members.v[u->member].nr_collectives - u->seq - u->nr_collectives : u->seq;
@@ -991,7 +1001,7 @@ static uint32_t *nccl__clocks(struct nccl *n, const struct model *m)
 	return by_proc;
 }
 
-/* Return: whether all ranks of an operation of that name end together. */
+/* Return: whether all ranks of an operation with that name end together. */
 static bool ends_together(const char *name)
 {
 	static const char *const names[] = {
@@ -1068,10 +1078,14 @@ static uint64_t unit__begin(const struct nccl_unit *u)
 	return u->begin_ns + u->shift_ns;
 }
 
-/* Splits the kernels of a unit at the aligned time at which the unit @last began. */
+/*
+ * Splits the kernels of a unit into waiting and transfer, at the aligned time at which the unit
+ * @last began.
+ */
 static void unit__wait(struct nccl *n, struct nccl_unit *u, uint32_t last)
 {
-	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* on its own clock */
+	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* by its own
+										 * clock */
 	uint32_t i;
 
 	for (i = u->first_kernel; i < u->first_kernel + u->nr_kernels; i++) {
@@ -1098,13 +1112,13 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 
 /*
  * Finds the waits of units that met. A unit that ended before the last one began, as the root of a
- * broadcast may, waited at most for the last one that began before its end.
+ * broadcast may, waited at most for the last unit that began before its end.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
 	uint32_t *v = n->met.v + meeting->first, nr = 0, i, k;
 
-	for (i = 0; i < meeting->nr; i++) {	/* those with kernels first */
+	for (i = 0; i < meeting->nr; i++) {	/* put units with kernels first */
 		uint32_t unit = v[i];
 
 		if (!n->units.v[unit].nr_kernels)
@@ -1130,16 +1144,16 @@ static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 
 /* ---- sends and receives ----------------------------------------------------------------------- */
 
-/* One side of a transfer between two ranks. */
+/* one side of a transfer between two ranks */
 struct side {
 	uint64_t comm;
 	uint32_t epoch;
 	int32_t from, to;
-	uint32_t nr;			/* number among those of that kind, and of these ranks */
+	uint32_t nr;			/* its number among sides of its kind between these ranks */
 	uint32_t unit;
 	uint64_t bytes;
 	bool receives;
-	bool from_end;			/* it is counted from the last one on */
+	bool from_end;			/* numbers count from the last side backwards */
 	uint64_t order;
 };
 
@@ -1165,7 +1179,7 @@ static int side__cmp_pair(const void *va, const void *vb)
 
 typedef ARRAY(struct side) sides_t;
 
-/* Return: whether sends and receives of that unit are left out, which is counted. */
+/* Return: whether sends and receives of that unit are left out; counts them by reason. */
 static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const struct comm_state *state,
 			     const struct xpu_range_payload *p, uint64_t unknown_ns)
 {
@@ -1228,7 +1242,7 @@ static int side__cmp_stable(const void *va, const void *vb)
 	return side__cmp_order(a, b) ?: cmp3(a->nr, b->nr);
 }
 
-/* A unit and one that it sends to or receives from. */
+/* a unit, and another one that it sends to or receives from */
 struct edge {
 	uint32_t unit, other;
 };
@@ -1281,7 +1295,7 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 	return err;
 }
 
-/* Each unit waits for the last of those that it sends to or receives from. */
+/* Makes each unit wait for the last unit that it sends to or receives from. */
 static void nccl__wait_sides(struct nccl *n, edges_t *edges)
 {
 	size_t i;

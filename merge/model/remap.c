@@ -49,7 +49,7 @@ static int remap__count(struct remap *r, struct model *m, const struct model *fr
 	r->chain = m->chains.nr;
 	r->stream = m->streams.nr;
 	r->nccl_kernel = m->nccl.kernels.nr;
-	/* The first range of either stands for none. */
+	/* The first range of both models stands for no range. */
 	if (from->nvtx.ranges.nr && !m->nvtx.ranges.nr)
 		err = array_push(&m->nvtx.ranges, none);
 	r->range = m->nvtx.ranges.nr - 1;
@@ -260,7 +260,7 @@ static int absorb_nccl(struct nccl *to, const struct nccl *from, const struct re
 
 /* ---- the GPUs' own samples -------------------------------------------------------------------- */
 
-/* Rows and values are moved. */
+/* Moves rows and values instead of copying them. */
 static int absorb_metrics(struct metrics *to, struct metrics *from, struct remap *r)
 {
 	size_t i;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * remap.h - what the indices and names of a model become in another one, which has absorbed it
+ * remap.h - the new indices and names that things of a model get in another model, which absorbs it
  *
- * A recording that is read apart has a model of its own, whose processes, threads, call paths and so on
- * are counted from 0. In the model of all recordings they come behind those of the recordings before it,
- * so their indices move by one number. GPUs, leaves, shapes and names may be there already.
+ * A recording that is read separately has a model of its own, whose processes, threads, call paths
+ * and so on are counted from 0. In the model of all recordings they follow the processes, threads
+ * and so on of earlier recordings, so their indices are shifted by one number. GPUs, leaves, shapes
+ * and names may already exist there.
  */
 #ifndef MERGE_REMAP_H
 #define MERGE_REMAP_H
@@ -15,22 +16,23 @@
 #include "util.h"
 
 struct remap {
-	uint32_t proc, thread, path, chain, stream;	/* to be added to an index */
-	uint32_t range;			/* to that of a range, but not to NVTX_NO_RANGE */
-	uint32_t nccl_kernel;		/* to that of a kernel of NCCL */
-	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by index: the new one */
+	uint32_t proc, thread, path, chain, stream;	/* number to add to an index */
+	uint32_t range;			/* number to add to an index of a range, except
+					 * NVTX_NO_RANGE */
+	uint32_t nccl_kernel;		/* number to add to an index of an NCCL kernel */
+	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by old index: the new index */
 	const struct strpool *from;
 	struct strpool *to;
 	struct idmap by_text;		/* address of a text to index in texts */
 	ARRAY(const char *) texts;
-	bool no_memory;			/* for some text */
+	bool no_memory;			/* memory was short for a text */
 };
 
 void remap__exit(struct remap *r);
 
 /*
- * Return: the other model's copy of an interned text, the same text if it is a constant of the program, or
- * NULL for NULL; NULL with @r->no_memory set for want of memory.
+ * Return: the other model's copy of an interned text, or the text itself if it is a constant of the
+ * program. NULL for NULL; also NULL, with @r->no_memory set, if memory is short.
  */
 const char *remap__text(struct remap *r, const char *text);
 
@@ -54,25 +56,25 @@ static inline uint32_t remap__range(const struct remap *r, uint32_t range)
 struct model;
 
 /**
- * remap__start - begin to add what a recording has that was read apart
- * @r: zeroed; for remap__exit() in any case
- * @m: the model of all recordings, which has those before it
+ * remap__start - begin to add a recording that was read separately
+ * @r: zeroed; the caller calls remap__exit(), even after a failure
+ * @m: the model of all recordings, which has the earlier recordings
  * @from: its model
  *
- * Finds its GPUs in @m. Until model__absorb(), only texts may be added to @m.
+ * Finds the recording's GPUs in @m. Until model__absorb(), only texts may be added to @m.
  *
- * Return: 0; 1 if it has to be read again, with @m, because of its GPUs (see gpus__absorb()): then no more
- * was added than that adds; or -ENOMEM.
+ * Return: 0, 1 or -ENOMEM. 1: its GPUs make it necessary to read the recording again, with @m (see
+ * gpus__absorb()); nothing but GPUs was added.
  */
 int remap__start(struct remap *r, struct model *m, const struct model *from);
 
 /**
- * model__absorb - add what a recording has that was read apart
- * @from: what it owns may be moved to @m
- * @split: kernels that differ in their shape alone are different leaves
- * @r: from remap__start(); gets what the indices of @from have become
+ * model__absorb - add a recording that was read separately
+ * @from: its contents may be moved to @m
+ * @split: kernels that differ only in shape are different leaves
+ * @r: from remap__start(); gets the new indices of things in @from
  *
- * The result is as if the recording had been read with @m, but for things that only reading needs.
+ * The result is as if the recording had been read with @m, except for data that only reading needs.
  *
  * Return: 0 or -ENOMEM.
  */

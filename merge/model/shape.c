@@ -77,26 +77,26 @@ void shape__text(const struct xpu_shape *shape, char buf[SHAPE_TEXT_MAX])
 
 /* ---- occupancy ------------------------------------------------------------------------------- */
 
-#define REGISTER_UNIT		256	/* registers of a warp come in so many */
+#define REGISTER_UNIT		256	/* registers are allocated to warps in this unit */
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
 	return (n + unit - 1) / unit * unit;
 }
 
-/* Shared memory comes in so many bytes. */
+/* Shared memory is allocated in units of this many bytes. */
 static uint32_t shared_unit(uint32_t capability)
 {
 	return capability >= 80 ? 128 : 256;
 }
 
-/* The parts of a multiprocessor, each of which has registers of its own. */
+/* A multiprocessor has this many parts, each with registers of its own. */
 static uint32_t nr_partitions(uint32_t capability)
 {
 	return capability == 60 ? 2 : 4;
 }
 
-/* Return: how many blocks the registers are enough for. */
+/* Return: how many blocks the registers suffice for. */
 static uint64_t blocks_by_registers(const struct xpu_shape *shape, uint64_t nr_warps,
 				    const struct xpu_device_limits *limits)
 {

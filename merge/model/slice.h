@@ -2,8 +2,8 @@
 /*
  * slice.h - a span of a thread's time with a name, for timelines
  *
- * The readers of calls and ranges make slices and pass them to struct session_sink; they are drawn
- * on the thread's own track. Slices of one thread are expected to nest.
+ * The readers of calls and ranges make slices and pass them to struct session_sink; slices are
+ * drawn on the thread's own track. Slices of one thread are expected to nest.
  */
 #ifndef MERGE_SLICE_H
 #define MERGE_SLICE_H
@@ -12,18 +12,19 @@
 #include <stdint.h>
 
 enum slice_kind {
-	SLICE_API,			/* a call of CUDA's API */
+	SLICE_API,			/* a CUDA API call */
 	SLICE_NVTX,			/* a range of the program's own; a mark has no length */
 	NR_SLICE_KINDS
 };
 
 struct slice {
 	uint64_t start_ns, end_ns;
-	uint64_t key;			/* JOIN_KEY() of its process and its correlation id */
+	uint64_t key;			/* JOIN_KEY() of its process and correlation id */
 	const char *name;		/* interned */
-	uint32_t thread;		/* NO_INDEX: not known */
-	uint32_t chain;			/* set by the timeline: its launch's, or NO_INDEX */
-	uint32_t range;			/* SLICE_NVTX: in nvtx.ranges */
+	uint32_t thread;		/* NO_INDEX: unknown */
+	uint32_t chain;			/* set by the timeline: the chain of its launch, or
+					 * NO_INDEX */
+	uint32_t range;			/* SLICE_NVTX: index in nvtx.ranges */
 	enum slice_kind kind : 8;
 	bool launch_only;		/* keep it only if it turns out to be a launch that passes
 					 * the filter */

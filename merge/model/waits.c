@@ -8,9 +8,9 @@
 #define WAIT_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
 
 /*
- * No device runs so many pieces of work at a time in one context, and no process waits in so many
- * threads. Each wait is compared with all work at that time, so without a limit a recording with
- * all events at one time would take time in the square of its size.
+ * No device runs this many pieces of work at a time in one context, and no process waits in this
+ * many threads. Each wait is compared with all work at that time, so without a limit, a recording
+ * with all events at one time would take quadratic time.
  */
 #define MAX_AT_ONCE	4096
 
@@ -18,7 +18,7 @@ struct stretch {
 	uint64_t from_ns, to_ns;
 };
 
-struct piece {				/* of device work */
+struct piece {				/* a piece of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
@@ -28,7 +28,8 @@ struct piece {				/* of device work */
 struct wait_group {
 	uint32_t proc, context;
 	ARRAY(struct stretch) spans;	/* when any thread waited here; in order, disjoint */
-	size_t recent;			/* index found for the last work; the next one is near */
+	size_t recent;			/* index found for the previous work; the next one is
+					 * near */
 	ARRAY(struct piece) pieces;
 };
 
@@ -37,10 +38,10 @@ struct candidate {
 	uint64_t start_ns, end_ns;
 	uint64_t share_ns;
 	uint32_t leaf;
-	bool own;			/* part of the work that was waited for */
+	bool own;			/* part of the work that the thread waited for */
 };
 
-/* The end times of the events that go on at a time, to count them. */
+/* The end times of the events that are going on, to count them. */
 struct crowd {
 	size_t nr;
 	uint64_t end_ns[MAX_AT_ONCE];
@@ -167,7 +168,8 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	const struct wait *wait;
 
 	/*
-	 * Find the last wait of the thread that began by then: waits of one thread do not overlap.
+	 * Find the last wait of the thread that began by that time: waits of one thread do not
+	 * overlap.
 	 */
 	while (low < high) {
 		mid = low + (high - low) / 2;
@@ -249,7 +251,7 @@ static int candidate__cmp_leaf(const void *va, const void *vb)
 
 /*
  * Fills sh->candidates with the work that ran during @wait. Removes pieces from sh->live that ended
- * before.
+ * earlier.
  */
 static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_t index)
 {
@@ -280,7 +282,7 @@ static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_
 	return 0;
 }
 
-/* Shares out the wait's time, from one begin or end of work to the next. */
+/* Divides the wait's time, from one begin or end of work to the next. */
 static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 {
 	uint64_t now_ns = wait->start_ns, to_ns = wait__end_ns(wait), next_ns, each_ns, rest_ns;
@@ -360,10 +362,7 @@ static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn
 	return err;
 }
 
-/*
- * Adds an event; events come in order of their begins. Return: false if there are too many at a
- * time.
- */
+/* Adds an event; events come in order of begin. Return: false if too many go on at a time. */
 static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t i, left = 0;
@@ -378,7 +377,7 @@ static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds to sh->live the works that begin before @end_ns, from *@next on. Return: 0 or -ENOMEM. */
+/* Adds works that begin before @end_ns to sh->live, starting with *@next. Return: 0 or -ENOMEM. */
 static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
 			    const struct wait_group *g, size_t *next, uint64_t end_ns)
 {
@@ -398,7 +397,7 @@ static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *w
 int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
 {
 	const struct wait_group *g = NULL;
-	struct crowd works, waits;	/* of the group */
+	struct crowd works, waits;	/* events of the group */
 	struct sharing sh = { 0 };
 	size_t i, next = 0;
 	int err = 0;

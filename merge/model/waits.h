@@ -5,15 +5,15 @@
  *	waits__add(&w, ...);		every wait, then
  *	waits__ready(&w);
  *	waits__work(&w, ...);		every piece of device work, in any order, then
- *	waits__share(&w, fn, ctx);	shares out the time of each wait
+ *	waits__share(&w, fn, ctx);	divides the time of each wait
  *
- * This weighs by time, it does not join: a wait belongs to a process, a context and mostly a stream
- * by identity, and it waited for the work that ran there meanwhile. Pieces of work that run at the
- * same instant get equal shares of that instant; the shares of a wait add up to its time to the
- * nanosecond. Only device work that overlaps a wait is kept.
+ * This weighs by time instead of joining by id: ids tell the process, the context and mostly the
+ * stream of a wait, and the wait was for the work that ran there meanwhile. Pieces of work that run
+ * at the same instant get equal shares of that instant; the shares of a wait add up to its time to
+ * the nanosecond. Only device work that overlaps a wait is kept.
  *
- * A call that has other things to do than to wait, XPU_WAIT_WORK, counts as a wait as a whole when
- * the device worked for it half of the time, and not at all otherwise.
+ * A call that does more than wait, XPU_WAIT_WORK, counts completely as a wait if the device worked
+ * for it at least half of the time, and otherwise not at all.
  */
 #ifndef MERGE_WAITS_H
 #define MERGE_WAITS_H
@@ -24,19 +24,20 @@
 #include "xpu_record.h"
 #include "util.h"
 
-/* In place of a leaf, for shares without device work. */
+/* These replace a leaf in shares without device work. */
 enum {
 	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
-	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that was waited for */
+	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that the thread waited
+					 * for */
 };
 
 struct wait {
 	const struct xpu_record_wait *rec;	/* must stay valid */
-	uint64_t start_ns;		/* on the common clock, as the work's times */
+	uint64_t start_ns;		/* on the common clock, like the work's times */
 	uint32_t proc;
 	uint32_t group;
-	uint32_t stream;		/* CUPTI's id; NO_INDEX: not known */
-	bool counts;			/* after waits__share(): it counted as a wait */
+	uint32_t stream;		/* CUPTI's id; NO_INDEX: unknown */
+	bool counts;			/* set by waits__share(): it counted as a wait */
 };
 
 struct wait_group;
@@ -57,7 +58,7 @@ void waits__exit(struct waits *w);
 int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 	       const struct xpu_record_wait *rec);
 
-/* To be called when all waits have been added. Return: 0 or -ENOMEM. */
+/* Call it when all waits have been added. Return: 0 or -ENOMEM. */
 int waits__ready(struct waits *w);
 
 struct wait_work {			/* one piece of device work */
@@ -66,10 +67,11 @@ struct wait_work {			/* one piece of device work */
 	uint32_t context, stream;	/* CUPTI's ids */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
-	bool kernel;			/* a kernel's launch does not wait for it, a copy's call may */
+	bool kernel;			/* a kernel: its launch does not wait for it, but a copy's
+					 * call may */
 };
 
-/* Return: 0 or -ENOMEM. */
+/* Takes a piece of device work. Return: 0 or -ENOMEM. */
 int waits__work(struct waits *w, const struct wait_work *work);
 
 /* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
@@ -78,7 +80,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 /* Called once for each leaf that has a share of a wait. Return: 0, or -errno to stop. */
 typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns);
 
-/* Return: 0, -ENOMEM or what @fn returned. */
+/* Return: 0, -ENOMEM or the error of @fn. */
 int waits__share(struct waits *w, wait_share_fn fn, void *ctx);
 
 #endif /* MERGE_WAITS_H */

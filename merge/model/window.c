@@ -78,9 +78,12 @@ int window__is_late(struct window *w, uint32_t id)
 
 	for (i = 0; i < w->late.nr && w->late.v[i] > id; i++)
 		;
-	if (i < w->late.nr && w->late.v[i] == id)	/* a graph's launch has many records */
+	if (i < w->late.nr && w->late.v[i] == id)	/* a graph launch has many records */
 		return 1;
-	/* Each needs a thread of its own: the largest has that with the largest first launch, and so on. */
+	/*
+	 * Each late launch needs a thread of its own: the largest id gets the thread with the
+	 * largest first launch, and so on.
+	 */
 	if (w->late.nr >= w->firsts.nr || id >= w->firsts.v[i])
 		return 0;
 	for (k = i; k < w->late.nr; k++)

@@ -2,17 +2,17 @@
 /*
  * window.h - tells which launches of a process that ran before the recording could be recorded
  *
- * Work that was launched before the attach ends after it, and what is launched after the detach may
- * end before it: such device records have no launch in the recording, and nothing was lost. Their
+ * Work launched before the attach may end after it, and work launched after the detach may still be
+ * recorded: such device records have no launch in the recording, but nothing was lost. Their
  * correlation ids show it, because a process hands out ids in order. But threads may pass the probe
  * in another order than they got their ids: at the moment of the attach each thread may be inside
  * one launch, with an id below all later ones. So a launch from before the attach has fewer
  * recorded launches below it than there are threads, and a launch from after the detach has fewer
  * above it.
  *
- * A launch that began before the attach may get its id late, when at last it gets to the device: it may
- * have waited for its module to be loaded, while other threads made many launches. Its id is below
- * that of the first recorded launch of its own thread.
+ * A launch that began before the attach may get its id late, when it finally reaches the device: it
+ * may have waited for its module to be loaded, while other threads made many launches. Its id is
+ * below the id of the first recorded launch of its own thread.
  */
 #ifndef MERGE_WINDOW_H
 #define MERGE_WINDOW_H
@@ -33,11 +33,12 @@ enum window_place {
 struct window {
 	uint32_t nr_threads;
 	/*
-	 * nr_threads of the smallest and of the largest ids, each in descending order of extremity.
+	 * These are the nr_threads smallest and the nr_threads largest ids, the most extreme first.
 	 */
 	ARRAY(uint32_t) low, high;
-	/* Both in descending order: */
-	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread there at the attach */
+	/* These two are in descending order. */
+	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
+					 * the attach */
 	ARRAY(uint32_t) late;		/* launches from before the attach that got their ids late */
 };
 
@@ -49,14 +50,14 @@ void window__free(struct window *w);
 int window__see(struct window *w, uint32_t correlation_id);
 
 /*
- * A thread that was there at the attach has its first recorded launch, @correlation_id. To be called for
- * all such threads after all launches were noted. Return: 0 or -ENOMEM.
+ * Notes the first recorded launch, @correlation_id, of a thread that existed at the attach. Call it
+ * for all these threads after all launches were noted. Return: 0 or -ENOMEM.
  */
 int window__first(struct window *w, uint32_t correlation_id);
 
 /*
- * Whether an unrecorded launch, WINDOW_INSIDE, may have begun before the attach: each thread has one such at
- * most. Return: 1, 0 or -ENOMEM.
+ * Finds whether an unrecorded launch, WINDOW_INSIDE, may have begun before the attach: each thread
+ * has at most one such launch. Return: 1, 0 or -ENOMEM.
  */
 int window__is_late(struct window *w, uint32_t correlation_id);
 
