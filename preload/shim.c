@@ -263,8 +263,8 @@ static void enable_resource_callbacks(void)
 }
 
 /*
- * Whether a driver call may wait for the device: its callback stays enabled from window to window, as
- * calls__want() explains. Those of launches can be disabled.
+ * Whether a driver call may wait for the device: its callback stays enabled from window to window,
+ * as calls__want() explains. Callbacks of launches can be disabled.
  */
 static bool may_wait(const char *name)
 {

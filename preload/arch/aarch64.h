@@ -82,7 +82,7 @@ static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
 	return (rate >> 10) * ticks / (3000000000ull >> 10) + 1;
 }
 
-/* Always: the architecture demands a steady counter. */
+/* The architecture requires a steady counter. */
 static inline bool machine__is_steady(void)
 {
 	return true;

@@ -204,8 +204,8 @@ static inline void return_word__set(struct return_word *w, uint64_t at, uint64_t
 }
 
 /*
- * return_word__at(): the address of the return address in a frame that ends at @cfa;
- * return_word__value(): its value, @ip before it was stripped.
+ * Return: the address of the return address in a frame that ends at @cfa. return_word__value()
+ * returns its value, which is @ip before it was stripped.
  */
 static inline uint64_t return_word__at(const struct return_word *w, uint64_t cfa)
 {

@@ -97,7 +97,7 @@ void *cupti__loaded_symbol(const char *name);
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback);
 
-/* CUPTI's functions for the only subscriber, or for one of several. */
+/* Call CUPTI's functions for the only subscriber, or for one of several. */
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
 CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
 			       CUpti_Activity **record);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * Puts the calling thread's return addresses into @frames, innermost first, beginning with the one
- * of the caller. Reads only memory that is known to be readable; on the thread's own stack this
+ * Puts the calling thread's return addresses into @frames, innermost first, beginning with the
+ * caller's address. Reads only memory that is known to be readable; on the thread's own stack this
  * takes no system call once the thread is warm. Return: how many were stored, at most @max.
  */
 uint32_t walk_fp(uint64_t *frames, uint32_t max);

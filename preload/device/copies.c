@@ -467,10 +467,7 @@ static void deliver_all(void)
 	atomic_store(&buffer_wanted, false);
 }
 
-/*
- * Completes the current buffer, after other threads have delivered theirs into it or another
- * buffer.
- */
+/* Completes the current buffer, after waiting for other threads that deliver records. */
 static void complete_current(void)
 {
 	const struct timespec pause = { 0, 200000 };

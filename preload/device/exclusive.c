@@ -25,7 +25,7 @@ static bool is_taken[MAX_GPUS];
 
 /*
  * Processes with a shim agree on a socket's name, which only one of them can have open at a time.
- * Return: the socket; -EADDRINUSE if another process has it; any other error: unknown.
+ * Return: the socket, or -EADDRINUSE if another process has it. After other errors nobody knows.
  */
 static long take_name(uint32_t device)
 {

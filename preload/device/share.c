@@ -50,7 +50,7 @@
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
 
-/* A subscription of the program. Never freed: its address is the program's handle. */
+/* A subscription of the program, never freed because its address is the program's handle. */
 struct client {
 	struct client *before;
 	CUpti_CallbackFunc callback;
@@ -366,7 +366,7 @@ static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on,
 			continue;
 		set(theirs, domain, cbid, on);
 		if (!real)
-			tell(domain, cbid);	/* errors are ignored: CUPTI lacks some of these */
+			tell(domain, cbid);	/* CUPTI refuses ids that it lacks: ignore that */
 	}
 	return real ? cupti->enable_domain(on, real, domain) : CUPTI_SUCCESS;
 }

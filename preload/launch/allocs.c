@@ -18,10 +18,10 @@
 /* How a call says what it makes or frees. */
 enum kind {
 	NOTHING,
-	MAKES_LINEAR,			/* CUdeviceptr *, bytes: cuMemAlloc, AllocAsync, AllocManaged, ... */
+	MAKES_LINEAR,			/* parameters CUdeviceptr *, bytes */
 	MAKES_PITCH,
-	MAKES_HOST,			/* void **, bytes */
-	REGISTERS,			/* void *, bytes */
+	MAKES_HOST,			/* parameters void **, bytes */
+	REGISTERS,			/* parameters void *, bytes */
 	MAKES_PHYSICAL,
 	IMPORTS_PHYSICAL,
 	RETAINS,
@@ -29,25 +29,25 @@ enum kind {
 	MAKES_ARRAY,
 	MAKES_ARRAY_3D,
 	MAKES_MIPMAPS,
-	OPENS,				/* another process's memory */
-	IMPORTS,			/* of another API */
+	OPENS,				/* memory of another process */
+	IMPORTS,			/* memory of another API */
 	ADDS_ALLOC_NODE,		/* to a graph */
-	ADDS_NODE,			/* of any type: it has four parameters before the node's ... */
-	ADDS_NODE_V2,			/* ... or five */
+	ADDS_NODE,			/* of any type: four parameters are before the node ... */
+	ADDS_NODE_V2,			/* ... or five are */
 	BEGINS_CAPTURE,
 	ENDS_CAPTURE,
 	MAKES_POOL,
 	ENDS_POOL,
-	TRIMS,				/* gives CUDA's unused memory back */
-	FREES,				/* from here on calls that free: their first parameter says what */
+	TRIMS,				/* makes CUDA give back unused memory */
+	FREES,				/* this and below: calls that free their first parameter */
 	UNMAPS,
 };
 
 static const struct call_row {
 	const char *name;
 	uint8_t kind, space;
-	uint8_t stream;			/* which parameter says in the order of what stream; 0: none does */
-	bool per_thread;		/* a NULL stream is the thread's own */
+	uint8_t stream;			/* index of the parameter with the stream; 0: none */
+	bool per_thread;		/* a NULL stream means the per-thread stream */
 } rows[] = {
 	{ "cuMemAlloc_v2", MAKES_LINEAR, XPU_SPACE_DEVICE, 0, false },
 	{ "cuMemAllocPitch_v2", MAKES_PITCH, XPU_SPACE_DEVICE, 0, false },
@@ -101,13 +101,13 @@ static const struct call_row {
 HOT_DATA atomic_bool allocs__on;
 struct allocs_order allocs__last;
 
-static uint8_t row_of[MAX_CBID];		/* number in rows, from 1 */
+static uint8_t row_of[MAX_CBID];		/* 1 + the index in rows; 0: not watched */
 
 static atomic_bool is_late, is_exiting;
 static const struct cupti *cupti;
 static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
-static atomic_uint nr_captures;			/* in progress */
-static atomic_uint_fast64_t order_at_start;	/* the last one before allocs__start() */
+static atomic_uint nr_captures;			/* captures in progress */
+static atomic_uint_fast64_t order_at_start;	/* the last number before allocs__start() */
 
 bool allocs__watch(uint32_t cbid, const char *name)
 {
@@ -122,7 +122,7 @@ bool allocs__watch(uint32_t cbid, const char *name)
 	return false;
 }
 
-/* Sends an event by itself: the shim's own, or one that no log has room for. */
+/* Sends an XPU_ALLOC_START: says which number comes next, and whether events were missed. */
 static void tell_start(void)
 {
 	struct xpu_record_alloc r = {
@@ -139,7 +139,7 @@ static void tell_start(void)
 	probe__batch(&r, sizeof(r));
 }
 
-/* See levels.h. */
+/* The levels_tell_t for levels.h. */
 static void tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total)
 {
 	struct xpu_record_alloc r = {
@@ -158,7 +158,10 @@ static void tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t 
 	probe__batch(&r, sizeof(r));
 }
 
-/* While a program captures into a graph, calls of others may be forbidden: then CUDA is asked nothing. */
+/*
+ * While the program captures a graph, calls by others may be forbidden: the shim must not call CUDA
+ * then.
+ */
 static bool is_capture_going_on(void)
 {
 	return atomic_load_explicit(&nr_captures, memory_order_relaxed) != 0;
@@ -196,7 +199,7 @@ void allocs__repeat(void)
 {
 	if (!allocs__are_on())
 		return;
-	/* Whoever listens from here on has not heard of earlier events. */
+	/* The new listener has missed the earlier events. */
 	if (atomic_load(&allocs__last.last))
 		atomic_store(&is_late, true);
 	tell_start();
@@ -276,21 +279,24 @@ static uint64_t pointed(const void *where)
 	return where ? *(const uint64_t *)where : 0;
 }
 
-/* The beginning of CUgraphNodeParams, which headers before CUDA 12.3 do not have. */
+/* The start of CUgraphNodeParams, which headers before CUDA 12.3 lack. */
 struct graph_node {
 	CUgraphNodeType type;
 	int reserved[3];
 	CUDA_MEM_ALLOC_NODE_PARAMS alloc;
 };
 
-/* Fills in address, size and device of what a call was asked for. Return: false if it made nothing. */
+/*
+ * Fills in the address, size and device of the memory that a call was asked for. Return: false if
+ * the call made nothing.
+ */
 static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *d, bool made)
 {
 	const struct graph_node *node;
 	const void *out = NULL;
 
 	switch (kind) {
-	case MAKES_LINEAR:		/* the first two of all of these */
+	case MAKES_LINEAR:		/* these calls all begin with the same two parameters */
 		out = PARAMS(cuMemAlloc_v2, d)->dptr;
 		a->bytes = PARAMS(cuMemAlloc_v2, d)->bytesize;
 		break;
@@ -391,7 +397,7 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 	return a->address || !made;
 }
 
-/* CUDA refused: tells what was free on the device. That is no call of the program's. */
+/* Completes the event of a refused call, with the bytes that are free on the device. */
 static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CUresult result)
 {
 	a->what = XPU_ALLOC_FAILED;
@@ -399,11 +405,14 @@ static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CU
 	a->address = UINT64_MAX;
 	if (result != CUDA_ERROR_OUT_OF_MEMORY || is_capture_going_on())
 		return;
-	levels__look();			/* before it refused, CUDA took back what pools did not use */
+	levels__look();			/* CUDA took back unused memory of pools first */
 	a->address = levels__tell_device(a->device);
 }
 
-/* A mapping is of a part of physical memory, which an event of its own names. */
+/*
+ * Records a mapping as two events; the first one says which part of which physical memory is
+ * mapped.
+ */
 static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_CallbackId cbid)
 {
 	struct alloc handle = {
@@ -421,7 +430,7 @@ static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_Cal
 }
 
 /*
- * Whether a call in the order of a stream was captured: it has made a node of a graph, and no memory. CUDA is
+ * Whether a stream-ordered call was captured, and has made a graph node instead of memory. CUDA is
  * asked only while there is a capture.
  */
 static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
@@ -437,7 +446,7 @@ static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 	return is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Asks CUDA what it holds without a call for each piece, where that may have changed. */
+/* Asks CUDA about memory that it takes by itself, if @a may have changed that: see levels.h. */
 static void see_levels(const struct alloc *a)
 {
 	if (a->space == XPU_SPACE_POOL)
@@ -480,13 +489,16 @@ static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *c
 
 /* ---- what a call frees ----------------------------------------------------------------------- */
 
-/* Whether it has been told of. A number that is left from an earlier start is of a free whose end was not. */
+/*
+ * Whether the free is in progress. A number from before allocs__start() is left over from a free
+ * whose end was not recorded.
+ */
 static inline bool is_begun(const struct alloc_free *f)
 {
 	return f->order > atomic_load_explicit(&order_at_start, memory_order_relaxed);
 }
 
-/* A handler that comes in between has its own place, or leaves this one as it was. */
+/* A signal handler that frees in between uses another place, or has left this one free again. */
 static inline void begin_free(struct alloc_call *call, uint32_t id)
 {
 	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]) - 1;
@@ -499,7 +511,7 @@ static inline void begin_free(struct alloc_call *call, uint32_t id)
 	f->id = id;
 }
 
-/* Return: the number of a free that ends; 0: it was not told of when it began. */
+/* Return: the number of a free that ends; 0: its beginning was not recorded. */
 static inline uint64_t end_free(struct alloc_call *call, uint32_t id)
 {
 	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]);
@@ -515,7 +527,7 @@ static inline uint64_t end_free(struct alloc_call *call, uint32_t id)
 	return order;
 }
 
-/* The parameters of all of them begin with an address or a handle, of 64 bits. */
+/* For calls that free: the first parameter of each is an address or a handle, of 64 bits. */
 static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
 		      const CUpti_CallbackData *d)
 {
@@ -544,7 +556,10 @@ static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *
 
 /* ---- captures and pools ---------------------------------------------------------------------- */
 
-/* A capture may have ended. One that began before memory was recorded was not counted. */
+/*
+ * A capture may have ended. The count may be 0: captures that began before the recording are not
+ * counted.
+ */
 static void capture_ended(CUresult result)
 {
 	unsigned int nr = atomic_load(&nr_captures);
@@ -601,7 +616,7 @@ HOT_MEMORY void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 		has_made(row, call, cbid, d);
 	else if (!enters)
 		has_freed(row, call, cbid, d);
-	else if (pointed(d->functionParams))	/* to free NULL frees nothing */
+	else if (pointed(d->functionParams))	/* freeing NULL does nothing */
 		begin_free(call, d->correlationId);
 }
 

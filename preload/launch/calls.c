@@ -12,15 +12,15 @@
 #include "xpu_record.h"
 
 #define MAX_CBID	WAIT_MAX_CBID	/* twice as many as CUDA 13 has */
-#define NR_ENTRIES	248u		/* as one record they are 4 KB in the ring of the recorder */
+#define NR_ENTRIES	248u		/* as one record they take 4 KB in the recorder's ring */
 
 /*
- * A function that has its caller's frame where the open call's is, or further up the stack, was not called
- * from within that call, which was left by a jump. In another domain the frames below may be larger.
+ * If a new call's frame is where the open call's is, or further up the stack, the open call was
+ * left by a jump. A frame of another domain may be up to so many bytes further up all the same.
  */
 #define OTHER_DOMAIN_BYTES	16384
 
-/* Ids of the strings that name functions: out of the reach of wire.c, which counts from 1. */
+/* Ids of the strings that name functions, far above the ids of wire.c, which count from 1. */
 #define NAME_ID(domain, cbid)	(0xc0000000u | (domain) << 16 | (cbid))
 
 struct call_entry {
@@ -30,39 +30,42 @@ struct call_entry {
 	uint16_t reserved;
 };
 
-/* The records of a log's calls. Each may need its own, if years are between them. */
+/*
+ * Room for the records of a log's calls. Each call may need its own record, if years lie between
+ * them.
+ */
 #define OUT_BYTES	(NR_ENTRIES * (sizeof(struct xpu_record_calls) + sizeof(struct xpu_call)))
 
 struct call_log {
-	/* The call in progress: written by the thread alone. */
-	_Alignas(64) atomic_uint open;	/* the opening that it began in; 0: there is none */
+	/* The call in progress, written only by the thread. */
+	_Alignas(64) atomic_uint open;	/* the opening that it began in; 0: no call */
 	uint32_t correlation_id;
 	uint64_t start;
 	const void *frame;
 	uint16_t cbid;
-	atomic_bool inside;		/* this is being changed: a signal handler must not */
+	atomic_bool inside;		/* these are being changed: a signal handler must not */
 	atomic_bool busy;		/* a thread sends or empties the log */
-	atomic_bool by_ticks;		/* the log's clock is good for entries from now on */
+	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
 	uint64_t head, tail;		/* as in struct xpu_log */
 	uint64_t end;			/* there is room up to this entry */
-	uint64_t nr_alone;		/* calls that were sent without being logged */
+	uint64_t nr_alone;		/* calls sent without being logged */
 	unsigned int clock;		/* index of the clock that turns ticks into ns */
 	struct xpu_clock clocks[2];
 	struct call_entry entries[NR_ENTRIES];
 	_Alignas(8) uint8_t out[OUT_BYTES];	/* under busy */
 };
 
-/* The rule that the manual tells, too. A word is a part of a name that begins with a capital. */
-static const char *const trifling[] = {		/* a trifle has one of these ... */
+/* The manual explains this rule, too. A word is a part of a name that begins with a capital. */
+static const char *const trifling[] = {		/* a trifle's name has one of these words ... */
 	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
 	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
 };
-static const char *const never_trifling[] = {	/* ... and none of these: they may load code, or wait */
+static const char *const never_trifling[] = {	/* ... but none that may load code or wait */
 	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem", "Module",
 	"Properties", "Symbol", NULL,
 };
-static const char *const taking_time[] = {	/* all others have one of these */
+static const char *const taking_time[] = {	/* all other known names have one of these words */
 	"Acquire", "Add", "Advise", "Alloc", "Array", "Attach", "Batch", "Begin", "Bind", "Checkpoint",
 	"Compile", "Complete", "Connect", "Copy", "Create", "Destroy", "Detach", "Disable", "Disconnect",
 	"Dump", "Enable", "End", "Exit", "Export", "Flush", "Free", "From", "Generate", "Host", "Import",
@@ -73,17 +76,17 @@ static const char *const taking_time[] = {	/* all others have one of these */
 };
 
 /*
- * Before each launch, libcudart asks the driver for the kernel's name, for callbacks that need it.
- * The program did not make these calls, and they would be as many as its launches.
+ * libcudart asks the driver for the kernel's name before each launch, for callbacks that need it.
+ * The program does not make these calls, of which there are as many as launches.
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
 static const struct cupti *_Atomic cupti;
-static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else it differs from time to time */
+static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else a number for each start */
 static unsigned int last_opening;
 static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API };
-static enum calls_wanted have;		/* by callbacks that are enabled */
-static bool enabled[2][MAX_CBID];	/* callbacks that calls need, of each domain */
+static enum calls_wanted have;		/* calls whose callbacks are enabled */
+static bool enabled[2][MAX_CBID];	/* callbacks enabled for calls, by domain */
 static unsigned int nr_enabled;
 static atomic_uchar named[2][MAX_CBID];	/* functions whose names were sent */
 static atomic_uint_fast64_t nr_bad;
@@ -145,7 +148,10 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 			    c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name ||
 			    !is_wanted(wanted, name))
 				continue;
-			/* The flag before the callback: without it a call would be taken for a launch. */
+			/*
+			 * Set the flag first: without it the callback would take the call for a
+			 * launch.
+			 */
 			if (!i)
 				wait__time(cbid, true, !used(cbid, name));
 			enabled[i][cbid] = (!i && used(cbid, name)) ||
@@ -201,8 +207,8 @@ void calls__forked(void)
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /*
- * Sends the name of a function. Not by wire.c, whose lock the launching thread must not wait for: the batch
- * is whole in itself.
+ * Sends the name of a function, as a batch of its own: the launching thread must not wait for the
+ * lock of wire.c.
  */
 static void send_name(bool runtime, uint32_t cbid)
 {
@@ -264,7 +270,7 @@ size_t call_log__bytes(void)
 	return sizeof(struct call_log);
 }
 
-/* Reads the clock for the log's entries so far and for some to come. Under busy. */
+/* Reads the clock for the log's entries so far and for the next ones. The caller holds busy. */
 static void call_log__read_clock(struct call_log *l)
 {
 	unsigned int next = !l->clock;
@@ -282,7 +288,7 @@ void call_log__start(struct call_log *l)
 	call_log__read_clock(l);
 }
 
-/* Return: the time, as an entry has it. */
+/* Return: the current time, in the unit of entries. */
 static inline uint64_t call_log__now(const struct call_log *l)
 {
 	if (__builtin_expect(atomic_load_explicit(&l->by_ticks, memory_order_acquire), 1))
@@ -300,7 +306,7 @@ static void call_log__leave(struct call_log *l)
 	atomic_store_explicit(&l->busy, false, memory_order_release);
 }
 
-/* Appends @e to the records in @out. @r: the last of them, or NULL. Return: the record with @e. */
+/* Appends @e to the records in @out. @r: the last record, or NULL. Return: the record with @e. */
 static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out, const struct xpu_clock *clock,
 				    uint32_t tid, const struct call_entry *e)
 {
@@ -330,7 +336,7 @@ static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out, const
 	return r;
 }
 
-/* Sends the log's entries. Under busy. */
+/* Sends the log's entries. The caller holds busy. */
 static void send(struct call_log *l)
 {
 	uint64_t head = __atomic_load_n(&l->head, __ATOMIC_ACQUIRE), i;
@@ -403,7 +409,10 @@ static inline void log_call(struct call_log *l, uint64_t end)
 	__atomic_store_n(&l->head, head + 1, __ATOMIC_RELEASE);
 }
 
-/* Whether the open call cannot be around one of @cbid whose callback has @frame: it was left by a jump. */
+/*
+ * Whether the open call was left by a jump: it cannot enclose the call @cbid, whose callback has
+ * @frame.
+ */
 static bool was_left(const struct call_log *l, uint16_t cbid, const void *frame)
 {
 	size_t apart = (cbid ^ l->cbid) & XPU_CALL_RUNTIME ? OTHER_DOMAIN_BYTES : 0;
@@ -425,7 +434,7 @@ HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_Cal
 		calls__count_bad();
 	}
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0)) {
-		calls__count_bad();	/* of a handler that interrupted the lines below */
+		calls__count_bad();	/* in a signal handler that interrupted the lines below */
 		return;
 	}
 	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
@@ -445,7 +454,7 @@ HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_Callb
 	uint64_t end;
 
 	if (!open || l->cbid != cbid || l->correlation_id != d->correlationId)
-		return;			/* the end of a call within, or of one that began before */
+		return;			/* an inner call's end, or of one that began too early */
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
 		return;
 	end = call_log__now(l);

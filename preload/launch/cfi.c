@@ -28,7 +28,7 @@ enum {
 	DW_OP_breg31 = 0x8f, DW_OP_bregx = 0x92,
 };
 
-/* Bytes that are being read, and their end. After a bad read, all further reads fail. */
+/* Bytes to be read. After a bad read, all further reads fail. */
 struct bytes {
 	const uint8_t *p, *end;
 	bool bad;
@@ -162,7 +162,7 @@ static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint6
 	frame_enc = take(&b, 1);
 	count_enc = take(&b, 1);
 	table_enc = take(&b, 1);
-	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* datarel | sdata4: all linkers' */
+	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* all linkers: datarel | sdata4 */
 		return NULL;
 	take_encoded(&b, frame_enc);
 	nr = take_encoded(&b, count_enc);
@@ -260,7 +260,7 @@ static int find_entry(uint64_t pc, struct fde *e)
 		return -ENOENT;
 	b = entry_bytes(fde, start, end);
 	at = (uintptr_t)b.p;
-	id = take(&b, 4);		/* the CIE is so many bytes before this */
+	id = take(&b, 4);		/* the distance from here back to the CIE */
 	if (b.bad || !id ||
 	    read_cie(entry_bytes((const uint8_t *)(at - id), start, end), e, &enc))
 		return -EINVAL;
@@ -312,7 +312,7 @@ static void set_cfa(struct cfi_row *row, uint64_t reg, int64_t off, struct bytes
 	row->cfa_expr = 0;
 }
 
-/* Runs @op if it says from where on the next instructions hold. Return: whether it does. */
+/* Runs @op if it sets the location that the next instructions apply to. Return: whether it does. */
 static bool run_location(const struct fde *e, uint8_t op, struct bytes *b, uint64_t *loc)
 {
 	switch (op) {
@@ -341,7 +341,7 @@ static void restore(struct machine *m, uint64_t reg)
 		m->row->regs[reg] = m->initial.regs[reg];
 }
 
-/* Runs @op if it says where the caller's value of a register is. Return: whether it does. */
+/* Runs @op if it says where a register of the caller is saved. Return: whether it does. */
 static bool run_register(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
 {
 	struct cfi_row *row = m->row;
@@ -401,7 +401,10 @@ static bool run_register(struct machine *m, int64_t da, uint8_t op, struct bytes
 	return false;
 }
 
-/* Runs @op if it says where the frame is, or is about the whole row. Return: whether it could. */
+/*
+ * Runs @op if it says where the frame is, or concerns the whole row. Return: whether @op is known
+ * and valid.
+ */
 static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
 {
 	struct cfi_row *row = m->row;
@@ -444,10 +447,10 @@ static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b
 	case DW_CFA_nop:
 		return true;
 	}
-	return machine__is_ra_state(op);	/* they are stripped, signed or not */
+	return machine__is_ra_state(op);	/* ignored: return addresses are always stripped */
 }
 
-/* Runs instructions until they concern code behind @pc. */
+/* Runs instructions until they apply to code after @pc. */
 static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	uint64_t loc = e->pc;

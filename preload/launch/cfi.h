@@ -3,8 +3,8 @@
  * cfi.h - call frame information: reads what .eh_frame says about one address of the running
  * process
  *
- * No lock, no allocation, no system call; safe in signal handlers. All reads are inside the mapping
- * of the object that the address belongs to; data that do not fit are refused.
+ * Takes no lock, allocates nothing, makes no system call; safe in signal handlers. All reads are
+ * inside the mapping of the object that the address belongs to; invalid data are refused.
  *
  * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; arch/machine.h has the processor's
  * registers.
@@ -23,7 +23,7 @@ enum cfi_how {		/* where the caller's value of a register is */
 	CFI_OFFSET,	/* in memory, at CFA + v */
 	CFI_VAL_OFFSET,	/* the value is CFA + v */
 	CFI_REGISTER,	/* in register v */
-	CFI_EXPR,	/* in memory, where the expression at address v says */
+	CFI_EXPR,	/* in memory, at the value of the expression at address v */
 	CFI_VAL_EXPR,	/* the value of the expression at address v */
 };
 
@@ -33,8 +33,8 @@ struct cfi_rule {
 };
 
 struct cfi_row {
-	uint64_t start, end;	/* of the code that the row is for, mostly a function */
-	bool signal;		/* a signal's frame: its caller was interrupted */
+	uint64_t start, end;	/* of the code that the row is for, usually a function */
+	bool signal;		/* a signal frame: its caller was interrupted */
 	uint8_t cfa_reg;	/* the CFA is this register + cfa_off ... */
 	int64_t cfa_off;
 	uint64_t cfa_expr;	/* ... or, if not 0, the value of the expression at this address */
@@ -43,10 +43,10 @@ struct cfi_row {
 
 /**
  * cfi__find - find how to unwind from an address
- * @pc: the address of an instruction, or of any byte of the call that a return address follows
+ * @pc: the address of an instruction, or of any byte of the call before a return address
  * @row: filled in
  *
- * Return: 0, -ENOENT if there is no information, -EINVAL if it makes no sense.
+ * Return: 0, -ENOENT without information, -EINVAL if the information is invalid.
  */
 int cfi__find(uint64_t pc, struct cfi_row *row);
 
@@ -55,7 +55,7 @@ typedef bool (*cfi_read_fn)(void *ctx, uint64_t addr, uint64_t *value);
 
 /**
  * cfi__eval - compute the value of a DWARF expression of a row
- * @expr: its address, as in the row; the length comes first
+ * @expr: its address, as in the row; begins with the expression's length
  * @regs: the frame's registers
  * @push: the value to begin with: the CFA, or NULL for the CFA's own expression
  */

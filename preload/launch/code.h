@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code.h - what instructions around an address tell of it; code_MACHINE.c has each processor's
+ * code.h - judges an address by the instructions around it; code_MACHINE.c for each processor
  *
- * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes from it on; those
- * that cannot be read are 0.
+ * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes at it; unreadable
+ * bytes are 0.
  */
 #ifndef XPU_PRELOAD_CODE_H
 #define XPU_PRELOAD_CODE_H
@@ -23,14 +23,15 @@ bool code__is_signal_return(const uint8_t *at);
 bool code__follows_call(const uint8_t *at);
 
 /*
- * Code that returns right after its call shows where its frame is, as in Python's perf trampolines.
- * Sets *@row for it. Return: whether @at, before @end, is such code.
+ * Code that returns right after its call, such as Python's perf trampolines, shows where its frame
+ * is. Sets *@row for it. Return: whether @at, before @end, is such code.
  */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row);
 
 /*
- * Code of the linkage table that a signal has interrupted, where linkers write no unwind information for
- * that. Sets *@row for it. Return: whether @at, the interrupted instruction, is such code.
+ * For a signal that interrupted the linkage table, on processors whose linkers write no unwind
+ * information for that. Sets *@row for it. Return: whether @at, the interrupted instruction, is
+ * such code.
  */
 bool code__read_stub(const uint8_t *at, struct cfi_row *row);
 

@@ -22,7 +22,7 @@ bool code__follows_call(const uint8_t *at)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 
-/* Such code keeps frame pointers, as far as is known. */
+/* All known code of that kind keeps frame pointers. */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
 {
 	(void)at;
@@ -53,7 +53,7 @@ static uint32_t operation(const uint8_t *at)
 	return (insn & 0xffc003ff) == ADD ? ADD : insn;
 }
 
-/* Whether the entry's instructions from the first one that computes are at @at. */
+/* Whether @at is in an entry, at its first instruction that computes an address. */
 static bool is_entry(const uint8_t *at)
 {
 	const uint8_t *jump = at + 12;

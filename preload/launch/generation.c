@@ -45,7 +45,7 @@ static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, s
 	       c->loaded == before.loaded;
 }
 
-/* Loads @name and checks which of the loader's variables count that. */
+/* Loads @name and checks which of the loader's variables count the load. */
 static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 {
 	static uint64_t pictures[3][MAX_GLOBAL / sizeof(uint64_t)];
@@ -90,7 +90,7 @@ static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 
 bool generation__find(void)
 {
-	/* Small parts of the C library that hardly anything loads. */
+	/* Small parts of the C library that hardly any program loads. */
 	static const char *const names[] = {
 		"libanl.so.1", "libBrokenLocale.so.1", "libutil.so.1", "libthread_db.so.1",
 		"libnss_compat.so.2", "librt.so.1",

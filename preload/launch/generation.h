@@ -2,10 +2,10 @@
 /*
  * generation.h - tells whether the process's code has changed
  *
- * The dynamic loader counts the objects it has mapped, for dl_iterate_phdr(), which would take its
- * lock. Facts about code stay valid while the count is unchanged: another object can only be at an
- * unloaded object's address if it was loaded since. The counter has no name; generation__find()
- * finds its address.
+ * The dynamic loader counts the objects that it has mapped. Facts about code stay valid while the
+ * count is unchanged: another object can only be at an unloaded object's address if it was loaded
+ * since. The count is read directly, since dl_iterate_phdr() would take the loader's lock. The
+ * counter has no name; generation__find() finds its address.
  */
 #ifndef XPU_PRELOAD_GENERATION_H
 #define XPU_PRELOAD_GENERATION_H

@@ -5,12 +5,12 @@
 
 #include <stdbool.h>
 
-/* This thread has got a log: moves the events that waited for it there. */
+/* This thread has got a log: moves the waiting range events into it. */
 void ranges__have_log(void);
 
 /*
- * This thread's log does not agree with its slot: another thread has ended a range, or events wait
- * for room. Return: whether all events are in the log now.
+ * Makes this thread's log agree with its slot: another thread has ended a range, or events wait for
+ * room in the log. Return: whether all events are in the log now.
  */
 bool ranges__sync(void);
 

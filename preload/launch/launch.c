@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
- * call path, and makes an entry in its log or calls the probe, all in memory of its own. No lock,
- * no allocation, no system call, no shared cache line; for programs that unload modules see
- * names.h.
+ * call path, and makes an entry in its log or calls the probe, all in memory of its own. It takes
+ * no lock, allocates nothing, makes no system call and touches no shared cache line. For programs
+ * that unload modules see names.h.
  */
 #include "launch/launch.h"
 
@@ -42,10 +42,10 @@
 #include "xpu_shm.h"
 
 #define CLOSE_PAUSE_NS	20000
-#define CLOSE_WAIT_NS	100000000	/* a launch may wait for its queue, and that for this thread */
+#define CLOSE_WAIT_NS	100000000	/* a launch may wait for a queue that needs this thread */
 
 /*
- * One for each thread that has launched, in pages of its own, so that the totals outlive the
+ * One for each thread that has launched, in pages of its own, so that its totals outlive the
  * thread.
  */
 struct launcher {
@@ -53,10 +53,10 @@ struct launcher {
 	struct paths *paths;			/* in memory behind this struct */
 	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
-	struct call_log *calls;			/* in memory behind those */
+	struct call_log *calls;			/* in memory behind unwinder */
 	unsigned int level;			/* launches in progress: 2 or more in signal
 						 * handlers */
-	atomic_uint range_logged;		/* the log's idea of slot.range_id */
+	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
 	uint32_t stuck_id;			/* a launch that launch__close() has waited for; under
@@ -65,8 +65,8 @@ struct launcher {
 	struct alloc_call alloc_call;
 	struct launcher *next;
 	unsigned int pages;			/* of shared memory: see shm__take_pages() */
-	atomic_bool dead;			/* its thread has ended */
-} __attribute__((aligned(128)));		/* no two threads share a cache line, or a pair */
+	atomic_bool dead;			/* the thread has ended */
+} __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
 
 _Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
 	       "the first pages have the log");
@@ -80,14 +80,14 @@ static struct launcher *threads;			/* used under lock */
 static struct launch_totals dead;		/* totals of threads that have ended */
 static atomic_uint_fast64_t nr_nested;		/* launches in signal handlers that interrupted a
 						 * launch */
-static atomic_uint_fast64_t nr_untagged;	/* launches without memory for a tag; counted, so
-						 * reported as missing */
-static HOT_DATA atomic_uint gate;		/* 0: closed; else it differs from opening to opening */
+static atomic_uint_fast64_t nr_untagged;	/* launches that had no memory for a tag; reported
+						 * as missing */
+static HOT_DATA atomic_uint gate;		/* 0: closed; else a number for each opening */
 static atomic_uint last_gate;
 
 const struct cupti *launch__cupti;
 
-/* The calling thread is in the launch @id from now on; 0: in none. Others read it: see launch__close(). */
+/* Notes that the calling thread is in the launch @id; 0: in none. launch__close() reads it. */
 static inline void set_launch(struct launcher *t, uint32_t id)
 {
 	__atomic_store_n(&t->slot.correlation_id, id, __ATOMIC_RELEASE);
@@ -112,7 +112,7 @@ void launch__exit(void)
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
-/* Where the log of calls is behind the struct. */
+/* Return: the offset of the log of calls behind the struct. */
 static size_t calls_at(void)
 {
 	return (paths__bytes() + unwinder__bytes() + 63) & ~63ul;
@@ -133,8 +133,8 @@ static void launcher__free(struct launcher *t)
 }
 
 /*
- * Makes the struct at the first launch of a thread. Return: NULL if memory is short, and the launch
- * goes untagged. This may run in a signal handler that interrupted malloc(), and a signal may
+ * Makes the struct at the first launch of a thread. Return: NULL if memory is short, which leaves
+ * the launch untagged. This may run in a signal handler that interrupted malloc(), and a signal may
  * arrive while the lock is held.
  */
 static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
@@ -146,7 +146,7 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	signals__block(&old);
 	t = this_thread;
 	if (t)
-		goto out;		/* a signal handler has done it meanwhile */
+		goto out;		/* a signal handler has made it meanwhile */
 	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;
@@ -183,8 +183,8 @@ out:
 }
 
 /*
- * Logs the thread's present range before a launch, because the log says which ranges the launches
- * behind the entry are in.
+ * Logs the thread's current range before a launch: a range entry in the log applies to the launches
+ * after it.
  */
 static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 {
@@ -193,8 +193,8 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 }
 
 /*
- * Records a launch whose chain was walked and is in @slot, or that has none: adds Python's frames
- * and logs it, or calls the probe. @known: its path may be remembered.
+ * Records the launch in @slot, whose chain was walked or is empty: adds Python's frames, then logs
+ * the launch or calls the probe. @known: its path may be remembered.
  */
 static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct xpu_slot *slot,
 						      unsigned int level, enum python_mode python,
@@ -209,7 +209,7 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 	return 0;
 }
 
-/* An unwind_other_fn: @launcher makes a launch that is not from the path that was guessed. */
+/* An unwind_other_fn, for a launch of @launcher from another path than was guessed. */
 static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
 {
 	struct launcher *t = launcher;
@@ -221,17 +221,15 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
- *	paths__guess()		which path is it likely to be, by what followed the last time?
- *	unwinder__chain()	is it that one, or one of those that paths__guess_again() finds by what is
- *				different, or else, what is it?
- *	paths__tell_guessed()	it is as guessed;
- *	paths__tell_walked()	it was walked, and is a path that may be remembered: either logs the
- *				launch, or calls the probe for it;
- *	probe__launch()		nothing is remembered of what interrupts another launch, of a graph
- *				node, of a launch whose range the log does not have, and where there
- *				are no frames.
+ *	paths__guess()		guesses the path: the one that followed the last launch's path before
+ *	unwinder__chain()	checks the guess, then the guesses of paths__guess_again(), else walks
+ *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
+ *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or calls
+ *				the probe for it
+ *	probe__launch()		remembers nothing: for a launch that interrupts another one, or has no
+ *				frames, or is in a range that the log lacks, and for a graph node
  *
- * It has no frame of its own, which would be one more to unwind. @level: see unwinder__chain().
+ * Inlined: a frame of its own would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
 static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, struct xpu_slot *slot,
@@ -263,8 +261,8 @@ static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, s
 }
 
 /*
- * Records a launch by a signal handler that interrupted the recording of another launch, without
- * any effect on that one.
+ * Records a launch of a signal handler that interrupted the recording of another launch, without
+ * any effect on that launch.
  */
 static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpti_CallbackId cbid,
 							const CUpti_CallbackData *d)
@@ -283,8 +281,8 @@ static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpt
 }
 
 /*
- * A graph node was made. Within a captured launch the slot still names that launch, so that nobody
- * waits for its device record; after an explicit call the slot names none.
+ * Records a new graph node. During the capture of a launch the slot still names that launch, so
+ * that nobody waits for its device record; in an explicit call the slot names no launch.
  */
 static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
 {
@@ -333,9 +331,9 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 {
 	const CUpti_ModuleResourceData *module;
 
-	/* Samples are read while nobody listens, too. */
+	/* Also while nobody listens: samples are always read. */
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-		stalls__end_module();	/* afterwards its functions' names are gone */
+		stalls__end_module();	/* the names of its functions are lost afterwards */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
 		stalls__remove_context(resource->context);
 		allocs__end_context(resource->context);
@@ -361,12 +359,12 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 		break;
 	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
 		names__start();
-		launch__cupti->activity_flush_all(0);	/* afterwards its records are gone */
+		launch__cupti->activity_flush_all(0);	/* before the context's records are lost */
 		break;
 	}
 }
 
-/* Begins to measure a call, from now on, or from @ticks on if that is not 0. */
+/* Begins to measure a call, since @ticks, or since now if @ticks is 0. */
 static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
 			      uint64_t ticks)
 {
@@ -377,13 +375,13 @@ static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const C
 }
 
 /*
- * A call took long, so it may have waited for the device. It is over now, so its thread has time.
+ * Records a call that took long, so it may have waited for the device. The call has ended, so this
+ *  may take time.
  */
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
 {
-	struct launcher *t = this_thread;		/* exists since the call began to be
-							 * measured */
+	struct launcher *t = this_thread;		/* measuring the call has made it */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.cbid = cbid,
@@ -398,7 +396,7 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 	tell(t, &slot, t->level);
 }
 
-/* Announces the slot of a thread that waits and has not launched anything so far. */
+/* Announces the slot of a thread that waits but has never launched anything. */
 static __attribute__((noinline, cold)) struct launcher *introduce(void)
 {
 	struct launcher *t = launcher__new();
@@ -409,7 +407,7 @@ static __attribute__((noinline, cold)) struct launcher *introduce(void)
 }
 
 /*
- * Handles a call that is no launch: it waits, or it records an event that may be waited for, or it makes or
+ * Handles a call that is no launch, but waits, records an event that may be waited for, or makes or
  * frees memory.
  */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
@@ -452,7 +450,7 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 		refused__add(d->correlationId, *result);
 	else if (wait__has_no_bytes(cbid, d))
 		refused__add(d->correlationId, XPU_REFUSED_NO_BYTES);
-	if (t && !t->level) {	/* else a handler's, within one that is being told of */
+	if (t && !t->level) {	/* else it is in a signal handler, see tell_nested() */
 		set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
 		if (call && __builtin_expect(wait__is_long(*d->correlationData), 0))
@@ -461,8 +459,9 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
 }
 
 /*
- * Announces the launch that the thread is about to record. Return: false if the window has closed meanwhile:
- * either that is seen here, or launch__close() sees the launch and waits for it.
+ * Announces the launch that the thread is about to record. If the window closes meanwhile, either
+ * this function notices that, or launch__close() sees the launch and waits for it. Return: false if
+ * the window has closed.
  */
 static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id, unsigned int now)
 {
@@ -478,8 +477,8 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 }
 
 /*
- * A launch, copy or set: has no frame of its own, see tell(). @windows: launches are recorded in windows
- * alone; a constant where this is expanded.
+ * Handles a launch, copy or set; inlined, see tell(). @windows: a constant, whether launches are
+ * recorded only in windows.
  */
 static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackId cbid,
 								 const CUpti_CallbackData *d,
@@ -490,7 +489,10 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	uint64_t ticks;
 
 	if (d->callbackSite != CUPTI_API_ENTER) {
-		/* Its beginning was not told of, if it is older than the window; nor is it known. */
+		/*
+		 * A launch that began before the window was not measured: the word is not its
+		 * beginning.
+		 */
 		if (windows && t && !t->slot.in_call)
 			*d->correlationData = 0;
 		call_returned(t, cbid, d);
@@ -529,13 +531,14 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	t->slot.domain = CUPTI_CB_DOMAIN_DRIVER_API;
 	ticks = tell(t, &t->slot, 0);
 	/*
-	 * Counted after the launch is logged: a thread that sees the count can send what it counts.
+	 * Counted after the launch is logged: a thread that sees the count can also send the
+	 *  launch.
 	 */
 	machine__count(&t->nr_launches);
 	begin_call(t, cbid, d, ticks);
 }
 
-/* Logs the call @cbid, as in struct xpu_call, at its ends. */
+/* Logs the call @cbid, numbered as in struct xpu_call, at its entry and exit. */
 static inline __attribute__((always_inline)) void time_call(uint16_t cbid, const CUpti_CallbackData *d)
 {
 	struct launcher *t = this_thread;
@@ -557,14 +560,14 @@ static inline __attribute__((always_inline)) void time_call(uint16_t cbid, const
 	call_log__begin(t->calls, cbid, d, __builtin_frame_address(0));
 }
 
-/* The calls of the runtime have callbacks for nothing else. */
+/* Calls of the runtime have callbacks only to be logged. */
 static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId cbid,
 							       const CUpti_CallbackData *d)
 {
 	time_call(cbid | XPU_CALL_RUNTIME, d);
 }
 
-/* As on_call(), of the driver's calls that are logged as calls, and of those that launch nothing. */
+/* on_call() for driver calls that are logged as API calls or launch nothing. */
 static inline __attribute__((always_inline)) void on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d,
 							   bool windows)
 {
@@ -631,7 +634,7 @@ HOT_MEMORY struct alloc_call *launch__alloc_call(void)
 	return t ? &t->alloc_call : NULL;
 }
 
-/* Fills in the rest of an event's slot, which only those need that read its frames. */
+/* Fills in the members of an event's slot that only readers of its frames need. */
 static void complete(const struct launcher *t, struct xpu_slot *slot)
 {
 	*slot = (struct xpu_slot){
@@ -656,7 +659,7 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
 			      slot);
-	if (!slot->nr_frames) {		/* as the kernel walks, where the shim does not unwind */
+	if (!slot->nr_frames) {		/* the shim does not unwind: walk as the kernel does */
 		slot->nr_frames = walk_fp(frames, XPU_FP_FRAMES);
 		slot->frames = (uintptr_t)frames;
 		slot->flags = slot->nr_frames == XPU_FP_FRAMES ? XPU_CHAIN_TRUNCATED : 0;
@@ -666,7 +669,10 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	return paths__number_walked(t->paths, slot, t->unwinder, t->python, python);
 }
 
-/* The path was not guessed, or it was and a new listener is to be told of it. */
+/*
+ * The cold part of path_number(): the path was not guessed, or has to be defined for a new
+ * listener.
+ */
 static __attribute__((noinline)) uint32_t number_otherwise(struct launcher *t, struct xpu_slot *slot,
 							   enum python_mode python, uint32_t id)
 {
@@ -678,8 +684,8 @@ static __attribute__((noinline)) uint32_t number_otherwise(struct launcher *t, s
 }
 
 /*
- * Return: the number of the call path that the calling thread is in, which calls function @cbid of @domain;
- * 0: none could be kept.
+ * Return: the number of the calling thread's call path to function @cbid of @domain; 0: the path
+ * could not be kept.
  */
 static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t, uint32_t domain,
 								  uint32_t cbid)
@@ -698,7 +704,10 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 	return __builtin_expect(id <= XPU_MAX_PATHS, 1) ? id : number_otherwise(t, &slot, python, id);
 }
 
-/* Sends an event by itself: its thread has no log, or no room in it, or interrupts a launch. */
+/*
+ * Sends an event by itself: the thread has no log or no room in it, or the event interrupts a
+ * launch.
+ */
 static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const struct alloc *a,
 						       uint32_t path)
 {
@@ -721,13 +730,16 @@ static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const
 	probe__batch(&r, sizeof(r));
 }
 
-/* Whether the log has the thread's present range. */
+/* Whether the log has the thread's current range. */
 static inline bool has_range(const struct launcher *t)
 {
 	return atomic_load_explicit(&t->range_logged, memory_order_relaxed) == t->slot.range_id;
 }
 
-/* No room in the log; or the event needs a path only because the listener does not know the thread. */
+/*
+ * The log has no room, or the listener does not know the thread yet: an event with a path
+ * introduces it.
+ */
 static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t, const struct alloc *a,
 							   uint32_t domain, uint32_t cbid, uint32_t path)
 {
@@ -740,8 +752,8 @@ static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t, c
 }
 
 /*
- * An event gets its call path if it makes memory: that of a free would cost as much as that of an allocation,
- * and says little, for many frees are of a language's collector or of a cache.
+ * Records an event, with its call path only if it makes memory. A free's path would cost as much as
+ * an allocation's and says little: a garbage collector or a cache makes many of the frees.
  */
 static inline __attribute__((always_inline)) void tell_event(struct launcher *t, const struct alloc *a,
 							     uint32_t domain, uint32_t cbid, bool log)
@@ -761,7 +773,10 @@ static inline __attribute__((always_inline)) void tell_event(struct launcher *t,
 	machine__count(&t->nr_allocs);
 }
 
-/* Tells of a thread's first event, of one in a handler, and of one in a range that the log does not have. */
+/*
+ * Records a thread's first event, an event in a signal handler, or one in a range that the log
+ * lacks.
+ */
 static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain, uint32_t cbid)
 {
 	struct launcher *t = this_thread;
@@ -770,7 +785,7 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 		send_alloc(NULL, a, 0);
 		return;
 	}
-	if (t->level) {			/* a signal handler, in a launch that is being told of */
+	if (t->level) {			/* a signal handler interrupted the recording of a launch */
 		send_alloc(t, a, 0);
 		machine__count(&t->nr_allocs);
 		return;
@@ -875,7 +890,7 @@ void launch__enable(bool on)
 	atomic_store(&gate, next);
 }
 
-/* Return: whether a thread is inside of a launch that was recorded. Under lock. */
+/* Return: whether a thread is inside a launch that was recorded. Called with the lock held. */
 static bool any_in_launch(void)
 {
 	struct launcher *t;
@@ -1009,7 +1024,7 @@ void launch__forked(void)
 {
 	struct launcher *t, *next;
 
-	/* Pages that the recorder reads are shared with the parent, which goes on using them. */
+	/* The parent goes on using the pages that it shares with the recorder. */
 	for (t = threads; t; t = next) {
 		next = t->next;
 		if (t->pages)
@@ -1018,6 +1033,9 @@ void launch__forked(void)
 	threads = NULL;
 	atomic_store(&gate, 0);
 	pthread_mutex_init(&lock, NULL);
-	/* The parent sends the entries of this log, and a child must not call a probe site here. */
+	/*
+	 * The parent sends the entries of this thread's log; the child must not call a probe site
+	 * here.
+	 */
 	this_thread = NULL;
 }

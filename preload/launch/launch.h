@@ -20,7 +20,7 @@ extern const struct cupti *launch__cupti;
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);
 
-/* In its place where launches are recorded in windows alone: see window.h. */
+/* The callback if launches are recorded only in windows: see window.h. */
 void launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 				 const void *data);
 
@@ -31,12 +31,15 @@ bool launch__is_launch(const char *name);
 void launch__enable(bool on);
 
 /*
- * Stops tagging at once for every thread, and waits for launches that were tagged to return, for a tenth
- * of a second at most.
+ * Stops tagging at once for every thread, and waits at most a tenth of a second for tagged launches
+ * to return.
  */
 void launch__close(void);
 
-/* The counts of launches, range events, events of memory, calls so far, all of them sent, and of threads. */
+/*
+ * Counts so far: launches, threads, range events, memory events and API calls, all of which were
+ * sent.
+ */
 struct launch_totals {
 	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs, nr_calls;
 };
@@ -57,16 +60,16 @@ bool launch__make_log(void);
 
 /**
  * launch__log_range - log an event of NVTX ranges
- * @time_ns: 0 for now
- * @id: the innermost open range, or with XPU_RANGE_MARK the mark
- * @code: as in struct xpu_log_entry.path_id
+ * @time_ns: 0: now
+ * @id: the innermost open range, or the mark with XPU_RANGE_MARK
+ * @code: a range's value of struct xpu_log_entry.path_id
  *
- * Return: whether it is in the log.
+ * Return: whether it was logged.
  */
 bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 
 /*
- * Sets the range of the thread's launches from now on. @logged: the thread's log says so; if not,
+ * Sets the range of the thread's next launches. @logged: the thread's log has it; if not,
  * ranges__sync() is called before the next launch.
  */
 void launch__set_range(uint32_t id, bool logged);
@@ -78,8 +81,8 @@ void launch__set_range(uint32_t id, bool logged);
 void launch__forget_ranges(void);
 
 /*
- * Return: the address of the id of the NVTX range that this thread's log entries belong to. Another
- * thread may set it to LAUNCH_RANGE_UNKNOWN. NULL: the thread has no log.
+ * Return: the address of the id of the NVTX range that this thread's log entries belong to; NULL if
+ * the thread has no log. Another thread may set the id to LAUNCH_RANGE_UNKNOWN.
  */
 #define LAUNCH_RANGE_UNKNOWN	0xffffffffu
 _Atomic unsigned int *launch__range_logged(void);
@@ -88,12 +91,12 @@ _Atomic unsigned int *launch__range_logged(void);
 void launch__repeat_definitions(void);
 
 /*
- * Forgets the entries that threads logged while nobody listened; to be called before
+ * Drops the entries that threads logged while nobody listened. To be called before
  * launch__enable(true).
  */
 void launch__discard(void);
 
-/* The process ends: counts the calls that other threads are in. */
+/* At the process's end: counts the calls that other threads are in. */
 void launch__cut_calls(void);
 
 /* The calling thread ends. */

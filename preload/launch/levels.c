@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define MAX_DEVICES	64
-#define MAX_POOLS	256		/* of the program's own, that are looked at */
+#define MAX_POOLS	256		/* explicit pools that are looked at */
 #define DEVICE_NS	1000000000ull
 
 static levels_tell_t tell;
@@ -26,8 +26,8 @@ static struct {
 
 static struct device {
 	atomic_bool has_pool, has_node;
-	atomic_uint_fast64_t asked_ns;	/* when all that is used was asked for; 0: never */
-	uint64_t unused, graphs;	/* as told */
+	atomic_uint_fast64_t asked_ns;	/* when the memory in use was asked for; 0: never */
+	uint64_t unused, graphs;	/* as last reported */
 } devices[MAX_DEVICES];
 
 static struct {
@@ -35,7 +35,7 @@ static struct {
 	uint16_t device;
 } pools[MAX_POOLS];
 
-/* Held while CUDA is asked about pools: a pool that is about to end waits for it. */
+/* Held while CUDA is asked about pools, so that none of them is destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void levels__start(void *cuda, levels_tell_t fn)
@@ -114,7 +114,7 @@ void levels__remove_pool(CUmemoryPool pool)
 	lock__give(&lock, &old);
 }
 
-/* Return: what a pool has reserved and does not use. */
+/* Return: the bytes that a pool has reserved and does not use. */
 static uint64_t unused_of(CUmemoryPool pool)
 {
 	cuuint64_t reserved = 0, used = 0;

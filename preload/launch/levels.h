@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * levels.h - memory that CUDA holds without a call for each piece: it is asked how much that is
+ * levels.h - memory that CUDA takes by itself, without a call of the program: CUDA is asked how
+ *  much
  *
- * The pools' unused part and the memory of graphs' nodes are asked for by the shim's thread, a few times a
- * second, on devices where the program has pools or such nodes; beside that, all that is used of a device,
- * by anybody, with the program's first allocation there and at most once a second with calls that ask the
- * system for memory. Each is an event XPU_ALLOC_LEVEL, told when it has changed.
+ * On devices where the program has pools or graphs that allocate, the shim's thread asks a few
+ * times a second for the unused part of the pools and for the memory of graphs. The memory of a
+ * device that is in use by anybody is asked for at the program's first allocation there, and then
+ * at most once a second, after calls that ask the system for memory. A changed value is sent as an
+ * event XPU_ALLOC_LEVEL.
  */
 #ifndef XPU_PRELOAD_LEVELS_H
 #define XPU_PRELOAD_LEVELS_H
@@ -15,33 +17,39 @@
 
 #include <cuda.h>
 
-/* Tells of so many bytes of a space; of XPU_SPACE_REST, @total is the size of the device. */
+/* Reports that @space has @bytes; with XPU_SPACE_REST, @total is the device's size. */
 typedef void (*levels_tell_t)(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total);
 
-/* Finds the driver's functions. @cuda: its library, of dlopen() */
+/* Finds the driver's functions. @cuda: the driver's handle, from dlopen() */
 void levels__start(void *cuda, levels_tell_t tell);
 
-/* Forgets what was told, for a new listener. @late: the program may have pools and nodes already. */
+/*
+ * Makes all values unreported, for a new listener. @late: the program may already have pools and
+ * nodes.
+ */
 void levels__repeat(bool late);
 
-/* The program uses pools of a device, or has nodes of graphs that allocate there. */
+/* The program uses pools of @device, or has graph nodes that allocate there. */
 void levels__has_pool(uint16_t device);
 void levels__has_node(uint16_t device);
 
-/* A pool was made; a pool is about to end. */
+/* A pool was made, or is about to be destroyed. */
 void levels__add_pool(CUmemoryPool pool, uint16_t device);
 void levels__remove_pool(CUmemoryPool pool);
 
-/* Asks for all of them, and tells of those that have changed. */
+/* Asks for the values of pools and graphs, and reports the changed ones. */
 void levels__look(void);
 
 /*
- * A call has made memory of a device, whose context is current: tells what is used of the device if that was
- * not told before, or, of a call that asks the @system, not for a second.
+ * A call has made memory on @device, whose context is current: reports how much of the device is in
+ * use, if that was never reported, or not for a second and the call asks the @system for memory.
  */
 void levels__see_device(uint16_t device, bool system);
 
-/* Tells what is used of the device whose context is current. Return: what is free, or UINT64_MAX. */
+/*
+ * Reports how much of @device, whose context is current, is in use. Return: the free bytes, or
+ * UINT64_MAX.
+ */
 uint64_t levels__tell_device(uint16_t device);
 
 #endif /* XPU_PRELOAD_LEVELS_H */

@@ -9,11 +9,11 @@
 #include "xpu_record.h"
 
 /*
- * Some 7 MiB of address space, of which only the used part is touched. CUPTI's own names are used
- * for names that find no room, for nodes whose place another node has taken, and for launches whose
- * records come so late that NR_LAUNCHES others have come since.
+ * The table takes about 7 MiB of address space, and memory only where it is used. CUPTI's own names
+ * remain for kernels without room here, for nodes whose place another node has taken, and for
+ * records that arrive NR_LAUNCHES launches late.
  */
-#define NR_NAMES	16384		/* these are powers of two */
+#define NR_NAMES	16384		/* this and the next three: powers of two */
 #define NR_PLACES	1024
 #define NR_LAUNCHES	(256 * 1024)
 #define NR_NODES	(64 * 1024)
@@ -21,20 +21,20 @@
 #define MAX_PROBES	64
 
 struct name {
-	uint32_t index;			/* in by_text */
+	uint32_t index;			/* index in by_text */
 	char text[];
 };
 
 struct node {
-	atomic_uint_fast64_t id;	/* 0: none, or it is being written */
+	atomic_uint_fast64_t id;	/* 0: empty, or being written */
 	_Atomic(struct name *) name;
 };
 
 struct names {
 	_Atomic(struct name *) by_text[NR_NAMES];
-	_Atomic(struct name *) by_place[NR_PLACES];	/* by the address where the driver last had
-							 * the text */
-	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id and index; 0: none */
+	_Atomic(struct name *) by_place[NR_PLACES];	/* by the address of the text in the driver,
+							 * lately */
+	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id, name's index; 0: none */
 	struct node nodes[NR_NODES];
 	atomic_size_t used;
 	_Alignas(8) char texts[NAMES_BYTES];
@@ -70,13 +70,13 @@ static struct name *name__new(struct names *t, const char *text, size_t len)
 			return NULL;
 	} while (!atomic_compare_exchange_weak(&t->used, &at, at + bytes));
 	n = (struct name *)(t->texts + at);
-	memcpy(n->text, text, len);	/* the memory behind it is zero */
+	memcpy(n->text, text, len);	/* the memory after it is zero */
 	return n;
 }
 
 /*
- * Return: the name, added if it is new. Does not call malloc(), which a launch in a signal handler
- * may have interrupted.
+ * Return: the name, added if it is new. Never calls malloc(), since a launch in a signal handler
+ * may have interrupted that.
  */
 static struct name *names__find(struct names *t, const char *text)
 {
@@ -104,7 +104,7 @@ static struct name *names__find(struct names *t, const char *text)
 	return NULL;
 }
 
-/* Whether @cbid launches a kernel: for other calls the callback's symbolName may be anything. */
+/* Whether @cbid launches a kernel: in callbacks of other calls symbolName is not valid. */
 static bool launches_kernel(CUpti_CallbackId cbid)
 {
 	switch (cbid) {

@@ -5,8 +5,8 @@
  * CUPTI remembers a kernel's name by the address where the driver keeps it. When the module is gone
  * and another kernel's name is at that address, CUPTI still returns the old name (seen with 13.0):
  * the device record of the new kernel has the name of the old one. The callback of the launch has
- * the right name. So from the first unload on, launches are noted with their names, and a record
- * gets the name of its launch.
+ * the right name. So after the first unload, launches are noted with their names, and a record gets
+ * its launch's name.
  */
 #ifndef XPU_PRELOAD_NAMES_H
 #define XPU_PRELOAD_NAMES_H
@@ -18,29 +18,30 @@
 #include <cupti.h>
 
 struct names;
-extern struct names *_Atomic names__table;	/* NULL: nothing was unloaded so far */
+extern struct names *_Atomic names__table;	/* NULL: no module was unloaded so far */
 
 static inline bool names__wanted(void)
 {
 	return atomic_load_explicit(&names__table, memory_order_relaxed);
 }
 
-/* A module is unloaded, or may have been. On any thread. */
+/* A module is being unloaded, or may have been. Called on any thread. */
 void names__start(void);
 
 /*
- * Notes the name at a launch's entry, once names are noted. On any thread, in signal handlers, too.
+ * Notes the kernel's name at a launch's entry, after names__start(). Called on any thread, in
+ *  signal handlers, too.
  */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 
-/* Note the name for @node, which a captured launch has made, and for copies of nodes. */
+/* Note the name of a node that a captured launch has made, and of a copy of a node. */
 void names__captured(uint64_t node, uint32_t correlation_id);
 void names__cloned(uint64_t node, uint64_t original);
 
 /**
  * names__of - find a kernel's name, as its launch gave it
  * @node: the graph node of the kernel, or 0
- * @correlation_id: the launch's, if there is no node
+ * @correlation_id: of the launch; used if @node is 0
  *
  * Return: the name, which is never freed; NULL if it was not noted.
  */

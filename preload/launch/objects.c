@@ -13,8 +13,8 @@
 #include "launch/generation.h"
 
 /*
- * From glibc 2.35 on. A shim that was built with a newer header runs with an older library, and the
- * reverse.
+ * Declared here for headers before glibc 2.35: a shim built with old headers may run with a newer
+ * library, and the reverse.
  */
 #if !__GLIBC_PREREQ(2, 35)
 struct dl_find_object {
@@ -26,28 +26,36 @@ struct dl_find_object {
 };
 #endif
 
-/* NULL: the table is used. A reference by name would need a version of the library that has it. */
+/*
+ * NULL: the table is used. Found by dlsym(): a reference by name would not load with older
+ * libraries.
+ */
 static int (*dl_find)(void *pc, struct dl_find_object *result);
 
-static const struct r_debug *loader;	/* what the loader tells debuggers; NULL: not known */
+static const struct r_debug *loader;	/* the loader's data for debuggers; NULL: unknown */
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
 #define MAX_SEGMENTS	4096
 
-/* Executable memory of an object. Readers may meet a change, so all members are atomic. */
+/*
+ * A piece of an object's executable memory, with atomic members since readers may run during a
+ * change.
+ */
 struct segment {
 	_Atomic uint64_t lo, hi;
 	_Atomic uint64_t start, end, eh_frame_hdr;	/* as in struct object */
 };
 
 static struct {
-	/* Odd: a thread is changing the table. A reader that sees it change does not use it. */
+	/*
+	 * Odd while a thread changes the table. A reader that sees a change does not use the table.
+	 */
 	atomic_uint version;
-	_Atomic uint64_t generation;		/* that the table is of; 0: none */
+	_Atomic uint64_t generation;		/* the table is valid for it; 0: never */
 	atomic_uint nr;
-	atomic_bool partial;			/* there are more than fit */
-	struct segment segments[MAX_SEGMENTS];	/* by lo */
+	atomic_bool partial;			/* not all segments fit */
+	struct segment segments[MAX_SEGMENTS];	/* sorted by lo */
 } table;
 
 static inline uint64_t get(const _Atomic uint64_t *v)
@@ -70,9 +78,8 @@ static void segment__copy(struct segment *to, const struct segment *from)
 }
 
 /*
- * The loader unmaps an object before it takes it off its list and counts that. Return: whether
- * the object with @at can be read. Almost always the loader is doing nothing of the kind; else
- * the kernel is asked.
+ * Return: whether the object with @at can be read. The loader unmaps an object before it removes it
+ * from its list and counts the removal. Only while the loader changes the list is the kernel asked.
  */
 static bool is_mapped(uint64_t at)
 {
@@ -81,7 +88,7 @@ static bool is_mapped(uint64_t at)
 	return memory__readable(at);
 }
 
-/* Return: whether the object has unwind information; then *@o is the object. */
+/* Fills in *@o. Return: whether the object has unwind information. */
 static bool describe(const struct dl_phdr_info *info, struct object *o)
 {
 	const ElfW(Phdr) *p, *last = info->dlpi_phdr + info->dlpi_phnum;
@@ -114,9 +121,15 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	uint64_t lo;
 
 	(void)size;
-	/* Here no object is loaded or unloaded, so the generation is that of all objects. */
+	/*
+	 * The lock keeps objects from being loaded or unloaded, so this generation is right for all
+	 * of them.
+	 */
 	put(&table.generation, generation());
-	/* A signal may have interrupted this thread while it was unloading an object. */
+	/*
+	 * A signal handler may run this on a thread that it interrupted in the unloading of an
+	 * object.
+	 */
 	if (!is_mapped((uintptr_t)info->dlpi_phdr) || !describe(info, &o))
 		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {
@@ -135,7 +148,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Shell's sort; qsort() may allocate. */
+/* Shellsort, because qsort() may allocate. */
 static void sort_segments(unsigned int nr)
 {
 	struct segment *v = table.segments, s;
@@ -153,8 +166,8 @@ static void sort_segments(unsigned int nr)
 }
 
 /*
- * As dl_iterate_phdr(), which takes a lock. No handler of a signal that launches may interrupt that
- * and take the lock again.
+ * dl_iterate_phdr() with signals blocked: it takes a lock, which a signal handler that launches
+ * must not take again.
  */
 static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data), void *data)
 {
@@ -168,7 +181,10 @@ static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data),
 	return ret;
 }
 
-/* Makes the table anew, unless another thread, or what a signal interrupted here, is doing that. */
+/*
+ * Makes the table again, unless another thread, or code that this signal handler interrupted, is
+ * doing that.
+ */
 static void renew_table(void)
 {
 	unsigned int version = atomic_load(&table.version), nr = 0;
@@ -240,7 +256,7 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* For a table that is too small, or that another thread is changing. */
+/* Searches without the table, which is too small or being changed by another thread. */
 static bool find_alone(uint64_t pc, struct object *o)
 {
 	struct search search = { pc, o };
@@ -259,8 +275,8 @@ static bool find_without_library(uint64_t pc, struct object *o)
 	if (answer == NO_TABLE ? !find_alone(pc, o) : answer == NOT_FOUND)
 		return false;
 	/*
-	 * Another thread may be unloading the object. Then its code is on no stack, but an address
-	 * may be that is no return address.
+	 * Another thread may be unloading the object. Then no return address points to it, but some
+	 * other word on a stack may.
 	 */
 	return is_mapped(o->eh_frame_hdr);
 }

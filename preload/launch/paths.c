@@ -16,19 +16,19 @@
 #include "xpu_record.h"
 
 /*
- * Memory is taken as paths come: a training step of PyTorch has some 500 of 65 frames, which is 300
- * KB. When it is full, all paths are forgotten, and those that are still in use come back.
+ * Memory is taken as paths come: a training step of PyTorch has about 500 paths of 65 frames, 300
+ * KB. When it is full, all paths are forgotten, and paths still in use come back.
  */
 #define PATHS_MAX	(2u << 20)
 #define TRACES_MAX	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
-#define MAX_PLACES	16		/* of one path */
-#define MAX_BETWEEN	4		/* events between one and the launch whose trace it shares */
-#define MAX_TRIES	16		/* to share one, while no code is loaded */
+#define MAX_PLACES	16		/* of a path */
+#define MAX_BETWEEN	4		/* events before the launch whose trace one shares */
+#define MAX_TRIES	16		/* attempts to share a trace, until code is loaded */
 
 struct path {
-	struct path *next;		/* in its bucket */
+	struct path *next;		/* in the same bucket */
 	struct path *older;
 	uint64_t hash;
 	struct place *places;
@@ -37,8 +37,8 @@ struct path {
 	uint32_t cbid;
 	uint16_t domain, flags;
 	uint32_t nr_frames;
-	bool wait;			/* the path of a call that waited: has no number, is never
-					 * defined */
+	bool wait;			/* the path of a call that waited: it has no number and is
+					 * never defined */
 	uint64_t frames[];
 };
 
@@ -47,63 +47,64 @@ struct path {
  * from two stacks of different size. Each way is a place in the loop that the program runs. One
  * cache line has all that a launch from the expected place needs.
  *
- * The place of an event of memory may have a base: the place of a launch whose traces it shares. These may be
- * written anew, which the base's version tells; and are freed only with all places.
+ * The place of a memory event may have a base: the place of a launch whose traces it shares. These
+ * traces may be rewritten, which changes the base's version; they are freed only together with all
+ * places.
  */
 struct place {
 	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
 						 * launch from here */
-	const struct unwind_trace *unwind;	/* the trace that identifies the place, or the base's;
-						 * NULL: not known */
+	const struct unwind_trace *unwind;	/* the trace that identifies the place, or the
+						 * base's trace; NULL: unknown */
 	union {
-		const struct python_trace *python;	/* the trace of Python's frames, unless mode is
-							 * PYTHON_OFF; if there is no base */
-		struct unwind_trace *inner;	/* what differs from the base's */
+		const struct python_trace *python;	/* without a base: the trace of Python's
+							 * frames, unless mode is PYTHON_OFF */
+		struct unwind_trace *inner;	/* with a base: the words that differ */
 	};
 	struct path *path;
-	uint32_t id, cbid;		/* the path's */
+	uint32_t id, cbid;		/* of the path */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
-	uint8_t nr_tries;		/* up to MAX_TRIES */
-	uint32_t traced_bytes;		/* size of both traces, from unwind on */
-	uint64_t version;		/* how often they were written; with a base, its version */
+	uint8_t nr_tries;		/* attempts to share, up to MAX_TRIES */
+	uint32_t traced_bytes;		/* size of both traces, which begin at unwind */
+	uint64_t version;		/* rises when they are written; with a base, copied */
 	const struct place *base;	/* NULL: none */
 	struct place *next;		/* of its path */
 	uint64_t key;			/* differs between the places of a path */
 	uint32_t trace_bytes;		/* room for both traces */
 };
 
-#define PLACE_EVENT	0x80		/* of an event of memory: launches are never compared with it */
+#define PLACE_EVENT	0x80		/* of a memory event: launches are never compared with it */
 
 _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one line");
 
 /*
- * The place that had a word of the stack where an earlier guess differed from it. A wrong one costs time,
- * since whole traces are compared.
+ * Leads from a stack word that differed from an earlier guess to the place that had this word. A
+ * wrong place costs time, since whole traces are compared.
  */
 struct other {
-	uint64_t hash;			/* of address, word, and the function called */
+	uint64_t hash;			/* of the word, its address and the function called */
 	struct place *place;		/* NULL: none */
 };
 
 #define NR_SETS		128u		/* a power of two */
-#define NR_WAYS		4		/* in a set, which is a cache line; the first was used last */
+#define NR_WAYS		4		/* in a set, a cache line; the latest is first */
 #define MAX_MISSES	4
 
 /* The members that every launch needs are in one cache line, with the log's head. */
 struct paths {
-	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: not known */
+	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: unknown */
 	uint64_t end;			/* the log has room up to this entry */
-	uint32_t listeners;		/* the global counter at the last launch */
-	atomic_bool by_ticks;		/* the log's clock is good for entries from now on */
-	atomic_bool has_ranges;		/* the log has had entries of ranges */
+	uint32_t listeners;		/* the global counter's value at the last launch */
+	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
+	atomic_bool has_ranges;		/* ranges have been logged */
 	atomic_bool busy;
 	uint8_t nr_misses;
-	struct place *guess;		/* the place that the present launch is compared with */
+	struct place *guess;		/* the place that the current launch is compared with */
 	_Alignas(16) struct xpu_log log;
 	struct xpu_log_entry entries[XPU_LOG_ENTRIES];
 	struct place *wait;		/* the place of the last call that waited */
-	uint64_t misses[MAX_MISSES];	/* hashes of the words that were not as guessed */
+	uint64_t misses[MAX_MISSES];	/* hashes of the words that differed from guesses */
 	_Alignas(64) struct other others[NR_SETS][NR_WAYS];	/* by hash */
 	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
@@ -140,7 +141,7 @@ size_t paths__log_at(void)
 	return offsetof(struct paths, log);
 }
 
-/* Reads the clock for the log's entries so far and for some to come. Under busy. */
+/* Reads the clock for the log's entries so far and for the next ones. The caller holds busy. */
 static void paths__read_clock(struct paths *p)
 {
 	struct xpu_log *log = &p->log;
@@ -182,13 +183,13 @@ static void paths__leave(struct paths *p)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-/* Return: the log's head. The kernel and other threads read head and the entries before it. */
+/* Return: the log's head. The kernel and other threads read it and the entries before it. */
 static uint64_t paths__head(const struct paths *p)
 {
 	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the log begin at @head. Under busy. */
+/* Makes the log begin at @head. The caller holds busy. */
 static void paths__begin(struct paths *p, uint64_t head)
 {
 	const struct xpu_log_entry *e;
@@ -205,7 +206,7 @@ static void paths__begin(struct paths *p, uint64_t head)
 	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
 }
 
-/* Sends the log's entries. Under busy. */
+/* Sends the log's entries. The caller holds busy. */
 static void send(struct paths *p)
 {
 	uint64_t head;
@@ -251,7 +252,10 @@ static inline struct xpu_log_entry *paths__next(struct paths *p)
 	return &p->entries[XPU_LOG_ENTRIES - (p->end - p->log.head)];
 }
 
-/* @time_ns: 0 for now. Return: the ticks just before the entry was made; 0 if there is no room. */
+/*
+ * @time_ns: 0 for the current time. Return: the ticks just before the entry was made; 0 without
+ * room.
+ */
 static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
 				  uint32_t path_id)
 {
@@ -281,7 +285,10 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 	return paths__log(p, time_ns, id, code) != 0;
 }
 
-/* The entries of an event are sent together, and no event wraps around. Return: whether there is room now. */
+/*
+ * Makes room at the log's start: an event's entries are sent together, so no event wraps around.
+ * Return: whether there is room.
+ */
 static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 {
 	struct xpu_log_entry *e = paths__next(p);
@@ -292,7 +299,7 @@ static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 	return paths__make_room(p);
 }
 
-/* Keeps room for the clock's answer out of the stack frame of paths__alloc(). */
+/* Not inlined, which keeps the clock's struct out of the stack frame of paths__alloc(). */
 static __attribute__((noinline, cold)) uint64_t time_by_clock(void)
 {
 	return clock__ns();
@@ -353,7 +360,7 @@ static inline bool path__is(const struct path *path, const struct xpu_slot *slot
 		       slot->nr_frames * sizeof(path->frames[0]));
 }
 
-/* Return: the hash to search by; a path that is found is compared whole. */
+/* Return: the hash to search by. It may collide: the whole path is compared, too. */
 static uint64_t hash_slot(const struct xpu_slot *slot)
 {
 	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
@@ -376,8 +383,8 @@ static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, ui
 }
 
 /*
- * Forgets all paths. Their launches must be sent before, because the paths could not be defined
- * again for a new listener. Return: whether that worked.
+ * Sends the log and forgets all paths: a new listener could not get their definitions for launches
+ * sent later. Return: whether that worked.
  */
 static bool paths__clear(struct paths *p)
 {
@@ -394,7 +401,7 @@ static bool paths__clear(struct paths *p)
 	return true;
 }
 
-/* Return: a new path, or NULL if there is no room and none can be made. */
+/* Return: a new path, or NULL without room. */
 static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
 {
 	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
@@ -470,8 +477,8 @@ static void paths__forget_places(struct paths *p)
 }
 
 /*
- * Return: the place of @path with @key; if there is none, a new place or the oldest one, used
- * again; NULL without room.
+ * Return: the place of @path with @key, or a new one, or another place of @path that is reused;
+ * NULL without room.
  */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
 {
@@ -501,7 +508,7 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 }
 
 /*
- * Keeps the traces of the last chain, which is that of @path, in a place. Return: the place, or
+ * Keeps the traces of the last chain, which has the path @path, in a place. Return: the place, or
  * NULL without room.
  */
 static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
@@ -574,7 +581,7 @@ HOT_CODE const struct unwind_trace *paths__guess(struct paths *p, const struct x
 	return place__trace(p->guess, slot, mode);
 }
 
-/* As place__trace(), of an event of memory. */
+/* Like place__trace(), for a memory event. */
 static inline const struct unwind_trace *place__event_trace(const struct place *place,
 							    const struct xpu_slot *slot,
 							    enum python_mode mode)
@@ -609,7 +616,7 @@ static struct place *paths__other(struct paths *p, uint64_t hash)
 	return NULL;
 }
 
-/* Return: the place that had the word that was not as guessed, or NULL. */
+/* Return: the place that had the word that differs from the guess, or NULL. */
 static inline __attribute__((always_inline)) struct place *paths__next_guess(struct paths *p, uint32_t cbid,
 									     const struct unwind_miss *miss)
 {
@@ -630,7 +637,7 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 	return place__trace(p->guess, slot, python);
 }
 
-/* The words that were not as guessed lead to @place the next time; NULL: they lead nowhere. */
+/* Makes the words that differed lead to @place next time; NULL: to no place. */
 static void paths__learn(struct paths *p, struct place *place)
 {
 	struct other *set;
@@ -649,10 +656,7 @@ static void paths__learn(struct paths *p, struct place *place)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/*
- * Return: the path of a launch that does not follow the last launch as it did before; added if it
- * is new.
- */
+/* Return: the path of a launch that was not guessed; added if it is new. */
 static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
 {
 	uint64_t hash = hash_slot(slot);
@@ -667,8 +671,8 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 }
 
 /*
- * Prefetches the data that the next launch is likely to be compared with, while the program goes
- * on: the program evicts them between launches.
+ * Prefetches the data that the next launch is likely to be compared with: the program evicts them
+ * from the cache between launches.
  */
 static inline void place__prefetch(const struct place *place)
 {
@@ -678,7 +682,7 @@ static inline void place__prefetch(const struct place *place)
 		__builtin_prefetch(at, 0, 2);
 }
 
-/* As place__prefetch(), but for the @nr outermost words, which have just been read. */
+/* Like place__prefetch(), without the @nr outermost words, which have just been read. */
 static inline void place__prefetch_inner(const struct place *place, unsigned int nr)
 {
 	const struct unwind_trace *trace = place->unwind;
@@ -695,7 +699,7 @@ static void path__describe(const struct path *path, struct xpu_slot *slot)
 	slot->flags = path->flags;
 }
 
-/* @path: NULL if the path could not be kept; else @id is its number */
+/* @path: NULL if it could not be kept; else @id is its number */
 static inline uint64_t paths__log_launch(struct paths *p, const struct path *path, uint32_t id,
 					 struct xpu_slot *slot)
 {
@@ -795,7 +799,7 @@ static uint32_t paths__tell_path(struct paths *p, const struct path *path, struc
 		path__describe(path, slot);
 		slot->flags |= XPU_CHAIN_NO_LAUNCH;
 		slot->path_id = path->id;
-		probe__path(slot);	/* so the listener also learns where this thread's log is */
+		probe__path(slot);	/* also tells the listener where this thread's log is */
 		slot->path_id = 0;
 	}
 	return path->id;
@@ -807,8 +811,8 @@ uint32_t paths__define(struct paths *p, struct xpu_slot *slot)
 }
 
 /*
- * @place, of an event that is there just now, leaves to the next launch's place what is in its traces, too.
- * Other events may come between them.
+ * Makes @place, of an event that has just matched, share the trace of the next launch's place, as
+ * far as they are equal. Other events may lie between the two.
  */
 static __attribute__((noinline, cold)) void place__share(struct place *place)
 {
@@ -832,9 +836,9 @@ static __attribute__((noinline, cold)) void place__share(struct place *place)
 }
 
 /*
- * As paths__guess(), of an event of memory. Never inline: a compiler may duplicate the call of
- * unwinder__chain() if several branches lead to it. The call's return address is a word of each trace, so
- * no trace would hold from another branch than its own.
+ * Like paths__guess(), for a memory event. Never inline: a compiler may duplicate the call of
+ * unwinder__chain() if several branches lead to it. The call's return address is a word of each
+ * trace, so a trace would match only on its own branch.
  */
 static __attribute__((noinline)) HOT_MEMORY const struct unwind_trace *
 paths__guess_event(struct paths *p, const struct xpu_slot *slot, enum python_mode mode)
@@ -843,13 +847,13 @@ paths__guess_event(struct paths *p, const struct xpu_slot *slot, enum python_mod
 	return place__event_trace(p->guess, slot, mode);
 }
 
-struct event_guess {			/* an event that gets its path's number */
+struct event_guess {			/* a memory event whose path is looked for */
 	struct paths *paths;
 	const struct xpu_slot *slot;
 	enum python_mode mode;
 };
 
-/* An unwind_other_fn: the event is not from the path that was guessed. */
+/* An unwind_other_fn, for an event from another path than was guessed. */
 static const struct unwind_trace *guess_event_again(void *ctx, const struct unwind_miss *miss)
 {
 	const struct event_guess *g = ctx;

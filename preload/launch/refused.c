@@ -9,8 +9,8 @@
 #include "xpu_record.h"
 
 /*
- * A ring, because malloc() may not be called where a launch is refused. If a program has so many
- * launches refused that some are pushed out of the ring, they stay pending in the result.
+ * A ring, because malloc() may not be called where a launch is refused. Launches that are pushed
+ * out of a full ring stay pending in the result.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096

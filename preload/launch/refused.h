@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refused.h - reports launches that CUDA refused, and copies of no bytes: no device work follows, so nobody
- * should wait for it
+ * refused.h - reports launches that CUDA refused, and copies of no bytes: readers must not wait for
+ * their device work, since none follows
  */
 #ifndef XPU_PRELOAD_REFUSED_H
 #define XPU_PRELOAD_REFUSED_H
@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 /*
- * Launch @correlation_id returned @result, a CUresult, or XPU_REFUSED_NO_BYTES. On any thread, in signal
- * handlers, too.
+ * Notes that launch @correlation_id has failed with @result, a CUresult, or XPU_REFUSED_NO_BYTES.
+ * May be called on any thread, in signal handlers, too.
  */
 void refused__add(uint32_t correlation_id, uint32_t result);
 
-/* Packs the refused launches. Under the activity lock. Return: whether there were any. */
+/* Packs the refused launches, with the activity lock held. Return: whether there were any. */
 bool refused__drain(void);
 
 #endif /* XPU_PRELOAD_REFUSED_H */

@@ -39,7 +39,7 @@ static bool get_code(uint64_t ip, uint8_t *code)
 
 /*
  * Return: how to unwind code without unwind tables, judged by its instructions. @ip is a return
- * address, or with @exact an interrupted instruction.
+ * address, or an interrupted instruction if @exact.
  */
 static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 {
@@ -54,8 +54,8 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 		return RULE_FULL;
 	if (!exact) {
 		/*
-		 * No call led here: the address was put on the stack to be returned to, as by
-		 * makecontext().
+		 * No call precedes @ip: something put the address on the stack to return to it,
+		 * such as makecontext().
 		 */
 		if (!code__follows_call(code + BEFORE)) {
 			if (cfi__find(ip, row))
@@ -80,8 +80,8 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 	if (cfi__find(ip - !exact, row))
 		return look_at_code(ip, exact, row);
 	/*
-	 * @ip may be behind a function that ends with a call that never returns, or at the start of
-	 * the next function.
+	 * @ip may be the end of a function that ends with a call that never returns, or the start
+	 * of the next function.
 	 */
 	if (ip == row->end && !exact && get_code(ip, code) && !code__follows_call(code + BEFORE) &&
 	    !code__is_signal_return(code + BEFORE))
@@ -103,7 +103,7 @@ static bool fits(int64_t v, unsigned int bits)
 	return v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1);
 }
 
-/* Return: where a rule that has these says that the return address is, from the CFA on. */
+/* Return: the offset of the return address from the CFA, for a rule with these members. */
 static int64_t ra_off(enum bp_how bp_how, int64_t bp_off)
 {
 	return rule__ra_off(rule__make(RULE_SP, 0, bp_how, bp_off));

@@ -2,7 +2,7 @@
 /*
  * rule.h - describes how a walk goes on from a return address
  *
- * The rule comes from the unwind tables (cfi.h), or without them from the code itself, and is
+ * The rule comes from the unwind tables (cfi.h), or from the code itself if it has none, and is
  * packed into one word that can be remembered. Safe in signal handlers.
  */
 #ifndef XPU_PRELOAD_RULE_H
@@ -20,11 +20,11 @@ enum kind {
 	RULE_BP,		/* CFA = bp + cfa_off */
 	RULE_BP_DEREF,		/* CFA = *(bp + cfa_off): a function that aligned its stack */
 	RULE_END,		/* code that was not called: _start, clone3 */
-	RULE_START,		/* not called, and not left by a call: makecontext()'s */
+	RULE_START,		/* not called, and never made a call: makecontext()'s */
 	RULE_SIGNAL,		/* returns from a signal handler; sp is the signal's frame */
 	RULE_GUESS,		/* no information: try bp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_UNCALLED,		/* no information and not left by a call: as RULE_START if bp is 0 */
+	RULE_UNCALLED,		/* no information, never made a call: RULE_START if bp is 0 */
 	RULE_BAD,		/* not code */
 };
 
@@ -40,8 +40,8 @@ enum bp_how {			/* the caller's bp */
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next
  *
- * Offsets are in words of the stack; next is the entry of the last caller. With RA_BY_RULE, the return
- * address is beside the caller's bp, or with BP_SAME at CFA + bp_off.
+ * Offsets are in words; next is the index of the last caller's entry. With RA_BY_RULE, the return
+ * address is next to the caller's saved bp, or with BP_SAME at CFA + bp_off.
  */
 typedef uint64_t rule_t;
 
@@ -65,7 +65,7 @@ static inline int64_t rule__bp_off(rule_t rule)
 	return ((int64_t)(rule << 24) >> 46) * 8;
 }
 
-/* Return: where the return address is, from the CFA on. */
+/* Return: the offset of the return address from the CFA. */
 static inline int64_t rule__ra_off(rule_t rule)
 {
 	if (!RA_BY_RULE)
@@ -75,11 +75,10 @@ static inline int64_t rule__ra_off(rule_t rule)
 
 /**
  * rule__describe - find the rule of an address
- * @ip: a return address; or with @exact the address of an instruction that was interrupted
- * @row: further data, with RULE_FULL and RULE_GUESS
+ * @ip: a return address, or the address of an interrupted instruction if @exact
+ * @row: filled in with RULE_FULL and RULE_GUESS
  *
- * Return: one of the kinds from RULE_END on. Before the code is read, the kernel is asked whether
- * it can be read.
+ * Return: RULE_END or a kind after it. Asks the kernel whether code can be read before reading it.
  */
 enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
 

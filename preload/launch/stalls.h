@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stalls.h - tells device/stalls.c, in CUPTI's callbacks, of contexts; without --stalls it does nothing */
+/*
+ * stalls.h - functions of device/stalls.c for CUPTI's callbacks; without --stalls they do nothing
+ */
 #ifndef XPU_PRELOAD_LAUNCH_STALLS_H
 #define XPU_PRELOAD_LAUNCH_STALLS_H
 
@@ -11,22 +13,28 @@
 void stalls__add_context(CUcontext context);
 void stalls__remove_context(CUcontext context);
 
-/* A module's file, which has its source lines, perhaps. */
+/* Takes the source lines of a loaded module, if its file has any. */
 void stalls__add_module(const void *file, size_t bytes);
 
 /*
- * While kernels run one at a time, says of which launch samples can be from now on, by its
- * correlation id; 0: of any. CUPTI tells them the latest launch of any thread.
+ * While kernels run one at a time: sets the only launch that the next samples can belong to; 0:
+ * unknown. CUPTI itself attributes samples to the latest launch of any thread.
  */
 void stalls__set_launch(uint32_t correlation_id);
 
-/* Reads the samples that there are, of all contexts. Waits a second at most for another thread that does. */
+/*
+ * Reads the available samples of all contexts. Waits at most a second for another thread that does
+ * so.
+ */
 void stalls__drain(void);
 
-/* Likewise, where nothing more is read later: waits for what CUPTI has not fetched yet, 60 ms as a rule. */
+/* The last reading: also waits, normally 60 ms, for samples that CUPTI has not fetched yet. */
 void stalls__drain_all(void);
 
-/* Reads the samples before a module is unloaded. Later samples may be missing: they count as missing. */
+/*
+ * Reads the samples before a module is unloaded. The time until the next reading counts as possibly
+ * incomplete.
+ */
 void stalls__end_module(void);
 
 #endif /* XPU_PRELOAD_LAUNCH_STALLS_H */

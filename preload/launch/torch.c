@@ -26,8 +26,8 @@
 #define TYPE_CUDA		1
 
 /*
- * Totals are told of with a device's first block, with one block of so many, and with the first block after
- * the allocator has got memory of CUDA, or given some back.
+ * Totals are sent after a device's first block, after one block in so many, and after the first
+ * block since the allocator got memory from CUDA or gave some back.
  */
 #define TOTALS_EVERY	1024
 #define MAX_DEVICES	256
@@ -39,15 +39,15 @@ EXPORT void REPORT(void *ptr, int64_t bytes, size_t allocated, size_t reserved, 
 static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 
-/* The function that the call goes to: one of these two, or PyTorch's. */
+/* The function that gets the call: find_first(), record() or PyTorch's own. */
 static HOT_DATA _Atomic(report_t) target = find_first;
-static HOT_DATA _Atomic(report_t) real;		/* PyTorch's own; NULL: not found so far */
+static HOT_DATA _Atomic(report_t) real;		/* PyTorch's function; NULL: not found so far */
 static atomic_bool is_watched;
 
-/* Written by who holds the lock of the device's allocator, and as a watch begins. */
+/* Written under the lock of the device's allocator, and when watching begins. */
 static struct {
-	atomic_size_t reserved;		/* with the last block */
-	atomic_uint nr_blocks;		/* since the totals were told; 0: they have to be */
+	atomic_size_t reserved;		/* at the last block */
+	atomic_uint nr_blocks;		/* blocks so far; 0: totals are due */
 } devices[MAX_DEVICES];
 
 /* ---- PyTorch's own function ------------------------------------------------------------------ */
@@ -55,8 +55,8 @@ static struct {
 struct search {
 	const char *name;
 	void *found;
-	bool has_allocator;		/* an object is called libc10_cuda */
-	const void *not_in;		/* an address in the shim */
+	bool has_allocator;		/* libc10_cuda is loaded */
+	const void *not_in;		/* an address in the shim, whose function is not meant */
 };
 
 struct tables {
@@ -139,7 +139,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 0;
 }
 
-/* Asks no function of the loader that may wait for an object that is being loaded just now. */
+/* Uses dl_iterate_phdr(), unlike dlsym() never waits for an object that is being loaded. */
 static void search(struct search *s)
 {
 	sigset_t old;
@@ -170,7 +170,7 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 	report_t fn = find_real();
 
 	if (!fn)
-		return;			/* PyTorch only tells its profilers there */
+		return;			/* PyTorch's function only informs its profilers */
 	if (!atomic_load(&is_watched))
 		atomic_store(&target, fn);
 	fn(ptr, bytes, allocated, reserved, device);
@@ -178,7 +178,7 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* The caller is the only one for its device. */
+/* Only one thread at a time calls this for a device. */
 static inline bool wants_totals(unsigned int device, size_t reserved)
 {
 	unsigned int nr = atomic_load_explicit(&devices[device].nr_blocks, memory_order_relaxed);
@@ -191,7 +191,7 @@ static inline bool wants_totals(unsigned int device, size_t reserved)
 	return true;
 }
 
-/* In the order of events behind the block's. */
+/* Sends the allocator's totals, as an event with a higher number than the block has. */
 static __attribute__((noinline, cold)) void tell_totals(unsigned int device, size_t allocated,
 							size_t reserved)
 {
@@ -222,8 +222,8 @@ static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
 }
 
 /*
- * PyTorch holds the lock of the device's allocator, so the order is that of the allocator. A report of no
- * bytes, which PyTorch's own allocators do not make, is of nothing that was made or freed.
+ * PyTorch holds the lock of the device's allocator, so events have the allocator's order. A report
+ * of 0 bytes, which PyTorch's own allocators never make, means that nothing was made or freed.
  */
 static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
 {

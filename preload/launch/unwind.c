@@ -39,23 +39,23 @@ const char *unwind__message(int *level)
 }
 
 struct known_rule {
-	uint64_t key;		/* the address, plus the generation in the bits above; 0: empty */
+	uint64_t key;		/* the address, with the generation in the upper bits; 0: empty */
 	rule_t rule;
 };
 
 _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
-#define MAX_OTHERS	4		/* traces that are compared with before the stack is walked */
+#define MAX_OTHERS	4		/* traces that are compared before the stack is walked */
 #define MIN_SHARED	16		/* words: two cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
 _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
-/* The step of a walk from one frame to its caller's. */
+/* The step of a walk from a frame to the caller's frame. */
 struct step {
 	uint64_t bp;			/* bp in the first frame */
-	uint64_t bp_at;			/* where the caller's bp was read; 0: it is equal */
+	uint64_t bp_at;			/* where the caller's bp was read; 0: bp is unchanged */
 	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
 	struct return_word ra;
@@ -69,9 +69,9 @@ struct word {
 };
 
 /*
- * A frame of the last walk and the walk from there outwards. A later walk that reaches this frame,
- * whatever is inside of it, goes on in the same way if its sp, its ip and, if it matters, its bp
- * are equal, and if all words that the last walk read from there on are unchanged.
+ * A frame of the last walk, and the walk from there outwards. A later walk that reaches this frame,
+ * by whatever inner frames, continues in the same way if sp, ip and, if it matters, bp are equal,
+ * and all words that the last walk read from there outwards are unchanged.
  */
 struct outer {
 	uint64_t bp;
@@ -82,7 +82,7 @@ struct outer {
 #define MAX_WORDS	3		/* in a step */
 
 struct last_walk {
-	uint64_t *frames, *stack;	/* as in the chain; stack has one more at the end */
+	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
 	unsigned int nr_outer;		/* the outermost frames that can be compared */
 	/* The place where the walk began, as a frame; nr_words 0: it cannot be compared. */
@@ -98,10 +98,10 @@ struct unwinder {
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
 	uint64_t *stack;		/* of the last walk at level 0, complete or not */
-	struct step *steps;		/* of this walk: the step to its first frame, and from each
-					 * frame */
+	struct step *steps;		/* of this walk: the step to its first frame, and the step
+					 * from each frame */
 	struct outer *outer;		/* of the last walk, outermost first */
-	struct word *words;		/* the same */
+	struct word *words;		/* of the last walk, outermost first */
 	uint64_t chains[];		/* see unwinder__start() */
 };
 
@@ -109,20 +109,19 @@ struct walk {
 	struct unwinder *u;
 	struct readables *spans;
 	struct readable *span;		/* the span in use */
-	uint64_t lo, bytes;		/* 8 bytes from any of lo to lo + bytes are in the span */
+	uint64_t lo, bytes;		/* 8 bytes at lo to lo + bytes are in the span */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
-	uint64_t generation;		/* the generation in its form for keys */
-	bool guessed;			/* with RA_BY_RULE: where sp is after the last step is not
-					 * known */
+	uint64_t generation;		/* the generation, in the bits that it has in keys */
+	bool guessed;			/* with RA_BY_RULE: sp after the last step is unknown */
 	bool remember;			/* keep new rules; false if this walk interrupted another */
-	unsigned int joined;		/* 1 + the frame where it met the last walk; or 0 */
-	unsigned int join;		/* the last walk's frame there, or to be looked at next */
-	uint32_t nr_same;		/* unchanged words of the last walk, from the outside; if
-					 * compared */
+	unsigned int joined;		/* 1 + the frame where this walk met the last walk; or 0 */
+	unsigned int join;		/* the last walk's frame there, or the next to compare */
+	uint32_t nr_same;		/* if compared: unchanged words of the last walk, counted
+					 * from the outside */
 	bool compared;
-	struct known_rule unkept;		/* a rule that is not to be remembered */
+	struct known_rule unkept;		/* a rule that must not be remembered */
 };
 
 enum outcome { COMPLETE, CUT, NEEDS_FULL, GOES_ON };
@@ -143,10 +142,7 @@ static void walk__use(struct walk *w, struct readable *s)
 	w->bytes = s->hi - 8 - s->lo;
 }
 
-/*
- * Extends the span in use to 8 bytes at @addr, further up the stack. Return: whether they can be
- * read.
- */
+/* Extends the span in use upwards to 8 bytes at @addr. Return: whether they can be read. */
 static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
 {
 	if (!readable__extend(w->span, addr))
@@ -156,8 +152,8 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 }
 
 /*
- * Changes to the span that has 8 bytes at @addr, on any stack: for the first frame, and where a
- * signal or a call switched stacks. Return: whether they can be read.
+ * Switches to the span with 8 bytes at @addr, on any stack: for the first frame, and where a signal
+ * or a call switched stacks. Return: whether they can be read.
  */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
@@ -194,9 +190,9 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 }
 
 /*
- * Whether @bp, which code without information may use otherwise, is a frame pointer. It must be
- * further up the stack, at readable memory. Or it may be far away, if the return address beside it
- * follows a call: Go calls C from a stack of its own, by code without information.
+ * Whether @bp is a frame pointer: code without unwind information may use the register for other
+ * values. It must point to readable memory further up the stack, or far away, if the return address
+ * next to it follows a call: Go calls C from its own stack, by code without information.
  */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {
@@ -221,7 +217,7 @@ static struct known_rule *unwinder__set(struct unwinder *u, uint64_t pc)
 
 _Static_assert(SETS == 1 << (64 - 53), "the hash's shift");
 
-/* Finds the rule of an address that was not met before, and remembers it. */
+/* Finds the rule of a new address, and remembers it. */
 static __attribute__((noinline, cold)) struct known_rule *walk__learn(struct walk *w, uint64_t ip,
 								      bool exact, uint64_t key)
 {
@@ -240,8 +236,8 @@ static __attribute__((noinline, cold)) struct known_rule *walk__learn(struct wal
 	if (i == WAYS)
 		i = w->u->nr_filled++ % WAYS;
 	/*
-	 * A signal handler that launches reads the entries, so each is complete or empty at any
-	 * time.
+	 * A signal handler that launches reads the entries, so each must be complete or empty at
+	 * any time.
 	 */
 	e[i].key = 0;
 	atomic_signal_fence(memory_order_seq_cst);
@@ -275,7 +271,7 @@ static inline bool walk__push(struct walk *w, uint64_t ip, uint64_t sp)
 	return true;
 }
 
-/* Marks the last address as that of an interrupted instruction, which does not follow a call. */
+/* Marks the last address as an interrupted instruction, which does not follow a call. */
 static void walk__not_a_return(struct walk *w)
 {
 	if (w->nr)
@@ -300,7 +296,7 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	case RULE_FULL:
 		return NEEDS_FULL;
 	case RULE_UNCALLED:
-		if (!bp) {		/* Go's goexit, where a goroutine's first function returns to */
+		if (!bp) {		/* Go's goexit, which ends a goroutine's chain */
 			walk__not_a_return(w);
 			return COMPLETE;
 		}
@@ -311,7 +307,7 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	}
 }
 
-/* Return: how many of @nr words, from the outermost on, are unchanged. */
+/* Return: how many of @nr words, beginning with the outermost, are unchanged. */
 static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 {
 	uint32_t i = 0;
@@ -326,15 +322,15 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk, at a frame it has just pushed, goes on as the last walk did. Launches that
- * follow one another share their outer frames, and to compare words at known addresses takes a
- * third of the time of finding the addresses one after another.
+ * Whether the walk will continue as the last walk did, from the frame that it has just pushed.
+ * Launches that follow one another share their outer frames, and comparing words at known addresses
+ * takes a third of the time of finding the addresses one after another.
  *
- * This is exact: what a walk does from a frame on is a function of ip, sp and bp there, of the
- * rules, which are fixed as long as the generation is, and of the words it reads. All of these are
- * compared, except bp if the walk did not use it. The words are between this frame and the end of
- * the span in use, so they can be read. They are compared once, from the outside: frames inside of
- * the first one that differs are found anew.
+ * This is exact. How a walk continues from a frame depends on ip, sp and bp there, on the rules,
+ * which are fixed in a generation, and on the words that it reads. All of them are compared, except
+ * bp if the walk did not use it. The words are between this frame and the end of the span in use,
+ * so they can be read. They are compared once, from the outside: the frames inside the first
+ * changed word are walked again.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -353,7 +349,7 @@ static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_
 	    w->nr - 1 + last->nr - w->join > w->max)
 		return false;
 	if (!w->compared) {
-		/* Their addresses rise towards the outside, where the first one is. */
+		/* The first word is the outermost, with the highest address. */
 		if (o->nr_words && !walk__has(w, u->words[0].addr))
 			return false;
 		w->nr_same = nr_same_words(u->words, o->nr_words);
@@ -365,10 +361,7 @@ static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_
 	return true;
 }
 
-/*
- * Lists the words that a step from the frame at @sp to its caller at @cfa has read. Return: how
- * many.
- */
+/* Lists the words that a step to the caller's frame at @cfa has read. Return: their number. */
 static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa, uint64_t bp,
 				bool bp_matters, struct word *words)
 {
@@ -383,8 +376,8 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 }
 
 /*
- * Notes in @o the words that are read from a step on, which leads from @sp to frame @to of the last
- * walk.
+ * Notes in @o the words that are read in the step from @sp to frame @to of the last walk, and in
+ * all steps outside of that.
  * @outside: the note of frame @to; NULL if the walk ended instead
  *
  * Return: whether the step can be compared.
@@ -418,7 +411,7 @@ static inline bool walk__note_step(struct unwinder *u, const struct step *s, uin
 
 /*
  * Notes the frames that the next walk can be compared with: this walk's own frames, and outside of
- * them the last walk's. @sp: where the walk began
+ * them frames of the last walk. @sp: where this walk began
  */
 static void walk__note(struct walk *w, uint64_t sp)
 {
@@ -465,7 +458,7 @@ static void walk__note(struct walk *w, uint64_t sp)
 
 /*
  * Finds @cfa, the end of the frame whose code has @rule.
- * @s: the step, or NULL: not noted
+ * @s: filled in unless NULL
  *
  * Return: GOES_ON, or how the walk ends.
  */
@@ -497,9 +490,10 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 }
 
 /*
- * Finds the end of a frame whose callee was passed by its frame pointer. With RA_BY_RULE that does not
- * tell where the callee's frame ended, but the frame pointer that this function has made is where its
- * rule says that the caller's was saved. Return: whether there is one.
+ * Corrects *@cfa, the end of a frame whose callee was walked by its frame pointer. With RA_BY_RULE
+ * it is unknown where the callee's frame ended, but @bp is this function's frame pointer, and
+ * points to the place where its rule says that the caller's bp is saved. Return: whether the rule
+ * says so.
  */
 static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa, struct step *s)
 {
@@ -529,7 +523,7 @@ static inline __attribute__((always_inline)) bool walk__leave_signal(struct walk
 	       walk__push(w, *ip + 1, *sp);
 }
 
-/* The caller's bp, where @rule says that it was saved. @s: the step, or NULL: not noted. */
+/* Restores the caller's bp from where @rule says that it was saved. @s: filled in unless NULL. */
 static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *w, rule_t rule,
 								   uint64_t cfa, uint64_t *bp,
 								   struct step *s)
@@ -548,7 +542,9 @@ static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *
 	return true;
 }
 
-/* Return: the rule for the caller at @ip, which is not the one that came after @e the last time. */
+/*
+ * Return: the rule for the caller at @ip, which differs from the caller that followed @e last time.
+ */
 static inline __attribute__((always_inline)) struct known_rule *walk__follow(struct walk *w,
 									     struct known_rule *e,
 									     uint64_t ip)
@@ -561,10 +557,11 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
 }
 
 /*
- * Along the stack by rules alone; sp, bp and ip are all that it follows.
+ * Walks the stack by one-word rules only; follows no registers except sp, bp and ip.
  *
- * Most callers are those of the last time. An entry says where its caller's was, so that the rule
- * can be fetched while the return address, which must confirm it, is still on its way.
+ * Most functions have the same caller as last time. An entry says which entry its last caller had,
+ * so that the rule can be fetched while the return address, which must confirm it, is still being
+ * loaded.
  */
 static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
 								     const struct context *c,
@@ -648,9 +645,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * A walk at level 0, which is compared with the last walk and noted for the next. Only on the
- * thread's own stack: the memory above a coroutine's stack may be gone when another coroutine's
- * stack is at the same place.
+ * A walk at level 0, which is compared with the last walk and noted for the next one. Only on the
+ * thread's own stack: the memory above a coroutine's stack may be unmapped when another coroutine's
+ * stack is in the same place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -677,7 +674,7 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	return COMPLETE;
 }
 
-/* Computes the caller's registers by a whole row. */
+/* Computes all of the caller's registers, by a row. */
 static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
 {
 	uint64_t old[CFI_NR_REGS], cfa, slot;
@@ -723,7 +720,7 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 	return true;
 }
 
-/* As walk__settle(). */
+/* walk__settle() for a row. */
 static bool row__settle(struct cfi_row *row)
 {
 	if (row->cfa_expr || row->cfa_reg != CFI_SP)
@@ -733,7 +730,10 @@ static bool row__settle(struct cfi_row *row)
 	return row->regs[CFI_BP].how == CFI_OFFSET;
 }
 
-/* Whether the code has lost its caller: a call that is under way has overwritten the register. */
+/*
+ * Whether the caller is lost: the row says that the return address is in its register, which a call
+ * has overwritten.
+ */
 static bool row__lost_caller(const struct cfi_row *row, bool exact)
 {
 	return CFI_RA_IN_REGISTER && !exact && row->regs[CFI_IP].how == CFI_REGISTER &&
@@ -798,8 +798,8 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 			if (row__lost_caller(&row, exact) || !walk__apply(w, &row, regs))
 				return CUT;
 			/*
-			 * sp need not rise, since vfork() keeps its return address in a register,
-			 * but must not fall.
+			 * sp must not fall. It need not rise, since vfork() keeps its return
+			 * address in a register.
 			 */
 			if (!signal && regs[CFI_SP] < sp && walk__has(w, sp))
 				return CUT;
@@ -814,13 +814,13 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Return: the entries of one chain, including the caller's own frame and one behind the end. */
+/* Return: the entries of a chain, including the caller's own frame and one after the end. */
 static size_t chain_frames(void)
 {
 	return (max_frames + 2 + 7) & ~7u;
 }
 
-/* Frames and stacks for UNWIND_LEVELS walks and for the last one. */
+/* Frames and stacks, for UNWIND_LEVELS walks and the last walk. */
 #define NR_CHAINS	(2 * (UNWIND_LEVELS + 1))
 
 size_t unwinder__bytes(void)
@@ -849,7 +849,7 @@ static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
 	u->steps = (struct step *)unwinder__frames(u, UNWIND_LEVELS + 1);
 	u->outer = (struct outer *)(u->steps + chain_frames());
 	u->words = (struct word *)(u->outer + chain_frames());
-	/* Last: a signal handler may interrupt this. */
+	/* Must be last: a signal handler may interrupt this function. */
 	u->last.frames = unwinder__frames(u, UNWIND_LEVELS);
 }
 
@@ -909,13 +909,13 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace)
 	}
 }
 
-/* Return: where the words of @trace are. */
+/* Return: the offsets of the words of @trace. */
 static inline uint16_t *trace__at(const struct unwind_trace *trace)
 {
 	return (uint16_t *)(trace->words + trace->nr);
 }
 
-/* Return: where word number @i of @trace is. */
+/* Return: the address of word @i of @trace. */
 static inline uint64_t trace__address(const struct unwind_trace *trace, unsigned int i)
 {
 	return trace->sp + trace__at(trace)[i] * sizeof(uint64_t);
@@ -939,7 +939,7 @@ bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *
 	return true;
 }
 
-/* Whether the words of @trace from number @i on are on the stack. */
+/* Whether the stack has the words of @trace, beginning with word @i. */
 static inline __attribute__((always_inline)) bool trace__words_hold(const struct unwind_trace *trace,
 								    uint64_t sp, unsigned int i)
 {
@@ -957,8 +957,8 @@ static inline __attribute__((always_inline)) bool trace__words_hold(const struct
 }
 
 /*
- * Whether a walk that begins with @c would equal that of @trace: see walk__joins(). All its words
- * are between there and the end of one span, so they can be read.
+ * Whether a walk that begins with @c would equal the walk of @trace: see walk__joins(). All words
+ * are between @c->sp and the end of one span, so they can be read.
  */
 static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwinder *u,
 				  const struct context *c)
@@ -984,7 +984,10 @@ static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwin
 	}
 }
 
-/* Finds the first word from number @i on of @trace that is not in place. Return: whether there is one. */
+/*
+ * Finds the first word of @trace, beginning with word @i, that differs on the stack. Return:
+ * whether one does.
+ */
 static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i, struct unwind_miss *miss)
 {
 	for (; i < trace->nr; i++) {
@@ -996,7 +999,10 @@ static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i, s
 	return false;
 }
 
-/* Finds where the stack differs from @trace, which does not hold. Return: whether it differs at all. */
+/*
+ * Finds where the stack differs from @trace, which does not match. Return: whether the stack
+ * differs at all.
+ */
 static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, const struct context *c,
 			struct unwind_miss *miss)
 {
@@ -1016,7 +1022,7 @@ static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, co
 	       (outer && trace__miss_word(outer, outer->nr - trace->nr_outer, miss));
 }
 
-/* Compares with other traces than @trace. Return: whether one holds. */
+/* Compares the stack with other traces than @trace. Return: whether one of them matches. */
 static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u, const struct context *c,
 							 const struct unwind_trace *trace,
 							 unwind_other_fn other, void *ctx)
@@ -1034,7 +1040,7 @@ static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u, con
 	return false;
 }
 
-/* Walks the stack, because there is no trace or it does not hold. */
+/* Walks the stack, because no trace matches. */
 static __attribute__((noinline)) void unwinder__walk(struct unwinder *u, unsigned int level,
 						     struct xpu_slot *slot,
 						     const struct context *c)

@@ -2,20 +2,20 @@
 /*
  * unwind.h - the call chain of the launching thread, from the unwind tables of its code
  *
- * Compilers leave frame pointers out and write .eh_frame in their place: for every address of a
- * function, it says where the caller's stack begins and where the return address and the saved
- * registers are. To read that takes some 200 ns a frame. So each thread remembers a rule of 8
- * bytes, all that a walk needs, for each return address that it has met. A walk over known frames
- * reads one rule and two stack words a frame, and nothing else: no lock, no allocation, no system
- * call. It ends where it meets the last walk; from there outwards it compares the words that the
- * last walk has read.
+ * Compilers omit frame pointers and write .eh_frame instead: for every address of a function, it
+ * says where the caller's stack begins and where the return address and the saved registers are.
+ * Reading it takes about 200 ns a frame. So each thread remembers a rule of 8 bytes, all that a
+ * walk needs, for each return address that it has met. A walk over known frames reads one rule and
+ * two stack words a frame, and nothing else: no lock, no allocation, no system call. It ends where
+ * it meets the last walk, if the words that the last walk has read from there outwards are
+ * unchanged.
  *
- * Code is found by objects.h: with a glibc from 2.35 on, that takes no lock and may be called from a
- * signal handler; so may everything here but unwind__init(). libunwind is not used:
- * its frame cache does not notice that a library was unloaded and another library was loaded at its
- * address, and on a cache miss it takes locks, the dynamic loader's among them.
+ * Code is found by objects.h, which takes no lock with glibc 2.35 or later. Everything here except
+ * unwind__init() may be called in signal handlers. libunwind is not used: its frame cache does not
+ * notice that a library was unloaded and another one loaded at its address, and on a cache miss it
+ * takes locks, including the dynamic loader's lock.
  *
- * Whatever the tables say, memory is read only if it is known to be readable.
+ * Memory is read only if it is known to be readable, whatever the tables say.
  */
 #ifndef XPU_PRELOAD_UNWIND_H
 #define XPU_PRELOAD_UNWIND_H
@@ -29,39 +29,40 @@
 struct unwinder;	/* a thread's rules, and room for its chains */
 
 /*
- * All input of a walk. While the input is unchanged, the chain is, too; and because all addresses
- * are known beforehand, comparing takes a fraction of a walk's time.
+ * All input of a walk. While the input is unchanged, so is the chain. All addresses are known in
+ * advance, so comparing takes a fraction of a walk's time.
  */
 struct unwind_trace {
 	uint64_t generation;		/* of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* number of words that were read, but for those of outer */
+	uint32_t nr;			/* number of words that were read, without words of outer */
 	bool bp_matters;
-	uint16_t nr_outer;		/* so many of the outermost words of ... */
-	const struct unwind_trace *outer;	/* ... this trace belong here, too */
+	uint16_t nr_outer;		/* the number of outermost words of ... */
+	const struct unwind_trace *outer;	/* ... this trace that belong to this one, too */
 	uint64_t words[];		/* values, innermost first; then their offsets from sp in
 					 * words, of 16 bits */
 };
 
-/* The first word by which a stack differs from a trace: its address, and its value. */
+/* The first word in which a stack differs from a trace: its address and its value. */
 struct unwind_miss {
 	uint64_t where, value;
 };
 
 /*
- * Return: another trace to compare with, of a chain that had that word where an earlier one differed; or
- * NULL. The first question is for a stack pointer, with @where 0, if there was no trace.
+ * Return: another trace to compare with, which has the word of @miss; or NULL. If there was no
+ * trace at all, the first call asks by the stack pointer, with @miss->where 0.
  */
 typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct unwind_miss *miss);
 
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
 /*
- * Decides, from the environment and the C library's functions, whether chains are unwound here. To
- * be called before any launch is tagged; only the first call does anything.
+ * Decides, by the environment and the C library's functions, whether chains are unwound here. To be
+ * called before any launch is tagged; only the first call does anything. The variables:
  *
- *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: here; fp: by the BPF program, along frame pointers;
+ *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: unwound here
+ *					fp: walked by the BPF program, along frame pointers
  *					auto, the default: dwarf where that is possible
  *   XPUSHIM_MAX_FRAMES=N		XPU_DEFAULT_FRAMES without it, at most XPU_MAX_FRAMES
  */
@@ -81,29 +82,29 @@ size_t unwinder__bytes(void);
 
 /**
  * unwinder__chain - find the return addresses of the calling thread, innermost first
- * @u: the calling thread's, unwinder__bytes() of memory, zero before its first use
- * @level: how many launches of this thread this one interrupts; each has room of its own
+ * @u: the calling thread's unwinder, unwinder__bytes() of memory, zeroed before its first use
+ * @level: how many launches of this thread this launch interrupts; each level has its own room
  * @slot: gets frames, nr_frames and flags
- * @trace: of an earlier chain of the calling function, or NULL
- * @other: asked for other traces if it is not that one; or NULL
+ * @trace: the trace of an earlier chain of the calling function, or NULL
+ * @other: asked for other traces if @trace does not match; or NULL
  * @ctx: for @other
  *
- * Return: true if the chain is that of the trace, or the last that @other told; then nothing else is set.
+ * Return: true if @trace or the last one from @other matches; nothing else is set then.
  *
- * The caller's own frame is left out. The address of an instruction that a signal interrupted,
- * which is no return address, is given plus one: subtract one from every address to look up its
- * symbol. XPU_CHAIN_TRUNCATED is set if the chain goes on behind its last frame, because it is too
- * deep or because code cannot be unwound. Without any frame, nr_frames is 0.
+ * The caller's own frame is left out. For an instruction that a signal interrupted, which has no
+ * return address, its address plus one is given: subtract one from every address to look up its
+ * symbol. XPU_CHAIN_TRUNCATED is set if the chain does not end with its last frame, because it is
+ * too deep or code cannot be unwound. Without any frame, nr_frames is 0.
  */
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace, unwind_other_fn other, void *ctx);
 
 /**
- * unwind_trace__share - leave a trace's outer words to another trace that has them, too
- * @trace: holds just now, and is whole; cut down where it is
- * @outer: whole. As long as it is neither changed nor freed, @trace demands what it did before
+ * unwind_trace__share - drop a trace's outer words that another trace has, too
+ * @trace: matches the stack now, and is complete; shortened in place
+ * @outer: complete. @trace is valid only as long as @outer is neither changed nor freed
  *
- * Return: whether that pays; if not, nothing is changed.
+ * Return: whether enough words are shared; if not, nothing is changed.
  */
 bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *outer);
 
@@ -114,19 +115,20 @@ bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
 /*
- * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may, too.
+ * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may have
+ *  equal keys, too.
  */
 uint64_t unwinder__trace_key(const struct unwinder *u);
 
-/* Return: the generation of that trace. */
+/* Return: the generation of the last chain's trace. */
 uint64_t unwinder__generation(const struct unwinder *u);
 
 /* Writes the trace of the last chain at level 0 to @trace. */
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
- * Return: for each frame of the last chain at @level, the stack pointer of its function after the
- * return. So the function's own part of the stack is from there to the next frame's value.
+ * Return: for each frame of the last chain at @level, its function's stack pointer after the
+ * return. The function's own part of the stack reaches from there to the next frame's value.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 

@@ -13,7 +13,7 @@
 #define NR_EVENTS	4096		/* a power of two */
 
 struct event {
-	_Atomic(CUevent) handle;	/* NULL while it changes */
+	_Atomic(CUevent) handle;	/* NULL while the entry changes */
 	atomic_uint_fast32_t context, stream;	/* CUPTI's ids */
 	atomic_uint_fast32_t flags;	/* XPU_WAIT_* */
 };
@@ -23,7 +23,7 @@ uint8_t wait__calls[WAIT_MAX_CBID], wait__sizes[WAIT_MAX_CBID];
 static bool is_async[WAIT_MAX_CBID];	/* a copy or set that names its stream */
 static struct event events[NR_EVENTS];
 static const struct cupti *cupti;
-/* One instant, on two clocks. */
+/* These two are one instant, read on two clocks. */
 static uint64_t start_ticks, start_ns;
 
 static bool has_prefix(const char *s, const char *prefix)
@@ -39,8 +39,8 @@ static bool has_suffix(const char *s, const char *suffix)
 }
 
 /*
- * Return: as in wait__sizes[]. Where what is copied is described in memory there are none, nor for the calls
- * of CUDA 3.1 and before, which have sizes of 32 bits.
+ * Return: the value for wait__sizes[]. It is 0 for calls whose parameters point to a description of
+ * the copy, and for the calls of CUDA 3.1 and before, with sizes of 32 bits.
  */
 static uint8_t sizes_of(const char *name)
 {
@@ -106,7 +106,7 @@ bool wait__watch(uint32_t cbid, const char *name)
 		call = WAIT_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= WAIT_PER_THREAD;
-	/* Calls may be in progress, if this is not the first time. */
+	/* Other threads may be reading it, if this is not the first time. */
 	__atomic_store_n(&wait__calls[cbid], call | (wait__flags(cbid) & (WAIT_ALLOC | WAIT_TIMED)),
 			 __ATOMIC_RELAXED);
 	return call >= WAIT_STREAM;
@@ -204,7 +204,7 @@ bool wait__describe(struct xpu_slot *slot, uint32_t cbid, const CUpti_CallbackDa
 	slot->wait_stream = 0;
 	slot->wait_flags = 0;
 	call &= ~(WAIT_PER_THREAD | WAIT_ALLOC | WAIT_NO_LAUNCH);
-	/* A copy that names a stream waits as a launch does: for room, or for its own bytes. */
+	/* A copy with a stream waits like a launch: for room, or for its own bytes. */
 	switch (call == WAIT_COPY && is_async[cbid] ? WAIT_LAUNCH : call) {
 	case WAIT_STREAM:
 		slot->wait_flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)

@@ -2,4 +2,4 @@
 #include "launch/window.h"
 
 bool window__are_used;
-uint8_t window__marks[WINDOW_MARKS];	/* pages of it are there as they are used */
+uint8_t window__marks[WINDOW_MARKS];	/* pages get memory when they are used */

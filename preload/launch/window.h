@@ -2,10 +2,10 @@
 /*
  * window.h - which launches are in a window of the recording, and whose device work is
  *
- * With --capture launches are recorded in windows alone. A launch is in one if its callback finds the
- * gate open (launch__enable()). CUPTI makes records of device work from a little earlier on to a little
- * later, so launches that are in a window are marked here by their correlation ids, and device work of
- * others is left out.
+ * With --capture, launches are recorded only in windows. A launch is in a window if its callback
+ * finds the gate open (launch__enable()). CUPTI records device work a little longer on both sides,
+ * so launches in a window are marked here by their correlation ids, and other device work is
+ * dropped.
  */
 #ifndef XPU_PRELOAD_WINDOW_H
 #define XPU_PRELOAD_WINDOW_H
@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ids with the same place here, up to 255 of them, have different marks. */
+/* Up to 255 ids in a row with the same place here have different marks. */
 #define WINDOW_MARKS	(1u << 22)
 
-/* Whether there are windows at all; without, everything is recorded. */
+/* Whether windows are used; if not, everything is recorded. */
 extern bool window__are_used;
 extern uint8_t window__marks[WINDOW_MARKS];
 
@@ -25,7 +25,7 @@ static inline uint8_t window__mark_of(uint32_t id)
 	return 1 + id / WINDOW_MARKS % 255;
 }
 
-/* A launch is recorded. Safe in signal handlers. */
+/* Marks a recorded launch. Safe in signal handlers. */
 static inline void window__mark(uint32_t id)
 {
 	__atomic_store_n(&window__marks[id % WINDOW_MARKS], window__mark_of(id), __ATOMIC_RELAXED);

@@ -19,23 +19,23 @@
 #include "xpu_slot.h"
 
 /*
- * Windows of launches by number begin that many launches early for CUPTI. Launches in between are not
- * recorded, and nor is their device work.
+ * A window of launches by number begins so many launches early for CUPTI. These launches and their
+ * device work are not recorded.
  */
 #define EARLY		256u
 #define MAX_CBID	4096
 
-#define MAX_DOMAINS	8		/* in which one thread has a range that matches, at a time */
-#define MAX_STARTED	256		/* started ranges that match, at a time */
-#define NR_KNOWN	1024u		/* names that were compared; a power of two */
+#define MAX_DOMAINS	8		/* in which a thread has an open range that matches */
+#define MAX_STARTED	256		/* open started ranges that match */
+#define NR_KNOWN	1024u		/* names whose match is remembered; a power of two */
 
 enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
 
 static struct {
 	enum what what;
-	unsigned int most;		/* so many windows and no more; 0: all */
+	unsigned int most;		/* maximum number of windows; 0: no limit */
 	unsigned int nr_closed;		/* windows; used under lock */
-	bool over;			/* there will be no more; used under lock, as are the next */
+	bool over;			/* no more windows; this and the next: used under lock */
 	unsigned int nr_open;		/* reasons for the window to be open */
 	bool is_open;
 	const char *message;
@@ -43,9 +43,9 @@ static struct {
 	uint32_t start_cbid, stop_cbid;	/* PROFILER */
 	CUpti_CallbackFunc inner;
 
-	uint64_t first, last;		/* LAUNCHES: from 1 on */
+	uint64_t first, last;		/* LAUNCHES: numbers; the first launch is 1 */
 	atomic_uint_fast64_t nr_launches;
-	atomic_uint_fast64_t nr_left;	/* of these, and of the one after them, that have not ended */
+	atomic_uint_fast64_t nr_left;	/* launches first to last + 1 that have not ended */
 	atomic_bool opened;
 
 	regex_t regex;			/* RANGES */
@@ -56,7 +56,10 @@ static struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sigset_t before_lock;		/* under lock */
 
-/* The pushed ranges of this thread that match, by domain: each with those that were pushed within. */
+/*
+ * The pushed ranges of this thread that match, by domain. depth counts such a range and the ranges
+ * pushed inside it.
+ */
 static __thread struct {
 	const void *domain;
 	unsigned int depth;		/* 0: free */
@@ -84,7 +87,7 @@ bool capture__is_armed(void)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* There is a reason more, or one less, for the window to be open. Under lock. */
+/* Counts one reason more or less for the window to be open, and opens or closes it. Under lock. */
 static void change(bool more)
 {
 	if (!more && !capture.nr_open)
@@ -111,14 +114,15 @@ static void change_now(bool more)
 /* ---- launches, by their number --------------------------------------------------------------- */
 
 /*
- * Which of the launches that this thread is in are of the window, a bit for each: the lowest is of the latest
- * one, which may be by a signal handler within another one.
+ * Which of the launches that this thread is in belong to the window, a bit for each. The lowest bit
+ * is the latest launch, which may be in a signal handler that interrupted another one.
  */
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
- * A launch of the window has returned, or the one after them all begins: the last of them closes the window.
- * So it stays open for a thread that had its number and lost its CPU.
+ * A launch of the window has returned, or the first launch after the window begins. The last of
+ * these events closes the window, so that it stays open for a thread that has its launch's number
+ * but was preempted.
  */
 static void launch_ended(void)
 {
@@ -128,13 +132,15 @@ static void launch_ended(void)
 	change_now(false);
 }
 
-/* Opens the window of launches. Return: whether launch number @nr is in it. */
+/*
+ * Opens the window of launches if it is time. Return: whether launch number @nr is in the window.
+ */
 static bool count_launch(uint64_t nr)
 {
 	if (nr + EARLY < capture.first || nr > capture.last + 1)
 		return false;
 	if (!atomic_load_explicit(&capture.opened, memory_order_acquire)) {
-		capture__lock();	/* waits for a thread that is opening it */
+		capture__lock();	/* waits for a thread that is opening the window */
 		if (!atomic_load(&capture.opened) && !capture.over)
 			change(true);
 		atomic_store(&capture.opened, true);
@@ -147,7 +153,10 @@ static bool count_launch(uint64_t nr)
 
 /* ---- CUPTI's callback ------------------------------------------------------------------------ */
 
-/* The window opens as the call returns, and closes as it begins: as NVIDIA's own tools have it. */
+/*
+ * The window opens when cuProfilerStart() returns, and closes when cuProfilerStop() begins, as in
+ * NVIDIA's own tools.
+ */
 static void profiler_call(bool start, const CUpti_CallbackData *d)
 {
 	if (start != (d->callbackSite == CUPTI_API_EXIT))
@@ -248,9 +257,9 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /*
- * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, as xpumerge --nvtx does.
- * Names that were met are known again by a hash of 63 bits: two of a million names would be mixed up once in
- * 18 million programs.
+ * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, as xpumerge --nvtx
+ * does. Results are remembered by a 63-bit hash of the name: with a million names, two would
+ * collide in one of 18 million programs.
  */
 static bool matches(struct range *range)
 {
@@ -321,7 +330,7 @@ void capture__started(uint64_t id)
 		capture.started[i] = id;
 		atomic_fetch_add(&capture.nr_started, 1);
 	} else {
-		change(false);		/* nobody could tell its end */
+		change(false);		/* the range's end could not be recognized */
 	}
 	capture__unlock();
 }

@@ -2,10 +2,11 @@
 /*
  * capture.h - the windows of a recording that the program itself opens and closes
  *
- * XPU_CAPTURE_ENV names what opens them: cudaProfilerStart(), an NVTX range, a number of launches. The shim
- * then subscribes to CUPTI when the process first uses CUDA, and enables no more than tells it of that; a
- * window is opened and closed on the thread that does so, before its call goes on. So launches that come
- * after it, on any thread, are in or out by the program's own order.
+ * XPU_CAPTURE_ENV says what opens them: cudaProfilerStart(), an NVTX range, or a number of
+ * launches. The shim then subscribes to CUPTI when the process first uses CUDA, and enables only
+ * the callbacks that report this. The thread that makes the call opens or closes the window before
+ * the call continues. So the program's own order decides which launches, of any thread, are in the
+ * window.
  */
 #ifndef XPU_PRELOAD_CAPTURE_H
 #define XPU_PRELOAD_CAPTURE_H
@@ -19,25 +20,25 @@ struct cupti;
 struct range;
 
 /*
- * Reads XPU_CAPTURE_ENV. Only the first call does anything. Return: a message for the user that says
- * why it cannot be followed, so that everything is recorded; or NULL.
+ * Reads XPU_CAPTURE_ENV. Only the first call does anything. Return: a message for the user that
+ * says why the value cannot be used and everything is recorded; or NULL.
  */
 const char *capture__init(void);
 
-/* Whether there are windows. */
+/* Whether the recording has windows. */
 bool capture__is_armed(void);
 
 /*
- * Excludes threads that open and close windows, also while the shim comes and goes. Signals are blocked
- * meanwhile.
+ * Keeps other threads from opening and closing windows, and blocks signals. The shim takes it, too,
+ * when it begins or stops recording.
  */
 void capture__lock(void);
 void capture__unlock(void);
 
 /*
- * Enables the callbacks by which windows are noticed, at a new subscription; it has
- * capture__callback(), which calls @inner. Under the lock. Return: whether the window is open now: the
- * caller opens it.
+ * Enables the callbacks that open and close windows, after a subscription with capture__callback(),
+ * which calls @inner. Called under the lock. Return: whether a window is open now, which the caller
+ * has to begin.
  */
 bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber, CUpti_CallbackFunc inner);
 
@@ -48,19 +49,20 @@ void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUp
 				const void *data);
 
 /*
- * NVTX ranges, of the calling thread and of the process. capture__pushed() and capture__started() come
- * before the range is recorded, the others after.
+ * For NVTX ranges: pushed ranges of the calling thread, and started ranges of the process.
+ * capture__pushed() and capture__starts() are called before the range is recorded, the others
+ * after.
  */
 bool capture__watches_ranges(void);
 void capture__pushed(struct range *range);
 void capture__popped(const void *domain);
-bool capture__starts(struct range *range);	/* capture__started() must follow, if true */
+bool capture__starts(struct range *range);	/* if true, capture__started() must follow */
 void capture__started(uint64_t id);
 void capture__ended(uint64_t id);
 
-/* In a forked child: it may use CUDA, if its parent did not ... */
+/* In a forked child that may use CUDA, because its parent did not. */
 void capture__has_forked(void);
-/* ... and if the parent did, it may not. */
+/* In a forked child that may not use CUDA, because its parent did. */
 void capture__forked(void);
 
 #endif /* XPU_PRELOAD_CAPTURE_H */

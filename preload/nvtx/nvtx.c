@@ -21,15 +21,15 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_exp
 __attribute__((visibility("default"))) int
 InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
-static const char *why_not;		/* why the program's modules will not find the shim */
+static const char *why_not;		/* why the program's NVTX will not find the shim */
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
 #define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
 
 /*
- * Return: the range that the attributes describe, as far as the shim uses them. @payload: where its
- * payload goes
+ * Return: the range that the attributes describe, as far as the shim uses them. @payload: room for
+ * its payload
  */
 static struct range describe(const void *domain, const struct nvtx_attributes *a,
 			     struct xpu_range_payload *payload)
@@ -65,7 +65,7 @@ static int tracked(int level)
 	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
 }
 
-/* Whether somebody is to know of ranges. */
+/* Whether ranges are recorded, or open windows. */
 static inline bool are_wanted(void)
 {
 	return ranges__wanted() || capture__watches_ranges();
@@ -77,7 +77,7 @@ static __attribute__((noinline)) int push(const void *domain, const struct nvtx_
 	struct range range = describe(domain, a, &payload);
 
 	if (capture__watches_ranges())
-		capture__pushed(&range);	/* before: the range is in its window */
+		capture__pushed(&range);	/* first: the range itself is in the window */
 	return ranges__wanted() ? tracked(ranges__push(&range)) : NVTX_ABI_NO_TRACKING;
 }
 
@@ -334,7 +334,7 @@ static const struct callback core2[] = {
 	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
 };
 
-/* Works even while nobody listens, as what gives handles does. */
+/* These work even while nobody listens, as do the functions that return handles. */
 static const struct callback payload_slots[] = {
 	{ NVTX_ABI_SCHEMA_REGISTER, payload__register },
 	{ NVTX_ABI_MARK_PAYLOAD, mark_payload },
@@ -363,7 +363,7 @@ static void watch_forks(void)
 	__register_atfork(ranges__forking, ranges__has_forked, ranges__forked, &__dso_handle);
 }
 
-/* Called by each module's copy of NVTX, perhaps by several threads at a time. 1 is success. */
+/* Called by each module's copy of NVTX, perhaps on several threads at a time. 1 is success. */
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -2,8 +2,8 @@
 /*
  * nvtx.h - the shim as NVTX's injection library, named by NVTX_INJECTION64_PATH
  *
- * Each module of a program that uses NVTX has a table of function pointers of its own, which
- * InitializeInjectionNvtx2() fills, when the module makes its first call. While nobody listens to
+ * Each module of a program that uses NVTX has its own table of function pointers, which
+ * InitializeInjectionNvtx2() fills when the module makes its first call. While nobody listens to
  * ranges, a call costs a load and a branch here.
  */
 #ifndef XPU_PRELOAD_NVTX_H
@@ -12,16 +12,14 @@
 #include <stdbool.h>
 
 /*
- * Makes NVTX find the shim, if ranges are wanted or may be later; called when the shim is loaded.
- * @path: of the shim; @may_set: the environment may be changed. A program or user who has chosen
- * another library keeps it.
+ * Makes NVTX find the shim, if ranges are wanted or may be wanted later; called when the shim is
+ *  loaded.
+ * @path: the shim's path; @may_set: whether the environment may be changed. If the program or user
+ * has chosen another library, that one stays.
  */
 void nvtx__init(const char *path, bool may_set);
 
-/*
- * Return: a message for the user that says why the ranges that were asked for will be missing, or
- * NULL.
- */
+/* Return: a message for the user that says why requested ranges will be missing, or NULL. */
 const char *nvtx__message(void);
 
 #endif /* XPU_PRELOAD_NVTX_H */

@@ -2,8 +2,8 @@
 /*
  * nvtx_abi.h - the part of NVTX 2 and 3 that the shim uses; its binary interface is fixed
  *
- * It is spelled out here because only some packages of CUPTI have the toolkit's headers.
- * test/t2/shim_nvtx.c compares the two where the headers exist. Source: nvToolsExt.h and
+ * It is declared here because only some packages of CUPTI include the toolkit's headers.
+ * test/t2/shim_nvtx.c compares both where the headers exist. Source: nvToolsExt.h and
  * nvtxDetail/nvtxTypes.h of NVTX 3.
  */
 #ifndef XPU_PRELOAD_NVTX_ABI_H
@@ -20,7 +20,7 @@ struct nvtx_attributes {		/* nvtxEventAttributes_t */
 	int32_t color_type;
 	uint32_t color;
 	int32_t payload_type;
-	int32_t nr_payloads;		/* reserved0; of NVTX_ABI_PAYLOAD_EXT */
+	int32_t nr_payloads;		/* reserved0; used with NVTX_ABI_PAYLOAD_EXT */
 	uint64_t payload;
 	int32_t message_type;
 	union {
@@ -70,8 +70,8 @@ enum {					/* NvtxCallbackIdCore2 */
 struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 	size_t struct_size;
 	/*
-	 * An array of pointers to function pointers, by callback id. Returns whether the module has
-	 * such a table.
+	 * Sets *@table to an array of pointers to function pointers, by callback id. Returns
+	 * whether the module has a table.
 	 */
 	int (*get_module_function_table)(int module, void ***table, unsigned int *size);
 };
@@ -106,7 +106,7 @@ struct nvtx_schema_entry {		/* nvtxPayloadSchemaEntry_t */
 	const void *reserved;
 };
 
-/* Flags of entries that are not a value by themselves: pointers, offsets, arrays. */
+/* Flags of entries that hold no plain value: pointers, offsets, arrays. */
 #define NVTX_ABI_ENTRY_NO_VALUE		0x7eull
 #define NVTX_ABI_ENTRY_MESSAGE		(1ull << 10)	/* NVTX_PAYLOAD_ENTRY_FLAG_EVENT_MESSAGE */
 

@@ -8,14 +8,14 @@
 
 #define NR_SCHEMAS	1024		/* a power of two */
 #define MAX_ENTRIES	256
-#define MAX_PAYLOADS	8		/* of an event */
+#define MAX_PAYLOADS	8		/* that are read of an event */
 
 enum field {
 	FIELD_COMM, FIELD_BYTES, FIELD_RANK, FIELD_NR_RANKS, FIELD_PEER, FIELD_ROOT, FIELD_OP,
 	FIELD_KEY, FIELD_PARENT, NR_FIELDS
 };
 
-/* NCCL's names. */
+/* The names that NCCL gives its fields. */
 static const char *const field_names[NR_FIELDS] = {
 	[FIELD_COMM]	 = "NCCL communicator ID",
 	[FIELD_BYTES]	 = "Message size [bytes]",
@@ -30,7 +30,7 @@ static const char *const field_names[NR_FIELDS] = {
 
 struct place {
 	uint32_t offset;
-	uint8_t size;			/* bytes; 0: the schema does not have it */
+	uint8_t size;			/* bytes; 0: the schema lacks the field */
 };
 
 struct schema {
@@ -46,7 +46,7 @@ static atomic_uint_fast64_t last_id = NVTX_ABI_SCHEMA_ID_DYNAMIC;
 
 /* ---- schemas --------------------------------------------------------------------------------- */
 
-/* Return: the size of a type, which is its alignment, too; 0: not known. */
+/* Return: the size of a type, which is also its alignment; 0: unknown. */
 static size_t type_size(uint64_t type)
 {
 	static const uint8_t sizes[] = {
@@ -60,7 +60,7 @@ static size_t type_size(uint64_t type)
 	if (type == NVTX_ABI_ENTRY_CSTRING || type == NVTX_ABI_ENTRY_CSTRING_UTF8 ||
 	    type == NVTX_ABI_ENTRY_REGISTERED)
 		return sizeof(void *);
-	/* An enumeration of the program. */
+	/* The program's enumerations have static schema ids. */
 	return type >= NVTX_ABI_SCHEMA_ID_STATIC && type < NVTX_ABI_SCHEMA_ID_DYNAMIC ? sizeof(int) : 0;
 }
 
@@ -91,7 +91,7 @@ static void schema__take(struct schema *s, const struct nvtx_schema_entry *e, st
 			s->fields[i] = place;
 }
 
-/* An entry without an offset follows the one before it, aligned. */
+/* An entry without an offset follows the previous entry, aligned. */
 static void schema__read(struct schema *s, const struct nvtx_schema_attributes *attr)
 {
 	size_t i, size, end = 0;
@@ -107,7 +107,7 @@ static void schema__read(struct schema *s, const struct nvtx_schema_attributes *
 		if ((!offset && i) || offset > UINT32_MAX / 2)
 			break;
 		if (!size || e->flags & NVTX_ABI_ENTRY_NO_VALUE) {
-			/* Entries behind it have a place if they say so themselves. */
+			/* Unknown size: later entries need offsets of their own. */
 			end = SIZE_MAX / 2;
 			continue;
 		}
@@ -136,7 +136,7 @@ static struct schema *schema__find(const void *domain, uint64_t id)
 	return NULL;
 }
 
-/* Puts a schema where it is found. Return: the schema in its place, or NULL if all are taken. */
+/* Puts a schema into the hash table. Return: the schema in the table, or NULL if that is full. */
 static struct schema *schema__put(struct schema *s)
 {
 	unsigned int i, slot = slot_of(s->domain, s->id);
@@ -208,8 +208,8 @@ static bool place__read(struct place place, const struct nvtx_payload_data *data
 }
 
 /*
- * Fields are added to @out, whose structure has them in the order of XPU_COLLECTIVE_*. A split has no message
- * and no root, in whose place its own two are.
+ * Adds fields to @out, which has them in the order of XPU_COLLECTIVE_*. A communicator split has no
+ * message and no root; two fields of its own are stored there instead.
  */
 static void schema__fields(const struct schema *s, const struct nvtx_payload_data *data,
 			   struct xpu_range_payload *out)

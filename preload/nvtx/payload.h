@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * payload.h - NVTX's extended payloads: what NCCL tells of its operations
+ * payload.h - NVTX's extended payloads, in which NCCL describes its operations
  *
- * A module registers schemas, which say what is where in a payload; a range then has the number of a
- * schema and the bytes. The shim reads the fields that NCCL names: "NCCL communicator ID" is one
- * number on all ranks of a communicator, so that an operation has an identity across processes.
- * Payloads without a communicator are not recorded: programs put numbers there that never repeat.
+ * A module registers schemas, which give the layout of payloads; a range then has a schema's number
+ * and the bytes. The shim reads the fields that NCCL names. "NCCL communicator ID" is the same
+ * number on all ranks of a communicator, which identifies an operation across processes. Payloads
+ * without a communicator are not recorded: programs may put numbers into them that never repeat,
+ * and each would make a new path.
  *
  * Source: nvToolsExtPayload.h of NVTX 3; nvtx_payload_schemas.h of NCCL.
  */
@@ -21,21 +22,21 @@
 
 /**
  * payload__register - keep a schema; it is never freed
- * @domain: the handle of its domain
+ * @domain: the handle of the schema's domain
  *
- * Two modules of one domain may give one number to different schemas: payloads of that number are
- * ignored from then on.
+ * Two modules of a domain may give the same number to different schemas: later payloads with that
+ * number are ignored.
  *
- * Return: the schema's number, a new one if it has none yet; 0: it is not kept.
+ * Return: the schema's number, a new one if it had none; 0: it was not kept.
  */
 uint64_t payload__register(const void *domain, const struct nvtx_schema_attributes *attr);
 
 /**
- * payload__read - read what is known of payloads
- * @data: @nr of them
+ * payload__read - read the known fields of payloads
+ * @data: @nr payloads
  * @out: set if true is returned
- * @name: set to the text of the entry that is the event's message, else left; it must outlive the
- *	  event's call only; may be NULL
+ * @name: if not NULL, set to the text of the entry that is the event's message, if there is one;
+ *	  valid only during the event's call
  *
  * Takes no lock and allocates nothing. Return: whether they have a communicator.
  */

@@ -23,8 +23,8 @@
 
 /*
  * Paths are kept in one of two halves. When it is full, the open paths move to the other half and
- * the rest are forgotten: programs that number their iterations make new names without end. The
- * first half is small, for threads with few paths.
+ * all other paths are forgotten: programs that number their iterations make new names without end.
+ * The first half is small, for threads with few paths.
  */
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
@@ -44,8 +44,8 @@ struct string {
 
 /* A path: a range that was opened while the ranges of its parent path were open. */
 struct node {
-	struct node *next;		/* in its bucket */
-	struct node *then;		/* the path that followed it the last time */
+	struct node *next;		/* in the same bucket */
+	struct node *then;		/* the path that followed it last time */
 	uint32_t hash;
 	bool told;
 	const struct domain *domain;
@@ -65,27 +65,27 @@ struct ended {
 struct ranges {
 	struct ranges *next;		/* under lock */
 	uint32_t number;		/* unique in the process */
-	uint32_t session;		/* the value of the global session that the list belongs to */
+	uint32_t session;		/* the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
-	unsigned int nr_over;		/* open ranges that the list has no room for; they are
-					 * popped first */
-	atomic_bool inside;		/* its thread is in this file */
+	unsigned int nr_over;		/* open ranges without room in the list, the first to be
+					 * popped */
+	atomic_bool inside;		/* the thread is in this file */
 	atomic_bool busy;		/* the half is being switched, or read by another thread */
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launch__range_logged() */
 	struct node *last;		/* the path opened last */
-	bool early;			/* it had events before the process used CUDA */
-	atomic_size_t nr_waiting;	/* written by its thread */
+	bool early;			/* has events from before the process used CUDA */
+	atomic_size_t nr_waiting;	/* written by the thread itself */
 	unsigned int half;
-	atomic_size_t used;		/* bytes used of that half; whole nodes */
+	atomic_size_t used;		/* bytes used in that half, whole nodes */
 	uint8_t *halves[2];
 	size_t half_bytes[2];		/* bytes allocated of each */
 	struct xpu_log_entry *waiting;	/* MAX_WAITING entries; NULL until one is needed */
 	struct ended ended[MAX_ENDED];
 	struct open open[XPU_RANGE_DEPTH];
 	struct node *buckets[BUCKETS];
-	char text[XPU_RANGE_NAME_MAX];	/* for a name that is converted; stacks may be small */
+	char text[XPU_RANGE_NAME_MAX];	/* for converting a name; stacks may be small */
 	_Alignas(64) uint8_t first[FIRST_BYTES];
 };
 
@@ -97,8 +97,8 @@ _Static_assert(NODE_BYTES_MAX < FIRST_BYTES, "there is room for any");
 static __thread struct ranges *this_ranges __attribute__((tls_model("initial-exec")));
 
 _Atomic enum ranges_mode ranges__mode = RANGES_WAIT;
-static atomic_uint session;			/* rises when listeners have gone */
-static atomic_bool missed;			/* threads have missed an event */
+static atomic_uint session;			/* rises when all listeners have left */
+static atomic_bool missed;			/* a thread has missed an event */
 static atomic_uint last_id, last_number;
 static atomic_uint_fast64_t nr_dropped;
 
@@ -230,7 +230,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	lock__take(&lock, &old);
 	r = this_ranges;
 	if (r)
-		goto out;		/* a signal handler was quicker */
+		goto out;		/* a signal handler has made it meanwhile */
 	r = shim__watch_thread() ? memory__map(sizeof(*r)) : NULL;
 	if (!r)
 		goto out;
@@ -254,7 +254,7 @@ static size_t node__bytes(const struct node *n)
 	return offsetof(struct node, record) + n->record.hdr.size;
 }
 
-/* Return: its payload, or NULL. */
+/* Return: the path's payload, or NULL. */
 static const struct xpu_range_payload *node__payload(const struct node *n)
 {
 	return n->record.payload_bytes ? (const void *)((const char *)&n->record +
@@ -313,8 +313,8 @@ static void node__link(struct ranges *r, struct node *n)
 }
 
 /*
- * Forgets all paths except the open ones, which move. Pointers to names stay valid until the next
- * call.
+ * Forgets all paths except the open ones, which move to the other half. Pointers to names stay
+ * valid until the next call.
  */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 {
@@ -334,7 +334,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 		r->halves[half] = memory;
 		r->half_bytes[half] = HALF_BYTES;
 	}
-	if (r->early) {			/* the paths of the waiting events were never sent */
+	if (r->early) {			/* the waiting events' paths were never sent */
 		drop(r->nr_waiting);
 		r->nr_waiting = 0;
 	}
@@ -354,7 +354,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 	return true;
 }
 
-/* Return: a new path, or NULL if there is no room and none can be made now. */
+/* Return: a new path, or NULL if no room can be made now. */
 static __attribute__((noinline, cold)) struct node *ranges__add(struct ranges *r, uint32_t parent,
 								const struct range *range,
 								size_t len, uint32_t hash)
@@ -421,8 +421,8 @@ static uint32_t ranges__innermost(const struct ranges *r)
 }
 
 /*
- * Return: the path that opening @range leads to, or NULL. Programs run in loops, so the path that
- * followed last time is tried first.
+ * Return: the path after opening @range, or NULL. Programs run in loops, so the path that followed
+ * last time is tried first.
  */
 static struct node *ranges__path(struct ranges *r, struct range *range)
 {
@@ -478,7 +478,7 @@ static bool ranges__flush(struct ranges *r)
 	return done == nr;
 }
 
-/* @time_ns: 0 for now; @n: a path, which may be new, or NULL */
+/* @time_ns: 0 for the current time; @n: a path that may have to be sent first, or NULL */
 static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id,
 			unsigned int what, unsigned int place)
 {
@@ -499,7 +499,7 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 	launch__set_range(ranges__innermost(r), !r->nr_waiting);
 }
 
-/* Closes the range at @place, which changes the paths of the ranges behind it. */
+/* Closes the range at @place, which changes the paths of the ranges after it. */
 static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns)
 {
 	unsigned int what = r->open[place].serial ? XPU_RANGE_END : XPU_RANGE_POP, i;
@@ -515,7 +515,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
-			drop(1);	/* this range keeps its path, with one range too many */
+			drop(1);	/* this range's path keeps the closed range */
 			continue;
 		}
 		r->open[i].node = n;
@@ -546,7 +546,7 @@ static __attribute__((noinline, cold)) void ranges__take_ended(struct ranges *r)
 	}
 }
 
-/* Return: the calling thread's ranges, or NULL if its call is not to be recorded. */
+/* Return: the calling thread's ranges, or NULL if the call is not recorded. */
 static struct ranges *enter(void)
 {
 	struct ranges *r = this_ranges;
@@ -581,8 +581,8 @@ static struct ranges *enter(void)
 static void leave(struct ranges *r)
 {
 	/*
-	 * A thread that ends a range marks our log as out of date, and this thread may have undone
-	 * the mark.
+	 * A thread that ends one of our ranges marks our log as out of date, but this thread may
+	 * just have cleared that mark.
 	 */
 	if (__builtin_expect(r->nr_started, 0)) {
 		atomic_thread_fence(memory_order_seq_cst);
@@ -610,7 +610,7 @@ static int ranges__open(struct ranges *r, struct range *range, uint32_t serial)
 	return r->nr_open - 1;
 }
 
-/* Return: how many ranges of @domain are pushed before @place. */
+/* Return: how many pushed ranges of @domain are before @place. */
 static int ranges__level(const struct ranges *r, const struct domain *domain, int place)
 {
 	int i, level = 0;
@@ -686,7 +686,7 @@ uint64_t ranges__start(struct range *range)
 	return id;
 }
 
-/* Ends a range that another thread started, and tells that thread. */
+/* Ends a range that another thread started: leaves a note to that thread. */
 static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint32_t serial)
 {
 	struct ranges *r;
@@ -784,7 +784,7 @@ void ranges__have_log(void)
 		if (!n->told)
 			tell(n);
 	}
-	/* Dropped events may have opened ranges that are open now. */
+	/* Log the open range: events that opened it may have been dropped. */
 	if (ranges__flush(r))
 		launch__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
 	launch__set_range(ranges__innermost(r), !r->nr_waiting);
@@ -799,7 +799,7 @@ bool ranges__sync(void)
 	if (!r || atomic_load(&ranges__mode) != RANGES_RECORD)
 		return true;
 	if (atomic_load(&r->inside))
-		return false;		/* a signal handler's launch */
+		return false;		/* in a signal handler that interrupted this file */
 	r = enter();
 	if (!r)
 		return false;
@@ -809,7 +809,7 @@ bool ranges__sync(void)
 	return logged;
 }
 
-/* Ends the thread's open ranges, at the thread's end. */
+/* Ends the open ranges of a thread that ends. */
 static void ranges__leave(struct ranges *r)
 {
 	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD ||
@@ -876,7 +876,7 @@ uint64_t ranges__nr_dropped(void)
 	return atomic_load(&nr_dropped);
 }
 
-/* In a forked child: it has one thread, and no listener knows that thread's ranges. */
+/* In a forked child: forgets all ranges. It has only one thread, whose ranges no listener knows. */
 void ranges__forked(void)
 {
 	ranges__has_forked();

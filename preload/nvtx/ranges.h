@@ -2,25 +2,23 @@
 /*
  * ranges.h - the NVTX ranges that are open on a thread
  *
- * Each thread keeps a list of its own: the ranges that it pushed and has not popped, and those that
+ * Each thread keeps a list of the ranges that it pushed and has not popped, and of the ranges that
  * it started and nobody has ended. That list, from first to last, is a path and has a number. The
  * thread remembers the paths that it has met, and sends each new path through a probe site. An
  * event is then an entry in the thread's log of launches (paths.h), with the number of the path
- * that is open from then on. So the launches behind the entry in the log are in those ranges: by
- * their order, not by their times.
+ * that is open after it. So the log's order, not times, says which launches are in which ranges.
  *
  * A warm thread takes no lock, allocates nothing and makes no system call. While nobody listens to
  * ranges, none of this is called.
  *
  * Before the process uses CUDA, no probe site may be called (see XPU_SITE_EARLY): events wait in
- * the thread until it has a log. A range that was opened while nobody listened is not known, and
- * its end is ignored.
+ * the thread until it has a log. A range that was opened while nobody listened is unknown, and its
+ * end is ignored.
  *
- * Dropped and counted are: ranges that are opened inside of XPU_RANGE_DEPTH others; calls of a
- * signal handler that interrupts a launch or one of these functions; events before the first use of
- * CUDA, if they are too many or if their thread has ended by then. Events also wait in the thread
- * if the log has no room because another thread is sending it; the ranges of a launch are recorded
- * in any case.
+ * These are dropped and counted: ranges opened inside XPU_RANGE_DEPTH other ranges, calls of a
+ * signal handler that interrupts a launch or one of these functions, and events before the first
+ * use of CUDA, if there are too many or their thread has ended by then. Events also wait in the
+ * thread while another thread sends a full log; the ranges of a launch are recorded in any case.
  */
 #ifndef XPU_PRELOAD_RANGES_H
 #define XPU_PRELOAD_RANGES_H
@@ -39,7 +37,7 @@ enum ranges_mode {
 	RANGES_OFF,
 };
 
-/* Called by the shim's life cycle: later events are for the present listeners. */
+/* Sets the mode, for later events. Called by shim.c as listeners come and go. */
 void ranges__set_mode(enum ranges_mode mode);
 extern _Atomic enum ranges_mode ranges__mode;
 
@@ -47,8 +45,8 @@ extern _Atomic enum ranges_mode ranges__mode;
 void ranges__miss(void);
 
 /*
- * Whether an event is to be recorded. Listeners may leave and others come before the shim's own
- * thread notices.
+ * Whether to record an event. Also asks for listeners: they may leave, and others come, before the
+ * shim's own thread notices.
  */
 static inline bool ranges__wanted(void)
 {
@@ -59,52 +57,49 @@ static inline bool ranges__wanted(void)
 	return false;
 }
 
-/*
- * Return: the domain of that name, which is never freed; NULL without memory. Each name has one
- * domain.
- */
+/* Return: the only domain with that name, never freed; NULL without memory. */
 struct domain;
 struct domain *ranges__domain(const char *name);
 
-/* Return: its name, "" for NULL, which is NVTX's own domain. */
+/* Return: the domain's name; "" for NULL, which is NVTX's own domain. */
 const char *ranges__domain_name(const struct domain *domain);
 
-/* Return: a copy of @text, which is never freed, one for each text; NULL without memory. */
+/* Return: the only copy of @text, never freed; NULL without memory. */
 const char *ranges__string(const char *text);
 
 /* Converts @s to UTF-8, cut to @size. Return: @buf. */
 const char *ranges__narrow(const wchar_t *s, char *buf, size_t size);
 
 struct range {
-	const struct domain *domain;	/* NULL: NVTX's own, without a name */
+	const struct domain *domain;	/* NULL: NVTX's own domain, without a name */
 	const char *name;
-	const wchar_t *wide;		/* used in place of the name, or NULL */
-	const struct xpu_range_payload *payload; /* NULL: none */
+	const wchar_t *wide;		/* used instead of the name unless NULL */
+	const struct xpu_range_payload *payload; /* or NULL */
 };
 
-/* Return: how many ranges of the domain were open before on this thread, or -1. */
+/* Return: how many other ranges of the domain are pushed on this thread, or -1. */
 int ranges__push(struct range *range);
 int ranges__pop(const struct domain *domain);
 
-/* Return: an id to end the range by, on any thread; or 0. */
+/* Return: an id for ranges__end(), on any thread; or 0. */
 uint64_t ranges__start(struct range *range);
 void ranges__end(uint64_t id);
 
 void ranges__mark(struct range *range);
 
 /*
- * A moment in the range of @domain that was pushed last, with its name and a payload: for a payload
- * that is known only when the range is popped.
+ * Records a mark in the last pushed range of @domain, with that range's name and @payload: for a
+ * payload that is known only when the range is popped.
  */
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
 /*
- * This thread ends, and so do its ranges. To be called before launch__exit(), because their ends go
+ * Ends the ranges of a thread that ends. To be called before launch__exit(), because the ends go
  * into the log.
  */
 void ranges__exit(void);
 
-/* The process ends: drops the events that still wait for room. */
+/* At the process's end: drops the events that still wait for room. */
 void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);

@@ -8,8 +8,8 @@
 #include "wire/wire.h"
 #include "xpu_utf8.h"
 
-#define MAX_STRING	(64 * 1024)	/* bytes of a name; the wire takes less */
-#define MAX_KEPT	(64u << 20)	/* bytes of names and line tables, in the process */
+#define MAX_STRING	(64 * 1024)	/* bytes of a name; records have room for less */
+#define MAX_KEPT	(64u << 20)	/* bytes of names and line tables in this process */
 #define CHUNK_BYTES	(1u << 20)
 #define BUCKETS		4096		/* a power of two */
 
@@ -120,7 +120,7 @@ static uint32_t text__char(const struct text *t, size_t i)
 	}
 }
 
-/* Copies the string of @t, so that it stays valid. Return: whether there was memory. */
+/* Copies the string of @t, so that it stays valid. Return: whether memory sufficed. */
 static bool text__keep(struct text *t)
 {
 	char *utf8, *to;
@@ -149,8 +149,8 @@ static bool text__equal(const struct text *a, const struct text *b)
 /* ---- code objects ---------------------------------------------------------------------------- */
 
 /*
- * Return: the known object that equals @want, or NULL. All members are compared, so two different
- * code objects are very unlikely to be equal.
+ * Return: the known object that equals @want, or NULL. All members are compared, so different code
+ * objects are very unlikely to be equal.
  */
 static struct known *known__find(struct known *from, const struct known *want)
 {

@@ -2,8 +2,8 @@
 /*
  * code_names.h - names of Python's code objects, kept for the life of the process
  *
- * Launching threads add names, perhaps in a signal handler that interrupted malloc(): so there is
- * no lock, and the memory is the shim's own. The shim's thread sends new names.
+ * Launching threads add names, perhaps in a signal handler that interrupted malloc(). So names need
+ * no lock and no malloc(). The shim's thread sends new names.
  */
 #ifndef XPU_PRELOAD_CODE_NAMES_H
 #define XPU_PRELOAD_CODE_NAMES_H
@@ -14,17 +14,17 @@
 
 #include "python/interpreter.h"
 
-/* A string of Python's, and its form in UTF-8. */
+/* A Python string, also converted to UTF-8. */
 struct text {
 	uint64_t length;		/* characters */
-	int64_t hash;			/* Python's, of 64 bits, or -1 */
+	int64_t hash;			/* Python's 64-bit hash of the string, or -1 */
 	uint32_t shape;			/* STATE_SHAPE */
 	uint32_t bytes;
 	const uint8_t *raw;		/* NULL: a string that cannot be compared */
 	const char *utf8;
 };
 
-/* A code object that was met, known by its contents. Never freed. */
+/* A code object that was met, recognized by its contents. Never freed. */
 struct known {
 	struct known *next;		/* in its bucket */
 	struct known *next_unsent;
@@ -48,7 +48,7 @@ struct text text__read(uint64_t str);
  */
 const struct known *known__intern(struct known *want);
 
-/* Packs new code objects. Under the activity lock. Return: whether there were any. */
+/* Packs new code objects, with the activity lock held. Return: whether there were any. */
 bool known__drain(void);
 
 /* Whether the string at @str, which belongs to a living code object, still equals @t. */

@@ -23,7 +23,7 @@
 HOT_DATA _Atomic enum python_mode python__mode;
 HOT_DATA struct interpreter py;
 
-static const char *_Atomic trouble;	/* why there are no Python frames; not yet reported */
+static const char *_Atomic trouble;	/* why Python frames are missing, if not yet reported */
 static int trouble_level;
 
 void interpreter__give_up(int level, const char *why)
@@ -77,14 +77,14 @@ static bool find_interpreter(void **handle)
 	*handle = RTLD_DEFAULT;
 	if (dlsym(RTLD_DEFAULT, "PyCode_Type"))
 		return true;
-	/* The program may have loaded the library with local symbols only. */
+	/* The program may have loaded the library with RTLD_LOCAL. */
 	if (dl_iterate_phdr(find_library, name) != 1)
 		return false;
 	*handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 	return *handle;
 }
 
-/* From 3.13 on the interpreter publishes its own offsets. */
+/* Python 3.13 and later publish their own offsets. */
 static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long version)
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {
@@ -138,7 +138,8 @@ static void find_loop(void *handle)
 
 /*
  * Reports where the interpreter is, so that samples can have its frames. It may not have started
- * yet, and the process may never use CUDA. @handle: of the object that contains it
+ * yet, and the process may never use CUDA. @handle: dlopen()'s, of the object that contains the
+ * interpreter
  */
 static void tell(void *handle, bool early)
 {
@@ -255,5 +256,5 @@ void python__look(bool unwound)
 		prepare(handle, wanted, unwound);
 		python__tell(false);
 	}
-	dlerror();			/* not for the application to see */
+	dlerror();			/* hide the error from the application */
 }

@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 #include "xpu_pylayout.h"
 
-/* Written before python__mode is, then read only. */
+/* Written before python__mode is set; afterwards only read. */
 struct interpreter {
 	void *(*get_tstate)(void);
 	struct py_layout layout;
@@ -19,18 +19,21 @@ struct interpreter {
 	uint64_t loop_start, loop_bytes;		/* _PyEval_EvalFrameDefault() */
 };
 
-/* Hidden, so that its fields are read without a register that says where it is. */
+/* Hidden, so that its fields can be read without loading its address. */
 extern __attribute__((visibility("hidden"))) struct interpreter py;
 
 #define L	(py.layout)		/* L.f_previous, and so on */
 
 /*
- * Switches Python frames off in this process because of @why; @level is XPU_MESSAGE_*. On any
- * thread.
+ * Switches off Python frames in this process, because of @why; @level is XPU_MESSAGE_*. May be
+ * called on any thread.
  */
 void interpreter__give_up(int level, const char *why);
 
-/* Reports that, once. Under the activity lock. Return: whether there was anything to report. */
+/*
+ * Reports the reason of interpreter__give_up(), once, with the activity lock held. Return: whether
+ * there was one.
+ */
 bool interpreter__tell_trouble(void);
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) u64_alias;

@@ -16,16 +16,16 @@ enum python_mode {
 extern _Atomic enum python_mode python__mode;
 
 /*
- * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Once one is found,
- * further calls do nothing; before, they are cheap. Must not be called by a launch: it takes the
+ * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Calls are cheap,
+ * and do nothing once an interpreter is found. Must not be called by a launch, since it takes the
  * dynamic loader's lock. @unwound: unwind.c makes the native call chains
  */
 void python__look(bool unwound);
 
 /*
  * Reports to loaders that take CPU samples where the process's interpreter is, if it has one.
- * Called when the shim is loaded, for an interpreter that has not started yet or a process that
- * never uses CUDA; and when a new listener has come.
+ * Called when the shim is loaded, since the interpreter may start later or the process may never
+ * use CUDA, and when a new listener has come.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
 void python__tell(bool early);

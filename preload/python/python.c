@@ -11,20 +11,19 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* frames, shown or not; limits a walk if frames form a
-					 * circle */
+#define MAX_WALK	(64 * 1024)	/* frames, shown or not; ends a walk over a circle of frames */
 #define MAX_TABLE	(64u << 20)	/* bytes of a line table */
-#define PROBATION	64		/* walks that check all memory before they read it */
+#define PROBATION	64		/* walks that check memory before reading it */
 
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
-#define OWNED_BY_CSTACK		3	/* from 3.12 on: the loop's own frame */
+#define OWNED_BY_CSTACK		3	/* since 3.12: the loop's own frame */
 
-/* An instruction that was met: one cache line. */
+/* An instruction that was met, in one cache line. */
 struct known_line {
 	uint64_t code;			/* 0: empty */
-	uint32_t where;			/* bytes into the code; odd in a generator's frame */
-	uint32_t version;		/* of the code object, unique in the process; or its line */
-	uint64_t word;			/* the frame's word in the chain; 0: the frame is not shown */
+	uint32_t where;			/* byte offset in the code; odd in a generator's frame */
+	uint32_t version;		/* of the code object, unique; or its first line */
+	uint64_t word;			/* the frame's word in the chain; 0: not shown */
 	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
 	uint32_t prefix_bytes;		/* bytes of the line table that determine the line */
@@ -44,9 +43,9 @@ struct group {				/* the Python frames of one evaluation loop */
 
 /* A frame of a walk. */
 struct step {
-	uint64_t frame;			/* its address and, in the upper bits, its owner */
+	uint64_t frame;			/* the address and, in the upper bits, the owner */
 	uint64_t code;			/* 0: the loop's own frame, which has none */
-	uint32_t instr;			/* bytes into the code object */
+	uint32_t instr;			/* byte offset in the code object */
 	uint32_t version;		/* of the code object */
 };
 
@@ -65,11 +64,11 @@ struct python {
 	struct known_line entries[SETS][WAYS];
 	unsigned int nr_filled;
 	unsigned int nr_words, nr_groups;
-	bool cut;			/* there are more frames */
+	bool cut;			/* frames are missing */
 	bool failed;
-	bool traced;			/* the steps are those of the whole walk */
+	bool traced;			/* the steps are complete: they can be a trace */
 	unsigned int nr_steps;
-	uint64_t tstate, first;		/* as in the trace */
+	uint64_t tstate, first;		/* as in struct python_trace */
 	struct step steps[MAX_FRAMES + 1];
 	struct group groups[MAX_FRAMES];
 	uint64_t words[MAX_FRAMES];	/* innermost first */
@@ -78,7 +77,7 @@ struct python {
 
 static atomic_uint nr_walks;		/* up to PROBATION */
 
-/* Whether the code object at @code still is the one that @e remembers. */
+/* Whether the code object at @code is still the one that @e remembers. */
 static inline bool entry__holds(const struct known_line *e, uint64_t code)
 {
 	uint64_t table;
@@ -103,7 +102,7 @@ static struct known_line *python__set(struct python *p, uint64_t code, uint32_t 
 
 _Static_assert(SETS == 1 << (64 - 56), "the hash's shift");
 
-/* Reads what the code object @code has into @fresh and @want. Return: false: it is not as expected. */
+/* Reads the code object @code into @fresh and @want. Return: false if it is not as expected. */
 static bool code__read(uint64_t code, struct known_line *fresh, struct known *want)
 {
 	if (!readable(code, L.co_bytes) || load64(code + OB_TYPE) != py.code_type)
@@ -122,7 +121,7 @@ static bool code__read(uint64_t code, struct known_line *fresh, struct known *wa
 	return readable(fresh->table + BYTES_DATA, want->table_bytes);
 }
 
-/* Return: the line of the instruction @where; @stop: how far the line table was read for it. */
+/* Return: the line of the instruction @where. *@stop: where reading the line table ended. */
 static int known__line(const struct known *k, uint32_t where, const uint8_t **stop)
 {
 	const uint8_t *end = k->table + k->table_bytes;
@@ -134,7 +133,10 @@ static int known__line(const struct known *k, uint32_t where, const uint8_t **st
 	return line__locations(k->table, end, k->first_line, (int)(where & ~1u), stop);
 }
 
-/* Replaces a line that @fresh disproves, or else a free one, or else any. */
+/*
+ * Stores @fresh in place of an outdated entry of the same instruction, else of a free entry, else
+ * of any.
+ */
 static void python__remember(struct python *p, const struct known_line *fresh)
 {
 	struct known_line *e = python__set(p, fresh->code, fresh->where);
@@ -150,7 +152,7 @@ static void python__remember(struct python *p, const struct known_line *fresh)
 	e[i] = *fresh;
 }
 
-/* The word of an instruction not met before. 0 if its frame is not shown, or with p->failed. */
+/* Return: the word of a new instruction; 0 if its frame is not shown, or with p->failed set. */
 static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
 							      uint32_t where)
 {
@@ -174,7 +176,7 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 	want.name = text__read(fresh.name);
 	want.filename = text__read(fresh.filename);
 	fresh.known = known__intern(&want);
-	/* _PyFrame_IsIncomplete(): it does not run yet. */
+	/* As _PyFrame_IsIncomplete(): hide frames that do not run yet. */
 	if (L.minor < 11 || where & 1 ||
 	    (int)where >= (int)load32(code + L.co_firsttraceable) * 2) {
 		if (line < 0 || line > XPU_FRAME_LINE_MAX)
@@ -207,7 +209,7 @@ static inline void python__push(struct python *p, uint64_t code, uint32_t where)
 		p->words[p->nr_words++] = word;
 }
 
-/* Ends a group: the frames since the last call belong to one loop. */
+/* Ends a group: the frames since the last call of this belong to one loop. */
 static inline void python__end_group(struct python *p, uint64_t anchor)
 {
 	if (p->nr_groups == MAX_FRAMES) {
@@ -218,10 +220,7 @@ static inline void python__end_group(struct python *p, uint64_t anchor)
 	p->groups[p->nr_groups++].anchor = anchor;
 }
 
-/*
- * While the layout is on @probation, checks that memory can be read before it is read. Return:
- * whether it can.
- */
+/* While the layout is on @probation, checks that memory can be read. Return: false if it cannot. */
 static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_t bytes)
 {
 	if (__builtin_expect(!probation, 1))
@@ -312,7 +311,7 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 	p->traced = traced && step != end;
 }
 
-/* Fills in the words and groups of the calling thread. Return: whether that worked. */
+/* Fills in the words and groups of the calling thread. Return: whether it could. */
 static bool python__walk(struct python *p)
 {
 	uint64_t tstate = (uintptr_t)py.get_tstate();
@@ -386,9 +385,9 @@ HOT_CODE bool python__holds(const struct python_trace *trace)
 	if (L.has_cframe && frame && load64(frame + L.cframe_frame) != next)
 		return false;
 	/*
-	 * A frame is read only after the frame before it was found to lead there, so its address is
-	 * valid. The address of the next frame comes from the trace, not from the frame, so that
-	 * the next loads need not wait for these.
+	 * A frame is read only after the previous frame was found to lead to it, so its address is
+	 * valid. The address comes from the trace, not from the previous frame, so that loads need
+	 * not wait for each other.
 	 */
 	for (; s < end; s++) {
 		frame = STEP_FRAME(s);
@@ -414,7 +413,7 @@ static inline bool in_loop(uint64_t ret)
 	return ret - 1 - py.loop_start < py.loop_bytes;
 }
 
-/* Appends words to the merged chain, as far as there is room. */
+/* Appends words to the merged chain, as many as fit. */
 static inline void python__append(struct python *p, unsigned int *nr, const uint64_t *words,
 				  unsigned int nr_more)
 {
@@ -427,9 +426,9 @@ static inline void python__append(struct python *p, unsigned int *nr, const uint
 }
 
 /*
- * Return: the first frame from @i on that is @group's evaluation loop; slot->nr_frames if there is
- * none. A function's own part of the stack lies between the end of its callee's frame and the end
- * of its own frame. The end of the last frame is not known.
+ * Return: the first frame at or after @i that is @group's evaluation loop, or slot->nr_frames. A
+ * function's own part of the stack lies between the end of its callee's frame and the end of its
+ * own frame. The end of the last frame is unknown.
  */
 static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t *stack,
 				    const struct group *group, unsigned int i)
@@ -452,7 +451,7 @@ static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t 
 
 /*
  * Merges native frames and groups, which have the same order, in one pass over both. If the native
- * chain was cut before the loops of some groups, those groups go outside of the whole chain.
+ * chain was cut before the loops of some groups, these groups go outside the whole chain.
  */
 static void python__merge(struct python *p, const uint64_t *stack, struct xpu_slot *slot)
 {
@@ -464,7 +463,7 @@ static void python__merge(struct python *p, const uint64_t *stack, struct xpu_sl
 		if (loop == slot->nr_frames) {
 			if (slot->flags & XPU_CHAIN_TRUNCATED)
 				break;
-			continue;	/* its frames go with those of the next group */
+			continue;	/* its frames are added with the next group */
 		}
 		python__append(p, &nr, frames + i, loop - i);
 		python__append(p, &nr, p->words + done, p->groups[group].end - done);

@@ -3,19 +3,18 @@
  * python.h - CPython's frames in the call chains of launching threads
  *
  * The call path of a Python program is in the interpreter's own structures, not on the machine's
- * stack: there, each run of Python calls is one frame of the evaluation loop,
- * _PyEval_EvalFrameDefault(). A thread that launches reads the frames of its own PyThreadState,
- * from the innermost outwards, and puts them in place of the loop's frames. The thread's frames,
- * and the objects that they refer to, stay as long as the thread is in here, with the GIL or
- * without it. So this code takes no GIL, runs no Python code, and writes to nothing in the
- * interpreter.
+ * stack. The stack has only one frame of the evaluation loop, _PyEval_EvalFrameDefault(), for a run
+ * of Python calls. A thread that launches reads the frames of its own PyThreadState, from the
+ * innermost outwards, and replaces the loop's frames by them. The thread's frames, and the objects
+ * that they refer to, stay as long as the thread is in here, with or without the GIL. So this code
+ * does not take the GIL, runs no Python code, and writes to nothing in the interpreter.
  *
- * In 3.10 and later the interpreter keeps a structure of each loop on the stack, so the loop's
- * place is known exactly; before, it is found by the bounds of the function's symbol.
+ * In 3.10 and later the interpreter keeps a structure of each loop on the stack, which gives the
+ * loop's exact place. Before 3.10 a loop is found by the bounds of the function's symbol.
  *
  * The line of an instruction and the name of its code object are looked up once. Each thread
- * remembers them by address, and checks that the code object is unchanged. If memory cannot be
- * read, or does not fit CPython 3.8 to 3.13, all of this is switched off with a message.
+ * remembers them by address, and checks that the code object is unchanged. If memory is unreadable,
+ * or not laid out as in CPython 3.8 to 3.13, all of this is switched off with a message.
  */
 #ifndef XPU_PRELOAD_PYTHON_H
 #define XPU_PRELOAD_PYTHON_H
@@ -31,44 +30,47 @@ struct python;		/* a thread's known lines, and room for its chain */
 
 /**
  * python__chain - put the calling thread's Python frames into its call chain
- * @p: the calling thread's, NULL before its first use
- * @level: how many launches of this thread this one interrupts; if it is not 0, no Python frames
- * are added
+ * @p: the calling thread's pointer, NULL before its first use
+ * @level: how many launches of this thread this launch interrupts; unless 0, no Python frames are
+ * added
  * @stack: for each frame in @slot, where its function's part of the stack begins; NULL with
  * PYTHON_ONLY
- * @slot: has the native call chain; gets the merged one
+ * @slot: has the native call chain; gets the merged chain
  */
 void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
  * All the input of the last python__chain() at level 0, except the native chain: while it is
- * unchanged, Python's frames are, too. As in a walk, each frame is read only after the frame inside
- * of it was found to lead there; but its address and expected contents are known beforehand, so the
- * processor need not wait. Works from Python 3.12 on, where code objects have version numbers.
+ * unchanged, so are Python's frames. As in a walk, each frame is read only after the frame inside
+ * it was found to lead there; but its address and expected contents are known in advance, so the
+ * processor need not wait. Works since Python 3.12, where code objects have version numbers.
  */
 struct python_trace;
 
-/* Return: the bytes of the trace of the last chain; 0 if there is none. @p may be NULL. */
+/* Return: the bytes of the trace of the last chain; 0 if it has no trace. @p may be NULL. */
 size_t python__trace_bytes(const struct python *p);
 
-/* Return: a key of the trace. Equal traces have equal keys; different traces may, too. */
+/*
+ * Return: a key of the trace. Equal traces have equal keys; different traces may have equal keys,
+ * too.
+ */
 uint64_t python__trace_key(const struct python *p);
 
 /* Writes the trace of the last chain to @trace. */
 void python__trace(const struct python *p, struct python_trace *trace);
 
-/* Return: whether the traces, which are not changed, demand the same frames. */
+/* Return: whether the two traces are equal. */
 bool python__same(const struct python_trace *a, const struct python_trace *b);
 
-/* Return: whether Python's frames on the calling thread still equal those of @trace. */
+/* Return: whether the calling thread still has the Python frames of @trace. */
 bool python__holds(const struct python_trace *trace);
 
 /* Frees @p, which may be NULL, when its thread is gone. */
 void python__free(struct python *p);
 
 /*
- * Packs the definitions that launches need. Under the activity lock.
+ * Packs the definitions that launches need, with the activity lock held.
  * Return: whether there were any.
  */
 bool python__drain(void);

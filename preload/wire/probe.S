@@ -12,9 +12,9 @@
  *   void xpu_range(const void *record, size_t bytes)
  *
  * and the same five again, xpu_live_*, for processes that xpuload did not start (see xpu_slot.h).
- * xpu_early is xpu_batch for processes that may still fork children that use CUDA: when a nop5 is
- * hit, Linux 6.18 turns it into a call to a page that children do not inherit; it leaves a plain
- * nop alone. xpu_hello, xpu_live_api, xpu_live_stalls and xpu_live_memory are never called: only
+ * xpu_early is xpu_batch for processes that may still fork children that use CUDA. Its site is a
+ * plain nop: Linux 6.18 turns a nop5 that is hit into a call to a page that children do not
+ * inherit. xpu_hello, xpu_live_api, xpu_live_stalls and xpu_live_memory are never called: only
  * their semaphores are used.
  *
  *   void xpu_live_init(unsigned long heard)
