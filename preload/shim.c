@@ -3,9 +3,9 @@
  * The life of the shim in a process:
  *
  *   loaded     the constructor makes the CUDA driver call InitializeInjection() at cuInit
- *   dormant    the process uses CUDA, but nobody listens: CUPTI is not even opened
- *   awake      somebody listens: launches are tagged, device work is collected
- *   failed     the shim could not become awake; the reason is reported once
+ *   dormant    the process uses CUDA, but nobody listens, and CUPTI is not even opened
+ *   awake      somebody listens; launches are tagged, and device work is collected
+ *   failed     the shim could not become awake, for a reason that is reported once
  *
  * The shim's own thread moves it between the last three states and sends the device records.
  * Nothing in this file exits, aborts, prints or waits without a limit.
