@@ -28,7 +28,7 @@ PATTERNS = [
     (r"\b(?:(?<!there )(?:is|are|was|were) there(?! (?:is|are|was|were))\b(?=[,.;:)]|$)|is none\b|are none\b)",
      "exists, is present, has no"),
     (r"\bwith such\b", "name the noun"),
-    (r"(?<!@)\bbeside\b", "next to, with, also, except"),
+    (r"(?<!@)\bbeside\b(?!\.md)", "next to, with, also, except"),
     (r"\bbut for\b", "except for"),
     (r"\banew\b", "again"),
     (r"\bfor want of\b", "because ... is missing"),
