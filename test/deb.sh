@@ -67,7 +67,7 @@ install man-db bash bash-completion libcap2-bin
 ok $? "Debian's own packages" || diag "$(tail -n 3 /build/apt.log)"
 
 install /build/first.deb
-is $? 0 "install: status" || diag "$(tail -n 5 /build/apt.log)"
+is $? 0 "install: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
 is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" "install: done"
 version=$(dpkg-query -W -f '${Version}' xpuload)
 is "$(xpuload --version)" "xpuload ${version%-*}" "xpuload --version: the package's"
@@ -99,7 +99,7 @@ is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //
 	diag "$(cat /build/reconfigure.log)"
 
 install /build/second.deb
-is $? 0 "upgrade: status" || diag "$(tail -n 5 /build/apt.log)"
+is $? 0 "upgrade: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
 is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" "upgrade: done"
 is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
 	"750 xpuload cap_perfmon,cap_bpf=p" "upgrade: the group's members still may"
@@ -107,13 +107,13 @@ is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //
 dpkg --verify xpuload >/build/verify.log 2>&1
 is "$(cat /build/verify.log)" "" "all files are as the package has them"
 apt-get remove -y -qq xpuload >/build/apt.log 2>&1
-is $? 0 "remove: status"
+is $? 0 "remove: exit status 0"
 is "$(ours)" "" "remove: nothing is left"
 dpkg --purge xpuload >/build/apt.log 2>&1
-is $? 0 "purge: status"
+is $? 0 "purge: exit status 0"
 is "$(dpkg-query -W xpuload 2>/dev/null)$(ours)" "" "purge: nothing is left"
 install /build/first.deb
-is $? 0 "install again, behind a purge: status"
+is $? 0 "install again, behind a purge: exit status 0"
 dpkg --purge xpuload >/build/apt.log 2>&1
 is "$?$(ours)" 0 "purge at once: nothing is left"
 done_testing

@@ -162,9 +162,9 @@ for build in main branch; do
 done
 xpuload -o again.data ./main -s 2 >log 2>&1
 xpumerge diff main.data again.data --normalize launches --fail-over 50% >/dev/null 2>log
-is $? 0 "two runs of one build: status"
+is $? 0 "two runs of one build: exit status 0"
 xpumerge diff main.data branch.data --normalize launches --fail-over 50% >/dev/null 2>log
-is $? 1 "two builds, of which one is slower: status"
+is $? 1 "two builds, of which one is slower: exit status 1"
 grep '^  +' log >grown
 [ -s grown ] && ! grep -v '::gelu(' grown
 check $? "the call paths that grew: those of gelu()"

@@ -32,7 +32,7 @@ same live go drop_waits "-f pprof" cpu=ns
 xpumerge app.data -o app.pb.gz 2>/dev/null
 for unit in gpu:ns launches:count; do
 	go tool pprof -top -nodefraction=0 -nodecount=9999 -unit=ns -sample_index="${unit%:*}" app.pb.gz >top 2>top.log
-	is $? 0 "go tool pprof -top: ${unit%:*}: status" || diag "$(cat top.log)"
+	is $? 0 "go tool pprof -top: ${unit%:*}: exit status 0" || diag "$(cat top.log)"
 	total=$(xpumerge app.data -f folded --unit "${unit#*:}" 2>/dev/null |
 		awk '{ n += $NF } END { printf "%.0f", n }')
 	like "$(cat top)" "^Showing nodes accounting for $total(ns)?, 100% of $total(ns)? total" \
@@ -48,7 +48,7 @@ xpumerge memory.data --memory live -o memory.pb.gz 2>/dev/null
 for type in inuse_space:live:bytes inuse_objects:live:count alloc_space:allocated:bytes alloc_objects:allocated:count; do
 	unit=${type##*:} view=${type#*:}
 	go tool pprof -top -nodefraction=0 -nodecount=9999 -unit=B -sample_index="${type%%:*}" memory.pb.gz >top 2>top.log
-	is $? 0 "go tool pprof -top: ${type%%:*}: status" || diag "$(cat top.log)"
+	is $? 0 "go tool pprof -top: ${type%%:*}: exit status 0" || diag "$(cat top.log)"
 	total=$(xpumerge memory.data --memory "${view%:*}" --unit "$unit" -f folded 2>/dev/null |
 		awk '{ n += $NF } END { printf "%.0f", n }')
 	like "$(cat top)" "^Showing nodes accounting for ${total}B?, 100% of ${total}B? total" "${type%%:*}: all of $total"

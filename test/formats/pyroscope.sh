@@ -66,10 +66,10 @@ let sum = 0;
 })();
 END
 node client.js "http://127.0.0.1:$(cat port)" 2>client.err
-is $? 0 "the client: status" || diag "$(cat client.err)"
+is $? 0 "the client: exit status 0" || diag "$(cat client.err)"
 xpuload -q --every 0.5 --push "pyroscope+http://127.0.0.1:$(cat port)" --push-labels cluster=x \
 	"$XPU_BUILD/workload/exact" -t 2 -p 20000 -n 20000 >/dev/null 2>load.log
-is $? 0 "xpuload: status" || diag "$(cat load.log)"
+is $? 0 "xpuload: exit status 0" || diag "$(cat load.log)"
 
 # of SPY: what is in all of its requests, without what differs from one to the next
 of() {

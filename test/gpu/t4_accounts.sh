@@ -12,7 +12,7 @@ ok $? "nvcc builds shares" || diag "$(cat nvcc.log)"
 
 for how in stream event context; do
 	xpuload --off-cpu -o $how.data ./shares -t 4 -w $how >$how.out 2>load.log
-	is $? 0 "$how: status" || diag "$(cat load.log)"
+	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge -i $how.data --table threads --csv --limit 0 >$how.csv 2>merge.log
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$how: nothing lost"
 	xpumerge -i $how.data -f folded --unit ns -o $how.folded 2>/dev/null
@@ -27,7 +27,7 @@ for n in 0 1 2 3; do
 done
 for how in copy 'queue -r 5000'; do
 	xpuload -o how.data ./shares -t 1 -w $how >how.out 2>load.log
-	is $? 0 "$how: status" || diag "$(cat load.log)"
+	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge -i how.data -f folded --unit ns -o how.folded 2>/dev/null
 	diag "$(cat how.out)"
 	diag "$(grep 'GPU_Wait' how.folded)"
@@ -40,7 +40,7 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 	exit
 fi
 xpuload --off-cpu -o loader.data python3 "$XPU_SRC/test/gpu/slow_loader.py" >loader.out 2>load.log
-is $? 0 "slow loader: status" || diag "$(cat load.log)"
+is $? 0 "slow loader: exit status 0" || diag "$(cat load.log)"
 diag "$(cat loader.out)"
 diag "$(grep 'launches from' load.log)"
 xpumerge -i loader.data --unit ms --limit 12 -o loader.txt 2>merge.log

@@ -18,7 +18,7 @@ attach() {
 	name=$1 seconds=$2
 	shift 2
 	xpuload "$@" -o again.data -p $pid --duration "$seconds" 2>load.log
-	is $? 0 "$name $*: status" || diag "$(cat load.log)"
+	is $? 0 "$name $*: exit status 0" || diag "$(cat load.log)"
 	xpumerge again.data -f folded --unit count -o again.folded 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" again.folded merge.log)" \
 		'^launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' "$name $*: exact" ||

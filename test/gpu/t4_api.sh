@@ -24,11 +24,11 @@ compare() {		# compare NAME: compares the recording with the program's output
 }
 
 xpuload --api=all -o few.data ./calls >few.out 2>load.log
-is $? 0 "status"
+is $? 0 "exit status 0"
 diag "$(cat load.log)"
 compare few 5
 xpuload --api=all --gpu-only -o many.data ./calls -t 8 -n 3000 -u 1 >many.out 2>load.log
-is $? 0 "many: status"
+is $? 0 "many: exit status 0"
 diag "$(cat load.log)"
 compare many 9
 xpumerge -i many.data -f pftrace -o many.pftrace 2>/dev/null
@@ -36,7 +36,7 @@ ok $? "many: Perfetto's format"
 diag "$(ls -l many.data many.json many.pftrace)"
 
 xpuload --api --gpu-only -o timed.data ./calls -t 8 -n 3000 -u 1 >timed.out 2>load.log
-is $? 0 "timed: status"
+is $? 0 "timed: exit status 0"
 diag "$(cat load.log)"
 functions() {		# functions FILE: "NUMBER NAME" of each
 	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' | grep -v -e Peek -e Get -e Current | sort
@@ -48,7 +48,7 @@ is "$(functions timed.csv)" "$(functions many.csv)" "timed: all others, as often
 
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	xpuload --api -o torch.data python3 "$XPU_SRC/test/gpu/eager.py" >torch.out 2>load.log
-	is $? 0 "PyTorch: status"
+	is $? 0 "PyTorch: exit status 0"
 	diag "$(grep 'launches from' load.log)"
 	xpumerge -i torch.data --table api_calls 2>merge.log >torch.txt
 	diag "$(head -n 14 torch.txt)"

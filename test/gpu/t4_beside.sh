@@ -23,7 +23,7 @@ fi
 
 program="$XPU_SRC/test/gpu/beside.py"
 timeout 120 python3 "$program" >want.out 2>want.err
-is $? 0 "without xpuload: status" || diag "$(tail -n 5 want.err)"
+is $? 0 "without xpuload: exit status 0" || diag "$(tail -n 5 want.err)"
 diag "$(cat want.out)"
 is "$(grep -c '^beside: window [0-9]: 50 tanh, 50 exp, 50 Memcpy HtoD, 50 aten::tanh, .* 150 with a stack, 0 backwards, 0 out of order$' \
 	want.out)" 10 "without xpuload: ten whole windows"

@@ -23,7 +23,7 @@ run() {			# run NAME CAPTURE KERNELS OPTIONS-OF-XPULOAD ARGS...
 	nr=$(echo "$expected" | awk '{ print $2 + 0 }')
 	# shellcheck disable=SC2086
 	xpuload --strict --capture "$what" $opts -o "$name.data" ./capture "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	is "$(counts "$name")" "${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" "$name: exact" ||
 		diag "$(cat load.log)"
 }
@@ -46,7 +46,7 @@ race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	shift 2
 	# shellcheck disable=SC2086
 	xpuload --strict $opts -o race.data ./capture -t 4 -w 100 -n 10 -r 4 "$@" >out 2>load.log
-	is $? 0 "racers, $name: status" || diag "$(cat load.log)"
+	is $? 0 "racers, $name: exit status 0" || diag "$(cat load.log)"
 	like "$(counts race)" '^any [0-9]+ in 4000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 		"racers, $name: nothing of a launch is missing, and nothing is left over"
 	diag "racers, $name: $(cat out); $(counts race)"
@@ -67,7 +67,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 		[ $how = profiler ] || what='nvtx:^window$'
 		xpuload --strict --capture "$what" -o torch.data python3 "$XPU_SRC/test/gpu/capture.py" $how \
 			>out 2>load.log
-		is $? 0 "PyTorch, $how: status" || diag "$(cat load.log out)"
+		is $? 0 "PyTorch, $how: exit status 0" || diag "$(cat load.log out)"
 		diag "PyTorch, $how: $(grep 'launches from' load.log)"
 		xpumerge -i torch.data -f folded --gpu-only --unit count -o torch.folded 2>merge.log
 		is "$(sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log)" \

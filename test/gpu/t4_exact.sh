@@ -18,7 +18,7 @@ run() {			# run NAME LAUNCHES COMMAND...
 	name=$1 launches=$2
 	shift 2
 	xpuload -o "$name.data" "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	diag "$name: $(grep 'launches from' load.log)"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	is $? 0 "$name: merged"

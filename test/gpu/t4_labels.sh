@@ -35,7 +35,7 @@ torchrun="python3 -m torch.distributed.run --standalone --nproc-per-node=2"
 
 # shellcheck disable=SC2086 # options
 xpuload -q --gpu-only -o node.data $torchrun rank.py >load.log 2>&1
-is $? 0 "torchrun, one file: status" || diag "$(tail -n 5 load.log)"
+is $? 0 "torchrun, one file: exit status 0" || diag "$(tail -n 5 load.log)"
 is "$(by_rank node.data)" "0:100 1:200 " "each rank has its kernels"
 like "$(xpumerge node.data -f folded 2>&1 >out)" 'unmatched 0 lost 0' "exact" || diag "$(xpumerge node.data -f folded 2>&1 >out)"
 is "$(xpumerge node.data --csv --table processes 2>out | tr -d '"' | awk -F , 'NR > 1 && $6 != "" { print $6, $7, $8, $9, $10 }' |
@@ -47,6 +47,6 @@ is "$? $(echo rank*.data)" "0 rank0.data rank1.data" "torchrun, a file of each r
 is "$(by_rank rank1.data rank0.data)" "0:100 1:200 " "together: each rank has its kernels"
 
 (unset RANK; xpuload -q --gpu-only -o spawn.data python3 spawn.py >load.log 2>&1)
-is $? 0 "spawn: status" || diag "$(tail -n 5 load.log)"
+is $? 0 "spawn: exit status 0" || diag "$(tail -n 5 load.log)"
 is "$(by_rank spawn.data)" "0:100 1:200 " "spawn: each child has the rank that it has set"
 done_testing

@@ -15,7 +15,7 @@ need root gpu nvcc bpf
 	"$XPU_SRC/test/workload/memory.cu" -lcuda -ldl -lpthread 2>nvcc.log
 ok $? "nvcc builds memory" || diag "$(cat nvcc.log)"
 xpuload --memory --gpu-only -o run.data ./memory -n 200 >run.out 2>load.log
-is $? 0 "memory: status" || diag "$(cat load.log)"
+is $? 0 "memory: exit status 0" || diag "$(cat load.log)"
 diag "memory: $(tail -n 1 load.log)"
 memory_wrong run.data run.out >verdict
 [ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
@@ -33,7 +33,7 @@ ok $? "memory: at most 24 bytes an event"
 	-o held "$XPU_SRC/test/workload/held.cu" -lcuda -ldl 2>nvcc.log
 ok $? "nvcc builds held" || diag "$(cat nvcc.log)"
 xpuload --memory --gpu-only -o held.data ./held x >held.out 2>load.log
-is $? 0 "held: status" || diag "$(cat load.log held.out)"
+is $? 0 "held: exit status 0" || diag "$(cat load.log held.out)"
 held_agrees
 diag "$(cat held.out)"
 diag "$(sed 's/.*main;//' held.folded)"
@@ -47,15 +47,15 @@ fi
 # ---- PyTorch: what it says itself
 
 xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train 22 >train.out 2>load.log
-is $? 0 "train: status" || diag "$(tail -n 5 load.log train.out)"
+is $? 0 "train: exit status 0" || diag "$(tail -n 5 load.log train.out)"
 diag "train: $(tail -n 1 load.log)"
 torch_agrees train
 PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True xpuload --memory --gpu-only -o expandable.data \
 	python3 "$XPU_SRC/test/gpu/memory.py" train 22 >expandable.out 2>load.log
-is $? 0 "expandable: status" || diag "$(tail -n 5 load.log expandable.out)"
+is $? 0 "expandable: exit status 0" || diag "$(tail -n 5 load.log expandable.out)"
 torch_agrees expandable
 xpuload --memory --gpu-only -o graph.data python3 "$XPU_SRC/test/gpu/memory.py" graph 20 >graph.out 2>load.log
-is $? 0 "graph: status" || diag "$(tail -n 5 load.log graph.out)"
+is $? 0 "graph: exit status 0" || diag "$(tail -n 5 load.log graph.out)"
 torch_agrees graph
 
 first() {		# first TABLE: its first row
@@ -77,7 +77,7 @@ def hoard():
 hoard()
 PY
 xpuload --memory -o oom.data python3 oom.py >oom.out 2>load.log
-is $? 1 "out of memory: status"
+is $? 1 "out of memory: exit status 1"
 xpumerge -i oom.data --memory live --at failed -f folded -o oom.folded 2>/dev/null
 diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn | head -n 1) bytes by the largest holder"
 like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: who held it"
@@ -88,7 +88,7 @@ picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory r
 	name=$1 who=$2
 	shift 2
 	xpuload --memory --gpu-only -o "$name.data" "$@" >"$name.out" 2>load.log
-	is $? 1 "$name: status" || diag "$(tail -n 3 "$name.out" load.log)"
+	is $? 1 "$name: exit status 1" || diag "$(tail -n 3 "$name.out" load.log)"
 	xpumerge -i "$name.data" --memory live --at failed -f folded 2>/dev/null |
 		awk '{ bytes = $NF; sub(/ [0-9]+$/, ""); print bytes, $0 }' | sort -rn >"$name.held"
 	like "$(head -n 1 "$name.held")" "$who" "$name: the largest holder when it ran out" ||
@@ -116,7 +116,7 @@ print(pool.total_bytes())
 PY
 	mv cupy.py use_cupy.py
 	xpuload --memory --gpu-only -o cupy.data python3 use_cupy.py >cupy.out 2>load.log
-	is $? 0 "CuPy: status" || diag "$(tail -n 3 cupy.out load.log)"
+	is $? 0 "CuPy: exit status 0" || diag "$(tail -n 3 cupy.out load.log)"
 	xpumerge -i cupy.data --memory leaked -f folded 2>/dev/null | grep -F 'use_cupy.py' |
 		awk '{ sum += $NF } END { printf "%.0f\n", sum }' >found
 	is "$(cat found)" "$(cat cupy.out)" "CuPy: what its pool has of CUDA"
@@ -132,7 +132,7 @@ print(jax.devices()[0].memory_stats()["pool_bytes"])
 PY
 	XLA_PYTHON_CLIENT_MEM_FRACTION=.1 xpuload --memory --gpu-only -o jax.data python3 use_jax.py \
 		>jax.out 2>load.log
-	is $? 0 "JAX: status" || diag "$(tail -n 3 jax.out load.log)"
+	is $? 0 "JAX: exit status 0" || diag "$(tail -n 3 jax.out load.log)"
 	xpumerge -i jax.data --table memory_devices --csv 2>/dev/null >found
 	diag "JAX: pool_bytes $(tail -n 1 jax.out); $(grep GPU found)"
 	largest=$(xpumerge -i jax.data --memory peak -f folded 2>/dev/null | awk '{ print $NF }' | sort -n | tail -n 1)

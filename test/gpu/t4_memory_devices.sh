@@ -18,7 +18,7 @@ first() {		# first NAME TABLE: its first row
 # ---- two devices, one process
 
 CUDA_VISIBLE_DEVICES=0,1 xpuload --memory --gpu-only -o both.data python3 "$train" devices 22 >both.out 2>load.log
-is $? 0 "both: status" || diag "$(tail -n 5 load.log both.out)"
+is $? 0 "both: exit status 0" || diag "$(tail -n 5 load.log both.out)"
 like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing lost"
 torch_agrees both
 is "$(awk '{ print $1 }' said | uniq | wc -l) $(awk '{ print $2 }' said | sort -u | wc -l)" "22 2" \
@@ -33,7 +33,7 @@ like "$(first both memory_holders)" 'memory.py:plant_peak:' "both: so is the pla
 # shellcheck disable=SC2016 # the shell's own $1
 xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "$1" train 22 >each.0 2>each.log &
 	CUDA_VISIBLE_DEVICES=1 python3 "$1" train 22 >each.1 && wait $!' sh "$train" 2>load.log
-is $? 0 "each: status" || diag "$(tail -n 5 load.log each.log)"
+is $? 0 "each: exit status 0" || diag "$(tail -n 5 load.log each.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing lost"
 # Either GPU may be the first that the recording hears of.
 for order in "0 1" "1 0"; do
@@ -54,7 +54,7 @@ like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted lea
 
 WRAP="$XPULOAD --memory --api --gpu-only -o fsdp-%q{RANK}.data" NR_RANKS=2 \
 	python3 "$XPU_SRC/test/gpu/ranks.py" fsdp none >ranks.out 2>load.log
-is $? 0 "fsdp: status" || diag "$(tail -n 5 load.log ranks.out)"
+is $? 0 "fsdp: exit status 0" || diag "$(tail -n 5 load.log ranks.out)"
 for rank in 0 1; do
 	xpumerge -i fsdp-$rank.data >out.txt 2>merge.log
 	like "$(xpumerge dump fsdp-$rank.data)" 'what=MADE space=IMPORTED' "fsdp, rank $rank: memory was imported"

@@ -9,7 +9,7 @@ what="compiled graph loader spawn trees forked libraries attention"
 [ "$(nvidia-smi -L | wc -l)" -ge 2 ] && what="$what two_gpus"
 for w in $what; do
 	xpuload -o "$w.data" python3 "$XPU_SRC/test/gpu/more.py" "$w" >out 2>load.log
-	is $? 0 "$w: status" || diag "$(cat load.log out)"
+	is $? 0 "$w: exit status 0" || diag "$(cat load.log out)"
 	diag "$w: $(grep 'launches from' load.log)"
 	xpumerge -i "$w.data" -f folded --unit count -o "$w.folded" 2>merge.log
 	is $? 0 "$w: merged"

@@ -9,7 +9,7 @@ record() {		# record NAME COMMAND...: NAME.launches has "STACK COUNT" of device 
 	name=$1
 	shift
 	xpuload --gpu-only -o "$name.data" "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log out)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log out)"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log ||
 		diag "$(cat merge.log)"
 	grep -E ';\[GPU[0-9]*_(Kernel|Memcpy|Memset)\]' "$name.folded" | grep -v ';\[no launch\];' \

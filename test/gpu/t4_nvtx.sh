@@ -23,7 +23,7 @@ run() {			# run NAME LAUNCHES ARGS...
 	name=$1 launches=$2
 	shift 2
 	xpuload -o "$name.data" ./ranges "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	diag "$name: $(grep 'launches from' load.log)"
 	xpumerge -i "$name.data" -f folded --gpu-only --by nvtx --unit count -o "$name.folded" \
 		2>merge.log
@@ -48,7 +48,7 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 	exit
 fi
 xpuload -o torch.data python3 "$XPU_SRC/test/gpu/nvtx.py" >out 2>load.log
-is $? 0 "PyTorch: status" || diag "$(cat load.log out)"
+is $? 0 "PyTorch: exit status 0" || diag "$(cat load.log out)"
 diag "PyTorch: $(grep 'launches from' load.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "PyTorch: nothing lost"
 in_ranges() {		# in_ranges PATH: launches in exactly these

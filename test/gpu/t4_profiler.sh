@@ -23,7 +23,7 @@ complaints() {
 }
 
 timeout 120 python3 "$PROFILER" >want.out 2>want.err
-is $? 0 "without xpuload: status" || diag "$(tail -n 5 want.err)"
+is $? 0 "without xpuload: exit status 0" || diag "$(tail -n 5 want.err)"
 is "$(grep -c '^own_profiles: profile [0-2]: 50 tanh, 50 exp, 50 Memcpy HtoD$' want.out)" 3 \
 	"without xpuload: three whole profiles" || diag "$(cat want.out)"
 complaints want.err >want.complaints

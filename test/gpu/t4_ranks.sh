@@ -35,7 +35,7 @@ check() {		# check NAME SLOW FILES...: what was recorded
 	shift 2
 	diag "$name: after $(($(date +%s) - start)) s: $(grep -h 'launches from' load*.log)"
 	xpumerge ranks "$@" --json >ranks.json 2>merge.log
-	is $? 0 "$name: status" || diag "$(cat merge.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat merge.log)"
 	xpumerge ranks "$@" --csv >ranks.csv 2>/dev/null
 	like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$name: every launch matched"
 	is "$(account ops) $(account paired)" "$(awk '$1 == "rank" && $3 == "ops" { n += $4 }

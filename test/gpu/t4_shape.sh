@@ -9,7 +9,7 @@ need root gpu nvcc bpf
 	-I"$XPU_SRC/test/workload" -o shapes "$XPU_SRC/test/workload/shapes.cu" -lcuda 2>nvcc.log
 ok $? "nvcc builds shapes" || diag "$(cat nvcc.log)"
 xpuload -o ways.data ./shapes 3000 30 >truth 2>load.log
-is $? 0 "status" || diag "$(cat load.log)"
+is $? 0 "exit status 0" || diag "$(cat load.log)"
 xpumerge -i ways.data -f folded --unit count -o ways.folded 2>merge.log
 is "$("$XPU_SRC/test/lib/verdict.sh" ways.folded merge.log)" \
 	"launches 3000 matched 3000 wrong 0 unmatched 0 lost 0" "exact"

@@ -34,7 +34,7 @@ account() {		# account NAME TITLE: every launch has its work, and the other way 
 
 if bare "$python" -c 'import torch; torch.zeros(1, device="cuda")' 2>torch.log; then
 	bare "$inst" --transport auto -o eager.data "$python" eager.py >out 2>load.log
-	is $? 0 "PyTorch: status" || diag "$(cat load.log)"
+	is $? 0 "PyTorch: exit status 0" || diag "$(cat load.log)"
 	diag "$(cat out load.log)"
 	like "$(cat load.log)" '^xpuload: launches come through shared memory: ' "PyTorch: through shared memory"
 	account eager "PyTorch"
@@ -50,7 +50,7 @@ if command -v "${NVCC:-nvcc}" >/dev/null; then
 		-o inst/bin/exact "$XPU_SRC/test/workload/exact.cu" -lcuda 2>nvcc.log
 	ok $? "nvcc builds exact" || diag "$(cat nvcc.log)"
 	bare "$inst" -o e.data "$PWD/inst/bin/exact" -t 8 -s 16 -n 160000 >out 2>load.log
-	is $? 0 "8 threads: status" || diag "$(cat load.log)"
+	is $? 0 "8 threads: exit status 0" || diag "$(cat load.log)"
 	xpumerge -i home/e.data -f folded --unit count -o e.folded 2>merge.log
 	line=$("$XPU_SRC/test/lib/verdict.sh" e.folded merge.log)
 	diag "8 threads: $line"

@@ -19,7 +19,7 @@ run() {			# run NAME COMMAND...
 	name=$1
 	shift
 	xpuload "$how" -o "$name.data" "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	diag "$name: $(tail -n 1 load.log)"
 	is "$(grep -c warning load.log)" 0 "$name: nothing is amiss" || diag "$(cat load.log)"
 	xpumerge -i "$name.data" -f folded --unit ns -o "$name.folded" 2>merge.log
@@ -60,7 +60,7 @@ done
 # One context of a GPU is sampled at a time.
 run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
-is $? 0 "contexts: status" || diag "$(cat out)"
+is $? 0 "contexts: exit status 0" || diag "$(cat out)"
 like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" "contexts: said" || diag "$(cat load.log)"
 like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" 'launches 600 matched 600 unmatched 0 lost 0' \
 	"contexts: every launch is there"
@@ -69,7 +69,7 @@ like "$(account contexts)" '^1 ' "contexts: the first one's samples"
 # A GPU has one sampler: whoever comes second is told so, and loses no launch.
 second() {		# second NAME WHAT SAID
 	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
-	is $? 0 "$2: status"
+	is $? 0 "$2: exit status 0"
 	like "$(cat load.log)" "no stall reasons are recorded: $3" "$2: said" || diag "$(cat load.log)"
 	like "$(xpumerge -i "$1.data" -o "$1.folded" 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 		"$2: every launch is there"
@@ -115,7 +115,7 @@ mixed() {		# mixed NAME WHAT: compares a recording with what the program counted
 		"$(sed -n 's/.* kernels //p' mix.out)" "$2: so are kernels"
 }
 xpuload --stalls --gpu-metrics -o mix.data ./stalls mix "$seconds" >mix.out 2>mix.log
-is $? 0 "mix: status"
+is $? 0 "mix: exit status 0"
 diag "$(cat mix.out mix.log)"
 mixed mix "mix, $seconds s"
 diag "$(xpumerge -i mix.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"

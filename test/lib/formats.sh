@@ -66,7 +66,7 @@ same() {
 	shift 4
 	# shellcheck disable=SC2086 # several on purpose
 	xpumerge -i "$name.data" $options ${both:-} >file 2>log
-	is $? 0 "$name: $options ${both:-}: status"
+	is $? 0 "$name: $options ${both:-}: exit status 0"
 	for unit; do
 		# shellcheck disable=SC2086
 		xpumerge -i "$name.data" -f folded --unit "${unit#*=}" ${both:-} 2>log | $filter |

@@ -7,7 +7,7 @@ same() {
 	name=$1 wanted=$2
 	shift 2
 	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
-	is $? 0 "$name: status" || diag "$(cat log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat log)"
 	LC_ALL=C sort "$wanted" >want
 	LC_ALL=C sort out.folded | diff want - >diff
 	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
@@ -18,7 +18,7 @@ fails() {
 	name=$1 regex=$2
 	shift 2
 	xpumerge "$@" -f folded >out 2>log
-	is $? 2 "$name: status"
+	is $? 2 "$name: exit status 2"
 	like "$(cat log)" "$regex" "$name: says so"
 	is "$(wc -l <log)" 1 "$name: one line"
 }

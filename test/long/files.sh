@@ -49,7 +49,7 @@ chmod 600 closed/victim
 for mask in 000 022 277; do
 	rm -f home/a.data*
 	(umask $mask; sudo -o home/a.data true 2>log)
-	is $? 0 "umask $mask: status" || diag "$(cat log)"
+	is $? 0 "umask $mask: exit status 0" || diag "$(cat log)"
 	is "$(owner home/a.data)" $user "umask $mask: the recording is the user's"
 	case $mask in
 	277)	is "$(mode home/a.data)" 400 "umask $mask: and nobody else's to read" ;;
@@ -88,7 +88,7 @@ ln -s ../closed/victim home/a.data.old2
 rm -f home/a.data.old
 mv home/a.data.old2 home/a.data.old
 sudo -o home/a.data true 2>log
-is $? 0 "a link in the way of .old: status"
+is $? 0 "a link in the way of .old: exit status 0"
 [ -f home/a.data.old ] && [ ! -L home/a.data.old ]
 ok $? "a link in the way of .old is replaced itself"
 victim "a link in the way of .old"
@@ -102,7 +102,7 @@ rmdir home/a.data.old
 
 ln closed/victim home/hard.data
 sudo -o home/hard.data true 2>log
-is $? 0 "a hard link to root's file: status"
+is $? 0 "a hard link to root's file: exit status 0"
 victim "a hard link to root's file"
 : >closed/empty
 ln closed/empty home/empty.data
@@ -127,7 +127,7 @@ mkfifo -m 600 home/fifo
 chown $user home/fifo
 cat home/fifo >read.data &
 sudo -o home/fifo true 2>log
-is $? 0 "the user's FIFO: status" || diag "$(cat log)"
+is $? 0 "the user's FIFO: exit status 0" || diag "$(cat log)"
 wait
 xpumerge read.data >out 2>mlog
 is $? 0 "and what was read from it is a recording" || diag "$(cat mlog)"
@@ -197,7 +197,7 @@ like "$(cat mlog)" 'killed.data: not closed: cut' "killed: as far as it goes"
 if setpriv --reuid $user --regid $user --clear-groups test -x "$XPUMERGE"; then
 	SUDO_UID=$user SUDO_GID=$user sh -c 'ln -s ../closed/victim "home/m.folded.$$.data" &&
 		exec "$0" --cpu-only -o home/m.folded sleep 0.1' "$XPULOAD" 2>log
-	is $? 0 "merged at once, a link in a name that may be guessed: status" || diag "$(cat log)"
+	is $? 0 "merged at once, a link in a name that may be guessed: exit status 0" || diag "$(cat log)"
 	victim "merged at once"
 	is "$(owner home/m.folded)" $user "merged at once: the result is the user's"
 	rm -f home/m.folded.*.data
@@ -205,7 +205,7 @@ if setpriv --reuid $user --regid $user --clear-groups test -x "$XPUMERGE"; then
 	rm home/m.folded
 	ln -s ../closed/victim home/m.folded
 	sudo -o home/m.folded true 2>log
-	is $? 125 "merged at once, through a link to root's file: status"
+	is $? 125 "merged at once, through a link to root's file: exit status 125"
 	victim "merged at once, through a link to root's file"
 	like "$(cat log)" 'the recording stays in home/m.folded\.[0-9a-f]{8}\.data$' \
 		"merged at once, and it cannot be: the recording stays"
@@ -234,7 +234,7 @@ if unshare -m true 2>/dev/null; then
 	for mask in 000 022; do
 		rm -rf home/k.data*
 		(umask $mask; keep 755 sudo -o home/k.data)
-		is $? 0 "umask $mask, a file to keep: status" || diag "$(cat log)"
+		is $? 0 "umask $mask, a file to keep: exit status 0" || diag "$(cat log)"
 		is "$(tree home/k.data.files)" "d 700 $user
 f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read"
 	done
@@ -250,7 +250,7 @@ f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read
 		rm -rf home/k.data*
 		ln -s ../theirs home/k.data.files
 		keep 755 $who --cpu-only -o home/k.data
-		is $? 0 "$who, FILE.files is a link: status" || diag "$(cat log)"
+		is $? 0 "$who, FILE.files is a link: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" 'could not be kept: Not a directory' "$who: that is said"
 		is "$(ls -A theirs)" perf-1.map "$who: where it leads to nothing is made, or removed"
 		$who --cpu-only -o home/k.data true 2>log

@@ -68,7 +68,7 @@ hasnt() {		# hasnt FILE NAME: the other word is nowhere
 # ---- the user's own
 
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
-is $? 0 "a program of the user's: status" || diag "$(cat log)"
+is $? 0 "a program of the user's: exit status 0" || diag "$(cat log)"
 like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
 unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
 has home/own.data "a program of the user's"
@@ -83,7 +83,7 @@ waits() {
 
 waits $user home $drow
 load --cpu-only -F 999 -z 0 -o attached.data -p $pid --duration 1 2>log
-is $? 0 "-p, a process of the user's: status" || diag "$(cat log)"
+is $? 0 "-p, a process of the user's: exit status 0" || diag "$(cat log)"
 has home/attached.data "-p, a process of the user's"
 kill $pid
 wait $pid 2>/dev/null
@@ -93,7 +93,7 @@ wait $pid 2>/dev/null
 for who in 0 $other; do
 	waits $who theirs $terces
 	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
-	is $? 125 "-p, a process of user $who: status"
+	is $? 125 "-p, a process of user $who: exit status 125"
 	is "$(cat log)" "xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
  $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
 	hasnt home/refused.data "-p, a process of user $who"
@@ -135,7 +135,7 @@ parent_pid=$!
 wait_for grep -qs ready home/ready
 child=$(pgrep -P $parent_pid $secret)
 load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
-is $? 0 "-p, a child that is another user's: status"
+is $? 0 "-p, a child that is another user's: exit status 0"
 like "$(cat log)" "^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
 	"-p, a child that is another user's: said" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 1 process of other users was left alone' "-p, a child that is another user's: counted"
@@ -171,7 +171,7 @@ stops() {
 		# shellcheck disable=SC2086 # options, or none
 		load --cpu-only -F 999 $how -z 0 -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
 			"$private" $drow "$@" 2>log
-		is $? 0 "$name $how: status" || diag "$(cat log)"
+		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' "$name $how: it is said" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
@@ -200,7 +200,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 	load --cpu-only --off-cpu -F 999 -z 0 -o x.data -p $pid 2>log
 }
 later $drow "$private"
-is $? 0 "an attached process that executes a program: status" || diag "$(cat log)"
+is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
 unlike "$(cat log)" 'recorded no further|left alone' \
 	"an attached process that executes a program: the user's, too"
 has home/x.data "an attached process that executes a program"
@@ -215,7 +215,7 @@ hasnt home/x.data "an attached process that executes a set-user-ID program"
 
 # The COMMAND itself becomes another user's.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
-is $? 0 "a COMMAND that is set-user-ID: status"
+is $? 0 "a COMMAND that is set-user-ID: exit status 0"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' "a COMMAND that is set-user-ID: said"
 like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
 hasnt home/x.data "a COMMAND that is set-user-ID"
@@ -245,7 +245,7 @@ fi
 use_sim
 exact="$XPU_BUILD/workload/exact"
 load -z 0 -o l.data "$exact" -t 4 -n 20000 >/dev/null 2>log
-is $? 0 "launches of the user's: status" || diag "$(cat log)"
+is $? 0 "launches of the user's: exit status 0" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 20000 launches .* 20000 device records.* lost 0$' \
 	"launches of the user's: none is lost"
 exact home/l 20000 "launches of the user's: exact"
@@ -253,7 +253,7 @@ exact home/l 20000 "launches of the user's: exact"
 cp /bin/true suid-true
 chmod 4755 suid-true
 load -z 0 -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/dev/null 2>log
-is $? 0 "launches, then a set-user-ID exec: status" || diag "$(cat log)"
+is $? 0 "launches, then a set-user-ID exec: exit status 0" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
 	"launches, then a set-user-ID exec: that it is not recorded is said"
@@ -295,7 +295,7 @@ for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
 leave all
-is $? 0 "-a: status" || diag "$(cat all.log)"
+is $? 0 "-a: exit status 0" || diag "$(cat all.log)"
 all_in home/all 303 "-a: each launch of the user's, and no other"
 like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process"
@@ -383,7 +383,7 @@ if [ -z "$ambient" ]; then
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
 	chown -R $user home/mine/lib
 	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
-	is $? 125 "a shim that the user put there: status"
+	is $? 125 "a shim that the user put there: exit status 125"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
 		"a shim that the user put there: refused"
 	rm home/mine/bin/xpuload
@@ -391,7 +391,7 @@ if [ -z "$ambient" ]; then
 	cp "$XPULOAD" inst/bin/suid-xpuload
 	chmod 4755 inst/bin/suid-xpuload
 	as $user inst/bin/suid-xpuload --version >out 2>log
-	is "$? $(cat out)" "125 " "set-user-ID: status"
+	is "$? $(cat out)" "125 " "set-user-ID: the expected exit status"
 	like "$(cat log)" '^xpuload: this program must not be set-user-ID' "set-user-ID: refused"
 fi
 done_testing

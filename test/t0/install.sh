@@ -11,7 +11,7 @@ run_make() {
 }
 
 run_make install
-is $? 0 "install: status" || diag "$(tail -n 3 log)"
+is $? 0 "install: exit status 0" || diag "$(tail -n 3 log)"
 (cd "a b/usr" && find . -type f | LC_ALL=C sort) >installed
 for file in bin/xpuload bin/xpumerge lib/xpuload/fold.sh share/man/man1/xpuload.1 \
 		share/man/man1/xpumerge.1 share/doc/xpuload/README.md \
@@ -30,20 +30,20 @@ is "$(stat -c %a "a b/usr/bin/xpuload") $("$getcap" "a b/usr/bin/xpuload" 2>/dev
 "$XPU_BUILD/gen_data" -o xpu.data --launches 100
 "a b/usr/bin/xpumerge" -f folded >want 2>/dev/null
 env -u XPUMERGE sh "a b/usr/lib/xpuload/fold.sh" xpu.data >got 2>log
-is $? 0 "the installed fold.sh: status"
+is $? 0 "the installed fold.sh: exit status 0"
 [ -s want ] && cmp got want
 ok $? "the installed fold.sh: finds the installed xpumerge"
 
 echo >"a b/usr/lib/xpuload/theirs"
 echo >"a b/usr/lib/theirs.so"
 run_make uninstall
-is $? 0 "uninstall: status" || diag "$(tail -n 3 log)"
+is $? 0 "uninstall: exit status 0" || diag "$(tail -n 3 log)"
 is "$(cd "a b" && find . -type f | LC_ALL=C sort | tr '\n' ' ')" \
 	"./usr/lib/theirs.so ./usr/lib/xpuload/theirs " "uninstall: only what is not ours is left"
 [ ! -e "a b/usr/share/doc/xpuload" ]
 ok $? "uninstall: a directory of ours is gone"
 run_make uninstall
-is $? 0 "uninstall, again: status"
+is $? 0 "uninstall, again: exit status 0"
 
 # Without DESTDIR, as root: a group may record. The group here exists already; no test makes one.
 here=$PWD/here
@@ -58,7 +58,7 @@ sees() {			# sees NAME EXPECTED: checks mode, group, capabilities
 group=$(id -gn nobody 2>/dev/null)
 if [ "$(id -u)" != 0 ]; then
 	install_here nobody
-	is $? 0 "install, not as root: status" || diag "$(tail -n 3 log)"
+	is $? 0 "install, not as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" 'no capabilities are set: only root can. Run it with sudo$' \
 		"install, not as root: said"
 elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
@@ -69,12 +69,12 @@ else
 	printf '#!/bin/sh\nexit 10\n' >bin/groupadd
 	chmod 755 bin/groupadd
 	(PATH=$PWD/bin:$PATH; install_here no-such-group)
-	is $? 0 "install, no group: status" || diag "$(tail -n 3 log)"
+	is $? 0 "install, no group: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" 'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' "install, no group: said"
 	sees "install, no group: everybody may run it, as it was before" "755 root:root"
 
 	install_here "$group"
-	is $? 0 "install, as root: status" || diag "$(tail -n 3 log)"
+	is $? 0 "install, as root: exit status 0" || diag "$(tail -n 3 log)"
 	if grep -q 'no capabilities are set: this file system' log; then
 		skip "install, as root" "this file system holds no capabilities"
 	else
@@ -86,7 +86,7 @@ else
 			"750 root:$group cap_bpf,cap_perfmon=p"
 	fi
 	install_here "$group" uninstall
-	is $? 0 "uninstall, as root: status" || diag "$(tail -n 3 log)"
+	is $? 0 "uninstall, as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" "^the group $group is still there: groupdel $group removes it$" \
 		"uninstall, as root: what is left is said"
 	is "$(find "$here" -type f | wc -l)" 0 "uninstall, as root: no file is left"

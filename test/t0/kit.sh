@@ -40,7 +40,7 @@ done
 ${CC:-gcc} --coverage build/lib/low.o build/merge/join/main.o -o run && ./run
 is $? 0 "coverage: a program that counts"
 python3 "$XPU_SRC/scripts/coverage.py" build >out
-is $? 0 "coverage: status"
+is $? 0 "coverage: exit status 0"
 is "$(awk '{ print $1, $2, $3, $5 } !NF { exit }' out | tr '\n' ';')" \
 	"lines run share ;4 2 50.0 lib;2 2 100.0 merge/join;6 4 66.7 all;   ;" "coverage: of each room"
 done_testing

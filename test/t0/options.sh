@@ -36,7 +36,7 @@ for program in xpuload xpumerge; do
 
 	# The table that completion is made from, with the words that arguments may be.
 	"$binary" --list-options >table
-	is $? 0 "$program --list-options: status"
+	is $? 0 "$program --list-options: exit status 0"
 	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
 	cmp -s help listed
 	ok $? "$program: --list-options lists the same" || diag "$(diff help listed)"

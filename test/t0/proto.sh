@@ -32,7 +32,7 @@ message Outer { optional Outer.InnerPart one = 1;
 message Empty {}
 enum Side { SIDE_LEFT = 3; }
 END
-is $? 0 "status"
+is $? 0 "exit status 0"
 is "$(cat got)" "$(cat want)" "fields and enumerators"
 for bad in 'message A { int32 b = 1; }' 'message A { optional int32 b; }' 'message A { oneof b { } }' \
 	'message A { optional int32 b = x; }' 'message A { optional int32 b = 1; ' 'enum A { B = 1 }' '}' \

@@ -17,16 +17,16 @@ leftovers() {		# prints temporary files that were not removed
 # ---- what goes where
 
 xpumerge >out 2>log
-is $? 0 "no arguments: status"
+is $? 0 "no arguments: exit status 0"
 like "$(cat out)" '^kernels: ' "no arguments: the summary of xpu.data on stdout"
 is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: the account on stderr"
 xpumerge xpu.data -f folded >out 2>log
-is $? 0 "folded on stdout: status"
+is $? 0 "folded on stdout: exit status 0"
 is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: nothing else in it"
 for pair in folded:folded html:html json:chrome txt:text pb.gz:pprof perf:perf pftrace:pftrace; do
 	suffix=${pair%:*}
 	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
-	is $? 0 "-o a.$suffix: status"
+	is $? 0 "-o a.$suffix: exit status 0"
 	is "$(cat out)" "" "-o a.$suffix: nothing on stdout"
 	xpumerge -i xpu.data -f "${pair#*:}" >b 2>log
 	cmp -s "a.$suffix" b
@@ -63,10 +63,10 @@ ok $? "--json -o tables.json: tables, not a timeline"
 # ---- usage
 
 xpumerge --help >out 2>log
-is $? 0 "--help: status"
+is $? 0 "--help: exit status 0"
 like "$(cat out)" '^usage: xpumerge' "--help: on stdout"
 xpumerge --version >out 2>log
-is $? 0 "--version: status"
+is $? 0 "--version: exit status 0"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
@@ -87,7 +87,7 @@ done
 refuse() {		# refuse FILE WORDS NAME
 	echo kept >kept.folded
 	xpumerge -i "$1" -o kept.folded >out 2>log
-	is $? 2 "$3: status"
+	is $? 2 "$3: exit status 2"
 	is "$(wc -l <log)" 1 "$3: one line"
 	like "$(cat log)" "^xpumerge: $1 .*$2" "$3: with the file's name, and why"
 	is "$(cat kept.folded)" kept "$3: an older result is untouched"
@@ -147,7 +147,7 @@ for args in "" --svg; do
 	fold $args -o pipe xpu.data 2>log
 	status=$?
 	wait
-	is $status 0 "fold.sh $args: into a pipe: status"
+	is $status 0 "fold.sh $args: into a pipe: exit status 0"
 	# fold.sh draws random colours, so they are removed.
 	[ -p pipe ] && if [ -n "$args" ]; then
 		[ "$(grep -c '<title>' got)" -gt 100 ]
@@ -165,7 +165,7 @@ is "$?$(cat log)" "2xpumerge: missing.data cannot be opened: No such file or dir
 size=$(stat -c %s xpu.data)
 head -c $((size - 20)) xpu.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 1 "cut: status"
+is $? 1 "cut: exit status 1"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: where"
 is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" "cut: of which at least one record is lost"
 is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line, beside the account"
@@ -181,7 +181,7 @@ ok $? "cut: fold.sh has everything before the cut"
 # The END record is the last record and has 24 bytes: cut right before it.
 head -c $((size - 24)) xpu.data >whole.data
 xpumerge whole.data -f folded -o cut.folded 2>log
-is $? 1 "cut between records: status"
+is $? 1 "cut between records: exit status 1"
 like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' "cut between records: said"
 is "$(grep -c '^xpumerge: whole.data' log)" 1 "cut between records: one line, beside the account"
 cmp -s cut.folded a.folded
@@ -191,7 +191,7 @@ xpumerge header.data -f folded -o cut.folded 2>log
 is "$?$(wc -c <cut.folded)" 10 "a header and nothing else: status, and an empty result"
 head -c $((size / 2)) xpu.data >half.data
 xpumerge half.data -f folded --unit count -o half.folded 2>log
-is $? 1 "cut in the middle: status"
+is $? 1 "cut in the middle: exit status 1"
 n=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' log)
 [ "$n" -gt 100 ] && [ "$n" -lt 1900 ]
 ok $? "cut in the middle: some launches are there: $n"
@@ -199,7 +199,7 @@ ok $? "cut in the middle: some launches are there: $n"
 # Noise from offset 20000 on.
 { head -c 20000 xpu.data; head -c 100000 /dev/zero | tr '\0' '\377'; } >damaged.data
 xpumerge damaged.data -f folded -o damaged.folded 2>log
-is $? 2 "damaged: status"
+is $? 2 "damaged: exit status 2"
 like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: where"
 [ -s damaged.folded ] && grep -q '^launches [1-9]' log
 ok $? "damaged: what is before the damage is merged and written"
@@ -218,7 +218,7 @@ size=$(stat -c %s blocks.data)
 cp blocks.data hit.data
 head -c 400 /dev/zero | dd of=hit.data bs=1 seek=$((size / 2)) conv=notrunc status=none
 xpumerge hit.data -f folded --unit count -o hit.folded 2>log
-is $? 2 "blocks: 400 bytes in the middle are others: status"
+is $? 2 "blocks: 400 bytes in the middle are others: exit status 2"
 like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
 	"blocks: which, and what they held"
 n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
@@ -227,14 +227,14 @@ is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all others are there"
 ok $? "blocks: and these are lost"
 head -c $((size - 20)) blocks.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 1 "blocks: cut: status"
+is $? 1 "blocks: cut: exit status 1"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' "blocks: cut: where"
 head -c 30 blocks.data >short.data
 refuse short.data 'too short' "blocks: a cut header"
 
 # A recording of version 1, which had no blocks.
 xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
-is $? 0 "version 1: status"
+is $? 0 "version 1: exit status 0"
 diff "$XPU_SRC/test/t1/golden/version1.folded" old.folded >diff.log
 ok $? "version 1: as it was" || diag "$(cat diff.log)"
 is "$(account log)" "120 matched 120 unmatched 0 lost 0" "version 1: all there"
@@ -243,13 +243,13 @@ is "$(account log)" "120 matched 120 unmatched 0 lost 0" "version 1: all there"
 
 for out in /dev/full no/such/directory/a.folded real; do
 	xpumerge -f folded -o $out 2>log
-	is $? 2 "-o $out: status"
+	is $? 2 "-o $out: exit status 2"
 	is "$(wc -l <log)" 1 "-o $out: one line"
 	like "$(cat log)" "^xpumerge: $out: cannot be written: " "-o $out: says what"
 done
 for format in text folded chrome pprof perf; do
 	xpumerge -f $format >/dev/full 2>log
-	is $? 2 "$format on a full stdout: status"
+	is $? 2 "$format on a full stdout: exit status 2"
 	like "$(cat log)" '^xpumerge: standard output: cannot be written: No space left' \
 		"$format on a full stdout: says so"
 done
@@ -259,7 +259,7 @@ mkdir small
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
 	echo kept >small/a.json
 	xpumerge -o small/a.json 2>log
-	is $? 2 "disk full: status"
+	is $? 2 "disk full: exit status 2"
 	like "$(cat log)" 'No space left on device' "disk full: says so"
 	is "$(cat small/a.json)" kept "disk full: the older result is untouched"
 	is "$(ls small)" a.json "disk full: nothing half is left"
@@ -272,18 +272,18 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -m 555 readonly
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" \
 		-f folded -o readonly/a.folded 2>log
-	is $? 2 "a directory that is not ours: status"
+	is $? 2 "a directory that is not ours: exit status 2"
 	like "$(cat log)" 'readonly/a.folded: cannot be written: Permission denied' \
 		"a directory that is not ours: says so"
 	chmod 600 xpu.data
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" 2>log
-	is $? 2 "a recording that is not ours: status"
+	is $? 2 "a recording that is not ours: exit status 2"
 	like "$(cat log)" 'cannot be opened: Permission denied' "a recording that is not ours"
 	chmod 644 xpu.data
 	cp xpu.data theirs.data
 	chown 65534 theirs.data
 	xpumerge -i theirs.data -o a.folded 2>log
-	is $? 0 "as root, somebody else's recording: status"
+	is $? 0 "as root, somebody else's recording: exit status 0"
 	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 "as root: one warning"
 else
 	skip "other users' files" "not root, or no setpriv"
@@ -328,7 +328,7 @@ if [ -z "${XPU_SAN:-}" ] && ${CC:-cc} -shared -fPIC -o shorten.so shorten.c -ldl
 	cp big.data short.data
 	echo kept >short.folded
 	LD_PRELOAD=$PWD/shorten.so "$XPUMERGE" -i short.data -o short.folded >out 2>log
-	is "$?$(cat out)" 2 "it becomes shorter meanwhile: status"
+	is "$?$(cat out)" 2 "it becomes shorter meanwhile: the expected exit status"
 	like "$(cat log)" '^xpumerge: a file became shorter while it was being read: nothing written' \
 		"it becomes shorter meanwhile: said"
 	is "$(cat short.folded)$(leftovers)" kept0 "it becomes shorter meanwhile: the older result is untouched"
@@ -341,7 +341,7 @@ fi
 "$gen" -o rank0.data --launches 1000 --threads 2 --procs 2
 "$gen" -o rank1.data --launches 2000 --threads 2 --procs 2 --seed 7
 xpumerge rank0.data rank1.data -f folded --unit count -o both.folded 2>log
-is $? 0 "two recordings: status"
+is $? 0 "two recordings: exit status 0"
 is "$(account log)" "3000 matched 3000 unmatched 0 lost 0" "two recordings: the account of both"
 unlike "$(cat log)" '^of these' "two recordings: nothing to say of each"
 xpumerge rank0.data -f folded --unit count -o a.folded 2>/dev/null
@@ -358,16 +358,16 @@ is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data "two recordings: w
 like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' "two recordings: what it lost"
 ln rank0.data again.data
 xpumerge rank0.data again.data -o a.folded 2>log
-is $? 2 "one recording twice: status"
+is $? 2 "one recording twice: exit status 2"
 like "$(cat log)" 'again.data: the same recording as rank0.data' "one recording twice: said"
 xpumerge rank0.data text.data -f folded -o a.folded 2>log
-is $? 2 "two recordings, one of them is none: status"
+is $? 2 "two recordings, one of them is none: exit status 2"
 
 # ---- bytes
 
 "$gen" -o bytes.data --launches 1000 --memcpy-every 3
 xpumerge bytes.data -f folded --unit bytes -o a.folded 2>log
-is $? 0 "bytes: status"
+is $? 0 "bytes: exit status 0"
 copies=$(xpumerge bytes.data 2>/dev/null | sed -n 's/^memory operations: \([0-9]*\) copies.*/\1/p')
 is "$(awk '{ n += $NF } END { print n }' a.folded)" $((copies * 4096)) "bytes: all of the copies"
 is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "bytes: kernels have none"
@@ -377,7 +377,7 @@ like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' "bytes: which is said"
 
 "$gen" -o pending.data --launches 1000 --lose-record 10
 xpumerge pending.data -f folded --unit count -o a.folded 2>log
-is $? 0 "lost records: status"
+is $? 0 "lost records: exit status 0"
 is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account"
 like "$(cat log)" '^ +100 launches without device work' "lost records: pending"
 like "$(cat log)" '^ +100 device records that the shim sent are not' "lost records: missing"

@@ -28,7 +28,7 @@ xpumerge --cpu p.txt -o p.data 2>log
 same "as a recording" p.txt.folded p.data
 gen p.txt seed=23 junk=1
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
-is $? 0 "junk: status"
+is $? 0 "junk: exit status 0"
 LC_ALL=C sort out.folded | diff p.txt.folded - >/dev/null
 ok $? "junk: what is between it is read"
 like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored' "junk: said"

@@ -26,7 +26,7 @@ own() {
 
 for unit in ns count bytes; do
 	"$merge" diff a.data b.data -f folded --unit $unit >diff.folded 2>diff.log
-	is $? 0 "$unit: status"
+	is $? 0 "$unit: exit status 0"
 	own a.data $unit >want
 	column 1 >got
 	cmp got want
@@ -37,7 +37,7 @@ for unit in ns count bytes; do
 	ok $? "$unit: the second column is B"
 done
 "$merge" diff a.data b.data --by device,stream,comm -f folded --unit ns >diff.folded 2>/dev/null
-is $? 0 "--by: status"
+is $? 0 "--by: exit status 0"
 own a.data ns device,stream,comm >want
 column 1 >got
 cmp got want
@@ -84,7 +84,7 @@ fi
 # ---- text
 
 "$merge" diff a.data b.data --limit 0 --unit us >diff.txt 2>/dev/null
-is $? 0 "text: status"
+is $? 0 "text: exit status 0"
 "$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
 want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
@@ -106,7 +106,7 @@ is "$("$merge" diff a.data b.data --limit 3 2>/dev/null | grep -c ' more$')" 2 \
 
 if command -v python3 >/dev/null; then
 	"$merge" diff a.data b.data -o diff.html 2>/dev/null
-	is $? 0 "html: status"
+	is $? 0 "html: exit status 0"
 	for side in 0 1; do
 		python3 "$XPU_SRC/test/lib/html_folded.py" ns $side <diff.html |
 			grep -v ' 0$' | LC_ALL=C sort >got
@@ -130,7 +130,7 @@ refuse() {		# refuse NAME MESSAGE ARG...
 	name=$1 message=$2
 	shift 2
 	"$merge" "$@" >out 2>err.log
-	is $? 2 "$name: status"
+	is $? 2 "$name: exit status 2"
 	like "$(cat err.log)" "$message" "$name: says why"
 }
 
@@ -153,6 +153,6 @@ refuse "a recording that is not there" 'none.data' diff a.data none.data
 is $? 1 "--strict: B has lost something"
 
 "$merge" diff a.data b.data --kernel nothing_like_it >out 2>log
-is "$?" 1 "a filter that leaves nothing on either side: status"
+is "$?" 1 "a filter that leaves nothing on either side: exit status 1"
 like "$(cat log)" '^xpumerge: nothing in the recordings matches --kernel nothing_like_it$' "a filter that leaves nothing: said"
 done_testing

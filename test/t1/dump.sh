@@ -11,7 +11,7 @@ corpus="$XPU_BUILD/gen_corpus"
 
 dump() {		# dump FILE STATUS NAME
 	xpumerge dump "$1" >out 2>log
-	is $? "$2" "$3: status"
+	is $? "$2" "$3: the expected exit status"
 }
 
 poke() {		# poke FILE OFFSET OCTAL: changes one byte

@@ -9,7 +9,7 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 	shift 3
 	"$XPU_BUILD/gen_data" -o a.data --launches "$launches" --paths "$paths" "$@"
 	xpumerge a.data -f folded --unit count -o a.folded 2>log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	is "$(sed -n 's/^launches //p' log)" "$launches matched $launches unmatched 0 lost 0" \
 		"$name: all matched"
 	# Without thread names, there are as many call paths as kernels, and each path has its one

@@ -20,7 +20,7 @@ part() {
 	awk -F';' "$2" all >want
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $1 -f folded --unit count --by pid,tid,comm,device,stream >got 2>log
-	is $? 0 "$1: status"
+	is $? 0 "$1: exit status 0"
 	[ -s want ] && [ "$(wc -l <want)" -lt "$(wc -l <all)" ]
 	ok $? "$1: $(wc -l <want) of $(wc -l <all) lines are wanted"
 	cmp got want

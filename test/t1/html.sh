@@ -12,7 +12,7 @@ same() {
 	name=$1 data=$2
 	shift 2
 	"$merge" "$data" -o page.html "$@" 2>page.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	for unit in ns nr bytes; do
 		[ $unit = nr ] && of=count || of=$unit
 		"$merge" "$data" -f folded --unit $of "$@" >want.folded 2>/dev/null

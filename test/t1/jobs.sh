@@ -74,11 +74,11 @@ done
 
 # A file that is missing, or none of ours, is said before anything is read.
 xpumerge -j 4 near.data nowhere.data api.data -f folded -o none >log 2>&1
-is $? 2 "a missing file: status"
+is $? 2 "a missing file: exit status 2"
 is "$(cat log)" "xpumerge: nowhere.data cannot be opened: No such file or directory" "and one line"
 echo text >text.data
 xpumerge -j 4 near.data text.data -f folded -o none >log 2>&1
-is $? 2 "a file of another kind: status"
+is $? 2 "a file of another kind: exit status 2"
 is "$(wc -l <log)" 1 "and one line"
 [ ! -e none ]
 ok $? "nothing is written then"

@@ -46,7 +46,7 @@ for tool in fold merge; do
 	ln -s far/hop $out
 	ln -s file far/hop
 	$tool $out 2>log
-	is $? 0 "$tool: links of one's own: status" || diag "$(cat log)"
+	is $? 0 "$tool: links of one's own: exit status 0" || diag "$(cat log)"
 	[ -L $out ] && [ -L far/hop ] && $is_good far/file
 	ok $? "$tool: what they lead to is made"
 	echo old >far/file
@@ -64,7 +64,7 @@ for tool in fold merge; do
 	$tool fifo 2>log
 	status=$?
 	wait
-	is $status 0 "$tool: a FIFO: status" || diag "$(cat log)"
+	is $status 0 "$tool: a FIFO: exit status 0" || diag "$(cat log)"
 	[ -p fifo ] && $is_good got
 	ok $? "$tool: it is written to, and stays"
 	rm -f fifo

@@ -91,7 +91,7 @@ is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -
 	range 950 NULL 34 "'a mark'" $((P1 + 101)) NULL
 } | "$sqlite" one.sqlite
 xpumerge --nsys one.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
-is $? 0 "one process: status"
+is $? 0 "one process: exit status 0"
 is "$(cat log)" "" "one process: nothing to say"
 show out.json >got
 cat >expected <<'END'
@@ -154,7 +154,7 @@ END
 	call 9550 9560 $((P3 + 201)) 9 3 NULL
 } | "$sqlite" hard.sqlite
 xpumerge --nsys hard.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
-is $? 0 "the hard one: status"
+is $? 0 "the hard one: exit status 0"
 show out.json nvtx-kernel >got
 cat >expected <<'END'
 nvtx-kernel|both|2.0|0.1|Device 0|NVTX Kernel Thread 101|
@@ -179,7 +179,7 @@ is "$(show out.json cuda | wc -l)" 8 "each kernel and copy"
 
 { schema; call 1 2 $P1 1 1 NULL; kernel 3 4 0 7 1 $P1; } | "$sqlite" none.sqlite
 xpumerge --nsys none.sqlite -o out.json -t kernel nvtx 2>log
-is $? 0 "no NVTX table: status"
+is $? 0 "no NVTX table: exit status 0"
 like "$(cat log)" 'NVTX was not traced' "no NVTX table: says so"
 is "$(show out.json | wc -l)" 1 "no NVTX table: kernels are there"
 
@@ -212,7 +212,7 @@ END
 	kernel 4000 4001 0 7 4 $P1
 } | "$sqlite" chains.sqlite
 xpumerge --nsys chains.sqlite -o out.folded --unit ns 2>log
-is $? 0 "call chains: status"
+is $? 0 "call chains: exit status 0"
 sort out.folded >got
 sort >expected <<'END'
 app;main;[libhidden.so];train::step();cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
@@ -224,7 +224,7 @@ END
 diff expected got >diff
 ok $? "call chains: folded stacks" || diag "$(cat diff)"
 xpumerge --nsys chains.sqlite -o chains.data 2>log
-is $? 0 "call chains: as a recording: status" || diag "$(cat log)"
+is $? 0 "call chains: as a recording: exit status 0" || diag "$(cat log)"
 xpumerge chains.data -f folded --unit ns 2>log | cmp - out.folded
 ok $? "call chains: as a recording: the same" || diag "$(cat log)"
 xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
@@ -237,7 +237,7 @@ diff expected got >diff
 ok $? "call chains: the table of API calls" || diag "$(cat diff)"
 for format in text pprof html perf; do
 	xpumerge --nsys chains.sqlite -f $format >out 2>log
-	is $? 0 "-f $format: status"
+	is $? 0 "-f $format: exit status 0"
 done
 
 # ---- CPU samples
@@ -263,7 +263,7 @@ END
 	done
 } | "$sqlite" samples.sqlite
 xpumerge --nsys samples.sqlite -o out.folded --unit ns 2>log
-is $? 0 "CPU samples: status"
+is $? 0 "CPU samples: exit status 0"
 sort out.folded >got
 sort >expected <<'END'
 worker;main;busy 12000000
@@ -328,7 +328,7 @@ END
 	range 900 2600 59 "'of no thread'" NULL NULL
 } | "$sqlite" recent.sqlite
 xpumerge --nsys recent.sqlite -f folded --unit ns -o out.folded 2>log
-is $? 0 "a recent export: status"
+is $? 0 "a recent export: exit status 0"
 cat >expected <<'END'
 [unknown];[no launch];[GPU_Memcpy]DtoH 10
 [unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 100
@@ -447,7 +447,7 @@ END
 	done
 } | "$sqlite" nodes.sqlite
 xpumerge --nsys nodes.sqlite -f folded --unit ns -o out.folded 2>log
-is $? 0 "graphs' nodes: status"
+is $? 0 "graphs' nodes: exit status 0"
 cat >expected <<'END'
 [unknown];main;builder;cudaGraphAddKernelNode;[GPU_Kernel]saxpy<float>(float*, int) 46
 [unknown];main;replay;cuMemBatchDecompressAsync;[GPU_Kernel][memory decompression] 300
@@ -506,7 +506,7 @@ END
 } >switches.sql
 "$sqlite" switches.sqlite <switches.sql
 xpumerge --nsys switches.sqlite -f folded --unit ns -o out.folded 2>log
-is $? 0 "context switches: status"
+is $? 0 "context switches: exit status 0"
 cat >expected <<'END'
 worker;[no stack];[Off_CPU]sleep 300
 worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
@@ -667,7 +667,7 @@ fails() {		# NAME REGEX ARGS...
 	name=$1 regex=$2
 	shift 2
 	xpumerge "$@" >out 2>log
-	is $? 2 "$name: status"
+	is $? 2 "$name: exit status 2"
 	like "$(cat log)" "$regex" "$name: says so"
 	is "$(wc -l <log)" 1 "$name: one line"
 }
@@ -711,7 +711,7 @@ is $? 0 "a file name with characters that URIs quote"
 	echo "COMMIT;"
 } | "$sqlite" many.sqlite
 /usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel nvtx-kernel 2>log
-is $? 0 "100,000 kernels: status"
+is $? 0 "100,000 kernels: exit status 0"
 is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: ranges on them"
 diag "user, system, elapsed s: $(cat used)"
 awk '{ exit !($1 + $2 < 8) }' used

@@ -12,7 +12,7 @@ for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	xpumerge a.data -o one-$name 2>one.log || diag "$(cat one.log)"
 done
 xpumerge a.data -o x.folded -o x.json -o x.txt -o x.csv -o x.html -o x.pb.gz >out 2>log
-is "$? $(cat out)" "0 " "six outputs: status"
+is "$? $(cat out)" "0 " "six outputs: the expected exit status"
 is "$(grep -c '^launches' log)" 1 "six outputs: one account" || diag "$(cat log)"
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	cmp one-$name $name
@@ -50,7 +50,7 @@ is "$? $(ls x.html)" "2 x.html" "one that cannot be made: the others are"
 # Compressed.
 for name in x.folded x.json x.txt x.csv x.perf x.html; do
 	xpumerge a.data -o $name.gz 2>log
-	is $? 0 "$name.gz: status" || diag "$(cat log)"
+	is $? 0 "$name.gz: exit status 0" || diag "$(cat log)"
 	xpumerge a.data -o $name 2>log
 	gzip -dc $name.gz | cmp - $name
 	ok $? "$name.gz: the same"
@@ -67,7 +67,7 @@ END
 ok $? "dump: compressed"
 if [ -w /dev/full ]; then
 	xpumerge a.data -f folded -o /dev/full >out 2>log
-	is $? 2 "a full disk: status"
+	is $? 2 "a full disk: exit status 2"
 fi
 
 # Growth.

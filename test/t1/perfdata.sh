@@ -45,7 +45,7 @@ gen p.data seed=19 big=1
 fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
 gen p.data seed=20 cut=9000
 xpumerge --cpu p.data -f folded >out 2>log
-is $? 2 "cut off: status"
+is $? 2 "cut off: exit status 2"
 like "$(cat log)" 'p.data: damaged or cut off: used up to there' "cut off: says so"
 [ -s out ]
 ok $? "cut off: what is there is used"

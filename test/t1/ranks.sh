@@ -114,7 +114,7 @@ print(sum(w["ns"]), sum(o["ns"]), sum(l["wait_ns"]), sum(r["collectives"]["wait_
 page() {		# page NAME MANY: of this recording
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data -o ranks.html 2>log
-	is $? 0 "page, $1: status"
+	is $? 0 "page, $1: exit status 0"
 	w=$(account wait_ns)
 	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" "page, $1: waits over time are all waits"
 }

@@ -51,7 +51,7 @@ like "$(cat log)" '^by time: launches ([0-9]+) certain [0-9]+ uncertain [0-9]+ w
 gen r.json seed=1
 head -c 9000 r.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
-is $? 2 "cut off: status"
+is $? 2 "cut off: exit status 2"
 like "$(cat log)" 'cut.json: ' "cut off: said"
 cat >odd.json <<'END'
 {"rocprofiler-sdk-tool":[7,{"metadata":[],"agents":{"id":1},"strings":{"buffer_records":[[],{"kind":5}]},
@@ -62,11 +62,11 @@ cat >odd.json <<'END'
 "kernel_dispatch":[{"correlation_id":{"internal":1},"start_timestamp":30,"end_timestamp":40,"dispatch_info":{"kernel_id":9}}]}}]}
 END
 xpumerge --gpu odd.json -f folded --unit ns >out 2>log
-is $? 0 "odd values: status"
+is $? 0 "odd values: exit status 0"
 like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' "odd values: what is there is told"
 like "$(cat log)" 'odd.json: 2 events could not be read: ignored' "odd values: counted"
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
-is $? 2 "empty: status"
+is $? 2 "empty: exit status 2"
 like "$(cat log)" 'none.json: cannot find CUDA events' "empty: said"
 done_testing

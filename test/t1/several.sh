@@ -12,7 +12,7 @@ done
 files=$(seq -f 'r%g.data' 1 $nr)
 # shellcheck disable=SC2086 # several arguments
 xpumerge $files -f folded --unit ns -o all.folded 2>log
-is $? 0 "status"
+is $? 0 "exit status 0"
 like "$(cat log)" "launches $((nr * 8000)) matched $((nr * 8000)) unmatched 0 lost 0" "the account of all"
 cat r[1-8].folded | awk '{ v = $NF; sub(/ [0-9]+$/, ""); n[$0] += v } END { for (i in n) print i, n[i] }' | LC_ALL=C sort >sum.folded
 LC_ALL=C sort all.folded >sorted.folded

@@ -52,7 +52,7 @@ at = data.index(b"XPUBLOCK", data.index(b"XPUBLOCK") + 8) - 8
 open("strange.data", "wb").write(data[:at] + b"\1" * 1000 + data[at:])
 END
 "$XPUMERGE" split -o strange.%n.data strange.data 2>split.log
-is $? 1 "bytes between two blocks: status"
+is $? 1 "bytes between two blocks: exit status 1"
 like "$(cat split.log)" ' 1000 bytes of the recording are no whole block: left out' "they are counted"
 is "$(sum strange)" $launches "all launches are there"
 like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' "the file says so, too"

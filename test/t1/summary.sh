@@ -14,7 +14,7 @@ widest() {		# widest FILE: the characters of its widest line
 xpumerge 2>/dev/null | cat >pipe
 for width in 80 120 200; do
 	COLUMNS=$width xpumerge >out.$width 2>/dev/null
-	is $? 0 "$width columns: status"
+	is $? 0 "$width columns: exit status 0"
 	[ "$(widest out.$width)" -le $width ]
 	ok $? "$width columns: no line is wider" || diag "$(widest out.$width)"
 	xpumerge --width $width 2>/dev/null | cmp - out.$width
@@ -66,7 +66,7 @@ done
 xpumerge --table kernels --sort avg --limit 1 2>/dev/null | tail -n 2 | grep -q 'and [0-9]* more'
 ok $? "--sort with --limit: the first ones of all"
 xpumerge --sort nothing >out 2>log
-is $? 2 "--sort nothing: status"
+is $? 2 "--sort nothing: exit status 2"
 is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
 	"--sort nothing: says what there is"
 xpumerge --table threads --sort avg_ns >out 2>log

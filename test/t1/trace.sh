@@ -199,7 +199,7 @@ fails "no events" 'none.json: cannot find CUDA events: no traceEvents' --gpu non
 gen t.json
 head -c 20000 t.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
-is $? 2 "cut: status"
+is $? 2 "cut: exit status 2"
 like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut: says so"
 like "$(cat out)" GPU_Kernel "cut: what is there is used"
 done_testing

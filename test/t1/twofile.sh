@@ -42,7 +42,7 @@ check() {
 	"$gen" cpu.txt gpu.json nr=$NR "$@" >made
 	/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --cpu cpu.txt --gpu gpu.json -o out.folded \
 		--unit count 2>log
-	is $? 0 "$name: status" || diag "$(cat log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat log)"
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
@@ -135,7 +135,7 @@ cat >gpu.json <<'END'
 {"name":"Kernel: lost","ph":"X","ts":2305.5,"dur":6,"cat":"GPU_Kernel","args":{"correlationId":99}}]
 END
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >out 2>log
-is $? 0 "a small one: status"
+is $? 0 "a small one: exit status 0"
 sort >expected <<'END'
 12 34;main;c;cudaLaunchKernel;[GPU_Kernel]k3 3250
 app;[no launch];[GPU_Kernel]lost 6000
@@ -152,12 +152,12 @@ like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; s
 	"a small one: the account"
 for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
-	is $? 0 "-f $format: status"
+	is $? 0 "-f $format: exit status 0"
 done
 # A recording written from both files has the same contents.
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns -o direct.folded 2>/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o imported.data 2>log
-is $? 0 "-o .data: status"
+is $? 0 "-o .data: exit status 0"
 "$XPU_BUILD/gen_data" -o new.data --launches 1 --blocks 65536
 version() {		# version FILE: prints a recording's version
 	od -An -tu2 -j 12 -N 4 "$1"
@@ -236,7 +236,7 @@ fails "a bad tolerance" 'number of milliseconds' --cpu cpu.txt --gpu gpu.json -t
 fails "a recording, too" 'one or the other' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
 xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
-is $? 2 "cut JSON: status"
+is $? 2 "cut JSON: exit status 2"
 like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut JSON: says so"
 is "$(grep -c GPU_Launch_Pending out)" 6 "cut JSON: what is there is used"
 done_testing

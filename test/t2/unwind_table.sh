@@ -11,7 +11,7 @@ for name in unwind_walk unwind_again shim_paths shim_signals shim_records; do
 	test=$XPU_BUILD/test/t2/$name.t
 	[ -x "$test" ] || continue
 	(mkdir $name && cd $name && LD_PRELOAD=$PWD/../old.so "$test") >$name.log 2>&1
-	is $? 0 "$name: status" || diag "$(grep -v '^ok' $name.log | tail -n 20)"
+	is $? 0 "$name: exit status 0" || diag "$(grep -v '^ok' $name.log | tail -n 20)"
 	like "$(cat $name.log)" '^1\.\.[1-9]' "$name: it ran" && nr=$((nr + 1))
 	unlike "$(cat $name.log)" 'follow frame pointers' "$name: by unwind tables"
 done
