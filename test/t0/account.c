@@ -37,11 +37,13 @@ static void is_whole(const struct xpu_thread_state *t, const char *name)
 
 static void test_differences(void)
 {
-	is_int(xpu_ns_between(5, 7), 2, "between: later");
-	is_int(xpu_ns_between(7, 5), 0, "between: earlier");
-	is_int(xpu_ns_between(0, UINT64_MAX) == UINT64_MAX, 1, "between: all there is");
-	is_int(xpu_ns_apart(5, 7), 2, "apart");
-	is_int(xpu_ns_apart(7, 5), 2, "apart, the other way round");
+	is_int(xpu_ns_between(5, 7), 2,
+	       "xpu_ns_between() of a later second time is the difference");
+	is_int(xpu_ns_between(7, 5), 0, "xpu_ns_between() of an earlier second time is 0");
+	is_int(xpu_ns_between(0, UINT64_MAX) == UINT64_MAX, 1,
+	       "xpu_ns_between() of 0 and the largest time is the largest time");
+	is_int(xpu_ns_apart(5, 7), 2, "xpu_ns_apart() is the difference");
+	is_int(xpu_ns_apart(7, 5), 2, "xpu_ns_apart() is the difference in the other order, too");
 }
 
 static void test_begin(void)
@@ -50,80 +52,93 @@ static void test_begin(void)
 	struct xpu_off_time off = xpu_thread__begin(&t, 15 * MS);
 
 	is_int(off.woken_ns - off.start_ns, 4 * MS, "blocked until it was woken");
-	is_int(off.end_ns - off.woken_ns, 1 * MS, "then runnable");
-	is_int(t.time.off_ns[XPU_OFF_LOCK], 4 * MS, "blocked: summed up");
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 1 * MS, "runnable: summed up");
-	is_int(t.state, XPU_THREAD_RUNNING, "it runs");
+	is_int(off.end_ns - off.woken_ns, 1 * MS, "runnable after it was woken");
+	is_int(t.time.off_ns[XPU_OFF_LOCK], 4 * MS, "blocked time is summed up");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 1 * MS, "runnable time is summed up");
+	is_int(t.state, XPU_THREAD_RUNNING, "the thread is running again");
 	is_whole(&t, "blocked, then runnable");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 0);
 	xpu_thread__begin(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_IO], 5 * MS, "nobody saw it woken: blocked");
-	is_whole(&t, "nobody saw it woken");
+	is_int(t.time.off_ns[XPU_OFF_IO], 5 * MS,
+	       "never seen woken: all time off the CPU is blocked");
+	is_whole(&t, "never seen woken");
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
 	xpu_thread__begin(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 5 * MS, "preempted: runnable");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 5 * MS,
+	       "preempted: all time off the CPU is runnable");
 	is_whole(&t, "preempted");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_CALL, 14 * MS);
 	xpu_thread__begin(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_CALL], 5 * MS, "in a call that waits: all of it");
+	is_int(t.time.off_ns[XPU_OFF_CALL], 5 * MS,
+	       "in a call that waits: all time off the CPU belongs to the call");
 	is_whole(&t, "in a call that waits");
 }
 
-/* Tests a later event whose time is earlier, by some us. */
+/* Tests a later event with a time that is some us earlier. */
 static void test_clocks(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);
 	struct xpu_off_time off = xpu_thread__begin(&t, 15 * MS);
 
-	is_int(off.end_ns - off.woken_ns, 0, "woken after it began to run: runnable for nothing");
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0, "woken after it began to run: not summed up");
-	is_int(t.time.off_ns[XPU_OFF_SLEEP], 5 * MS + 27081, "asleep until then");
+	is_int(off.end_ns - off.woken_ns, 0, "woken after it began to run: runnable for 0 ns");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0,
+	       "woken after it began to run: no runnable time is summed up");
+	is_int(t.time.off_ns[XPU_OFF_SLEEP], 5 * MS + 27081,
+	       "woken after it began to run: asleep until it began to run");
 	is_whole(&t, "woken after it began to run");
 	xpu_thread__ran(&t, 15 * MS + 20000);
-	is_int(t.time.run_ns, 9 * MS, "stopped before that, too: it ran for nothing");
+	is_int(t.time.run_ns, 9 * MS, "stopped before it was woken: it ran for 0 ns");
 	is_whole(&t, "stopped before it was woken");
 	xpu_thread__ran(&t, 15 * MS + 30000);
-	is_int(t.time.run_ns, 9 * MS + 2919, "from there on it runs");
-	is_whole(&t, "it runs on");
+	is_int(t.time.run_ns, 9 * MS + 2919,
+	       "stopped before it was woken: it runs on from the later time");
+	is_whole(&t, "runs on");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 10 * MS - 50 * US);
 	off = xpu_thread__begin(&t, 10 * MS + 50 * US);
-	is_int(off.woken_ns - off.start_ns, 0, "woken before it stopped: blocked for nothing");
-	is_int(off.end_ns - off.woken_ns, 50 * US, "woken before it stopped: runnable since");
+	is_int(off.woken_ns - off.start_ns, 0, "woken before it stopped: blocked for 0 ns");
+	is_int(off.end_ns - off.woken_ns, 50 * US,
+	       "woken before it stopped: runnable since it stopped");
 	is_whole(&t, "woken before it stopped");
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
 	off = xpu_thread__begin(&t, 10 * MS - 132172);
-	is_int(off.end_ns - off.start_ns, 0, "it began before it stopped: off for nothing");
-	is_whole(&t, "it began before it stopped");
+	is_int(off.end_ns - off.start_ns, 0, "ran again before it stopped: off the CPU for 0 ns");
+	is_whole(&t, "ran again before it stopped");
 }
 
-/* Tests a thread whose begin nobody saw: the kernel says for how long it ran. */
+/* Tests a thread that nobody saw begin: the kernel reports how long it ran. */
 static void test_unseen(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
 
 	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 300 * US, 15 * MS));
 	xpu_thread__ran(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "unseen: blocked until it was woken");
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US, "unseen: then runnable");
-	is_int(t.time.run_ns, 9 * MS + 300 * US, "unseen: it ran as long as the kernel says");
-	is_whole(&t, "unseen");
+	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "beginning unseen: blocked until it was woken");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US, "beginning unseen: runnable after that");
+	is_int(t.time.run_ns, 9 * MS + 300 * US,
+	       "beginning unseen: it ran as long as the kernel reports");
+	is_whole(&t, "beginning unseen");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
 	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 1 * MS + 27081, 15 * MS));
 	xpu_thread__ran(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0, "it ran since before it was woken: 0 runnable");
-	is_int(t.time.run_ns, 10 * MS, "it ran since before it was woken: since then");
-	is_whole(&t, "it ran since before it was woken");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 0,
+	       "running since before it was woken: runnable for 0 ns");
+	is_int(t.time.run_ns, 10 * MS,
+	       "running since before it was woken: all time is running time");
+	is_whole(&t, "running since before it was woken");
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
-	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 15 * MS), 10 * MS, "no longer than it was off");
-	is_int(xpu_thread__unseen_begin(&t, 1 * MS, 15 * MS), 15 * MS, "it ran for less than nothing");
-	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS, "and the clock goes back");
+	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 15 * MS), 10 * MS,
+	       "unseen begin: it is no earlier than the thread's last stop");
+	is_int(xpu_thread__unseen_begin(&t, 1 * MS, 15 * MS), 15 * MS,
+	       "unseen begin: a running time below 0 counts as 0");
+	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS,
+	       "unseen begin: a clock that goes back is accepted");
 }
 
 /* Tests many lives with clocks that differ by up to 200 us. */
@@ -162,7 +177,7 @@ static void test_lives(void)
 		nr_bad_sums += sum(&t) != t.since_ns - t.start_ns;
 	}
 #undef CLOCK
-	is_int(nr_bad_sums, 0, "many lives: each adds up at each step");
+	is_int(nr_bad_sums, 0, "many lives: the times of each life add up at each step");
 	is_int(nr_long, 0, "many lives: no time is longer than the clocks and the steps allow");
 }
 

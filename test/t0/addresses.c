@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Indices by address, beside a plain sorted array; and so many in falling order that one that moves all
- * others for each would be at it for hours.
+ * Compares indices by address with a plain sorted array. Then adds so many addresses in falling
+ * order that an implementation that moves all others for each of them would take hours.
  */
 #include "model/addresses.h"
 
@@ -24,7 +24,7 @@ static uint32_t below(uint32_t n)
 	return (seed >> 33) % n;
 }
 
-/* Return: the number of those in the array that are at @address or before it. */
+/* Return: how many addresses of the array are at or before @address. */
 static size_t plain__until(uint64_t address)
 {
 	size_t i = 0;
@@ -47,7 +47,7 @@ static void plain__remove(size_t at)
 	memmove(&plain[at], &plain[at + 1], (--nr_plain - at) * sizeof(plain[0]));
 }
 
-/* Return: whether both have the same behind @address, in the same order, up to @most. */
+/* Return: whether both have equal entries behind @address, in the same order, up to @most. */
 static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 {
 	struct addresses_at at = addresses__before(a, address);
@@ -83,11 +83,11 @@ static void test_random(uint32_t spread)
 			plain__add(address, i);
 		}
 		if (below(100) == 0)
-			addresses__remove(&a, address, UINT32_MAX);	/* it is not there */
+			addresses__remove(&a, address, UINT32_MAX);	/* the address is not in it */
 		nr_wrong += !is_same(&a, (uint64_t)below(spread) << 21, 5);
 	}
 	nr_wrong += !is_same(&a, 0, SIZE_MAX);
-	is_int(nr_wrong, 0, "%u addresses: in order, after each of %u changes", spread, NR_RANDOM);
+	is_int(nr_wrong, 0, "%u addresses: sorted after each of %u changes", spread, NR_RANDOM);
 	while (nr_plain) {
 		at = below(nr_plain);
 		addresses__remove(&a, plain[at].address, plain[at].idx);
@@ -111,10 +111,10 @@ static void test_falling(void)
 		found = addresses__next(&a, &at);
 		nr_wrong += !found || found->idx != i;
 	}
-	is_int(nr_wrong, 0, "%u addresses in falling order", NR_FALLING);
+	is_int(nr_wrong, 0, "%u addresses in falling order are sorted", NR_FALLING);
 	for (i = 0; i < NR_FALLING; i++)
 		addresses__remove(&a, (uint64_t)i << 21, i);
-	is_int(a.pieces.nr, 0, "... and removed in rising order");
+	is_int(a.pieces.nr, 0, "addresses removed in rising order: nothing is left");
 	addresses__free(&a);
 }
 

@@ -119,7 +119,10 @@ int main(void)
 			   .tids = TIDS_OTHER, .jitter_us = 3, .offset_ms = 370,
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0.98 },
-		/* Nothing tells a stack's call from its thread's next call: all are uncertain. */
+		/*
+		 * Nothing distinguishes the call of a stack from its thread's next call: all
+		 * matches are uncertain.
+		 */
 		{ .name = "tid is pid",
 		  .gen = { .nr = FEWER, .nr_threads = 8, .gap_us = 40, .fixed = 0.3,
 			   .tids = TIDS_PID, .jitter_us = 3, .offset_ms = 370,
@@ -169,7 +172,7 @@ int main(void)
 		  .gen = { .nr = 5000, .nr_threads = 1, .gap_us = 100, .fixed = 1,
 			   .jitter_us = 3, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .refused = true, .nr_labels = 1, .max_wrong = 0, .min_right = 1 },
-		/* Stacks may be nearer to the call before than to their own call. */
+		/* A stack may be nearer to the previous call than to its own call. */
 		{ .name = "far before their launches",
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 5, .fixed = 0.5,
 			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Sums over time: nothing of a span is lost however the bins grow, and their number is bounded. A device
- * is busy once, whatever runs on it at a time.
+ * Sums over time: no span loses time, however the bins grow, and the number of bins is bounded. A
+ * device that runs several works at a time is busy once.
  */
 #include <stdlib.h>
 
@@ -39,7 +39,7 @@ static uint64_t ns_at(const struct bins *b, uint32_t key, uint64_t time_ns)
 	return ns;
 }
 
-/* Keys of one parity are of one group. */
+/* Keys of equal parity form a group. */
 static uint32_t group_of(void *ctx, uint32_t key)
 {
 	(void)ctx;
@@ -62,22 +62,22 @@ static void spans(void)
 	struct bins b;
 
 	bins__init(&b, 10000, &plain);
-	/* Bins of 1024 ns: a half, three whole ones, a quarter. */
+	/* The span covers a half, three whole bins of 1024 ns, and a quarter. */
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
-	is_int(ns_at(&b, 1, 0), 512, "the part in the first bin");
-	is_int(ns_at(&b, 1, 2048), 1024, "a whole bin");
-	is_int(ns_at(&b, 1, 4100), 256, "the part in the last bin");
-	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "counts belong to the begin");
-	is_int(b.list.nr, 5, "no more bins than that");
+	is_int(ns_at(&b, 1, 0), 512, "the first bin has the span's part in it");
+	is_int(ns_at(&b, 1, 2048), 1024, "a bin inside the span has its whole length");
+	is_int(ns_at(&b, 1, 4100), 256, "the last bin has the span's part in it");
+	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "the span's counts are in its first bin");
+	is_int(b.list.nr, 5, "a span has no bins beyond its own");
 	/* A wait that is shared out has fewer ns than its span. */
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
-	is_int(sum_of(&b, 2).ns, 10, "ns that do not divide are all there");
-	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "evenly over the span");
-	/* One that ends where a bin does; one of no length. */
+	is_int(sum_of(&b, 2).ns, 10, "ns that do not divide evenly are all in the bins");
+	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "ns are spread evenly over the span");
+	/* A span that ends at the end of a bin; then a span without length. */
 	bins__add(&b, 3, 1024, 2048, &(struct bin_value){ .ns = 1024, .nr = 1 });
-	is_int(ns_at(&b, 3, 2048), 0, "a span has no part in the bin after it");
+	is_int(ns_at(&b, 3, 2048), 0, "a span has no part in the bin after its end");
 	bins__add(&b, 4, 2048, 2048, &(struct bin_value){ .nr = 1 });
-	is_int(sum_of(&b, 4).nr, 1, "a span of no length counts");
+	is_int(sum_of(&b, 4).nr, 1, "a span without length is counted");
 	bins__exit(&b);
 }
 
@@ -98,32 +98,34 @@ static void growth(void)
 			      &(struct bin_value){ .ns = long_ns, .nr = 1 }))
 			break;
 	}
-	is_int(i, 100000, "all are added");
-	ok(b.list.nr <= 2000 && b.scale.last - b.scale.first < BINS_MAX, "no more sums than allowed");
-	ok(b.scale.first < b.scale.last, "and still several bins");
-	is_int(bins__finish(&b, 1500), 0, "finished");
+	is_int(i, 100000, "all spans are added");
+	ok(b.list.nr <= 2000 && b.scale.last - b.scale.first < BINS_MAX,
+	   "there are at most as many sums as allowed");
+	ok(b.scale.first < b.scale.last, "there are still several bins");
+	is_int(bins__finish(&b, 1500), 0, "bins are finished");
 	for (i = 1; i < b.list.nr; i++)
 		in_order &= b.list.v[i - 1].key < b.list.v[i].key ||
 			    (b.list.v[i - 1].key == b.list.v[i].key &&
 			     bin_of(&b, &b.list.v[i - 1]) < bin_of(&b, &b.list.v[i]));
-	ok(in_order, "each sum is there once");
+	ok(in_order, "each sum exists once");
 	for (i = 0; i < 100; i++)
 		ns -= sum_of(&b, i).ns;
 	is_int(ns, 0, "nothing of any span is lost");
 	bins__exit(&b);
 
-	/* The first and the last time that there can be. */
+	/* The smallest and the largest possible time. */
 	bins__init(&b, 2000, &plain);
 	bins__add(&b, 0, 1, 2, &(struct bin_value){ .ns = 1, .nr = 1 });
 	bins__add(&b, 0, UINT64_MAX - 5, UINT64_MAX, &(struct bin_value){ .ns = 5, .nr = 1 });
 	bins__add(&b, 0, 0, UINT64_MAX, &(struct bin_value){ .ns = UINT64_MAX - 100, .nr = 1 });
-	is_int(sum_of(&b, 0).nr, 3, "any times");
-	ok(sum_of(&b, 0).ns == UINT64_MAX - 94, "and all of their ns");
+	is_int(sum_of(&b, 0).nr, 3, "spans at the smallest and the largest time are added");
+	ok(sum_of(&b, 0).ns == UINT64_MAX - 94,
+	   "spans at the smallest and the largest time keep all their ns");
 	bins__exit(&b);
 
 }
 
-/* Adds @nr keys, each with so many ns in each of 100 bins, and every 50th with a hundred times as many. */
+/* Adds @nr keys with @ns in each of 100 bins; every 50th key has a hundred times as many. */
 static uint64_t add_keys(struct bins *b, uint32_t nr, uint64_t ns)
 {
 	uint64_t all = 0, bin;
@@ -139,7 +141,7 @@ static uint64_t add_keys(struct bins *b, uint32_t nr, uint64_t ns)
 			all += this_ns;
 		}
 	}
-	is_int(err, 0, "%u keys: added", nr);
+	is_int(err, 0, "%u keys: all are added", nr);
 	return all;
 }
 
@@ -160,45 +162,45 @@ static void groups(void)
 	uint64_t all, nr;
 	struct bins b;
 
-	/* The smallest keys are two thirds of the time. */
+	/* The smallest keys have two thirds of the time. */
 	bins__init(&b, 20000, &plain);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "many keys: finished");
 	ok(b.list.nr <= 10000, "many keys: %zu sums", b.list.nr);
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "many keys: nothing is lost");
-	is_int(sum_of(&b, 50).ns, 100 * 1000, "a large one has times of its own");
-	is_int(sum_of(&b, 51).ns, 0, "a small one has none");
-	is_int(bins__key(&b, 51), BINS_GROUP(1), "but its group has");
+	is_int(sum_of(&b, 50).ns, 100 * 1000, "a large key has times of its own");
+	is_int(sum_of(&b, 51).ns, 0, "a small key has no times of its own");
+	is_int(bins__key(&b, 51), BINS_GROUP(1), "a small key's times are in its group");
 	ok(b.nr_grouped > 4000 && b.nr_grouped <= 4900, "%lu keys are in groups",
 	   (unsigned long)b.nr_grouped);
-	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "still enough bins");
+	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "there are still enough bins");
 	bins__exit(&b);
 
-	/* Keys that their owner can do without, when small ones are much of the time. */
+	/* Keys that their owner can merge, while small keys have much of the time. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: finished");
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "coarser keys: nothing is lost");
-	ok(b.is_coarse, "coarser keys: they are");
-	ok(sum_of(&b, 48).ns >= 100 * 1000, "four keys are one");
-	is_int(bins__key(&b, 50), 48, "and it is known which");
-	is_int(sum_of(&b, 50).ns, 0, "with nothing of its own");
+	ok(b.is_coarse, "coarser keys: keys were merged");
+	ok(sum_of(&b, 48).ns >= 100 * 1000, "coarser keys: four keys are one");
+	is_int(bins__key(&b, 50), 48, "coarser keys: the merged key is found");
+	is_int(sum_of(&b, 50).ns, 0, "coarser keys: a merged key has no sum of its own");
 	bins__exit(&b);
 
-	/* No groups at all: bins become longer instead. */
+	/* Keys without groups: the bins become longer instead. */
 	bins__init(&b, 2000, &no_groups);
 	all = add_keys(&b, 500, 10);
 	is_int(bins__finish(&b, 600), 0, "no groups: finished");
-	ok(sum_of_all(&b, &nr) == all && b.list.nr == 500, "no groups: a sum for each key");
+	ok(sum_of_all(&b, &nr) == all && b.list.nr == 500, "no groups: each key has one sum");
 	bins__exit(&b);
 	bins__init(&b, 2000, &no_groups);
 	add_keys(&b, 2000, 10);
 	is_int(bins__finish(&b, 600), 0, "no groups, and more keys than sums: finished");
-	ok(b.full && !b.list.nr, "none is kept");
+	ok(b.full && !b.list.nr, "no groups, and more keys than sums: no sum is kept");
 	bins__exit(&b);
 }
 
-/* More keys than there are numbers for. */
+/* More keys than there are numbers for keys. */
 static void last_keys(void)
 {
 	struct bins b;
@@ -207,8 +209,9 @@ static void last_keys(void)
 	bins__add(&b, UINT32_MAX, 0, 1000, &(struct bin_value){ .ns = 7, .nr = 1 });
 	bins__add(&b, BINS_GROUP(0) + 2, 0, 1000, &(struct bin_value){ .ns = 8, .nr = 1 });
 	is_int(bins__finish(&b, 1000), 0, "the last keys: finished");
-	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond all is with its group");
-	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8, "another one, too");
+	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond the last number is in its group");
+	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8,
+	       "a key beyond the last number is in the other group, too");
 	bins__exit(&b);
 }
 
@@ -241,17 +244,17 @@ static void devices(void)
 	busy__add(&busy[1], 10 * MS, 20 * MS);
 	busy__finish(&busy[1]);
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
-	is_int(times__finish(&t, busy, 2), 0, "finished");
-	is_int(t.row_list.nr, 0, "not wanted: nothing kept");
+	is_int(times__finish(&t, busy, 2), 0, "row times are finished");
+	is_int(t.row_list.nr, 0, "rows that are not wanted are not kept");
 	t.wanted = true;
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
-	is_int(times__finish(&t, busy, 2), 0, "finished");
-	is_int(t.row_list.nr, 2, "a row for the device that worked, one for the thread");
+	is_int(times__finish(&t, busy, 2), 0, "rows are finished");
+	is_int(t.row_list.nr, 2, "the device that worked has one row, the thread has one");
 	for (i = 0; i < t.rows.list.nr; i++)
 		if (t.row_list.v[t.rows.list.v[i].key].device)
 			ns += t.rows.list.v[i].ns;
-	is_int(ns, 30 * MS, "busy: a union");
-	ok(t.sums.scale.shift >= t.rows.scale.shift, "rows are no coarser than sums");
+	is_int(ns, 30 * MS, "overlapping works of a device count once");
+	ok(t.sums.scale.shift >= t.rows.scale.shift, "rows are at least as fine as sums");
 	times__exit(&t);
 	busy__free(&busy[1]);
 }

@@ -102,7 +102,7 @@ static void test_any_records(void)
 				add_record(&g, false);
 			same &= survives(p, u, &g, &bytes);
 		}
-		ok(same, "level %d: any records are the same afterwards", levels[i]);
+		ok(same, "level %d: records survive packing and unpacking", levels[i]);
 		block_packer__free(p);
 	}
 	block_unpacker__free(u);
@@ -117,9 +117,9 @@ static void test_none(void)
 	size_t bytes;
 
 	gen__bytes(&g, "", 0);
-	ok(survives(p, u, &g, &bytes), "a block without records");
+	ok(survives(p, u, &g, &bytes), "a block without records survives");
 	gen__launches(&g, 1000, NULL, 0);
-	ok(survives(p, u, &g, &bytes), "a record of no launches");
+	ok(survives(p, u, &g, &bytes), "a record of no launches survives");
 	gen__free(&g);
 	block_packer__free(p);
 	block_unpacker__free(u);
@@ -149,8 +149,8 @@ static void test_small(void)
 		if (i % 1024 == 1023)
 			gen__batch_end(&g);
 	}
-	ok(survives(p, u, &g, &bytes), "launches and kernels are the same afterwards");
-	if (!ok(bytes <= 16 * NR, "and 16 bytes at most, of %zu", g.nr / NR))
+	ok(survives(p, u, &g, &bytes), "launches and kernels survive");
+	if (!ok(bytes <= 16 * NR, "they take at most 16 bytes each: %zu", g.nr / NR))
 		diag("%zu bytes, %.1f each", bytes, (double)bytes / NR);
 	free(launches);
 	gen__free(&g);
@@ -171,22 +171,19 @@ static void test_header(void)
 	is_int(block__header(b, b->hdr.size, &header), sizeof(header), "a header is found");
 	for (i = 0; i < sizeof(header); i++)
 		refused &= !block__header(b, i, &header);
-	ok(refused, "but not if it is cut");
+	ok(refused, "the header of a cut block is refused");
 	for (i = 0; i < sizeof(header); i++)
 		for (bit = 0; bit < 8; bit++) {
 			((uint8_t *)b)[i] ^= 1 << bit;
 			noticed &= !block__header(b, b->hdr.size, &header);
 			((uint8_t *)b)[i] ^= 1 << bit;
 		}
-	ok(noticed, "nor if any bit of it is another");
+	ok(noticed, "a header with any bit changed is refused");
 	gen__free(&g);
 	block_packer__free(p);
 }
 
-/*
- * A small block must not unpack to a great many records: neither a block of ours nor one that
- * another writer made.
- */
+/* A small block must not unpack to a great many records, whoever wrote the block. */
 static void test_proportion(void)
 {
 	enum { BYTES = XPU_BLOCK_MAX / 2 };
@@ -200,10 +197,11 @@ static void test_proportion(void)
 	gen__bytes(&g, &rec, sizeof(rec));
 	for (i = sizeof(rec); i < BYTES; i += 8)
 		gen__bytes(&g, "\0\0\0\0\0\0\0", 8);
-	ok(survives(p, u, &g, &bytes), "4 MB of nothing are the same afterwards");
-	ok(bytes >= BYTES / XPU_BLOCK_RATIO, "and as long as a reader wants: %zu bytes", bytes);
+	ok(survives(p, u, &g, &bytes), "4 MB of zeros survive");
+	ok(bytes >= BYTES / XPU_BLOCK_RATIO,
+	   "4 MB of zeros take as many bytes as a reader demands: %zu", bytes);
 
-	/* A block by another writer: everything in it is valid but the size of the result. */
+	/* A block of another writer, in which only the size of the result is invalid. */
 	b = calloc(1, sizeof(*b) + 8192);
 	*b = (struct xpu_record_block){
 		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,
@@ -213,12 +211,13 @@ static void test_proportion(void)
 	b->hdr.size = sizeof(*b) + (b->stored_bytes + 7) / 8 * 8;
 	b->crc = crc32(0, b->data, b->stored_bytes);
 	b->header_crc = crc32(0, (const void *)b, sizeof(*b));
-	ok(!block__header(b, b->hdr.size, &header), "%u bytes that become 4 MB: refused",
+	ok(!block__header(b, b->hdr.size, &header), "%u bytes that unpack to 4 MB are refused",
 	   b->stored_bytes);
 	b->packed_bytes = b->raw_bytes = b->stored_bytes * XPU_BLOCK_RATIO;
 	b->header_crc = 0;
 	b->header_crc = crc32(0, (const void *)b, sizeof(*b));
-	is_int(block__header(b, b->hdr.size, &header), sizeof(header), "%u times as many are not",
+	is_int(block__header(b, b->hdr.size, &header), sizeof(header),
+	       "%u times as many bytes are accepted",
 	       XPU_BLOCK_RATIO);
 	free(b);
 	gen__free(&g);
@@ -252,7 +251,7 @@ static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 	return (to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec;
 }
 
-/* Each piece is looked at once, not once for each column. */
+/* Each piece is read once, not once for each column. */
 static void test_pieces(void)
 {
 	double ratio, best = 1e9;
@@ -293,7 +292,7 @@ static void test_noise(void)
 		free(copy);
 		free(out);
 	}
-	ok(nr_refused > nr / 10, "of %d changed ones %d are refused, and none does harm", nr,
+	ok(nr_refused > nr / 10, "of %d damaged columns %d are refused, and none does harm", nr,
 	   nr_refused);
 	gen__free(&g);
 	columns__free(c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Bounds on what a hostile process can make the recorder keep, print and write; meanwhile the sums
- * of the recording's other processes stay exact.
+ * Bounds on the data that a hostile process can make the recorder keep, print and write. Meanwhile
+ * the sums of the recording's other processes stay exact.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -83,8 +83,8 @@ static long status_kb(const char *what)
 }
 
 /*
- * Return: what the heap has in use, in kB, when the writer's thread has nothing more to write. With
- * a sanitizer's heap: the memory of this process.
+ * Return: the bytes in use on the heap, in kB, when the writer's thread has nothing more to write.
+ * With a sanitizer's heap: the memory of this process.
  */
 static long heap_kb(void)
 {
@@ -235,10 +235,10 @@ static const struct recorder_blame *blame_of(uint32_t proc_id)
 
 static void is_exact(const char *while_)
 {
-	ok(!blame_of(HONEST), "%s: nothing is lost of the other process", while_);
+	ok(!blame_of(HONEST), "%s: no loss is charged to the honest process", while_);
 	ok(blame_of(HOSTILE) && !strcmp(blame_of(HOSTILE)->comm, "app 666"),
-	   "%s: who it was is known by pid and name", while_);
-	is_int(stats.nr_no_memory, 0, "%s: no word of memory", while_);
+	   "%s: the hostile process is known by pid and name", while_);
+	is_int(stats.nr_no_memory, 0, "%s: no message about a lack of memory", while_);
 }
 
 /* A numbers__sift() function. */
@@ -278,26 +278,26 @@ static void test_map(void)
 		nr_wrong += !value || *value != i + 1;
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, 3 });
 	}
-	is_int(nr_wrong, 0, "what was put into a map is there, and nothing else");
+	is_int(nr_wrong, 0, "a map has what was put into it, and nothing else");
 	for (i = 0; i < 100000; i += 3)
 		numbers__remove(&m, (struct numbers_key){ i << 20, i % 3 });
 	numbers__remove(&m, (struct numbers_key){ 5, 5 });
-	is_int(m.nr, 100000 - 33334, "what was removed is not there");
+	is_int(m.nr, 100000 - 33334, "removed keys are gone");
 	for (i = 0; i < 100000; i++)
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) != (i % 3 != 0);
-	is_int(nr_wrong, 0, "all else is");
+	is_int(nr_wrong, 0, "all other keys are still there");
 	ok(!numbers__sift(&m, is_odd, NULL) && m.nr == 33333 && m.nr_slots < 100000,
-	   "those that are kept, in less memory");
+	   "a sifted map has the kept keys, in less memory");
 	for (i = 0; i < 100000; i++)
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) !=
 			    (i % 3 && i % 2 == 0);
-	is_int(nr_wrong, 0, "are there, and nothing else");
-	ok(m.nr_slots <= 4 * m.nr, "in little room");
+	is_int(nr_wrong, 0, "a sifted map has the kept keys and no others");
+	ok(m.nr_slots <= 4 * m.nr, "a sifted map takes little room");
 	numbers__free(&m);
-	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty one has nothing");
+	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty map finds nothing");
 }
 
-/* Tests path numbers that no honest process reaches. */
+/* Tests path numbers that are larger than any of an honest process. */
 static void test_path_numbers(void)
 {
 	uint32_t i;
@@ -309,9 +309,11 @@ static void test_path_numbers(void)
 		send_log(i, 5, 0, XPU_MAX_PATHS);
 	}
 	end();
-	is_int(stats.nr_launches, 400, "path numbers of 268 million in 200 processes: launches");
-	is_int(stats.nr_paths, 200, "of one path each");
-	ok(status_kb("VmHWM:") < 100 * MB + SANITIZER, "in little memory: %ld kB", status_kb("VmHWM:"));
+	is_int(stats.nr_launches, 400,
+	       "huge path numbers in 200 processes: all launches are recorded");
+	is_int(stats.nr_paths, 200, "huge path numbers: each process has one path");
+	ok(status_kb("VmHWM:") < 100 * MB + SANITIZER,
+	   "huge path numbers take little memory: %ld kB", status_kb("VmHWM:"));
 }
 
 static void test_short_processes(void)
@@ -337,11 +339,13 @@ static void test_short_processes(void)
 	}
 	after = heap_kb();
 	end();
-	is_int(stats.nr_launches, 20000 * 60, "20,000 short processes: launches");
-	is_int(stats.nr_processes, 20000, "20,000 short processes: all counted");
-	is_int(stats.nr_blamed + stats.nr_missing + stats.nr_untold, 0, "20,000 short processes: exact");
+	is_int(stats.nr_launches, 20000 * 60, "20,000 short processes: all launches are recorded");
+	is_int(stats.nr_processes, 20000, "20,000 short processes: all processes are counted");
+	is_int(stats.nr_blamed + stats.nr_missing + stats.nr_untold, 0,
+	       "20,000 short processes: nothing is lost");
 	ok(after < before + 2 * MB + SANITIZER,
-	   "20,000 short processes: memory from the 2,000th on: %ld kB, %ld kB", before, after);
+	   "20,000 short processes: memory after 2,000 and at the end: %ld kB, %ld "
+	   "kB", before, after);
 }
 
 static void test_flood_of_paths(void)
@@ -358,8 +362,9 @@ static void test_flood_of_paths(void)
 	}
 	batch(HOSTILE, nr, 0, NULL);
 	end();
-	is_int(stats.nr_launches, nr + 5, "a flood of paths: launches");
-	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr / 2, "a flood of paths: %llu beyond the limit",
+	is_int(stats.nr_launches, nr + 5, "a flood of paths: all launches are recorded");
+	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr / 2,
+	   "a flood of paths: %llu are beyond the limit",
 	   (unsigned long long)stats.nr_beyond);
 	is_exact("a flood of paths");
 	ok(status_kb("VmHWM:") < 500 * MB + SANITIZER, "a flood of paths: memory: %ld kB",
@@ -380,9 +385,9 @@ static void test_many_paths(void)
 		launch(HOSTILE, 0, 0x100000 + i, 2, 0);
 	batch(HOSTILE, nr, 0, NULL);
 	end();
-	is_int(stats.nr_launches, nr, "many paths: launches");
-	is_int(stats.nr_paths, nr, "many paths: all different");
-	is_int(stats.nr_blamed, 0, "many paths: nothing is lost");
+	is_int(stats.nr_launches, nr, "many paths: all launches are recorded");
+	is_int(stats.nr_paths, nr, "many paths: all paths are different");
+	is_int(stats.nr_blamed, 0, "many paths: no loss is charged to anybody");
 }
 
 static void test_forged_entries(void)
@@ -400,9 +405,10 @@ static void test_forged_entries(void)
 	send_log(HOSTILE, 3, 0, 4711);		/* a path that was never sent */
 	batch(HOSTILE, 2, 0, NULL);
 	end();
-	is_int(stats.nr_malformed, 104, "forged entries: a counter of their own");
-	is_int(stats.nr_launches, 7, "forged entries: none of them a launch");
-	is_int(stats.nr_untold + stats.nr_missing, 0, "forged entries: nobody speaks of a full ring");
+	is_int(stats.nr_malformed, 104, "forged entries have a counter of their own");
+	is_int(stats.nr_launches, 7, "forged entries: none counts as a launch");
+	is_int(stats.nr_untold + stats.nr_missing, 0,
+	       "forged entries: none counts as lost in a full ring");
 	is_exact("forged entries");
 
 	begin("/dev/null");
@@ -410,8 +416,9 @@ static void test_forged_entries(void)
 	send_log(HOSTILE, 3, 0, 4711);
 	ring_lost = 1;
 	end();
-	is_int(stats.nr_untold, 1, "where the ring was full, a path that was not told of is lost");
-	is_int(stats.nr_malformed, 0, "and not forged");
+	is_int(stats.nr_untold, 1,
+	       "a path whose definition was lost in a full ring counts as lost");
+	is_int(stats.nr_malformed, 0, "a path whose definition was lost does not count as forged");
 }
 
 static void test_forged_counters(void)
@@ -423,9 +430,9 @@ static void test_forged_counters(void)
 	process_exit(HOSTILE, 2000);
 	end();
 	ok(blame_of(HOSTILE) && blame_of(HOSTILE)->nr_missing == stats.nr_missing,
-	   "forged counters: what is missing is that process's");
+	   "forged counters: missing launches are charged to the forging process");
 	ok(stats.nr_device_records >= 5 && stats.nr_device_records < 1ull << 60,
-	   "forged counters: sums of all stay sums");
+	   "forged counters: sums over all processes stay plausible");
 	is_exact("forged counters");
 }
 
@@ -441,13 +448,16 @@ static void test_threads(void)
 		send_log(HOSTILE, i, 0, 1);
 	batch(HOSTILE, nr + 1, 0, NULL);
 	end();
-	is_int(stats.nr_launches, nr + 1 + 5, "forged threads: launches");
-	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr, "forged threads: %llu beyond the limit",
+	is_int(stats.nr_launches, nr + 1 + 5, "forged threads: all launches are recorded");
+	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr, "forged threads: %llu are beyond the limit",
 	   (unsigned long long)stats.nr_beyond);
 	is_exact("forged threads");
 }
 
-/* Tests a program that starts a thread for each request: what is kept for one goes with it. */
+/*
+ * Tests a program that starts a thread for each request: data that are kept for a thread go with
+ * it.
+ */
 static void test_ended_threads(void)
 {
 	uint32_t i, nr = 1200000, tid;
@@ -456,7 +466,7 @@ static void test_ended_threads(void)
 	begin("/dev/null");
 	process(HOSTILE);
 	for (i = 1; i <= nr; i++) {
-		tid = 1000 + i % 30000;		/* numbers are used again */
+		tid = 1000 + i % 30000;		/* thread ids are used again */
 		send_log(HOSTILE, tid, i, i);	/* its path is defined later */
 		launch(HOSTILE, i, 0x10 + i % 3, 3, XPU_CHAIN_NO_LAUNCH);
 		send_log(HOSTILE, tid, i + 1, i);
@@ -466,15 +476,17 @@ static void test_ended_threads(void)
 		if (i == 100000)
 			before = heap_kb();
 	}
-	recorder__thread_exit(rec, 10 * HOSTILE, 5, nr * SECOND / 1000);	/* never launched */
+	recorder__thread_exit(rec, 10 * HOSTILE, 5, nr * SECOND / 1000);	/* it never launched */
 	after = heap_kb();
 	batch(HOSTILE, 2 * nr, 0, NULL);
 	end();
-	is_int(stats.nr_launches, 2 * nr, "threads that end: launches");
+	is_int(stats.nr_launches, 2 * nr, "threads that end: all launches are recorded");
 	is_int(stats.nr_blamed + stats.nr_beyond + stats.nr_untold + stats.nr_malformed, 0,
-	       "threads that end: more than any limit allows at a time, nothing lost");
+	       "threads that end: more threads than any limit allows at a time, and nothing is "
+	       "lost");
 	ok(after < before + 2 * MB + SANITIZER,
-	   "threads that end: memory from the 100,000th on: %ld kB, %ld kB", before, after);
+	   "threads that end: memory after the 100,000th and at the end: %ld kB, %ld "
+	   "kB", before, after);
 }
 
 static void test_numbers_untold(void)
@@ -488,13 +500,13 @@ static void test_numbers_untold(void)
 		send_log(HOSTILE, 1, i, i);
 	batch(HOSTILE, nr, 0, NULL);
 	end();
-	is_int(stats.nr_launches, nr + 5, "forged numbers: launches");
-	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr, "forged numbers: %llu beyond the limit",
+	is_int(stats.nr_launches, nr + 5, "forged numbers: all launches are recorded");
+	ok(stats.nr_beyond > 0 && stats.nr_beyond < nr, "forged numbers: %llu are beyond the limit",
 	   (unsigned long long)stats.nr_beyond);
 	is_exact("forged numbers");
 }
 
-/* Tests messages; standard error is a file meanwhile. */
+/* Tests messages. Meanwhile standard error is a file. */
 static void test_messages(void)
 {
 	char path[] = "/tmp/bounds.XXXXXX", text[65536];
@@ -517,11 +529,13 @@ static void test_messages(void)
 	close(old);
 	for (i = 0, n = 0; text[i]; i++)
 		n += text[i] == '\n';
-	is_int(n, LIMIT_MESSAGES, "a flood of messages: so many lines");
-	is_int(stats.nr_messages_hidden, 1000 - LIMIT_MESSAGES, "a flood of messages: the others counted");
+	is_int(n, LIMIT_MESSAGES,
+	       "a flood of messages: as many lines as the limit allows are printed");
+	is_int(stats.nr_messages_hidden, 1000 - LIMIT_MESSAGES,
+	       "a flood of messages: the other messages are counted");
 	text[strcspn(text, "\n")] = 0;
 	is_str(text, "xpuload: pid 6660: ?]0;a\xef\xbf\xbd" "31m?b?z?",
-	       "a message: nothing that a terminal acts on");
+	       "a message has no characters that a terminal acts on");
 }
 
 /*
@@ -554,9 +568,9 @@ static void test_kernel_frames(void)
 	}
 	reader__close(&reader);
 	unlink(path);
-	is_int(nr_chains, 1, "frames in the kernel that a launch says it has: a call chain");
-	is_int(flags, XPU_CHAIN_SHIM, "with the flags of a launch's");
-	is_int(nr_ksyms, 0, "and no names of the kernel's functions");
+	is_int(nr_chains, 1, "a launch with kernel addresses as frames has a call chain");
+	is_int(flags, XPU_CHAIN_SHIM, "its call chain has the flags of a launch");
+	is_int(nr_ksyms, 0, "its kernel addresses get no names of kernel functions");
 }
 
 int main(void)

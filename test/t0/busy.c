@@ -38,8 +38,8 @@ static void check(const char *name, uint32_t nr, uint32_t longest, uint32_t diso
 		memset(map + start, 1, ns);
 	}
 	busy__finish(&b);
-	is_int(err, 0, "%s: added", name);
-	is_int(busy__ns(&b), of_map(), "%s: exact", name);
+	is_int(err, 0, "%s: all spans are added", name);
+	is_int(busy__ns(&b), of_map(), "%s: busy time is exact", name);
 	busy__free(&b);
 }
 
@@ -53,14 +53,17 @@ int main(void)
 	check("several streams", 20000, 300, 5000);
 	check("any order", 500, 3000, NS / 2);
 
-	/* More islands than are kept, nearly in order: the gaps between those that were joined are known. */
+	/*
+	 * More islands than are kept, nearly in order. The gaps between joined islands are known.
+	 */
 	for (i = 0; i < 3000000; i++)
 		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);
 	busy__finish(&b);
-	is_int(err, 0, "three million islands: added");
-	is_int(busy__ns(&b), 15000000, "three million islands: exact");
+	is_int(err, 0, "three million islands: all are added");
+	is_int(busy__ns(&b), 15000000, "three million islands: busy time is exact");
 	ok(b.spans.cap < 300000, "three million islands: %zu are kept", b.spans.cap);
-	is_int(b.last_ns - b.first_ns, 29999995, "from the first to the last");
+	is_int(b.last_ns - b.first_ns, 29999995,
+	       "three million islands: they last from the first to the last span");
 	busy__free(&b);
 	return done_testing();
 }

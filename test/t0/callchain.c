@@ -27,7 +27,7 @@ static const struct gen_symbol app[] = {
 	/* Symbols of a statically linked runtime. */
 	{ "cudaLaunchKernel", 0x1400, 0x100, FUNC }, { "__cudart123", 0x1500, 0x100, FUNC },
 	{ "libcudart_static_4711", 0x1600, 0x100, FUNC },
-	/* Functions whose names look like the runtime's. */
+	/* Functions with names similar to the runtime's functions. */
 	{ "cudaCheck", 0x1700, 0x100, FUNC }, { "cudaLaunchAll", 0x1800, 0x100, FUNC },
 	{ "_Z16cudaLaunchKernelIfEvPT_", 0x1900, 0x100, FUNC },
 };
@@ -123,7 +123,7 @@ static const char *resolve(struct callchains *c, uint16_t flags, const uint64_t 
 
 #define CHAIN(...)	((const uint64_t[]){ __VA_ARGS__, 0 })
 
-/* The frames from the probe's own address to the runtime's. */
+/* The frames from the probe's own address to the runtime. */
 #define BELOW_CUDART	SHIM, IN(SHIM, 1), IN(CUPTI, 5), IN(CUDA, 1), IN(CUDA, 0), IN(CUDART, 1)
 
 static void test_trim(void)
@@ -133,24 +133,29 @@ static void test_trim(void)
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, STEP), IN(APP, MAIN),
 				    IN(APP, START))),
-	       "_start;main;step(Net*);cudaLaunchKernel", "the runtime API, as it was called");
+	       "_start;main;step(Net*);cudaLaunchKernel",
+	       "a call of the runtime API is named as it was called");
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 2), IN(APP, MAIN))),
-	       "main;__cudaLaunchKernel", "its CUDA 13 entry");
+	       "main;__cudaLaunchKernel",
+	       "a call of the runtime's CUDA 13 entry is named as it was called");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 1), IN(CUDA, 0), IN(APP, MAIN))),
-	       "main;cuLaunchKernel", "the driver API");
+	       "main;cuLaunchKernel", "a call of the driver API is named as it was called");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 1), IN(APP, MAIN))),
-	       "main;cuApi", "the outermost CUDA frame is no API: named by the callback id");
+	       "main;cuApi",
+	       "an outermost CUDA frame that is no API function is named by the callback id");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 2), IN(APP, MAIN))),
-	       "main;cuApi", "nor is one that merely begins with cu");
+	       "main;cuApi",
+	       "a function whose name only begins with cu is named by the callback id");
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(LIB, 1), IN(APP, MAIN))),
-	       "main;second;cuApi", "nor an inner function of the runtime");
+	       "main;second;cuApi", "an inner function of the runtime is named by the callback id");
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(LIB, 0), IN(CUDART, 1),
 				    IN(APP, MAIN))),
 	       "main;inner_cudart;first;cudaLaunchKernel",
-	       "a CUDA frame beyond the program's own frames stays");
+	       "a CUDA frame outside the program's own frames stays");
 	is_str(resolve(&c, 0, CHAIN(IN(APP, STEP), IN(APP, MAIN))), "main;step(Net*);cuApi",
-	       "nothing to trim");
-	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 1))), "cuApi", "everything trimmed");
+	       "a chain without CUDA frames is not trimmed");
+	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 1))), "cuApi",
+	       "a chain of CUDA frames only is just the API call");
 	callchains__exit(&c);
 }
 
@@ -161,20 +166,22 @@ static void test_static(void)
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 0), IN(APP, STATIC_INNER),
 				    IN(APP, STATIC_CUDART), IN(APP, STATIC_API), IN(APP, STEP))),
-	       "step(Net*);cudaLaunchKernel", "a statically linked runtime");
+	       "step(Net*);cudaLaunchKernel",
+	       "a statically linked runtime is trimmed up to its API function");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 0), IN(APP, STATIC_INNER), IN(APP, STEP))),
-	       "step(Net*);cuApi", "without its API function in sight");
+	       "step(Net*);cuApi",
+	       "a statically linked runtime without its API function is named by the callback id");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 0), IN(APP, CHECK), IN(APP, STEP))),
 	       "step(Net*);cudaCheck;cuLaunchKernel", "the program's own cudaCheck() stays");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUDA, 0), IN(APP, CXX_API), IN(APP, STEP))),
 	       "step(Net*);void cudaLaunchKernel<float>(float*);cuLaunchKernel",
-	       "a C++ wrapper is the program's");
+	       "a C++ wrapper of an API function is the program's own frame");
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, LAUNCH_ALL),
 				    IN(APP, STEP))),
 	       "step(Net*);cudaLaunchAll;cudaLaunchKernel",
-	       "beyond the dynamic runtime nothing is taken for a static one");
+	       "behind the dynamic runtime no frame is taken for a static runtime");
 	is_str(resolve(&c, 0, CHAIN(IN(APP, STATIC_API), IN(APP, STEP))),
-	       "step(Net*);cudaLaunchKernel;cuApi", "not next to CUDA: not trimmed");
+	       "step(Net*);cudaLaunchKernel;cuApi", "API functions that are not next to CUDA stay");
 	callchains__exit(&c);
 }
 
@@ -187,9 +194,9 @@ static void test_return_addresses(void)
 	is_str(resolve(&c, 0, CHAIN(SHIM, LIB + 0x100, APP + 0x200)), "main;first;cuApi",
 	       "return addresses are looked up one byte earlier");
 	is_str(resolve(&c, 0, CHAIN(LIB + 0x100, APP + 0x200)), "main;second;cuApi",
-	       "but not the probe's own address");
+	       "the probe's own address is looked up as it is");
 	is_str(resolve(&c, XPU_CHAIN_SHIM, CHAIN(LIB + 0x100, APP + 0x200)), "main;first;cuApi",
-	       "unwound in the process, all are return addresses");
+	       "in a chain unwound by the shim all addresses are return addresses");
 	callchains__exit(&c);
 }
 
@@ -199,18 +206,20 @@ static void test_unnamed(void)
 
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(SHIM, MISSING + 0x235, IN(APP, MAIN))),
-	       "main;libmissing.so+0x1234;cuApi", "a file that is not there: name and offset");
+	       "main;libmissing.so+0x1234;cuApi",
+	       "a frame in a missing file has the file's name and offset");
 	is_str(resolve(&c, 0, CHAIN(SHIM, LIB + 0xf01, IN(APP, MAIN))),
-	       "main;libx.so+0x1f00;cuApi", "a place without a symbol");
+	       "main;libx.so+0x1f00;cuApi",
+	       "a frame without a symbol has the file's name and offset");
 	is_str(resolve(&c, 0, CHAIN(SHIM, ANON + 5, ANON + 99, IN(APP, MAIN))),
-	       "main;[anon];[anon];cuApi", "memory without a file: one name for all of it");
+	       "main;[anon];[anon];cuApi", "all memory without a file has one name");
 	is_str(resolve(&c, 0, CHAIN(SHIM, NOWHERE, IN(APP, MAIN))), "main;[unknown];cuApi",
-	       "in no mapping");
-	is_int(c.nr_frames, 9, "frames shown are counted");
-	is_int(c.nr_unsymbolized, 5, "and those without a name");
+	       "a frame in no mapping is unknown");
+	is_int(c.nr_frames, 9, "shown frames are counted");
+	is_int(c.nr_unsymbolized, 5, "frames without a name are counted");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 1), IN(APP, MAIN))), "main;cuApi",
-	       "a trimmed frame without a name");
-	is_int(c.nr_unsymbolized, 5, "does not count");
+	       "a trimmed frame without a name is not shown");
+	is_int(c.nr_unsymbolized, 5, "a trimmed frame without a name is not counted");
 	callchains__exit(&c);
 }
 
@@ -220,15 +229,19 @@ static void test_flags(void)
 
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, XPU_CHAIN_TRUNCATED, CHAIN(SHIM, IN(CUDA, 0), IN(APP, STEP))),
-	       "[truncated];step(Net*);cuLaunchKernel", "truncated");
+	       "[truncated];step(Net*);cuLaunchKernel",
+	       "a truncated chain begins with [truncated]");
 	is_str(resolve(&c, XPU_CHAIN_TRUNCATED, CHAIN(SHIM, IN(CUDA, 0))),
-	       "[truncated];cuLaunchKernel", "truncated before the program's first frame");
-	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(0)), "[no stack];cuApi", "failed");
+	       "[truncated];cuLaunchKernel",
+	       "a chain truncated before the program's first frame has the API call");
+	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(0)), "[no stack];cuApi",
+	       "a failed chain is [no stack]");
 	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(IN(APP, MAIN))), "[no stack];cuApi",
-	       "failed, whatever is there");
-	is_str(resolve(&c, 0, CHAIN(0)), "[no stack];cuApi", "no frames");
+	       "a failed chain is [no stack], even with frames");
+	is_str(resolve(&c, 0, CHAIN(0)), "[no stack];cuApi",
+	       "a chain without frames is [no stack]");
 	is_str(resolve(&c, XPU_CHAIN_CPU | XPU_CHAIN_OFF, CHAIN(~0xfffull)), "[no stack]",
-	       "off the CPU, and nothing but the scheduler: not an empty stack");
+	       "an off-CPU chain of scheduler frames only is [no stack], not empty");
 	callchains__exit(&c);
 }
 
@@ -240,9 +253,9 @@ static void test_no_trim(void)
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, STEP))),
 	       "step(Net*);cudaLaunchKernel;inner_cudart;cuLaunchKernel;inner_cuda;"
 	       "libcupti.so.13+0x151f;on_callback;xpu_launch",
-	       "untrimmed: all of it");
+	       "an untrimmed chain has all its frames");
 	is_str(resolve(&c, XPU_CHAIN_FAILED, CHAIN(0)), "[no stack];cuApi",
-	       "untrimmed, without a stack: the API still");
+	       "an untrimmed failed chain still has the API call");
 	callchains__exit(&c);
 }
 
@@ -262,10 +275,10 @@ static void test_sharing(void)
 	gen__callchain(&g, 0, 1, 2, 1, 1, 307, b, ARRAY_SIZE(b));
 	sa = callchains__resolve(&c, (void *)g.v, image, 0, "x");
 	sb = callchains__resolve(&c, (void *)(g.v + at), image, 0, "y");
-	ok(sa && sa == sb, "other addresses, the same functions: one path");
+	ok(sa && sa == sb, "other addresses of the same functions give the same path");
 	sb = callchains__resolve(&c, (void *)g.v, NULL, 0, "x");
-	ok(sb && sb != sa, "an address space of which nothing is known");
-	is_str(sb->frames[0]->name, "[unknown]", "has unknown frames");
+	ok(sb && sb != sa, "a chain in an unknown address space gives another path");
+	is_str(sb->frames[0]->name, "[unknown]", "frames in an unknown address space are unknown");
 	gen__free(&g);
 	callchains__exit(&c);
 }

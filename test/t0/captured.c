@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Windows of a recording, also from records that cannot be: which one a moment is in, and their sum. */
+/*
+ * Windows of a recording, also from impossible records: which window a moment is in, and the sum of
+ * the windows.
+ */
 #include "model/captured.h"
 #include "tap.h"
 #include "xpu_record.h"
@@ -38,29 +41,29 @@ static void two_processes(void)
 	take(&c, 1, 2, 300, 400);
 	take(&c, 0, 2, 1000, 0);	/* killed */
 	captured__sort(&c);
-	is_int(c.windows.nr, 4, "four windows of two processes");
-	is_int(at(&c, 1, 99), 0, "before the first one");
-	is_int(at(&c, 1, 100), 1, "as it opens");
-	is_int(at(&c, 1, 200), 1, "as it closes");
-	is_int(at(&c, 1, 201), 0, "behind it");
-	is_int(at(&c, 1, 350), 2, "in the second");
-	is_int(at(&c, 0, 350), 0, "which is not the other process's");
-	is_int(at(&c, 0, 1u << 30), 2, "one that has no end");
-	is_int(at(&c, 2, 150), 0, "a process without windows");
-	is_int(captured__at(&c, 1, 350)->nr_launches, 20, "its launches");
+	is_int(c.windows.nr, 4, "two processes have four windows");
+	is_int(at(&c, 1, 99), 0, "before the first window: none");
+	is_int(at(&c, 1, 100), 1, "the moment a window opens is in it");
+	is_int(at(&c, 1, 200), 1, "the moment a window closes is in it");
+	is_int(at(&c, 1, 201), 0, "after a window: none");
+	is_int(at(&c, 1, 350), 2, "in the second window");
+	is_int(at(&c, 0, 350), 0, "the other process's windows do not count");
+	is_int(at(&c, 0, 1u << 30), 2, "a window without an end is open forever");
+	is_int(at(&c, 2, 150), 0, "a process without windows: none");
+	is_int(captured__at(&c, 1, 350)->nr_launches, 20, "a window has its launches");
 
 	captured_window__extend(captured__at(&c, 1, 350), 500);
 	captured_window__extend(captured__at(&c, 0, 2000), 1500);
 	captured__collect(&c, NULL, &nr, &recorded);
-	is_int(nr, 4, "their number");
+	is_int(nr, 4, "four windows are summed up");
 	is_int(busy__ns(&recorded), 150 + 200 + 500,
-	       "their sum: overlaps once, up to the end of their device work");
-	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7");
+	       "their sum counts overlaps once, up to the end of their device work");
+	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7 is accepted");
 	busy__free(&recorded);
 	memset(&recorded, 0, sizeof(recorded));
 	captured__collect(&c, &f, &nr, &recorded);
-	is_int(nr, 2, "the second ones alone");
-	is_int(busy__ns(&recorded), 200 + 500, "their sum");
+	is_int(nr, 2, "--window 2-7 selects the second windows");
+	is_int(busy__ns(&recorded), 200 + 500, "the sum of the selected windows");
 	busy__free(&recorded);
 	filter__free(&f);
 	captured__free(&c);
@@ -71,18 +74,20 @@ static void strange_records(void)
 	struct captured c = { 0 };
 
 	take(&c, 0, 1, 100, 50);	/* closes before it opens */
-	is_int(c.windows.nr, 0, "an end before the beginning is left out");
+	is_int(c.windows.nr, 0, "a window that closes before it opens is left out");
 	take(&c, 0, 1, 100, 0);
-	take(&c, 0, 1, 100, 0);		/* twice */
+	take(&c, 0, 1, 100, 0);		/* opens twice */
 	take(&c, 0, 2, 300, 0);		/* the end of the first was lost */
-	take(&c, 0, 1, 100, 200);	/* comes late: its process's records are in order */
-	take(&c, 0, 2, 310, 400);	/* another one's end */
+	take(&c, 0, 1, 100, 200);	/* comes late, although the records of a process are in
+					 * order */
+	take(&c, 0, 2, 310, 400);	/* the end of another window */
 	take(&c, 0, 3, 250, 0);		/* goes back in time */
 	captured__sort(&c);
-	is_int(c.windows.nr, 2, "neither twice, nor back in time");
-	is_int(c.windows.v[0].close_ns, 300, "one without an end ends as the next one opens");
-	is_int(c.windows.v[1].close_ns, UINT64_MAX, "another window's end is not taken");
-	is_int(take(&c, 0, 4, UINT64_MAX - 5, 0), 0, "at the end of time");
+	is_int(c.windows.nr, 2, "a window that opens twice or goes back in time is left out");
+	is_int(c.windows.v[0].close_ns, 300,
+	       "a window without an end ends when the next one opens");
+	is_int(c.windows.v[1].close_ns, UINT64_MAX, "the end of another window is not used");
+	is_int(take(&c, 0, 4, UINT64_MAX - 5, 0), 0, "a window at the end of time is accepted");
 	captured__free(&c);
 }
 

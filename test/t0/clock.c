@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim's times of launches, by the tick counter, on a simulated machine: when the counter is
- * used, how near its time is to the clock's, and what happens where the two disagree.
+ * The shim's times of launches by the tick counter, on a simulated machine: when the counter is
+ * used, how near its time is to the clock's time, and the result where the two disagree.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -131,26 +131,29 @@ int main(void)
 
 	srand(1);
 	clock__init();
-	usable = true;			/* does not depend on the real machine */
+	usable = true;			/* independent of the real machine */
 	begin();
 	run(10, 1 * MS);
-	is_int(nr_by_ticks, 0, "at first the clock is asked");
+	is_int(nr_by_ticks, 0, "at first the clock is read");
 	run(500, 1 * MS);
 	begin();
 	run(10000, 0.3 * MS);
-	is_int(nr_by_ticks, 10000, "then it is not");
-	ok(worst_ns < 100, "a steady counter: within 100 ns (%.0f)", worst_ns);
+	is_int(nr_by_ticks, 10000, "later the clock is not read");
+	ok(worst_ns < 100, "a steady counter: times are right within 100 ns (%.0f)", worst_ns);
 
 	begin();
 	run(100, 5000 * MS);
-	ok(worst_ns < 100 && nr_by_ticks == 100, "5 s between launches: the same (%.0f)", worst_ns);
+	ok(worst_ns < 100 && nr_by_ticks == 100,
+	   "5 s between launches: times are right within 100 ns (%.0f)", worst_ns);
 
 	begin();
 	run(10, 5 * MS);
-	pass(3600e9);			/* stopped: the shim's thread does not run either */
+	pass(3600e9);			/* the program is stopped: the shim's thread does not run
+					 * either */
 	run(10, 5 * MS);
 	send();
-	ok(worst_ns < 200 && nr_by_ticks == 20, "an hour stopped between launches: the same (%.0f)",
+	ok(worst_ns < 200 && nr_by_ticks == 20,
+	   "stopped for an hour between launches: times are right within 200 ns (%.0f)",
 	   worst_ns);
 
 	/* Killed: the times of entries logged since the last reading use that reading. */
@@ -161,51 +164,60 @@ int main(void)
 		launch();
 	}
 	convert();
-	ok(worst_ns < 200, "by the last reading alone, 0.1 s after it: the same (%.0f)", worst_ns);
+	ok(worst_ns < 200,
+	   "with the last reading alone, 0.1 s old: times are right within 200 ns "
+	   "(%.0f)", worst_ns);
 
 	begin();
 	clock_ppm = 20;
 	run(2000, 0.5 * MS);
-	ok(worst_ns < 2000, "the clock is made 20 us a second faster: within 2 us (%.0f)",
+	ok(worst_ns < 2000,
+	   "a clock that runs 20 us a second faster: times are right within 2 us (%.0f)",
 	   worst_ns);
 	begin();
 	run(2000, 0.5 * MS);
-	ok(worst_ns < 100, "and afterwards, as before (%.0f)", worst_ns);
-	ok(nr_by_ticks == 2000, "still without the clock");
+	ok(worst_ns < 100, "after the change times are right within 100 ns again (%.0f)", worst_ns);
+	ok(nr_by_ticks == 2000, "after the change the clock is still not read");
 
 	begin();
 	clock_ppm = 500;
 	run(1000, 0.5 * MS);
-	ok(worst_ns < 55000, "500 us a second faster: wrong by a tenth of a second of that at most "
+	ok(worst_ns < 55000,
+	   "500 us a second faster: wrong by a tenth of a second's change at most "
 	   "(%.0f)", worst_ns);
 	run(1000, 0.5 * MS);
 	begin();
 	run(1000, 0.5 * MS);
-	ok(worst_ns < 100 && nr_by_ticks == 1000, "and found out (%.0f)", worst_ns);
+	ok(worst_ns < 100 && nr_by_ticks == 1000,
+	   "500 us a second faster: noticed, then right within 100 ns (%.0f)", worst_ns);
 
 	/* A suspended machine: the counter went on, the clock did not. */
 	begin();
 	counter_off += 1e9;
 	send();
 	run(100, 0.5 * MS);
-	is_int(nr_by_ticks, 0, "the counter jumps: the clock is asked again");
-	ok(worst_ns < 100, "and what it says is kept (%.0f)", worst_ns);
+	is_int(nr_by_ticks, 0, "the counter jumps: the clock is read again");
+	ok(worst_ns < 100, "the counter jumps: times are the clock's (%.0f)", worst_ns);
 	run(2000, 0.5 * MS);
 	begin();
 	run(1000, 0.5 * MS);
-	ok(nr_by_ticks == 1000 && worst_ns < 100, "until both agree (%.0f)", worst_ns);
+	ok(nr_by_ticks == 1000 && worst_ns < 100,
+	   "the counter is used again when both agree (%.0f)", worst_ns);
 	counter_off = -2e9;
 	run(2000, 0.5 * MS);
 	begin();
 	run(1000, 0.5 * MS);
-	ok(nr_by_ticks == 1000 && worst_ns < 100, "the same when it jumps backwards (%.0f)",
+	ok(nr_by_ticks == 1000 && worst_ns < 100,
+	   "a counter that jumps backwards is used again when both agree (%.0f)",
 	   worst_ns);
 
-	/* Interrupted at each reading: every reading is rejected, and the last good one stays. */
+	/*
+	 * Each reading is interrupted: every reading is rejected, and the last good reading stays.
+	 */
 	begin();
 	reading_ns = 5000;
 	run(100, 0.5 * MS);
-	ok(worst_ns < 20000 && nr_by_ticks == 100, "readings that are not close are not used");
+	ok(worst_ns < 20000 && nr_by_ticks == 100, "readings that took too long are not used");
 	reading_ns = 15;
 	run(1000, 0.5 * MS);
 
@@ -220,7 +232,7 @@ int main(void)
 		counter_ghz = nr % 2 ? 2.9 : 1.2;
 		run(300, 0.5 * MS);
 	}
-	is_int(nr_by_ticks, 0, "a counter whose rate changes is not gone by");
-	is_int((int)worst_ns, 0, "and does no harm");
+	is_int(nr_by_ticks, 0, "a counter with a changing rate is not used");
+	is_int((int)worst_ns, 0, "a counter with a changing rate does no harm");
 	return done_testing();
 }

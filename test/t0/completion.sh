@@ -4,7 +4,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need bash
 
-# completed LINE: what bash offers for its last word, sorted, in one line.
+# completed LINE: prints what bash offers for its last word, sorted, in one line.
 cat >complete.bash <<'END'
 . "$1"
 COMP_LINE=$2
@@ -24,15 +24,15 @@ offers() {		# offers LINE EXPECTED
 
 for program in xpuload xpumerge; do
 	bash -n "$XPU_BUILD/completion/$program"
-	ok $? "$program: bash takes it"
+	ok $? "$program: bash loads its completion"
 	"$XPU_BUILD/$program" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
 	completed "$program --" | tr ' ' '\n' >offered
-	is "$(cat offered)" "$(cat help)" "$program: all options of --help"
+	is "$(cat offered)" "$(cat help)" "$program: completion offers all options of --help"
 	# The program takes each option that is offered.
 	while read -r option; do
 		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' && echo "$option"
 	done <offered >wrong
-	is "$(cat wrong)" "" "$program: it takes all that are offered"
+	is "$(cat wrong)" "" "$program: it accepts all offered options"
 done
 
 echo >a.data
@@ -46,8 +46,8 @@ offers "xpuload --freq " ""
 offers "xpuload -o a" "a.data"
 offers "xpuload -o b" "b c.data"
 offers "xpuload -q --freq 99 ./app a" "a.data"
-like "$(completed "xpuload --pid ")" '(^| )1( |$)' "xpuload --pid: processes"
-like "$(completed "xpuload -q x")" '(^| )xargs( |$)' "xpuload: a COMMAND"
+like "$(completed "xpuload --pid ")" '(^| )1( |$)' "xpuload --pid: completion offers processes"
+like "$(completed "xpuload -q x")" '(^| )xargs( |$)' "xpuload: completion offers a COMMAND"
 offers "xpumerge --table api" "api_calls"
 offers "xpumerge -f p" "parquet perf pftrace pprof"
 offers "xpumerge --by pid,st" "pid,stream"

@@ -81,20 +81,22 @@ int main(void)
 		skip(1, "this file system has no holes");
 		return done_testing();
 	}
-	is_int(copy__file(from, to, GB, &stop, &bytes), 0, "a file of 4 GB, most of it holes");
-	is_int(size_of(to), 4 * GB, "its copy is as long");
-	ok(same_islands(to), "with the same data");
-	ok(bytes < 4 << 20, "of which little was copied: %llu", (unsigned long long)bytes);
-	ok(disk_bytes(to) <= disk_bytes(from) + (4 << 20), "and takes as little room");
+	is_int(copy__file(from, to, GB, &stop, &bytes), 0,
+	       "a file of 4 GB, most of it holes, is copied");
+	is_int(size_of(to), 4 * GB, "its copy has the same length");
+	ok(same_islands(to), "its copy has the same data");
+	ok(bytes < 4 << 20, "little of it was copied: %llu", (unsigned long long)bytes);
+	ok(disk_bytes(to) <= disk_bytes(from) + (4 << 20), "its copy takes as little room");
 
-	is_int(copy__file(from, new_file(), ISLAND, &stop, &bytes), -EFBIG, "more data than is allowed");
-	ok(bytes <= ISLAND, "is not copied");
+	is_int(copy__file(from, new_file(), ISLAND, &stop, &bytes), -EFBIG,
+	       "a file with more data than is allowed is refused");
+	ok(bytes <= ISLAND, "no more data than allowed are copied");
 	stop = true;
-	is_int(copy__file(from, new_file(), GB, &stop, &bytes), -EINTR, "it can be stopped");
-	is_int(bytes, 0, "at once");
+	is_int(copy__file(from, new_file(), GB, &stop, &bytes), -EINTR, "a copy can be stopped");
+	is_int(bytes, 0, "a copy stops before it has copied anything");
 	stop = false;
 	if (!ftruncate(from, 1ll << 42))
 		is_int(copy__file(from, new_file(), GB, &stop, &bytes), -EFBIG,
-		       "a file that is too long, whatever is in it");
+		       "a file that is too long is refused, even if it is empty");
 	return done_testing();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Source lines of device code: what the shim takes out of a module's file, and what is read from that. Where
- * CUPTI is at hand, each place is compared with what its own function tells, which needs no GPU. Damaged
- * files and tables give no lines or others, and nothing worse.
+ * Source lines of device code: what the shim takes out of a module's file, and what is read from
+ * it. If CUPTI is installed, each place is compared with the line that CUPTI's own function gives,
+ * which needs no GPU. Damaged files and tables give no lines or wrong ones, and do no other harm.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -49,7 +49,7 @@ static void read_file(const char *name)
 	file = realloc(file, file_bytes);
 }
 
-/* With what is inlined, the innermost call first. */
+/* Return: the line with its inlined calls, the innermost call first. */
 static const char *inlined_at(const struct cubin_lines *l, const char *function, uint32_t pc)
 {
 	const struct cubin_line *line = cubin_lines__find(l, function, pc);
@@ -102,7 +102,10 @@ static correlation_t *find_cupti(void)
 }
 #endif
 
-/* Compares all places of a function. Return: how many there are; *@nr_same: that CUPTI tells alike. */
+/*
+ * Compares all places of a function. Return: how many there are. *@nr_same: how many have CUPTI's
+ * line.
+ */
 static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l, const char *function,
 			    uint64_t bytes, unsigned int *nr_same)
 {
@@ -142,7 +145,7 @@ static void compare_all(const struct cubin_lines *l)
 	for (i = 0; i < h->e_shnum; i++)
 		if (!strncmp(names + s[i].sh_name, ".text.", 6))
 			nr += compare(correlation, l, names + s[i].sh_name + 6, s[i].sh_size, &nr_same);
-	ok(nr > 20 && nr_same == nr, "of %u places CUPTI tells the same for %u", nr, nr_same);
+	ok(nr > 20 && nr_same == nr, "of %u places %u have the line that CUPTI gives", nr, nr_same);
 }
 
 static uint32_t rnd(uint32_t below)
@@ -155,7 +158,7 @@ static uint32_t rnd(uint32_t below)
 	return seed % below;
 }
 
-/* Reads lines of what is perhaps damaged, and looks some up. */
+/* Reads lines from data that may be damaged, and looks some of them up. */
 static void read_any(const void *blob, size_t bytes)
 {
 	struct xpu_cubin_lines *copy = copy_of(blob, bytes);
@@ -212,18 +215,23 @@ static void check_inlined(void)
 	read_file("inlined.cubin");
 	blob = cubin__lines(file, file_bytes, &bytes);
 	is_int(blob ? cubin_lines__read(&l, blob, bytes) : -1, 0, "a module with inlined functions is read");
-	is_str(inlined_at(&l, "k_shaped", 0), "14", "the kernel's own line");
+	is_str(inlined_at(&l, "k_shaped", 0), "14",
+	       "a place of the kernel itself has the kernel's line");
 	is_str(inlined_at(&l, "k_shaped", 0x10),
 	       "5 in _Z9of_threadi at inlined.cu:11 in _Z5placeILi2EEPfS0_ at inlined.cu:16",
-	       "two calls deep");
-	is_str(inlined_at(&l, "k_shaped", 0x20), "11 in _Z5placeILi2EEPfS0_ at inlined.cu:16", "one");
-	is_str(inlined_at(&l, "k_shaped", 0x40), "18", "none again");
-	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in _Z9of_threadi at inlined.cu:19", "from elsewhere");
+	       "a place in two nested inlined calls has both calls");
+	is_str(inlined_at(&l, "k_shaped", 0x20), "11 in _Z5placeILi2EEPfS0_ at inlined.cu:16",
+	       "a place in one inlined call has that call");
+	is_str(inlined_at(&l, "k_shaped", 0x40), "18", "a place behind the inlined calls has none");
+	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in _Z9of_threadi at inlined.cu:19",
+	       "the same function inlined at another line has that line");
 	compare_all(&l);
 	cubin_lines__free(&l);
 	bytes -= 2;			/* of the names */
-	is_int(cubin_lines__read(&l, blob, bytes), 0, "without the end of its names");
-	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in  at inlined.cu:19", "it has lines, and no name");
+	is_int(cubin_lines__read(&l, blob, bytes), 0,
+	       "a module without the end of its names is read");
+	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in  at inlined.cu:19",
+	       "an inlined function without a name has its lines");
 	cubin_lines__free(&l);
 	damage(blob, bytes);
 	free(blob);
@@ -239,12 +247,13 @@ int main(void)
 	read_file("shaped.cubin");
 	blob = cubin__lines(file, file_bytes, &bytes);
 	ok(blob && bytes < file_bytes / 4, "a module's lines are %zu bytes of %zu", bytes, file_bytes);
-	is_int(cubin_lines__read(&l, blob, bytes), 0, "they are read");
-	is_int(l.functions.nr, 2, "two functions");
-	is_str(at(&l, "k_shaped", 0), "shaped.cu:8", "the first place of a function");
-	is_str(at(&l, "k_other", 0), "shaped.cu:17", "of another one, which begins at 0 as well");
-	is_str(at(&l, "k_none", 0), "none", "a function that is not there");
-	is_str(at(&l, "k_shaped", 1 << 20), "none", "a place behind its end");
+	is_int(cubin_lines__read(&l, blob, bytes), 0, "a module's lines are read");
+	is_int(l.functions.nr, 2, "a module's lines have two functions");
+	is_str(at(&l, "k_shaped", 0), "shaped.cu:8", "the first place of a function has its line");
+	is_str(at(&l, "k_other", 0), "shaped.cu:17",
+	       "the first place of another function, also at 0, has its own line");
+	is_str(at(&l, "k_none", 0), "none", "a missing function has no line");
+	is_str(at(&l, "k_shaped", 1 << 20), "none", "a place behind a function's end has no line");
 	compare_all(&l);
 	cubin_lines__free(&l);
 	damage(blob, bytes);

@@ -22,7 +22,7 @@ is "$(while read -r page file; do
 		[ -e "$found" ] || echo "$page: $file"
 		break
 	done
-done <"$OLDPWD/files")" "" "each is there"
+done <"$OLDPWD/files")" "" "each named file exists"
 
 quoted '[a-z][A-Za-z0-9_]*\(\)' | grep -e ^CONTRIBUTING -e ^doc/architecture | sed 's/()$//' >"$OLDPWD/functions"
 [ "$(wc -l <"$OLDPWD/functions")" -gt 20 ]
@@ -31,14 +31,14 @@ find bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec grep -o
 	sort -u >"$OLDPWD/known"
 is "$(while read -r page name; do
 	grep -qx "$name(" "$OLDPWD/known" || grep -qw "$name" bpf/*.c || echo "$page: $name()"
-done <"$OLDPWD/functions")" "" "each is there"
+done <"$OLDPWD/functions")" "" "each named function exists"
 
 quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' | sort -u >"$OLDPWD/targets"
 [ "$(wc -l <"$OLDPWD/targets")" -gt 15 ]
-ok $? "$(wc -l <"$OLDPWD/targets") of make's targets"
+ok $? "$(wc -l <"$OLDPWD/targets") names of make's targets"
 is "$(while read -r page target; do
 	grep -qE "^$target:" GNUmakefile test/test.mk || echo "$page: make $target"
-done <"$OLDPWD/targets")" "" "each is one"
+done <"$OLDPWD/targets")" "" "each named target exists"
 
 # shellcheck disable=SC2086
 is "$(grep -oE '\]\([^)#:]+[)#]' $pages | sed 's/[)#]$//' | sed 's/:\](/ /' | while read -r page link; do

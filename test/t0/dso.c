@@ -123,8 +123,8 @@ static void check_program(const char *name, const char *local, const char *globa
 		       word);
 		nr++;
 	}
-	is_int(pclose(f), 0, "%s: ran", name);
-	is_int(nr, 2, "%s: told both functions", name);
+	is_int(pclose(f), 0, "%s: the program ran", name);
+	is_int(nr, 2, "%s: it printed both functions", name);
 	is_int(dso->state, DSO_LOADED, "%s: its file was read", name);
 	end();
 }
@@ -141,8 +141,8 @@ static void test_compiled(void)
 		{ "high_base", "-fno-pie -no-pie -Wl,-Ttext-segment=0x12340000", "local_function",
 		  "global_function" },
 		/*
-		 * .symtab is gone, and .dynsym lacks the function: it has no name, and not a
-		 * neighbour's.
+		 * .symtab is gone, and .dynsym lacks the function: it has no name, and does not get
+		 * a neighbour's name.
 		 */
 		{ "stripped", "-fPIE -pie -s", "", "" },
 		{ "stripped_exports", "-fPIE -pie -rdynamic -s", "", "global_function" },
@@ -202,12 +202,12 @@ static void test_choice(void)
 		{ "__underscores", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "none", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "_one", 0x1010, 0x10, FUNC(GLOBAL) },
-		/* Of two symbols: the longer one, and any size before none. */
+		/* Of two symbols the longer one counts, and any size counts before none. */
 		{ "short", 0x1020, 0x08, FUNC(GLOBAL) },
 		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
 		/*
-		 * A gap up to 0x1040. Then a symbol without a size, which extends to the next
+		 * Nothing up to 0x1040. Then a symbol without a size, which extends to the next
 		 * symbol.
 		 */
 		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
@@ -341,7 +341,8 @@ static void test_aliases(void)
 		ok(symtab_candidate__cmp(a, b) > 0 && symtab_candidate__cmp(b, a) < 0,
 		   "%s before %s", a->name, b->name);
 	}
-	is_int(symtab_candidate__cmp(&pairs[0].better, &pairs[0].better), 0, "a name and itself");
+	is_int(symtab_candidate__cmp(&pairs[0].better, &pairs[0].better), 0,
+	       "a name is as good as itself");
 }
 
 /* ---- which file ----------------------------------------------------------------------------- */
@@ -359,46 +360,54 @@ static void test_build_id(void)
 	make("short.so", f, 1, id_a, 8);
 	begin();
 	dso = get(absolute("a.so"), id_a, 20, 0);
-	is_str(name_at(dso, 0x1000), "f", "the build-id agrees");
-	ok(get(absolute("a.so"), id_a, 20, 5) == dso, "the same build-id: whatever its inode");
+	is_str(name_at(dso, 0x1000), "f", "a file with the mapping's build-id is used");
+	ok(get(absolute("a.so"), id_a, 20, 5) == dso,
+	   "a file is found by its build-id, whatever its inode");
 	make("b.so", f, 1, id_b, sizeof(id_b));
-	is_str(name_at(get("/nonexistent/b.so", id_b, 20, 0), 0x1000), "", "not there");
-	is_str(name_at(get(absolute("b.so"), id_b, 20, 0), 0x1000), "f", "but under another path");
+	is_str(name_at(get("/nonexistent/b.so", id_b, 20, 0), 0x1000), "",
+	       "a missing file has no symbols");
+	is_str(name_at(get(absolute("b.so"), id_b, 20, 0), 0x1000), "f",
+	       "another path with the same build-id is another file");
 	dso = get(absolute("a.so"), id_b, 20, 7);
-	is_str(name_at(dso, 0x1000), "", "another build-id: not used");
-	is_int(dso->state, DSO_MISMATCH, "and known why");
+	is_str(name_at(dso, 0x1000), "", "a file with another build-id is not used");
+	is_int(dso->state, DSO_MISMATCH, "the mismatch of build-ids is noted");
 	dsos__report(&dsos, &msgs);
-	is_int(msgs.lines.nr, 0, "not told where nobody missed it");
+	is_int(msgs.lines.nr, 0, "a mismatch is not reported if nobody asked for a symbol");
 	dso->nr_unnamed = 1;
 	dsos__report(&dsos, &msgs);
-	if (is_int(msgs.lines.nr, 1, "told where somebody did"))
-		ok(strstr(msgs.lines.v[0], "build-id differs"), "what it says");
+	if (is_int(msgs.lines.nr, 1, "a mismatch is reported once somebody asked for a symbol"))
+		ok(strstr(msgs.lines.v[0], "build-id differs"),
+		   "the message says that the build-id differs");
 	dso = get(absolute("a.so"), id_a, 8, 0);
-	is_str(name_at(dso, 0x1000), "", "the build-id's first bytes are not enough");
+	is_str(name_at(dso, 0x1000), "",
+	       "a build-id of which only the first bytes are equal is not enough");
 	dso = get(absolute("short.so"), id_a, 8, 0);
-	is_str(name_at(dso, 0x1000), "f", "a build-id of 8 bytes");
+	is_str(name_at(dso, 0x1000), "f", "a build-id of 8 bytes is enough");
 	dso = get(absolute("a.so"), NULL, 0, 0);
-	is_str(name_at(dso, 0x1000), "f", "no build-id in the mapping: taken by its path");
-	ok(get(absolute("a.so"), NULL, 0, 1) != dso, "the same path, another inode: another file");
-	ok(get(absolute("a.so"), NULL, 0, 0) == dso, "the same path and inode: the same");
+	is_str(name_at(dso, 0x1000), "f", "a mapping without a build-id uses the file at its path");
+	ok(get(absolute("a.so"), NULL, 0, 1) != dso,
+	   "the same path with another inode is another file");
+	ok(get(absolute("a.so"), NULL, 0, 0) == dso, "the same path and inode is the same file");
 	msgs__free(&msgs);
 	end();
 
 	begin();
 	dso = get(absolute("none.so"), id_a, 20, 0);
-	is_str(name_at(dso, 0x1000), "", "no build-id in the file: not used");
-	is_int(dso->state, DSO_MISMATCH, "a mismatch");
+	is_str(name_at(dso, 0x1000), "",
+	       "a file without a build-id is not used for a mapping that has one");
+	is_int(dso->state, DSO_MISMATCH, "a missing build-id is noted as a mismatch");
 	end();
 
 	/* The file was unlinked while the program ran, and was made again since. */
 	begin();
 	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), id_a, 20, 0);
-	is_str(name_at(dso, 0x1000), "f", "deleted, but the same file is there again");
-	is_str(dso->name, "a.so", "shown without ' (deleted)'");
+	is_str(name_at(dso, 0x1000), "f",
+	       "a deleted file that exists again with its build-id is used");
+	is_str(dso->name, "a.so", "a deleted file is shown without ' (deleted)'");
 	end();
 	begin();
 	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), NULL, 0, 0);
-	is_str(name_at(dso, 0x1000), "", "deleted, and nothing says that it is the same");
+	is_str(name_at(dso, 0x1000), "", "a deleted file without a build-id is not used");
 	end();
 }
 
@@ -429,8 +438,8 @@ static void test_names(void)
 		dso = get(checks[i].path, NULL, 0, i);
 		is_str(dso->name, checks[i].name, "'%s' is shown as '%s'", checks[i].path,
 		       checks[i].name);
-		is_int(dso->role, checks[i].role, "'%s': its role", checks[i].path);
-		is_str(name_at(dso, 0x10), "", "'%s': no symbol", checks[i].path);
+		is_int(dso->role, checks[i].role, "'%s': its role is recognized", checks[i].path);
+		is_str(name_at(dso, 0x10), "", "'%s': it has no symbol", checks[i].path);
 	}
 	end();
 }
@@ -441,10 +450,10 @@ static void test_no_file(void)
 	FILE *f;
 
 	begin();
-	is_int(mkdir("directory.so", 0700), 0, "a directory made");
+	is_int(mkdir("directory.so", 0700), 0, "a directory is made");
 	dso = get(absolute("directory.so"), NULL, 0, 0);
 	is_str(name_at(dso, 0), "", "a directory has no symbols");
-	is_int(mkfifo("fifo.so", 0600), 0, "a FIFO made");
+	is_int(mkfifo("fifo.so", 0600), 0, "a FIFO is made");
 	dso = get(absolute("fifo.so"), NULL, 0, 0);
 	is_str(name_at(dso, 0), "", "a FIFO is not waited for");
 	dso = get("/dev/zero", NULL, 0, 0);
@@ -453,13 +462,13 @@ static void test_no_file(void)
 	if (!f || fclose(f))
 		bail("empty.so cannot be written");
 	dso = get(absolute("empty.so"), NULL, 0, 0);
-	is_str(name_at(dso, 0), "", "an empty file");
+	is_str(name_at(dso, 0), "", "an empty file has no symbols");
 	f = fopen("text.so", "w");
 	if (!f || fputs("INPUT ( -lc )\n", f) < 0 || fclose(f))
 		bail("text.so cannot be written");
 	dso = get(absolute("text.so"), NULL, 0, 0);
-	is_str(name_at(dso, 0), "", "a linker script");
-	is_int(dso->state, DSO_NO_ELF, "is no ELF file");
+	is_str(name_at(dso, 0), "", "a linker script has no symbols");
+	is_int(dso->state, DSO_NO_ELF, "a linker script is no ELF file");
 	end();
 }
 
@@ -515,17 +524,18 @@ static void test_vdso(void)
 	begin();
 	dso = get("[vdso]", v.id, v.id_len, 0);
 	is_str(name_at(dso, (uintptr_t)function - v.base), "__vdso_clock_gettime",
-	       "this machine's vdso");
+	       "this machine's vdso has its symbols");
 	dso = get("[vdso]", id_a, 20, 0);
-	is_str(name_at(dso, (uintptr_t)function - v.base), "", "another kernel's vdso");
+	is_str(name_at(dso, (uintptr_t)function - v.base), "", "another kernel's vdso is not used");
 	dso = get("[vdso]", NULL, 0, 0);
-	is_str(name_at(dso, (uintptr_t)function - v.base), "", "a vdso that nothing identifies");
+	is_str(name_at(dso, (uintptr_t)function - v.base), "",
+	       "a vdso without a build-id is not used");
 	end();
 }
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-/* Tests damaged files: no crash (the sanitizers watch), and the same answer twice. */
+/* Tests damaged files: no crash (the sanitizers watch), and equal answers when asked twice. */
 static void test_damaged(void)
 {
 	static const struct gen_symbol symbols[] = {
@@ -548,7 +558,7 @@ static void test_damaged(void)
 		name_at(dso, 0x1000);
 		nr_loaded += dso->state == DSO_LOADED && dso->symtab.symbols.nr;
 	}
-	is_int(nr_loaded, 0, "cut at %zu places: never half a symbol table", nr);
+	is_int(nr_loaded, 0, "cut at %zu places: no file is loaded with half a symbol table", nr);
 	g.nr = len;
 	for (i = 0; i < 3000; i++) {
 		size_t at, k;
@@ -576,7 +586,8 @@ static void test_damaged(void)
 	ok(1, "3000 damaged files: no crash");
 	if (gen__save(&g, "good.so"))
 		bail("good.so cannot be written");
-	is_str(name_at(get(absolute("good.so"), id_a, 20, 0), 0x1010), "g", "the undamaged one");
+	is_str(name_at(get(absolute("good.so"), id_a, 20, 0), 0x1010), "g",
+	       "the undamaged file still has its symbols");
 	gen__free(&g);
 	end();
 }
@@ -621,7 +632,7 @@ static void make_packed(struct gen *g, size_t bytes)
 	free(plain);
 }
 
-/* A few bytes in a file may unpack to very many, and there may be many such files. */
+/* A few bytes in a file may unpack to a great many, and there may be many files like that. */
 static void test_packed(void)
 {
 	uint64_t left = 3 << 20, before;
@@ -640,10 +651,10 @@ static void test_packed(void)
 			nr = 100;
 		elf_file__close(&debug);
 	}
-	ok(nr > 0, "packed symbols: they are unpacked");
-	ok(nr <= 3, "packed symbols: no more than is left");
+	ok(nr > 0, "packed symbols are unpacked");
+	ok(nr <= 3, "packed symbols are unpacked up to the bytes that are left");
 	is_int(elf_file__open_minidebug(&file, &debug, &left), -EINVAL,
-	       "packed symbols: then there are none");
+	       "packed symbols are refused when no bytes are left");
 	elf_file__close(&file);
 	gen__free(&g);
 }

@@ -44,25 +44,27 @@ static void test_utf8(void)
 	size_t i, k;
 	char expected[64];
 
-	ok(passes("plain ASCII ~"), "ASCII");
-	ok(passes("\xc2\xa0"), "U+00A0, the first after the control characters");
-	ok(passes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa9"), "2, 3 and 4 bytes");
+	ok(passes("plain ASCII ~"), "plain ASCII stays");
+	ok(passes("\xc2\xa0"), "U+00A0, the first character after the control characters, stays");
+	ok(passes("\xc3\xa9\xe2\x82\xac\xf0\x9f\x92\xa9"), "characters of 2, 3 and 4 bytes stay");
 	ok(passes("\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"),
-	   "the ends of all ranges");
+	   "the first and last characters of all ranges stay");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		expected[0] = 0;
 		for (k = 0; k < strlen(bad[i]); k++)
 			strcat(expected, FFFD);
-		is_str(escaped(bad[i], ESCAPE_JSON), expected, "not UTF-8, %zu", i);
+		is_str(escaped(bad[i], ESCAPE_JSON), expected,
+		       "bytes that are not UTF-8 are replaced, %zu", i);
 	}
-	is_str(escaped("a\xe2\x82z", ESCAPE_TEXT), "a" FFFD FFFD "z", "a cut character, and on");
+	is_str(escaped("a\xe2\x82z", ESCAPE_TEXT), "a" FFFD FFFD "z",
+	       "each byte of a cut character is replaced, and the next one stays");
 }
 
 static void test_script(void)
 {
 	is_str(escaped("</script>\"\\\n", ESCAPE_SCRIPT), "\\u003c/script>\\\"\\\\\\u000a",
-	       "JSON in a script: nothing that could end it");
-	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stands for itself");
+	       "JSON in a script has nothing that could end the script");
+	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stays");
 }
 
 /* Printing writes runs of characters: the result must equal printing them one by one. */
@@ -81,7 +83,7 @@ static void test_print(enum escape how)
 		nr_wrong += strcmp(printed, escaped(text, how)) != 0;
 		free(printed);
 	}
-	is_int(nr_wrong, 0, "all bytes are printed as they are escaped, %d", how);
+	is_int(nr_wrong, 0, "printing equals escaping for all bytes, %d", how);
 }
 
 int main(void)
@@ -96,24 +98,30 @@ int main(void)
 	size_t size = 0;
 
 	test_utf8();
-	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_FOLDED), "a:b?c?[31m? d", "folded");
-	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_TEXT), "a;b?c?[31m? d", "text");
-	is_str(escaped("\xc2\x9b" "31m", ESCAPE_TEXT), "?31m", "an escape of the C1 set");
+	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_FOLDED), "a:b?c?[31m? d",
+	       "a folded file's special characters are replaced");
+	is_str(escaped("a;b\nc\x1b[31m\x7f d", ESCAPE_TEXT), "a;b?c?[31m? d",
+	       "a text's control characters are replaced");
+	is_str(escaped("\xc2\x9b" "31m", ESCAPE_TEXT), "?31m",
+	       "a control character of the C1 set is replaced");
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_TEXT),
-	       "a?b?c?d?", "what shows text in another order");
-	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"), "and its neighbours as they are");
+	       "a?b?c?d?", "characters that change the order of text are replaced");
+	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"),
+	   "their neighbours in Unicode stay");
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_JSON),
-	       "a\\u202eb\\u2066c\\u061cd\\u200f", "data for programs has all of it, legibly");
+	       "a\\u202eb\\u2066c\\u061cd\\u200f",
+	       "for programs, characters that change the order of text are escaped");
 	is_int(escape__line(line, sizeof(line), "ab\x1b\xe2\x82\xac", ESCAPE_TEXT), 3,
-	       "a line: what fits, in whole characters");
-	is_str(line, "ab?", "with a NUL behind it");
+	       "escape__line() writes whole characters that fit");
+	is_str(line, "ab?", "escape__line() ends the line with a NUL");
 	is_str(escaped("q\"b\\n\nt\tc\x01\x7f\xc2\x85", ESCAPE_JSON),
-	       "q\\\"b\\\\n\\u000at\\u0009c\\u0001\\u007f\\u0085", "JSON");
-	is_str(escaped("", ESCAPE_JSON), "", "nothing");
+	       "q\\\"b\\\\n\\u000at\\u0009c\\u0001\\u007f\\u0085",
+	       "JSON escapes control characters, quotes and backslashes");
+	is_str(escaped("", ESCAPE_JSON), "", "an empty text stays empty");
 	f = open_memstream(&buf, &size);
 	escape__print(f, "a;\n", ESCAPE_FOLDED);
 	fclose(f);
-	is_str(buf, "a:?", "printed");
+	is_str(buf, "a:?", "a printed text is escaped");
 	free(buf);
 	return done_testing();
 }

@@ -43,7 +43,7 @@ static const struct {
 	{ FILTER_TO, "100ns", false, false }, { FILTER_TO, "101ns", true, false },
 };
 
-/* Windows that adjoin share a span out: each part is in one of them, and all add up to it. */
+/* Adjoining windows share a span: each part of it is in one window, and all parts add up to it. */
 static void test_cut(void)
 {
 	static const char *const edges[] = { "0", "90ns", "100ns", "101ns", "133ns", "150ns", "200ns", "1" };
@@ -68,18 +68,21 @@ static void test_cut(void)
 				sum.nr += s.nr;
 				sum.to_ns += s.to_ns - s.from_ns;
 				ok(s.from_ns >= f.from_ns && s.to_ns <= f.to_ns,
-				   "span %zu from %s: is within", i, edges[k]);
+				   "span %zu from %s: its part is inside the window", i, edges[k]);
 			}
 			filter__free(&f);
 		}
 		ok(sum.ns == spans[i].ns && sum.nr == spans[i].nr, "span %zu: its parts add up", i);
-		is_int(sum.to_ns, spans[i].to_ns - spans[i].from_ns, "... and so do their times");
+		is_int(sum.to_ns, spans[i].to_ns - spans[i].from_ns,
+		       "... and the times of its parts add up");
 	}
 	memset(&f, 0, sizeof(f));
 	filter__set(&f, FILTER_FROM, "150ns", why);
-	ok(filter__cut(&f, &(struct filter_span){ 100, 200, 100, 1 }), "a span that began before");
-	ok(!filter__cut(&f, &(struct filter_span){ 100, 150, 50, 1 }), "and one that ended there");
-	ok(filter__cut(NULL, &(struct filter_span){ 0 }), "no filter: all is left");
+	ok(filter__cut(&f, &(struct filter_span){ 100, 200, 100, 1 }),
+	   "a span that ends in the window is kept");
+	ok(!filter__cut(&f, &(struct filter_span){ 100, 150, 50, 1 }),
+	   "a span that ends where the window begins is dropped");
+	ok(filter__cut(NULL, &(struct filter_span){ 0 }), "without a filter a span is kept");
 	filter__free(&f);
 }
 
@@ -98,7 +101,7 @@ int main(void)
 	size_t i;
 
 	test_cut();
-	ok(!filter__active(NULL) && !filter__active(&f), "nothing asked for");
+	ok(!filter__active(NULL) && !filter__active(&f), "without values a filter is not active");
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		why[0] = 0;
 		is_int(filter__set(&f, bad[i].kind, bad[i].arg, why), -EINVAL, "--%s '%s' is refused",
@@ -109,28 +112,29 @@ int main(void)
 	}
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
 		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s", times[i].arg);
-		ok(f.from_ns == times[i].ns, "... is as many ns");
+		ok(f.from_ns == times[i].ns, "... is the expected number of ns");
 	}
 	filter__free(&f);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		memset(&f, 0, sizeof(f));
 		is_int(filter__set(&f, cases[i].kind, cases[i].arg, why), 0, "--%s %s",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
-		is_int(filter__keeps(&f, &a), cases[i].a, "... a");
-		is_int(filter__keeps(&f, &a), cases[i].a, "... a, once more");
-		is_int(filter__keeps(&f, &b), cases[i].b, "... b");
+		is_int(filter__keeps(&f, &a), cases[i].a, "... event a");
+		is_int(filter__keeps(&f, &a), cases[i].a, "... event a, once more");
+		is_int(filter__keeps(&f, &b), cases[i].b, "... event b");
 		filter__free(&f);
 	}
 	memset(&f, 0, sizeof(f));
 	filter__set(&f, FILTER_PID, "10", why);
 	filter__set(&f, FILTER_TID, "21", why);
 	filter__set(&f, FILTER_PID, "11", why);
-	ok(filter__active(&f), "several");
-	is_str(f.text.v, "--pid 10 --tid 21 --pid 11", "are said as they were given");
-	is_int(filter__keeps(&f, &a), 0, "all have to be passed");
-	is_int(filter__keeps(&f, &b), 1, "and a list given twice has all its members");
-	is_int(filter__set(&f, FILTER_KERNEL, "a", why), 0, "a regular expression");
-	is_int(filter__set(&f, FILTER_KERNEL, "b", why), -EINVAL, "there can be but one");
+	ok(filter__active(&f), "several options make the filter active");
+	is_str(f.text.v, "--pid 10 --tid 21 --pid 11", "options are printed as they were given");
+	is_int(filter__keeps(&f, &a), 0, "an event must pass all options");
+	is_int(filter__keeps(&f, &b), 1, "an option given twice passes both its values");
+	is_int(filter__set(&f, FILTER_KERNEL, "a", why), 0, "a regular expression is accepted");
+	is_int(filter__set(&f, FILTER_KERNEL, "b", why), -EINVAL,
+	       "a second regular expression is refused");
 	filter__free(&f);
 	return done_testing();
 }

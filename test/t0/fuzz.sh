@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The fuzzers compile: they run for minutes, so not here.
+# The fuzzers compile. They run for minutes, so they are not run here.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v clang >/dev/null || skip_all "clang is missing"
 for file in "$XPU_SRC"/test/fuzz/*.c; do

@@ -43,7 +43,7 @@ int main(void)
 	add(&g, &recs[1], 0x200000001, 0);
 	add(&g, &recs[2], 0x300000001, 0);
 	/*
-	 * An original made before the recording, copied during it: the copy's own site says
+	 * An original made before the recording, copied during it: the call path of the copy means
 	 * nothing.
 	 */
 	add(&g, &recs[3], 0x500000001, 0);
@@ -69,24 +69,28 @@ int main(void)
 	add(&g, &recs[10], 1000000, 0);
 	graphs__finish(&g);
 
-	is_int(origin(&g, 0x300000001), 0x100000001, "a copy of a copy: the first node");
-	is_int(origin(&g, 0x200000001), 0x100000001, "a copy: the first node");
-	is_int(origin(&g, 0x100000001), 0x100000001, "the first node itself");
-	is_int(origin(&g, 0x500000001), 0, "a copy of an unknown node: unknown");
-	is_int(origin(&g, 0x400000001), 0, "an unknown node");
-	is_int(origin(&g, 0x600000001), 0x600000001, "a node without copies");
-	is_int(origin(&g, 1), 0, "a circle has no origin");
-	is_int(origin(&g, 3), 0, "nor anywhere else on it");
-	is_int(origin(&g, 4), 0, "nor what leads into it");
-	is_int(origin(&g, 5), 0, "nor a copy of itself");
-	is_int(origin(&g, 1000000 + LONG), 1000000, "a hundred thousand copies of copies");
-	is_int(origin(&g, 1000000 + LONG / 2), 1000000, "and from the middle");
-	is_int(origin(&g, 77), 0, "a node that nobody told of");
-	is_int(graphs__origin(&g, 1, 6), NO_INDEX, "nor in another process");
-	ok(graphs__captured(&g, 0, 7), "a captured launch");
-	ok(graphs__captured(&g, 0, 9), "another one");
-	ok(!graphs__captured(&g, 0, 8) && !graphs__captured(&g, 1, 7), "others are not");
-	ok(!graphs__captured(&g, 0, 0), "id 0 is none");
+	is_int(origin(&g, 0x300000001), 0x100000001,
+	       "the origin of a copy of a copy is the first node");
+	is_int(origin(&g, 0x200000001), 0x100000001, "the origin of a copy is the first node");
+	is_int(origin(&g, 0x100000001), 0x100000001, "the origin of the first node is itself");
+	is_int(origin(&g, 0x500000001), 0, "a copy of an unknown node has no origin");
+	is_int(origin(&g, 0x400000001), 0, "an unknown node has no origin");
+	is_int(origin(&g, 0x600000001), 0x600000001, "a node without copies is its own origin");
+	is_int(origin(&g, 1), 0, "a node in a circle has no origin");
+	is_int(origin(&g, 3), 0, "another node in the circle has no origin");
+	is_int(origin(&g, 4), 0, "a node that leads into a circle has no origin");
+	is_int(origin(&g, 5), 0, "a node that is a copy of itself has no origin");
+	is_int(origin(&g, 1000000 + LONG), 1000000,
+	       "a hundred thousand copies of copies lead to the first node");
+	is_int(origin(&g, 1000000 + LONG / 2), 1000000,
+	       "a node in the middle of the chain leads to the first node");
+	is_int(origin(&g, 77), 0, "a node without a record has no origin");
+	is_int(graphs__origin(&g, 1, 6), NO_INDEX, "a node has no origin in another process");
+	ok(graphs__captured(&g, 0, 7), "a captured launch is known");
+	ok(graphs__captured(&g, 0, 9), "another captured launch is known");
+	ok(!graphs__captured(&g, 0, 8) && !graphs__captured(&g, 1, 7),
+	   "other launches are not captured");
+	ok(!graphs__captured(&g, 0, 0), "id 0 is no captured launch");
 	graphs__exit(&g);
 	return done_testing();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Units by size: three digits, and no 1000 of a unit that has a next one. */
+/* Units by size: three digits, and never 1000 of a unit that has a larger one. */
 #include <stdint.h>
 #include <string.h>
 
@@ -30,15 +30,16 @@ int main(void)
 	char buf[HUMAN_MAX];
 
 	times();
-	is_str(human__bytes(buf, 0), "0", "no bytes");
-	is_str(human__bytes(buf, 464), "464 B", "bytes");
-	is_str(human__bytes(buf, 1023), "1023 B", "no KiB yet");
-	is_str(human__bytes(buf, 4194304), "4.00 MiB", "MiB, of 1024 KiB");
-	is_str(human__bytes(buf, 1048575), "1.00 MiB", "no 1024 of a unit");
-	is_str(human__bytes(buf, 1104451072), "1.03 GiB", "GiB");
-	is_str(human__bytes(buf, UINT64_MAX), "16777216 TiB", "the most");
-	is_str(human__count(buf, 99999), "99999", "a number as it is");
-	is_str(human__count(buf, 742458), "742 k", "a large one");
-	is_str(human__count(buf, 5000000), "5.00 M", "a larger one");
+	is_str(human__bytes(buf, 0), "0", "no bytes are 0");
+	is_str(human__bytes(buf, 464), "464 B", "bytes have no decimals");
+	is_str(human__bytes(buf, 1023), "1023 B", "1023 bytes are not yet KiB");
+	is_str(human__bytes(buf, 4194304), "4.00 MiB", "a MiB has 1024 KiB");
+	is_str(human__bytes(buf, 1048575), "1.00 MiB",
+	       "1024 of a unit are shown as one of the next");
+	is_str(human__bytes(buf, 1104451072), "1.03 GiB", "GiB have two decimals");
+	is_str(human__bytes(buf, UINT64_MAX), "16777216 TiB", "the largest number of bytes fits");
+	is_str(human__count(buf, 99999), "99999", "a number of five digits is shown as it is");
+	is_str(human__count(buf, 742458), "742 k", "a larger number is shown in thousands");
+	is_str(human__count(buf, 5000000), "5.00 M", "an even larger number is shown in millions");
 	return done_testing();
 }

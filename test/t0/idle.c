@@ -27,12 +27,12 @@ static void gaps(void)
 	struct idles i;
 
 	idles__init(&i);
-	is_int(idles__work(&i, 0, 1, 1, 2), 0, "not wanted");
-	is_int(i.spans.nr, 0, "nothing kept");
+	is_int(idles__work(&i, 0, 1, 1, 2), 0, "work is accepted if idle gaps are not wanted");
+	is_int(i.spans.nr, 0, "nothing is kept if idle gaps are not wanted");
 	i.wanted = true;
 	/*
-	 * Gaps: 10 to 20, with a short gap; 30 to 40, with another gap inside; 60 to 70. Out of
-	 * order.
+	 * The gaps are 10 to 20, with a short gap; 30 to 40, with another gap inside; 60 to 70.
+	 * They are out of order.
 	 */
 	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
 	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
@@ -42,8 +42,8 @@ static void gaps(void)
 	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
 	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
 	/*
-	 * Thread 2 from 20 to 30: 4 ms of io, begun before; 2 ms of waiting; the rest on a CPU,
-	 * given twice.
+	 * Thread 2 from 20 to 30: 4 ms of io, begun earlier; 2 ms of waiting; the rest on a CPU,
+	 * reported twice.
 	 */
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
 	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
@@ -52,27 +52,35 @@ static void gaps(void)
 	idles__sample(&i, 2, 6, 28 * MS);
 	idles__sample(&i, 2, 6, 31 * MS);
 	idles__sample(&i, 1, 6, 29 * MS);
-	/* Thread 3 from 40 to 60: only 5 ms of sleep, which lasts beyond 60. */
+	/* Thread 3 from 40 to 60: only 5 ms of sleep, which lasts longer than 60. */
 	idles__did(&i, 3, IDLE_OFF_CPU, "sleep", 9, 55 * MS, 75 * MS);
-	is_int(idles__finish(&i), 0, "finished");
+	is_int(idles__finish(&i), 0, "gaps are finished");
 
-	is_int(i.gpus.v[0].busy_ns, 30 * MS - 5000, "busy: a union, without the short gap");
-	is_int(i.gpus.v[0].to_ns - i.gpus.v[0].from_ns, 60 * MS, "from the first to the last");
-	is_int(i.gpus.v[0].nr_gaps, 2, "two gaps");
-	is_int(i.gpus.v[1].busy_ns, 0, "a device without work");
-	is_int(row_ns(&i, IDLE_OFF_CPU, 2, 7), 4 * MS, "blocked: what of it is in the gap");
-	is_int(row_ns(&i, IDLE_WAITED, 2, 8), 2 * MS, "waited");
-	is_int(row_ns(&i, IDLE_ON_CPU, 2, 5), 2 * MS, "on a CPU: half of the rest");
-	is_int(row_ns(&i, IDLE_ON_CPU, 2, 6), 2 * MS, "and the other half");
-	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS, "of an interval that lasts on, its part");
-	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest was not seen");
-	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are nobody's");
+	is_int(i.gpus.v[0].busy_ns, 30 * MS - 5000,
+	       "busy time counts overlaps once, and leaves out the short gap");
+	is_int(i.gpus.v[0].to_ns - i.gpus.v[0].from_ns, 60 * MS,
+	       "the GPU's time lasts from its first to its last work");
+	is_int(i.gpus.v[0].nr_gaps, 2, "two gaps are counted");
+	is_int(i.gpus.v[1].busy_ns, 0, "a device without work has no busy time");
+	is_int(row_ns(&i, IDLE_OFF_CPU, 2, 7), 4 * MS,
+	       "blocked time is blamed for its part in the gap");
+	is_int(row_ns(&i, IDLE_WAITED, 2, 8), 2 * MS, "waiting time is blamed");
+	is_int(row_ns(&i, IDLE_ON_CPU, 2, 5), 2 * MS,
+	       "half of the time on a CPU is blamed on the first path");
+	is_int(row_ns(&i, IDLE_ON_CPU, 2, 6), 2 * MS,
+	       "half of the time on a CPU is blamed on the second path");
+	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS,
+	       "an interval that outlasts the gap is blamed for its part");
+	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest of the gap was not seen");
+	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are blamed on nobody");
 	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS,
-	       "nor are those ended by nobody");
+	       "gaps that no launch ends are blamed on nobody");
 	idles__exit(&i);
 }
 
-/* Tests much work in random order: rows and busy time add up to the whole, to the nanosecond. */
+/*
+ * Tests much work in random order: rows and busy time add up to the whole time, to the nanosecond.
+ */
 static void sums(void)
 {
 	uint64_t sum = 0, at, start = 0;
@@ -91,12 +99,13 @@ static void sums(void)
 		start += 100000 + rand_r(&seed) % 50000;
 		idles__did(&i, k / 10 % 5, IDLE_OFF_CPU, "", k % 50, start, start + 100000);
 	}
-	is_int(idles__finish(&i), 0, "finished");
+	is_int(idles__finish(&i), 0, "gaps are finished");
 	for (r = 0; r < i.rows.nr; r++)
 		sum += i.rows.v[r].ns;
 	is_int(sum + i.gpus.v[0].busy_ns, i.gpus.v[0].to_ns - i.gpus.v[0].from_ns,
-	       "idle and busy time are all there is");
-	ok(i.gpus.v[0].nr_gaps > 1000, "%llu gaps", (unsigned long long)i.gpus.v[0].nr_gaps);
+	       "idle and busy time add up to all time");
+	ok(i.gpus.v[0].nr_gaps > 1000,
+	   "there are many gaps: %llu", (unsigned long long)i.gpus.v[0].nr_gaps);
 	idles__exit(&i);
 }
 

@@ -53,7 +53,7 @@ for room in merge preload loader metrics push lib; do
 	ok $? "$room/: $nr includes found"
 done
 
-may "bpf/*.h includes nothing of ours" "" "" bpf/*.h
+may "bpf/*.h includes no header of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
 may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
 may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
@@ -100,7 +100,7 @@ floors() {
 				print "no floor is known for", $1, "or", $2
 			else if (floor[from] > floor[to] || from != to && floor[from] == floor[to])
 				print $1, "includes", $2
-		}' "$work/arrows")" "" "in $program/ no include goes upward: $*"
+		}' "$work/arrows")" "" "in $program/ no include leads to a higher floor: $*"
 }
 
 floors merge stream+write join+import read symbols model
@@ -109,21 +109,22 @@ floors preload device nvtx launch python wire base arch
 
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
-	"no includes go round in a circle"
+	"no includes form a circle"
 is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' $merge test/*/*.[ch] |
-	grep -v '^merge/join/')" "" "what the second pass keeps is its own"
+	grep -v '^merge/join/')" "" "only merge/join/ includes the headers of the second pass"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
-	"libbfd is behind merge/symbols/libbfd.c"
+	"only merge/symbols/libbfd.c includes libbfd's header"
 # The loader reads ELF files only to find the probe sites in our own shim.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
-	"libelf comes through merge/symbols/elf_file.h, libdw through merge/symbols/file_cfi.h"
+	"only merge/symbols/elf_file.h includes libelf's header, and only file_cfi.h libdw's"
 
-is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c "the names of copies stand once"
+is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
+	"only merge/model/leaf.c has the names of copies"
 
 # A C string that ends a JSON member's name. The help has one as an example.
 is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
-	"JSON is written through lib/json_out.h alone"
+	"JSON is written only through lib/json_out.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
 licence "preload/, metrics/, push/, lib/ and bpf/*.h are MIT" MIT $preload $metrics $push $lib bpf/*.h
@@ -136,9 +137,9 @@ changing() {
 	grep -nE "(^|[^a-z_.>])$changes|$writes" "$@" | grep -vF 'open("/dev/null", O_RDWR'
 }
 is "$(changing $loader $merge $preload)" "" \
-	"files are made, renamed and removed through lib/safefile.h alone"
+	"files are made, renamed and removed only through lib/safefile.h"
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
-ok $? "as lib/ does"
+ok $? "the rule finds such functions in lib/"
 
 # needs FILE PATTERN NAME: no library that FILE needs matches PATTERN.
 needs() {
@@ -154,7 +155,7 @@ if command -v readelf >/dev/null; then
 	needs "$XPULOAD" 'bfd|cupti|cuda' "xpuload needs neither libbfd nor CUDA"
 	needs "$XPUMERGE" 'bpf|cupti|cuda' "xpumerge needs neither libbpf nor CUDA"
 	needs "$XPULOAD" 'curl|ssl|crypto' "xpuload needs no library of the network"
-	needs "$XPUMERGE" 'curl|ssl|crypto' "xpumerge needs none, either"
+	needs "$XPUMERGE" 'curl|ssl|crypto' "xpumerge needs no library of the network"
 else
 	skip "what the programs link" "no readelf"
 fi

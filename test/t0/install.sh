@@ -4,7 +4,7 @@
 # others.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# The build is installed unchanged: other flags would make make build it anew.
+# The build is installed unchanged: with other flags, make would build it again.
 run_make() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		DESTDIR="$PWD/a b" prefix=/usr "$@" >log 2>&1
@@ -18,10 +18,10 @@ for file in bin/xpuload bin/xpumerge lib/xpuload/fold.sh share/man/man1/xpuload.
 		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE share/doc/xpuload/doc/results.md share/doc/xpuload/sql/top_paths.sql \
 		share/bash-completion/completions/xpuload share/bash-completion/completions/xpumerge; do
 	grep -qx "./$file" installed
-	ok $? "install: $file"
+	ok $? "install: $file exists"
 done
 [ ! -e "$XPU_BUILD/libxpushim.so" ] || grep -qx ./lib/xpuload/libxpushim.so installed
-ok $? "install: the shim, if there is one"
+ok $? "install: the shim exists if it was built"
 
 getcap=$(command -v getcap || echo /sbin/getcap)
 is "$(stat -c %a "a b/usr/bin/xpuload") $("$getcap" "a b/usr/bin/xpuload" 2>/dev/null)" "755 " \
@@ -39,11 +39,11 @@ echo >"a b/usr/lib/theirs.so"
 run_make uninstall
 is $? 0 "uninstall: exit status 0" || diag "$(tail -n 3 log)"
 is "$(cd "a b" && find . -type f | LC_ALL=C sort | tr '\n' ' ')" \
-	"./usr/lib/theirs.so ./usr/lib/xpuload/theirs " "uninstall: only what is not ours is left"
+	"./usr/lib/theirs.so ./usr/lib/xpuload/theirs " "uninstall: only foreign files are left"
 [ ! -e "a b/usr/share/doc/xpuload" ]
-ok $? "uninstall: a directory of ours is gone"
+ok $? "uninstall: our directory is gone"
 run_make uninstall
-is $? 0 "uninstall, again: exit status 0"
+is $? 0 "a second uninstall: exit status 0"
 
 # Without DESTDIR, as root: a group may record. The group here exists already; no test makes one.
 here=$PWD/here
@@ -60,7 +60,7 @@ if [ "$(id -u)" != 0 ]; then
 	install_here nobody
 	is $? 0 "install, not as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" 'no capabilities are set: only root can. Run it with sudo$' \
-		"install, not as root: said"
+		"install, not as root: it says that no capabilities are set"
 elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
 	skip "install, as root" "no getcap, or no group"
 else
@@ -70,8 +70,9 @@ else
 	chmod 755 bin/groupadd
 	(PATH=$PWD/bin:$PATH; install_here no-such-group)
 	is $? 0 "install, no group: exit status 0" || diag "$(tail -n 3 log)"
-	like "$(cat log)" 'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' "install, no group: said"
-	sees "install, no group: everybody may run it, as it was before" "755 root:root"
+	like "$(cat log)" 'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' \
+		"install, no group: it says that the group cannot be made"
+	sees "install, no group: everybody may run it, as before" "755 root:root"
 
 	install_here "$group"
 	is $? 0 "install, as root: exit status 0" || diag "$(tail -n 3 log)"
@@ -79,16 +80,16 @@ else
 		skip "install, as root" "this file system holds no capabilities"
 	else
 		like "$(cat log)" "xpuload: members of $group may record their own processes now" \
-			"install, as root: what it did"
+			"install, as root: it says who may record now"
 		like "$(cat log)" "^to add one: usermod -aG $group USER" \
-			"install, as root: how to add a member"
-		sees "install, as root: for the group alone, and not in effect by itself" \
+			"install, as root: it says how to add a member"
+		sees "install, as root: only the group may run it, and no capability is effective" \
 			"750 root:$group cap_bpf,cap_perfmon=p"
 	fi
 	install_here "$group" uninstall
 	is $? 0 "uninstall, as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" "^the group $group is still there: groupdel $group removes it$" \
-		"uninstall, as root: what is left is said"
+		"uninstall, as root: it says that the group is left"
 	is "$(find "$here" -type f | wc -l)" 0 "uninstall, as root: no file is left"
 fi
 done_testing

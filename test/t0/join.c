@@ -31,7 +31,7 @@ static void take(struct join *j, int more)
 		else
 			snprintf(said + len, sizeof(said) - len, "o%u ", m->work.leaf);
 	}
-	ok(!join__next(j), "all was told");
+	ok(!join__next(j), "all matches were taken");
 }
 
 static void begin(struct join *j)
@@ -70,7 +70,7 @@ static void end(struct join *j, const char *expected, const char *name)
 	       "%s: each launch is matched or pending", name);
 	is_int(j->nr_works, j->nr_works_matched + j->nr_orphans,
 	       "%s: each record is matched or an orphan", name);
-	is_int(j->nr_waiting, 0, "%s: nothing waits any more", name);
+	is_int(j->nr_waiting, 0, "%s: no launch or record waits", name);
 }
 
 static void test_order(void)
@@ -82,7 +82,7 @@ static void test_order(void)
 	launch(&j, 1, 11, 2, true);
 	work(&j, 1, 11, 110);
 	work(&j, 1, 10, 100);
-	end(&j, "m2/110 m1/100 ", "launches first, completed out of order");
+	end(&j, "m2/110 m1/100 ", "launches first, completed out of order: all match");
 	join__exit(&j);
 
 	begin(&j);
@@ -90,7 +90,7 @@ static void test_order(void)
 	work(&j, 1, 10, 100);
 	launch(&j, 1, 10, 1, true);
 	launch(&j, 1, 11, 2, true);
-	end(&j, "m1/100 m2/110 ", "records first");
+	end(&j, "m1/100 m2/110 ", "records first: all match");
 	join__exit(&j);
 
 	begin(&j);
@@ -98,7 +98,7 @@ static void test_order(void)
 	work(&j, 1, 11, 110);
 	work(&j, 1, 10, 100);
 	launch(&j, 1, 11, 2, true);
-	end(&j, "m1/100 m2/110 ", "both");
+	end(&j, "m1/100 m2/110 ", "launches and records mixed: all match");
 	is_int(j.nr_forgotten, 2, "single-record launches are forgotten once matched");
 	join__exit(&j);
 }
@@ -115,10 +115,10 @@ static void test_many(void)
 	launch(&j, 1, 20, 2, false);
 	work(&j, 1, 20, 200);
 	work(&j, 1, 10, 103);
-	end(&j, "m1/100 +1/101 +1/102 m2/200 +1/103 ", "1:N");
-	is_int(j.nr_matched, 2, "1:N: launches matched");
-	is_int(j.nr_works_matched, 5, "1:N: records matched");
-	is_int(j.nr_forgotten, 0, "1:N: nothing is forgotten");
+	end(&j, "m1/100 +1/101 +1/102 m2/200 +1/103 ", "one launch, many records: all match");
+	is_int(j.nr_matched, 2, "one launch, many records: the launches count as matched");
+	is_int(j.nr_works_matched, 5, "one launch, many records: the records count as matched");
+	is_int(j.nr_forgotten, 0, "one launch, many records: no launch is forgotten");
 	join__exit(&j);
 }
 
@@ -132,9 +132,10 @@ static void test_missing(void)
 	work(&j, 1, 11, 111);
 	launch(&j, 1, 12, 3, true);
 	work(&j, 1, 12, 120);
-	end(&j, "m3/120 p1 o110 o111 ", "either side missing");
-	is_int(j.nr_pending, 1, "pending counted");
-	is_int(j.nr_orphans, 2, "orphans counted");
+	end(&j, "m3/120 p1 o110 o111 ",
+	    "a launch or record without its counterpart is pending or an orphan");
+	is_int(j.nr_pending, 1, "pending launches are counted");
+	is_int(j.nr_orphans, 2, "orphans are counted");
 	join__exit(&j);
 
 	/* Correlation id 0 means none: two launches without an id do not match each other. */
@@ -142,7 +143,7 @@ static void test_missing(void)
 	launch(&j, 1, 0, 1, true);
 	work(&j, 1, 0, 100);
 	end(&j, "p1 o100 ", "id 0 matches nothing");
-	is_int(j.nr_duplicates, 0, "nor is it a duplicate");
+	is_int(j.nr_duplicates, 0, "id 0 is no duplicate");
 	join__exit(&j);
 }
 
@@ -157,7 +158,7 @@ static void test_processes(void)
 	work(&j, 2, 10, 210);
 	work(&j, 1, 10, 110);
 	work(&j, 3, 10, 310);
-	end(&j, "m2/210 m1/110 o310 ", "the same id in other processes");
+	end(&j, "m2/210 m1/110 o310 ", "equal ids in different processes do not match");
 	join__exit(&j);
 }
 
@@ -169,15 +170,15 @@ static void test_duplicates(void)
 	launch(&j, 1, 10, 1, true);
 	launch(&j, 1, 10, 2, true);
 	work(&j, 1, 10, 100);
-	end(&j, "p2 m1/100 ", "an id in use: the first launch keeps it");
-	is_int(j.nr_duplicates, 1, "duplicate counted");
-	is_int(j.nr_pending, 1, "and pending");
+	end(&j, "p2 m1/100 ", "an id in use stays with its first launch");
+	is_int(j.nr_duplicates, 1, "the duplicate is counted");
+	is_int(j.nr_pending, 1, "the duplicate is pending");
 	join__exit(&j);
 
 	begin(&j);
 	join__add_launch(&j, JOIN_KEY(1, 10), &(struct launch){ .chain = 1 }, true);
 	join__add_launch(&j, JOIN_KEY(1, 10), &(struct launch){ .chain = 1 }, true);
-	ok(join__next(&j)->duplicate, "it is told from those that are only late");
+	ok(join__next(&j)->duplicate, "a duplicate is marked, unlike launches that are only late");
 	join__exit(&j);
 
 	/*
@@ -189,8 +190,8 @@ static void test_duplicates(void)
 	work(&j, 1, 10, 100);
 	launch(&j, 1, 10, 2, true);
 	work(&j, 1, 10, 101);
-	end(&j, "m1/100 m2/101 ", "an id used again after it was done");
-	is_int(j.nr_duplicates, 0, "is no duplicate");
+	end(&j, "m1/100 m2/101 ", "an id can be used again once its launch is done");
+	is_int(j.nr_duplicates, 0, "an id used again is no duplicate");
 	join__exit(&j);
 }
 
@@ -201,23 +202,24 @@ static void test_forgotten(void)
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	work(&j, 1, 10, 100);
-	ok(!join__wants_rescan(&j), "no rescan for nothing");
+	ok(!join__wants_rescan(&j), "without late records no rescan is wanted");
 	work(&j, 1, 10, 101);
 	work(&j, 1, 11, 110);
 	ok(join__wants_rescan(&j), "a second record for a forgotten launch asks for a rescan");
 	again(&j, 1, 10, 1);
 	again(&j, 1, 12, 3);
-	end(&j, "m1/100 +1/101 o110 ", "the rescan finds it");
-	is_int(j.nr_launches, 1, "and counts no launch twice");
-	is_int(j.nr_matched, 1, "nor its match");
-	is_int(j.nr_late, 1, "but the late record");
+	end(&j, "m1/100 +1/101 o110 ", "the rescan matches the late record");
+	is_int(j.nr_launches, 1, "the rescan counts no launch twice");
+	is_int(j.nr_matched, 1, "the rescan counts no match twice");
+	is_int(j.nr_late, 1, "the rescan counts the late record");
 	join__exit(&j);
 
 	begin(&j);
 	launch(&j, 1, 12, 1, true);
 	work(&j, 1, 11, 110);
-	ok(!join__wants_rescan(&j), "an orphan alone asks for none: all launches are still there");
-	end(&j, "o110 p1 ", "it is an orphan");
+	ok(!join__wants_rescan(&j),
+	   "an orphan alone wants no rescan: all launches are still known");
+	end(&j, "o110 p1 ", "an orphan without a launch stays one");
 	join__exit(&j);
 }
 
@@ -279,9 +281,9 @@ static void test_storm(void)
 		}
 	}
 	check(&c, &j, join__finish(&j));
-	is_int(c.nr_right, NR, "storm: each record under its own launch");
-	is_int(c.nr_wrong, 0, "storm: none elsewhere");
-	is_int(j.nr_matched, NR, "storm: all launches matched");
+	is_int(c.nr_right, NR, "storm: each record is matched with its own launch");
+	is_int(c.nr_wrong, 0, "storm: no record is matched with another launch");
+	is_int(j.nr_matched, NR, "storm: all launches are matched");
 	join__exit(&j);
 }
 

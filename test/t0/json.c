@@ -60,20 +60,21 @@ int main(void)
 
 	/* Bytes before a string do not belong to it, and bytes after it are still read. */
 	json__init(&j, "\"a\\\\\",\"b\"", 9);
-	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',', "a backslash at its end");
+	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',',
+	   "a string that ends with a backslash ends at its quote");
 	j.p++;
-	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next one");
+	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next string is read");
 
 	/*
 	 * Python writes these values, which JSON lacks: they are no numbers, and reading goes on.
 	 */
 	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
 	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&
-	   !span__decimal(raw, 0, &value), "NaN");
+	   !span__decimal(raw, 0, &value), "NaN is no number");
 	ok(json__next_item(&j) && json__skip(&j) && json__next_item(&j) && json__skip(&j),
-	   "infinities");
+	   "infinities can be skipped");
 	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) && value == 1,
-	   "the number behind them");
-	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3, "three are counted");
+	   "the number behind them is read");
+	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3, "all three values are counted");
 	return done_testing();
 }

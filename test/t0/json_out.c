@@ -61,12 +61,12 @@ static void test_values(void)
 	begin(ESCAPE_JSON);
 	put_values();
 	is_json("{\"a\":[0,18446744073709551615,null],\"b\":{},\"12\":\"w\",\"s\":\"pid 7\","
-		"\"t\":1002.030,\"u\":0.004}", "values and commas");
+		"\"t\":1002.030,\"u\":0.004}", "values and commas are written");
 	begin(ESCAPE_JSON);
 	j.spaced = true;
 	put_values();
 	is_json("{\"a\": [0, 18446744073709551615, null], \"b\": {}, \"12\": \"w\", \"s\": \"pid 7\", "
-		"\"t\": 1002.030, \"u\": 0.004}", "with blanks");
+		"\"t\": 1002.030, \"u\": 0.004}", "values are written with blanks");
 }
 
 static void test_lines(void)
@@ -84,17 +84,18 @@ static void test_lines(void)
 	json_out__end_line(&j);
 	json_out__close(&j, ']');
 	json_out__end_line(&j);
-	is_json("[\n0,\n 1,\n  2, 3\n]\n", "lines");
+	is_json("[\n0,\n 1,\n  2, 3\n]\n", "values are written on lines");
 }
 
 static void test_escapes(void)
 {
 	begin(ESCAPE_JSON);
 	json_out__string(&j, "a\"b\\c\n\x01</script>\xff\xc3\xa9");
-	is_json("\"a\\\"b\\\\c\\u000a\\u0001</script>\xef\xbf\xbd\xc3\xa9\"", "escapes");
+	is_json("\"a\\\"b\\\\c\\u000a\\u0001</script>\xef\xbf\xbd\xc3\xa9\"",
+		"strings are escaped");
 	begin(ESCAPE_SCRIPT);
 	json_out__string(&j, "</script>");
-	is_json("\"\\u003c/script>\"", "escapes in a script");
+	is_json("\"\\u003c/script>\"", "strings in a script are escaped");
 }
 
 /* Tests values of all sizes around the end of the buffer, and longer strings. */
@@ -129,7 +130,8 @@ static void test_buffer(void)
 		wrong += !!strcmp(text, want);
 		free(text);
 	}
-	is_int(wrong, 0, "the end of the buffer: texts of %zu lengths", (size_t)44);
+	is_int(wrong, 0,
+	       "texts around the end of the buffer are written: texts of %zu lengths", (size_t)44);
 	memset(name, 'k', 3 * JSON_OUT_BYTES - 1);
 	name[3 * JSON_OUT_BYTES - 1] = 0;
 	sprintf(want, "[1,\"%s\",2]", name);
@@ -141,7 +143,7 @@ static void test_buffer(void)
 	json_out__close(&j, ']');
 	json_out__exit(&j);
 	fclose(f);
-	ok(!strcmp(text, want), "a string of %d bytes", 3 * JSON_OUT_BYTES - 1);
+	ok(!strcmp(text, want), "a string of %d bytes is written", 3 * JSON_OUT_BYTES - 1);
 	free(text);
 	free(want);
 	free(name);

@@ -7,7 +7,7 @@ need make
 
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" -Bn V=1 --no-print-directory \
 	O="$XPU_BUILD" all portable 2>log | python3 "$XPU_SRC/scripts/compile-commands.py" "$XPU_SRC" >commands.json
-is $? 0 "compile_commands.json: made" || diag "$(head -n 3 log)"
+is $? 0 "compile_commands.json is made" || diag "$(head -n 3 log)"
 python3 - commands.json <<'END' | LC_ALL=C sort >there
 import json, os, sys
 for entry in json.load(open(sys.argv[1])):
@@ -23,7 +23,7 @@ other=aarch64
 (cd "$XPU_SRC" && find $rooms -name '*.c' ! -name "*_$other.c") | LC_ALL=C sort >sources
 [ "$(wc -l <sources)" -gt 50 ]
 ok $? "$(wc -l <sources) sources in $rooms"
-is "$(LC_ALL=C comm -23 sources there | tr '\n' ' ')" "" "compile_commands.json: it has them all"
+is "$(LC_ALL=C comm -23 sources there | tr '\n' ' ')" "" "compile_commands.json has all sources"
 
 # Six lines in two rooms, of which four run; a header's lines count for the header's room.
 if ! command -v gcov >/dev/null || ! ${CC:-gcc} --version | grep -qi -e gcc -e 'free software'; then
@@ -38,9 +38,10 @@ for file in lib/low merge/join/main; do
 	${CC:-gcc} -O0 --coverage -c $file.c -o build/$file.o
 done
 ${CC:-gcc} --coverage build/lib/low.o build/merge/join/main.o -o run && ./run
-is $? 0 "coverage: a program that counts"
+is $? 0 "coverage: a program with counters is built"
 python3 "$XPU_SRC/scripts/coverage.py" build >out
 is $? 0 "coverage: exit status 0"
 is "$(awk '{ print $1, $2, $3, $5 } !NF { exit }' out | tr '\n' ';')" \
-	"lines run share ;4 2 50.0 lib;2 2 100.0 merge/join;6 4 66.7 all;   ;" "coverage: of each room"
+	"lines run share ;4 2 50.0 lib;2 2 100.0 merge/join;6 4 66.7 all;   ;" \
+		"coverage: each room's lines are counted"
 done_testing

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# doc/kubernetes.md: its YAML can be read, has fields that Kubernetes knows, and options that xpuload has.
+# doc/kubernetes.md: its YAML can be read, has only fields that Kubernetes knows, and only options
+# that xpuload has.
 . "$XPU_SRC/test/lib/tap.sh"
 for python in python3 /usr/bin/python3 ''; do
 	[ -z "$python" ] || ! $python -c 'import yaml' 2>/dev/null || break
 done
 [ -n "$python" ] || skip_all "no PyYAML (Debian: python3-yaml)"
 awk '/^```yaml/ { n++; on = 1; next } /^```/ { on = 0 } on { print >("doc" n ".yaml") }' "$XPU_SRC/doc/kubernetes.md"
-is "$(echo doc*.yaml)" "doc1.yaml doc2.yaml" "two files"
+is "$(echo doc*.yaml)" "doc1.yaml doc2.yaml" "the page has two YAML files"
 cat >look.py <<'END'
 import sys, yaml
 
@@ -66,8 +67,8 @@ for name in sys.argv[1:]:
     pod(spec)
 END
 $python look.py doc1.yaml doc2.yaml >options 2>err
-is $? 0 "their fields are Kubernetes's" || diag "$(tail -n 1 err)"
+is $? 0 "Kubernetes knows their fields" || diag "$(tail -n 1 err)"
 "$XPULOAD" --help >help 2>&1
 is "$(while read -r option; do grep -qE -- "(^| )$option( |,|\$)" help || echo "$option"; done <options)" "" \
-	"xpuload has the $(wc -l <options) options of its command"
+	"xpuload has the $(wc -l <options) options of the page's commands"
 done_testing

@@ -40,8 +40,8 @@ fault() {
 	is $status 0 "$1: $2 is fine" || diag "$(cat log)"
 	(cd tree && eval "$4")
 	lint "$1"
-	is "$?" 1 "$1: $4: red"
-	like "$(cat log)" "$2:?$3" "$1: $4: it says where"
+	is "$?" 1 "$1: $4: make lint fails"
+	like "$(cat log)" "$2:?$3" "$1: $4: make lint names the line"
 	rm -rf tree
 	cp -r clean tree
 }
@@ -84,7 +84,7 @@ echo 'echo $(cat $1)' >>tree/merge/one.sh
 echo 'cd $1' >>tree/merge/one.sh
 (PATH=$PWD/other:$PATH sh tree/scripts/lint/run.sh shellcheck) >log 2>&1
 is "$? $(grep -c 'NOT RUN with shellcheck 0.9: this one is 7.7.7' log)" "0 1" \
-	"a tool of another version: what it finds fails nothing" || diag "$(cat log)"
+	"a tool of another version: its findings fail nothing" || diag "$(cat log)"
 
 mkdir bin
 for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
@@ -92,9 +92,9 @@ for tool in sh dirname mktemp rm find sed sort tr xargs wc cat; do
 done
 (PATH=$PWD/bin sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing; in Debian: apt-get install mandoc" \
-	"a tool that is missing: said, and no failure"
+	"a missing tool is reported and fails nothing"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
-is $? 1 "a tool that is missing, XPU_LINT_REQUIRE: a failure"
+is $? 1 "XPU_LINT_REQUIRE: a missing tool is a failure"
 
 # test/t0/lint.sh skips such a part, and fails where the part is required.
 mkdir -p tree/test/lib
@@ -105,7 +105,8 @@ done
 cp "$XPU_SRC/test/t0/lint.sh" .
 export XPU_SRC="$PWD/tree"
 (PATH=$PWD/bin sh lint.sh) >skips.log 2>&1
-like "$(cat skips.log)" "^ok .*lint mandoc # SKIP mandoc is missing" "lint.sh: a tool that is missing: skipped"
+like "$(cat skips.log)" "^ok .*lint mandoc # SKIP mandoc is missing" \
+	"lint.sh: a part with a missing tool is skipped"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh lint.sh) >fails.log 2>&1
-like "$(cat fails.log)" "^not ok .*lint mandoc" "lint.sh, XPU_LINT_REQUIRE: it fails"
+like "$(cat fails.log)" "^not ok .*lint mandoc" "lint.sh, XPU_LINT_REQUIRE: a part with a missing tool fails"
 done_testing

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Processes, names and maps over time: the meaning of an address at the time of a launch.
- */
+/* Processes, names and maps over time: what an address meant at the time of a launch. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,7 +40,7 @@ static void fixture__read(struct fixture *f)
 		else
 			machine__add_event(&f->m, rec);
 	}
-	is_int(machine__finish(&f->m), 0, "events put in order");
+	is_int(machine__finish(&f->m), 0, "events are put in order");
 }
 
 static void fixture__end(struct fixture *f)
@@ -82,15 +80,16 @@ static void test_lookup(void)
 	gen__mmap(&f.g, 20, 1, 0x7000, 0x1000, 0, "b", NULL, 0);
 	gen__mmap(&f.g, 20, 2, 0x5000, 0x1000, 0, "other", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 1, 99, 0x5000), "a+0x100", "first byte of a map");
-	is_str(at(&f, 1, 99, 0x6fff), "a+0x20ff", "its last byte");
-	is_str(at(&f, 1, 99, 0x7000), "b+0x0", "the next map begins");
-	is_str(at(&f, 1, 99, 0x4fff), "", "below all maps");
-	is_str(at(&f, 1, 99, 0x8000), "", "between maps");
-	is_str(at(&f, 1, 99, 0xa000), "", "above all maps");
-	is_str(at(&f, 2, 99, 0x5000), "other+0x0", "another process, the same address");
-	is_str(at(&f, 3, 99, 0x5000), "", "a process of which nothing is known");
-	is_int(nr_epochs(&f, 1), 0, "nothing was remapped");
+	is_str(at(&f, 1, 99, 0x5000), "a+0x100", "the first byte of a map");
+	is_str(at(&f, 1, 99, 0x6fff), "a+0x20ff", "the last byte of a map");
+	is_str(at(&f, 1, 99, 0x7000), "b+0x0", "the first byte of the next map");
+	is_str(at(&f, 1, 99, 0x4fff), "", "an address below all maps has no file");
+	is_str(at(&f, 1, 99, 0x8000), "", "an address between maps has no file");
+	is_str(at(&f, 1, 99, 0xa000), "", "an address above all maps has no file");
+	is_str(at(&f, 2, 99, 0x5000), "other+0x0",
+	       "an equal address in another process has that process's file");
+	is_str(at(&f, 3, 99, 0x5000), "", "an address in an unknown process has no file");
+	is_int(nr_epochs(&f, 1), 0, "no remap is counted");
 	fixture__end(&f);
 
 	/* Each CPU has a buffer of its own, so a later event may be read first. */
@@ -98,8 +97,8 @@ static void test_lookup(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "new", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 1, 150, 0x1000), "old+0x0", "the earlier one, which comes later");
-	is_str(at(&f, 1, 250, 0x1000), "new+0x0", "the later one, which comes first");
+	is_str(at(&f, 1, 150, 0x1000), "old+0x0", "the earlier mapping, which is read later");
+	is_str(at(&f, 1, 250, 0x1000), "new+0x0", "the later mapping, which is read first");
 	fixture__end(&f);
 }
 
@@ -107,20 +106,22 @@ static void test_remap(void)
 {
 	struct fixture f;
 
-	/* dlclose() and dlopen(): another file at the same place, from time 200 on. */
+	/* dlclose() and dlopen(): since time 200 another file is at this place. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0, "old", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);
 	gen__mmap(&f.g, 250, 1, 0x9000, 0x1000, 0, "late", NULL, 0);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 1, "one remap epoch more");
-	is_str(at(&f, 1, 199, 0x2000), "old+0x1000", "before: the old file");
-	is_str(at(&f, 1, 200, 0x2000), "new+0x500", "from its time on: the new file");
-	is_str(at(&f, 1, 200, 0x2fff), "new+0x14ff", "to its end");
-	is_str(at(&f, 1, 200, 0x1fff), "old+0xfff", "below it the old one goes on");
-	is_str(at(&f, 1, 200, 0x3000), "old+0x2000", "and above it, at the right offset");
-	is_str(at(&f, 1, 199, 0x3000), "old+0x2000", "where it always was");
-	is_str(at(&f, 1, 150, 0x9000), "late+0x0", "what means one thing only needs no time");
+	is_int(nr_epochs(&f, 1), 1, "a remap makes one more epoch");
+	is_str(at(&f, 1, 199, 0x2000), "old+0x1000", "before the remap: the old file");
+	is_str(at(&f, 1, 200, 0x2000), "new+0x500", "since the remap: the new file");
+	is_str(at(&f, 1, 200, 0x2fff), "new+0x14ff", "the last byte of the new file");
+	is_str(at(&f, 1, 200, 0x1fff), "old+0xfff", "below the new file the old one goes on");
+	is_str(at(&f, 1, 200, 0x3000), "old+0x2000",
+	       "above the new file the old one goes on at the right offset");
+	is_str(at(&f, 1, 199, 0x3000), "old+0x2000",
+	       "the address above always belonged to the old file");
+	is_str(at(&f, 1, 150, 0x9000), "late+0x0", "a range with one meaning needs no time");
 	fixture__end(&f);
 
 	/* Repeated mappings, each of which covers several others. */
@@ -131,17 +132,17 @@ static void test_remap(void)
 	gen__mmap(&f.g, 300, 1, 0x0000, 0x4000, 0, "d", NULL, 0);
 	gen__mmap(&f.g, 400, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 3, "three remaps");
+	is_int(nr_epochs(&f, 1), 3, "three remaps are counted");
 	is_str(at(&f, 1, 100, 0x1900), "a+0x900", "epoch 0, a");
 	is_str(at(&f, 1, 100, 0x2700), "b+0x700", "epoch 0, b");
 	is_str(at(&f, 1, 200, 0x1900), "c+0x100", "epoch 1, c over a");
-	is_str(at(&f, 1, 200, 0x1700), "a+0x700", "epoch 1, a's rest");
+	is_str(at(&f, 1, 200, 0x1700), "a+0x700", "epoch 1, the rest of a");
 	is_str(at(&f, 1, 200, 0x2700), "c+0xf00", "epoch 1, c over b");
-	is_str(at(&f, 1, 200, 0x2900), "b+0x900", "epoch 1, b's rest");
+	is_str(at(&f, 1, 200, 0x2900), "b+0x900", "epoch 1, the rest of b");
 	is_str(at(&f, 1, 300, 0x1900), "d+0x1900", "epoch 2, d over all");
-	is_str(at(&f, 1, 300, 0x2900), "d+0x2900", "epoch 2, d over b's rest");
+	is_str(at(&f, 1, 300, 0x2900), "d+0x2900", "epoch 2, d over the rest of b");
 	is_str(at(&f, 1, 400, 0x1900), "a+0x900", "epoch 3, a again");
-	is_str(at(&f, 1, 400, 0x2900), "d+0x2900", "epoch 3, d's rest");
+	is_str(at(&f, 1, 400, 0x2900), "d+0x2900", "epoch 3, the rest of d");
 	is_str(at(&f, 1, 0, 0x1900), "a+0x900", "before everything: epoch 0");
 	fixture__end(&f);
 }
@@ -162,9 +163,9 @@ static void test_same(void)
 	gen__mmap(&f.g, 400, 1, 0x3000, 0x4000, 0x3000, "lib", NULL, 0);
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 0, "the same mapping again is no remap");
-	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000", "the first part");
-	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff", "the part that both have");
-	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff", "the part that only the last has");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000", "the part that only the first mapping has");
+	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff", "the part that both mappings have");
+	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff", "the part that only the last mapping has");
 	fixture__end(&f);
 
 	fixture__begin(&f);
@@ -172,8 +173,8 @@ static void test_same(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0x1000, "lib", NULL, 0);
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 1, "another part of the same file is a remap");
-	is_str(at(&f, 1, 100, 0x1000), "lib+0x0", "at first");
-	is_str(at(&f, 1, 200, 0x1000), "lib+0x1000", "and then");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x0", "before the remap: the first part of the file");
+	is_str(at(&f, 1, 200, 0x1000), "lib+0x1000", "since the remap: the other part of the file");
 	fixture__end(&f);
 
 	fixture__begin(&f);
@@ -181,7 +182,7 @@ static void test_same(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "renamed", id, 20);
 	gen__mmap(&f.g, 300, 1, 0x1000, 0x1000, 0, "renamed", other_id, 20);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 1, "what tells files apart is the build-id");
+	is_int(nr_epochs(&f, 1), 1, "files with different build-ids are different");
 	fixture__end(&f);
 
 	/* After a remap of its first part, a larger mapping that means the same there. */
@@ -212,16 +213,17 @@ static void test_fork(void)
 	gen__fork(&f.g, 520, 1, 11, 1, 1);
 	fixture__read(&f);
 	is_str(at(&f, 2, 250, 0x1000), "a+0x0", "a child has its parent's maps");
-	is_str(at(&f, 2, 350, 0x1000), "a+0x0", "as they were when it was forked");
-	is_str(at(&f, 1, 350, 0x1000), "parent+0x0", "the parent goes on by itself");
-	is_str(at(&f, 2, 450, 0x1000), "child+0x0", "and so does the child");
-	is_str(at(&f, 2, 450, 0x1900), "a+0x900", "inherited beside its own");
-	is_int(nr_epochs(&f, 2), 1, "a child that maps over what it inherited has remapped");
-	is_str(at(&f, 4, 550, 0x1900), "a+0x900", "inherited from the grandparents");
-	is_str(at(&f, 4, 550, 0x1000), "child+0x0", "inherited from the grandparent");
-	is_str(at(&f, 4, 550, 0x5000), "own+0x0", "all of it");
+	is_str(at(&f, 2, 350, 0x1000), "a+0x0",
+	       "a child's maps are the parent's maps at the time of the fork");
+	is_str(at(&f, 1, 350, 0x1000), "parent+0x0", "the parent's later maps are its own");
+	is_str(at(&f, 2, 450, 0x1000), "child+0x0", "the child's later maps are its own");
+	is_str(at(&f, 2, 450, 0x1900), "a+0x900", "inherited maps stay next to the child's own");
+	is_int(nr_epochs(&f, 2), 1, "a child that maps over an inherited map has a remap");
+	is_str(at(&f, 4, 550, 0x1900), "a+0x900", "a grandchild inherits from its grandparent");
+	is_str(at(&f, 4, 550, 0x1000), "child+0x0", "a grandchild inherits from its parent");
+	is_str(at(&f, 4, 550, 0x5000), "own+0x0", "a grandchild has its own map");
 	ok(machine__image(&f.m, 1, 100) == machine__image(&f.m, 1, 600),
-	   "a new thread is no new address space");
+	   "a new thread does not begin a new address space");
 	fixture__end(&f);
 }
 
@@ -236,10 +238,10 @@ static void test_exec(void)
 	gen__mmap(&f.g, 200, 1, 0x8000, 0x1000, 0, "new", NULL, 0);
 	gen__comm(&f.g, 0, 300, 1, 1, "renamed");
 	fixture__read(&f);
-	is_str(at(&f, 1, 199, 0x1000), "old+0x0", "before the exec");
+	is_str(at(&f, 1, 199, 0x1000), "old+0x0", "before the exec: the old map");
 	is_str(at(&f, 1, 200, 0x1000), "", "an exec drops all maps");
-	is_str(at(&f, 1, 200, 0x8000), "new+0x0", "and has its own");
-	is_str(at(&f, 1, 300, 0x8000), "new+0x0", "a new name alone drops nothing");
+	is_str(at(&f, 1, 200, 0x8000), "new+0x0", "the new image has its own maps");
+	is_str(at(&f, 1, 300, 0x8000), "new+0x0", "a new name alone drops no maps");
 	is_str(at(&f, 1, 10, 0x1000), "old+0x0", "before the first event: the first image");
 	fixture__end(&f);
 
@@ -252,14 +254,11 @@ static void test_exec(void)
 	fixture__read(&f);
 	is_str(at(&f, 5, 400, 0x1000), "first+0x0", "pid used twice: the first process");
 	is_str(at(&f, 5, 520, 0x1000), "second+0x0", "pid used twice: the second process");
-	is_int(nr_epochs(&f, 5), 0, "which is not a remap");
+	is_int(nr_epochs(&f, 5), 0, "a pid that is used twice is not a remap");
 	fixture__end(&f);
 }
 
-/*
- * Tests a chain of forks that is too long to be followed: the answer is unknown, without a long
- * walk.
- */
+/* Tests a chain of forks that is too long to follow: the answer is unknown, without a long walk. */
 static void test_deep(void)
 {
 	struct fixture f;
@@ -271,18 +270,22 @@ static void test_deep(void)
 		gen__fork(&f.g, pid * 10 + 5, pid + 1, pid + 1, pid, pid);
 	}
 	fixture__read(&f);
-	is_str(at(&f, 4999, 60000, 4999 * 0x1000ull), "own+0x0", "deep forks: its own map");
-	is_str(at(&f, 40, 60000, 0x1000), "own+0x0", "deep forks: 39 generations back");
-	is_str(at(&f, 4999, 60000, 0x1000), "", "deep forks: 4998 generations back is unknown");
+	is_str(at(&f, 4999, 60000, 4999 * 0x1000ull), "own+0x0",
+	       "deep forks: the last process has its own map");
+	is_str(at(&f, 40, 60000, 0x1000), "own+0x0",
+	       "deep forks: a map of 39 generations back is found");
+	is_str(at(&f, 4999, 60000, 0x1000), "",
+	       "deep forks: a map of 4998 generations back is unknown");
 	fixture__end(&f);
 
-	/* Forks that map nothing do not count, such as a shell that forks from a fork of a fork. */
+	/* Forks that map nothing do not count: a shell may fork from a fork of a fork. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 1, 1, 0x1000, 0x1000, 0, "sh", NULL, 0);
 	for (pid = 1; pid < 1000; pid++)
 		gen__fork(&f.g, pid * 10, pid + 1, pid + 1, pid, pid);
 	fixture__read(&f);
-	is_str(at(&f, 1000, 60000, 0x1000), "sh+0x0", "1000 forks that map nothing");
+	is_str(at(&f, 1000, 60000, 0x1000), "sh+0x0",
+	       "a map before 1000 forks that map nothing is found");
 	fixture__end(&f);
 }
 
@@ -307,7 +310,7 @@ static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	struct page { uint8_t file, offset; };	/* file: 1 + index, 0: nothing; offset: in pages */
+	struct page { uint8_t file, offset; };	/* file: 0 for none, or 1 + index; offset in pages */
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
 	struct fixture f;
@@ -350,7 +353,7 @@ static void test_model(void)
 						     want);
 				nr_looked_up++;
 			}
-	ok(!nr_wrong && nr_looked_up > 10000, "%u of %u pages at some time are something else",
+	ok(!nr_wrong && nr_looked_up > 10000, "%u of %u pages at some time differ from the table",
 	   nr_wrong, nr_looked_up);
 	fixture__end(&f);
 	free(model);
@@ -370,8 +373,9 @@ static void test_many(void)
 		gen__mmap(&f.g, 1 + i, 1, top - i * 0x2000ull, 0x1000, 0, "jit", NULL, 0);
 	start = clock();
 	fixture__read(&f);
-	is_str(at(&f, 1, NR, top - (NR - 1) * 0x2000ull), "jit+0x0", "many maps: the last");
-	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first");
+	is_str(at(&f, 1, NR, top - (NR - 1) * 0x2000ull), "jit+0x0",
+	       "many maps: the last one is found");
+	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first one is found");
 	ok(clock() - start < 10 * CLOCKS_PER_SEC, "%u maps, each below the one before: %.2f s", NR,
 	   (double)(clock() - start) / CLOCKS_PER_SEC);
 	fixture__end(&f);
@@ -399,15 +403,17 @@ static void test_comm(void)
 	gen__fork(&f.g, 500, 2, 2, 1, 11);
 	gen__fork(&f.g, 600, 1, 11, 1, 1);
 	fixture__read(&f);
-	is_str(comm(&f, 1, 1, 150), "app", "name after exec");
-	is_str(comm(&f, 1, 1, 50), "app", "before any event: the first one known");
-	is_str(comm(&f, 1, 11, 250), "app", "a thread is called as its parent");
-	is_str(comm(&f, 1, 11, 300), "worker", "until it is renamed");
-	is_str(comm(&f, 1, 1, 350), "app", "which renames only itself");
-	is_str(comm(&f, 1, 1, 450), "0123456789abcdef", "16 bytes without NUL");
-	is_str(comm(&f, 2, 2, 550), "worker", "a process is called as the thread that forked it");
-	is_str(comm(&f, 1, 11, 650), "0123456789abcdef", "a tid used twice: the second thread");
-	is_str(comm(&f, 3, 3, 100), "", "a thread nobody heard of");
+	is_str(comm(&f, 1, 1, 150), "app", "the name since the exec");
+	is_str(comm(&f, 1, 1, 50), "app", "before any event: the first name that is known");
+	is_str(comm(&f, 1, 11, 250), "app", "a new thread has its parent's name");
+	is_str(comm(&f, 1, 11, 300), "worker", "a renamed thread has its new name");
+	is_str(comm(&f, 1, 1, 350), "app", "a renamed thread does not rename others");
+	is_str(comm(&f, 1, 1, 450), "0123456789abcdef", "a name of 16 bytes without a NUL");
+	is_str(comm(&f, 2, 2, 550), "worker",
+	       "a new process has the name of the thread that forked it");
+	is_str(comm(&f, 1, 11, 650), "0123456789abcdef",
+	       "a tid used twice: the second thread's name");
+	is_str(comm(&f, 3, 3, 100), "", "an unknown thread has no name");
 	fixture__end(&f);
 }
 
@@ -421,13 +427,13 @@ static void test_procs(void)
 	gen__process(&f.g, XPU_MISC_PROCESS_ROOT, 100, 7, 1234, 0, "app");
 	gen__process_exit(&f.g, 900, 7, 1234, 256);
 	fixture__read(&f);
-	is_int(machine__proc(&f.m, 7, &idx), 0, "a process by its id");
-	is_int(f.m.procs.v[idx].pid, 1234, "its pid");
-	is_str(f.m.procs.v[idx].comm, "app", "its name");
-	is_int(f.m.procs.v[idx].exit_code, 256, "its exit code");
-	is_int(f.m.procs.nr, 1, "defined twice, it is there once");
-	is_int(machine__proc(&f.m, 8, &idx), 0, "a process of which nothing is known");
-	is_int(f.m.procs.v[idx].pid, 0, "has no pid");
+	is_int(machine__proc(&f.m, 7, &idx), 0, "a process is found by its id");
+	is_int(f.m.procs.v[idx].pid, 1234, "a process has its pid");
+	is_str(f.m.procs.v[idx].comm, "app", "a process has its name");
+	is_int(f.m.procs.v[idx].exit_code, 256, "a process has its exit code");
+	is_int(f.m.procs.nr, 1, "a process that is defined twice exists once");
+	is_int(machine__proc(&f.m, 8, &idx), 0, "an unknown process is found by its id");
+	is_int(f.m.procs.v[idx].pid, 0, "an unknown process has no pid");
 	fixture__end(&f);
 }
 

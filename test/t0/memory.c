@@ -70,47 +70,49 @@ static void limits(void)
 	getrlimit(RLIMIT_DATA, &before);
 	setrlimit(RLIMIT_DATA, &(struct rlimit){ 2 * MIB << 10, before.rlim_max });
 	free = memory__free("nothing");
-	ok(free < 2 * MIB << 10 && free > MIB << 10, "a ulimit");
+	ok(free < 2 * MIB << 10 && free > MIB << 10, "a ulimit limits free memory");
 	setrlimit(RLIMIT_DATA, &before);
 	memory_limit__set(&l, 64 * MIB);
 	p = malloc(128 * MIB);
-	ok(!p, "more than the limit is not to be had");
-	is_str(memory_limit__why(&l, -EINVAL), strerror(EINVAL), "another error");
+	ok(!p, "more memory than the limit cannot be allocated");
+	is_str(memory_limit__why(&l, -EINVAL), strerror(EINVAL),
+	       "another error keeps its own message");
 	p = malloc(128 * MIB);
-	ok(!p, "which lifts no limit");
+	ok(!p, "another error does not lift the limit");
 	is_str(memory_limit__why(&l, -ENOMEM),
-	       "needs more than the 64M of memory that --max-memory allows", "the message");
+	       "needs more than the 64M of memory that --max-memory allows",
+	       "the message names --max-memory");
 	p = malloc(128 * MIB);
-	ok(p, "which lifts the limit");
+	ok(p, "memory_limit__why() lifts the limit");
 }
 #endif
 
 int main(void)
 {
 	begin("nothing");
-	ok(memory__free(root) == UINT64_MAX, "nothing is known");
+	ok(memory__free(root) == UINT64_MAX, "without any files the free memory is unknown");
 	begin("machine");
 	put("/proc/meminfo", "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");
-	is_free(1024, "the machine alone");
+	is_free(1024, "without groups: the machine's free memory");
 	put("/proc/self/cgroup", "1:cpu:/x\n0::/\n");
-	is_free(1024, "a group without files");
+	is_free(1024, "a group without files: the machine's free memory");
 
 	begin("v2");
 	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
 	put("/proc/self/cgroup", "0::/outer/inner\n");
 	put("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
 	put("/sys/fs/cgroup/outer/inner/memory.current", "1048576\n");
-	is_free(1024, "version 2, no limit");
+	is_free(1024, "version 2, without a limit: the machine's free memory");
 	put("/sys/fs/cgroup/outer/memory.max", "536870912\n");
 	put("/sys/fs/cgroup/outer/memory.current", "209715200\n");
-	is_free(312, "version 2, the limit of an outer group");
+	is_free(312, "version 2: the limit of an outer group counts");
 	put("/sys/fs/cgroup/outer/memory.stat",
 	    "anon 1\nfile 7\ninactive_file 52428800\nactive_file 52428800\n");
-	is_free(412, "version 2, cached files are free");
+	is_free(412, "version 2: cached files count as free");
 	put("/sys/fs/cgroup/outer/inner/memory.max", "10485760\n");
-	is_free(9, "version 2, the least of both");
+	is_free(9, "version 2: the smaller of both limits counts");
 	put("/sys/fs/cgroup/outer/inner/memory.current", "20971520\n");
-	is_free(0, "version 2, more used than allowed");
+	is_free(0, "version 2: a group that uses more than allowed has none free");
 
 	begin("v1");
 	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
@@ -119,7 +121,7 @@ int main(void)
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "134217728\n");
 	put("/sys/fs/cgroup/memory/memory.stat",
 	    "inactive_file 1\ntotal_inactive_file 33554432\ntotal_active_file 33554432\n");
-	is_free(192, "version 1, of a container that sees no outer group");
+	is_free(192, "version 1: a container that sees no outer group");
 
 	limits();
 	return done_testing();

@@ -39,7 +39,7 @@ static void use(struct metric_use *to, double ns, double value)
 	to->sum += value;
 }
 
-/* One nanosecond of one sample. */
+/* Adds the expected values of one nanosecond of one sample. */
 static void expect_ns(struct expected *e, const struct metric_work *works, uint64_t ns, const float *values,
 		      double length)
 {
@@ -96,7 +96,7 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 		abort();
 }
 
-/* Adds samples, and what is expected of them. */
+/* Adds samples, and the values that are expected of them. */
 static void make_rows(struct metrics *m, const struct metric_work *works, struct expected *e)
 {
 	char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
@@ -119,7 +119,7 @@ static void make_rows(struct metrics *m, const struct metric_work *works, struct
 			abort();
 		for (at = ns; at < ns + length; at++)
 			expect_ns(e, works, at, values, length);
-		/* A second time it cannot be. */
+		/* A second sample with this time is refused. */
 		if (metrics__add(m, 0, rec, 0, &nr_bad) || nr_bad != 1)
 			abort();
 	}
@@ -140,7 +140,7 @@ static bool same_uses(const struct metric_use *got, const struct metric_use *wan
 	return true;
 }
 
-/* Return: whether all is as expected. */
+/* Return: whether all values are as expected. */
 static bool check(void)
 {
 	struct metric_work works[NR_WORKS];
@@ -199,11 +199,11 @@ int main(void)
 
 	for (i = 0; i < 300; i++)
 		nr_right += check();
-	is_int(nr_right, 300, "random work and samples");
+	is_int(nr_right, 300, "random work and samples give the expected values");
 
 	metrics__init(&m, &strings);
 	define(&m, 0, XPU_METRIC_MEAN, "DRAM read");
-	is_str(m.names.v[0].key, "dram_read", "a key");
+	is_str(m.names.v[0].key, "dram_read", "a metric's name becomes its key");
 	refuse(&m, &like, "an index that leaves a gap");
 	like.index = 0;
 	refuse(&m, &like, "the same index again");

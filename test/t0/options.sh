@@ -17,7 +17,7 @@ for program in xpuload xpumerge; do
 			echo "$option" >>taken
 	done <help
 	cmp -s help taken
-	ok $? "$program: it takes each of them" || diag "$(diff help taken)"
+	ok $? "$program: it accepts all listed options" || diag "$(diff help taken)"
 
 	# The error names the options that begin like that, or the option that lacks its argument.
 	for letter in a b c d e f g h i j k l m n o p q r s t u v w x y z; do
@@ -25,37 +25,38 @@ for program in xpuload xpumerge; do
 	done | grep -oE -- '--[a-z][a-z-]+' | sort -u >known
 	[ "$(wc -l <known)" -gt 15 ]
 	ok $? "$program: $(wc -l <known) options are found by their first letter"
-	is "$(comm -13 help known)" "" "$program: --help lists all of these"
+	is "$(comm -13 help known)" "" "$program: --help lists all options that it suggests"
 
 	grep '^\.It Fl' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' | sed 's/Fl Fl /--/' | sort -u >man
 	cmp -s help man
-	ok $? "$program: the manual page describes the same" || diag "$(diff help man)"
+	ok $? "$program: the manual page describes the same options" || diag "$(diff help man)"
 	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' |
 		sed 's/Fl Fl /--/' | sort -u >synopsis
-	is "$(comm -13 help synopsis)" "" "$program: its synopsis has no others"
+	is "$(comm -13 help synopsis)" "" "$program: the manual page's synopsis has no other options"
 
 	# The table that completion is made from, with the words that arguments may be.
 	"$binary" --list-options >table
 	is $? 0 "$program --list-options: exit status 0"
 	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
 	cmp -s help listed
-	ok $? "$program: --list-options lists the same" || diag "$(diff help listed)"
+	ok $? "$program: --list-options lists the same options" || diag "$(diff help listed)"
 	awk '$1 == "option" { for (i = 5; i <= NF; i++) print $2, $i }' table >words
 	[ "$(wc -l <words)" -ge 9 ]
 	ok $? "$program: its options know $(wc -l <words) words"
 	is "$(while read -r option word; do
 		grep -qE "^([.]It )?[.]?(.* )?(Cm|Li|Fl)( .*)?[ ,]$word( |,|\$)" "$page" || echo "--$option $word"
-	done <words)" "" "$program: the manual page has them all"
+	done <words)" "" "$program: the manual page has all words of options"
 	if command -v mandoc >/dev/null; then
-		is "$(mandoc -T lint -W warning "$page" 2>&1)" "" "$program: mandoc finds the manual page fine"
+		is "$(mandoc -T lint -W warning "$page" 2>&1)" "" \
+			"$program: mandoc finds no fault in the manual page"
 	else
-		skip "$program: mandoc finds the manual page fine" "no mandoc"
+		skip "$program: mandoc finds no fault in the manual page" "no mandoc"
 	fi
 
 	"$binary" --help | sed -n 's/^ *-\([A-Za-z]\), --.*/\1/p' | sort -u >help
 	grep '^\.It Fl' "$page" | grep -oE 'Fl [A-Za-z]( Ar [a-z .]*)? ,' | cut -c4 | sort -u >man
 	[ -s help ] && cmp -s help man
-	ok $? "$program: the same letters" || diag "$(diff help man)"
+	ok $? "$program: options have the same letters in the manual page" || diag "$(diff help man)"
 done
 
 undocumented() {	# undocumented PAGE: the lines of stdin without an item in the page
@@ -70,12 +71,12 @@ grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/model/loss.c" | tr -d '"' | grep 
 [ "$(wc -l <counters)" -gt 30 ]
 ok $? "xpumerge: $(wc -l <counters) counters"
 is "$(grep -vx -e 'their launch' -e 'frames without a function name' counters | undocumented xpumerge.1)" \
-	"" "xpumerge: the manual page has them all"
+	"" "xpumerge: the manual page has all counters"
 sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "\(.*\)");$/\1/p; s/.*, "\(.*\)");$/\1/p' \
 	"$XPU_SRC/loader/report.c" | sort -u | grep -v -e % -e '^no CUDA' >counters
 [ "$(wc -l <counters)" -gt 20 ]
 ok $? "xpuload: $(wc -l <counters) counters"
-is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has them all"
+is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has all counters"
 
 # The limits in the code, and the manual page's list of them.
 bounds=$XPU_SRC/loader/base/bounds.h
@@ -88,12 +89,12 @@ sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p
 ok $? "xpuload: $(wc -l <limits) limits of tables"
 grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' | sort -u >man
 cmp -s limits man
-ok $? "xpuload: the manual page has them" || diag "$(diff limits man)"
+ok $? "xpuload: the manual page has all limits of tables" || diag "$(diff limits man)"
 limit() {
 	sed -n "s/^#define LIMIT_$1[\t ][\t ]*//p" "$bounds"
 }
 is "$(limit CHAIN_BYTES) $(limit CODE_BYTES) $(limit MESSAGES) $(limit ALL_MESSAGES) $(limit BLAMED)" \
-	"(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the other limits are those of the manual page"
+	"(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the manual page has the other limits"
 is "$(limit KEPT_FILE) $(limit KEPT_BYTES) $(limit KEPT_FILES) $(limit MAPPED_FILES) $(limit KEEPING)" \
-	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" "xpuload: and those of what is kept"
+	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" "xpuload: the manual page has the limits of kept files"
 done_testing

@@ -5,5 +5,5 @@
 cd "$XPU_SRC/merge/write/page" || exit 1
 
 is "$(sed 's/.*  //' page.sha256)" "$(LC_ALL=C ls page.js src/*.js)" "page.sha256 has each module"
-is "$(sha256sum --quiet -c page.sha256 2>&1)" "" "each is as it was when \"make page\" bundled them"
+is "$(sha256sum --quiet -c page.sha256 2>&1)" "" "each module is as it was when \"make page\" bundled them"
 done_testing

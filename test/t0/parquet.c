@@ -59,7 +59,7 @@ static void constant(size_t i, int64_t cells[NR])
 	cells[FLAG] = true;
 }
 
-/* Texts without a character: a column of them may have no byte at all. */
+/* Texts without a character: a column of empty texts may have no byte at all. */
 static void empty(size_t i, int64_t cells[NR])
 {
 	constant(i, cells);
@@ -98,7 +98,7 @@ static void random_cells(size_t i, int64_t cells[NR])
 	cells[FLAG] = r % 17 ? (int64_t)(r >> 40 & 1) : PARQUET_NULL;
 }
 
-/* The greatest differences that there are, which do not fit 64 bits. */
+/* The greatest possible differences, which do not fit into 64 bits. */
 static void extremes(size_t i, int64_t cells[NR])
 {
 	static const int64_t v[] = { INT64_MIN, INT64_MAX, 0, -1, INT64_MAX, INT64_MIN, 1 };
@@ -107,7 +107,7 @@ static void extremes(size_t i, int64_t cells[NR])
 	cells[NUMBER] = cells[DELTA] = cells[PLAIN] = v[i % 7];
 }
 
-/* Runs of all lengths, whose begins fall on all places of a group of 8. */
+/* Runs of all lengths, beginning at all places of a group of 8. */
 static void runs(size_t i, int64_t cells[NR])
 {
 	static size_t left;
@@ -151,12 +151,12 @@ static void finish(struct parquet *p, FILE *f)
 {
 	const struct parquet_pair pairs[] = { { "a", "1" }, { "", "" } };
 
-	is_int(parquet__finish(p, pairs, 2), 0, "finished");
+	is_int(parquet__finish(p, pairs, 2), 0, "the table is finished");
 	parquet__free(p);
-	is_int(fclose(f), 0, "written");
+	is_int(fclose(f), 0, "the file is written");
 }
 
-/* Writes rows and reads them. */
+/* Writes rows, and reads them again. */
 static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_rows)
 {
 	int64_t (*cells)[NR] = calloc(nr + 1, sizeof(*cells));
@@ -174,12 +174,13 @@ static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_row
 	is_int(err, 0, "%s: rows are taken", name);
 	finish(p, f);
 	is_int(unparquet__read(&u, PATH), 0, "%s: %zu rows are read again %s", name, nr, u.error);
-	is_int(u.nr_rows, nr, "%s: all of them", name);
-	is_int(u.nr_groups, (nr + max_rows - 1) / max_rows, "%s: in as many row groups", name);
+	is_int(u.nr_rows, nr, "%s: no row is missing", name);
+	is_int(u.nr_groups, (nr + max_rows - 1) / max_rows,
+	       "%s: rows are in the expected number of row groups", name);
 	for (i = 0; i < u.nr_rows; i++)
 		for (k = 0; k < NR; k++)
 			nr_wrong += !same(&u.columns[k], &u.columns[k].v[i], cells[i][k]);
-	is_int(nr_wrong, 0, "%s: each value is the one that was written", name);
+	is_int(nr_wrong, 0, "%s: each value is as it was written", name);
 	unparquet__free(&u);
 	free(cells);
 }
@@ -214,15 +215,17 @@ static void test_encodings(void)
 {
 	round_trip("rising", rising, 5000, 1500);
 	is_int(encodings(NUMBER), IS_DICTIONARY, "few different numbers have a dictionary");
-	is_int(encodings(TEXT), IS_DICTIONARY, "so have texts");
-	is_int(encodings(DELTA), IS_DELTA, "times are differences");
-	is_int(encodings(PLAIN_TEXT), IS_PLAIN, "plain is plain");
+	is_int(encodings(TEXT), IS_DICTIONARY, "few different texts have a dictionary");
+	is_int(encodings(DELTA), IS_DELTA, "times are stored as differences");
+	is_int(encodings(PLAIN_TEXT), IS_PLAIN, "a plain column is stored plainly");
 	round_trip("many", random_cells, 150000, 140000);
-	is_int(encodings(NUMBER), IS_DELTA, "too many different numbers are differences");
-	is_int(encodings(TEXT), IS_PLAIN, "too many texts are plain");
+	is_int(encodings(NUMBER), IS_DELTA, "too many different numbers are stored as differences");
+	is_int(encodings(TEXT), IS_PLAIN, "too many different texts are stored plainly");
 }
 
-/* Bytes that are no UTF-8, and what would change a terminal, are as in all outputs. */
+/*
+ * Bytes that are not UTF-8, and characters that change a terminal, are written as in all outputs.
+ */
 static void test_texts(void)
 {
 	static const struct {
@@ -246,12 +249,14 @@ static void test_texts(void)
 	finish(p, f);
 	is_int(unparquet__read(&u, PATH), 0, "texts are read again %s", u.error);
 	for (i = 0; i < u.nr_rows; i++) {
-		is_str(u.columns[TEXT].v[i].s, rows[i].out, "text %zu, in a dictionary", i);
-		is_str(u.columns[PLAIN_TEXT].v[i].s, rows[i].out, "text %zu, plain", i);
+		is_str(u.columns[TEXT].v[i].s, rows[i].out,
+		       "text %zu, is read from a dictionary", i);
+		is_str(u.columns[PLAIN_TEXT].v[i].s, rows[i].out,
+		       "text %zu, is read from a plain column", i);
 	}
-	is_int(u.nr_pairs, 2, "metadata");
-	is_str(u.keys[0], "a", "its key");
-	is_str(u.values[0], "1", "its value");
+	is_int(u.nr_pairs, 2, "the file has two pairs of metadata");
+	is_str(u.keys[0], "a", "metadata have their key");
+	is_str(u.values[0], "1", "metadata have their value");
 	unparquet__free(&u);
 }
 
@@ -269,19 +274,19 @@ static void test_long_text(void)
 	p = begin(&f, 10);
 	constant(0, cells);
 	cells[TEXT] = cells[PLAIN_TEXT] = parquet__string(s);
-	is_int(parquet__put(p, cells), 0, "a long string");
+	is_int(parquet__put(p, cells), 0, "a row with a long string is taken");
 	cells[TEXT] = cells[PLAIN_TEXT] = parquet__string(shorter);
-	is_int(parquet__put(p, cells), 0, "and a short one");
+	is_int(parquet__put(p, cells), 0, "a row with a short string is taken");
 	finish(p, f);
-	is_int(unparquet__read(&u, PATH), 0, "are read again %s", u.error);
+	is_int(unparquet__read(&u, PATH), 0, "both rows are read again %s", u.error);
 	ok(u.nr_rows == 2 && !strcmp(u.columns[TEXT].v[0].s, s) &&
-	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"), "as they were");
+	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"), "both strings are as they were written");
 	unparquet__free(&u);
 	free(s);
 	free(shorter);
 }
 
-/* The test's reader is no use if it takes anything. */
+/* The test's reader is useless if it accepts anything. */
 static void test_reader(void)
 {
 	size_t size, i, nr_refused = 0, nr = 0;
@@ -304,7 +309,7 @@ static void test_reader(void)
 		unparquet__free(&u);
 		bytes[i] ^= 0x15;
 	}
-	/* The others are the texts of the footer, of values without statistics, ... */
+	/* The other bytes are the texts of the footer, of values without statistics, ... */
 	ok(nr_refused > nr / 2, "the reader finds %zu of %zu damaged bytes", nr_refused, nr);
 	free(bytes);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Numbers of a format that are made from its .proto file: exactly the file's numbers.
+# Numbers of a format that are generated from its .proto file are exactly that file's numbers.
 . "$XPU_SRC/test/lib/tap.sh"
 
 fields() {		# fields: prints the fields of the .proto on stdin
@@ -33,7 +33,7 @@ message Empty {}
 enum Side { SIDE_LEFT = 3; }
 END
 is $? 0 "exit status 0"
-is "$(cat got)" "$(cat want)" "fields and enumerators"
+is "$(cat got)" "$(cat want)" "all fields and enumerators have the numbers of the .proto"
 for bad in 'message A { int32 b = 1; }' 'message A { optional int32 b; }' 'message A { oneof b { } }' \
 	'message A { optional int32 b = x; }' 'message A { optional int32 b = 1; ' 'enum A { B = 1 }' '}' \
 	'optional int32 b = 1;' 'message A { optional int32 b = 1 [packed = true]; }'; do
@@ -42,10 +42,11 @@ for bad in 'message A { int32 b = 1; }' 'message A { optional int32 b; }' 'messa
 done
 
 is "$(sed -nE 's/^[[:space:]]+([A-Z_]+)[[:space:]]+= [0-9]+,.*/\1/p' "$XPU_SRC/merge/write/pftrace.c" | tr '\n' ' ')" \
-	"CLOCK_DELTAS CLOCK_SINCE_START CATEGORY_LAUNCH " "merge/write/pftrace.c has no numbers but of its own clocks and categories"
+	"CLOCK_DELTAS CLOCK_SINCE_START CATEGORY_LAUNCH " \
+		"merge/write/pftrace.c has no numbers except of its own clocks and categories"
 if command -v protoc >/dev/null; then
 	protoc --proto_path="$XPU_SRC/third_party/perfetto" -o /dev/null perfetto.proto 2>log
-	is "$?$(cat log)" 0 "protoc reads perfetto.proto as well"
+	is "$?$(cat log)" 0 "protoc reads perfetto.proto, too"
 else
 	skip "perfetto.proto" "protoc is missing"
 fi

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Python code objects that cannot be read when a sample meets them, but perhaps later.
- */
+/* Python code objects that cannot be read when a sample meets them, but may be readable later. */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -67,8 +65,8 @@ static void put64(uint8_t *at, uint64_t value)
 }
 
 /*
- * Makes a page with a code object, with its name, which is its file's name, too, and with an empty
- * line table.
+ * Makes a page with a code object, its name, which is also the name of its file, and an empty line
+ * table.
  */
 static uint8_t *make_code(struct xpu_python_frame *f)
 {
@@ -127,20 +125,20 @@ int main(void)
 	process->python = layout;
 	process->has_python = true;
 	mprotect(code, PAGE_BYTES, PROT_NONE);
-	is_int(id_of(p, &f), 0, "it cannot be read: no id");
+	is_int(id_of(p, &f), 0, "an unreadable code object has no id");
 	mprotect(code, PAGE_BYTES, PROT_READ);
 	nr = meet(p, &f, 100, &id);
-	ok(id, "now it can be: it has one, when it was met %u more times", nr);
+	ok(id, "once readable, it has an id when it was met %u more times", nr);
 	ok(r->id == id && r->first_line == LINE && r->name_bytes == strlen(NAME) &&
-	   !memcmp(r->data, NAME, strlen(NAME)), "and its record");
-	is_int(id_of(p, &f), id, "then always the same");
+	   !memcmp(r->data, NAME, strlen(NAME)), "its record is written");
+	is_int(id_of(p, &f), id, "it keeps its id");
 
 	code = make_code(&f);
 	is_full = true;
-	is_int(id_of(p, &f), 0, "there is no room for its record");
+	is_int(id_of(p, &f), 0, "without room for its record it has no id");
 	is_full = false;
 	meet(p, &f, 100, &id);
-	ok(id == r->id && id, "there is: it has its id");
+	ok(id == r->id && id, "with room for its record it has that record's id");
 
 	/* A code object that is never readable is tried only now and then. */
 	make_code(&f);
@@ -148,7 +146,8 @@ int main(void)
 	nr_asked = 0;
 	for (i = 0; i < 1000000; i++)
 		id_of(p, &f);
-	ok(nr_asked > 5 && nr_asked < 50, "met a million times: %u tries", nr_asked);
+	ok(nr_asked > 5 && nr_asked < 50,
+	   "an unreadable code object met a million times is tried %u times", nr_asked);
 
 	/* One sample tries only a few unreadable code objects. */
 	nr_asked = 0;
@@ -157,8 +156,10 @@ int main(void)
 		f.print = i;
 		pycodes__id(p, process, &f, &nr);
 	}
-	is_int(nr, LIMIT_BAD_CODES, "a thousand in one sample: so many are tried");
-	is_int(process->maps[MAP_CODES].nr, 3 + LIMIT_BAD_CODES, "and remembered");
+	is_int(nr, LIMIT_BAD_CODES,
+	       "of a thousand unreadable code objects in one sample, LIMIT_BAD_CODES are tried");
+	is_int(process->maps[MAP_CODES].nr, 3 + LIMIT_BAD_CODES,
+	       "tried code objects are remembered");
 	pycodes__free(p);
 	processes__free(processes);
 	return done_testing();

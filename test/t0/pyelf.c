@@ -38,8 +38,8 @@ static size_t file_bytes;
 static uint64_t offset_of(const volatile void *addr)
 {
 	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
-	uintptr_t bias = (uintptr_t)ph - ph[0].p_vaddr;	/* the first program header is that of
-							 * the headers themselves */
+	uintptr_t bias = (uintptr_t)ph - ph[0].p_vaddr;	/* the first program header describes the
+							 * headers themselves */
 	size_t i;
 
 	for (i = 0; i < getauxval(AT_PHNUM); i++)
@@ -104,45 +104,49 @@ int main(void)
 	memcpy(file, whole, file_bytes);
 	find_text(&start, &pgoff);
 
-	is_int(pyelf__find(fd, start, pgoff, 0, &python), 0, "3.13: found");
-	is_int(python.minor, 13, "3.13: it is that");
-	ok(python.runtime == (uintptr_t)&_PyRuntime, "3.13: _PyRuntime");
+	is_int(pyelf__find(fd, start, pgoff, 0, &python), 0, "3.13: the interpreter is found");
+	is_int(python.minor, 13, "3.13: its version is right");
+	ok(python.runtime == (uintptr_t)&_PyRuntime, "3.13: _PyRuntime is found");
 	ok(python.code_type == (uintptr_t)PyCode_Type &&
 		   python.unicode_type == (uintptr_t)PyUnicode_Type,
-	   "3.13: the types");
-	is_int(python.runtime_main, 640, "3.13: what it says of itself");
+	   "3.13: the types are found");
+	is_int(python.runtime_main, 640, "3.13: its debug offsets are used");
 	cookie = offset_of(&_PyRuntime);
 	file[cookie] = 'y';
 	is_int(find(file_bytes, start, pgoff, 13, &python), -EPROTO,
-	       "3.13 without its cookie: refused");
+	       "3.13 without its cookie is refused");
 	file[cookie] = 'x';
 
-	is_int(find_version(0x030c01f0, start, pgoff, 0, &python), 0, "3.12: found");
-	is_int(python.minor, 12, "3.12: by its number");
-	is_int(find_version(0x030b02f0, start, pgoff, 12, &python), 0, "3.11: found");
-	is_int(python.minor, 11, "3.11: whatever its name");
-	is_int(find_version(0x030e00f0, start, pgoff, 14, &python), -EPROTO, "3.14: refused");
-	is_int(find_version(0x030c00a1, start, pgoff, 12, &python), -EPROTO, "an alpha: refused");
+	is_int(find_version(0x030c01f0, start, pgoff, 0, &python), 0,
+	       "3.12: the interpreter is found");
+	is_int(python.minor, 12, "3.12: its version is the one in the file");
+	is_int(find_version(0x030b02f0, start, pgoff, 12, &python), 0,
+	       "3.11: the interpreter is found");
+	is_int(python.minor, 11, "3.11: the version in the file counts, not the file's name");
+	is_int(find_version(0x030e00f0, start, pgoff, 14, &python), -EPROTO, "3.14 is refused");
+	is_int(find_version(0x030c00a1, start, pgoff, 12, &python), -EPROTO,
+	       "an alpha version is refused");
 	is_int(find_version(0x030c01f0, start, pgoff + (1 << 30), 0, &python), -ENOENT,
-	       "a mapping that is none of its code");
+	       "a mapping of other bytes than its code is refused");
 
 	/* Without Py_Version, the file's name tells the version. */
 	for (i = 0; i + sizeof("Py_Version") < file_bytes; i++)
 		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
 			file[i] = 'Q';
-	is_int(find(file_bytes, start, pgoff, 10, &python), 0, "3.10: found");
-	is_int(python.minor, 10, "3.10: by its name");
-	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO, "no number, no name: refused");
+	is_int(find(file_bytes, start, pgoff, 10, &python), 0, "3.10: the interpreter is found");
+	is_int(python.minor, 10, "3.10: its version is the one in the file's name");
+	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO,
+	       "a file without a version in it or in its name is refused");
 
 	/* Any file gives an answer. A truncated one never gives an address. */
 	memcpy(file, whole, file_bytes);
 	for (i = 0, err = 0; i < 200; i++)
 		err |= !find(file_bytes * i / 200, start, pgoff, 12, &python);
-	ok(!err, "200 files that are cut off: refused");
+	ok(!err, "200 truncated files are refused");
 	srand(1);
 	for (i = 0; i < 2000; i++) {
 		memcpy(file, whole, file_bytes);
-		for (k = 0; k < 4; k++)		/* in the file header, and in the section tables */
+		for (k = 0; k < 4; k++)		/* in the file header and in the section tables */
 			file[rand() % 2 ? (size_t)rand() % 832
 					: file_bytes - 1 - rand() % 4096] = rand();
 		err = find(file_bytes, start, pgoff, 12, &python);
@@ -150,7 +154,7 @@ int main(void)
 	}
 	ok(nr[1] > 100, "2000 broken files: %d found, %d refused, %d other errors", nr[0], nr[1],
 	   nr[2]);
-	is_int(pyelf__find(-1, start, pgoff, 12, &python), -EBADF, "no file");
+	is_int(pyelf__find(-1, start, pgoff, 12, &python), -EBADF, "a missing file is an error");
 	free(file);
 	return done_testing();
 }

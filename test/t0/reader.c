@@ -77,18 +77,19 @@ static void test_header(void)
 	header(&g)->header_bytes = 72;
 	gen__bytes(&g, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 	gen__end(&g, 1, 0);
-	if (is_int(open_gen(&r, &g), 0, "newer minor version: read")) {
+	if (is_int(open_gen(&r, &g), 0, "newer minor version: the file is read")) {
 		struct record_iter it;
 		const struct xpu_record *rec;
 
 		reader__rewind(&r, &it);
 		rec = record_iter__next(&it);
-		ok(rec && rec->type == XPU_RECORD_END, "newer minor version: its records");
+		ok(rec && rec->type == XPU_RECORD_END, "newer minor version: its records are read");
 	}
 	gen__free(&g);
 
 	gen__header(&g);
-	is_int(reader__open_mem(&r, g.v + 4, g.nr - 4, "test"), -EINVAL, "unaligned memory");
+	is_int(reader__open_mem(&r, g.v + 4, g.nr - 4, "test"), -EINVAL,
+	       "unaligned memory is refused");
 	gen__free(&g);
 }
 
@@ -97,18 +98,18 @@ static void test_files(void)
 	struct gen g = { 0 };
 	struct reader r;
 
-	is_int(reader__open(&r, "no/such/file"), -ENOENT, "no such file");
-	ok(strstr(r.error, "No such file"), "no such file: said");
-	is_int(reader__open(&r, "."), -EINVAL, "a directory");
-	ok(strstr(r.error, "not a regular file"), "a directory: said");
-	is_int(reader__open(&r, "/dev/zero"), -EINVAL, "a device");
-	is_int(mkfifo("fifo", 0600), 0, "fifo made");
-	is_int(reader__open(&r, "fifo"), -EINVAL, "a FIFO, without waiting for it");
+	is_int(reader__open(&r, "no/such/file"), -ENOENT, "a missing file is refused");
+	ok(strstr(r.error, "No such file"), "a missing file: the message says so");
+	is_int(reader__open(&r, "."), -EINVAL, "a directory is refused");
+	ok(strstr(r.error, "not a regular file"), "a directory: the message says so");
+	is_int(reader__open(&r, "/dev/zero"), -EINVAL, "a device is refused");
+	is_int(mkfifo("fifo", 0600), 0, "a FIFO is made");
+	is_int(reader__open(&r, "fifo"), -EINVAL, "a FIFO is refused without waiting for it");
 	gen__header(&g);
 	gen__end(&g, 1, 0);
-	is_int(gen__save(&g, "a.data"), 0, "saved");
-	is_int(reader__open(&r, "a.data"), 0, "a recording");
-	is_int(r.size, g.nr, "its size");
+	is_int(gen__save(&g, "a.data"), 0, "a recording is saved");
+	is_int(reader__open(&r, "a.data"), 0, "a recording is opened");
+	is_int(r.size, g.nr, "a recording has its size");
 	reader__close(&r);
 	reader__close(&r);
 	gen__free(&g);
@@ -141,10 +142,10 @@ static void ends(struct gen *g, enum records_end end, const char *name)
 	struct record_iter it;
 	uint16_t type;
 
-	is_int(walk(g, &it, &type), 1, "%s: what was before is read", name);
-	is_int(it.end, end, "%s: how it ends", name);
+	is_int(walk(g, &it, &type), 1, "%s: earlier records are read", name);
+	is_int(it.end, end, "%s: the walk ends as expected", name);
 	is_int(it.offset, sizeof(struct xpu_file_header) + sizeof(struct xpu_record_end),
-	       "%s: where", name);
+	       "%s: the walk ends at the damaged record", name);
 	ok(it.what != NULL, "%s: says what is wrong: %s", name, it.what ? it.what : "");
 	gen__free(g);
 }
@@ -219,27 +220,27 @@ static void test_damage(void)
 	begin(&g);
 	gen__launches(&g, 1, launches, 2);
 	LAST(&g, struct xpu_record_launches)->nr = 3;
-	ends(&g, RECORDS_CORRUPT, "LAUNCHES with one too many");
+	ends(&g, RECORDS_CORRUPT, "LAUNCHES with one launch too many");
 	begin(&g);
 	gen__launches_in(&g, 1, launches, range_ids, 2);
 	LAST(&g, struct xpu_record_launches)->nr = 3;
-	ends(&g, RECORDS_CORRUPT, "LAUNCHES with less ranges than they are in");
+	ends(&g, RECORDS_CORRUPT, "LAUNCHES with fewer ranges than launches");
 	begin(&g);
 	gen__ranges(&g, 1, events, 2);
 	LAST(&g, struct xpu_record_ranges)->nr = 3;
-	ends(&g, RECORDS_CORRUPT, "RANGES with one too many");
+	ends(&g, RECORDS_CORRUPT, "RANGES with one event too many");
 	begin(&g);
 	gen__samples(&g, 1, 1, samples, 2);
 	LAST(&g, struct xpu_record_samples)->nr = 3;
-	ends(&g, RECORDS_CORRUPT, "SAMPLES with one too many");
+	ends(&g, RECORDS_CORRUPT, "SAMPLES with one sample too many");
 	begin(&g);
 	gen__stack(&g, 0, 1, 0, 1, 1, regs, stack, sizeof(stack), 0);
 	LAST(&g, struct xpu_record_stack)->bytes = XPU_STACK_MAX + 1;
-	ends(&g, RECORDS_CORRUPT, "STACK of more than there can be");
+	ends(&g, RECORDS_CORRUPT, "STACK with more bytes than a stack can have");
 	begin(&g);
 	gen__stack(&g, XPU_MISC_STACK_DELTA, 1, 0, 1, 1, regs, stack, sizeof(stack), 1);
 	LAST(&g, struct xpu_record_stack)->data[0] = 3;
-	ends(&g, RECORDS_CORRUPT, "STACK with a block less than it says");
+	ends(&g, RECORDS_CORRUPT, "STACK with one block less than its count");
 	begin(&g);
 	gen__stack(&g, XPU_MISC_STACK_DELTA, 1, 0, 1, 1, regs, stack, sizeof(stack), 1);
 	LAST(&g, struct xpu_record_stack)->data[0] = 4;
@@ -247,11 +248,11 @@ static void test_damage(void)
 	begin(&g);
 	gen__stack(&g, 0, 1, 0, 1, 1, regs, stack, sizeof(stack), 0);
 	LAST(&g, struct xpu_record_stack)->nr_python = XPU_MAX_PYTHON;
-	ends(&g, RECORDS_CORRUPT, "STACK with more of Python than its record holds");
+	ends(&g, RECORDS_CORRUPT, "STACK with more Python frames than its record holds");
 	begin(&g);
 	gen__pysource(&g, 1, 12, "name", "file", 1, "table", 5);
 	LAST(&g, struct xpu_record_pysource)->table_bytes = 12;
-	ends(&g, RECORDS_CORRUPT, "PYSOURCE with a longer table");
+	ends(&g, RECORDS_CORRUPT, "PYSOURCE with a table that is longer than the record");
 	begin(&g);
 	gen__pysource(&g, 1, 12, "name", "file", 1, "table", 5);
 	LAST(&g, struct xpu_record_pysource)->name_width = 0;
@@ -292,7 +293,7 @@ static int walk_batch(const struct gen *g, struct record_iter *it)
 	while ((rec = record_iter__next(it)))
 		nr++;
 	ok((rec = record_iter__next(&outer)) && rec->type == XPU_RECORD_END,
-	   "after the batch the file goes on");
+	   "after the batch the walk of the file goes on");
 	return nr;
 }
 
@@ -347,9 +348,9 @@ static void test_batch(void)
 		if (i == 6)
 			((struct xpu_record_batch *)(g.v + at))->bytes -= 8;
 		gen__end(&g, 3, 0);
-		is_int(walk_batch(&g, &it), nr[i], "batch, %s: records read", names[i]);
+		is_int(walk_batch(&g, &it), nr[i], "batch, %s: its records are read", names[i]);
 		is_int(it.end, i < 2 ? RECORDS_WHOLE : i < 6 ? RECORDS_CORRUPT : RECORDS_CUT,
-		       "batch, %s: how it ends", names[i]);
+		       "batch, %s: the walk ends as expected", names[i]);
 	}
 	begin(&g);
 	gen__batch_begin(&g, 1, 1, 1);
@@ -358,7 +359,8 @@ static void test_batch(void)
 	gen__end(&g, 3, 0);
 	LAST(&g, struct xpu_record_batch)->records[4] = 4;
 	walk_batch(&g, &it);
-	is_int(record_iter__file_offset(&it), 64 + 24 + 32, "damage in a batch: where");
+	is_int(record_iter__file_offset(&it), 64 + 24 + 32,
+	       "damage in a batch is found at its offset");
 	for (i = 0; i < 3; i++) {
 		begin(&g);
 		gen__batch_begin(&g, 1, 1, 1);
@@ -368,7 +370,8 @@ static void test_batch(void)
 		gen__batch_end(&g);
 		gen__end(&g, 3, 0);
 		is_int(walk_batch(&g, &it), !i, "CALLS with %d too many", i);
-		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "CALLS: how it ends");
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
+		       "CALLS: the walk ends as expected");
 	}
 	for (i = 0; i < 3; i++) {
 		struct xpu_record_range *range;
@@ -380,7 +383,8 @@ static void test_batch(void)
 		range->domain_bytes += 2 * (i == 2);
 		gen__end(&g, 3, 0);
 		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with an odd name" : "whole");
-		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "RANGE: how it ends");
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
+		       "RANGE: the walk ends as expected");
 	}
 	for (i = 0; i < 3; i++) {
 		static const struct xpu_range_payload payload = { .comm = 1, .fields = 1 };
@@ -392,7 +396,8 @@ static void test_batch(void)
 		range->payload_bytes = i == 1 ? sizeof(payload) + 1 : i == 2 ? UINT32_MAX : sizeof(payload);
 		gen__end(&g, 1, 0);
 		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with a longer payload" : "with a payload");
-		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE, "RANGE with a payload: how it ends");
+		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
+		       "RANGE with a payload: the walk ends as expected");
 	}
 	gen__free(&g);
 }
@@ -410,10 +415,10 @@ static void test_unknown(void)
 	gen__record(&g, XPU_RECORD_LAUNCH, 0, &unknown, sizeof(unknown), NULL, 0);
 	gen__kernel(&g, 0, 1, 1, 1, 1, 1);
 	gen__thread(&g, 1, 1, 1);
-	is_int(walk(&g, &it, &type), 2, "unknown types: skipped");
-	is_int(it.nr_skipped, 3, "unknown types: counted");
-	is_int(it.end, RECORDS_WHOLE, "unknown types: no damage");
-	is_int(type, XPU_RECORD_THREAD, "unknown types: what follows is read");
+	is_int(walk(&g, &it, &type), 2, "unknown types are skipped");
+	is_int(it.nr_skipped, 3, "unknown types are counted");
+	is_int(it.end, RECORDS_WHOLE, "unknown types are no damage");
+	is_int(type, XPU_RECORD_THREAD, "records after unknown types are read");
 	gen__free(&g);
 }
 
@@ -473,7 +478,7 @@ static void test_cut(void)
 		}
 		gen__free(&cut);
 	}
-	ok(right, "cut at each of %zu bytes: ends with the last whole record", g.nr);
+	ok(right, "cut at each of %zu bytes: the walk ends with the last complete record", g.nr);
 	gen__free(&g);
 }
 

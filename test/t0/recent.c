@@ -51,23 +51,24 @@ int main(void)
 
 	r = recent__new();
 	add(1, false, 1, small);
-	is_int(take(1), 0, "no exec was heard: nothing is kept");
+	is_int(take(1), 0, "before an exec is seen nothing is kept");
 
 	add(1, true, 1, small);
 	add(2, true, 2, small);
 	add(1, false, 3, small);
-	ok(take(1) == 2 && taken[0] == 1 && taken[1] == 3, "those of one process, in their order");
-	is_int(take(1), 0, "and once");
-	ok(take(2) == 1 && taken[0] == 2, "those of the other one");
+	ok(take(1) == 2 && taken[0] == 1 && taken[1] == 3,
+	   "events of one process are kept, in their order");
+	is_int(take(1), 0, "events are taken once");
+	ok(take(2) == 1 && taken[0] == 2, "events of the other process are kept");
 
 	add(1, true, 1, small);
 	add(1, true, 2, small);
-	ok(take(1) == 1 && taken[0] == 2, "an exec: those of the image before are forgotten");
+	ok(take(1) == 1 && taken[0] == 2, "an exec forgets the events of the earlier image");
 
 	add(1, true, 1, small);
 	recent__forget(r, 1);
 	add(1, false, 2, small);
-	is_int(take(1), 0, "forgotten");
+	is_int(take(1), 0, "events of an ended process are forgotten");
 
 	add(1, true, 1, small);
 	now_ns += 20 * SECOND;
@@ -75,23 +76,23 @@ int main(void)
 	add(2, true, 3, small);
 	now_ns += 20 * SECOND;
 	add(2, false, 4, small);
-	is_int(take(1), 0, "too old: none, not what is left");
-	is_int(take(2), 2, "those of others are kept");
+	is_int(take(1), 0, "if the oldest event is too old, none of that process is taken");
+	is_int(take(2), 2, "events of other processes are kept");
 
 	add(2, true, 1, small);
 	add(1, true, 1, small);
 	for (i = 0; i < 300; i++)
 		add(1, false, 2, sizeof(struct event));
-	is_int(take(1), 0, "too many of one process: none of them");
-	is_int(take(2), 1, "those of others are kept");
+	is_int(take(1), 0, "of a process with too many events none are taken");
+	is_int(take(2), 1, "events of other processes are kept");
 
 	for (i = 0; i < 10000; i++)
 		add(1000 + i, true, i, sizeof(struct event));
-	is_int(take(1000), 0, "too many of all: the oldest go");
-	ok(take(10999) == 1 && taken[0] == 9999, "the latest are kept");
+	is_int(take(1000), 0, "when all processes have too many events, the oldest are dropped");
+	ok(take(10999) == 1 && taken[0] == 9999, "the latest events are kept");
 	for (i = 0, nr_taken = 0; i < 10000; i++)
 		recent__take(r, 1000 + i, on_event, NULL);
-	ok(nr_taken > 3000 && nr_taken < 5000, "16 MB of them: %u", nr_taken);
+	ok(nr_taken > 3000 && nr_taken < 5000, "16 MB of events are kept: %u", nr_taken);
 	recent__free(r);
 	return done_testing();
 }

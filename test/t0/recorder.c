@@ -185,8 +185,8 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	send_log(0, 0, one, 4);
 	send_log(4, 5, two, 3);
 	/*
-	 * Two launches are lost; then the sender is killed, and its last part comes again with one
-	 * more launch.
+	 * Two launches are lost. Then the sender is killed, and its last part arrives again with
+	 * one more launch.
 	 */
 	send_log(9, 8, late, 3);
 	send_log(10, 8, again, 3);
@@ -195,14 +195,15 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 		bail("cannot write it");
 	recorder__free(rec);
 	nr = read_ranges(path, range_ids, 16);
-	is_int(nr, wanted ? 3 : 0, "events of ranges, once each%s", wanted ? "" : ", if wanted");
-	is_int(range_ids[1], 0, "a launch in no range");
-	is_int(range_ids[2], wanted ? 5 : 0, "behind the event that opened one");
-	is_int(range_ids[4], wanted ? 5 : 0, "in the next part of the log");
-	is_int(range_ids[5], wanted ? 6 : 0, "behind the next event");
-	is_int(range_ids[9], wanted ? 8 : 0, "behind a part that was lost");
-	is_int(range_ids[10], wanted ? 7 : 0, "and behind an event there");
-	is_int(range_ids[11], wanted ? 7 : 0, "behind an event that is known already");
+	is_int(nr, wanted ? 3 : 0,
+	       "events of ranges are recorded once each%s", wanted ? "" : ", if wanted");
+	is_int(range_ids[1], 0, "a launch before all ranges has no range");
+	is_int(range_ids[2], wanted ? 5 : 0, "a launch after the first event has its range");
+	is_int(range_ids[4], wanted ? 5 : 0, "a launch in the next part of the log has that range");
+	is_int(range_ids[5], wanted ? 6 : 0, "a launch after the next event has its range");
+	is_int(range_ids[9], wanted ? 8 : 0, "a launch after a lost part has the part's range");
+	is_int(range_ids[10], wanted ? 7 : 0, "a launch after an event in that part has its range");
+	is_int(range_ids[11], wanted ? 7 : 0, "a launch after a repeated event has its range");
 	unlink(path);
 }
 
@@ -257,25 +258,31 @@ static void test_living(const struct xpu_file_header *header)
 			sums_ns += ((const struct xpu_record_off_cpu *)record)->sum_ns;
 		if (record->type != XPU_RECORD_ACCOUNT || nr == sizeof(cases) / sizeof(cases[0]))
 			continue;
-		is_int(a->end_ns - a->start_ns, cases[nr].life_ns, "%s: life", cases[nr].name);
-		is_int(a->time.run_ns, cases[nr].run_ns, "%s: on CPU", cases[nr].name);
-		is_int(a->time.off_ns[XPU_OFF_LOCK], cases[nr].blocked_ns, "%s: blocked",
+		is_int(a->end_ns - a->start_ns, cases[nr].life_ns,
+		       "%s: its life is right", cases[nr].name);
+		is_int(a->time.run_ns, cases[nr].run_ns,
+		       "%s: its time on the CPU is right", cases[nr].name);
+		is_int(a->time.off_ns[XPU_OFF_LOCK], cases[nr].blocked_ns,
+		       "%s: its blocked time is right",
 		       cases[nr].name);
-		is_int(a->time.off_ns[XPU_OFF_RUNNABLE], cases[nr].runnable_ns, "%s: runnable",
+		is_int(a->time.off_ns[XPU_OFF_RUNNABLE], cases[nr].runnable_ns,
+		       "%s: its runnable time is right",
 		       cases[nr].name);
-		is_int(a->time.off_ns[XPU_OFF_CALL], cases[nr].call_ns, "%s: in the call",
+		is_int(a->time.off_ns[XPU_OFF_CALL], cases[nr].call_ns,
+		       "%s: its time in the call is right",
 		       cases[nr].name);
 		nr++;
 	}
-	is_int(nr, sizeof(cases) / sizeof(cases[0]), "an account of each that lives on");
-	is_int(sums_ns, 6000 + 6000 + 6300, "and sums of what they were blocked and runnable for");
+	is_int(nr, sizeof(cases) / sizeof(cases[0]),
+	       "each thread that is still alive has an account");
+	is_int(sums_ns, 6000 + 6000 + 6300, "the sums contain its blocked and runnable times");
 	reader__close(&r);
 	unlink(path);
 }
 
 /*
  * Tests values that a target can choose, and values of a damaged record. Kernel names are written
- * for addresses that the kernel has found, not for addresses that a target asks about.
+ * for addresses that the kernel has found, not for addresses that a target sends.
  */
 static void test_forged(const struct xpu_file_header *header)
 {
@@ -343,11 +350,11 @@ static void test_forged(const struct xpu_file_header *header)
 		nr_processes += record->type == XPU_RECORD_PROCESS ||
 				record->type == XPU_RECORD_PROCESS_EXIT;
 	}
-	is_int(it.end, RECORDS_WHOLE, "forged records: what is written is whole");
+	is_int(it.end, RECORDS_WHOLE, "forged records: the recording is whole");
 	is_int(flags, XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED,
-	       "forged records: a launch's call chain stays one");
-	is_int(nr_ksyms, 0, "forged records: it gets no names of the kernel's");
-	is_int(nr_processes, 1, "forged records: of another size, they are none");
+	       "forged records: a launch's call chain stays a launch's");
+	is_int(nr_ksyms, 0, "forged records: kernel addresses get no names");
+	is_int(nr_processes, 1, "forged records: a process record of the wrong size is ignored");
 	is_int(stack_bytes, 0, "forged records: a stack beyond all addresses is not copied");
 	reader__close(&r);
 	unlink(path);
@@ -380,7 +387,7 @@ int main(void)
 	process(3, 2, XPU_MISC_PROCESS_EXEC, 3);
 	batch(3, 0, false, NULL, 0);
 	is_int(recorder__nr_awake(rec), 1,
-	       "an image that an exec has replaced has nothing in hand");
+	       "an image that an exec has replaced owes no work");
 	launch(3, 1, 100);
 	launch(3, 3, 200);
 	process_exit(1, DETACH_NS - 1);
@@ -393,23 +400,23 @@ int main(void)
 	launch(3, 7, DETACH_NS + 10);
 	launch(3, 9, DETACH_NS + 20);
 	batch(3, 5, true, ids, 5);
-	is_int(recorder__nr_awake(rec), 0, "it says that this was all");
+	is_int(recorder__nr_awake(rec), 0, "a process that has sent its last batch owes no work");
 	process_exit(3, DETACH_NS + 100);
 
 	recorder__stats(rec, &stats);
-	is_int(stats.nr_launches, 2, "launches up to the detach");
-	is_int(stats.nr_tagged, 2, "what was told of afterwards is not missed");
-	is_int(stats.nr_at_edges, 3, "but counted");
+	is_int(stats.nr_launches, 2, "launches up to the detach are recorded");
+	is_int(stats.nr_tagged, 2, "launches reported after the detach are not missed");
+	is_int(stats.nr_at_edges, 3, "launches reported after the detach are counted");
 	recorder__flush(rec);
 	writer__append(w, &end.hdr);
 	if (writer__close(w, NULL, NULL) || reader__open(&r, path) || session__init(&s, &opts) ||
 	    session__process(&s, &r, 1))
 		bail("cannot read it");
-	is_int(s.sums.loss.nr_launches, 2, "in the recording");
-	is_int(s.sums.loss.nr_matched, 2, "with their work");
-	is_int(s.sums.loss.nr_orphans, 0, "no work without a launch");
-	is_int(s.sums.loss.after_detach, 3, "but of launches after the detach");
-	is_int(s.sums.loss.missing_launches, 0, "which are not missing");
+	is_int(s.sums.loss.nr_launches, 2, "the recording has the launches up to the detach");
+	is_int(s.sums.loss.nr_matched, 2, "the launches up to the detach have their work");
+	is_int(s.sums.loss.nr_orphans, 0, "no work is without a launch");
+	is_int(s.sums.loss.after_detach, 3, "work of launches after the detach is counted apart");
+	is_int(s.sums.loss.missing_launches, 0, "launches after the detach are not missing");
 	session__exit(&s);
 	reader__close(&r);
 	recorder__free(rec);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh keeps two facts of each test for the end of make check: the test's time, and the reason of
-# a skip.
+# run.sh keeps two facts of each test for the end of make check: the test's time, and the reason why
+# it was skipped.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src
@@ -13,10 +13,10 @@ for name in one two; do
 		sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/$name.sh" >$name.out 2>&1
 	echo $? >$name.status
 done
-is "$(cat one.status two.status | tr '\n' ' ')" "0 1 " "the status is the test's"
-is "$(awk '{ print $2 }' times | tr '\n' ' ')" "one.sh two.sh " "each test has a line of the times"
+is "$(cat one.status two.status | tr '\n' ' ')" "0 1 " "run.sh has the test's exit status"
+is "$(awk '{ print $2 }' times | tr '\n' ' ')" "one.sh two.sh " "each test has a line in the times"
 awk '$2 == "one.sh" && $1 >= 0.3 && $1 < 60 { found = 1 } END { exit !found }' times
-ok $? "it says how many seconds the test took" || diag "$(cat times)"
-is "$(cat notrun)" "NOT RUN: one.sh: no such device" "what was skipped"
-is "$(grep -c '^# stderr: why' two.out)" 1 "what a failing test said on stderr"
+ok $? "the line has the seconds that the test took" || diag "$(cat times)"
+is "$(cat notrun)" "NOT RUN: one.sh: no such device" "a skipped test is listed with its reason"
+is "$(grep -c '^# stderr: why' two.out)" 1 "a failing test's stderr is shown"
 done_testing

@@ -115,45 +115,49 @@ static void test_making(void)
 	char name[256];
 
 	umask(0);
-	is_int(make("private", "a", SAFEFILE_PRIVATE), 0, "a file is made");
-	is_int(mode_of("private"), S_IFREG | 0600, "for nobody else, umask 0");
-	is_int(make("public", "a", 0), 0, "and one for all");
-	is_int(mode_of("public"), S_IFREG | 0666, "umask 0");
+	is_int(make("private", "a", SAFEFILE_PRIVATE), 0, "a private file is made");
+	is_int(mode_of("private"), S_IFREG | 0600, "a private file has mode 0600 with umask 0");
+	is_int(make("public", "a", 0), 0, "a public file is made");
+	is_int(mode_of("public"), S_IFREG | 0666, "a public file has mode 0666 with umask 0");
 	umask(027);
-	is_int(make("public", "b", 0), 0, "it is replaced");
-	is_int(mode_of("public"), S_IFREG | 0640, "umask 027");
-	is_int(make("private", "b", SAFEFILE_PRIVATE), 0, "so is the other");
-	is_int(mode_of("private"), S_IFREG | 0600, "umask 027");
+	is_int(make("public", "b", 0), 0, "a public file is replaced");
+	is_int(mode_of("public"), S_IFREG | 0640, "a public file has mode 0640 with umask 027");
+	is_int(make("private", "b", SAFEFILE_PRIVATE), 0, "a private file is replaced");
+	is_int(mode_of("private"), S_IFREG | 0600, "a private file has mode 0600 with umask 027");
 	umask(022);
 
 	put("old", "old");
-	is_int(link("old", "hard"), 0, "a hard link");
-	is_int(safefile__open(&f, AT_FDCWD, "old", 0), 0, "a file is begun");
-	is_int(nr_tmp("."), 1, "with a temporary name");
-	is_str(get("old"), "old", "the older one is there still");
+	is_int(link("old", "hard"), 0, "a hard link is made");
+	is_int(safefile__open(&f, AT_FDCWD, "old", 0), 0, "a new file is begun");
+	is_int(nr_tmp("."), 1, "a new file has a temporary name");
+	is_str(get("old"), "old", "the old file still exists");
 	safefile__close(&f);
 	close(f.fd);
-	is_int(nr_tmp("."), 0, "given up: nothing is left");
-	is_str(get("old"), "old", "but the older one");
-	is_int(make("old", "new", 0), 0, "the file is made after all");
-	is_str(get("old"), "new", "it has its name");
-	is_str(get("hard"), "old", "what a hard link leads to was not written to");
+	is_int(nr_tmp("."), 0, "a file that is given up leaves nothing");
+	is_str(get("old"), "old", "a file that is given up leaves the old one unchanged");
+	is_int(make("old", "new", 0), 0, "the new file is made");
+	is_str(get("old"), "new", "the new file has the name");
+	is_str(get("hard"), "old", "the file behind a hard link was not written to");
 
-	is_int(make("no/such/directory", "a", 0), -ENOENT, "in no directory");
-	is_int(make("", "a", 0), -ENOENT, "no name");
+	is_int(make("no/such/directory", "a", 0), -ENOENT,
+	       "a file in a missing directory is refused");
+	is_int(make("", "a", 0), -ENOENT, "an empty name is refused");
 	mkdir("dir", 0755);
-	is_int(make("dir", "a", 0), -EISDIR, "in the place of a directory");
-	is_int(make("dir/", "a", 0), -EISDIR, "the same with a slash");
-	is_int(make("old/a", "a", 0), -ENOTDIR, "below a file");
+	is_int(make("dir", "a", 0), -EISDIR, "a directory is not replaced");
+	is_int(make("dir/", "a", 0), -EISDIR, "a directory is not replaced, with a slash");
+	is_int(make("old/a", "a", 0), -ENOTDIR, "a file below a file is refused");
 	memset(name, 'a', 255);
 	name[255] = 0;
-	is_int(make(name, "a", 0), 0, "the longest name");
-	is_str(get(name), "a", "is a name like others");
+	is_int(make(name, "a", 0), 0, "a file with the longest name is made");
+	is_str(get(name), "a", "a file with the longest name has its contents");
 
-	is_int(safefile__stem("a.data"), 6, "a name");
-	is_int(safefile__stem("a.data.0123456789abcdef.tmp"), 6, "a temporary one");
-	is_int(safefile__stem("a.data.0123456789abcdeF.tmp"), 27, "none, by its digits");
-	is_int(safefile__stem(".0123456789abcdef.tmp"), 21, "none, by its length");
+	is_int(safefile__stem("a.data"), 6, "the stem of a name is the name");
+	is_int(safefile__stem("a.data.0123456789abcdef.tmp"), 6,
+	       "the stem of a temporary name is the file's name");
+	is_int(safefile__stem("a.data.0123456789abcdeF.tmp"), 27,
+	       "a name with an upper-case digit is not temporary");
+	is_int(safefile__stem(".0123456789abcdef.tmp"), 21,
+	       "a name that is only a suffix is not temporary");
 }
 
 static void test_keeping(void)
@@ -161,34 +165,34 @@ static void test_keeping(void)
 	struct safefile f;
 
 	put("k", "first");
-	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a second recording");
-	is_int(safefile__keep_old(&f, ".old"), 1, "the first one is kept");
-	is_int(safefile__commit(&f), 0, "the second one has its name");
-	is_str(get("k.old"), "first", "the first one is .old");
-	is_str(get("k"), "", "the second one is new");
+	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a second recording is begun");
+	is_int(safefile__keep_old(&f, ".old"), 1, "the first recording is kept");
+	is_int(safefile__commit(&f), 0, "the second recording gets the name");
+	is_str(get("k.old"), "first", "the first recording is now .old");
+	is_str(get("k"), "", "the second recording is in its place");
 	close(f.fd);
 	safefile__close(&f);
 
-	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a third one");
-	is_int(safefile__keep_old(&f, ".old"), 0, "the second one was empty");
-	is_str(get("k.old"), "first", "so the first one is kept still");
-	is_int(safefile__commit(&f), 0, "and the third one has its name");
-	is_int(mode_of("k"), S_IFREG | 0644, "and mode");
+	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a third recording is begun");
+	is_int(safefile__keep_old(&f, ".old"), 0, "the second recording was empty and is not kept");
+	is_str(get("k.old"), "first", "the first recording is still .old");
+	is_int(safefile__commit(&f), 0, "the third recording gets the name");
+	is_int(mode_of("k"), S_IFREG | 0644, "the third recording has its mode");
 	safefile__remove(&f);
-	is_int(mode_of("k"), 0, "it is removed");
+	is_int(mode_of("k"), 0, "a file is removed by safefile__remove()");
 	put("k", "another's");
 	safefile__remove(&f);
-	is_str(get("k"), "another's", "but nothing else that has its name");
+	is_str(get("k"), "another's", "another file with that name is not removed");
 	close(f.fd);
 	safefile__close(&f);
 
 	put("victim", "victim");
 	unlink("k.old");
-	is_int(symlink("victim", "k.old"), 0, "a link is in the way of .old");
-	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a recording");
-	is_int(safefile__keep_old(&f, ".old"), 1, "the one before is kept");
-	is_str(get("victim"), "victim", "what the link led to is as it was");
-	is_int(mode_of("k.old"), S_IFREG | 0644, "in the place of the link");
+	is_int(symlink("victim", "k.old"), 0, "a link is put in the way of .old");
+	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a new recording is begun");
+	is_int(safefile__keep_old(&f, ".old"), 1, "the earlier recording is kept");
+	is_str(get("victim"), "victim", "the target of the link is unchanged");
+	is_int(mode_of("k.old"), S_IFREG | 0644, ".old has replaced the link");
 	safefile__commit(&f);
 	close(f.fd);
 	safefile__close(&f);
@@ -196,11 +200,12 @@ static void test_keeping(void)
 	unlink("k.old");
 	mkdir("k.old", 0755);
 	put("k", "kept");
-	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0, "a directory is in the way of .old");
-	is_int(safefile__keep_old(&f, ".old"), -EISDIR, "the one before cannot be kept");
+	is_int(safefile__open(&f, AT_FDCWD, "k", 0), 0,
+	       "a recording is begun while .old is a directory");
+	is_int(safefile__keep_old(&f, ".old"), -EISDIR, "the earlier recording cannot be kept");
 	close(f.fd);
 	safefile__close(&f);
-	is_str(get("k"), "kept", "and is as it was");
+	is_str(get("k"), "kept", "the earlier recording is unchanged");
 	is_int(nr_tmp("."), 0, "nothing temporary is left");
 }
 
@@ -212,42 +217,49 @@ static void test_links(void)
 	mkdir("far", 0755);
 	put("far/file", "far");
 	put("far/victim", "victim");
-	is_int(symlink("far/hop", "link") | symlink("file", "far/hop"), 0, "links to far/file");
-	is_int(make("link", "a", 0), -ELOOP, "no file is made through them");
-	is_str(get("far/file"), "far", "nor written to");
-	is_int(make("link", "a", SAFEFILE_LINKS), 0, "unless that is wanted");
-	is_str(get("far/file"), "a", "then the last one's");
-	is_int(mode_of("link") & S_IFMT, S_IFLNK, "and the links stay");
-	is_int(nr_tmp("far"), 0, "nothing temporary is left there");
-	is_int(symlink("far/new", "dangling"), 0, "a link to nothing");
-	is_int(make("dangling", "a", 0), -ELOOP, "makes nothing");
-	is_int(mode_of("far/new"), 0, "there");
-	is_int(make("dangling", "a", SAFEFILE_LINKS), 0, "unless that is wanted");
-	is_str(get("far/new"), "a", "there");
-	is_int(symlink("far", "to_dir"), 0, "a link to a directory");
-	is_int(make("to_dir", "a", SAFEFILE_LINKS), -EISDIR, "is no file");
-	is_int(make("to_dir/below", "a", 0), 0, "but leads to its files");
-	is_str(get("far/below"), "a", "as it does everywhere");
+	is_int(symlink("far/hop", "link") | symlink("file", "far/hop"), 0,
+	       "links to far/file are made");
+	is_int(make("link", "a", 0), -ELOOP, "no file is made through links");
+	is_str(get("far/file"), "far", "the target of the links is unchanged");
+	is_int(make("link", "a", SAFEFILE_LINKS), 0,
+	       "with SAFEFILE_LINKS a file is made through links");
+	is_str(get("far/file"), "a", "with SAFEFILE_LINKS the target of the last link is written");
+	is_int(mode_of("link") & S_IFMT, S_IFLNK, "with SAFEFILE_LINKS the links stay");
+	is_int(nr_tmp("far"), 0, "nothing temporary is left in the target's directory");
+	is_int(symlink("far/new", "dangling"), 0, "a dangling link is made");
+	is_int(make("dangling", "a", 0), -ELOOP, "no file is made through a dangling link");
+	is_int(mode_of("far/new"), 0, "the target of a dangling link does not exist");
+	is_int(make("dangling", "a", SAFEFILE_LINKS), 0,
+	       "with SAFEFILE_LINKS a file is made through a dangling link");
+	is_str(get("far/new"), "a", "with SAFEFILE_LINKS the target of a dangling link exists");
+	is_int(symlink("far", "to_dir"), 0, "a link to a directory is made");
+	is_int(make("to_dir", "a", SAFEFILE_LINKS), -EISDIR,
+	       "a link to a directory is not replaced by a file");
+	is_int(make("to_dir/below", "a", 0), 0, "a file is made below a link to a directory");
+	is_str(get("far/below"), "a", "a file below a link is in the target directory");
 	for (i = 0; i < 60; i++) {
 		snprintf(name, sizeof(name), "chain%d", i);
 		snprintf(to, sizeof(to), "chain%d", (i + 1) % 60);
 		if (symlink(to, name))
 			bail("cannot link");
 	}
-	is_int(make("chain0", "a", SAFEFILE_LINKS), -ELOOP, "links that lead nowhere");
+	is_int(make("chain0", "a", SAFEFILE_LINKS), -ELOOP,
+	       "a chain of links without an end is refused");
 
 	if (geteuid())
 		return skip(1, "another user's link: not root");
-	is_int(symlink("far/victim", "theirs"), 0, "another user's link");
-	is_int(lchown("theirs", OTHER, OTHER), 0, "and be it to a file of our own");
-	is_int(make("theirs", "a", SAFEFILE_LINKS), -ELOOP, "is not followed");
-	is_str(get("far/victim"), "victim", "ever");
-	is_int(symlink("theirs", "ours"), 0, "one of ours that leads to it");
-	is_int(make("ours", "a", SAFEFILE_LINKS), -ELOOP, "does not go on there");
+	is_int(symlink("far/victim", "theirs"), 0, "a link for another user is made");
+	is_int(lchown("theirs", OTHER, OTHER), 0, "another user owns the link to our file");
+	is_int(make("theirs", "a", SAFEFILE_LINKS), -ELOOP, "another user's link is not followed");
+	is_str(get("far/victim"), "victim", "the target of another user's link is unchanged");
+	is_int(symlink("theirs", "ours"), 0, "a link of ours to another user's link is made");
+	is_int(make("ours", "a", SAFEFILE_LINKS), -ELOOP,
+	       "another user's link behind ours is not followed");
 	unlink("theirs");
 	is_int(symlink("/dev/null", "theirs") | lchown("theirs", OTHER, OTHER), 0,
-	       "another user's link to a device");
-	is_int(make("theirs", "a", SAFEFILE_LINKS), -ELOOP, "is not followed, either");
+	       "another user's link to a device is made");
+	is_int(make("theirs", "a", SAFEFILE_LINKS), -ELOOP,
+	       "another user's link to a device is not followed");
 }
 
 static void test_special(void)
@@ -256,43 +268,46 @@ static void test_special(void)
 	char path[32], buf[8] = "";
 	int reader, pipe_fds[2];
 
-	is_int(mkfifo("fifo", 0600), 0, "a FIFO");
-	is_int(make("fifo", "a", SAFEFILE_NO_WAIT), -ENXIO, "that nobody reads");
+	is_int(mkfifo("fifo", 0600), 0, "a FIFO is made");
+	is_int(make("fifo", "a", SAFEFILE_NO_WAIT), -ENXIO, "a FIFO without a reader is refused");
 	reader = open("fifo", O_RDONLY | O_NONBLOCK);
-	is_int(safefile__open(&f, AT_FDCWD, "fifo", SAFEFILE_NO_WAIT), 0, "that somebody reads");
-	is_int(fcntl(f.fd, F_GETFL) & O_NONBLOCK, 0, "is written to as files are");
-	is_int(safefile__keep_old(&f, ".old"), 0, "is not renamed");
-	is_int(write(f.fd, "in", 2), 2, "and written to");
-	is_int(safefile__commit(&f), 0, "at once");
+	is_int(safefile__open(&f, AT_FDCWD, "fifo", SAFEFILE_NO_WAIT), 0,
+	       "a FIFO with a reader is opened");
+	is_int(fcntl(f.fd, F_GETFL) & O_NONBLOCK, 0, "a FIFO is opened to block");
+	is_int(safefile__keep_old(&f, ".old"), 0, "a FIFO is not renamed");
+	is_int(write(f.fd, "in", 2), 2, "a FIFO is written to");
+	is_int(safefile__commit(&f), 0, "a FIFO is committed");
 	safefile__remove(&f);
 	close(f.fd);
 	safefile__close(&f);
-	is_int(read(reader, buf, sizeof(buf)), 2, "what is written can be read");
-	is_int(mode_of("fifo") & S_IFMT, S_IFIFO, "it stays a FIFO, and stays");
+	is_int(read(reader, buf, sizeof(buf)), 2, "the reader of the FIFO reads the text");
+	is_int(mode_of("fifo") & S_IFMT, S_IFIFO, "the FIFO still exists");
 	close(reader);
-	is_int(nr_tmp("."), 0, "nothing temporary was made");
+	is_int(nr_tmp("."), 0, "nothing temporary is made for a FIFO");
 
-	is_int(make("/dev/null", "a", 0), 0, "a device");
-	is_int(symlink("/dev/null", "null"), 0, "a link to it");
-	is_int(make("null", "a", 0), 0, "leads there");
-	is_int(mode_of("null") & S_IFMT, S_IFLNK, "and stays");
+	is_int(make("/dev/null", "a", 0), 0, "a device is written to");
+	is_int(symlink("/dev/null", "null"), 0, "a link to a device is made");
+	is_int(make("null", "a", 0), 0, "a device is written to through a link");
+	is_int(mode_of("null") & S_IFMT, S_IFLNK, "the link to the device still exists");
 	if (pipe(pipe_fds))
 		bail("no pipe");
 	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[1]);
-	is_int(make(path, "pipe", SAFEFILE_LINKS), 0, "a descriptor's name");
-	is_int(read(pipe_fds[0], buf, sizeof(buf)), 4, "is what it is");
+	is_int(make(path, "pipe", SAFEFILE_LINKS), 0, "the name of a descriptor is written to");
+	is_int(read(pipe_fds[0], buf, sizeof(buf)), 4, "the pipe of the descriptor has the text");
 	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[0]);
-	ok(make(path, "pipe", SAFEFILE_LINKS) < 0, "unless it is to read from");
+	ok(make(path, "pipe", SAFEFILE_LINKS) < 0,
+	   "the name of a descriptor for reading is refused");
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pipe_fds))
 		bail("no sockets");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", pipe_fds[1]);
-	is_int(symlink(path, "socket"), 0, "a link to a socket's");
-	is_int(make("socket", "pipe", 0), 0, "is one to write to");
-	is_int(read(pipe_fds[0], buf, sizeof(buf)), 4, "though none can be opened");
+	is_int(symlink(path, "socket"), 0, "a link to a socket's descriptor is made");
+	is_int(make("socket", "pipe", 0), 0, "a socket is written to through a link");
+	is_int(read(pipe_fds[0], buf, sizeof(buf)), 4, "the socket has the text");
 	reader = open("victim", O_WRONLY | O_APPEND);
 	snprintf(path, sizeof(path), "/dev/fd/%d", reader);
-	is_int(make(path, ", and more", 0), 0, "a descriptor of a file");
-	is_str(get("victim"), "victim, and more", "is written to");
+	is_int(make(path, ", and more", 0), 0, "the descriptor of a file is written to");
+	is_str(get("victim"), "victim, and more",
+	       "the file of the descriptor has the text at its end");
 }
 
 static void test_dirs(void)
@@ -301,23 +316,26 @@ static void test_dirs(void)
 
 	umask(0);
 	fd = safefile__open_dir(AT_FDCWD, "own", false);
-	is_int(fd, -ENOENT, "no directory");
+	is_int(fd, -ENOENT, "a missing directory is an error");
 	fd = safefile__open_dir(AT_FDCWD, "own", true);
-	ok(fd >= 0, "is made");
-	is_int(mode_of("own"), S_IFDIR | 0700, "for nobody else, umask 0");
+	ok(fd >= 0, "a directory is made");
+	is_int(mode_of("own"), S_IFDIR | 0700, "a private directory has mode 0700 with umask 0");
 	close(fd);
 	umask(022);
 	fd = safefile__open_dir(AT_FDCWD, "own", true);
-	ok(fd >= 0, "it is there");
+	ok(fd >= 0, "an existing directory is opened");
 	close(fd);
-	is_int(symlink("own", "own_link"), 0, "a link to it");
-	is_int(safefile__open_dir(AT_FDCWD, "own_link", true), -ENOTDIR, "is none");
+	is_int(symlink("own", "own_link"), 0, "a link to a directory is made");
+	is_int(safefile__open_dir(AT_FDCWD, "own_link", true), -ENOTDIR,
+	       "a link to a directory is not opened as one");
 	put("own_file", "");
-	is_int(safefile__open_dir(AT_FDCWD, "own_file", true), -ENOTDIR, "nor is a file");
+	is_int(safefile__open_dir(AT_FDCWD, "own_file", true), -ENOTDIR,
+	       "a file is not opened as a directory");
 	if (geteuid())
 		return skip(1, "another user's directory: not root");
-	is_int(chown("own", OTHER, OTHER), 0, "another user's");
-	is_int(safefile__open_dir(AT_FDCWD, "own", true), -EPERM, "is not ours");
+	is_int(chown("own", OTHER, OTHER), 0, "a directory is given to another user");
+	is_int(safefile__open_dir(AT_FDCWD, "own", true), -EPERM,
+	       "another user's directory is refused");
 }
 
 /* ---- the invoker ----------------------------------------------------------------------------- */
@@ -343,17 +361,17 @@ static void test_numbers(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		is_int(find(wrong[i], "5"), -EINVAL, "SUDO_UID='%s'", wrong[i]);
-		is_int(find("5", wrong[i]), -EINVAL, "SUDO_GID='%s'", wrong[i]);
-		ok(!invoker__is_other(), "is nobody");
+		is_int(find(wrong[i], "5"), -EINVAL, "SUDO_UID='%s' is refused", wrong[i]);
+		is_int(find("5", wrong[i]), -EINVAL, "SUDO_GID='%s' is refused", wrong[i]);
+		ok(!invoker__is_other(), "after a refusal there is no other invoker");
 	}
-	is_int(find("5", NULL), -EINVAL, "no SUDO_GID");
-	is_int(find("5", ""), -EINVAL, "an empty one");
-	is_int(find(NULL, "5"), 0, "no SUDO_UID");
-	is_int(find("", ""), 0, "an empty one");
-	is_int(find("0", "0"), 0, "root who called sudo");
-	ok(!invoker__is_other(), "these are root's own");
-	is_int(invoker__uid(), 0, "files");
+	is_int(find("5", NULL), -EINVAL, "a missing SUDO_GID is refused");
+	is_int(find("5", ""), -EINVAL, "an empty SUDO_GID is refused");
+	is_int(find(NULL, "5"), 0, "without SUDO_UID root is the invoker");
+	is_int(find("", ""), 0, "with an empty SUDO_UID root is the invoker");
+	is_int(find("0", "0"), 0, "root who called sudo is the invoker");
+	ok(!invoker__is_other(), "root as invoker is no other user");
+	is_int(invoker__uid(), 0, "files belong to root");
 }
 
 /* Gets this thread's ids, groups and capabilities as text. */
@@ -400,24 +418,26 @@ static void test_entering(void)
 	pthread_t t;
 
 	get_status(before, sizeof(before));
-	is_int(invoker__enter(), 0, "in the place of the invoker");
-	is_int(invoker__enter(), 0, "twice");
+	is_int(invoker__enter(), 0, "the invoker's rights are entered");
+	is_int(invoker__enter(), 0, "the invoker's rights are entered a second time");
 	invoker__leave();
 	get_status(inside, sizeof(inside));
 	line = strstr(inside, "Uid:");
-	is_str(strtok(line, "\n"), "Uid:\t0\t0\t0\t65534", "to files the invoker");
+	is_str(strtok(line, "\n"), "Uid:\t0\t0\t0\t65534",
+	       "file access is by the invoker's user id");
 	line = strstr(line + strlen(line) + 1, "Gid:");
-	is_str(strtok(line, "\n"), "Gid:\t0\t0\t0\t65534", "and the group");
+	is_str(strtok(line, "\n"), "Gid:\t0\t0\t0\t65534",
+	       "file access is by the invoker's group id");
 	line = strstr(line + strlen(line) + 1, "Groups:");
-	is_str(strtok(line, "\n"), "Groups:\t65534 ", "and no group of root's");
-	is_int(file_caps(), 0, "without capabilities over files");
+	is_str(strtok(line, "\n"), "Groups:\t65534 ", "the thread has no group of root's");
+	is_int(file_caps(), 0, "the thread has no capabilities over files");
 	if (pthread_create(&t, NULL, look_thread, NULL))
 		bail("no thread");
 	pthread_join(t, NULL);
 	invoker__leave();
 	get_status(after, sizeof(after));
-	is_str(after, before, "and back: as before");
-	ok(file_caps() != 0, "with the capabilities");
+	is_str(after, before, "after leaving, the ids are as before");
+	ok(file_caps() != 0, "after leaving, the capabilities over files are back");
 }
 
 static int enter_without_fixup(void)
@@ -524,7 +544,7 @@ static void test_invoker(void)
 	if (geteuid() || getuid())
 		return skip(1, "files of who called sudo: not root");
 	test_numbers();
-	is_int(in_child(not_root), 0, "who is not root is nobody else");
+	is_int(in_child(not_root), 0, "a user who is not root is the invoker");
 	is_int(in_child(become_unlisted), 0, "a user without a name has one group");
 
 	/*
@@ -539,51 +559,66 @@ static void test_invoker(void)
 	put("sticky/file", "root's");
 	chmod("open/file", 0600);
 	chmod("sticky/file", 0666);
-	is_int(in_child(find_set_user_id), 0, "set-user-ID: who called, whatever SUDO_UID says");
-	is_int(find("65534", "65534"), 0, "called by sudo");
-	ok(invoker__is_other() && invoker__uid() == OTHER, "who called is known");
+	is_int(in_child(find_set_user_id), 0,
+	       "set-user-ID: the caller is the invoker, whatever SUDO_UID says");
+	is_int(find("65534", "65534"), 0, "sudo's caller is found");
+	ok(invoker__is_other() && invoker__uid() == OTHER, "sudo's caller is the invoker");
 	test_entering();
-	ok(!strstr(other_status, "65534\t65534"), "a new thread starts with its own ids");
-	is_int(in_child(enter_without_fixup), 0, "securebits that keep capabilities");
-	is_int(in_child(enter_without_setuid), 0, "no right to be another: nothing is made");
-	is_int(in_child(enter_without_setgid), 0, "nor with root's groups");
-	is_int(in_child(become), 0, "for good: with nothing of root's");
+	ok(!strstr(other_status, "65534\t65534"), "a thread that starts meanwhile has its own ids");
+	is_int(in_child(enter_without_fixup), 0,
+	       "the invoker has no capabilities over files, even with securebits that keep them");
+	is_int(in_child(enter_without_setuid), 0,
+	       "without the right to change the user id nothing is made");
+	is_int(in_child(enter_without_setgid), 0,
+	       "without the right to change groups nothing is made");
+	is_int(in_child(become), 0, "invoker__become() leaves no rights of root's");
 
-	is_int(make("open/new", "a", SAFEFILE_PRIVATE), 0, "where they may, a file is made");
-	is_int(owner_of("open/new"), OTHER, "and is theirs");
-	is_int(make("new", "a", 0), -EACCES, "where only root may, none");
-	is_int(make("closed/new", "a", 0), -EACCES, "nor where they do not even come");
-	is_int(symlink("../closed", "open/dir"), 0, "a link as a directory");
-	is_int(make("open/dir/file", "a", 0), -EACCES, "leads nowhere else");
+	is_int(make("open/new", "a", SAFEFILE_PRIVATE), 0, "a file is made where the invoker may");
+	is_int(owner_of("open/new"), OTHER, "the file belongs to the invoker");
+	is_int(make("new", "a", 0), -EACCES, "no file is made where only root may");
+	is_int(make("closed/new", "a", 0), -EACCES,
+	       "no file is made in a directory that the invoker cannot enter");
+	is_int(symlink("../closed", "open/dir"), 0, "a link in place of a directory is made");
+	is_int(make("open/dir/file", "a", 0), -EACCES,
+	       "no file is made through a link to a closed directory");
 	fd = safefile__open_parent("open/dir/file");
-	is_int(safefile__unlink(fd, "file", 0), -EACCES, "by its descriptor, either");
+	is_int(safefile__unlink(fd, "file", 0), -EACCES,
+	       "no file is removed through a closed directory's descriptor");
 	close(fd);
-	is_int(symlink("../closed/file", "open/link"), 0, "a link to root's file");
-	is_int(make("open/link", "a", SAFEFILE_LINKS), -EACCES, "as the last one");
-	is_str(get("closed/file"), "root's", "which is as it was");
-	is_int(link("closed/file", "open/hard"), 0, "a hard link to root's file");
-	is_int(make("open/hard", "a", 0), 0, "is replaced");
-	is_str(get("closed/file"), "root's", "and the file is as it was");
-	is_int(owner_of("closed/file"), 0, "and root's");
-	is_int(make("open/file", "a", 0), 0, "root's file where they may remove it");
-	is_int(owner_of("open/file"), OTHER, "is another then");
-	is_int(make("sticky/file", "a", 0), -EPERM, "root's file where they may not");
-	is_str(get("sticky/file"), "root's", "is as it was");
-	is_int(nr_tmp("sticky"), 0, "nothing temporary is left");
-	is_int(safefile__open(&f, AT_FDCWD, "sticky/file", 0), 0, "nor can it be renamed");
-	is_int(safefile__keep_old(&f, ".old"), -EPERM, "by them");
+	is_int(symlink("../closed/file", "open/link"), 0, "a link to root's file is made");
+	is_int(make("open/link", "a", SAFEFILE_LINKS), -EACCES,
+	       "no file is made through a link to root's file");
+	is_str(get("closed/file"), "root's", "root's file behind the link is unchanged");
+	is_int(link("closed/file", "open/hard"), 0, "a hard link to root's file is made");
+	is_int(make("open/hard", "a", 0), 0, "a hard link to root's file is replaced");
+	is_str(get("closed/file"), "root's", "root's file behind the hard link is unchanged");
+	is_int(owner_of("closed/file"), 0,
+	       "root's file behind the hard link still belongs to root");
+	is_int(make("open/file", "a", 0), 0, "root's file in the invoker's directory is replaced");
+	is_int(owner_of("open/file"), OTHER, "the new file belongs to the invoker");
+	is_int(make("sticky/file", "a", 0), -EPERM,
+	       "root's file in a sticky directory is not replaced");
+	is_str(get("sticky/file"), "root's", "root's file in a sticky directory is unchanged");
+	is_int(nr_tmp("sticky"), 0, "nothing temporary is left in the sticky directory");
+	is_int(safefile__open(&f, AT_FDCWD, "sticky/file", 0), 0,
+	       "a file next to root's file is begun");
+	is_int(safefile__keep_old(&f, ".old"), -EPERM, "root's file cannot be renamed to .old");
 	close(f.fd);
 	safefile__close(&f);
 	mkfifo("closed/fifo", 0666);
-	is_int(make("closed/fifo", "a", SAFEFILE_NO_WAIT), -EACCES, "a FIFO of root's");
+	is_int(make("closed/fifo", "a", SAFEFILE_NO_WAIT), -EACCES,
+	       "root's FIFO is not written to");
 	fd = safefile__open_dir(AT_FDCWD, "open", false);
-	is_int(fd, -EPERM, "root's directory is not theirs");
+	is_int(fd, -EPERM, "root's directory is refused");
 	fd = safefile__open_dir(AT_FDCWD, "open/kept", true);
-	ok(fd >= 0 && owner_of("open/kept") == OTHER, "what is made for them is");
-	is_int(safefile__rename(AT_FDCWD, "closed/file", "open/moved"), -EACCES, "no renaming");
-	is_int(safefile__unlink(AT_FDCWD, "closed/file", 0), -EACCES, "and no removing");
-	is_int(safefile__unlink(AT_FDCWD, "open/dir/file", 0), -EACCES, "of what is root's");
-	is_str(get("closed/file"), "root's", "after all of it");
+	ok(fd >= 0 && owner_of("open/kept") == OTHER, "a new directory belongs to the invoker");
+	is_int(safefile__rename(AT_FDCWD, "closed/file", "open/moved"), -EACCES,
+	       "root's file cannot be renamed");
+	is_int(safefile__unlink(AT_FDCWD, "closed/file", 0), -EACCES,
+	       "root's file cannot be removed");
+	is_int(safefile__unlink(AT_FDCWD, "open/dir/file", 0), -EACCES,
+	       "root's file cannot be removed through a link");
+	is_str(get("closed/file"), "root's", "root's file is unchanged after all attempts");
 }
 
 int main(void)

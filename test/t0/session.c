@@ -18,7 +18,10 @@ struct fixture {
 	struct session_opts opts;
 };
 
-/* A process with two threads, a call path of a kernel launch (1) and one of a graph launch (2). */
+/*
+ * Begins a process with two threads, with call path 1 of a kernel launch and call path 2 of a graph
+ * launch.
+ */
 static void fixture__begin(struct fixture *f)
 {
 	memset(f, 0, sizeof(*f));
@@ -84,14 +87,16 @@ static void test_refs(void)
 	batch(&f, 1, 4);
 	batch(&f, 1, 5);
 	gen__batch_begin(&f.g, 2000, 2, 12);
-	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* string 77 and stream 88 do not exist */
+	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* neither string 77 nor stream 88 exists */
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.bad_refs, 7, "references: those that lead nowhere are counted");
-	is_int(s->sums.loss.nr_matched, 5, "references: all but the launch of nobody are matched");
-	is_int(s->sums.loss.nr_orphans, 1, "references: its record is an orphan");
-	is_int(s->sums.loss.no_stack, 6, "references: no call path to show");
-	is_int(s->status, 0, "references: no damage");
+	is_int(s->sums.loss.bad_refs, 7, "references: undefined ones are counted");
+	is_int(s->sums.loss.nr_matched, 5,
+	       "references: all launches except the one of no process are matched");
+	is_int(s->sums.loss.nr_orphans, 1,
+	       "references: the record of the launch of no process is an orphan");
+	is_int(s->sums.loss.no_stack, 6, "references: launches without a call path are counted");
+	is_int(s->status, 0, "references: the recording is not damaged");
 	fixture__end(&f);
 }
 
@@ -112,7 +117,8 @@ static void test_api_names(void)
 	gen__string(&f.g, 1, "cuGraphLaunch of nothing");
 	gen__api(&f.g, 1, 307, 1);
 	/*
-	 * A domain and an id beyond CUPTI's: their lower bits must not be taken for a known call's.
+	 * A domain and an id that CUPTI does not have: their lower bits must not be taken for a
+	 * known call.
 	 */
 	gen__api(&f.g, 1u << 8 | 1, 307, 1);
 	gen__api(&f.g, 1, 1u << 24 | 307, 1);
@@ -133,17 +139,23 @@ static void test_api_names(void)
 	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 4, 3, 1, 307, NULL, 0);
 	gen__launch(&f.g, 1000, 1, 4, 4);
 	s = fixture__run(&f);
-	is_str(s->model.paths.v[0].api, "cuGraphLaunch of nothing", "API names: as a process has them");
-	is_str(s->model.paths.v[1].api, "cuLaunchKernel", "API names: and another one its own");
-	ok(s->model.paths.v[1].one_record, "API names: by which it is known what a launch can own");
-	is_str(s->model.paths.v[2].api, "[api 1:307]", "API names: of others nothing is taken");
+	is_str(s->model.paths.v[0].api, "cuGraphLaunch of nothing",
+	       "API names: a process's own name is used");
+	is_str(s->model.paths.v[1].api, "cuLaunchKernel",
+	       "API names: another process has its own name");
+	ok(s->model.paths.v[1].one_record,
+	   "API names: the id, not the name, says how much work a launch can own");
+	is_str(s->model.paths.v[2].api, "[api 1:307]",
+	       "API names: names of other domains are not used");
 	is_int(s->sums.calls.nr, 2, "API names: calls are summed up by name");
-	is_str(s->sums.calls.v[0].name, "cuGraphLaunch of nothing", "API names: of one process");
-	is_str(s->sums.calls.v[1].name, "cuLaunchKernel", "API names: and of the other");
+	is_str(s->sums.calls.v[0].name, "cuGraphLaunch of nothing",
+	       "API names: the calls of one process have its name");
+	is_str(s->sums.calls.v[1].name, "cuLaunchKernel",
+	       "API names: the calls of the other process have its name");
 	fixture__end(&f);
 }
 
-/* A process's false count of what it sent does not hide another process's losses. */
+/* A process's false count of its own records does not hide another process's losses. */
 static void test_false_account(void)
 {
 	struct xpu_record_counters honest = {
@@ -167,13 +179,15 @@ static void test_false_account(void)
 	gen__counters(&f.g, &lies);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	ok(s->sums.loss.missing_launches >= 10, "false accounts: launches are missing");
-	ok(s->sums.loss.missing_works >= 4, "false accounts: device records");
-	ok(s->sums.loss.missing_batches >= 1, "false accounts: batches");
-	ok(s->sums.loss.missing_calls >= 9, "false accounts: calls");
-	ok(s->sums.loss.dropped_cupti >= 7, "false accounts: what CUPTI dropped");
-	ok(s->sums.loss.dropped_shim >= 8, "false accounts: what the shim dropped");
-	ok(loss__lost(&s->sums.loss) > 15, "false accounts: it is in the sum");
+	ok(s->sums.loss.missing_launches >= 10, "false accounts: missing launches are counted");
+	ok(s->sums.loss.missing_works >= 4, "false accounts: missing device records are counted");
+	ok(s->sums.loss.missing_batches >= 1, "false accounts: missing batches are counted");
+	ok(s->sums.loss.missing_calls >= 9, "false accounts: missing calls are counted");
+	ok(s->sums.loss.dropped_cupti >= 7,
+	   "false accounts: records that CUPTI dropped are counted");
+	ok(s->sums.loss.dropped_shim >= 8,
+	   "false accounts: records that the shim dropped are counted");
+	ok(loss__lost(&s->sums.loss) > 15, "false accounts: the losses are in the sum");
 	fixture__end(&f);
 }
 
@@ -183,8 +197,8 @@ static void test_late(void)
 	struct fixture f;
 
 	/*
-	 * A kernel launch is forgotten when its record has come; for one more record a second look
-	 * finds it. A further record is an orphan.
+	 * A kernel launch is forgotten when its record has come. One more record is found by a
+	 * second look; a further record is an orphan.
 	 */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
@@ -194,10 +208,10 @@ static void test_late(void)
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
 	is_int(s->join.nr_forgotten, 1, "kernel launch: forgotten when matched");
-	is_int(s->join.nr_late, 1, "kernel launch: a second record finds it by a second look");
+	is_int(s->join.nr_late, 1, "kernel launch: a second record is matched by a second look");
 	is_int(s->sums.loss.nr_launches, 2, "kernel launch: counted once");
 	is_int(s->sums.loss.nr_matched, 1, "kernel launch: matched once");
-	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the other record is an orphan");
+	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the further record is an orphan");
 	fixture__end(&f);
 
 	/* A graph launch is kept, so further records match it. */
@@ -208,14 +222,15 @@ static void test_late(void)
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
 	is_int(s->join.nr_late, 0, "graph launch: no second look");
-	is_int(s->join.nr_works_matched, 3, "graph launch: all its records");
-	is_int(s->sums.aggregates.nr, 1, "graph launch: one line");
-	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: of three records");
-	is_int(s->sums.aggregates.v[0].sum_ns, 300, "graph launch: their time");
+	is_int(s->join.nr_works_matched, 3, "graph launch: all its records are matched");
+	is_int(s->sums.aggregates.nr, 1, "graph launch: it has one line");
+	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: its line has three records");
+	is_int(s->sums.aggregates.v[0].sum_ns, 300,
+	       "graph launch: its line has the time of all records");
 	fixture__end(&f);
 }
 
-/* Nobody waits for the work of a refused launch; but if there is work, it is matched. */
+/* Nobody waits for the work of a refused launch. If there is work, it is matched. */
 static void test_refused(void)
 {
 	struct session *s;
@@ -236,11 +251,11 @@ static void test_refused(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_refused, 1, "refused: apart");
-	is_int(s->sums.loss.nr_no_bytes, 1, "refused: a copy of no bytes");
-	is_int(s->sums.loss.nr_launches, 2, "refused: not among the launches");
-	is_int(s->sums.loss.nr_matched, 2, "refused: work that is there is matched");
-	is_int(s->sums.loss.nr_pending, 0, "refused: none is pending");
+	is_int(s->sums.loss.nr_refused, 1, "refused: counted apart");
+	is_int(s->sums.loss.nr_no_bytes, 1, "refused: a copy of no bytes is counted apart");
+	is_int(s->sums.loss.nr_launches, 2, "refused: not counted as launches");
+	is_int(s->sums.loss.nr_matched, 2, "refused: existing work is matched");
+	is_int(s->sums.loss.nr_pending, 0, "refused: no launch is pending");
 	fixture__end(&f);
 }
 
@@ -277,11 +292,13 @@ static void test_gpus(void)
 	device(&f, 3, 0, "GPU-A", 1);
 	device(&f, 4, 2, "GPU-B", 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two");
-	is_int(gpu_index(s, 0), 0, "GPUs: the first is 0");
-	is_int(gpu_index(s, 1), 1, "GPUs: another of the same number gets the next free one");
-	is_int(gpu_index(s, 2), 0, "GPUs: known again by its UUID");
-	is_int(gpu_index(s, 3), 1, "GPUs: whatever number it has there");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two are used");
+	is_int(gpu_index(s, 0), 0, "GPUs: the first one has number 0");
+	is_int(gpu_index(s, 1), 1,
+	       "GPUs: a second one with the same number gets the next free number");
+	is_int(gpu_index(s, 2), 0, "GPUs: a known UUID is the same GPU");
+	is_int(gpu_index(s, 3), 1,
+	       "GPUs: a known UUID is the same GPU, whatever its number in the process");
 	fixture__end(&f);
 
 	/* A recording without UUIDs: equal numbers mean equal GPUs. */
@@ -291,9 +308,10 @@ static void test_gpus(void)
 	device(&f, 1, 3, NULL, 2);
 	device(&f, 2, 3, NULL, 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs without UUID: two");
-	is_int(gpu_index(s, 1), 3, "GPUs without UUID: by number");
-	is_int(gpu_index(s, 2), 3, "GPUs without UUID: in all processes");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs without UUID: two are used");
+	is_int(gpu_index(s, 1), 3, "GPUs without UUID: the number identifies a GPU");
+	is_int(gpu_index(s, 2), 3,
+	       "GPUs without UUID: the number identifies a GPU in all processes");
 	fixture__end(&f);
 
 	/* The GPU is known but idle. */
@@ -305,7 +323,7 @@ static void test_gpus(void)
 	gen__stream(&f.g, 9, 1, 1, 7);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->model.gpus), 1, "GPUs: one without work does not count");
+	is_int(gpus__nr_used(&s->model.gpus), 1, "GPUs: a GPU without work is not counted");
 	fixture__end(&f);
 }
 
@@ -332,7 +350,7 @@ static void test_account(void)
 	});
 	counters(&f, 1, (struct xpu_record_counters){ .nr_batches = 6, .nr_launches = 4 });
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
-	/* More launches have arrived than the last total says: nothing is missing. */
+	/* More launches have arrived than the last total counts: nothing is missing. */
 	gen__thread(&f.g, 3, 2, 20);
 	gen__launch(&f.g, 1000, 1, 0, 3);
 	counters(&f, 2, (struct xpu_record_counters){ .nr_batches = 1, .nr_dropped_cupti = 100 });
@@ -342,19 +360,20 @@ static void test_account(void)
 	gen__kernel(&f.g, 0, 0, 5, 52, 3, 1);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.missing_launches, 4, "account: launches missing, of the last total");
-	is_int(s->sums.loss.missing_works, 2, "account: device records missing");
-	is_int(s->sums.loss.missing_batches, 2, "account: batches missing");
-	is_int(s->sums.loss.dropped_cupti, 110, "account: dropped by CUPTI, over all processes");
-	is_int(s->sums.loss.dropped_shim, 20, "account: dropped by the shim");
-	is_int(s->sums.loss.unfinished, 1, "account: unfinished");
-	is_int(s->sums.loss.bad_times, 2, "account: without times, but for the unfinished");
-	is_int(loss__lost(&s->sums.loss), 4 + 2 + 110 + 20, "account: lost in all");
-	ok(!loss__clean(&s->sums.loss), "account: not clean");
+	is_int(s->sums.loss.missing_launches, 4, "account: missing launches, by the last total");
+	is_int(s->sums.loss.missing_works, 2, "account: missing device records");
+	is_int(s->sums.loss.missing_batches, 2, "account: missing batches");
+	is_int(s->sums.loss.dropped_cupti, 110,
+	       "account: records dropped by CUPTI, over all processes");
+	is_int(s->sums.loss.dropped_shim, 20, "account: records dropped by the shim");
+	is_int(s->sums.loss.unfinished, 1, "account: unfinished work");
+	is_int(s->sums.loss.bad_times, 2, "account: work without times, except unfinished work");
+	is_int(loss__lost(&s->sums.loss), 4 + 2 + 110 + 20, "account: the sum of all losses");
+	ok(!loss__clean(&s->sums.loss), "account: the recording is not clean");
 	fixture__end(&f);
 }
 
-/* Totals of version 1.1 have fewer members; the bytes after them belong to the next record. */
+/* Totals of version 1.1 have fewer members; the bytes behind them belong to the next record. */
 static void test_old_account(void)
 {
 	struct xpu_record_counters c = { .nr_batches = 1, .nr_launches = 2, .nr_slots = 1 };
@@ -368,16 +387,16 @@ static void test_old_account(void)
 	gen__string(&f.g, 50, "a name that is not a number of calls");
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->status, 0, "old account: no damage");
-	is_int(s->sums.loss.missing_launches, 2, "old account: what it says is missing");
-	is_int(s->sums.loss.missing_calls, 0, "old account: it says nothing of calls");
-	is_int(s->sums.loss.bad_calls, 0, "old account: nothing at all");
+	is_int(s->status, 0, "old account: the recording is not damaged");
+	is_int(s->sums.loss.missing_launches, 2, "old account: its missing launches are counted");
+	is_int(s->sums.loss.missing_calls, 0, "old account: no calls are missing");
+	is_int(s->sums.loss.bad_calls, 0, "old account: no calls are bad");
 	fixture__end(&f);
 }
 
 /*
- * Makes graph nodes: launch 1 captured node 10, node 20 was made by hand; 11 and 21 are the copies
- * that run.
+ * Makes graph nodes: launch 1 captured node 10, node 20 was made by hand. Nodes 11 and 21 are their
+ * copies, which run.
  */
 static void graph_begin(struct fixture *f)
 {
@@ -424,53 +443,53 @@ static void test_graph(void)
 
 	graph_begin(&f);
 	s = fixture__run(&f);
-	is_int(path_ns(s, 1), 100, "graph: a captured node's work is the capturing launch's");
-	is_int(path_ns(s, 3), 30, "graph: a node made by hand has its maker's path");
-	is_int(path_ns(s, 2), 5, "graph: one that nobody saw being made stays at the launch");
-	is_int(s->sums.loss.unknown_nodes, 1, "graph: which is counted");
+	is_int(path_ns(s, 1), 100, "graph: a captured node's work is at the capturing launch");
+	is_int(path_ns(s, 3), 30, "graph: the work of a node made by hand is at its maker's path");
+	is_int(path_ns(s, 2), 5,
+	       "graph: the work of a node whose making nobody saw is at the launch");
+	is_int(s->sums.loss.unknown_nodes, 1, "graph: a node whose making nobody saw is counted");
 	is_int(s->sums.loss.nr_launches, 1, "graph: a captured launch is not among the launches");
 	is_int(s->sums.loss.nr_captured, 1, "graph: it is counted apart");
-	is_int(s->sums.loss.nr_matched, 1, "graph: its launch is matched");
+	is_int(s->sums.loss.nr_matched, 1, "graph: the graph's launch is matched");
 	is_int(s->sums.loss.nr_pending, 0, "graph: nothing is pending");
-	is_int(s->sums.loss.no_stack, 3, "graph: launches and nodes without a stack");
+	is_int(s->sums.loss.no_stack, 3, "graph: launches and nodes without a stack are counted");
 	fixture__end(&f);
 
 	graph_begin(&f);
 	f.opts.graph = GRAPH_LAUNCH;
 	s = fixture__run(&f);
-	is_int(path_ns(s, 2), 135, "graph, by launch: all is the graph launch's");
-	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node need be known");
+	is_int(path_ns(s, 2), 135, "graph, by launch: all work is at the graph launch");
+	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node is missed");
 	is_int(s->sums.loss.nr_captured, 1, "graph, by launch: the captured launch is not pending");
 	fixture__end(&f);
 
 	graph_begin(&f);
 	f.opts.graph = GRAPH_BOTH;
 	s = fixture__run(&f);
-	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: no line without its launch");
-	is_int(path_ns(s, 2), 5, "graph, both: an unknown node has its launch only");
-	is_int(s->sums.aggregates.nr, 3, "graph, both: a line for each pair");
+	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: no line lacks its launch");
+	is_int(path_ns(s, 2), 5, "graph, both: an unknown node's work has its launch only");
+	is_int(s->sums.aggregates.nr, 3, "graph, both: each pair has a line");
 	fixture__end(&f);
 
-	/*
-	 * Without its launch the work of a node is an orphan, but where the node was captured is
-	 * known.
-	 */
+	/* Without its launch, the work of a node is an orphan, but its capture path is known. */
 	graph_begin(&f);
 	gen__batch_begin(&f.g, 2000, 1, 12);
 	f.g.node = 11;
 	gen__kernel(&f.g, XPU_MISC_GRAPH_NODE, 1500, 1000, 77, 3, 1);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_orphans, 1, "graph, launch lost: an orphan");
-	is_int(path_ns(s, 1), 1100, "graph, launch lost: under the capture path");
+	is_int(s->sums.loss.nr_orphans, 1, "graph, launch lost: the work is an orphan");
+	is_int(path_ns(s, 1), 1100, "graph, launch lost: the work is under the capture path");
 	fixture__end(&f);
 
-	/* A captured launch that has work after all is a launch like any other. */
+	/* A captured launch that has work after all counts like any other launch. */
 	graph_begin(&f);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_launches, 2, "graph: a captured launch with work of its own counts");
-	is_int(s->sums.loss.nr_captured, 0, "graph: and is not counted apart");
+	is_int(s->sums.loss.nr_launches, 2,
+	       "graph: a captured launch with its own work counts as a launch");
+	is_int(s->sums.loss.nr_captured, 0,
+	       "graph: a captured launch with its own work is not counted apart");
 	fixture__end(&f);
 }
 
@@ -507,7 +526,9 @@ static void attach_begin(struct fixture *f, uint32_t nr_slots)
 	}
 }
 
-/* As attach_begin(), and thread 2 launches late, as does thread 3, which begins after the first launch. */
+/*
+ * As attach_begin(). Thread 2 launches late; so does thread 3, which begins after the first launch.
+ */
 static void late_begin(struct fixture *f)
 {
 	attach_begin(f, 2);
@@ -534,18 +555,22 @@ static void test_attach(void)
 	gen__launch(&f.g, 1000, 185, 1, 2);
 	counters(&f, 1, c);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_launches, 10, "attach: launches with work");
-	is_int(s->sums.loss.nr_matched, 10, "attach: all of them matched");
-	is_int(s->sums.loss.at_detach, 1, "attach: one in flight at the detach");
-	is_int(s->sums.loss.before_attach, 2, "attach: two records from before");
-	is_int(loss__unmatched(&s->sums.loss), 0, "attach: which is no loss");
-	is_int(loss__lost(&s->sums.loss), 0, "attach: nor is what was sent before");
-	is_int(s->sums.loss.unfinished, 0, "attach: nor what was unfinished before");
+	is_int(s->sums.loss.nr_launches, 10, "attach: launches with work are counted");
+	is_int(s->sums.loss.nr_matched, 10, "attach: all launches are matched");
+	is_int(s->sums.loss.at_detach, 1, "attach: one launch is in flight at the detach");
+	is_int(s->sums.loss.before_attach, 2, "attach: two records are of earlier launches");
+	is_int(loss__unmatched(&s->sums.loss), 0, "attach: none of these is unmatched");
+	is_int(loss__lost(&s->sums.loss), 0, "attach: records sent before the attach are no loss");
+	is_int(s->sums.loss.unfinished, 0,
+	       "attach: work unfinished before the attach does not count");
 	s->sums.loss.no_stack = s->sums.loss.unsymbolized = 0;
-	ok(loss__clean(&s->sums.loss), "attach: so it is clean");
+	ok(loss__clean(&s->sums.loss), "attach: the recording is clean");
 	fixture__end(&f);
 
-	/* Between taking its id and the probe, each thread may be overtaken, by one launch. */
+	/*
+	 * Between taking its id and the probe, a thread may be overtaken by one launch of each
+	 * other thread.
+	 */
 	attach_begin(&f, 2);
 	batch(&f, 1, 105);
 	batch(&f, 1, 185);
@@ -553,25 +578,31 @@ static void test_attach(void)
 	batch(&f, 1, 115);
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.before_attach, 3, "edges: another thread was inside a launch");
-	is_int(s->sums.loss.after_detach, 2, "edges: the same at the other end");
-	is_int(s->sums.loss.nr_orphans, 2, "edges: what is between was lost");
+	is_int(s->sums.loss.before_attach, 3,
+	       "edges: a record of a launch that another thread was in at the attach");
+	is_int(s->sums.loss.after_detach, 2,
+	       "edges: a record of a launch that another thread was in at the detach");
+	is_int(s->sums.loss.nr_orphans, 2, "edges: records between the edges are orphans");
 	fixture__end(&f);
 	attach_begin(&f, 4);
 	batch(&f, 1, 115);
 	batch(&f, 1, 175);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_orphans, 1, "edges: as wide as the process has threads");
+	is_int(s->sums.loss.nr_orphans, 1, "edges: they are as wide as the process has threads");
 	fixture__end(&f);
 
-	/* A launch from before the attach may get its id late, but before its thread's next one. */
+	/*
+	 * A launch from before the attach may get its id late, but earlier than its thread's next
+	 * launch.
+	 */
 	late_begin(&f);
 	batch(&f, 1, 145);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.before_attach, 4, "late: a launch in progress at the attach, all its records");
-	is_int(s->sums.loss.nr_orphans, 0, "late: is no orphan");
+	is_int(s->sums.loss.before_attach, 4,
+	       "late: all records of a launch in progress at the attach are counted apart");
+	is_int(s->sums.loss.nr_orphans, 0, "late: they are no orphans");
 	fixture__end(&f);
 	late_begin(&f);
 	batch(&f, 1, 145);
@@ -579,7 +610,7 @@ static void test_attach(void)
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 3, "late: each thread was in one launch at most");
-	is_int(s->sums.loss.nr_orphans, 2, "late: and a thread that began later in none");
+	is_int(s->sums.loss.nr_orphans, 2, "late: a thread that began later was in none");
 	fixture__end(&f);
 
 	/* A batch that is lost in between counts as a loss. */
@@ -593,14 +624,16 @@ static void test_attach(void)
 	c.nr_unfinished += 1;
 	counters(&f, 1, c);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.missing_batches, 2, "attach: batches missing since");
-	is_int(s->sums.loss.missing_works, 4, "attach: device records missing since");
-	is_int(s->sums.loss.dropped_cupti, 7, "attach: dropped by CUPTI since");
-	is_int(s->sums.loss.dropped_shim, 9, "attach: dropped by the shim since");
-	is_int(s->sums.loss.taken, 13, "attach: collected by the program since");
+	is_int(s->sums.loss.missing_batches, 2, "attach: batches missing since the attach");
+	is_int(s->sums.loss.missing_works, 4, "attach: device records missing since the attach");
+	is_int(s->sums.loss.dropped_cupti, 7, "attach: records dropped by CUPTI since the attach");
+	is_int(s->sums.loss.dropped_shim, 9,
+	       "attach: records dropped by the shim since the attach");
+	is_int(s->sums.loss.taken, 13,
+	       "attach: records that the program itself collected since the attach");
 	is_int(s->sums.loss.at_edges, 3, "attach: launches at the edges");
-	is_int(s->sums.loss.missing_launches, 0, "attach: which were not lost");
-	is_int(s->sums.loss.unfinished_at_detach, 1, "attach: still running at the detach");
+	is_int(s->sums.loss.missing_launches, 0, "attach: launches at the edges are not missing");
+	is_int(s->sums.loss.unfinished_at_detach, 1, "attach: work still running at the detach");
 	fixture__end(&f);
 
 	/* A process that ends while it is recorded has no detach record. */
@@ -610,9 +643,10 @@ static void test_attach(void)
 	counters(&f, 1, c);
 	gen__process_exit(&f.g, 3000, 1, 10, 0);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.at_detach, 0, "attach, then exit: no detach");
+	is_int(s->sums.loss.at_detach, 0,
+	       "attach, then exit: no launch counts as in flight at a detach");
 	is_int(s->sums.loss.nr_pending, 1, "attach, then exit: a launch without work is pending");
-	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished at exit");
+	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished work is counted");
 	fixture__end(&f);
 
 	/* A process that execs while it is recorded has no detach record either. */
@@ -692,33 +726,41 @@ static void test_several(void)
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
 	    session__process(&s, readers, 2))
 		bail("out of memory");
-	is_int(s.sums.loss.nr_matched, 3, "two recordings: all matched");
-	is_int(s.sums.loss.nr_orphans, 0, "two recordings: ids are each one's own");
-	is_int(s.model.machine.procs.nr, 2, "two recordings: a process each, of one pid");
-	is_str(model__proc_name(&s.model, 0), "one", "two recordings: the first one's name");
-	is_str(model__proc_name(&s.model, 1), "two", "two recordings: the second one's name");
-	is_int(s.sums.aggregates.nr, 2, "two recordings: a line each");
-	is_str(comm_of(&s, 1), "two", "two recordings: with the second one's name");
+	is_int(s.sums.loss.nr_matched, 3, "two recordings: all launches are matched");
+	is_int(s.sums.loss.nr_orphans, 0,
+	       "two recordings: ids of one do not match ids of the other");
+	is_int(s.model.machine.procs.nr, 2,
+	       "two recordings: each has a process, with the same pid");
+	is_str(model__proc_name(&s.model, 0), "one",
+	       "two recordings: the first process has its name");
+	is_str(model__proc_name(&s.model, 1), "two",
+	       "two recordings: the second process has its name");
+	is_int(s.sums.aggregates.nr, 2, "two recordings: each has a line");
+	is_str(comm_of(&s, 1), "two",
+	       "two recordings: the second line has the second thread's name");
 	is_int(gpus__nr_used(&s.model.gpus), 1, "two recordings of one host: one GPU");
-	is_int(s.model.realtime, false, "one boot: the monotonic clock is common to both");
-	is_int(s.sums.first_ns, 5000500, "one boot: the first launch");
-	is_int(s.sums.last_ns, 7002100, "one boot: the end");
-	is_int(loss__lost(&s.model.inputs.v[0].loss), 0, "two recordings: nothing lost in one");
-	is_int(loss__lost(&s.model.inputs.v[1].loss), 3, "two recordings: the other one lost some");
-	is_int(loss__lost(&s.sums.loss), 3, "two recordings: lost in all");
-	is_str(model__host(&s.model, 1), "", "one host need not be named");
+	is_int(s.model.realtime, false, "one boot: both use the monotonic clock");
+	is_int(s.sums.first_ns, 5000500, "one boot: the time of the first launch");
+	is_int(s.sums.last_ns, 7002100, "one boot: the time of the end");
+	is_int(loss__lost(&s.model.inputs.v[0].loss), 0,
+	       "two recordings: the first one has lost nothing");
+	is_int(loss__lost(&s.model.inputs.v[1].loss), 3,
+	       "two recordings: the second one has lost records");
+	is_int(loss__lost(&s.sums.loss), 3, "two recordings: the sum of all losses");
+	is_str(model__host(&s.model, 1), "", "one host is not named");
 	session__exit(&s);
 
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
 	    session__process(&s, readers, 3))
 		bail("out of memory");
-	is_int(s.sums.loss.nr_matched, 7, "two hosts: all matched");
+	is_int(s.sums.loss.nr_matched, 7, "two hosts: all launches are matched");
 	is_int(gpus__nr_used(&s.model.gpus), 2, "two hosts: two GPUs, though both are number 0");
-	is_int(s.model.realtime, true, "two hosts: no monotonic clock in common");
-	is_int(s.sums.first_ns, 1700000005000500, "two hosts: the first launch in real time");
-	is_int(s.sums.last_ns, 1700000007002100, "two hosts: of one boot both by the first one's word");
-	is_str(model__host(&s.model, 2), "node2", "two hosts: the name of one");
-	is_str(comm_of(&s, 2), "three", "two hosts: names of threads, whatever the clock");
+	is_int(s.model.realtime, true, "two hosts: they have no monotonic clock in common");
+	is_int(s.sums.first_ns, 1700000005000500, "two hosts: the first launch is in real time");
+	is_int(s.sums.last_ns, 1700000007002100,
+	       "two hosts: recordings of one boot use the first one's real time");
+	is_str(model__host(&s.model, 2), "node2", "two hosts: a process has its host's name");
+	is_str(comm_of(&s, 2), "three", "two hosts: threads have their names, whatever the clock");
 	session__exit(&s);
 	for (i = 0; i < 3; i++)
 		gen__free(&gens[i]);
@@ -731,15 +773,16 @@ static void test_lost(void)
 	struct fixture f;
 	uint32_t kind;
 
-	is_int(loss__lost(&l), 12, "lost: what the recorder saw");
+	is_int(loss__lost(&l), 12, "lost: records that the recorder missed are counted");
 	l.missing_launches = 10;
 	l.missing_works = 800;
 	l.missing_batches = 2;
-	is_int(loss__lost(&l), 810, "lost: the shim knows what was in the batches");
+	is_int(loss__lost(&l), 810,
+	       "lost: records in lost batches are counted by the shim's totals");
 	l.missing_works = 0;
 	is_int(loss__lost(&l), 12, "lost: the same losses are not counted twice");
 	l.recorder[XPU_LOST_DISK] = 4096;
-	is_int(loss__lost(&l), 13, "lost: bytes are not records");
+	is_int(loss__lost(&l), 13, "lost: lost bytes are not records");
 
 	/* Each kind of loss has a counter, and a line. */
 	for (kind = 1; kind < XPU_LOST_NR + 2; kind++) {
@@ -753,17 +796,17 @@ static void test_lost(void)
 		s = fixture__run(&f);
 		/* Malformed entries were not launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
-		   "lost, kind %u: is lost, or was nothing", kind);
+		   "lost, kind %u: it counts as lost, unless it was no launch", kind);
 		out = open_memstream(&text, &size);
 		loss__print(&s->sums.loss, out, "");
 		fclose(out);
-		ok(strstr(text, "\n           7 "), "lost, kind %u: is told", kind);
+		ok(strstr(text, "\n           7 "), "lost, kind %u: it is reported", kind);
 		free(text);
 		fixture__end(&f);
 	}
 	fixture__begin(&f);
 	s = fixture__run(&f);
-	ok(loss__clean(&s->sums.loss), "nothing lost: clean");
+	ok(loss__clean(&s->sums.loss), "nothing lost: the recording is clean");
 	fixture__end(&f);
 }
 
@@ -785,10 +828,10 @@ static void test_bad_batch(void)
 	gen__batch_end(&f.g);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->status, -EBADMSG, "a batch damaged inside: the status says so");
-	is_int(s->sums.loss.bad_batches, 1, "a batch damaged inside: counted");
-	is_int(s->sums.loss.nr_matched, 2, "a batch damaged inside: what is around it counts");
-	is_int(s->msgs.lines.nr, 1, "a batch damaged inside: one message");
+	is_int(s->status, -EBADMSG, "a batch damaged inside: the status reports damage");
+	is_int(s->sums.loss.bad_batches, 1, "a batch damaged inside: it is counted");
+	is_int(s->sums.loss.nr_matched, 2, "a batch damaged inside: the records around it count");
+	is_int(s->msgs.lines.nr, 1, "a batch damaged inside: one message is printed");
 	fixture__end(&f);
 }
 
@@ -813,8 +856,8 @@ static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, 
 }
 
 /*
- * Tests older recordings, in which the wakeup's time is by one CPU's clock and the switch's, 27,081
- * ns earlier, by another CPU's.
+ * Tests older recordings, in which the wakeup has the time of one CPU's clock, and the switch,
+ * 27,081 ns earlier, the time of another CPU's clock.
  */
 static void test_below_zero(void)
 {
@@ -837,32 +880,37 @@ static void test_below_zero(void)
 	gen__account(&f.g, 1000, 1000 + 6005000 - 27081, 1, &one);
 	gen__account(&f.g, 1000, 1000 - 3, 2, &two);
 	s = fixture__run(&f);
-	ok(loss__clean(&s->sums.loss), "less than nothing: no loss");
-	is_int(s->sums.loss.bad_refs, 0, "less than nothing: no damage");
-	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "less than nothing: is nothing");
-	is_int(nr, 1, "less than nothing: is counted");
-	is_int(max_ns, 0, "less than nothing: the longest one");
-	is_int(sum_of(s, "lock", &nr, &max_ns), 60000 - 27081, "among others: their sum");
-	is_int(nr, 3, "among others: all are counted");
-	is_int(max_ns, (60000 - 27081) / 3, "among others: the longest one is the average");
-	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000, "before it: as it is");
-	is_int(s->sums.accounts.nr, 2, "accounts: both");
-	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0, "account: runnable");
+	ok(loss__clean(&s->sums.loss), "a time below zero is no loss");
+	is_int(s->sums.loss.bad_refs, 0, "a time below zero is no damage");
+	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "a time below zero counts as 0 ns");
+	is_int(nr, 1, "a time below zero is counted");
+	is_int(max_ns, 0, "the longest time of only times below zero is 0");
+	is_int(sum_of(s, "lock", &nr, &max_ns), 60000 - 27081,
+	       "with others, a time below zero is subtracted from the sum");
+	is_int(nr, 3, "with others, all times are counted");
+	is_int(max_ns, (60000 - 27081) / 3, "with others, the longest time is the average");
+	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000, "the time before it is unchanged");
+	is_int(s->sums.accounts.nr, 2, "both accounts are read");
+	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0,
+	       "account: the runnable time is 0");
 	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
-	       "account: the longest time pays for it");
-	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_IO], 5000, "account: others do not");
-	is_int(s->sums.accounts.v[0].time.run_ns, 1000000, "account: nor does its time on the CPU");
-	is_int(s->sums.accounts.v[1].time.run_ns, 0, "account: of a life that is less than nothing");
+	       "account: the longest time is shortened by the difference");
+	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_IO], 5000,
+	       "account: other times are unchanged");
+	is_int(s->sums.accounts.v[0].time.run_ns, 1000000,
+	       "account: the time on the CPU is unchanged");
+	is_int(s->sums.accounts.v[1].time.run_ns, 0,
+	       "account: a life below zero has no time on the CPU");
 	fixture__end(&f);
 
-	/* Clocks cannot explain a time that is so far below zero. */
+	/* Different clocks cannot explain a time so far below zero. */
 	fixture__begin(&f);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 1ull << 63 | 1ull << 62, 1, 1);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);
 	gen__account(&f.g, 2000001000, 1000, 1, &two);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.bad_refs, 2, "by far less than nothing: damage");
-	is_int(s->sums.accounts.nr, 0, "by far less than nothing: no account");
+	is_int(s->sums.loss.bad_refs, 2, "a time far below zero is damage");
+	is_int(s->sums.accounts.nr, 0, "a time far below zero gives no account");
 	fixture__end(&f);
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* How kernels were launched: as text, each once, and occupancy as NVIDIA's own calculator has it. */
+/*
+ * Launch shapes: their text, each of them once, and occupancy as NVIDIA's own calculator gives it.
+ */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +81,8 @@ static void test_occupancy(const struct device *d)
 				     blocks, got * max_warps);
 		}
 	}
-	is_int(nr_refused, 0, "%s: the calculator takes all", d->name);
-	is_int(nr_wrong, 0, "%s: occupancy is what it says", d->name);
+	is_int(nr_refused, 0, "%s: the calculator accepts all shapes", d->name);
+	is_int(nr_wrong, 0, "%s: occupancy is the calculator's", d->name);
 }
 
 static void test_calculator(void)
@@ -104,15 +106,17 @@ static void test_unknown(void)
 	struct xpu_device_limits limits = { 90, 132, 32, 2048, 32, 65536, 233472, 65536, 1024, 0 };
 	struct xpu_device_limits none = { 0 };
 
-	ok(shape__occupancy(&shape, &none) < 0, "a device that is not known: none");
+	ok(shape__occupancy(&shape, &none) < 0, "an unknown device has no occupancy");
 	memset(shape.block, 0xff, sizeof(shape.block));
-	ok(shape__occupancy(&shape, &limits) <= 0, "a block of more threads than there are numbers");
+	ok(shape__occupancy(&shape, &limits) <= 0,
+	   "a block of more threads than fit a number has no occupancy");
 	memset(shape.block, 0, sizeof(shape.block));
-	ok(shape__occupancy(&shape, &limits) < 0, "a block without threads");
+	ok(shape__occupancy(&shape, &limits) < 0, "a block without threads has no occupancy");
 	memset(&limits, 0xff, sizeof(limits));
 	shape.block[0] = 1;
 	memset(&shape.registers, 0xff, 4 * sizeof(shape.registers));
-	ok(shape__occupancy(&shape, &limits) <= 1, "numbers that no device has");
+	ok(shape__occupancy(&shape, &limits) <= 1,
+	   "numbers that no device has give an occupancy of at most 1");
 }
 
 static void is_text(const struct xpu_shape *shape, const char *expected)
@@ -154,11 +158,13 @@ static void test_shapes(void)
 		nr_wrong += shapes__get(&shapes, &shape, &idx) || idx != i % 10000;
 	}
 	is_int(nr_wrong + first, 0, "each shape has a number");
-	is_int(shapes.nr, 10000, "and is there once");
-	is_int(shapes__at(&shapes, 4711)->local_bytes, 4711, "the one of a number");
-	ok(!shapes__at(&shapes, NO_INDEX) && !shapes__at(&shapes, SHAPE_SEVERAL), "none, and several");
-	is_int(shape__common(3, 3), 3, "two of one kind");
-	is_int(shape__common(3, NO_INDEX), SHAPE_SEVERAL, "two of which one is not known");
+	is_int(shapes.nr, 10000, "each shape exists once");
+	is_int(shapes__at(&shapes, 4711)->local_bytes, 4711, "a shape is found by its number");
+	ok(!shapes__at(&shapes, NO_INDEX) && !shapes__at(&shapes, SHAPE_SEVERAL),
+	   "no shape and several shapes have no numbers");
+	is_int(shape__common(3, 3), 3, "two equal shapes have that shape in common");
+	is_int(shape__common(3, NO_INDEX), SHAPE_SEVERAL,
+	       "a known and an unknown shape count as several");
 	shapes__exit(&shapes);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Shared memory with a process: records come out once, in order, around the end of the ring, and as
- * soon as they are complete; of a process that was killed in the middle, all that is complete, and
- * the rest is counted; what cannot be right ends the reading; memory that may get shorter, or is none, is not
- * taken. fuzz_shm tries all else.
+ * Memory shared with a process. Records come out once, in order, also around the end of the ring,
+ * and as soon as they are complete. Of a process that was killed, all complete records come out,
+ * and the rest is counted. Impossible contents end the reading. Memory that may shrink, and files
+ * that are no memory, are refused. fuzz_shm tries everything else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ static void put(uint64_t at, const void *data, size_t size)
 		map[ring_at + at++ % ring_bytes] = *from++;
 }
 
-/* Takes room as the shim does. @state: 0: the word is not written */
+/* Reserves room as the shim does. @state: 0: the word is not written */
 static void put_launch(uint64_t id, uint32_t nr_frames, unsigned int state)
 {
 	static uint64_t record[sizeof(struct xpu_ring_launch) / 8 + 64];
@@ -116,18 +116,18 @@ static void check_order(void)
 		if (i % 100 == 0 && !shm_reader__drain(r, on_record, NULL))
 			break;
 	}
-	is_int(nr_taken, 20000, "many ringfuls: all records");
-	is_int(nr_wrong, 0, "each as it was, in order");
-	is_int(reader()->tail, writer()->head, "the process learns how far");
+	is_int(nr_taken, 20000, "many ringfuls: all records are read");
+	is_int(nr_wrong, 0, "many ringfuls: each record is as it was, in order");
+	is_int(reader()->tail, writer()->head, "the process learns how far the ring was read");
 
 	head = writer()->head;
 	put_launch(20001, 3, XPU_SHM_BUSY);
 	put_launch(20002, 3, XPU_SHM_DONE);
 	ok(!shm_reader__drain(r, on_record, NULL) && nr_taken == 20000,
-	   "a record is being written: it and those behind it wait");
+	   "a record that is being written holds back itself and all behind it");
 	finish_last(head);
 	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 20002 && !nr_wrong,
-	   "until it is done");
+	   "they are read when it is done");
 	stop();
 }
 
@@ -143,7 +143,7 @@ static void check_kill(void)
 	put_launch(3, 2, XPU_SHM_DONE);
 	put_launch(0, 5, 0);
 	shm_reader__drain(r, on_record, NULL);
-	is_int(nr_taken, 1, "killed while it wrote: until then what is complete");
+	is_int(nr_taken, 1, "killed while it wrote: earlier records are read");
 
 	writer()->nr_threads = 3;
 	writer()->log_at = 128;
@@ -154,15 +154,16 @@ static void check_kill(void)
 	log->head = 133;
 	log->tail = 130;
 	shm_reader__finish(r, on_record, NULL);
-	is_int(last_id, 3, "then all that is complete");
-	is_int(nr_wrong, 0, "as it was");
-	is_int(shm_reader__nr_lost(r, XPU_LOST_BATCH), 1, "the rest is counted");
+	is_int(last_id, 3, "killed: all complete records are read");
+	is_int(nr_wrong, 0, "killed: each record is as it was");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_BATCH), 1,
+	       "killed: the incomplete record is counted as a lost batch");
 	ok(nr_taken == 4 && last_log.nr == 3 && last_log.first == 130 && last_log.log_id == 7 &&
-	   last_log.ns_tid == 99, "and the log of a thread is read to its end");
+	   last_log.ns_tid == 99, "the log of a killed thread is read to its end");
 	stop();
 }
 
-/* Return: the batches that are taken for lost if a writer took @size bytes, and was killed then. */
+/* Return: how many batches count as lost if a writer reserved @size bytes and then was killed. */
 static uint64_t lost_in_hole(uint64_t size)
 {
 	uint64_t nr;
@@ -179,8 +180,10 @@ static void check_hole(void)
 {
 	const uint64_t log = sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry);
 
-	is_int(lost_in_hole(log), 0, "killed before a log was written: it is in the thread's pages");
-	is_int(lost_in_hole(log + 8), 1, "what is larger than any log is a batch");
+	is_int(lost_in_hole(log), 0,
+	       "killed before a log was written: nothing is lost, the log is in the thread's "
+	       "pages");
+	is_int(lost_in_hole(log + 8), 1, "a hole larger than any log counts as a batch");
 }
 
 static void check_broken(void)
@@ -189,12 +192,14 @@ static void check_broken(void)
 	put_launch(1, 2, XPU_SHM_DONE);
 	writer()->head = ring_bytes + 8;
 	ok(shm_reader__drain(r, on_record, NULL) && shm_reader__is_broken(r) && !nr_taken,
-	   "a head that cannot be: nothing more is read");
-	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "which is counted");
+	   "an impossible head ends the reading");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "an impossible head is counted");
 	writer()->dropped[XPU_LOST_LAUNCH] = UINT64_MAX;
-	ok(shm_reader__nr_lost(r, XPU_LOST_LAUNCH) <= 1ull << 48, "no count makes a sum wrap around");
+	ok(shm_reader__nr_lost(r, XPU_LOST_LAUNCH) <= 1ull << 48,
+	   "no forged count makes a sum overflow");
 	writer()->dropped[XPU_LOST_PROCESS] = 5;
-	is_int(shm_reader__nr_lost(r, XPU_LOST_PROCESS), 0, "only what a process counts is believed");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_PROCESS), 0,
+	       "only the counts of a process itself are believed");
 	writer()->nr_threads = UINT32_MAX;
 	writer()->log_at = UINT32_MAX;
 	shm_reader__finish(r, on_record, NULL);
@@ -202,7 +207,7 @@ static void check_broken(void)
 	stop();
 }
 
-/* Return: what the reader says to the file @fd, which is closed. */
+/* Offers the file @fd, and closes it. Return: the reader's result. */
 static int offer(int fd)
 {
 	int err = fd < 0 ? 1 : shm_reader__new(fd, ring_bytes, &r);
@@ -215,29 +220,31 @@ static void check_memory(void)
 {
 	int pipe_fds[2], fd;
 
-	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring is a power of two");
+	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring becomes a power of two");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)), -EPROTO,
 	       "memory that can be made shorter is not taken");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)), -EPROTO,
-	       "nor longer");
-	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "nor memory without seals");
+	       "memory that can be made longer is not taken");
+	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "memory without seals is not taken");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes - 4096, SHM_SEALS)), -EPROTO,
-	       "nor of a smaller size");
+	       "memory of a smaller size is not taken");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes + 4096, SHM_SEALS)), -EPROTO,
-	       "nor of a larger");
+	       "memory of a larger size is not taken");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 1ull << 40, SHM_SEALS)), -EPROTO,
-	       "nor of a huge one");
-	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 0, SHM_SEALS)), -EPROTO, "nor empty memory");
-	is_int(offer(open("/dev/zero", O_RDWR)), -EPROTO, "nor a device");
-	is_int(offer(open(".", O_RDONLY)), -EPROTO, "nor a directory");
-	is_int(offer(open(".", O_PATH)), -EPROTO, "nor a path");
-	is_int(offer(open("file", O_RDWR | O_CREAT, 0600)), -EPROTO, "nor a file on a disk");
+	       "memory of a huge size is not taken");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 0, SHM_SEALS)), -EPROTO,
+	       "empty memory is not taken");
+	is_int(offer(open("/dev/zero", O_RDWR)), -EPROTO, "a device is not taken");
+	is_int(offer(open(".", O_RDONLY)), -EPROTO, "a directory is not taken");
+	is_int(offer(open(".", O_PATH)), -EPROTO, "a descriptor of a path is not taken");
+	is_int(offer(open("file", O_RDWR | O_CREAT, 0600)), -EPROTO,
+	       "a file on a disk is not taken");
 	if (!pipe(pipe_fds)) {
 		close(pipe_fds[1]);
-		is_int(offer(pipe_fds[0]), -EPROTO, "nor a pipe");
+		is_int(offer(pipe_fds[0]), -EPROTO, "a pipe is not taken");
 	}
 	fd = shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_WRITE | SHM_SEALS);
-	ok(offer(fd) < 0, "nor memory that cannot be written");
+	ok(offer(fd) < 0, "memory that cannot be written to is not taken");
 }
 
 int main(void)

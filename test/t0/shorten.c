@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names and call paths in a column: they fit, and those that differ look different. */
+/* Names and call paths in a column: they fit, and different ones look different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define F	"\x1f"
 
-/* Return: whether all fit and no two of them look alike, unless they are equal. */
+/* Return: whether all texts fit and no two of them look alike, unless they are equal. */
 static bool good(const char *const *texts, char **out, size_t nr, size_t width)
 {
 	size_t i, k;
@@ -35,9 +35,10 @@ static void check(const char *name, const char *const *texts, size_t nr, size_t 
 	char *out[64] = { NULL };
 	size_t i;
 
-	is_int(shorten__column(texts, nr, width, out), 0, "%s, %zu: done", name, width);
-	ok(good(texts, out, nr, width), "%s, %zu: all fit and differ", name, width);
-	is_str(out[0], first, "%s, %zu: the first", name, width);
+	is_int(shorten__column(texts, nr, width, out), 0,
+	       "%s, %zu: the column is shortened", name, width);
+	ok(good(texts, out, nr, width), "%s, %zu: all texts fit and differ", name, width);
+	is_str(out[0], first, "%s, %zu: the first text is as expected", name, width);
 	for (i = 0; i < nr; i++)
 		free(out[i]);
 }

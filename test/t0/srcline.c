@@ -67,22 +67,24 @@ int main(void)
 	a = get("a.out");
 	b = get("b.out");
 	nr = srclines__find(&s, a, address_of(a, "outer"), v);
-	if (is_int(nr, 1, "one function there")) {
-		is_str(v[0].function, "outer", "its name");
-		is_str(v[0].file, "source.c", "its file");
-		ok(v[0].line >= 2 && v[0].line <= 4, "its line");
+	if (is_int(nr, 1, "one function is at the address")) {
+		is_str(v[0].function, "outer", "the function has its name");
+		is_str(v[0].file, "source.c", "the function has its file");
+		ok(v[0].line >= 2 && v[0].line <= 4, "the function has its line");
 	}
-	ok(s.pid > 0 && s.pid != getpid(), "another process has read that");
+	ok(s.pid > 0 && s.pid != getpid(), "another process has read the lines");
 	kill(s.pid, SIGKILL);
-	is_int(srclines__find(&s, a, address_of(a, "outer"), v), 0, "it died: no answer");
-	ok(a->no_lines, "and the file is not asked about again");
-	is_int(srclines__find(&s, a, address_of(a, "main"), v), 0, "nor is this");
-	is_int(s.pid, 0, "nobody was started for it");
-	is_int(srclines__find(&s, b, address_of(b, "outer"), v), 1, "another file is read as ever");
+	is_int(srclines__find(&s, a, address_of(a, "outer"), v), 0,
+	       "when that process died there is no answer");
+	ok(a->no_lines, "the file is not read again after that");
+	is_int(srclines__find(&s, a, address_of(a, "main"), v), 0,
+	       "another address in that file has no answer either");
+	is_int(s.pid, 0, "no process is started for that file");
+	is_int(srclines__find(&s, b, address_of(b, "outer"), v), 1, "another file is still read");
 	dsos__report(&dsos, &msgs);
 	is_int(msgs.lines.nr, 1, "one file is reported");
 	srclines__exit(&s);
-	is_int(waitpid(-1, NULL, WNOHANG), -1, "no process is left");
+	is_int(waitpid(-1, NULL, WNOHANG), -1, "no process is left at the end");
 	msgs__free(&msgs);
 	dsos__exit(&dsos);
 	strpool__free(&strings);

@@ -51,15 +51,15 @@ static void check(const char *name, size_t nr)
 		sum += values[i];
 	}
 	err |= stats__merge(&s, &half);
-	is_int(err, 0, "%s: added", name);
+	is_int(err, 0, "%s: all values are added", name);
 	got = stats__stddev(&s);
-	/* The reference rounds one time more than the code under test. */
+	/* The reference rounds once more than the code under test. */
 	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);
 	ok(s.nr == nr && stats__sum(&s) == sum && s.min == values[0] && stats__max(&s) == values[nr - 1],
-	   "%s: number, sum, least and most", name);
-	ok(stats__mean(&s) == sum / nr, "%s: mean", name);
+	   "%s: number, sum, least and largest value are exact", name);
+	ok(stats__mean(&s) == sum / nr, "%s: the mean is exact", name);
 	median = values[(nr - 1) / 2] + (values[nr / 2] - values[(nr - 1) / 2]) / 2;
 	got = stats__median(&s);
 	ok((got > median ? got - median : median - got) <= median / 256 + 1,
@@ -74,14 +74,16 @@ int main(void)
 	uint64_t random = 88172645463325252ull;
 	size_t i;
 
-	ok(!stats__mean(&s) && !stats__stddev(&s) && !stats__median(&s), "nothing");
+	ok(!stats__mean(&s) && !stats__stddev(&s) && !stats__median(&s),
+	   "without values all results are 0");
 	is_int(stats__add(&s, 7), 0, "one");
-	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7, "one alone");
+	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
+	   "a single value is its own mean and median");
 	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest");
-	ok(s.min == 7 && stats__max(&s) == UINT64_MAX, "the greatest of two");
+	ok(s.min == 7 && stats__max(&s) == UINT64_MAX, "two values have the right extremes");
 	stats__free(&s);
 	is_int(stats__add(&s, 1000000007), 0, "one");
-	ok(stats__median(&s) == 1000000007, "one alone is its own median, exactly");
+	ok(stats__median(&s) == 1000000007, "a single value is exactly its own median");
 	stats__free(&s);
 
 	for (i = 0; i < ARRAY_SIZE(values); i++)

@@ -62,8 +62,8 @@ static void nesting(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * Slices in no order. Thread 1: a is inside b, c follows b at once; d overlaps c, which is
-	 * impossible; e is empty.
+	 * Slices in no order. Thread 1: a is inside b, and c follows b at once; d overlaps c, which
+	 * is impossible. e has no length.
 	 */
 	add_slice(t, 0, 0, 1, 20, 30, "c", false);
 	add_slice(t, 0, 0, 1, 12, 20, "a", false);
@@ -75,15 +75,16 @@ static void nesting(void)
 	launch(t, 0, 8, 1, 45);
 	launch(t, 0, 9, 0, 44);
 	session.sums.first_ns = 13;
-	is_int(timeline__prepare(t, &session), 0, "prepared");
-	is_int(t->first_ns, 5, "the earliest is a slice");
-	is_int(t->tracks.nr, 3, "three tracks");
-	is_int(t->pids[0], 42, "pid of the first process");
-	is_int(t->pids[1], PID_REUSED + 1, "the second has the same, and a slice only");
-	is_str(walk(t, 0), "!44 -1044", "a launch alone: a moment that can be seen");
+	is_int(timeline__prepare(t, &session), 0, "the timeline is prepared");
+	is_int(t->first_ns, 5, "the earliest event is a slice");
+	is_int(t->tracks.nr, 3, "there are three tracks");
+	is_int(t->pids[0], 42, "the first process has its pid");
+	is_int(t->pids[1], PID_REUSED + 1,
+	       "the second process, which has a slice only, gets another pid");
+	is_str(walk(t, 0), "!44 -1044", "a launch outside of calls lasts long enough to be seen");
 	is_str(walk(t, 1), "+10b +12a !13 -20 -20 -20 +20c +25d -30 -30 !45 -50 +50e -50",
-	       "nested, what overlaps is cut, and a launch does not reach over what follows");
-	is_str(walk(t, 2), "+5other -6", "the other process");
+	       "slices nest, overlaps are cut, and a launch ends where the next event begins");
+	is_str(walk(t, 2), "+5other -6", "the other process has its own track");
 	timeline__free(t);
 }
 
@@ -94,8 +95,8 @@ static void calls(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * The thread of launch 7 is unknown, launch 8 is of another process, launches 9 and 10 are
-	 * not wanted themselves.
+	 * The thread of launch 7 is unknown, launch 8 is of another process, and the filter drops
+	 * launches 9 and 10.
 	 */
 	add_slice(t, 0, 7, NO_INDEX, 100, 200, "seven", false);
 	add_slice(t, 1, 8, 1, 100, 200, "eight", false);
@@ -106,17 +107,18 @@ static void calls(void)
 	launch(t, 0, 8, 1, 150);
 	launch(t, 0, 9, 1, 350);
 	is_int(t->sink.work(t->sink.ctx, &session.model, JOIN_KEY(0, 7), &w, &l, NO_INDEX, true), 0,
-	       "work");
+	       "work is added");
 	session.sums.first_ns = 95;
-	is_int(timeline__prepare(t, &session), 0, "prepared");
-	is_int(t->tracks.nr, 2, "two tracks");
+	is_int(timeline__prepare(t, &session), 0, "the timeline is prepared again");
+	is_int(t->tracks.nr, 2, "there are two tracks");
 	is_str(walk(t, 0), "+100seven* !150 -200 -200 +300nine* -400 +410eleven -420",
-	       "launches became their calls, by id; of what was not wanted, launches stay");
-	is_str(walk(t, 1), "+100eight -200", "the other process");
-	is_int(t->device.v[0].launch_ns, 100, "the arrow begins where the call does");
-	is_str(slice__category(&t->slices.v[0]), "launch", "what is a launch is called one");
-	is_int(t->slices.v[0].chain, 107, "and has its call path");
-	is_str(slice__category(&t->slices.v[2]), "api", "others are calls");
+	       "launches become their calls, by id; of dropped calls only launches stay");
+	is_str(walk(t, 1), "+100eight -200", "the other process has its own call");
+	is_int(t->device.v[0].launch_ns, 100, "the arrow begins where the call begins");
+	is_str(slice__category(&t->slices.v[0]), "launch",
+	       "a call that is a launch has the category launch");
+	is_int(t->slices.v[0].chain, 107, "a call that is a launch has its call path");
+	is_str(slice__category(&t->slices.v[2]), "api", "other calls have the category api");
 	timeline__free(t);
 }
 

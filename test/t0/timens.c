@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Texts as /proc/PID/timens_offsets has them, and others. */
+/* Texts like the contents of /proc/PID/timens_offsets, and others. */
 #include "timens.h"
 
 #include "tap.h"

@@ -52,7 +52,7 @@ static void test_arena(void)
 		right &= p[i][0] == (uint8_t)i &&
 			 p[i][sizes[i % ARRAY_SIZE(sizes)] - 1] == (uint8_t)i;
 	ok(right, "the arena gives zeroed, aligned memory that does not overlap");
-	ok(!arena__alloc(&a, SIZE_MAX), "but not all there is");
+	ok(!arena__alloc(&a, SIZE_MAX), "the arena does not give all memory");
 	arena__free(&a);
 }
 
@@ -63,11 +63,12 @@ static void test_strpool(void)
 	char buf[] = "names";
 
 	b = strpool__intern(&p, buf, 4);
-	ok(a == b && a != buf, "equal strings are one");
+	ok(a == b && a != buf, "equal strings are interned once");
 	b = strpool__intern(&p, buf, 5);
-	ok(a != b && !strcmp(b, "names"), "others are not");
-	ok(strpool__intern(&p, "", 0) == strpool__intern(&p, buf, 0), "nor the empty one twice");
-	ok(strpool__internf(&p, "na%s", "me") == a, "formatted");
+	ok(a != b && !strcmp(b, "names"), "different strings stay different");
+	ok(strpool__intern(&p, "", 0) == strpool__intern(&p, buf, 0),
+	   "the empty string is interned once");
+	ok(strpool__internf(&p, "na%s", "me") == a, "a formatted string is interned");
 	strpool__free(&p);
 }
 
@@ -78,7 +79,7 @@ static void test_idmap(void)
 	uint32_t value;
 	uint64_t i;
 
-	ok(!idmap__get(&m, 0, &value), "an empty map has nothing");
+	ok(!idmap__get(&m, 0, &value), "an empty map finds nothing");
 	/* Dense keys, sparse keys, and keys that differ in their upper half only. */
 	for (i = 0; i < 50000; i++)
 		if (idmap__put(&m, i, i) || idmap__put(&m, (i + 1) << 32, i + 1) ||
@@ -90,8 +91,8 @@ static void test_idmap(void)
 		right &= idmap__get(&m, (i + 1) * 0x10001000100ull + 0x8000000000000000ull,
 				    &value) && value == i + 2;
 	}
-	ok(right, "the map has all that was put");
-	ok(!idmap__get(&m, UINT64_MAX, &value), "and nothing else");
+	ok(right, "the map finds everything that was put into it");
+	ok(!idmap__get(&m, UINT64_MAX, &value), "the map finds nothing else");
 	idmap__free(&m);
 }
 
@@ -101,14 +102,17 @@ static void test_ids(void)
 	uint32_t value, i;
 	bool right = true;
 
-	ok(!ids__get(&ids, 0, 1, &value), "no ids: none is there");
-	/* Two processes: one counts, with a gap and two in another order, the other one skips. */
+	ok(!ids__get(&ids, 0, 1, &value), "without ids nothing is found");
+	/*
+	 * Two processes: one counts, with a gap and two ids in the other order; the other one skips
+	 * ids.
+	 */
 	for (i = 1; i <= 10000; i++)
 		if (i != 500 && (ids__add(&ids, 0, i == 70 ? 71 : i == 71 ? 70 : i, i) != 1 ||
 				 ids__add(&ids, 2, i * 1000, i) != 1))
 			bail("out of memory");
-	is_int(ids__add(&ids, 0, 7, 9), 0, "an id is added once, from the list");
-	is_int(ids__add(&ids, 2, 7000, 9), 0, "and from the rest");
+	is_int(ids__add(&ids, 0, 7, 9), 0, "an id in a list is added once");
+	is_int(ids__add(&ids, 2, 7000, 9), 0, "an id outside the lists is added once");
 	for (i = 1; i <= 10000; i++) {
 		if (i == 500)
 			continue;
@@ -116,17 +120,18 @@ static void test_ids(void)
 			 value == (i == 70 ? 71 : i == 71 ? 70 : i);
 		right &= ids__get(&ids, 2, i * 1000, &value) && value == i;
 	}
-	ok(right, "ids in order and others have what was added");
+	ok(right, "ids in order and others are found with their values");
 	ok(!ids__get(&ids, 0, 500, &value) && !ids__get(&ids, 0, 0, &value) &&
 	   !ids__get(&ids, 0, 10001, &value) && !ids__get(&ids, 1, 1, &value) &&
-	   !ids__get(&ids, 2, 1, &value), "and nothing else is there");
-	is_int(ids__add(&ids, 0, 500, 1), 1, "the gap is filled");
-	ok(ids__get(&ids, 0, 500, &value) && value == 1, "with what was added");
+	   !ids__get(&ids, 2, 1, &value), "nothing else is found");
+	is_int(ids__add(&ids, 0, 500, 1), 1, "an id fills the gap");
+	ok(ids__get(&ids, 0, 500, &value) && value == 1,
+	   "the id in the gap is found with its value");
 	ok(ids.lists.v[0].nr == 10000 && ids.lists.v[2].nr == 0, "only ids in order are in lists");
 	ids__free(&ids);
 }
 
-/* Most elements have a hash that others have, too, at both ends of the table. */
+/* Most elements share their hash with others, also at both ends of the table. */
 static void test_hashes(void)
 {
 	struct hashes h = { 0 };
@@ -134,7 +139,7 @@ static void test_hashes(void)
 	size_t at = HASHES_START;
 	uint32_t i, index;
 
-	ok(!hashes__next(&h, 1, &at, &index), "no hashes: none is there");
+	ok(!hashes__next(&h, 1, &at, &index), "without hashes nothing is found");
 	for (i = 0; i < 30000; i++)
 		if (hashes__add(&h, i < 100 ? UINT32_MAX : i < 200 ? 0 : i * 0x9e3779b9u, i))
 			bail("out of memory");
@@ -149,8 +154,8 @@ static void test_hashes(void)
 			seen[index] |= index == i;
 	for (i = 0; i < 30000; i++)
 		right &= seen[i];
-	ok(right, "each hash finds all of its elements, and no other's");
-	ok(h.nr_slots < 2 * h.nr, "a large table has little that is free: %zu slots", h.nr_slots);
+	ok(right, "each hash finds all its elements, and no others");
+	ok(h.nr_slots < 2 * h.nr, "a large table has few free slots: %zu", h.nr_slots);
 	hashes__free(&h);
 }
 
@@ -161,9 +166,9 @@ static void test_msgs(void)
 
 	for (i = 0; i < MSGS_MAX + 10; i++)
 		msgs__add(&m, "message %d", i);
-	is_int(m.lines.nr, MSGS_MAX, "so many messages are kept");
-	is_int(m.nr_dropped, 10, "the others are counted");
-	is_str(m.lines.v[1], "message 1", "as they were");
+	is_int(m.lines.nr, MSGS_MAX, "as many messages as allowed are kept");
+	is_int(m.nr_dropped, 10, "the other messages are counted");
+	is_str(m.lines.v[1], "message 1", "a kept message is unchanged");
 	msgs__free(&m);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A wait's time is shared among the work it waited for, and only that: in equal shares at every
+ * A wait's time is shared among the work that it waited for, and no other: in equal shares at every
  * instant, to the nanosecond.
  */
 #include <errno.h>
@@ -92,24 +92,27 @@ static void scopes(void)
 	work(2, 7, 3, 0, 9000, 0, true);	/* work of another context */
 	work(1, 7, 4, 2000, 2100, 0, true);	/* work after the wait */
 	work(1, 7, 5, 900, 1000, 0, true);	/* work before the wait */
-	is_int(share(0), 0, "shared");
-	is_int(told[0].ns[0], 150, "stream: alone, then with another one");
-	is_int(told[0].ns[1], 50, "stream: the other one");
-	is_int(told[0].ns[2], 0, "stream: nothing for another stream's");
-	is_int(told[0].ns[OTHER], 200, "stream: while another stream worked");
-	is_int(told[0].ns[IDLE], 600, "stream: while nothing did");
-	is_int(told[1].ns[2], 200, "NULL stream: others, while it has nothing itself");
-	is_int(told[1].ns[0] + told[1].ns[1], 200, "NULL stream: its own");
-	is_int(told[1].ns[OTHER], 0, "NULL stream: no other streams");
-	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1, "context: all that run share an instant");
-	is_int(told[2].ns[2], 200 + 16, "context: the last one, the rest of a division elsewhere");
-	is_int(told[2].ns[IDLE], 600, "context: idle");
+	is_int(share(0), 0, "times are shared");
+	is_int(told[0].ns[0], 150, "stream wait: work that ran alone, then with another work");
+	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream");
+	is_int(told[0].ns[2], 0, "stream wait: work of another stream gets nothing");
+	is_int(told[0].ns[OTHER], 200, "stream wait: time in which only another stream worked");
+	is_int(told[0].ns[IDLE], 600, "stream wait: time in which nothing worked");
+	is_int(told[1].ns[2], 200,
+	       "NULL stream wait: other streams' work, while the NULL stream has none");
+	is_int(told[1].ns[0] + told[1].ns[1], 200, "NULL stream wait: its own work");
+	is_int(told[1].ns[OTHER], 0, "NULL stream wait: no time goes to other streams");
+	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1,
+	       "context wait: all running works share each instant");
+	is_int(told[2].ns[2], 200 + 16, "context wait: the last work, with the rest of a division");
+	is_int(told[2].ns[IDLE], 600, "context wait: idle time");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
-	       "a copy is no wait when the device worked less than half of the time");
-	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400, "else it is");
-	is_int(told[4].ns[IDLE], 200, "as a whole");
+	       "a copy is no wait if the device worked less than half of the time");
+	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400,
+	       "a copy is a wait if the device worked at least half of the time");
+	is_int(told[4].ns[IDLE], 200, "a copy that is a wait is one as a whole");
 	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
-	       "nothing for another context's, for what is over, for what comes later");
+	       "work of other contexts, earlier work and later work get nothing");
 }
 
 static void launches(void)
@@ -123,32 +126,33 @@ static void launches(void)
 	work(1, 7, 0, 1000, 1700, 41, true);
 	work(1, 7, 1, 1800, 3000, 42, true);
 	work(1, 8, 2, 1200, 1800, 43, false);
-	is_int(share(0), 0, "shared");
-	is_int(told[0].ns[0], 700, "a launch waits for what is before it in its stream");
-	is_int(told[0].ns[1], 0, "but not for its own kernel");
-	is_int(told[0].ns[2], 0, "or another stream's");
-	is_int(told[0].ns[OTHER], 100, "while that works the rest is its");
-	is_int(told[0].ns[IDLE], 200, "and then nobody's");
-	is_int(told[1].ns[2], 600, "a copy may wait for itself");
-	is_int(told[1].ns[0], 0, "but not for another stream");
+	is_int(share(0), 0, "times are shared");
+	is_int(told[0].ns[0], 700, "a waiting launch waits for earlier work in its stream");
+	is_int(told[0].ns[1], 0, "a waiting launch does not wait for its own kernel");
+	is_int(told[0].ns[2], 0, "a waiting launch does not wait for another stream");
+	is_int(told[0].ns[OTHER], 100, "the time of another stream's work is counted apart");
+	is_int(told[0].ns[IDLE], 200, "the time in which nothing worked is counted apart");
+	is_int(told[1].ns[2], 600, "a waiting copy may wait for itself");
+	is_int(told[1].ns[0], 0, "a waiting copy does not wait for another stream");
 	is_int(told[2].ns[0] + told[2].ns[1] + told[2].ns[2] + told[2].ns[IDLE], 0,
-	       "of a launch without device work nothing is known");
+	       "a waiting launch without device work has no shares");
 }
 
 static void nonsense(void)
 {
 	begin();
-	is_int(add(0, UINT64_MAX - 10, 20, 0, 0), -EINVAL, "an end beyond all time");
-	is_int(add(0, 0, 20, 0, 0), -EINVAL, "no start");
-	is_int(add(0, 100, 0, 0, 0), 0, "no duration");
-	is_int(waits__ready(&waits), 0, "ready");
+	is_int(add(0, UINT64_MAX - 10, 20, 0, 0), -EINVAL,
+	       "a wait that ends beyond all time is refused");
+	is_int(add(0, 0, 20, 0, 0), -EINVAL, "a wait without a start is refused");
+	is_int(add(0, 100, 0, 0, 0), 0, "a wait without a duration is accepted");
+	is_int(waits__ready(&waits), 0, "waits are ready");
 	work(1, 0, 0, 50, 150, 0, true);
-	is_int(share(0), 0, "shared");
-	is_int(told[2].ns[0] + told[2].ns[IDLE], 0, "and nothing of it");
+	is_int(share(0), 0, "times are shared");
+	is_int(told[2].ns[0] + told[2].ns[IDLE], 0, "a wait without a duration shares nothing");
 	begin();
 	add(0, 100, 10, 0, 0);
 	waits__ready(&waits);
-	is_int(share(-EIO), -EIO, "a callback stops it");
+	is_int(share(-EIO), -EIO, "a callback's error stops the sharing");
 }
 
 static void threads(void)
@@ -169,8 +173,9 @@ static void threads(void)
 		       waits__at(&waits, i % 3 + 5, 1000 + i * 10 - 1) ||
 		       waits__at(&waits, (i + 1) % 3 + 5, 1000 + i * 10 + 1);
 	}
-	is_int(bad, 0, "each is found by its thread, from its begin to before its end");
-	ok(!waits__at(&waits, 4, 1004) && !waits__at(&waits, 9, 1004), "others have none");
+	is_int(bad, 0, "each wait is found by its thread, from its begin to its end");
+	ok(!waits__at(&waits, 4, 1004) && !waits__at(&waits, 9, 1004),
+	   "no wait is found for other times and threads");
 	waits__exit(&waits);
 }
 
@@ -259,8 +264,8 @@ static void compare(unsigned int seed)
 		bad_sum += sum != recs[i].duration_ns;
 	}
 	is_int(bad_sum, 0, "the shares of each wait add up to it, exactly");
-	is_int(bad_share, 0, "and are what a count of microseconds gives");
-	is_int(bad_nr, 0, "each is told once");
+	is_int(bad_share, 0, "the shares equal a count by microseconds");
+	is_int(bad_nr, 0, "each wait is shared once");
 }
 
 int main(void)
