@@ -71,8 +71,8 @@ int filter__read_time(uint64_t *ns, const char *arg, char why[128]);
  * @f: the filter
  * @kind: which option; if it is given twice, the values of a list add up
  * @arg: a comma-separated list (PID, RANK, TID, COMM, DEVICE, STREAM), of numbers or of ranges such
- * 	as 4-7, or of names; a POSIX extended regular expression (KERNEL, NVTX), or a time: seconds,
- * 	or a number followed by ns, us, ms, s or m
+ *	as 4-7, or of names; a POSIX extended regular expression (KERNEL, NVTX), or a time: seconds,
+ *	or a number followed by ns, us, ms, s or m
  * @why: on -EINVAL, the error in @arg
  *
  * Return: 0, -EINVAL or -ENOMEM.

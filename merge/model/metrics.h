@@ -19,7 +19,7 @@
 /* a metric, which several sets may have */
 struct metric_name {
 	const char *name, *unit;	/* interned, as are the following */
-	const char *title;		/* for readers: "DRAM read %" */
+	const char *title;		/* for people: "DRAM read %" */
 	const char *key;		/* for programs: "dram_read_percent" */
 	enum xpu_metric_kind kind;
 };

@@ -46,7 +46,7 @@ void copied_stacks__next(struct copied_stacks *u);
  * @image: the sample's address space, or NULL: then only the innermost address is known
  * @epoch: remap epoch of @image
  * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python frames are
- * 	XPU_WORD_PYTHON, and replace their evaluation loops
+ *	XPU_WORD_PYTHON, and replace their evaluation loops
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
  *
  * Return: 0; 1 if the record needs an earlier one that is missing; or -ENOMEM.

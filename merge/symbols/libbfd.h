@@ -28,7 +28,7 @@ struct line_reader *line_reader__open(const char *path);
  * @r: the reader
  * @vaddr: an address of the file
  * @v: filled, the innermost inlined function first, the function that is not inlined last; its
- * 	strings stay until the reader is closed
+ *	strings stay until the reader is closed
  * @max: room in @v
  *
  * Return: the number of entries; 0 if DWARF does not cover the address.

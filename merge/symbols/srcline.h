@@ -40,7 +40,7 @@ void srclines__exit(struct srclines *s);
  * @dso: a loaded file; @dso->no_lines is set if its DWARF cannot be read
  * @vaddr: an address of the file
  * @v: room for SRCLINE_MAX, filled with the innermost inlined function first, the function that is
- * 	not inlined last
+ *	not inlined last
  *
  * Return: the number of entries, 0 if nothing is known.
  */

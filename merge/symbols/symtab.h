@@ -2,7 +2,7 @@
 /*
  * symtab.h - the functions of a file, from all tables that list functions
  *
- * 	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	any number, of one or several files
+ *	symtab__add_table(&t, &file, SHT_DYNSYM, 0);	any number, of one or several files
  *	symtab__add_plt(&t, &file);
  *	symtab__build(&t);				now disjoint and in order
  *	symtab__find(&t, vaddr);
@@ -54,7 +54,7 @@ struct symtab {
  * @f: the file
  * @type: SHT_SYMTAB or SHT_DYNSYM
  * @bias: added to each address: a debug file may have another base, if its file was prelinked
- * 	afterwards
+ *	afterwards
  *
  * Return: how many, or -ENOMEM.
  */

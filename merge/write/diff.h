@@ -25,8 +25,8 @@ enum normalize {
 struct diff_opts {
 	enum normalize normalize;
 	enum unit unit;			/* not UNIT_SAMPLES */
-	uint32_t max_rows;		/* of each table of the text; 0: all */
-	struct by_list by;		/* the roots; not BY_PID and BY_TID */
+	uint32_t max_rows;		/* rows of each table of the text; 0: all */
+	struct by_list by;		/* the roots; neither BY_PID nor BY_TID */
 };
 
 struct diff {
@@ -37,10 +37,11 @@ struct diff {
 };
 
 /**
- * diff__init - bring two sessions together
+ * diff__init - prepare the comparison of two sessions
  * @a, @b: processed; must outlive @d
  *
- * Return: 0, -ENOMEM, or -EDOM if A has nothing to normalize by. diff__exit() after any of them.
+ * Return: 0, -ENOMEM, or -EDOM if A has nothing to normalize by. The caller calls diff__exit(),
+ * even after a failure.
  */
 int diff__init(struct diff *d, const struct session *a, const struct session *b,
 	       const struct diff_opts *opts);
@@ -67,10 +68,11 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
 
 /**
  * diff__print_grown - print the call paths whose device time grew
- * @percent: by more than this, or that are new
+ * @percent: print paths that grew by more than this, or are new
  *
- * A path counts if it grew by a thousandth of A's device time or more: less is noise. Prints a line for
- * each of the largest opts.max_rows, and one of how many there are. Return: how many, or -ENOMEM.
+ * A path counts if it grew by a thousandth of A's device time or more: less is noise. Prints a line
+ * for each of the largest opts.max_rows, and a line with the total number. Return: the total
+ * number, or -ENOMEM.
  */
 int64_t diff__print_grown(const struct diff *d, FILE *f, double percent);
 

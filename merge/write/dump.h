@@ -6,8 +6,8 @@
  *	0x40+0x20 [0x30] PROCESS misc=ROOT ...		a record 0x20 bytes into that block's records
  *	0x40+0x70 [0x18]   STRING id=1 "kernel"		two spaces more: a record inside a BATCH
  *
- * Members are named as in xpu_record.h, and so are constants, without their common prefix. What the
- * reader skips has a line too; damage has one where the reader meets it.
+ * Members and constants are named as in xpu_record.h, constants without their common prefix.
+ * Records that the reader skips have a line, too; damage has a line where the reader meets it.
  */
 #ifndef MERGE_DUMP_H
 #define MERGE_DUMP_H
@@ -19,12 +19,16 @@
 #include "util.h"
 
 struct dump_result {
-	struct msgs msgs;		/* the reader's view: what is cut, damaged or unknown */
+	struct msgs msgs;		/* messages of the reader about cut, damaged or unknown
+					 * records */
 	bool damaged;
-	bool cut;			/* or the record END is missing */
+	bool cut;			/* the file is cut, or has no END record */
 };
 
-/* Return: 0 or -ENOMEM; errors of @f stay in its error flag. dump_result__free() is due then, too. */
+/*
+ * Return: 0 or -ENOMEM; errors of @f stay in its error flag. The caller calls dump_result__free(),
+ * even after a failure.
+ */
 int dump__write(const struct reader *r, FILE *f, struct dump_result *result);
 void dump_result__free(struct dump_result *result);
 

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * folded.h - folded stacks, one line a call path, for flamegraph.pl and its like
+ * folded.h - folded stacks, one line per call path, for flamegraph.pl and similar tools
  *
  *	comm;frame;...;cudaLaunchKernel;[GPU_Kernel]name VALUE
  *
- * Root first, in byte order of the lines. Other roots than the comm, or several, with struct
- * folded_opts.by. [GPU0_Kernel], [GPU1_Kernel] with more than one GPU; [GPU_Memcpy]HtoD;
- * [GPU_Memset]; [GPU_Launch_Pending] for launches whose device work was never seen; [no launch] as
- * the parent of device work whose launch was never seen. In names, ';' becomes ':', control
- * characters '?' and bytes that are no UTF-8 U+FFFD.
+ * A line begins with the root; lines are in byte order. struct folded_opts.by selects other roots
+ * than the comm, or several. The leaf of a kernel is [GPU_Kernel], or [GPU0_Kernel], [GPU1_Kernel]
+ * with several GPUs; others are [GPU_Memcpy]HtoD and [GPU_Memset]. [GPU_Launch_Pending] is a launch
+ * whose device work was never seen; [no launch] is the parent of device work whose launch was never
+ * seen. In names, ';' becomes ':', control characters become '?', and bytes that are not UTF-8
+ * become U+FFFD.
  *
- * VALUE is device time, summed in ns and rounded once, to nearest, in the unit asked for; or the
- * number of device records; or of bytes. Work without time, or with too little to show in the unit,
- * keeps its line with the value 0: [GPU_Launch_Pending] always does, but for UNIT_COUNT, where it
- * counts launches.
+ * VALUE is device time, summed in ns and rounded once, to the nearest, in the requested unit; or
+ * the number of device records or of bytes. Work without time, or with too little to show in the
+ * unit, keeps its line with the value 0. So does [GPU_Launch_Pending], except with UNIT_COUNT,
+ * where it counts launches.
  */
 #ifndef MERGE_FOLDED_H
 #define MERGE_FOLDED_H
@@ -27,10 +28,10 @@ enum unit {
 	UNIT_NS,
 	UNIT_US,
 	UNIT_MS,
-	UNIT_SAMPLES,			/* the number of samples that a sampler at freq_hz would
-					 * have taken; recorded CPU samples are counted */
+	UNIT_SAMPLES,			/* how many samples a sampler at freq_hz would take;
+					 * recorded CPU samples count as they are */
 	UNIT_COUNT,
-	UNIT_BYTES,			/* moved or set; kernels have none */
+	UNIT_BYTES,			/* bytes copied or set; kernels have none */
 };
 
 /* The properties that frames at the root may show, besides the call path. */
@@ -52,14 +53,14 @@ enum by {
 	NR_BY
 };
 
-/* By enum by: as --by has it. NULL ends them. */
+/* The names for --by, by enum by, ended by NULL. */
 extern const char *const by_names[NR_BY + 1];
 
-/* Those that all work of a process has in common. */
+/* Properties that all work of a process shares. */
 #define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | 1u << BY_POD | \
 			 1u << BY_CONTAINER | 1u << BY_JOB)
 
-/* Root first; an empty one is BY_COMM. */
+/* The root comes first; an empty list stands for BY_COMM. */
 struct by_list {
 	uint32_t nr;
 	enum by v[NR_BY];
@@ -67,12 +68,12 @@ struct by_list {
 
 static inline uint32_t by_list__nr(const struct by_list *by)
 {
-	return by->nr ?: 1;		/* zeroed, v[0] is BY_COMM */
+	return by->nr ?: 1;		/* in a zeroed list, v[0] is BY_COMM */
 }
 
 struct folded_opts {
 	enum unit unit;
-	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
+	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
 	struct by_list by;
 };
 
@@ -81,7 +82,8 @@ struct folded_result {
 	uint64_t nr_rounded_away;	/* lines with time that show 0 */
 	uint64_t rounded_away_ns;	/* the sum of the time of these lines */
 	uint64_t nr_without_bytes;	/* UNIT_BYTES: lines of kernels */
-	bool no_rows;			/* of the table that was asked for, or with the column to sort by */
+	bool no_rows;			/* the requested table has no rows, or no shown table has
+					 * the column to sort by */
 };
 
 /*
@@ -92,7 +94,7 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 
 /*
  * Return: whether the unit applies to a kind of work. Device records are counted and have bytes;
- * the doings of threads are not counted, unless there is nothing else.
+ * activities of threads are counted only if nothing else was recorded.
  */
 bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
 
@@ -103,7 +105,7 @@ typedef ARRAY(char) folded_text_t;
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
 
 /*
- * Appends root frame number @nr of those that show @by for @a, escaped as in lines, without a NUL.
+ * Appends number @nr of the root frames that show @by for @a, escaped as in lines, without a NUL.
  * Return: 0 or -ENOMEM.
  */
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,

@@ -2,7 +2,8 @@
 /*
  * format.h - a format: its name, its options, and its writer
  *
- * To add one: a file in formats/ that defines its struct format, and its line in lib/formats.h.
+ * To add a format, define its struct format in a file of formats/, and add its line to
+ * lib/formats.h.
  */
 #ifndef MERGE_FORMAT_H
 #define MERGE_FORMAT_H
@@ -17,24 +18,25 @@
 #include "write/folded.h"
 #include "write/table.h"
 
-/* The options of the output. */
+/* options of the output */
 struct write_opts {
 	enum unit unit;
 	bool unit_given;
-	uint32_t freq_hz;		/* UNIT_SAMPLES; 0: as recorded, or 99 */
+	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
 	struct by_list by;
-	uint32_t max_rows;		/* of each table; 0: all */
+	uint32_t max_rows;		/* rows of each table; 0: all */
 	enum table_format table_format;
-	const char *table;		/* only that one; NULL: all */
-	unsigned int width;		/* of a terminal; 0: none */
-	bool color;			/* with a terminal's escapes */
-	const char *sort;		/* of each table that has such a column; NULL: by time */
+	const char *table;		/* the only table to write; NULL: all */
+	unsigned int width;		/* width of the terminal; 0: none */
+	bool color;			/* use escapes for terminals */
+	const char *sort;		/* the column to sort tables by, where they have it; NULL:
+					 * by time */
 };
 
 struct ranks;
 
 /* Groups of options; a format accepts the groups that mean something to it. */
-#define FORMAT_MERGED	1u		/* those about joining, naming and filtering */
+#define FORMAT_MERGED	1u		/* options for joining, naming and filtering */
 #define FORMAT_UNIT	2u
 #define FORMAT_FREQ	4u
 #define FORMAT_BY	8u
@@ -45,53 +47,56 @@ struct ranks;
 
 struct format {
 	const char *help;		/* for --help; \n between lines */
-	bool binary;			/* not for a terminal */
+	bool binary;			/* not to be shown on a terminal */
 	bool imported;			/* only for imports, which are written unchanged */
-	bool no_memory;			/* has times alone, or single events */
-	bool all_memory;		/* all that was allocated, beside what is asked for */
-	bool exports_events;		/* --nsys: what Nsight Systems' own tool would write */
-	const struct format *as;	/* writes in that format, if not NULL, */
-	enum table_format table_format;	/* with tables of this format */
+	bool no_memory;			/* has only times, or single events */
+	bool all_memory;		/* has all allocated memory, in addition to the requested
+					 * values */
+	bool exports_events;		/* --nsys: writes what Nsight Systems' own tool would
+					 * write */
+	const struct format *as;	/* if not NULL, this format is that one ... */
+	enum table_format table_format;	/* ... with tables in this format */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
-	uint32_t by;			/* what --by may have: 1 << enum by, or'ed; 0: all */
+	uint32_t by;			/* values that --by may have: 1 << enum by, or'ed, or 0 for
+					 * all */
 	/* as in struct session_opts */
 	bool by_thread, by_stream, by_range, by_time, with_shapes, stats;
 
 	/*
 	 * For formats that need single events: makes a sink, to which the session passes each event.
-	 * Return: the collected events, for write() and then free(); NULL without memory.
+	 * Return: the collected events, for write() and then free(); NULL if memory is short.
 	 */
 	void *(*listen)(struct session_sink **sink);
 	void (*free)(void *events);
 
 	/*
-	 * In place of listen(), for formats that write a directory, @path, and no file: events are
-	 * written as they come. Return: 0; -ENOMEM; or another -errno, for error(). *@events is for
-	 * free() in any case, and may be NULL.
+	 * Replaces listen() for formats that write a directory, @path, instead of a file: events
+	 * are written as they come. Return: 0, -ENOMEM, or another -errno, for error(). The caller
+	 * passes *@events, which may be NULL, to free(), even after a failure.
 	 */
 	int (*open)(const char *path, const struct session_opts *opts, struct session_sink **sink,
 		    void **events);
 	const char *(*error)(int err);	/* the text for an error of open() */
-	/* Return: why a file could not be written; NULL: all could. */
+	/* Return: why a file could not be written; NULL: all were written. */
 	const char *(*failed)(const void *events);
 
 	/*
-	 * Both return 0 or -ENOMEM; an error of @f stays in its error flag. With open(), @f is NULL,
-	 * and -errno is returned for a file that failed() tells about.
+	 * Both return 0 or -ENOMEM; an error of @f stays in its error flag. With open(), @f is
+	 * NULL, and -errno is returned for a file that failed() names.
 	 */
 	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
 			  struct folded_result *result);	/* NULL: not for diff */
-	/* As write_diff(). NULL: not for ranks */
+	/* as write_diff(); NULL: not for ranks */
 	int (*write_ranks)(const struct ranks *r, FILE *f, const struct write_opts *opts);
 };
 
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;
 FORMATS(DECLARE_FORMAT)
 
-/* A format and its name. */
+/* a format and its name */
 struct named_format {
 	const char *name, *suffix;
 	const struct format *format;
@@ -100,19 +105,24 @@ struct named_format {
 /* The formats of lib/formats.h, in its order; an entry without a name ends them. */
 extern const struct named_format formats[];
 
-/* Return: the format of that name, or NULL. */
+/* Return: the format called @name, or NULL. */
 const struct named_format *format__find(const char *name);
 
-/* Return: what @format is called. */
+/* Return: @format with its name. */
 const struct named_format *format__named(const struct format *format);
 
-/* Return: the format with the longest suffix at the end of @path, or there before ".gz"; or NULL. */
+/*
+ * Return: the format with the longest suffix that ends @path, with or without ".gz" after it; or
+ * NULL.
+ */
 const struct named_format *format__of_file(const char *path);
 
-/* Whether a file of that name is compressed by us: ".gz" is no part of the format's own suffix. */
+/*
+ * Whether we compress a file with that name, because ".gz" is not part of the format's own suffix.
+ */
 bool format__compresses(const struct named_format *f, const char *path);
 
-/* Return: the suffixes of all formats, up to a NULL. */
+/* Return: the suffixes of all formats, ended by NULL. */
 const char *const *format__suffixes(void);
 
 #endif /* MERGE_FORMAT_H */

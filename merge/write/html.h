@@ -2,36 +2,36 @@
 /*
  * html.h - an interactive flame graph in one file, for any browser, without network
  *
- * The page is page/ beside this file. It has the merged tree, not the events, as JSON in the element of
- * id "xpu-data":
+ * The page is in page/. It has the merged tree, not the events, as JSON in the element with the id
+ * "xpu-data":
  *
  *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
- *				   "clean": true },	(but for frames without a name and truncated samples)
+ *				   "clean": true },	(except for frames without a name and truncated samples)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
  *		       "peak": null, or { "bytes": N, "at_ns": since the start, "nr_recordings": N,
  *				   "used": N, "blocks": N, "outside": N, "reserved": N,
  *				   "fragmentation": N, "unused": N, "rest": N, "host": N,
- *				   "held": N (parts of what --memory peak shows, see struct heap_parts),
+ *				   "held": N (parts that --memory peak shows: struct heap_parts),
  *				   "holder_bytes": N, "path": [ "main", ..., "[GPU_Memory]device" ] },
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
  *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
  *				   "reasons": [ ... ],
  *				   "kernel": [ index ], "place": [ index ], "reason": [ index ],
- *				   "samples": [ ... ], "not_issued": [ of these ] } } ],
+ *				   "samples": [ ... ], "not_issued": [ part of samples ] } } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ],
  *		      "kind": [ index in kinds, or -1 ] },
  *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: a root of call paths ] },
  *	  "labels": [ "worker", "[GPU 0]", ... ], "ranges": [ [ index in labels, outermost first ], ... ],
  *	  "owners": { "comm": [ index in labels ], ..., "nvtx": [ index in ranges ] },
- *	  "without": [ "nvtx" ],	(left out of owners, for there would be too many cells)
+ *	  "without": [ "nvtx" ],	(left out of owners, lest there be too many cells)
  *	  "cells": { "node": [ index in nodes, or -1 ], "kind": [ ... ], "owner": [ index ],
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
- *	  "times": null, or { "start_ns": "of the recording, on its clock",
- *		     "from_ns": of bin 0, from the recording's start on, perhaps negative,
+ *	  "times": null, or { "start_ns": "of the recording, by its clock",
+ *		     "from_ns": of bin 0, since the recording's start, perhaps negative,
  *		     "nr_windows": of --capture, or 0,
  *		     "recorded": [ [ from_ns, to_ns, ns: in which something could be recorded ], ... ],
  *		     "bin_ns": N, "nr": of bins, "nr_rest": of call paths in cells of value 0 instead,
@@ -42,20 +42,21 @@
  *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
  *					 "bin": [ ... ], "ns": [ ... ] ] } } }
  *
- * Nodes come in the order of folded lines, each before what it calls, which is one deeper. A cell
- * is what ran at a node itself, for an owner: one of each member of "owners", whose labels are those
- * of the frames at the root that --by NAME would make, or -1. What ran is named without "[GPU_Kernel]",
- * which its kind says. The sums below are the page's to make, and so are the frames at the root. "values"
- * has one element for each of "sides": one, or two of recordings that are compared, whose values
- * "scale" multiplies.
+ * Nodes come in the order of folded lines, each before its callees, whose depth is one more. A cell
+ * is the work at a node itself, for an owner: an index into all members of "owners". Their labels
+ * are the texts that root frames of --by NAME would have, or -1. Work is named without
+ * "[GPU_Kernel]", which its kind says. The page computes the sums of subtrees, and makes the frames
+ * at the root. "values" has one element for each of "sides": one, or two of recordings that are
+ * compared, whose values "scale" multiplies.
  *
  * "times" says when the work of each cell was, in equal stretches of time: its ns in them, and the
- * count and the bytes of the work that began in them. Call paths that have no times of their own have them
- * together in cells for that alone, whose values are 0. The sum over the bins may be less than the cell's:
- * not all of it has times. A row says how long a device had work, or how long a thread was in a state.
+ * count and the bytes of the work that began in them. Call paths without times of their own share
+ * extra cells, whose values are 0. The sum over the bins may be less than the cell's value, because
+ * not all work has times. A row says how long a device had work, or how long a thread was in a
+ * state.
  *
- * With a tree of the caller's the second side has no recording, and there are the kinds "nccl" and
- * "host"; more members are the caller's.
+ * If the caller provides the tree, the second side has no recording, and the kinds "nccl" and
+ * "host" exist; the caller may add members.
  */
 #ifndef MERGE_HTML_H
 #define MERGE_HTML_H
@@ -69,17 +70,17 @@
 
 struct html_side {
 	const struct session *session;	/* NULL: none */
-	double scale;			/* of its values: 1 unless normalized */
+	double scale;			/* factor of its values: 1 unless normalized */
 };
 
 struct html_opts {
 	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms",
 					 * "count", "bytes" */
-	const char *normalize;		/* in words; "" if it is not */
+	const char *normalize;		/* the normalization in words; "" without one */
 	struct by_list by;		/* what the frames at the root show first */
-	/* In place of what the sides have: */
+	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
-	uint32_t owners;		/* what its owners tell: 1 << enum by, or'ed */
+	uint32_t owners;		/* properties that its owners have: 1 << enum by, or'ed */
 	/* Prints members into the page's object. Return: 0 or -ENOMEM. */
 	int (*print_more)(struct json_out *j, const void *ctx);
 	const void *ctx;
@@ -87,7 +88,7 @@ struct html_opts {
 
 /**
  * html__write - write the page
- * @f: an error of it stays in its error flag
+ * @f: its errors stay in its error flag
  * @sides: @nr of them, 1 or TREE_SIDES; a single one may have been made with opts.by_time
  *
  * Return: 0 or -ENOMEM.

@@ -2,10 +2,10 @@
 /*
  * otlp.h - the sums as a request to an OpenTelemetry collector, POST /v1development/profiles
  *
- * There is a resource for each process, with host.name, process.pid, process.executable.name,
- * service.name, and rank, pod and other labels as far as they are known; in it a profile for each kind
- * of time (profile_kind.h) that the process has. The innermost location of a sample is what ran, of
- * profile.frame.type "cuda"; the other locations have "native", "cpython" or "kernel". Samples have
+ * Each process is a resource, with host.name, process.pid, process.executable.name, service.name,
+ * and rank, pod and other labels that are known. It has a profile for each kind of time
+ * (profile_kind.h) of the process. The innermost location of a sample is the work that ran, with
+ * profile.frame.type "cuda"; other locations have "native", "cpython" or "kernel". Samples have
  * thread.name, thread.id, and the device's number.
  *
  * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions, docs/general/profiles.md.
@@ -19,8 +19,8 @@
 #include "write/profile_kind.h"
 
 /*
- * Writes all of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an error of @f
- * stays in its error flag.
+ * Writes all sums of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an
+ * error of @f stays in its error flag.
  */
 int otlp__write(const struct session *s, const struct profile_time *time, FILE *f);
 

@@ -5,7 +5,8 @@
 #ifndef MERGE_PAGE_H
 #define MERGE_PAGE_H
 
-extern const char page_html[];		/* page/page.html: a line "@DATA@" is where the data goes */
+extern const char page_html[];		/* page/page.html: a line "@DATA@" marks the place of the
+					 * data */
 extern const char page_css[];
 extern const char page_script[];
 

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * perfscript.h - device work as the samples that `perf script` prints, for what reads those
+ * perfscript.h - device work as samples that `perf script` would print, for tools that read its
+ * output
  *
  *	comm  pid/tid  seconds.nanoseconds:  period gpu-time:
  *		0 [GPU_Kernel]name ([gpu])
  *		0 function (/path/of/file)
  *		...
  *
- * One sample, innermost frame first, for each device record, CPU sample (cpu-clock), wait for the
- * device (gpu-wait; one for each thing that it did meanwhile) and, of each call path at a time,
- * what it was off the CPU (off-cpu); in order of time: that of the launch, when its thread was
- * there. Its period is the time that it took in ns, 0 for a launch whose work was never seen. A
- * frame without a name is [unknown] with its address in the file, as perf has it.
+ * Each device record, CPU sample (cpu-clock) and wait for the device (gpu-wait) is a sample,
+ * innermost frame first. A wait has one sample for each kind of work that the device did meanwhile.
+ * A call path has one sample (off-cpu) for each time that it was off the CPU. Samples are in order
+ * of time; device work has the time of its launch, if the launch was recorded. The period is the
+ * duration in ns, 0 for a launch whose work was never seen. A frame without a name is [unknown]
+ * with its address in the file, as perf shows it.
  *
- * The readers are regular expressions, so blanks in names of threads, and a '#' or '{' that one
- * begins with, become '_'; blanks and parentheses in those of files, too; and a function that begins
- * with a parenthesis, which they take for something else, has braces: {anonymous namespace}::f().
+ * The readers use regular expressions. So blanks in names of threads become '_', as does a '#' or
+ * '{' at their begin; blanks and parentheses in names of files become '_', too. A function that
+ * begins with a parenthesis, which readers misunderstand, gets braces: {anonymous namespace}::f().
  */
 #ifndef MERGE_PERFSCRIPT_H
 #define MERGE_PERFSCRIPT_H
@@ -26,11 +28,11 @@
 
 struct perfscript;
 
-/* Return: one without samples for the caller to perfscript__free(), or NULL. */
+/* Return: a collector without samples, for the caller to perfscript__free(), or NULL. */
 struct perfscript *perfscript__new(void);
 void perfscript__free(struct perfscript *p);
 
-/* Return: what to put into struct session_opts, owned by @p. Keeps 40 bytes a record in memory. */
+/* Return: the sink for struct session_opts, owned by @p. Keeps 40 bytes per record in memory. */
 struct session_sink *perfscript__sink(struct perfscript *p);
 
 /*

@@ -2,10 +2,10 @@
 /*
  * pftrace.h - a timeline in Perfetto's own format, for recordings too large for JSON
  *
- * Tracks and slices as in chrome.h. Names, call paths and files are written once and referred to. A
- * launch carries its call path as the annotation "call path", root first; a CPU sample has it as a
- * call stack. A flow leads from a launch to its work; where that is several records, as of a graph,
- * on from one to the next. Times are ns of the recording's clock.
+ * Tracks and slices are as in chrome.h. Names, call paths and files are written once, and referred
+ * to. A launch carries its call path as the annotation "call path", root first; a CPU sample has it
+ * as a call stack. A flow leads from a launch to its work; where that is several records, as for a
+ * graph, it continues from one to the next. Times are ns of the recording's clock.
  *
  * Source: third_party/perfetto/perfetto.proto.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pprof.h - the sums as a profile for pprof and what reads its format, gzipped
+ * pprof.h - the sums as a profile for pprof and other readers of its format, gzipped
  *
- * One sample a call path, device work, thread and stream, with the values
+ * Each call path, device work, thread and stream has a sample, with the values
  *
  *	gpu/nanoseconds		device time
  *	cpu/nanoseconds		time of the thread on a CPU
@@ -10,9 +10,9 @@
  *	bytes/bytes		moved or set
  *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
  *
- * and the labels comm, pid, tid, device, stream, and host where there are several: strings, which
- * every reader shows. The innermost location is what ran, named as in a folded line. Every location
- * has its function: readers need not, and should not, look for symbols themselves.
+ * and the labels comm, pid, tid, device, stream, and, with several hosts, host: strings, which
+ * every reader shows. The innermost location is the work that ran, named as in a folded line. Every
+ * location has its function: readers need not, and should not, look for symbols themselves.
  *
  * Source: third_party/pprof/profile.proto.
  */
@@ -25,12 +25,15 @@
 #include "write/profile_kind.h"
 
 /*
- * Writes all of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an error of
- * @f stays in its error flag.
+ * Writes all sums of @s, which was made with by_thread and by_stream. Return: 0 or -ENOMEM; an
+ * error of @f stays in its error flag.
  */
 int pprof__write(const struct session *s, FILE *f);
 
-/* Writes the part of @s that one kind has, with that kind's value alone. @time: the profile's */
+/*
+ * Writes the part of @s that has one kind, with that kind's value only. @time: the time of the
+ * profile
+ */
 int pprof__write_kind(const struct session *s, enum profile_kind kind, const struct profile_time *time,
 		      FILE *f);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * profile_kind.h - the profiles that are made for servers of profiles, each of one type of value
+ * profile_kind.h - kinds of profiles for profile servers, each with one type of value
  *
  * Source of the names and units: parca-agent, reporter/parca_reporter.go.
  */
@@ -16,10 +16,11 @@ enum profile_kind {
 	PROFILE_COPY,
 	PROFILE_CPU,
 	PROFILE_WAIT,
-	NR_PROFILE_KINDS,		/* also: all of them in one, as -f pprof has it */
+	NR_PROFILE_KINDS,		/* also stands for all kinds in one profile, as -f pprof
+					 * makes it */
 };
 
-/* The time that a profile is of. */
+/* the time span of a profile */
 struct profile_time {
 	uint64_t start_ns;		/* CLOCK_REALTIME */
 	uint64_t duration_ns;
@@ -28,10 +29,10 @@ struct profile_time {
 /* Return: "gpu_kernel_time", "gpu_copy_time", "cpu" or "wait"; the unit is "nanoseconds". */
 const char *profile_kind__name(enum profile_kind kind);
 
-/* Return: the kind that has the time of a leaf; NR_PROFILE_KINDS: none has. */
+/* Return: the kind that has the time of a leaf, or NR_PROFILE_KINDS. */
 enum profile_kind profile_kind__of(enum leaf_kind leaf);
 
-/* Return: a bit for each kind that @s has something of. */
+/* Return: a bit for each kind of which @s has any values. */
 unsigned int profile_kinds__of(const struct session *s);
 
 #endif /* MERGE_PROFILE_KIND_H */

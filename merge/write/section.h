@@ -16,21 +16,23 @@
 #include "write/table.h"
 #include "util.h"
 
-/* The rows of one table. */
+/* the rows of one table */
 struct section_rows {
 	const struct session *s;
 	const char *times;		/* for people: ", times in us", or "" */
 	const struct by_list *by;	/* to tell launch paths apart by; NULL: nothing */
-	void *v;			/* allocated; @nr rows of struct section.row_bytes, in order */
+	void *v;			/* allocated: nr rows of section.row_bytes each, in order */
 	size_t nr;
-	uint64_t sum_ns;		/* what shares are of */
-	struct column *columns;		/* allocated, in place of the section's; or NULL */
+	uint64_t sum_ns;		/* the time that shares refer to */
+	struct column *columns;		/* allocated; replaces the columns of the section; or
+					 * NULL */
 	size_t nr_columns;
 };
 
 /*
- * Return: a call path for a cell, for the caller to free(), or NULL: as a folded line has it, for people
- * as shorten.h has it, without the frames that launch. @kernel: that it launches, or NULL
+ * Return: a call path for a cell, for the caller to free(), or NULL. It has the form of a folded
+ * line, or, for people, the form of shorten.h, without the frames that launch. @kernel: the kernel
+ * that it launches, or NULL
  */
 char *stack__path(const struct stack *stack, enum table_format format, const char *kernel);
 
@@ -40,18 +42,24 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
-	bool of_memory;			/* shown with --memory, which shows no other */
+	bool of_memory;			/* shown with --memory, and only then */
 
-	/* For a recording without rows: who records them, or NULL; */
+	/* For a recording without rows: the option that records them, or NULL. */
 	const char *from;
-	/* and whether they were recorded, so that the answer is: none. NULL: then there are rows. */
+	/*
+	 * Whether rows were recorded, so that having none is an answer. NULL: if recorded, rows
+	 * exist.
+	 */
 	bool (*was_recorded)(const struct session *s);
 
-	/* Sets v, nr and sum_ns, and perhaps columns; the caller frees them. Return: 0 or -ENOMEM. */
+	/*
+	 * Sets v, nr, sum_ns and perhaps columns; the caller frees v and columns. Return: 0 or
+	 * -ENOMEM.
+	 */
 	int (*collect)(struct section_rows *rows);
 	/*
-	 * Prints whole lines above the table, for people. The table has a row, or is @head_without_rows and
-	 * was recorded.
+	 * Prints whole lines above the table, for people. The table has a row, or it was recorded
+	 * and has @head_without_rows.
 	 */
 	bool head_without_rows;
 	void (*head)(const struct section_rows *rows, FILE *f);
@@ -61,7 +69,7 @@ struct section {
 	void (*exit_row)(const struct section_rows *rows, void *row);
 };
 
-/* Columns for statistics of durations, as in nsys stats. */
+/* These columns show statistics of durations, as nsys stats does. */
 #define TIME_COLUMNS(count, name) \
 	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
 	{ "count", count, COLUMN_COUNT, 1 }, { "avg", "avg_ns", COLUMN_TIME, 2 }, \
@@ -69,7 +77,7 @@ struct section {
 	{ "max", "max_ns", COLUMN_TIME, 3 }, { "stddev", "stddev_ns", COLUMN_TIME, 6 }, \
 	{ name, name, COLUMN_NAME, 0 }
 
-/* A row of TIME_COLUMNS. */
+/* Fills in a row of TIME_COLUMNS. */
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
 			 struct table *t);
 
@@ -87,8 +95,8 @@ void section_rows__times(const struct section_rows *rows, const struct stats *ns
 	}
 
 /*
- * The first row of these tables: what is in it, and its "time %". *@name is NULL if there is none; a call
- * path is for the caller to free(). Return: 0 or -ENOMEM.
+ * These find the first row of a table: its name or call path, and its "time %". *@name is NULL if
+ * the table has no rows; the caller frees a call path. Return: 0 or -ENOMEM.
  */
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille);
 int launch_sites__largest(const struct session *s, char **path, uint64_t *permille);
@@ -100,19 +108,19 @@ extern const struct section section_kernels,
 extern const struct section section_devices, section_streams;
 /* text_paths.c: call paths that caused the work */
 extern const struct section section_launch_sites, section_cpu_functions;
-/* text_python.c: lines of Python that caused it */
+/* text_python.c: lines of Python that caused the work */
 extern const struct section section_python_lines;
 /* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
 extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
 /* text_stalls.c: where kernels stood still, and why */
 extern const struct section section_stalls;
-/* text_calls.c: calls of CUDA's API */
+/* text_calls.c: CUDA API calls */
 extern const struct section section_api_calls;
 /* text_nvtx.c: the program's own ranges */
 extern const struct section section_nvtx_ranges;
-/* text_processes.c: what processes did, and where they stand in a job */
+/* text_processes.c: activities of processes, and their places in a job */
 extern const struct section section_processes;
-/* text_threads.c: what threads did, and devices did not */
+/* text_threads.c: activities of threads, and gaps of devices */
 extern const struct section section_threads, section_idle;
 
 /* text_memory.c: who held memory */

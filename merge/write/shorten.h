@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shorten.h - fits names and call paths into a column so that those that differ look different
+ * shorten.h - fits names and call paths into a column so that different ones look different
  *
- * All texts are those of one column, as they stand below each other, and safe for a terminal
- * (escape.h). Widths are columns of a terminal, where some characters take two.
+ * The texts are the cells of one column, and safe for a terminal (escape.h). Widths are columns of
+ * a terminal, where some characters take two.
  */
 #ifndef MERGE_SHORTEN_H
 #define MERGE_SHORTEN_H
@@ -17,8 +17,8 @@ size_t shorten__width(const char *text);
 
 /**
  * shorten__column - fit the texts of a column
- * @texts: @nr of them; names, or call paths with SHORTEN_FRAME between the frames
- * @width: in columns; 0: as wide as they are
+ * @texts: @nr texts; names, or call paths with SHORTEN_FRAME between the frames
+ * @width: in columns; 0: unlimited
  * @out: set to @nr allocated strings, for the caller to free(), each at most @width wide
  *
  * A name loses its arguments, then its middle; a call path loses its outer frames, but not the frame in

@@ -10,12 +10,13 @@
 
 struct stall_reason_row {
 	const char *kernel, *place, *reason;	/* interned */
-	uint64_t samples, not_issued;		/* not_issued: of these, nothing was issued then */
+	uint64_t samples, not_issued;		/* not_issued: samples in which no instruction was
+						 * issued */
 };
 
 /*
- * Return: 0 or -ENOMEM; *@v: *@nr rows in order of kernel, place and reason, for the caller to free(), also
- * when there are none.
+ * Sets *@v to *@nr rows in order of kernel, place and reason; the caller frees it, even if *@nr is
+ * 0. Return: 0 or -ENOMEM.
  */
 int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, size_t *nr);
 

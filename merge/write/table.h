@@ -6,13 +6,13 @@
  *	table__row(&t, cells);			any number of times
  *	table__end(&t);
  *
- * For people the columns are as wide as what is in them, and if that is wider than the terminal, the
- * columns of the highest rank are left out, and names and call paths are cut so that what differs
- * can be seen.
+ * For people, columns are as wide as their contents. If that is wider than the terminal, columns
+ * of the highest rank are left out, and names and call paths are cut so that their differences can
+ * be seen.
  *
- * CSV (RFC 4180, but for its line ends) begins a table with a line of its name and one of its
- * columns' keys, and ends it with an empty line; one that is written alone has its keys and rows
- * only. JSON has a member of that name, an array of objects. Both have integers of ns and bytes,
+ * CSV (RFC 4180, except for line ends) begins a table with a line for its name and a line of column
+ * keys, and ends it with an empty line; a table that is written alone has only keys and rows. JSON
+ * has a member with the table's name, an array of objects. Both have integers of ns and bytes,
  * whatever the unit for people is.
  */
 #ifndef MERGE_TABLE_H
@@ -40,14 +40,15 @@ enum column_type {
 	COLUMN_REAL,			/* cell.d; NaN: without a number */
 	COLUMN_WORD,			/* cell.s, short, aligned to the right; for people */
 	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
-	COLUMN_PATH,			/* a call path: for people with SHORTEN_FRAME between frames */
+	COLUMN_PATH,			/* a call path; for people with SHORTEN_FRAME between
+					 * frames */
 };
 
 struct column {
-	const char *title;		/* for people; NULL: not for them */
-	const char *key;		/* for programs; NULL: only for people */
+	const char *title;		/* title for people; NULL: not shown to them */
+	const char *key;		/* key for programs; NULL: only for people */
 	enum column_type type;
-	unsigned int rank;		/* columns of a higher one are left out first; 0: never */
+	unsigned int rank;		/* columns of higher rank are left out first; 0: never */
 };
 
 /* The value of a cell without a number: it is shown empty, or as null. */
@@ -61,21 +62,22 @@ struct cell {
 
 struct table {
 	FILE *f;			/* TABLE_TEXT and TABLE_CSV */
-	struct json_out *json;		/* TABLE_JSON: inside an object */
+	struct json_out *json;		/* TABLE_JSON: the writer, inside an object */
 	enum table_format format;
 	bool human;			/* TABLE_TEXT: each time and size in the unit that fits it */
-	enum unit unit;			/* TABLE_TEXT: else UNIT_NS, UNIT_US or UNIT_MS */
-	bool alone;			/* TABLE_CSV: no other will follow */
-	bool color;			/* TABLE_TEXT: with the escapes of terminals */
-	unsigned int width;		/* TABLE_TEXT: of a terminal; 0: nothing is left out or cut */
-	const char *sort;		/* key or title of the column to sort by; NULL: as they come */
-	size_t max_rows;		/* to write; 0: all */
+	enum unit unit;			/* TABLE_TEXT: if not human, UNIT_NS, UNIT_US or UNIT_MS */
+	bool alone;			/* TABLE_CSV: no other table follows */
+	bool color;			/* TABLE_TEXT: with escapes for terminals */
+	unsigned int width;		/* TABLE_TEXT: width of the terminal; 0: nothing is left out
+					 * or cut */
+	const char *sort;		/* key or title of the column to sort by; NULL: unsorted */
+	size_t max_rows;		/* rows to write; 0: all */
 	const struct column *columns;
 	size_t nr_columns;
 	uint64_t nr_rows;
-	bool sorts;			/* it has a column of that name */
-	ARRAY(struct cell) cells;	/* of all rows, if they are kept until the end */
-	int err;			/* of memory */
+	bool sorts;			/* the table has the column to sort by */
+	ARRAY(struct cell) cells;	/* cells of all rows, if they are kept until the end */
+	int err;			/* 0 or -ENOMEM */
 };
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
@@ -88,7 +90,10 @@ int table__end(struct table *t);
 /* Return: whether a column has that key or title. */
 bool column__is(const struct column *c, const char *name);
 
-/* Formats a time for people: as @human says, or in @unit, UNIT_NS, UNIT_US or UNIT_MS. */
+/*
+ * Formats a time for people: with @human in the unit that fits, otherwise in @unit: UNIT_NS,
+ * UNIT_US or UNIT_MS.
+ */
 void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum unit unit);
 
 /* Return: tenths of a percent, rounded. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* terminal.h - the terminal that standard output is, if it is one, and the pager before it */
+/* terminal.h - the terminal on standard output, if any, and the pager in front of it */
 #ifndef MERGE_TERMINAL_H
 #define MERGE_TERMINAL_H
 
@@ -7,28 +7,29 @@
 #include <sys/types.h>
 
 /*
- * Return: how many characters a line may have, as git finds it: $COLUMNS, or else that of the terminal, or
- * else 80.
+ * Return: how many characters a line may have, found as git does: $COLUMNS, otherwise the width of
+ * the terminal, otherwise 80.
  */
 unsigned int terminal__width(void);
 
 /* Return: whether to write escapes for colors: on a terminal that is not "dumb", unless NO_COLOR is set. */
 bool terminal__has_color(void);
 
-/* Whether standard output is a terminal that knows more than lines of text. */
+/* Whether standard output is a terminal that understands more than lines of text. */
 bool terminal__has_codes(void);
 
 /**
- * pager__start - let a pager show what is written to standard output, and to standard error
+ * pager__start - let a pager show standard output and standard error
  *
- * As git does it: only if standard output is a terminal; $PAGER, which a shell runs, or else less; none if it
- * is "" or "cat". LESS is set to FRX, and LV to -c, if they are not set: less ends at once if all fits.
+ * Works as in git. A pager is only used if standard output is a terminal: $PAGER, which a shell
+ * runs, or less if it is unset; no pager if it is "" or "cat". Sets LESS to FRX and LV to -c if
+ * they are unset: less then ends at once if everything fits.
  *
- * Return: its process, for pager__finish(), or 0 if there is none.
+ * Return: the pager's process, for pager__finish(), or 0 if no pager was started.
  */
 pid_t pager__start(void);
 
-/* Waits until the user has seen enough. */
+/* Waits until the user leaves the pager. */
 void pager__finish(pid_t pager);
 
 #endif /* MERGE_TERMINAL_H */

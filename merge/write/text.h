@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * text.h - the summary for people, and its tables for programs
- */
+/* text.h - the summary for people, and its tables for programs */
 #ifndef MERGE_TEXT_H
 #define MERGE_TEXT_H
 
@@ -14,36 +12,41 @@
 
 struct text_opts {
 	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
-	uint32_t max_rows;		/* of each table; 0: all */
+	uint32_t max_rows;		/* rows of each table; 0: all */
 	enum table_format format;
-	const char *table;		/* only that one; NULL: all */
-	bool human;			/* each time in the unit that fits it, in place of @unit */
-	unsigned int width;		/* of the terminal; 0: nothing is left out or cut */
+	const char *table;		/* the only table to write; NULL: all */
+	bool human;			/* each time in the unit that fits it, instead of @unit */
+	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
 	struct by_list by;		/* properties of processes, to tell launch paths apart by */
 	bool color;
-	const char *sort;		/* of each table that has such a column; NULL: by time */
+	const char *sort;		/* the column to sort tables by, where they have it; NULL:
+					 * by time */
 };
 
-/* Return: whether that table has such a column; NULL: any table. @memory: any that --memory shows */
+/*
+ * Return: whether a table, or any table if it is NULL, has the column. @memory: any table that
+ * --memory shows
+ */
 bool text__has_column(const char *table, const char *column, bool memory);
 
 /* Return: whether --memory shows that table. */
 bool text__is_of_memory(const char *table);
 
-/* Return: the names of the tables, up to a NULL. */
+/* Return: the names of the tables, ended by NULL. */
 const char *const *text__tables(void);
 
 /*
- * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has none, or no table
- * that is shown has the column to sort by. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Writes all of @s, which was made with stats. Sets *@no_rows if the table of @opts has no rows, or
+ * no table with rows has the column to sort by. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
  */
 int text__write(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows);
 
 /**
- * text__why_no_rows - why a table has no rows
- * @why: set to who records such rows, or NULL
+ * text__why_no_rows - find out why a table has no rows
+ * @why: set to the option that records such rows, or NULL
  *
- * Return: whether the recording has what the table shows, so that the table's answer is: none.
+ * Return: whether the table's events were recorded, so that having no rows is its answer.
  */
 bool text__why_no_rows(const char *table, const struct session *s, const char **why);
 
@@ -53,20 +56,21 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f);
 /* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
-/* When most GPU memory was in use, and who held most of it then. */
+/* the time when most GPU memory was in use, and who held most of it */
 struct memory_peak {
 	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
-	uint64_t at_ns;			/* since the start */
-	size_t nr_recordings;		/* with memory; the peak is that of one */
+	uint64_t at_ns;			/* time since the start */
+	size_t nr_recordings;		/* recordings with memory; the peak is of one recording */
 	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
 	struct heap_parts parts;
 	uint64_t host_bytes;
 	bool by_device;			/* each device at its own peak */
 	uint64_t holder_bytes;
-	char *holder;			/* call path and kind of memory, SHORTEN_FRAME between; NULL: none */
+	char *holder;			/* call path and kind of memory, with SHORTEN_FRAME between
+					 * them; NULL: none */
 };
 
-/* Return: 0 or -ENOMEM; the caller frees peak->holder in any case. */
+/* Return: 0 or -ENOMEM; the caller frees peak->holder, even after a failure. */
 int text__memory_peak(const struct session *s, struct memory_peak *peak);
 
 /* Writes the peak of memory and its largest holder, if memory was recorded. */

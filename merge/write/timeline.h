@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * timeline.h - single events, collected and put in order, for the writers of timelines
+ * timeline.h - collects and sorts single events for the writers of timelines
  *
- * Device work is of tracks, one for each (GPU, context, stream); slices on a track must nest, so
- * records that overlap spill to further lanes of the stream. Launches, CPU samples and what slice.h
- * describes are of threads, one track each, which writers walk with struct track_walk.
+ * Device work is on tracks, one for each (GPU, context, stream); slices on a track must nest, so
+ * records that overlap go to further lanes of the stream. Each thread has a track with its
+ * launches, CPU samples and slices (slice.h), which writers walk with struct track_walk.
  */
 #ifndef MERGE_TIMELINE_H
 #define MERGE_TIMELINE_H
@@ -13,8 +13,8 @@
 #include "model/slice.h"
 
 /*
- * Linux pids end at 2^22. Processes that share a pid with an earlier one, and GPUs, which the
- * format knows only as processes, are numbered beyond, within the 32 bits of Perfetto's pids.
+ * Linux pids end at 2^22. Larger numbers, within the 32 bits of Perfetto's pids, are for processes
+ * that share a pid with an earlier one, and for GPUs, which the format only knows as processes.
  */
 #define PID_REUSED	(1u << 23)
 #define PID_GPU		(1u << 30)
@@ -25,7 +25,8 @@ struct host_event {
 	uint32_t thread;
 	uint32_t chain;
 	bool sample;			/* not a launch */
-	bool is_slice;			/* a launch whose API call is an event of its own; removed later */
+	bool is_slice;			/* a launch whose API call is a separate event; removed
+					 * later */
 };
 
 struct device_event {
@@ -35,81 +36,86 @@ struct device_event {
 	uint64_t key;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t thread;		/* of the launch */
-	uint32_t lane;			/* of the stream: 0, or more where records overlap */
+	uint32_t thread;		/* thread of the launch */
+	uint32_t lane;			/* lane in the stream: more than 0 where records overlap */
 	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
 	bool orphan;
-	bool first;			/* of its launch; in no order */
+	bool first;			/* the first record of its launch, in any order */
 };
 
-/* The events of one thread: parts of the three arrays below. */
+/* the events of one thread: ranges of the arrays below */
 struct timeline_track {
 	uint32_t proc;
-	uint32_t thread;		/* NO_INDEX: not known */
+	uint32_t thread;		/* NO_INDEX: unknown */
 	size_t host, host_end;
 	size_t slice, slice_end;
 };
 
 struct timeline {
-	struct session_sink sink;	/* what to put into struct session_opts */
+	struct session_sink sink;	/* the sink for struct session_opts */
 	ARRAY(struct host_event) host;	/* by process, thread, time; without launches that are slices */
 	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
-	uint64_t first_ns;		/* the earliest of all */
-	bool has_calls;			/* so launches have durations */
+	uint64_t first_ns;		/* time of the earliest event */
+	bool has_calls;			/* API calls are recorded, so launches have durations */
 	ARRAY(struct device_event) device;	/* by stream, time */
-	uint64_t nr_untimed;		/* records without times: no place on a timeline */
-	uint32_t *pids;			/* by process, unique; 0: it has no track */
+	uint64_t nr_untimed;		/* records without times, which are left out */
+	uint32_t *pids;			/* by process, unique; 0: the process has no track */
 	uint32_t *nr_lanes;		/* by stream */
-	uint32_t *first_track;		/* by stream: the number of its first track, from 1 */
+	uint32_t *first_track;		/* by stream: the number of its first track, counted from
+					 * 1 */
 };
 
-/* Return: an empty timeline for the caller to timeline__free(), or NULL. Keeps some 60 bytes an event. */
+/*
+ * Return: an empty timeline for the caller to timeline__free(), or NULL. Keeps about 60 bytes per
+ * event.
+ */
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
-/* The listen() of timelines' formats. */
+/* struct format.listen() of timeline formats. */
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 
 /*
- * Puts the collected events in order, unless they are. Return: 0, or -ENOMEM, after which @t is
+ * Sorts the collected events, unless they are sorted. Return: 0; or -ENOMEM, after which @t is
  * unusable.
  */
 int timeline__prepare(struct timeline *t, const struct session *s);
 
 enum timeline_counter {
-	COUNTER_IN_FLIGHT,		/* device records launched and not finished */
-	COUNTER_COPYING,		/* bytes of the copies that run */
-	COUNTER_MEMORY_USED,		/* bytes; recorded with --memory, as the next one */
+	COUNTER_IN_FLIGHT,		/* device records that are launched but not finished */
+	COUNTER_COPYING,		/* bytes of the copies that are running */
+	COUNTER_MEMORY_USED,		/* bytes; recorded with --memory, like the next one */
 	COUNTER_MEMORY_RESERVED,
 	NR_COUNTERS
 };
 
-struct counter_point {			/* the value from then on */
+struct counter_point {			/* the value since that time */
 	uint64_t time_ns;
 	uint64_t value;
 };
 
 typedef ARRAY(struct counter_point) counter_points_t;
 
-/* Return: what the counter is called. */
+/* Return: the counter's name. */
 const char *timeline_counter__name(enum timeline_counter what);
 
 /**
- * timeline__count - a counter of one GPU over time
+ * timeline__count - compute a counter of one GPU over time
  * @t: prepared
  * @s: its session
  * @gpu: index in s->model.gpus
  * @what: which counter
- * @points: empty; by time. Where there are very many, peaks stand for what is too short to see.
+ * @points: empty; gets points in order of time. Where points are dense, peaks stand for changes too
+ * short to see.
  *
- * Return: 0 or -ENOMEM; @points are to be freed in any case.
+ * Return: 0 or -ENOMEM; the caller frees @points, even after a failure.
  */
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    enum timeline_counter what, counter_points_t *points);
 
-struct meter_point {			/* the value from then on */
+struct meter_point {			/* the value since that time */
 	uint64_t time_ns;
 	double value;
 };
@@ -117,8 +123,8 @@ struct meter_point {			/* the value from then on */
 typedef ARRAY(struct meter_point) meter_points_t;
 
 /*
- * A metric over time; where there are no samples it is 0. Return: 0 or -ENOMEM; @points, empty, are to
- * be freed in any case.
+ * Computes a metric over time, which is 0 where it has no samples. @points: empty; the caller frees
+ * them, even after a failure. Return: 0 or -ENOMEM.
  */
 int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_t *points);
 
@@ -126,15 +132,15 @@ int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_
 bool timeline__has_gpu(const struct session *s, uint32_t gpu);
 
 enum track_step {
-	TRACK_BEGIN,			/* of a slice, or of a launch that is not a slice */
-	TRACK_END,			/* of the open slice that began last */
+	TRACK_BEGIN,			/* begin of a slice, or of a launch that is not a slice */
+	TRACK_END,			/* end of the open slice that began last */
 	TRACK_SAMPLE,
 	TRACK_DONE,
 };
 
 /*
- * One thread's slices, launches and samples in the order in which they have to be written, properly
- * nested; also where that cannot be the truth: a slice ends with the one around it at the latest.
+ * Walks a thread's slices, launches and samples in the order in which they have to be written,
+ * properly nested. Nesting is enforced: a slice ends at the latest with the slice around it.
  *
  *	struct track_walk w = { .t = t, .track = &t->tracks.v[i] };
  *
@@ -145,22 +151,24 @@ enum track_step {
 struct track_walk {
 	const struct timeline *t;
 	const struct timeline_track *track;
-	uint64_t time_ns;		/* of the step */
-	uint64_t end_ns;		/* TRACK_BEGIN: when it will end */
+	uint64_t time_ns;		/* time of the step */
+	uint64_t end_ns;		/* TRACK_BEGIN: when the slice will end */
 	const struct slice *slice;	/* TRACK_BEGIN: NULL for a launch */
 	const struct host_event *event;	/* TRACK_BEGIN of a launch, TRACK_SAMPLE */
-	/* its own */
-	size_t nr_host, nr_slices;	/* done */
-	ARRAY(uint64_t) open;		/* ends of those that have not ended */
+	/* private members */
+	size_t nr_host, nr_slices;	/* events that are done */
+	ARRAY(uint64_t) open;		/* end times of open slices */
 };
 
 int track_walk__next(struct track_walk *w);
 void track_walk__exit(struct track_walk *w);
 
-/* Return: the thread's number on its process's tracks; 0 if it is not known. */
+/* Return: the tid that the tracks show for a thread; 0 if unknown. */
 uint32_t timeline__tid(const struct session *s, uint32_t thread);
 
-/* Return: where a process with a rank is to stand among the GPUs and the others; 0 for one without. */
+/*
+ * Return: the position of a process with a rank among GPUs and processes; 0 for a process without.
+ */
 uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
 
 #endif /* MERGE_TIMELINE_H */

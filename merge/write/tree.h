@@ -2,15 +2,16 @@
 /*
  * tree.h - all call paths as one tree, with the work under each
  *
- * Below the root, which has no frame of its own, stand the names of the threads, or what else is
- * asked for, then their call paths, then what ran: "[GPU_Kernel]name". Frames are named as in
- * folded stacks, and frames of one name under one parent are one frame, as for readers of folded
- * lines.
+ * Below the root, which has no frame of its own, are the names of threads, or other requested
+ * properties, then their call paths, then the work that ran: "[GPU_Kernel]name". Frames are named
+ * as in folded stacks, and frames with one name under one parent are one frame, as for readers of
+ * folded lines.
  *
- * A tree without such roots says in its cells whose work they are (struct tree_owner): a reader can put
- * any of these there. What ran is named without "[GPU_Kernel]" then; its kind says that.
+ * In a tree without frames at the root, cells say whose work they have (struct tree_owner), so that
+ * a reader can put any of these properties at the root. Work is then named without "[GPU_Kernel]",
+ * which its kind says.
  *
- * There are two sides, so that two recordings can be compared; a single one is side 0.
+ * A tree has two sides, so that two recordings can be compared; a single recording is side 0.
  */
 #ifndef MERGE_TREE_H
 #define MERGE_TREE_H
@@ -25,24 +26,26 @@
 #define TREE_SIDES	2
 #define TREE_ROOT	0		/* index of the root in nodes */
 
-/* Kinds beyond enum leaf_kind. */
+/* kinds beyond enum leaf_kind */
 enum tree_kind {
-	TREE_FUNCTION = NR_LEAF_KINDS,	/* of frames: threads and functions, no work */
-	TREE_NCCL,			/* work of NCCL, among the work of ranks */
-	TREE_HOST,			/* time before a launch of which nothing tells more */
+	TREE_FUNCTION = NR_LEAF_KINDS,	/* frames of threads and functions, no work */
+	TREE_NCCL,			/* NCCL work, among the work of ranks */
+	TREE_HOST,			/* unexplained time before a launch */
 	NR_TREE_KINDS,
 };
 
 struct tree_value {
-	uint64_t ns;			/* as summed: device time, on-CPU, off-CPU or waiting */
+	uint64_t ns;			/* summed time: on a device, on or off the CPU, or
+					 * waiting */
 	uint64_t nr;			/* device records, pending launches, samples */
-	uint64_t bytes;			/* of copies and sets */
+	uint64_t bytes;			/* bytes of copies and sets */
 };
 
-/* A name, wherever it stands. */
+/* a name, which several nodes may have */
 struct tree_frame {
 	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
-	uint32_t file;			/* index in files; a kernel's is how it was launched */
+	uint32_t file;			/* index in files; for a kernel, the file's text is its
+					 * shape */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 };
 
@@ -53,8 +56,8 @@ struct tree_node {
 };
 
 /*
- * The work at one node itself: CPU time for a frame of a call path, else the work that the node
- * stands for.
+ * The work at one node itself: CPU time for a frame of a call path, otherwise the work that the
+ * node stands for.
  */
 struct tree_cell {
 	uint32_t node;
@@ -63,19 +66,20 @@ struct tree_cell {
 	uint32_t value;			/* see tree__value() */
 };
 
-/* Whose work it is, in the words of the frames at the root that --by asks for. */
+/* The owner of work, with the texts that --by would show at the root. */
 struct tree_owner {
-	uint32_t label[NR_BY];		/* index in labels; of BY_NVTX in ranges; NO_INDEX: not told */
+	uint32_t label[NR_BY];		/* index in labels, for BY_NVTX in ranges; NO_INDEX:
+					 * unknown */
 };
 
-/* The labels of the NVTX ranges that were open, outermost first. */
+/* labels of the NVTX ranges that were open, outermost first */
 struct tree_range {
-	uint32_t first, nr;		/* in range_labels */
+	uint32_t first, nr;		/* range in range_labels */
 };
 
 struct tree {
 	struct strpool strings;
-	ARRAY(const char *) files;	/* [0]: not told, [1]: several */
+	ARRAY(const char *) files;	/* [0]: unknown, [1]: several */
 	ARRAY(struct tree_frame) frames;
 	ARRAY(struct tree_node) nodes;	/* [0]: the root; a parent comes before its children */
 	ARRAY(struct tree_cell) cells;
@@ -84,37 +88,38 @@ struct tree {
 	ARRAY(struct tree_owner) owners;
 	ARRAY(struct tree_range) ranges;
 	ARRAY(uint32_t) range_labels;	/* indices in labels */
-	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* by aggregate of that session: its cell's value */
+	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* by aggregate of that session: the value of its
+						 * cell */
 	struct idmap by_file, by_label;
-	struct hashes by_name, by_edge, by_cell;	/* of frames, nodes, cells */
+	struct hashes by_name, by_edge, by_cell;	/* hashes of frames, nodes, cells */
 	struct idmap by_work[TREE_SIDES];	/* (chain, leaf) to its node, in a tree without roots */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
 
-/* Return: 0 or -ENOMEM; then, too, tree__exit() frees what there is. */
+/* Return: 0 or -ENOMEM; the caller calls tree__exit(), even after a failure. */
 int tree__init(struct tree *t);
 void tree__exit(struct tree *t);
 
 /**
- * tree__add - add all that a session has summed up
+ * tree__add - add all sums of a session
  * @t: initialized, not sorted yet
  * @s: processed
  * @side: which side its values count for
- * @by: what the frames at the root show; NULL: there are none, and cells have owners
- * @owners: 1 << enum by, or'ed: what the owners tell
+ * @by: the properties that frames at the root show; NULL: cells have owners instead
+ * @owners: properties that owners have: 1 << enum by, or'ed
  *
  * Return: 0 or -ENOMEM.
  */
 int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	      const struct by_list *by, uint32_t owners);
 
-/* Time on a call path that is given by names. */
+/* time on a call path that is given by names */
 struct tree_path {
-	enum by by;			/* its owner is one of those ... */
-	const char *label;		/* ... as the frame at the root shows it */
-	const char *frames;		/* root first, with ';' between them; "" if there are none */
-	const char *leaf;		/* what ran; NULL: the last frame itself */
+	enum by by;			/* its owner has this property ... */
+	const char *label;		/* ... with this text, as a frame at the root shows it */
+	const char *frames;		/* root first, with ';' between them; "" for no frames */
+	const char *leaf;		/* the work that ran; NULL: the last frame itself */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 };
 
@@ -122,8 +127,8 @@ struct tree_path {
 int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns);
 
 /**
- * tree__add_rest - add a node without any value, for what has no place of its own
- * @like: an aggregate of that kind and device; no more of its owner is told
+ * tree__add_rest - add a node without a value, for work that has no node of its own
+ * @like: an aggregate of that kind and device; the node has no other properties of its owner
  * @value: set to the tree_cell.value of the node's cell
  *
  * Return: 0 or -ENOMEM.
@@ -131,7 +136,10 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like, const char *name,
 		   uint32_t owners, uint32_t *value);
 
-/* Forgets cells and owners, for tree__add() to make them anew, with other ones. Return: 0 or -ENOMEM. */
+/*
+ * Forgets cells and owners, so that tree__add() can make them again, with other owners. Return: 0
+ * or -ENOMEM.
+ */
 int tree__forget_cells(struct tree *t);
 
 /* Return: the value of a cell on a side. */
@@ -143,8 +151,8 @@ static inline struct tree_value tree__value(const struct tree *t, const struct t
 }
 
 /*
- * Puts nodes and cells in the order of folded lines: each node before those below it, siblings in
- * byte order of their names. Nothing can be added after. Return: 0 or -ENOMEM.
+ * Puts nodes and cells in the order of folded lines: each node before its descendants, siblings in
+ * byte order of their names. Nothing can be added afterwards. Return: 0 or -ENOMEM.
  */
 int tree__sort(struct tree *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * twofiles.h - a recording as the two files that other tools' scripts read
+ * twofiles.h - a recording as the two files that scripts of other tools read
  *
  * One has the stack of each launch, "timestamp_ns comm pid tid cpu frame;frame;...", the other the
  * calls and the device work of CUPTI as Chrome JSON. import/twofile.h reads both.
@@ -14,11 +14,13 @@
 
 struct twofiles_out;
 
-/* Return: a collector of a session's events, or NULL without memory. */
+/* Return: a collector of a session's events, or NULL if memory is short. */
 void *twofiles_out__listen(struct session_sink **sink);
 void twofiles_out__drop(void *events);
 
-/* Write one of the files. Each returns 0 or -ENOMEM; an error of @f stays in its error flag. */
+/*
+ * These write one of the files. Each returns 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
 int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, FILE *f);
 int twofiles_out__write_events(struct twofiles_out *t, const struct session *s, FILE *f);
 

@@ -3,7 +3,7 @@
 
 /*
  * In the manual:
- * The tables of the summary, as with
+ * Prints the tables of the summary, as with
  * .Fl Fl csv .
  */
 const struct format csv_format = {

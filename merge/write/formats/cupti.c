@@ -12,9 +12,9 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 /*
  * In the manual:
  * The calls that launched, and device work, with their correlation ids, as Chrome JSON of the
- * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet: the file beside that of
+ * categories CUDA_Runtime, GPU_Kernel, MemCopy and MemSet: the file that goes with
  * .Cm stacks ,
- * and what
+ * and that
  * .Fl Fl gpu
  * takes.
  */

@@ -4,7 +4,7 @@
 #include "write/html.h"
 #include "write/ranks.h"
 
-/* Return: the unit that the page shows first, as its own list of them has it. */
+/* Return: the unit that the page shows first, named as in the page's list of units. */
 static const char *page_unit(const struct write_opts *o)
 {
 	static const char *const names[] = {

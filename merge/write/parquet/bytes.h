@@ -2,7 +2,8 @@
 /*
  * bytes.h - a growing buffer of bytes, and the integers that Parquet puts into one
  *
- * A buffer without memory sets "oom" and takes nothing more, so that callers check once, at the end.
+ * If memory is short, a buffer sets "oom" and takes nothing more, so that callers check once, at
+ * the end.
  */
 #ifndef MERGE_PARQUET_BYTES_H
 #define MERGE_PARQUET_BYTES_H

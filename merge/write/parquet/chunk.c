@@ -8,9 +8,10 @@
 #include "escape.h"
 #include "write/parquet/encode.h"
 
-#define MAX_DICTIONARY	65536		/* different values; beyond them a dictionary saves little */
+#define MAX_DICTIONARY	65536		/* different values at most: with more, a dictionary saves
+					 * little */
 #define DICTIONARY_SLOTS (2 * MAX_DICTIONARY)
-#define MAX_STATISTIC	256		/* bytes of a string; a longer one has no statistics */
+#define MAX_STATISTIC	256		/* bytes of a string; longer strings have no statistics */
 #define ZSTD_LEVEL	1
 
 enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
@@ -18,14 +19,14 @@ enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 struct slot {
 	int64_t value;
 	uint32_t index;
-	uint32_t round;			/* the slot is free in any other one */
+	uint32_t round;			/* the slot is free in all other rounds */
 };
 
 struct parquet_encoder {
 	ZSTD_CCtx *zstd;
 	struct bytes page, packed, header;
 	ARRAY(int64_t) dense;		/* the cells that are not null */
-	ARRAY(uint32_t) indices;	/* of these in the dictionary; or levels */
+	ARRAY(uint32_t) indices;	/* their indices in the dictionary; or levels */
 	ARRAY(int64_t) dictionary;
 	struct slot *slots;
 	uint32_t round;
@@ -75,10 +76,10 @@ int parquet_type__number(enum parquet_type type)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* A page that is being written: what chunk.c needs of its header. */
+/* The fields of a page's header that chunk.c uses. */
 struct page_header {
 	enum page type;
-	size_t nr;			/* of its values, null or not */
+	size_t nr;			/* number of its values, including nulls */
 	int encoding;
 };
 
@@ -102,7 +103,7 @@ static void put_page_header(struct parquet_encoder *e, const struct page_header 
 	thrift__end(&t);
 }
 
-/* Compresses e->page and writes it behind its header. Return: 0 or -ENOMEM. */
+/* Compresses e->page and writes it after its header. Return: 0 or -ENOMEM. */
 static int write_page(struct parquet_encoder *e, const struct page_header *page, FILE *f,
 		      struct chunk_bytes *bytes)
 {
@@ -129,7 +130,7 @@ static int write_page(struct parquet_encoder *e, const struct page_header *page,
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* The smallest and the greatest value of a chunk. */
+/* the smallest and the greatest value of a chunk */
 struct range {
 	bool known;
 	int64_t min, max;
@@ -140,7 +141,7 @@ static int compare_text(const uint8_t *a, size_t nr_a, const uint8_t *b, size_t 
 {
 	size_t nr = min_t(size_t, nr_a, nr_b);
 
-	/* An empty text may be at NULL, which memcmp() must not get. */
+	/* An empty text may be NULL, which memcmp() must not get. */
 	return (nr ? memcmp(a, b, nr) : 0) ?: cmp3(nr_a, nr_b);
 }
 
@@ -150,7 +151,7 @@ static void text__set(struct bytes *to, const uint8_t *v, size_t nr)
 	bytes__put(to, v, nr);
 }
 
-/* Puts a string behind its length, as all outputs show it. */
+/* Puts the length of a string and the string, escaped as in all outputs. */
 static void put_string(struct bytes *page, const char *s)
 {
 	size_t from = page->nr, nr;
@@ -171,7 +172,7 @@ static void put_string(struct bytes *page, const char *s)
 		page->v[from + i] = nr >> 8 * i;
 }
 
-/* Puts strings and takes note of the least and the greatest. */
+/* Puts strings, and finds the least and the greatest. */
 static void put_strings(struct bytes *page, const int64_t *v, size_t nr, struct range *range)
 {
 	size_t i, from, len;
@@ -241,8 +242,8 @@ static struct slot *find_slot(struct parquet_encoder *e, int64_t value)
 }
 
 /*
- * Numbers the different values of e->dense in e->dictionary and e->indices. Return: 1; 0 if they are too
- * many; or -ENOMEM.
+ * Puts the different values of e->dense into e->dictionary, and their numbers into e->indices.
+ * Return: 1; 0 if they are too many; or -ENOMEM.
  */
 static int make_dictionary(struct parquet_encoder *e)
 {
@@ -252,7 +253,7 @@ static int make_dictionary(struct parquet_encoder *e)
 	e->dictionary.nr = 0;
 	if (array_reserve(&e->indices, nr) || array_reserve(&e->dictionary, max))
 		return -ENOMEM;
-	if (!++e->round) {		/* once in 2^32 chunks */
+	if (!++e->round) {		/* overflows once in 2^32 chunks */
 		memset(e->slots, 0, DICTIONARY_SLOTS * sizeof(*e->slots));
 		e->round = 1;
 	}
@@ -275,13 +276,13 @@ static int make_dictionary(struct parquet_encoder *e)
 
 /* ---- a chunk -------------------------------------------------------------------------------- */
 
-/* A chunk that is being written. */
+/* a chunk that is being written */
 struct writing {
 	const struct chunk *c;
-	uint64_t offset;		/* of its first page */
+	uint64_t offset;		/* offset of its first page */
 	bool has_dictionary;
-	int encoding;			/* of the values */
-	uint64_t dictionary_bytes;	/* of the dictionary's page */
+	int encoding;			/* encoding of the values */
+	uint64_t dictionary_bytes;	/* size of the dictionary page */
 	struct range range;
 	struct chunk_bytes bytes;
 };
@@ -319,7 +320,7 @@ static int write_dictionary(struct parquet_encoder *e, struct writing *w, FILE *
 	return err;
 }
 
-/* Puts which rows have a value. Return: 0 or -ENOMEM. */
+/* Puts the levels, which say which rows have a value. Return: 0 or -ENOMEM. */
 static int put_levels(struct parquet_encoder *e, const struct chunk *c)
 {
 	ARRAY(uint32_t) levels = { 0 };
@@ -377,7 +378,7 @@ static void put_statistics(struct parquet_encoder *e, const struct writing *w, s
 	thrift__end(t);
 }
 
-/* The structures ColumnChunk and ColumnMetaData of parquet.thrift. */
+/* Puts the structures ColumnChunk and ColumnMetaData of parquet.thrift. */
 static void put_metadata(struct parquet_encoder *e, const struct writing *w, struct thrift *t)
 {
 	const struct parquet_column *column = w->c->column;

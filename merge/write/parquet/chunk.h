@@ -8,7 +8,7 @@
 #include "write/parquet/column.h"
 #include "write/parquet/thrift.h"
 
-/* The numbers that the format has for them. */
+/* The format's numbers for encodings. */
 enum {
 	ENCODING_PLAIN			= 0,
 	ENCODING_RLE			= 3,
@@ -35,8 +35,8 @@ struct chunk_bytes {
 
 /**
  * chunk__write - write the pages of a column
- * @f: an error of it stays in its error flag
- * @offset: how much of the file there is before
+ * @f: its errors stay in its error flag
+ * @offset: size of the file so far
  * @footer: gets the chunk's struct ColumnChunk
  * @bytes: set to the size of the pages, before and after compression
  *
@@ -45,7 +45,7 @@ struct chunk_bytes {
 int chunk__write(struct parquet_encoder *e, const struct chunk *c, FILE *f, uint64_t offset,
 		 struct thrift *footer, struct chunk_bytes *bytes);
 
-/* Return: the number that the format has for a type. */
+/* Return: the format's number for a type. */
 int parquet_type__number(enum parquet_type type);
 
 #endif /* MERGE_PARQUET_CHUNK_H */

@@ -14,24 +14,24 @@ enum parquet_type {
 	PARQUET_STRING,			/* UTF-8 */
 };
 
-/* How a column is encoded as a rule; booleans always are bits. */
+/* How a column is usually encoded; booleans are always bits. */
 enum parquet_encoding {
 	PARQUET_PLAIN,
-	PARQUET_DICTIONARY,		/* with too many different values: DELTA, or PLAIN of strings */
-	PARQUET_DELTA,			/* of INT64 */
+	PARQUET_DICTIONARY,		/* if too many values differ: DELTA, or PLAIN for strings */
+	PARQUET_DELTA,			/* only for INT64 */
 };
 
 struct parquet_column {
 	const char *name;
 	enum parquet_type type;
 	enum parquet_encoding encoding;
-	bool optional;			/* may have PARQUET_NULL */
+	bool optional;			/* may contain PARQUET_NULL */
 };
 
 /*
- * A cell is 64 bits: a number, parquet__double(), parquet__string(). A string that is the same in many
- * rows should be the same pointer, because dictionaries compare pointers; it must stay until its row
- * has been written. Bytes that are no UTF-8 are written as U+FFFD.
+ * A cell is 64 bits: a number, parquet__double(), parquet__string(). A string that occurs in many
+ * rows should be one pointer, because dictionaries compare pointers; it must stay until its row has
+ * been written. Bytes that are not UTF-8 are written as U+FFFD.
  */
 #define PARQUET_NULL	(INT64_MIN + 1)
 

@@ -2,15 +2,15 @@
 #include "write/parquet/encode.h"
 
 #define GROUP		8		/* values that are packed together */
-#define MINIBLOCK	32		/* of DELTA_BINARY_PACKED */
+#define MINIBLOCK	32		/* values in a miniblock of DELTA_BINARY_PACKED */
 #define MINIBLOCKS	4
 #define BLOCK		(MINIBLOCK * MINIBLOCKS)
 
 /* ---- RLE / bit-packing hybrid --------------------------------------------------------------- */
 
 /*
- * Packs @nr numbers, a multiple of 8, of @bits bits; beyond @nr_given they are 0. The lowest bits come
- * first.
+ * Packs @nr numbers of @bits bits each; @nr is a multiple of 8; numbers beyond @nr_given are 0. The
+ * lowest bits come first.
  */
 static void put_packed32(struct bytes *b, const uint32_t *v, size_t nr_given, size_t nr, unsigned int bits)
 {
@@ -46,14 +46,14 @@ static void put_groups(struct bytes *b, const uint32_t *v, size_t nr, unsigned i
 
 void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int bits)
 {
-	size_t from = 0, i = 0, run;	/* v[from..i) are to be packed, whole groups of them */
+	size_t from = 0, i = 0, run;	/* v[from..i) will be packed, in whole groups */
 
 	while (i < nr) {
 		for (run = 1; i + run < nr && v[i + run] == v[i]; run++)
 			;
-		/* A run has a header of its own, and so have the groups behind it. */
+		/* A run needs a header of its own, and the groups after it need another one. */
 		if (run >= 2 * GROUP || i + run == nr) {
-			/* Groups that are packed are whole: a run lends them its first values. */
+			/* Packed groups must be whole: the run lends them its first values. */
 			size_t lent = (from - i) % GROUP;
 
 			if (run > lent && (run - lent >= GROUP || i + run == nr)) {
@@ -107,7 +107,7 @@ static void put_block(struct bytes *b, const int64_t *v, size_t nr)
 		bits[k] = encode__bits(all);
 		bytes__put_byte(b, bits[k]);
 	}
-	/* Miniblocks behind the last value are not there. */
+	/* Miniblocks after the last value are left out. */
 	for (k = 0; k * MINIBLOCK < nr; k++)
 		put_packed64(b, &rest[k * MINIBLOCK], bits[k]);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * encode.h - Parquet's encodings of the values of a page
+ * encode.h - Parquet's encodings for the values of a page
  *
  * Source: Encodings.md of the Parquet format: RLE / bit-packing hybrid (RLE = 3) for levels and for
  * the indices of a dictionary, DELTA_BINARY_PACKED (5) for numbers that grow steadily.
@@ -16,7 +16,9 @@ static inline unsigned int encode__bits(uint64_t max)
 	return max ? 64 - __builtin_clzll(max) : 0;
 }
 
-/* Puts @nr numbers of @bits bits each: runs of equal ones, and groups of 8 packed ones. @bits <= 32 */
+/*
+ * Puts @nr numbers of @bits bits each: runs of equal numbers, and packed groups of 8. @bits <= 32
+ */
 void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int bits);
 
 /* Puts @nr numbers as differences, in blocks of 128. */

@@ -16,10 +16,10 @@ struct parquet {
 	const struct parquet_column *columns;
 	size_t nr_columns;
 	int64_t **cells;		/* by column, then row */
-	size_t nr, cap, max_rows;	/* rows that are held */
+	size_t nr, cap, max_rows;	/* rows that are held in memory */
 	uint64_t offset;		/* bytes written */
-	uint64_t nr_rows;		/* of all row groups */
-	struct bytes groups;		/* the footer's entries of these */
+	uint64_t nr_rows;		/* rows of all row groups */
+	struct bytes groups;		/* the footer's entries for row groups */
 	size_t nr_groups;
 };
 
@@ -93,7 +93,7 @@ int parquet__put(struct parquet *p, const int64_t *cells)
 	return ++p->nr < p->max_rows ? 0 : parquet__flush(p);
 }
 
-/* The structure RowGroup of parquet.thrift, around the columns that are written meanwhile. */
+/* Puts the structure RowGroup of parquet.thrift, and writes the columns inside it. */
 int parquet__flush(struct parquet *p)
 {
 	struct thrift t = { .to = &p->groups };
@@ -127,7 +127,7 @@ int parquet__flush(struct parquet *p)
 	return p->groups.oom ? -ENOMEM : 0;
 }
 
-/* The structure SchemaElement of a column. */
+/* Puts the structure SchemaElement of a column. */
 static void put_column(struct thrift *t, const struct parquet_column *column)
 {
 	thrift__begin(t, 0);
@@ -157,7 +157,7 @@ static void put_schema(struct thrift *t, const struct parquet *p)
 		put_column(t, &p->columns[i]);
 }
 
-/* The structure FileMetaData. */
+/* Puts the structure FileMetaData. */
 static void put_footer(struct thrift *t, const struct parquet *p, const struct parquet_pair *pairs,
 		       size_t nr)
 {
@@ -177,7 +177,10 @@ static void put_footer(struct thrift *t, const struct parquet *p, const struct p
 		thrift__end(t);
 	}
 	thrift__string(t, 6, "xpuload version " XPU_VERSION);
-	/* Values are in the order of their type: else readers ignore the statistics of strings. */
+	/*
+	 * Values are in the order of their type; without this, readers ignore the statistics of
+	 * strings.
+	 */
 	thrift__list(t, 7, THRIFT_STRUCT, p->nr_columns);
 	for (i = 0; i < p->nr_columns; i++) {
 		thrift__begin(t, 0);

@@ -8,12 +8,12 @@
  *	parquet__finish(p, pairs, nr_pairs);
  *	parquet__free(p);
  *
- * Rows are kept until there are max_rows of them, and are then written as a row group, in which each
- * column has a dictionary, or not, and one data page (version 1), compressed by zstd. Each column of a
- * row group has its smallest and its greatest value in the footer.
+ * Up to max_rows rows are kept, and then written as a row group. In it each column has perhaps a
+ * dictionary, and one data page (version 1), compressed by zstd. Each column of a row group has its
+ * smallest and its greatest value in the footer.
  *
- * The files: bytes.h and thrift.h are the footer's notation, encode.h the encodings of values, column.h
- * and chunk.h a column, and a column of a row group, parquet.c the file.
+ * The files here: bytes.h and thrift.h write the footer's notation, encode.h the encodings of
+ * values, column.h describes columns, chunk.h writes a column of a row group, parquet.c the file.
  *
  * Source: parquet.thrift, Encodings.md and README.md of the Parquet format, 2.10.
  */
@@ -24,7 +24,7 @@
 
 #include "write/parquet/column.h"
 
-struct parquet_pair {			/* of the footer's metadata */
+struct parquet_pair {			/* a pair in the footer's metadata */
 	const char *key, *value;
 };
 
@@ -32,26 +32,26 @@ struct parquet;
 
 /**
  * parquet__new - begin a file
- * @f: to write to; its errors stay in its error flag
- * @columns: @nr of them, which must stay valid
- * @max_rows: of a row group
+ * @f: the file to write to; its errors stay in its error flag
+ * @columns: @nr columns, which must stay valid
+ * @max_rows: rows of a row group
  *
- * Return: for the caller to parquet__free(), or NULL.
+ * Return: the file, for the caller to parquet__free(), or NULL.
  */
 struct parquet *parquet__new(struct parquet_encoder *e, FILE *f, const struct parquet_column *columns,
 			     size_t nr, size_t max_rows);
 void parquet__free(struct parquet *p);
 
-/* Adds a row of a cell for each column. Return: 0 or -ENOMEM. */
+/* Adds a row, which has a cell for each column. Return: 0 or -ENOMEM. */
 int parquet__put(struct parquet *p, const int64_t *cells);
 
-/* Return: how many bytes the rows that are not written yet take in memory. */
+/* Return: how many bytes of memory the unwritten rows take. */
 size_t parquet__held_bytes(const struct parquet *p);
 
-/* Writes the rows that are held, as a row group of their own. Return: 0 or -ENOMEM. */
+/* Writes the rows that are held as a row group. Return: 0 or -ENOMEM. */
 int parquet__flush(struct parquet *p);
 
-/* Writes what is left and the footer. Return: 0 or -ENOMEM. */
+/* Writes the remaining rows and the footer. Return: 0 or -ENOMEM. */
 int parquet__finish(struct parquet *p, const struct parquet_pair *pairs, size_t nr);
 
 #endif /* MERGE_PARQUET_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * thrift.h - structures in Thrift's compact protocol, as Parquet's headers and footer are
+ * thrift.h - structures in Thrift's compact protocol, for Parquet's headers and footer
  *
  *	struct thrift t = { .to = &bytes };
  *
@@ -39,22 +39,22 @@ struct thrift {
 };
 
 /*
- * Begins a structure: member @id of the one around it; 0: the outermost one, or an element of a list,
- * which have no number.
+ * Begins a structure. @id: its member number in the structure around it; 0: it is the outermost
+ * structure or an element of a list, and has no number
  */
 void thrift__begin(struct thrift *t, int id);
 void thrift__end(struct thrift *t);
 
-/* @type: THRIFT_BYTE to THRIFT_I64 */
+/* Puts an integer. @type: THRIFT_BYTE to THRIFT_I64 */
 void thrift__int(struct thrift *t, int id, enum thrift_type type, int64_t n);
 void thrift__bool(struct thrift *t, int id, bool b);
 void thrift__binary(struct thrift *t, int id, const void *v, size_t nr);
 void thrift__string(struct thrift *t, int id, const char *s);
 
-/* Begins a list of @nr elements, which are to follow. */
+/* Begins a list of @nr elements, which the caller puts next. */
 void thrift__list(struct thrift *t, int id, enum thrift_type type, size_t nr);
 
-/* Elements of lists. */
+/* These put elements of lists. */
 void thrift__element_int(struct thrift *t, int64_t n);
 void thrift__element_string(struct thrift *t, const char *s);
 

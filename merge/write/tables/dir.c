@@ -17,7 +17,7 @@
 
 /* ---- the directory itself ------------------------------------------------------------------- */
 
-/* Return: an open directory to read, or NULL; @fd stays the caller's. */
+/* Return: an open directory to read, or NULL; @fd stays open. */
 static DIR *open_entries(int fd)
 {
 	int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -42,7 +42,7 @@ static int check_empty(int fd)
 
 	if (!dir)
 		return -errno;
-	/* Somebody else may be making the marker. */
+	/* Another process may be making the marker. */
 	while (!err && (entry = readdir(dir)))
 		if (!is_dots(entry->d_name) &&
 		    strncmp(entry->d_name, MARKER ".", strlen(MARKER ".")))
@@ -78,7 +78,7 @@ static int check_marker(int dir_fd)
 	return schema == TABLES_SCHEMA ? 1 : -EPROTO;
 }
 
-/* Checks that the directory is one of ours, or makes it one. Return: 0 or -errno. */
+/* Checks that the directory is ours, or makes it ours. Return: 0 or -errno. */
 static int claim(int dir_fd)
 {
 	int ret = check_marker(dir_fd), err;
@@ -88,7 +88,7 @@ static int claim(int dir_fd)
 	err = check_empty(dir_fd);
 	if (!err)
 		return write_marker(dir_fd);
-	/* Another xpumerge may just have begun. */
+	/* Another xpumerge may have made it just now. */
 	ret = err == -ENOTEMPTY ? check_marker(dir_fd) : 0;
 	return ret > 0 ? 0 : err;
 }
@@ -199,7 +199,7 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
 }
 
 /*
- * Removes the recording's files of partitions of a table in which there are none now. Return: 0 or
+ * Removes the recording's files from partitions of a table that no longer have any. Return: 0 or
  * -errno.
  */
 static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
@@ -230,7 +230,7 @@ static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t
 	return err;
 }
 
-/* Return: whether an earlier merge of the recording has written losses into that partition. */
+/* Return: whether an earlier merge of the recording wrote losses into that partition. */
 static bool was_merged(const struct tables_dir *d, uint64_t recording, int64_t rank)
 {
 	char name[NAME_BYTES], path[3 * NAME_BYTES];
@@ -244,7 +244,9 @@ static bool was_merged(const struct tables_dir *d, uint64_t recording, int64_t r
 
 int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank)
 {
-	/* There may be thousands of partitions, on a server far away: they are not searched for nothing. */
+	/*
+	 * Thousands of partitions may be on a remote server: do not search them without a reason.
+	 */
 	bool again = was_merged(d, recording, rank) || was_merged(d, recording, TABLES_NO_RANK);
 	int err = 0, table;
 	size_t i;

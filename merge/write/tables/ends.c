@@ -13,7 +13,7 @@
 #include "write/tables/recording.h"
 #include "xpu_time.h"
 
-#define PATHS_AT_ONCE	4096		/* whose texts are in memory */
+#define PATHS_AT_ONCE	4096		/* paths whose texts are in memory at a time */
 
 /* Return: a string for cells; NULL for an empty one. */
 static int64_t known_string(const char *s)
@@ -28,7 +28,10 @@ static int64_t known_time(uint64_t ns)
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-/* Return: the command of a recording, as people write it, interned; NULL: unknown, or no memory. */
+/*
+ * Return: the command of a recording, as typed in a shell, interned; NULL if it is unknown or
+ * memory is short.
+ */
 static const char *recording_command(struct tables_recording *r, const struct model *m)
 {
 	const struct input *in = &m->inputs.v[r->nr];
@@ -54,7 +57,7 @@ static const char *recording_command(struct tables_recording *r, const struct mo
 	return command;
 }
 
-/* Return: the exit code, or 128 + the signal that ended the process, as shells have it; or null. */
+/* Return: the exit code, or 128 + the signal that ended the process, as in shells; or null. */
 static int64_t exit_cell(const struct proc *proc)
 {
 	if (!proc->exited)
@@ -153,7 +156,7 @@ static int put_path(struct tables_recording *r, const struct model *m, uint32_t 
 	return err ?: put_frames(r, &row, path_id, stack);
 }
 
-/* The texts of paths are many: they are in memory until some rows are written. */
+/* Writes the paths in portions, because their texts take much memory. */
 static int put_paths(struct tables_recording *r, const struct model *m)
 {
 	struct strpool texts = { 0 };

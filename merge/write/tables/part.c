@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define GROUP_ROWS	131072		/* of a row group */
-#define MAX_HELD_BYTES	(256u << 20)	/* of rows in memory, of all tables */
-#define LOOK_EVERY	4096		/* rows; then memory is looked at */
+#define GROUP_ROWS	131072		/* rows of a row group */
+#define MAX_HELD_BYTES	(256u << 20)	/* bytes of rows in memory, for all tables */
+#define LOOK_EVERY	4096		/* rows after which memory is checked */
 
 /* Ranks times tables may be more files than a program may have open by default. */
 static void allow_files(void)
@@ -74,13 +74,13 @@ int parts__partition(struct parts *p, int64_t rank, uint32_t *nr)
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
-	/* No host has as many; each would have files of its own. */
+	/* No host has so many ranks, and each rank has files of its own. */
 	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
 		return parts__partition(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));
 }
 
-/* Begins a table of a partition, unless it is there. Return: 0 or -errno. */
+/* Begins a table of a partition, unless it exists. Return: 0 or -errno. */
 static int partition__begin(struct parts *p, struct partition *part, enum tables_id table)
 {
 	const struct tables_schema *schema = &tables_schemas[table];
@@ -96,7 +96,9 @@ static int partition__begin(struct parts *p, struct partition *part, enum tables
 	return part->tables[table] ? 0 : -ENOMEM;
 }
 
-/* Writes the rows of the largest tables until all rows fit into memory. Return: 0 or -ENOMEM. */
+/*
+ * Writes the rows of the largest tables until the other rows fit into memory. Return: 0 or -ENOMEM.
+ */
 static int parts__shrink(struct parts *p)
 {
 	size_t all, most, held, i, table;
@@ -129,7 +131,7 @@ int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const 
 
 	if (err)
 		return err;
-	/* A file that cannot be written need not be read for any longer. */
+	/* If a file cannot be written, reading can stop. */
 	p->err = part->files[table]->out.err;
 	if (!p->err && ++p->nr_put % LOOK_EVERY == 0)
 		err = parts__shrink(p);

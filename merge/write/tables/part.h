@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * part.h - the tables of one recording, by rank, as they are written row by row
+ * part.h - the tables of one recording, by rank, written row by row
  *
  * A row goes to the partition of its process's rank. Rows of all partitions together take bounded
- * memory: when they reach it, the table with most of them writes a row group.
+ * memory: at the limit, the largest table writes a row group.
  */
 #ifndef MERGE_TABLES_PART_H
 #define MERGE_TABLES_PART_H
@@ -12,43 +12,43 @@
 
 struct partition {
 	int64_t rank;
-	struct parquet *tables[NR_TABLES];	/* NULL: not begun */
+	struct parquet *tables[NR_TABLES];	/* NULL: not yet begun */
 	struct tables_file *files[NR_TABLES];
 };
 
 struct parts {
 	struct tables_dir dir;
 	struct parquet_encoder *encoder;
-	uint64_t recording;		/* the number in its files' names */
+	uint64_t recording;		/* the number in the names of its files */
 	ARRAY(struct partition) list;
-	size_t max_held_bytes;		/* of rows in memory */
-	size_t nr_put;			/* since they were looked at */
+	size_t max_held_bytes;		/* limit for rows in memory */
+	size_t nr_put;			/* rows put since memory was last checked */
 	int err;			/* 0, or -errno of the first file that could not be made or written */
 };
 
 /*
- * Opens directory @path. Return: 0; -ENOMEM; or another -errno, for tables_dir__strerror(). In any case
- * to be closed.
+ * Opens directory @path. Return: 0; -ENOMEM; or another -errno, for tables_dir__strerror(). The
+ * caller calls parts__close(), even after a failure.
  */
 int parts__open(struct parts *p, const char *path);
-/* As parts__open(), the directory of @of. */
+/* As parts__open(), for the directory of @of. */
 int parts__open_again(struct parts *p, const struct parts *of);
 void parts__close(struct parts *p);
 
 /*
- * Finds or makes the partition of a rank; beyond TABLES_MAX_RANKS, that of TABLES_NO_RANK. Return: 0 or
- * -ENOMEM; *@nr is its index.
+ * Finds or makes the partition of a rank; ranks beyond TABLES_MAX_RANKS share the partition
+ * TABLES_NO_RANK. *@nr: its index. Return: 0 or -ENOMEM.
  */
 int parts__partition(struct parts *p, int64_t rank, uint32_t *nr);
 
-/* Adds a row. Return: 0 or -errno; if p->err is set, it is that of the file. */
+/* Adds a row. Return: 0 or -errno; if p->err is set, it is the error of the file. */
 int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const int64_t *cells);
 
 /* Writes all rows of a table. Return: 0 or -ENOMEM. */
 int parts__flush(struct parts *p, enum tables_id table);
 
 /*
- * Ends the recording: each partition has a file for each table from now on, if without rows. @rank: the
+ * Ends the recording: every partition gets a file for every table, even without rows. @rank: the
  * partition of its losses. Return: as parts__put().
  */
 int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pairs, size_t nr);

@@ -22,8 +22,8 @@ static int64_t process__rank(const struct model *m, uint32_t proc)
 /* ---- ids ------------------------------------------------------------------------------------ */
 
 /*
- * Ids are hashes of 63 bits, so that they fit the signed integers of all engines: of a million processes
- * two have the same one with odds of 1 to 18 million.
+ * Ids are hashes of 63 bits, so that they fit the signed integers of all engines: among a million
+ * processes, two have the same id with odds of 1 to 18 million.
  */
 static uint64_t spread(uint64_t h)
 {
@@ -38,7 +38,7 @@ uint64_t tables_recording__hash(uint64_t seed, const void *v, size_t nr)
 	uint64_t h = seed ^ 0xcbf29ce484222325ull;
 	size_t i;
 
-	/* FNV-1a */
+	/* The hash is FNV-1a. */
 	for (i = 0; i < nr; i++)
 		h = (h ^ bytes[i]) * 0x100000001b3ull;
 	return spread(h) >> 1;
@@ -49,7 +49,7 @@ int64_t tables_recording__process_id(const struct tables_recording *r, uint32_t 
 	return spread(r->hash + proc_id * 0x9e3779b97f4a7c15ull) >> 1;
 }
 
-/* Return: a hash of what tells a recording from all others: its host, its clocks and its processes. */
+/* Return: a hash of the properties that identify a recording: its host, clocks and processes. */
 static uint64_t identify(const struct model *m, uint32_t nr, uint32_t first_proc)
 {
 	const struct input *in = &m->inputs.v[nr];
@@ -153,7 +153,7 @@ int tables_recording__process(struct tables_recording *r, const struct model *m,
 	return err;
 }
 
-/* Makes the text of the ranges of a path. Return: it, interned; or NULL. */
+/* Return: the text of the ranges of a path, interned; or NULL. */
 static const char *nvtx_text(struct tables_recording *r, const struct model *m, uint32_t range)
 {
 	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), i;

@@ -1,70 +1,69 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * recording.h - what the rows of one recording have in common: ids, clocks, partitions
- */
+/* recording.h - data that all rows of one recording share: ids, clocks, partitions */
 #ifndef MERGE_TABLES_RECORDING_H
 #define MERGE_TABLES_RECORDING_H
 
 #include "join/session.h"
 #include "write/tables/part.h"
 
-/* The process that a row is of. */
+/* the process of a row */
 struct row_process {
 	int64_t id;
 	uint32_t partition;
 };
 
-/* The cells of a row about the NVTX ranges that were open. */
+/* the cells of a row for the NVTX ranges that were open */
 struct row_ranges {
-	const char *text;		/* as --by nvtx shows them; NULL: there is none */
-	int64_t communicator, message_bytes;	/* of NCCL's innermost one; or null */
+	const char *text;		/* the ranges as --by nvtx shows them; NULL: none */
+	int64_t communicator, message_bytes;	/* from the innermost NCCL range, or null */
 };
 
 struct tables_recording {
 	struct parts parts;
 	uint32_t nr;			/* its index in model.inputs; NO_INDEX: none yet */
-	uint64_t hash;			/* of what identifies it; parts.recording */
-	uint64_t shift_ns;		/* what its times have been moved by */
+	uint64_t hash;			/* of the properties that identify it; also
+					 * parts.recording */
+	uint64_t shift_ns;		/* what was added to its times */
 	uint32_t first_chain;
 	uint32_t first_proc;
-	ARRAY(struct row_process) procs;	/* by process, from first_proc on */
+	ARRAY(struct row_process) procs;	/* by process - first_proc */
 	struct strpool strings;
-	ARRAY(struct row_ranges) nvtx;	/* by range; without text: not made yet */
+	ARRAY(struct row_ranges) nvtx;	/* by range; an entry without text is not made yet */
 };
 
 /* Begins the recording that is input @nr of @m. Return: 0 or -ENOMEM. */
 int tables_recording__begin(struct tables_recording *r, const struct model *m, uint32_t nr);
 
-/* Ends its files, when all rows have been put. Return: 0 or -errno. */
+/* Ends the recording's files, after all rows were put. Return: 0 or -errno. */
 int tables_recording__commit(struct tables_recording *r, const struct model *m);
 
 void tables_recording__exit(struct tables_recording *r);
 
-/* Return: the rank of a recording's processes; TABLES_NO_RANK: they have none, or several. */
+/* Return: the rank of a recording's processes; TABLES_NO_RANK if they have none, or several. */
 int64_t tables_recording__rank(const struct tables_recording *r, const struct model *m);
 
 /* Return: a hash of 63 bits. */
 uint64_t tables_recording__hash(uint64_t seed, const void *v, size_t nr);
 
-/* Return: the process_id of the recording's process of that id. */
+/* Return: the process_id of the recording's process @proc_id. */
 int64_t tables_recording__process_id(const struct tables_recording *r, uint32_t proc_id);
 
 /* Finds the process of a row. Return: 0 or -ENOMEM. */
 int tables_recording__process(struct tables_recording *r, const struct model *m, uint32_t proc,
 			      struct row_process *p);
 
-/* Finds what a row has of @range and those around it. Return: 0 or -ENOMEM. */
+/* Finds the cells of a row for @range and the ranges around it. Return: 0 or -ENOMEM. */
 int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
 			   struct row_ranges *of);
 
-/* Return: a time on the recording's own clock, as a cell. */
+/* Return: a time by the recording's own clock, as a cell. */
 static inline int64_t tables_recording__time(const struct tables_recording *r, uint64_t ns)
 {
 	ns -= r->shift_ns;
 	return ns && ns <= INT64_MAX ? (int64_t)ns : PARQUET_NULL;
 }
 
-/* Return: the index of the chain that has the call path of @chain, without NVTX ranges. */
+/* Return: the index of the chain with the call path of @chain, but without NVTX ranges. */
 static inline uint32_t chain__path(const struct model *m, uint32_t chain)
 {
 	const struct chain *c = &m->chains.v[chain];

@@ -2,8 +2,8 @@
 /*
  * schema.h - the tables for query engines: their names, columns and encodings
  *
- * doc/tables.md says what each means; test/t1/tables.sh compares the two. A change that a query could
- * notice, other than a column more, raises TABLES_SCHEMA.
+ * doc/tables.md explains all columns; test/t1/tables.sh compares the two. Any change that a query
+ * could notice, except a new column, increments TABLES_SCHEMA.
  */
 #ifndef MERGE_TABLES_SCHEMA_H
 #define MERGE_TABLES_SCHEMA_H
@@ -172,7 +172,7 @@
 	T(windows, WINDOWS_COLUMNS)	\
 	T(losses, LOSSES_COLUMNS)
 
-/* tables_launches and so on, in the order of TABLES(). */
+/* The ids are tables_launches and so on, in the order of TABLES(). */
 #define TABLES_ID(name, columns)	tables_##name,
 enum tables_id { TABLES(TABLES_ID) NR_TABLES };
 

@@ -7,7 +7,7 @@
 #include "write/tables/ends.h"
 #include "write/tables/recording.h"
 
-/* A launch that is passed on because of its work, which follows. */
+/* A launch that the session passes because of its work, which follows. */
 struct held_launch {
 	bool is;
 	uint64_t key;
@@ -17,12 +17,14 @@ struct held_launch {
 struct tables {
 	struct session_sink sink;
 	struct tables_recording recording;
-	struct placed placed;		/* the device work that the sink gets next */
+	struct placed placed;		/* the device work that the sink gets next in full */
 	bool filtered;
-	struct held_launch held;	/* with a filter */
-	struct idmap told;		/* with a filter: launches with several works that have their row */
-	uint32_t nr_done;		/* recordings before that have their tables */
-	struct tables *whole;		/* of a recording that is read apart: all tables; else NULL */
+	struct held_launch held;	/* used with a filter */
+	struct idmap told;		/* with a filter: launches with several works that have a
+					 * row already */
+	uint32_t nr_done;		/* how many earlier recordings have their tables */
+	struct tables *whole;		/* for a recording that is read separately: all tables;
+					 * otherwise NULL */
 };
 
 /* ---- launches ------------------------------------------------------------------------------- */
@@ -48,7 +50,7 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 	});
 }
 
-/* Writes the launch that was held, after which no work came: it has none. Return: 0 or -errno. */
+/* Writes the held launch; it has no work if none came after it. Return: 0 or -errno. */
 static int put_held(struct tables *t, const struct model *m)
 {
 	bool is = t->held.is;
@@ -57,7 +59,7 @@ static int put_held(struct tables *t, const struct model *m)
 	return is ? put_launch(t, m, t->held.key, &t->held.launch) : 0;
 }
 
-/* Writes the tables of the things that the recording has, and ends it. Return: 0 or -errno. */
+/* Writes the tables of processes, paths and so on, and ends the recording. Return: 0 or -errno. */
 static int tables__end(struct tables *t, const struct model *m)
 {
 	struct tables_recording *r = &t->recording;
@@ -65,7 +67,10 @@ static int tables__end(struct tables *t, const struct model *m)
 	return put_held(t, m) ?: ends__write(r, m) ?: tables_recording__commit(r, m);
 }
 
-/* Ends the recordings before the one that is being read, and begins it. Return: 0 or -errno. */
+/*
+ * Ends all recordings before recording @nr, which is being read, and begins @nr. Return: 0 or
+ * -errno.
+ */
 static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
 {
 	struct tables_recording *r = &t->recording;
@@ -96,7 +101,7 @@ static int tables__launch(void *ctx, const struct model *m, uint64_t key, const 
 	return err;
 }
 
-/* Return: whether the launch can own one device record only. */
+/* Return: whether the launch can own at most one device record. */
 static bool launch__owns_one(const struct model *m, const struct launch *l)
 {
 	uint32_t path = m->chains.v[l->chain].path;
@@ -104,7 +109,9 @@ static bool launch__owns_one(const struct model *m, const struct launch *l)
 	return path != NO_INDEX && m->paths.v[path].one_record;
 }
 
-/* With a filter, a launch comes with each of its works; it gets one row. Return: 0 or -errno. */
+/*
+ * Writes a launch once: with a filter, it comes again with each of its works. Return: 0 or -errno.
+ */
 static int put_launch_once(struct tables *t, const struct model *m, bool first)
 {
 	uint32_t unused;
@@ -112,7 +119,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 	if (!t->held.is)
 		return 0;
-	/* The launch's first work may have been left out. */
+	/* The filter may have left out the launch's first work. */
 	if (!first || !launch__owns_one(m, &t->held.launch)) {
 		if (idmap__get(&t->told, t->held.key, &unused))
 			t->held.is = false;
@@ -124,7 +131,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 /* ---- device work ---------------------------------------------------------------------------- */
 
-/* The cells of a work that its launch has; of an orphan they are null. */
+/* The cells of a work that come from its launch; for an orphan they are null. */
 struct launch_cells {
 	int64_t time_ns, tid, path_id, correlation_id;
 };
@@ -199,7 +206,7 @@ static int put_wait(struct tables *t, const struct model *m, const struct placed
 	struct tables_recording *r = &t->recording;
 	const struct leaf *leaf = &m->leaves.v[p->leaf];
 
-	/* Of waits for work that never had a time, and of times off the CPU, the time may be any. */
+	/* Waits for work without a time, and off-CPU times, may have any time. */
 	return parts__put(&r->parts, proc->partition, tables_waits, (int64_t[]){
 		proc->id, parquet__string(leaf_kind__name(leaf->kind)), parquet__string(leaf->name),
 		p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
@@ -217,7 +224,7 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 	struct row_ranges in;
 	int err;
 
-	/* Device work comes again, with all there is to know. */
+	/* Device work comes again later, with all details. */
 	t->placed = *p;
 	if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
 		return 0;
@@ -344,13 +351,13 @@ static void tables__free_part(struct session_sink *sink)
 	tables__free(part);
 }
 
-/* All rows of the recording are there, and its call paths have names. */
+/* Ends a recording when it has all its rows, and its call paths have names. */
 static int tables__named(void *ctx, const struct model *m)
 {
 	return tables__enter(ctx, m, m->machine.recording) ?: tables__end(ctx, m);
 }
 
-/* Ends the recordings before @nr, unless they have been read apart. Return: 0 or -errno. */
+/* Ends the recordings before @nr, unless they were read separately. Return: 0 or -errno. */
 static int tables__end_before(struct tables *t, const struct model *m, uint32_t nr)
 {
 	int err = 0;
@@ -362,7 +369,7 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 	return err;
 }
 
-/* The part has written its tables: they count as done. */
+/* Counts the tables of a part, which has written them, as done. */
 static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink, const struct remap *r)
 {
 	const struct tables *part = sink->ctx;
