@@ -69,7 +69,7 @@ static int check_launches(const char *text)
 	return -EINVAL;
 }
 
-/* "after:S", "for:S", or both with a comma between. Return: whether it is that. */
+/* Parses "after:S", "for:S", or both with a comma between. Return: whether @arg is valid. */
 static bool parse_clock(struct capture *c, const char *arg)
 {
 	bool after = false, is_for = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* capture.h - --capture: which windows of a program's life are recorded */
+/* capture.h - --capture: which parts of a program's life are recorded */
 #ifndef XPU_LOADER_CAPTURE_H
 #define XPU_LOADER_CAPTURE_H
 
@@ -7,20 +7,20 @@
 #include <stdint.h>
 
 struct capture {
-	const char *what;		/* the program opens windows: as in XPU_CAPTURE_ENV; or NULL */
-	uint32_t most;			/* its first windows, so many; 0: all */
-	bool each;			/* each window has results of its own */
-	uint64_t after_ns;		/* the clock opens one; UINT64_MAX: it does not */
-	uint64_t for_ns;		/* and closes it; 0: it does not */
+	const char *what;		/* what opens windows, as in XPU_CAPTURE_ENV; or NULL */
+	uint32_t most;			/* record only so many windows; 0: all */
+	bool each;			/* make results for each window */
+	uint64_t after_ns;		/* a clock opens one then; UINT64_MAX: no clock */
+	uint64_t for_ns;		/* ... and closes it after so long; 0: never */
 };
 
-/* Takes --capture's argument, or says what is wrong with it. Return: 0 or -EINVAL. */
+/* Takes --capture's argument, or prints what is wrong with it. Return: 0 or -EINVAL. */
 int capture__parse(struct capture *c, const char *arg);
 
-/* As capture__parse(), of --capture-end's argument. */
+/* Like capture__parse(), for --capture-end. */
 int capture__parse_end(struct capture *c, const char *arg);
 
-/* Sets the variable by which the target's shim knows. Return: 0 or -ENOMEM. */
+/* Sets the environment variable that tells the target's shim. Return: 0 or -ENOMEM. */
 int capture__set_environment(const struct capture *c);
 
 #endif /* XPU_LOADER_CAPTURE_H */

@@ -92,7 +92,7 @@ static void check_probes(const char *shim)
 	}
 	report(OK, "shim", "%s", shim);
 
-	/* The requirement that is missing above is the cause: it counts once. */
+	/* With a requirement missing above, this would fail, too: count that only once. */
 	err = nr_missing ? -EPERM : probes__check(shim, why, sizeof(why));
 	if (nr_missing)
 		report(NOTE, "probes", "not tried, for want of what is missing above");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* check.h - xpuload --check: prints what this machine allows, and what to do about the rest */
+/*
+ * check.h - xpuload --check: prints what can be recorded on this machine, and how to get the rest
+ */
 #ifndef XPU_LOADER_CHECK_H
 #define XPU_LOADER_CHECK_H
 

@@ -16,11 +16,11 @@
 
 struct command {
 	const char *name;
-	const char *args[3];		/* of xpumerge, up to a NULL; none: it has another answer */
+	const char *args[3];		/* for xpumerge, up to a NULL; none: print @instead */
 	const char *instead;
 };
 
-/* Letters that mean something else to perf than to xpumerge. */
+/* Options that mean something else to perf than to xpumerge. */
 static const struct cmdline_habit letters[] = {
 	{ "-F", "xpumerge --csv and --json have all columns" },
 	{ "-g", "call paths are always there" },
@@ -47,7 +47,7 @@ static const struct command commands[] = {
 	{ "stats", { NULL }, "xpumerge prints the tables of nsys stats; --csv, --json and --table pick" },
 };
 
-/* Becomes xpumerge. Return: the status to exit with; then there is a message. */
+/* Becomes xpumerge. Return: the status to exit with, after a message, if that failed. */
 static int run_xpumerge(const struct command *c, int argc, char **argv)
 {
 	const char **args = calloc(argc + ARRAY_SIZE(c->args) + 1, sizeof(*args)), *why;

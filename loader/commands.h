@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* commands.h - what users of perf type after the program's name, other than record */
+/* commands.h - perf's commands other than record, which users may type after xpuload's name */
 #ifndef XPU_LOADER_COMMANDS_H
 #define XPU_LOADER_COMMANDS_H
 
 /*
- * Does what "report", "script" and "diff" mean, which is xpumerge's work and is done by it, as the user
- * who called sudo; says what to run for "annotate", "stat" and "stats". "xpuload -- stat" runs a program of
- * that name.
+ * For "report", "script" and "diff" runs xpumerge, as the user who called sudo; for other commands
+ * of perf prints what to run instead. "xpuload -- stat" runs a program called stat.
  *
- * Return: -1 if the first word is none of these, or the status to exit with.
+ * Return: the status to exit with; -1 if the first word is no such command.
  */
 int commands__run(int argc, char **argv);
 

@@ -23,25 +23,25 @@
 #include "util.h"
 
 #define LINE_MAX_BYTES	64		/* no command is longer */
-#define TURN_BYTES	4096		/* of commands; then signals and the clock have their turn */
+#define TURN_BYTES	4096		/* of commands, then signals and the clock get a turn */
 #define POLL_MS		100
 
 struct supervisor {
 	struct options *opts;
-	struct target target;		/* pid 0: it runs already */
-	int *pid_fds;			/* PROBES_PID: of opts->pids, those that have not ended */
+	struct target target;		/* pid 0: attaching to running processes */
+	int *pid_fds;			/* PROBES_PID: of the opts->pids that run */
 	int signal_fd;
-	pid_t recorder;			/* the child that records; 0: none */
-	int ready_fd;			/* it has attached, or failed; -1: it has said so */
-	bool must_answer;		/* somebody waits for that, or for its end */
-	bool told_unread;		/* that nobody reads the answers */
-	bool stopping;			/* it was told to end */
-	bool ends;			/* when it has ended, all ends */
-	uint64_t open_ns, close_ns;	/* of the clock's window; UINT64_MAX: none */
-	bool clock_is_open;		/* that window is for some time, from when it is recorded */
-	int status;			/* the worst of the recordings' */
+	pid_t recorder;			/* the child that records, or 0 */
+	int ready_fd;			/* readable when it has attached or failed; -1: known */
+	bool must_answer;		/* a command waits for that, or for its end */
+	bool told_unread;		/* warned that nobody reads the answers */
+	bool stopping;			/* the recorder was told to end */
+	bool ends;			/* end when the recorder has ended */
+	uint64_t open_ns, close_ns;	/* when to open and close by the clock; UINT64_MAX: never */
+	bool clock_is_open;		/* close the window some time after it was opened */
+	int status;			/* the worst status of a recording */
 	char line[LINE_MAX_BYTES];
-	size_t nr;			/* bytes of a command so far; beyond LINE_MAX_BYTES: too many */
+	size_t nr;			/* bytes of a command so far; may exceed LINE_MAX_BYTES */
 };
 
 /* ---- recordings ------------------------------------------------------------------------------ */
@@ -56,7 +56,7 @@ static bool has_ended(pid_t pid)
 	return ended;
 }
 
-/* The child that records one window. */
+/* Records one window, in a child. */
 static _Noreturn void record(struct supervisor *s, int ready_fd)
 {
 	struct options *opts = s->opts;
@@ -76,13 +76,13 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 		own.own_target = true;
 		own.pids = &pid;
 		own.nr_pids = 1;
-		/* The target's shim has read them from its environment. */
+		/* The target's shim has read these options from its environment. */
 		own.stalls_have_how = own.all_api = false;
 	}
 	exit(recording__whole(&own, NULL));
 }
 
-/* Whether something can be read or written there without waiting. */
+/* Whether @fd can be read or written without waiting. */
 static bool is_ready(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -90,7 +90,7 @@ static bool is_ready(int fd, short events)
 	return poll(&p, 1, 0) == 1 && p.revents & (events | POLLHUP);
 }
 
-/* Answers the command that is being obeyed, with a line. */
+/* Answers the current command with @line, if it has no answer yet. */
 static void answer(struct supervisor *s, const char *line)
 {
 	ssize_t len = strlen(line);
@@ -109,7 +109,7 @@ static void ack(struct supervisor *s)
 	answer(s, "ack\n");
 }
 
-/* The recorder has attached, or has ended before it could. */
+/* Handles news that the recorder has attached, or has ended before it could. */
 static void hear_ready(struct supervisor *s)
 {
 	bool attached = read(s->ready_fd, &(char){ 0 }, 1) == 1;
@@ -128,7 +128,7 @@ static void open_window(struct supervisor *s)
 	int ready[2];
 
 	if (s->recorder) {
-		ack(s);			/* it is open */
+		ack(s);			/* the window is open already */
 		return;
 	}
 	if (pipe2(ready, O_CLOEXEC)) {
@@ -200,7 +200,7 @@ static void obey(struct supervisor *s, const char *command)
 	}
 }
 
-/* Whether a command that takes its time is being obeyed: the next one waits. */
+/* Whether a slow command is in progress, for which the next one has to wait. */
 static bool is_busy(const struct supervisor *s)
 {
 	return s->must_answer || (s->recorder && (s->ready_fd >= 0 || s->stopping));
@@ -237,7 +237,7 @@ static void take_commands(struct supervisor *s)
 		msg__warn("--control: cannot read commands: %s", strerror(errno));
 	else if (s->nr)
 		take_byte(s, '\n');
-	s->opts->control.fd = -1;	/* the writer of a pipe has gone: all goes on as it is */
+	s->opts->control.fd = -1;	/* a pipe's writer has gone: go on without commands */
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -260,7 +260,9 @@ static void reap_pids(struct supervisor *s)
 	}
 }
 
-/* Opens those that are attached to. Return: 0, or the status to exit with, with a message printed. */
+/*
+ * Opens the processes to attach to. Return: 0, or the status to exit with, with a message printed.
+ */
 static int open_pids(struct supervisor *s)
 {
 	struct options *opts = s->opts;
@@ -288,7 +290,7 @@ static void take_signals(struct supervisor *s)
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		/* A signal of the terminal's has reached the others, too. */
+		/* A signal from the terminal has reached the target, too. */
 		if (s->target.pid && info.ssi_code != SI_KERNEL)
 			kill(s->target.pid, info.ssi_signo);
 		s->ends |= !s->target.pid;
@@ -325,7 +327,7 @@ static int timeout_ms(const struct supervisor *s)
 	return next <= now ? 0 : next - now < POLL_MS * 1000000ull ? (next - now) / 1000000 + 1 : POLL_MS;
 }
 
-/* Whether there is nothing left to do but to end. */
+/* Whether nothing is left to do. */
 static bool is_over(const struct supervisor *s)
 {
 	const struct options *opts = s->opts;
@@ -359,7 +361,9 @@ static void supervise(struct supervisor *s)
 	}
 	if (s->target.pid && s->open_ns != UINT64_MAX && !s->ends)
 		msg__warn("the command has ended before --capture after: nothing is recorded");
-	/* It takes what is left in the ring, and ends by itself, as the target has. */
+	/*
+	 * The target has ended, so the recorder takes the ring's last records and ends by itself.
+	 */
 	reap_recorder(s, 0);
 }
 

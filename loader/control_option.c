@@ -14,7 +14,7 @@
 #include "base/msg.h"
 #include "safefile.h"
 
-/* "CTL[,ACK]"; they are opened by control__open(), as the invoker. */
+/* Takes "CTL[,ACK]". control__open() opens the FIFOs later, as the invoker. */
 static int parse_fifos(struct control *c, const char *names)
 {
 	c->fifos = names;
@@ -46,7 +46,7 @@ static int open_fifos(struct control *c)
 	return c->fd < 0 || (ack && c->ack_fd < 0) ? -EINVAL : 0;
 }
 
-/* Whether answers would come back as commands, for ever. */
+/* Whether answers would come back as commands, in an endless loop. */
 static bool is_loop(const struct control *c)
 {
 	struct stat in, out;

@@ -3,14 +3,14 @@
 #ifndef XPU_LOADER_CONTROL_OPTION_H
 #define XPU_LOADER_CONTROL_OPTION_H
 
-/* Descriptors by which xpuload is told what to do; -1: none. */
+/* Descriptors for commands to xpuload and for its answers; -1: none. */
 struct control {
 	int fd;
 	int ack_fd;
 	const char *fifos;		/* "CTL[,ACK]", for control__open(); NULL: none */
 };
 
-/* Takes --control's argument, or says what is wrong with it. Return: 0 or a negative errno. */
+/* Takes --control's argument, or prints what is wrong with it. Return: 0 or a negative errno. */
 int control__parse(struct control *c, const char *arg);
 
 /* Opens the FIFOs, if there are any, once the invoker is known. Return: 0, or -EINVAL after a message. */

@@ -36,7 +36,7 @@ static void complain(const char *what, const char *path, int err)
 }
 
 /*
- * Gives the recording its name, and keeps one older recording of that name. Prints a message on
+ * Gives the recording its name, and keeps an older recording with that name. Prints a message on
  * failure.
  */
 static int take_name(const struct options *opts, struct safefile *f)
@@ -143,7 +143,7 @@ static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer 
 	return err;
 }
 
-/* Begins to write to the file or pipe @fd. Prints a message on failure; then @fd is closed. */
+/* Begins to write to the file or pipe @fd. On failure prints a message and closes @fd. */
 static int start_writer(const struct options *opts, int fd, int level, struct writer **w)
 {
 	struct xpu_file_header hdr = {
@@ -177,7 +177,7 @@ static int create_row(const struct options *opts, struct writer **w, struct spli
 {
 	int fd, err = splitter__start(opts, &fd, splitter);
 
-	/* The pipe is for a child on this machine. */
+	/* Level 0: compression would not pay for a pipe. */
 	err = err ?: start_writer(opts, fd, 0, w);
 	if (!err)
 		write_infos(*w, opts);
@@ -192,7 +192,7 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 	*splitter = NULL;
 	if (opts->every_ns)
 		return create_row(opts, w, splitter);
-	/* A wait for a FIFO's reader could not be interrupted here. */
+	/* Do not wait for a FIFO's reader: signals are blocked here. */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {
 		complain("write", opts->data, err);

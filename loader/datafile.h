@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* datafile.h - the recording as a whole: its header, its first records and its last */
+/* datafile.h - begins and ends a recording: its header, its first records and its last */
 #ifndef XPU_LOADER_DATAFILE_H
 #define XPU_LOADER_DATAFILE_H
 
@@ -13,18 +13,21 @@ struct writer;
  * @opts: the recording's name, and the options that its first records describe
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
  * @w: for writer__close()
- * @splitter: the child that makes several files, for splitter__finish(), or NULL: with opts->every_ns the
- *	recording goes to it through a pipe, and @f holds nothing
+ * @splitter: with opts->every_ns the child that makes several files, for splitter__finish(); the
+ *	recording goes to it through a pipe, and @f holds nothing. Otherwise NULL
  *
- * From here on the recording has its name: whatever happens, the part that is written can be read.
- * One old recording of that name is kept as FILE.old, as perf record does.
+ * Gives the recording its name at once, so that the written part can be read whatever happens.
+ * Keeps one old recording with that name as FILE.old, as perf record does.
  *
  * Return: 0 or a negative errno, with a message printed.
  */
 int datafile__create(const struct options *opts, struct safefile *f, struct writer **w,
 		     struct splitter **splitter);
 
-/* Writes the last record, which says that the recording is complete. @wait_status: the target's */
+/*
+ * Writes the last record, which says that the recording is complete. @wait_status: how the target
+ * ended
+ */
 void datafile__end(struct writer *w, int wait_status);
 
 #endif /* XPU_LOADER_DATAFILE_H */

@@ -20,7 +20,7 @@
 
 #define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
 
-/* Prints the command to @buf, cut to the width of a picture. */
+/* Prints a picture's title, the command, to @buf; shortened to fit. */
 static void print_title(const struct options *opts, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -42,7 +42,7 @@ static void print_title(const struct options *opts, char *buf, size_t size)
 		strcpy(buf + size - sizeof("..."), "...");
 }
 
-/* Return: output @nr of those that are to be merged, or NULL. */
+/* Return: merged output number @nr, or NULL. */
 static const char *merged_output(const struct options *opts, size_t nr)
 {
 	if (opts->merge && !nr)
@@ -69,7 +69,7 @@ static _Noreturn void run_fold(const struct options *opts, const char *tool, con
 	_exit(STATUS_FAILED);
 }
 
-/* Writes all results but pictures; @window: of one window, or of all for 0. */
+/* Writes all results except pictures, of one @window, or of the whole recording for 0. */
 static _Noreturn void run_xpumerge(const struct options *opts, const char *tool, uint32_t window)
 {
 	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 7] = { tool, "-i", opts->data }, *output;
@@ -96,8 +96,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 }
 
 /*
- * @output: of one picture; NULL: all but pictures, of @window or of all. Return: whether it is written and
- * complete.
+ * @output: the picture to draw, or NULL for all other results, of @window or of all. Return:
+ * whether they are written and complete.
  */
 static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {

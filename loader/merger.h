@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* merger.h - runs xpumerge or fold.sh at the end, if the user asked for their result */
+/* merger.h - runs xpumerge or fold.sh after the recording, if -o asks for results */
 #ifndef XPU_LOADER_MERGER_H
 #define XPU_LOADER_MERGER_H
 
@@ -8,17 +8,17 @@
 
 struct options;
 
-/* Return: whether there is any result to make. */
+/* Return: whether there are results to make. */
 bool merger__wanted(const struct options *opts);
 
 /**
  * merger__run - make the results of -o from the recording
- * @nr_windows: with --capture-end repeat, results of each of so many windows
+ * @nr_windows: with --capture-end repeat, the number of windows, each with its own results
  *
  * The merger runs as the user who called sudo, because it parses other people's files, and with the
  * signal handling that xpuload was started with: Ctrl-C ends it. Prints a message on failure.
  *
- * Return: whether all of them are written and complete.
+ * Return: whether all results are written and complete.
  */
 bool merger__run(const struct options *opts, uint32_t nr_windows);
 

@@ -31,14 +31,14 @@
 #define DEFAULT_RING_BYTES (64ull << 20)
 #define MIN_STACK_BYTES	1024
 #define DEFAULT_NAME	"xpu.data"
-#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack, if its end is unknown */
-#define DEFAULT_HZ	99		/* not in step with what happens a hundred times a second */
+#define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack if its end is unknown */
+#define DEFAULT_HZ	99		/* not in step with anything that runs at 100 Hz */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 #define MIN_EVERY	0.01
 #define DEFAULT_EVERY_NS	10000000000ull	/* with --push */
 #define DEFAULT_METRICS_HZ 1000
-#define DEFAULT_STALLS	18		/* 2^N cycles between samples */
+#define DEFAULT_STALLS	18		/* 2^18 cycles between samples */
 #define MIN_STALLS	5
 #define MAX_STALLS	31
 #define MAX_METRICS_HZ	20000
@@ -59,7 +59,7 @@ static const char footer[] =
 "Exit status: COMMAND's own; 125 when xpuload itself failed, 126 or 127 when COMMAND could not\n"
 "be run.\n";
 
-/* perf's and nsys's. */
+/* Options of perf and nsys that users may type. */
 static const struct cmdline_habit habits[] = {
 	{ "-D", "xpumerge --from leaves out the beginning" },
 	{ "--delay", "xpumerge --from leaves out the beginning" },
@@ -87,7 +87,7 @@ const char *options__habit(const char *word)
 	return cmdline__habit(habits, word);
 }
 
-/* The suffixes that -o accepts beside that of a recording. */
+/* The suffixes of merged results that -o accepts. */
 static const char *const suffixes[] = {
 #define SUFFIX(id, name, suffix)	suffix,
 	FORMATS(SUFFIX) ".svg", NULL
@@ -106,7 +106,7 @@ static void list_suffixes(char *buf, size_t size)
 	cmdline__join(buf, size, merged, ", ");
 }
 
-/* Whether a name's suffix is that of a merged result. */
+/* Whether a name has the suffix of a merged result. */
 static bool is_merged(const char *name)
 {
 	const char *suffix = suffix__of(name, suffixes);
@@ -115,7 +115,7 @@ static bool is_merged(const char *name)
 	if (!suffix && has_suffix(name, ".gz") && strlen(name) < sizeof(plain)) {
 		snprintf(plain, sizeof(plain), "%.*s", (int)strlen(name) - 3, name);
 		suffix = suffix__of(plain, suffixes);
-		/* Neither a directory nor a picture. */
+		/* Directories and pictures are never compressed. */
 		if (suffix && (!strcmp(suffix, "/") || !strcmp(suffix, ".svg")))
 			suffix = NULL;
 	}
@@ -123,8 +123,8 @@ static bool is_merged(const char *name)
 }
 
 /*
- * Return: whether a name is one of a merged result or of a recording, which may have any number or no
- * suffix, but none of letters that could be a slip; says so if not.
+ * Return: whether a name is valid, for a merged result or for a recording. A recording's suffix may
+ * be a number or missing; other suffixes are refused as likely typing errors, with a message.
  */
 static bool is_output_name(const char *name)
 {
@@ -145,7 +145,7 @@ static bool is_output_name(const char *name)
 
 /* ---- arguments of options: what is wrong is said here ---------------------------------------- */
 
-/* Prints that @arg is none of the option's names, or not a valid number. */
+/* Prints that @arg is not one of the option's names, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
@@ -206,7 +206,7 @@ static int set_pids(void *target, const struct cmdline_given *given)
 	}
 }
 
-/* An empty name would mean every one. */
+/* An empty name would match every process. */
 static int set_filter(void *target, const struct cmdline_given *given)
 {
 	if (*given->arg)
@@ -229,7 +229,7 @@ static int set_freq(void *target, const struct cmdline_given *given)
 	return -EINVAL;
 }
 
-/* The recording is the first of several outputs, if it is one of them. */
+/* If the recording is among several outputs, it becomes the first one, opts->pattern. */
 static int set_output(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -465,7 +465,7 @@ static int set_level(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* -g is perf's; call paths are always recorded. */
+/* perf's -g: does nothing, since call paths are always recorded. */
 static int set_nothing(void *target, const struct cmdline_given *given)
 {
 	(void)target, (void)given;
@@ -639,7 +639,7 @@ static const struct cmdline cmdline = {
 
 /* ---- all of them together -------------------------------------------------------------------- */
 
-/* Refuses an option for a running program, whose shim has read @env at its start. */
+/* Refuses an option for a running program, whose shim has already read @env. */
 static bool only_for_command(const char *option, bool given, const char *env)
 {
 	if (given)
@@ -658,7 +658,7 @@ bool options__by_hand(const struct options *opts)
 	return options__controlled(opts) || opts->capture.after_ns != UINT64_MAX;
 }
 
-/* Options that leave nothing to do for others. */
+/* Options that leave other options without effect. */
 static const struct exclusion {
 	const char *option, *why;
 	const char *others[13];		/* up to a NULL */
@@ -683,7 +683,7 @@ static bool options__given(const struct options *opts, const char *name)
 	return cmdline__has(&cmdline, opts->given, name) || (opts->top && !strcmp(name, "top"));
 }
 
-/* Return: whether no option leaves nothing to do for another one; says so if one does. */
+/* Return: whether every option has an effect; prints the first that has none. */
 static bool options__have_effect(const struct options *opts)
 {
 	const struct exclusion *e;
@@ -787,7 +787,7 @@ static bool options__agree(const struct options *opts)
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }
 
-/* A receiver that cannot be, or a label, is refused before anything is started. */
+/* Refuses an invalid receiver or label before anything is started. */
 static bool options__check_push(const struct options *opts)
 {
 	const char *why, *at;
@@ -817,7 +817,7 @@ static bool options__check_push(const struct options *opts)
 	return true;
 }
 
-/* @err: of looking for it */
+/* @err: the result of looking for the shim */
 static bool options__check_shim(const struct options *opts, int err)
 {
 	if (opts->cpu_only)
@@ -833,7 +833,7 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-/* A result for each window has its number in the name. */
+/* With results for each window, the name has the window's number. */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
 {
 	return opts->capture.each && is_merged(pattern) ? output_name__expand_row(pattern, pid, name) :
@@ -855,7 +855,7 @@ int options__name(struct options *opts, pid_t pid)
 		return -1;
 	}
 	opts->merge = !opts->every_ns && is_merged(opts->output);
-	/* A name that nobody can have taken; beside a directory. */
+	/* Next to the output, or next to a directory, by a name that nobody can have taken. */
 	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
 		;
 	if (opts->every_ns)
@@ -870,7 +870,7 @@ int options__name(struct options *opts, pid_t pid)
 	return opts->data ? 0 : -1;
 }
 
-/* A name that is wrong is refused before anything is started. */
+/* Refuses an invalid name before anything is started. */
 static bool options__check_name(const struct options *opts, const char *pattern)
 {
 	char *name;
@@ -925,7 +925,7 @@ static bool options__check_names(const struct options *opts)
 	return true;
 }
 
-/* The command "top": a stream of intervals for xpumerge top, and no file. */
+/* Completes the command "top", which makes no file but a stream of intervals for xpumerge top. */
 static bool options__complete_top(struct options *opts, int argc)
 {
 	if (optind < argc) {
@@ -953,7 +953,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	};
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
-		optind = 2;		/* as perf has it */
+		optind = 2;		/* "record", as with perf */
 	err = cmdline__parse(&cmdline, opts, argc, argv, &opts->given);
 	if (err)
 		return err < 0 ? STATUS_FAILED : 0;

@@ -12,16 +12,16 @@
 
 #define MAX_NUMBER	1000000
 
-/* How a name is made. */
+/* The state of making a name. */
 struct name {
 	FILE *f;
 	pid_t pid;
 	unsigned int number;
-	bool row;			/* of several files: their numbers are not known yet */
-	bool numbered;			/* it has a number in it */
+	bool row;			/* of a row of files: keep a place for their numbers */
+	bool numbered;			/* the name has a number */
 };
 
-/* Puts text, in which a row has two percent signs for one. */
+/* Writes text; in the name of a row, percent signs are doubled. */
 static void put_text(struct name *n, const char *text)
 {
 	for (; *text; text++) {
@@ -31,7 +31,10 @@ static void put_text(struct name *n, const char *text)
 	}
 }
 
-/* Puts the value of the variable that "q{VAR}" names. Return: what follows, or NULL after a message. */
+/*
+ * Writes the value of the variable in "q{VAR}". Return: the rest of the pattern, or NULL after a
+ * message.
+ */
 static const char *put_variable(const char *at, struct name *n)
 {
 	const char *end = at[1] == '{' ? strchr(at, '}') : NULL, *value = NULL;
@@ -69,7 +72,7 @@ static void put_number(struct name *n)
 	n->numbered = true;
 }
 
-/* Return: whether all of it could be put. */
+/* Writes the name for a whole pattern. Return: whether the pattern is valid. */
 static bool put_all(const char *at, struct name *n)
 {
 	n->numbered = false;
@@ -157,7 +160,9 @@ int output_name__expand(const char *pattern, pid_t pid, char **name)
 		err = name__make(&n, pattern, name);
 		if (err)
 			return err;
-		/* As the user who called: what others may see is not to be found out. */
+		/*
+		 * access() checks for the invoker: it must not reveal files that only root may see.
+		 */
 		if (!n.numbered || !pid || access(*name, F_OK))
 			return 0;
 		free(*name);

@@ -37,13 +37,13 @@
 #include "xpu_slot.h"
 
 #define NICE			(-10)	/* of the thread that drains the ring, if allowed */
-#define READY_NS		500000000ull	/* for shims to awake that may not be there */
+#define READY_NS		500000000ull	/* for shims to wake up, if there are any */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
-#define QUEUE_NS	10000000000ull	/* the same, for processes that have connected */
+#define QUEUE_NS	10000000000ull	/* additional wait for processes that have connected */
 #define UNTOLD_NS		1000000000ull	/* wait for definitions before a file ends */
 
 static void take_signals(struct recording *r)
@@ -84,13 +84,13 @@ static void on_own_sample(void *ctx, pid_t pid, struct xpu_ring_sample *sample, 
 		r->nr_strangers++;
 }
 
-/* Takes the records that are there. Return: whether all was taken. */
+/* Takes the available records. Return: whether all were taken. */
 static bool take_records(struct recording *r)
 {
 	return r->shared ? shared__drain(r->shared) : probes__drain(r->probes);
 }
 
-/* Return: a descriptor that polls readable when there is much to take. */
+/* Return: a descriptor that polls readable when there are many records to take. */
 static int records_fd(const struct recording *r)
 {
 	return r->shared ? shared__fd(r->shared) : probes__fd(r->probes);
@@ -99,7 +99,7 @@ static int records_fd(const struct recording *r)
 void recording__take_events(struct recording *r, uint64_t until_ns)
 {
 	sideband__drain(r->sideband, until_ns, r->writer);
-	/* The processes that samples are of have been reported by now. */
+	/* Only now, when the processes of the samples have been reported. */
 	if (r->own_sampler)
 		own_sampler__drain(r->own_sampler, until_ns, on_own_sample, r);
 }
@@ -111,10 +111,10 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 	recorder__found_python(r->recorder, pid, time_ns, python);
 }
 
-/* @err: an errno of the writer's; @when: the consequence for the recording */
+/* @err: an errno from the writer; @when: the consequence for the recording */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
-	/* The user has seen enough, and has ended xpumerge top. */
+	/* With top, the user has ended xpumerge top. */
 	r->stop |= r->opts->top;
 	if (r->told_disk || r->opts->top)
 		return;
@@ -133,7 +133,10 @@ static void tell_lost(struct recording *r)
 	int kind;
 
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
-		/* With shared memory no end of a process is lost, and records of ended ones may come. */
+		/*
+		 * With shared memory no end of a process is lost, and records of ended processes
+		 * may still come.
+		 */
 		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&
 		    kind == XPU_LOST_PROCESS && !r->shared)
 			recorder__look_for_ends(r->recorder);
@@ -158,7 +161,9 @@ bool recording__drain(struct recording *r)
 	return all;
 }
 
-/* Says that the file cannot be written, or can be written again, and starts again who makes several. */
+/*
+ * Reports that the file cannot be written, or can be written again. Restarts a splitter that ended.
+ */
 static void watch_disk(struct recording *r)
 {
 	int err = writer__error(r->writer), waits = writer__waits(r->writer);
@@ -175,7 +180,7 @@ static void watch_disk(struct recording *r)
 	r->told_disk &= err || waits;
 }
 
-/* Begins the next file, if it is time. All that came so far has been taken. */
+/* Begins the next file, if it is time. All records so far have been taken. */
 static void cut(struct recording *r, uint64_t now)
 {
 	if (!r->opts->every_ns || now < r->cut_ns)
@@ -183,7 +188,7 @@ static void cut(struct recording *r, uint64_t now)
 	if ((recorder__nr_untold(r->recorder) || sideband__waits(r->sideband)) &&
 	    now - r->cut_ns < UNTOLD_NS)
 		return;
-	/* The records that were taken last may be of mappings that are newer than the drain. */
+	/* The last records may refer to mappings that are newer than the last drain. */
 	recording__take_events(r, clock__now());
 	recorder__flush(r->recorder);
 	recorder__cut(r->recorder, now);
@@ -191,7 +196,7 @@ static void cut(struct recording *r, uint64_t now)
 	r->cut_ns += (now - r->cut_ns) / r->opts->every_ns * r->opts->every_ns + r->opts->every_ns;
 }
 
-/* Return: when poll() is to return, for the next file's sake, if not before @until_ns. */
+/* Return: when poll() has to return: for the next file, at @until_ns at the latest. */
 static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t until_ns)
 {
 	if (!r->opts->every_ns || now >= r->cut_ns || r->cut_ns > until_ns)
@@ -201,8 +206,8 @@ static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t unt
 
 /*
  * Detaches from shims that go on without us, in attached processes and in descendants that outlive
- * the target: they notice that nobody listens to launches any more, and send the rest. A target
- * that has ended has sent everything: its exit ran the probes.
+ * the target: they notice that nobody listens to launches any more, and send their last records. A
+ * target that has ended has already sent everything at its exit.
  */
 static void detach(struct recording *r)
 {
@@ -214,7 +219,7 @@ static void detach(struct recording *r)
 
 	sampler__close(r->sampler);
 	r->sampler = NULL;
-	/* Processes that have ended long ago may still be in the queue of the socket. */
+	/* The socket's queue may still have processes that ended long ago. */
 	while (!recording__drain(r) && r->shared && clock__now() < end_ns + QUEUE_NS)
 		;
 	recorder__detaching(r->recorder, clock__now());
@@ -242,12 +247,12 @@ static void on_living_thread(void *ctx, const struct xpu_thread_state *t)
 	recorder__living_thread(living->recorder, t, living->end_ns);
 }
 
-/* Writes the accounts that the kernel's programs have kept for the end. */
+/* Writes the off-CPU accounts that the BPF programs keep until the end. */
 static void write_accounts(struct recording *r)
 {
 	struct living living = { r->recorder, clock__now() };
 
-	probes__drain(r->probes);		/* for the stacks that the sums refer to */
+	probes__drain(r->probes);		/* to get the stacks that the sums refer to */
 	recorder__flush(r->recorder);
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
@@ -265,7 +270,7 @@ static void show_status(const struct recording *r, struct status *status, uint64
 	status__show(status, now_ns, recorder__nr_launches(r->recorder), st.st_size, nr);
 }
 
-/* Who waits for it is told that all are recorded: the shims of processes that use CUDA are awake. */
+/* Tells the waiting parent when all is recorded: the shims of processes that use CUDA are awake. */
 static void tell_ready(struct recording *r, uint64_t since_ns)
 {
 	if (r->opts->ready_fd < 0 ||
@@ -303,7 +308,7 @@ void recording__run(struct recording *r)
 		until_ns = before_cut(r, now, end_ns);
 		if (until_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (until_ns - now) / NS_PER_MS + 1;
-		fds[4].fd = pyfind__fd(r->pyfind);	/* the child may have ended */
+		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have closed */
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
 		take_signals(r);
@@ -326,7 +331,7 @@ void recording__run(struct recording *r)
 	detach(r);
 	if (r->opts->off_cpu)
 		write_accounts(r);
-	/* Processes that the last records were of may have ended, too. */
+	/* No reports come any more for events that wait for one. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)
 		r->nr_unreached = shared__finish(r->shared);
@@ -336,7 +341,7 @@ void recording__run(struct recording *r)
 	datafile__end(r->writer, r->target.wait_status);
 }
 
-/* Whether the user, who has seen the recording end, interrupts the copying, too. */
+/* Whether the user also interrupts the copying, after the recording has ended. */
 static bool is_interrupted(void *ctx)
 {
 	struct recording *r = ctx;
@@ -389,7 +394,10 @@ int recording__finish(struct recording *r)
 		report.nr_samples_taken = probes__nr_samples(r->probes);
 		report.nr_stopped = probes__nr_stopped(r->probes);
 		report.nr_left_alone = probes__nr_left_alone(r->probes);
-		/* The BPF programs count those of a group that run; children are not counted there. */
+		/*
+		 * Of a group, the BPF programs count running processes, too; children of PROBES_PID
+		 * they do not.
+		 */
 		if (r->opts->mode == PROBES_ALL && r->nr_denied > report.nr_left_alone)
 			report.nr_left_alone = r->nr_denied;
 		else if (r->opts->mode != PROBES_ALL)
@@ -406,7 +414,7 @@ int recording__finish(struct recording *r)
 		splitter__drain(r->splitter, r->writer);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
-	/* xpumerge top may have ended first. */
+	/* xpumerge top may have ended first: nothing is lost then. */
 	if (r->opts->top) {
 		report.lost[XPU_LOST_DISK] = 0;
 		err = 0;
@@ -473,7 +481,7 @@ int recording__whole(struct options *opts, int *wait_status)
 			status = STATUS_FAILED;
 		else if (opts->merge)
 			remove_recording(&r);
-		/* Of the files that they are beside, none is left. */
+		/* All files were pushed and removed, so the copies next to them serve nobody. */
 		if (opts->push && !opts->output_given && !opts->keep && r.keeper)
 			keeper__remove(r.keeper);
 	}

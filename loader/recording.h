@@ -18,36 +18,36 @@ struct recording {
 	uint64_t attached_ns;		/* when probes were armed */
 	struct target target;		/* PROBES_RUN */
 	struct cgroup cgroup;		/* PROBES_ALL: only processes in it; id 0: any */
-	struct probes *probes;		/* NULL: records come through shared memory */
-	struct shared *shared;		/* NULL: they come from the probes */
-	struct witness *witness;	/* NULL: the probes tell of signals */
+	struct probes *probes;		/* NULL: shared memory is used */
+	struct shared *shared;		/* NULL: the probes are used */
+	struct witness *witness;	/* NULL: the probes report signals */
 	bool blind;			/* @sideband sees no events */
-	struct sampler *sampler;	/* NULL: no CPU samples by the probes */
-	struct own_sampler *own_sampler;	/* NULL: none beside shared memory, either */
-	struct windows *windows;	/* NULL: nobody has to know of windows */
+	struct sampler *sampler;	/* NULL: no samples by the probes */
+	struct own_sampler *own_sampler;	/* NULL: no samples by perf events */
+	struct windows *windows;	/* NULL: windows are not needed */
 	uint64_t nr_outside;		/* samples outside of windows */
 	uint64_t nr_strangers;		/* samples of processes that were not reported */
 	struct sideband *sideband;
-	struct keeper *keeper;		/* NULL: no mapped files are kept */
+	struct keeper *keeper;		/* NULL: mapped files are not kept */
 	struct gpu_metrics *gpu_metrics;	/* NULL: none */
 	struct gpu_metrics_stats gpu_metrics_stats;
-	struct pyfind *pyfind;		/* NULL: no search for Python */
+	struct pyfind *pyfind;		/* NULL: Python is not searched for */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
-	struct splitter *splitter;	/* the child that makes several files; NULL: none */
-	uint64_t cut_ns;		/* when the next one begins */
+	struct splitter *splitter;	/* the child that makes several files, or NULL */
+	uint64_t cut_ns;		/* when the next file begins */
 	struct recorder *recorder;
 	int signal_fd;
-	int ends_fd;			/* PROBES_PID: readable when one of the pids ends; else -1 */
-	int *pid_fds;			/* PROBES_PID: of opts->pids; -1: it has ended */
-	size_t nr_running;		/* PROBES_PID: of opts->pids */
-	bool stop;			/* attached: a signal says so */
+	int ends_fd;			/* PROBES_PID: readable when a process ends; else -1 */
+	int *pid_fds;			/* PROBES_PID: of opts->pids; -1: the process has ended */
+	size_t nr_running;		/* PROBES_PID: how many of opts->pids run */
+	bool stop;			/* attached: a signal ends the recording */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
 	uint64_t nr_unreached;		/* launches of processes that could not connect */
 	uint64_t nr_denied;		/* running children that may not be recorded */
-	bool attached;			/* it has been said */
-	bool sampled;			/* there was a sampler */
+	bool attached;			/* the message about attaching was printed */
+	bool sampled;			/* CPUs were sampled */
 };
 
 #define RECORDING_INIT(options)	{ .opts = (options), .signal_fd = -1, .ends_fd = -1, \
@@ -61,40 +61,44 @@ struct recording {
 int recording__start(struct recording *r);
 
 /*
- * Of recording_attach.c, for recording__start(): finds the processes to attach to, which is likely to
- * fail; and takes them up, once everything is open. Return: 0, or the status to exit with, with a
+ * In recording_attach.c, for recording__start(). First recording__find_processes() finds the
+ * processes to attach to, since that is likely to fail; once everything is open,
+ * recording__take_processes() attaches to them. Return: 0, or the status to exit with, with a
  * message printed.
  */
 int recording__find_processes(struct recording *r);
 int recording__take_processes(struct recording *r);
 
 /*
- * Opens a process that is to be attached to, and checks that it may be recorded; *@pid_fd is -1 or for the
- * caller to close(). Return: 0, or the status to exit with, with a message printed.
+ * Opens a process to attach to, and checks that it may be recorded. *@pid_fd: -1, or a descriptor
+ * for the caller to close(). Return: 0, or the status to exit with, with a message printed.
  */
 int recording__open_process(pid_t pid, int *pid_fd);
 
 bool recording__has_ended(int pid_fd);
 
-/* Sets the options of the target's shim in our environment, which the target inherits. @by_bpf: not by shm */
+/*
+ * Sets the options of the target's shim in our environment, which the target inherits. @by_bpf:
+ * recording by BPF, not through shared memory
+ */
 void recording__set_environment(const struct options *opts, bool by_bpf);
 
 /*
- * Makes one recording, from its start to its report and to what is merged of it at once. Return: the status
- * to exit with; if 0, *@wait_status is the target's.
+ * Makes one recording, including its report and its merged results. Return: the status to exit
+ * with; if 0, *@wait_status is how the target ended.
  */
 int recording__whole(struct options *opts, int *wait_status);
 
-/* Raises the semaphores of @pid's shim, with PROBES_PID. @ppid: whose child it is, or 0 */
+/* With PROBES_PID, raises the semaphores of @pid's shim. @ppid: the parent for a message, or 0 */
 void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 
 /* Notes which of opts->pids have ended. */
 void recording__note_ends(struct recording *r);
 
-/* Takes what the kernel's programs and events have brought. Return: whether all that was there. */
+/* Takes the available records and events. Return: whether all were taken. */
 bool recording__drain(struct recording *r);
 
-/* Takes perf's events and samples before @until_ns: all there are of a process that has ended. */
+/* Takes perf's events and samples before @until_ns. */
 void recording__take_events(struct recording *r, uint64_t until_ns);
 
 /* Records until the target ends; when attached, until a signal or the time limit. */
@@ -107,7 +111,7 @@ void recording__run(struct recording *r);
  */
 int recording__finish(struct recording *r);
 
-/* Frees all but the file, which stays. */
+/* Frees everything; the file stays. */
 void recording__free(struct recording *r);
 
 #endif /* XPU_LOADER_RECORDING_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Attaches to processes that run already: which ones, and whether they may be recorded. */
+/* Attaches to running processes: chooses them, and checks whether they may be recorded. */
 #include "recording.h"
 
 #include <errno.h>
@@ -25,9 +25,9 @@
 #include "target/running.h"
 #include "target/sideband.h"
 
-#define MAX_ROUNDS	16		/* through /proc: each finds children made during the last */
-#define DRAIN_NS	50000000ull	/* between two drains, while processes are taken up */
-#define MAX_FILES	1048576		/* open at a time: three for each process */
+#define MAX_ROUNDS	16		/* through /proc: each finds children made meanwhile */
+#define DRAIN_NS	50000000ull	/* between two drains while attaching */
+#define MAX_FILES	1048576		/* open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ static int find_cgroup(struct recording *r)
 	return err ? STATUS_FAILED : 0;
 }
 
-/* The processes that run now, of which some are chosen. */
+/* The running processes, some of which are chosen. */
 struct choice {
 	const struct recording *r;
 	struct running running;
@@ -120,7 +120,10 @@ static void choose(void *ctx, pid_t pid)
 		p->chosen = true;
 }
 
-/* Reads what runs, and chooses what the options name; for running__free(). */
+/*
+ * Lists the running processes, and chooses those that the options name. To be freed by
+ * running__free().
+ */
 static int choice__make(struct choice *c)
 {
 	const struct options *opts = c->r->opts;
@@ -133,7 +136,7 @@ static int choice__make(struct choice *c)
 		for (i = 0; i < opts->nr_pids; i++)
 			choose(c, opts->pids[i]);
 	} else if (c->r->cgroup.id) {
-		/* A cgroup that has been removed meanwhile is empty. */
+		/* Ignore errors: a cgroup that was removed meanwhile is empty. */
 		cgroup__each_process(&c->r->cgroup, choose, c);
 	} else {
 		for (i = 0; i < c->running.nr; i++)
@@ -147,8 +150,9 @@ static int choice__make(struct choice *c)
 /* ---- programs without the shim --------------------------------------------------------------- */
 
 /*
- * Complains of a process that uses CUDA without the shim, as nobody can be added to it. Other
- * processes may have children that have the shim. Return: whether it is an error.
+ * Prints an error about a process that uses CUDA without the shim, which cannot be added to it.
+ * Processes without CUDA are no error: they may have children with the shim. Return: whether there
+ * was an error.
  */
 static bool lacks_shim(const struct recording *r, pid_t pid)
 {
@@ -174,18 +178,18 @@ static bool lacks_shim(const struct recording *r, pid_t pid)
 	return true;
 }
 
-/* Says it if no process has the shim. Return: 0, or the status to exit with. */
+/* Prints an error if no process has the shim. Return: 0, or the status to exit with. */
 static int check_shims(const struct recording *r)
 {
 	const struct options *opts = r->opts;
 	struct choice c = { .r = r };
 	struct running_process *p;
-	bool found = false;		/* or it will be loaded when CUDA is called */
+	bool found = false;		/* a shim, or one that will be loaded with CUDA */
 	size_t i;
 	int fd;
 
 	if (choice__make(&c))
-		return 0;			/* it is said when they are taken up */
+		return 0;			/* attaching will print the error */
 	for (p = c.running.all; p < c.running.all + c.running.nr && !found; p++) {
 		if (!p->chosen || p->ended || permit__check(p->pid))
 			continue;
@@ -239,7 +243,7 @@ void recording__note_ends(struct recording *r)
 	struct epoll_event ev;
 
 	while (epoll_wait(r->ends_fd, &ev, 1, 0) == 1) {
-		close(r->pid_fds[ev.data.u64]);		/* this also takes it out of ends_fd */
+		close(r->pid_fds[ev.data.u64]);		/* also removes it from ends_fd */
 		r->pid_fds[ev.data.u64] = -1;
 		r->stop |= !--r->nr_running;
 	}
@@ -257,7 +261,7 @@ struct taking {
 	struct recording *r;
 	struct taken *taken;
 	size_t nr;
-	struct running_process first_denied;	/* of a group, if r->nr_denied */
+	struct running_process first_denied;	/* PROBES_ALL: valid if r->nr_denied */
 	uint64_t drained_ns;
 };
 
@@ -269,9 +273,9 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
 	if (r->opts->mode != PROBES_PID || permit__check(pid) == -EACCES)
 		return;
 	err = probes__follow(r->probes, pid, hello);
-	if (!err || err == -ESRCH)	/* it may have ended already */
+	if (!err || err == -ESRCH)	/* it may have ended */
 		return;
-	/* A target may make children without end. */
+	/* Limit the messages: a target may make any number of children. */
 	if (r->nr_not_followed++ >= LIMIT_MESSAGES)
 		return;
 	if (ppid)
@@ -301,7 +305,7 @@ static bool find_shim(struct taking *t, pid_t pid)
 			  "not recorded", pid);
 	if (fd < 0)
 		return false;
-	/* Without a word of the user's, no file is attached to but our own. */
+	/* If the user named no processes, attach only to our own file. */
 	if (opts->mode == PROBES_ALL && !opts->comm && !t->r->cgroup.id) {
 		err = fstat(fd, &its) || stat(opts->shim, &ours) || its.st_dev != ours.st_dev ||
 		      its.st_ino != ours.st_ino;
@@ -316,8 +320,9 @@ static bool find_shim(struct taking *t, pid_t pid)
 }
 
 /*
- * Counts a process that may not be recorded. A child of a process that the user named is said by itself;
- * of a group, as of a cgroup, most may be other users', and take_all() says how many.
+ * Counts a process that may not be recorded. Prints a warning for each child of a process that the
+ * user named. In a group, such as a cgroup, most processes may belong to other users, so take_all()
+ * only prints their number.
  */
 static void deny(struct taking *t, const struct running_process *p)
 {
@@ -340,7 +345,7 @@ static void drain_now_and_then(struct taking *t)
 	t->drained_ns = clock__now();
 }
 
-/* Takes up one process. Return: 0, also if it has ended, or a negative errno. */
+/* Attaches to one process. Return: 0, also if it has ended, or a negative errno. */
 static int take(struct taking *t, const struct running_process *p)
 {
 	struct recording *r = t->r;
@@ -378,7 +383,7 @@ static int take(struct taking *t, const struct running_process *p)
 	return 0;
 }
 
-/* Says how many processes of a group may not be recorded, and why the first one may not. */
+/* Prints how many processes of a group may not be recorded, and why the first one may not. */
 static void say_denied(const struct taking *t)
 {
 	const struct running_process *p = &t->first_denied;
@@ -392,7 +397,7 @@ static void say_denied(const struct taking *t)
 		  "(%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid, p->comm, why);
 }
 
-/* Takes up what is chosen, until a round finds nothing new. */
+/* Attaches to the chosen processes, until a round finds no new one. */
 static int take_all(struct taking *t)
 {
 	struct choice c = { .r = t->r };
@@ -416,9 +421,9 @@ static int take_all(struct taking *t)
 }
 
 /*
- * With -a alone, the kernel's programs find the processes, which are only counted here. But all that
- * are sampled may end at any time, or fork: so their mappings are read now, as perf does. If
- * restricted, they are read when a program in the kernel has found that they may be.
+ * With -a alone, the BPF programs find the processes, so they are only counted here. With
+ * --cpu-only, their mappings are read now, as perf does, since a process may end or fork at any
+ * time. If restricted, mappings are read only after a BPF program has found that they may be.
  */
 static int count_all(struct taking *t)
 {
@@ -453,7 +458,7 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Return: @comm, set to the name of a process that runs, or to "?". */
+/* Return: @comm, set to the name of a running process, or to "?". */
 static const char *comm_of(pid_t pid, char comm[XPU_COMM_LEN])
 {
 	char path[64];
@@ -483,7 +488,7 @@ int recording__take_processes(struct recording *r)
 		msg__error("cannot attach to processes: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	/* A person or a script that waits for this line misses nothing from here on. */
+	/* Only now: nothing may be missed after this line, which people and scripts wait for. */
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
 			  comm_of(opts->pids[0], comm));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Begins a recording. The steps that are most likely to fail come first. */
+/* Starts a recording. The steps that are most likely to fail come first. */
 #include "recording.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@
 #include "xpu_shm.h"
 #include "xpu_slot.h"
 
-#define SHARED_PART	4		/* each process's ring is that part of -m */
+#define SHARED_PART	4		/* each process's ring is 1/4 of -m */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -44,7 +44,9 @@ static void on_record(void *ctx, const void *data, size_t size)
 	recorder__record(r->recorder, data, size);
 }
 
-/* Writes what the cgroup of a process tells. A process that has gone has its parent's. */
+/*
+ * Writes the labels from a process's cgroup. If the process has ended, its parent's labels apply.
+ */
 static void label(struct recording *r, const struct xpu_record_process *p)
 {
 	struct cgroup_labels l;
@@ -71,7 +73,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 			sideband__look(r->sideband, p->pid, true, p->time_ns, r->writer);
 		return;
 	}
-	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image still is this program */
+	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image is still xpuload */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH)
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
@@ -156,9 +158,9 @@ static int open_signals(struct recording *r)
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGCHLD, SIG_DFL);	/* while it is ignored, no child can be waited for */
+	signal(SIGCHLD, SIG_DFL);	/* if it is ignored, children cannot be waited for */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* the excess counts as lost, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);	/* write() fails instead, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd >= 0)
 		return 0;
@@ -167,8 +169,8 @@ static int open_signals(struct recording *r)
 }
 
 /*
- * Starts the search for Python, which is needed where no shim is preloaded. Its child must start
- * before the things that it must not inherit.
+ * Starts the search for Python, which is needed for processes without a preloaded shim. Done before
+ * anything is open that its child must not inherit.
  */
 static void start_pyfind(struct recording *r)
 {
@@ -181,7 +183,7 @@ static void start_pyfind(struct recording *r)
 		msg__warn("no Python frames: cannot start the process that finds them: %s", strerror(errno));
 }
 
-/* Starts it early: the driver takes its time, and it must not inherit much. */
+/* Started early: the driver takes its time, and the program must not inherit much. */
 static void start_gpu_metrics(struct recording *r)
 {
 	const struct options *opts = r->opts;
@@ -209,7 +211,7 @@ static int start_sampler(struct recording *r, uint64_t period_ns)
 	return 0;
 }
 
-/* Opens the shared memory, in place of the probes. */
+/* Opens the shared memory that replaces the probes. */
 static int start_shared(struct recording *r)
 {
 	const struct shared_options sopts = {
@@ -222,7 +224,7 @@ static int start_shared(struct recording *r)
 	};
 	int err;
 
-	r->witness = witness__new();	/* before there is much that it would inherit */
+	r->witness = witness__new();	/* early, so that it inherits little */
 	err = shared__open(&sopts, &listener, &r->shared);
 	if (!err)
 		return 0;
@@ -230,7 +232,7 @@ static int start_shared(struct recording *r)
 	return STATUS_FAILED;
 }
 
-/* Opens the probes; where that is not allowed, and memory may be shared instead, that. */
+/* Opens the probes, or, if that is not allowed and the options permit it, the shared memory. */
 static int start_transport(struct recording *r, const struct probes_options *popts)
 {
 	const struct options *opts = r->opts;
@@ -254,7 +256,7 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 	return STATUS_FAILED;
 }
 
-/* Starts what records are to come from. */
+/* Starts the source of records. */
 static int start_probes(struct recording *r)
 {
 	const struct options *opts = r->opts;
@@ -285,7 +287,7 @@ static int start_probes(struct recording *r)
 	return 0;
 }
 
-/* Starts the file, and the recorder between the probes and it. @pid: of the first target */
+/* Starts the file, and the recorder between the probes and it. @pid: the first target */
 static int start_recorder(struct recording *r, pid_t pid)
 {
 	const struct options *opts = r->opts;
@@ -310,8 +312,8 @@ static int start_recorder(struct recording *r, pid_t pid)
 }
 
 /*
- * Samples are of processes that are reported. What cannot be had without BPF is said, and fails only
- * if the user asked for it. @err: of opening the sideband
+ * Starts CPU samples without BPF, which need the sideband's reports. Prints what cannot be recorded
+ * without BPF; fails only if the user asked for that. @err: the result of opening the sideband
  */
 static int start_own_sampler(struct recording *r, int err)
 {
@@ -340,8 +342,8 @@ static int start_own_sampler(struct recording *r, int err)
 }
 
 /*
- * Follows the target by events that are allowed without privileges, or else by what /proc tells now
- * and then.
+ * Follows the target by events that need no privileges, or, if these are refused, by reading /proc
+ * now and then.
  */
 static int start_own_sideband(struct recording *r)
 {
@@ -363,7 +365,7 @@ static int start_own_sideband(struct recording *r)
 	return start_own_sampler(r, refused);
 }
 
-/* @pid: as for sideband__open(). The keeper and pyfind must see every mapping. */
+/* @pid: as for sideband__open(). Sets pyfind at once: it must see every mapping. */
 static int start_sideband(struct recording *r, pid_t pid)
 {
 	int err = sideband__open(pid, &r->sideband);
@@ -381,7 +383,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 	return 0;
 }
 
-/* Starts the keeper; the recording must have its name. */
+/* Starts the keeper. The recording must already have its name. */
 static int start_keeper(struct recording *r)
 {
 	int err;
@@ -402,9 +404,9 @@ static int start_keeper(struct recording *r)
 static int attach(struct recording *r)
 {
 	/*
-	 * The sideband delivers the mappings of all processes, and nobody reads them while the
-	 * probes are loaded. So it is opened last; the mappings of processes that are known by then
-	 * are read from /proc.
+	 * The sideband is opened after the probes, since it delivers the mappings of all processes,
+	 * and nobody would read them while the probes are loaded. Mappings of earlier processes are
+	 * read from /proc.
 	 */
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:
@@ -430,7 +432,7 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 {
 	char number[32];
 
-	unsetenv(XPU_SHM_ENV);		/* of another xpuload, which runs this one */
+	unsetenv(XPU_SHM_ENV);		/* may be set by an xpuload that runs this one */
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
 	if (by_bpf && !opts->gpu_only && opts->stack_bytes)
@@ -488,7 +490,7 @@ static int run_command(struct recording *r)
 	status = start_recorder(r, r->target.pid) ?:
 		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?: start_keeper(r);
 	if (status)
-		return status;		/* our end of its pipe closes, so the child ends, too */
+		return status;		/* our end of the child's pipe closes, which ends it */
 	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "util.h"
 
-#define S(n)	((n) == 1 ? "" : "s")	/* the end of a plural */
+#define S(n)	((n) == 1 ? "" : "s")	/* the plural's s */
 #define U(x) ((unsigned long long)(x))
 
 struct losses {
@@ -31,7 +31,7 @@ static void add_loss(struct losses *l, uint64_t nr, const char *what)
 		 what);
 }
 
-/* Return: how many were counted at the source and not accounted for here. */
+/* Return: how many were counted at the source but are not accounted for here. */
 static uint64_t missing(uint64_t counted, uint64_t accounted)
 {
 	return counted > accounted ? counted - accounted : 0;
@@ -96,7 +96,7 @@ static void count_losses(const struct report *r, struct losses *l)
 	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
 }
 
-/* Prints which processes lost something, if several were recorded or one is to blame. */
+/* Prints which processes lost something. */
 static void print_blame(const struct recorder_stats *st)
 {
 	const struct recorder_blame *b;
@@ -124,7 +124,7 @@ static void print_blame(const struct recorder_stats *st)
 		msg__warn("and of %llu more processes", U(st->nr_blamed - nr));
 }
 
-/* Warns if no CUDA was recorded. Return: whether there was any. */
+/* Warns if no CUDA was recorded. Return: whether it warned. */
 static bool warn_of_nothing(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
@@ -142,7 +142,10 @@ static bool warn_of_nothing(const struct report *r)
 	return true;
 }
 
-/* Warns of processes that became another user's. Return: whether any was stopped. */
+/*
+ * Warns of processes of other users, and of those that gained privileges. Return: whether the
+ * recording of any was stopped.
+ */
 static bool warn_of_others(const struct report *r)
 {
 	if (r->nr_left_alone)
@@ -159,7 +162,7 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
-/* Warns of processes whose launches are missing. Return: whether there are any. */
+/* Warns of processes whose launches are missing. Return: whether it warned. */
 static bool warn_of_missed(const struct report *r)
 {
 	if (r->nr_not_followed)
@@ -174,7 +177,7 @@ static bool warn_of_missed(const struct report *r)
 	return r->nr_not_followed || r->nr_late;
 }
 
-/* Warns if programs used CUPTI themselves and so took device records. Return: whether any did. */
+/* Warns if programs took device records for themselves, with CUPTI. Return: whether it warned. */
 static bool warn_of_taken(const struct recorder_stats *st)
 {
 	if (st->nr_taken)
@@ -183,7 +186,7 @@ static bool warn_of_taken(const struct recorder_stats *st)
 	return st->nr_taken;
 }
 
-/* Warns of gaps in the GPUs' counters. Return: whether there are any. */
+/* Warns of gaps in the GPUs' counters. Return: whether some are missing. */
 static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 {
 	char full[64] = "";

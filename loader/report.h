@@ -20,17 +20,17 @@ struct report {
 	struct recorder_stats stats;
 	uint64_t lost[XPU_LOST_NR];	/* lost on the way here, by kind; for DISK: bytes */
 	uint64_t nr_samples_taken;
-	uint64_t nr_stopped;		/* processes that ceased to be the invoker's */
-	uint64_t nr_left_alone;		/* processes that never were the invoker's */
+	uint64_t nr_stopped;		/* processes that the invoker could no longer read */
+	uint64_t nr_left_alone;		/* processes that the invoker could never read */
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
-	uint64_t nr_unreached;		/* of the lost launches: of processes that could not connect */
+	uint64_t nr_unreached;		/* lost launches of processes that could not connect */
 	uint64_t nr_late;		/* children that called CUDA before they were attached to */
 	struct gpu_metrics_stats metrics;
 	struct splitter_stats splitter;
 	uint64_t file_bytes;
 };
 
-/* Return: whether the recording has all that was asked for. */
+/* Return: whether the recording is complete. */
 bool report__print(const struct report *r);
 
 #endif /* XPU_LOADER_REPORT_H */

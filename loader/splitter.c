@@ -22,11 +22,14 @@
 #include "split_journal.h"
 #include "target/target.h"
 
-#define PIPE_BYTES	(1 << 20)	/* the most that is allowed without privileges */
+#define PIPE_BYTES	(1 << 20)	/* the largest without privileges */
 #define PAUSE_NS	500000000ull	/* between two starts: doubled with each one, up to PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
-#define LIVED_NS	60000000000ull	/* a child that lived so long is started again at once */
-/* At the end of the recording, which waits for that: starts, and the time between two. */
+#define LIVED_NS	60000000000ull	/* after so long a life, a child is restarted at once */
+/*
+ * At the end of the recording, which waits for the child: how many starts, and the time between
+ * them.
+ */
 #define LAST_STARTS	5
 #define LAST_PAUSE_NS	200000000ull
 #define END_PAUSE_US	10000
@@ -34,17 +37,17 @@
 struct splitter {
 	const struct options *opts;
 	char path[PATH_MAX];
-	pid_t pid;			/* 0: none runs */
-	int in;				/* of the pipe, which so outlives the child; -1: it does not */
-	int journal;			/* -1: no other child could go on */
-	int nice;			/* before the recording raises the priority of this process */
+	pid_t pid;			/* 0: not running */
+	int in;				/* kept so that the pipe outlives the child; -1: not kept */
+	int journal;			/* -1: no new child could continue */
+	int nice;			/* the nice value before xpuload raises its priority */
 	uint64_t started_ns, pause_ns;
-	unsigned int nr_last;		/* starts since the recording has ended */
+	unsigned int nr_last;		/* starts since the end of the recording */
 	bool succeeded, ending;
 	struct splitter_stats stats;
 };
 
-/* Becomes what shows the recording; it ends with the pipe, or at a key of the user's. */
+/* Becomes xpumerge top, which ends with the pipe, or when the user presses a key. */
 static _Noreturn void run_top(const struct options *opts, int fd, const char *path)
 {
 	const char *args[8] = { path, "top" };
@@ -58,11 +61,11 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 		args[nr++] = "--frames";
 		args[nr++] = frames;
 	}
-	/* It makes no files, and reads the symbols of programs wherever root may. */
+	/* xpumerge top makes no files, and reads programs' symbols wherever root may. */
 	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDIN_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
-	signal(SIGINT, SIG_IGN);	/* xpuload detaches at Ctrl-C, and closes the pipe */
+	signal(SIGINT, SIG_IGN);	/* at Ctrl-C xpuload detaches and closes the pipe */
 	signal(SIGQUIT, SIG_IGN);
 	execv(path, (char **)args);
 	_exit(STATUS_FAILED);
@@ -188,7 +191,7 @@ static void tell_end(int status)
 		  "next file", how);
 }
 
-/* The child has ended. */
+/* Handles the end of the child. */
 static void splitter__ended(struct splitter *s, int status)
 {
 	bool done = WIFEXITED(status) && (s->ending || s->in < 0) && WEXITSTATUS(status) <= 1;
@@ -210,7 +213,7 @@ void splitter__watch(struct splitter *s)
 
 	if (s->pid && waitpid(s->pid, &status, WNOHANG) == s->pid)
 		splitter__ended(s, status);
-	/* The first one is followed at once. */
+	/* After the first end, the next child starts at once. */
 	if (s->pid || s->in < 0 || s->succeeded ||
 	    (s->stats.nr_ends > 1 && clock__now() - s->started_ns < pause_ns))
 		return;
@@ -218,7 +221,7 @@ void splitter__watch(struct splitter *s)
 	splitter__fork(s, s->in);
 }
 
-/* Gives up: no child takes the rest of the recording. */
+/* Gives up: nobody takes the rest of the recording. */
 static bool splitter__give_up(struct splitter *s)
 {
 	if (s->pid || s->nr_last < LAST_STARTS)

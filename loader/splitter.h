@@ -2,11 +2,13 @@
 /*
  * splitter.h - "xpumerge split", which makes several files of the recording that it gets through a pipe
  *
- * It runs as the user who called xpuload, without privileges, and with the signal handling that xpuload
- * was started with, but for those signals that end a recording: it ends when the pipe does.
+ * It runs as the user who called xpuload, without privileges, and with the signal handling that
+ * xpuload was started with, except for the signals that end a recording: it ends when the pipe
+ * does.
  *
- * Should it end before, it is started again, and goes on from the definitions that the first one has kept in
- * a memory file (split_journal.h). The pipe stays open: records that it had not read wait there.
+ * If it ends before that, it is started again, and continues with the definitions that the first
+ * child has kept in a memory file (split_journal.h). The pipe stays open, with the records that
+ * were not read.
  */
 #ifndef XPU_LOADER_SPLITTER_H
 #define XPU_LOADER_SPLITTER_H
@@ -19,27 +21,29 @@ struct splitter;
 struct writer;
 
 struct splitter_stats {
-	uint64_t nr_ends;		/* of the child, too early: some launches were lost each time */
+	uint64_t nr_ends;		/* ends of the child before time; each lost some launches */
 	uint64_t nr_lost_files, nr_lost_bytes;	/* see split_journal.h */
 };
 
 /**
- * splitter__start - start it
+ * splitter__start - start the child
  * @opts: output is the pattern of the files' names
- * @fd: set to the pipe, to be written to
- * @s: for splitter__free()
+ * @fd: set to the end of the pipe that is written to
+ * @s: the splitter, for splitter__free()
  *
  * Prints a message on failure. Return: 0 or a negative errno.
  */
 int splitter__start(const struct options *opts, int *fd, struct splitter **s);
 
-/* Notices, and says, that it has ended, and starts it again; not all the time. Never waits. */
+/* If the child has ended, prints that and starts it again, but not too often. Never waits. */
 void splitter__watch(struct splitter *s);
 
-/* The recording has ended: waits until the writer has handed all of it over. */
+/* At the recording's end: waits until the writer has written everything to the pipe. */
 void splitter__drain(struct splitter *s, struct writer *w);
 
-/* Waits for the child; the pipe is closed. Return: whether the recording's end is in a file. */
+/*
+ * Waits for the child, after the pipe was closed. Return: whether the recording's end is in a file.
+ */
 bool splitter__finish(struct splitter *s);
 
 const struct splitter_stats *splitter__stats(const struct splitter *s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* status.h - the line that says on a terminal how a recording goes on */
+/* status.h - a line on the terminal with the progress of a recording */
 #ifndef XPU_LOADER_STATUS_H
 #define XPU_LOADER_STATUS_H
 
@@ -11,19 +11,19 @@ struct options;
 struct status {
 	bool wanted;
 	uint64_t start_ns, shown_ns;
-	uint64_t nr_launches;		/* when it was shown */
+	uint64_t nr_launches;		/* when last shown */
 };
 
 /*
- * It is wanted if standard error is a terminal and nothing else is likely to be written there: not with -q,
- * and for a COMMAND only if its output goes elsewhere.
+ * The line is shown if standard error is a terminal and nothing else is likely to be written there:
+ * not with -q, and with a COMMAND only if the command's output goes elsewhere.
  */
 void status__init(struct status *s, const struct options *opts, uint64_t now_ns);
 
-/* Return: whether it is time to show it anew, as it is once a second. */
+/* Return: whether it is time to show the line again, once a second. */
 bool status__is_due(const struct status *s, uint64_t now_ns);
 
-/* @bytes: of the recording */
+/* @bytes: the size of the recording */
 void status__show(struct status *s, uint64_t now_ns, uint64_t nr_launches, uint64_t bytes, uint64_t nr_lost);
 
 void status__clear(struct status *s);
