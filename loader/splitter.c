@@ -23,7 +23,7 @@
 #include "target/target.h"
 
 #define PIPE_BYTES	(1 << 20)	/* the largest without privileges */
-#define PAUSE_NS	500000000ull	/* between two starts: doubled with each one, up to PAUSE_MAX_NS */
+#define PAUSE_NS	500000000ull	/* between starts; doubles each time, up to PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* after so long a life, a child is restarted at once */
 /*

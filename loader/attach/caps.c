@@ -15,7 +15,7 @@
 #define BIT(cap)	(1ull << (cap))
 
 static uint64_t permitted;
-static bool lowers;			/* capabilities are effective only while raised */
+static bool lowers;			/* whether capabilities are effective only while raised */
 static bool from_file;
 static _Thread_local int nr_raised;
 
@@ -49,7 +49,7 @@ int caps__init(void)
 	if (!get_caps(&hdr, data))
 		permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
 	from_file = getauxval(AT_SECURE);
-	/* This program's memory may hold data that its user may not see. */
+	/* This program's memory may hold data that its user must not see. */
 	if (from_file)
 		prctl(PR_SET_DUMPABLE, 0);
 	lowers = geteuid() && caps__restricted();
@@ -85,9 +85,9 @@ void caps__lower(void)
 
 void caps__settle(bool attach)
 {
-	uint64_t keep = BIT(CAP_PERFMON);	/* CPUs that come online are sampled, too */
+	uint64_t keep = BIT(CAP_PERFMON);	/* for sampling CPUs that come online later */
 
-	/* Capabilities that the user has without the file's stay. */
+	/* Capabilities that the user has anyway, not from the file, stay. */
 	if (!lowers || !from_file)
 		return;
 	/* Before Linux 6.0, calls on open maps need capabilities, too. */
@@ -101,7 +101,7 @@ int caps__missing(char *buf, size_t size)
 {
 	const bool bpf = !caps__have(CAP_BPF), perfmon = !caps__have(CAP_PERFMON);
 
-	if (caps__have(CAP_SYS_ADMIN))		/* it includes both */
+	if (caps__have(CAP_SYS_ADMIN))		/* includes both of them */
 		return 0;
 	snprintf(buf, size, "%s%s%s", bpf ? "cap_bpf" : "", bpf && perfmon ? " and " : "",
 		 perfmon ? "cap_perfmon" : "");

@@ -4,7 +4,7 @@
  *
  * Its file is given capabilities "=p": permitted, and effective only between caps__raise() and
  * caps__lower(), around the calls that need them. So the program runs even where some of them are
- * not available, and can say which are missing; and it does all else with its user's own rights.
+ * not available, can say which are missing, and does everything else with its user's own rights.
  */
 #ifndef XPU_LOADER_CAPS_H
 #define XPU_LOADER_CAPS_H
@@ -28,12 +28,12 @@ bool caps__have(int cap);
 bool caps__restricted(void);
 
 /*
- * Whether the program's file gave it capabilities. If so, its user must not choose the files that
- * it trusts.
+ * Whether the program has its capabilities from its file. If so, its user must not choose the files
+ * that it trusts.
  */
 bool caps__from_file(void);
 
-/* For this thread only; calls may be nested. */
+/* Affect only the calling thread; calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 
@@ -43,10 +43,7 @@ void caps__lower(void);
  */
 void caps__settle(bool attach);
 
-/*
- * Writes to @buf the names of cap_bpf and cap_perfmon, as far as they are missing. Return: how many
- * are.
- */
+/* Writes to @buf which of cap_bpf and cap_perfmon are missing. Return: how many are missing. */
 int caps__missing(char *buf, size_t size);
 
 /* Whether this process could ever get @cap: a container may forbid it. */

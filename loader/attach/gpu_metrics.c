@@ -20,19 +20,19 @@
 #include "xpu_record.h"
 
 #define PROGRAM		"xpuload-metrics"
-#define AWAIT_NS	5000000000ull	/* for the driver, which may have to initialize GPUs */
+#define AWAIT_NS	5000000000ull	/* the driver may have to initialize GPUs */
 #define FINISH_NS	5000000000ull
-#define MAX_BYTES	(64 * 1024)	/* of a record; sink.h has less */
+#define MAX_BYTES	(64 * 1024)	/* of a record; more than sink.h allows */
 #define MAX_MESSAGES	16
 /*
- * On many machines the driver leaves counters to programs with CAP_SYS_ADMIN, or CAP_PERFMON. NVIDIA's
- * library makes device files that are missing.
+ * On many machines the driver shows counters only to programs with CAP_SYS_ADMIN or CAP_PERFMON.
+ * NVIDIA's library makes missing device files.
  */
 #define ROOT_CAPS	(CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_PERFMON) | CAP_BIT(CAP_MKNOD))
 
 struct gpu_metrics {
-	pid_t pid;			/* 0: it was waited for */
-	int fd;				/* -1: it has closed its end */
+	pid_t pid;			/* 0: reaped */
+	int fd;				/* -1: the program has closed its end */
 	bool ready, ends;
 	unsigned int nr_messages;
 	struct gpu_metrics_stats stats;
@@ -116,7 +116,10 @@ static void count(struct gpu_metrics *m, const struct xpu_record *rec)
 	m->stats.lost_ns += end->lost_ns;
 }
 
-/* It runs NVIDIA's libraries, so its records are looked at; xpumerge looks at their content. */
+/*
+ * The program runs NVIDIA's libraries, so its records are checked here; xpumerge checks their
+ * contents.
+ */
 static bool is_record(const struct xpu_record *rec, size_t size)
 {
 	static const size_t least[] = {

@@ -2,8 +2,8 @@
 /*
  * gpu_metrics.h - the program xpuload-metrics, which samples the GPUs' own counters for --gpu-metrics
  *
- * It runs beside the recorder, with the user's privileges and no more, and touches no target. Without
- * it, or when it fails, the recording goes on.
+ * It runs next to the recorder, with only the user's privileges, and touches no target. Without it,
+ * or when it fails, the recording goes on.
  */
 #ifndef XPU_LOADER_GPU_METRICS_H
 #define XPU_LOADER_GPU_METRICS_H
@@ -16,25 +16,26 @@ struct gpu_metrics;
 
 struct gpu_metrics_stats {
 	uint64_t nr_rows;		/* recorded */
-	uint64_t nr_overflows;		/* the hardware's memory was full */
-	uint64_t lost_ns;		/* between rows, of all GPUs */
-	uint64_t nr_malformed;		/* records that it should not have sent */
-	bool failed;			/* it ended early, or had to be ended */
+	uint64_t nr_overflows;		/* times that the hardware's memory was full */
+	uint64_t lost_ns;		/* missing between rows, of all GPUs */
+	uint64_t nr_malformed;		/* invalid records */
+	bool failed;			/* the program ended early, or had to be killed */
 };
 
 /*
- * Starts the program, before there is much that it would inherit. @hz: samples a second; 0: NVML alone;
- * @names: of metrics, with commas between, or NULL. Return: NULL after a message if it cannot be started.
+ * Starts the program, early so that it inherits little. @hz: samples a second; 0: only NVML;
+ * @names: metrics, separated by commas, or NULL. Return: NULL after a message if it cannot be
+ *  started.
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 
-/* Waits until it samples, some seconds at most. All functions may be given NULL. */
+/* Waits until the program samples, at most some seconds. All functions may be given NULL. */
 void gpu_metrics__await(struct gpu_metrics *m, struct writer *w);
 
-/* Writes what it has sent. */
+/* Writes the records that have arrived. */
 void gpu_metrics__drain(struct gpu_metrics *m, struct writer *w);
 
-/* Lets it end, and writes the rest. */
+/* Ends the program, and writes its last records. */
 void gpu_metrics__finish(struct gpu_metrics *m, struct writer *w, struct gpu_metrics_stats *stats);
 
 void gpu_metrics__free(struct gpu_metrics *m);

@@ -14,12 +14,12 @@
 #include "base/machine.h"
 
 /*
- * Pages of a ring, a power of two: as many as the invoker may lock. perf_event_mlock_kb allows two of
- * the fewest on each CPU.
+ * Pages of a ring, a power of two: as many as the invoker may lock. perf_event_mlock_kb allows two
+ * of the smallest rings on each CPU.
  */
 #define RING_PAGES	1024
 #define FEW_RING_PAGES	64
-#define MAX_STACK	(24u << 10)	/* so that some samples fit into a small ring */
+#define MAX_STACK	(24u << 10)	/* so that several samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
 static const uint8_t regs[XPU_NR_REGS] = { MACHINE_PERF_REGS };
@@ -34,13 +34,13 @@ struct own_sampler {
 	int nr_rings;
 	struct own_ring *rings;
 	size_t ring_pages;
-	bool copies;			/* registers and stacks; else frame pointers */
+	bool copies;			/* samples have registers and stacks; else frame pointers */
 	uint64_t nr_taken, nr_lost;
-	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* one, made contiguous */
+	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* an event, made contiguous */
 	uint8_t sample[sizeof(struct xpu_ring_sample) + MAX_EVENT] __attribute__((aligned(8)));
 };
 
-/* The beginning of a sample, and its other words. */
+/* A sample: the fixed members, then words that depend on the kind. */
 struct sample_event {
 	struct perf_event_header hdr;
 	uint32_t pid, tid;
@@ -98,7 +98,7 @@ static int own_ring__open(struct own_sampler *s, pid_t pid, int cpu, uint64_t pe
 	int err;
 
 	ring->fd = open_event(pid, cpu, period_ns, stack_bytes, true);
-	if (ring->fd < 0 && errno == EACCES)	/* from perf_event_paranoid 2 on */
+	if (ring->fd < 0 && errno == EACCES)	/* with perf_event_paranoid 2 or more */
 		ring->fd = open_event(pid, cpu, period_ns, stack_bytes, false);
 	if (ring->fd < 0)
 		return errno == ENODEV ? 0 : -errno;	/* an offline CPU */
@@ -144,7 +144,7 @@ int own_sampler__open(pid_t pid, uint64_t period_ns, uint32_t stack_bytes,
 		close_rings(s);
 		s->ring_pages /= 4;
 		err = 0;
-		cpu = -1;		/* once more, with less */
+		cpu = -1;		/* again, with smaller rings */
 	}
 	if (err) {
 		own_sampler__close(s);
@@ -181,8 +181,8 @@ uint64_t own_sampler__nr_lost(const struct own_sampler *s)
 }
 
 /*
- * Makes a sample of registers and a copy of the stack: "abi, registers, size, bytes, size of what was
- * copied". Return: its bytes.
+ * Makes a sample with registers and a stack copy of the words: ABI, registers, size, stack, copied
+ * size. Return: the sample's bytes.
  */
 static size_t take_copies(const struct sample_event *e, size_t nr_words, struct xpu_ring_sample *r)
 {
@@ -200,7 +200,7 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 	if (copied > bytes)
 		copied = bytes;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_STACK;
-	/* The kernel has them by number; a number's place is how many lower ones there are. */
+	/* The kernel sorts registers by number: a register's place is the number of lower ones. */
 	for (i = 0; i < XPU_NR_REGS; i++)
 		r->frames[i] = values[__builtin_popcountll(mask & ((1ull << regs[i]) - 1))];
 	r->stack_bytes = copied & ~7ull;
@@ -208,7 +208,10 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 	return sizeof(*r) + XPU_NR_REGS * sizeof(__u64) + r->stack_bytes;
 }
 
-/* Makes a sample of a call chain, with marks between its parts. Return: its bytes. */
+/*
+ * Makes a sample with a call chain, without the kernel's marks between its parts. Return: the
+ * sample's bytes.
+ */
 static size_t take_chain(const struct sample_event *e, size_t nr_words, struct xpu_ring_sample *r)
 {
 	uint64_t nr = nr_words ? e->words[0] : 0, i;
@@ -232,7 +235,7 @@ static void take(struct own_sampler *s, const struct sample_event *e, own_sample
 	};
 	size = s->copies ? take_copies(e, nr_words, r) : take_chain(e, nr_words, r);
 	s->nr_taken++;
-	if (!size) {			/* not a 64-bit program, or ending */
+	if (!size) {			/* not a 64-bit program, or a process that ends */
 		r->flags = XPU_CHAIN_CPU | XPU_CHAIN_FAILED;
 		size = sizeof(*r);
 	}
@@ -270,7 +273,7 @@ static void own_ring__drain(struct own_sampler *s, struct own_ring *ring, uint64
 				break;
 			take(s, (const struct sample_event *)hdr, fn, ctx);
 		} else if (hdr->type == PERF_RECORD_LOST) {
-			/* Behind the header: an id, and how many. */
+			/* The header is followed by an id and the number of lost samples. */
 			s->nr_lost += ((const uint64_t *)hdr)[2];
 			s->nr_taken += ((const uint64_t *)hdr)[2];
 		}

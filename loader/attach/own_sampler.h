@@ -3,8 +3,7 @@
  * own_sampler.h - CPU samples of one's own processes, where BPF may not be used
  *
  * The kernel copies registers and the top of the stack, or follows frame pointers, as for perf
- * record. It knows nothing of Python's frames, and without privileges it does not tell where in the
- * kernel a thread is.
+ * record. The samples have no Python frames, nor, without privileges, the kernel's part of a stack.
  */
 #ifndef XPU_LOADER_OWN_SAMPLER_H
 #define XPU_LOADER_OWN_SAMPLER_H
@@ -19,10 +18,9 @@
 struct own_sampler;
 
 /**
- * own_sampler__open - sample a process and all that it forks, from its next exec on
+ * own_sampler__open - sample a process and all its descendants after its next exec
  * @period_ns: between two samples on a CPU
- * @stack_bytes: of the stack to copy, at most; less are copied if they do not fit; 0: follow frame
- * pointers
+ * @stack_bytes: bytes of the stack to copy, fewer if they do not fit; 0: follow frame pointers
  *
  * Return: 0 or a negative errno.
  */
@@ -33,13 +31,13 @@ void own_sampler__close(struct own_sampler *s);
 /* Polls readable when a ring is half full; owned by @s. */
 int own_sampler__fd(const struct own_sampler *s);
 
-/* Takes a sample of process @pid; proc_id is to be set. */
+/* Takes a sample of process @pid, with proc_id still to be set. */
 typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size);
 
 /* Takes the samples before @until_ns. */
 void own_sampler__drain(struct own_sampler *s, uint64_t until_ns, own_sample_fn fn, void *ctx);
 
-/* How many samples were taken, lost ones included; how many of them were lost. */
+/* How many samples were taken, including lost ones, and how many were lost. */
 uint64_t own_sampler__nr_taken(const struct own_sampler *s);
 uint64_t own_sampler__nr_lost(const struct own_sampler *s);
 

@@ -8,7 +8,7 @@
 #include "attach/caps.h"
 
 /*
- * To follow this link, the kernel checks PTRACE_MODE_READ, security modules included. (Newer
+ * Following this link makes the kernel check PTRACE_MODE_READ, security modules included. (Newer
  * kernels let CAP_PERFMON open the files that show a process's mappings, and system call filters of
  * containers forbid kcmp().)
  */
@@ -18,7 +18,7 @@ int permit__check(pid_t pid)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	caps__raise();		/* the process may have the capabilities of its user */
+	caps__raise();		/* the process may have its user's capabilities */
 	err = readlink(path, to, sizeof(to)) < 0 ? errno : 0;
 	caps__lower();
 	switch (err) {

@@ -27,17 +27,20 @@
 
 #define MIN_ENTRIES	4096
 
-#define MAX_SHIMS	8		/* files; processes may have copies of ours */
-#define DETACHERS	64		/* threads, at most */
+#define MAX_SHIMS	8		/* files: processes may have copies of our shim */
+#define DETACHERS	64		/* at most so many threads */
 
 /*
- * Processes whose switches are attached to one by one, because of PROBES_PID. What attaching and
- * detaching costs the kernel grows with the third power of their number. Beyond: the switches of
- * all processes are attached to, as with PROBES_ALL; what is recorded stays the same.
+ * With PROBES_PID, how many processes' switches are attached to one by one: the kernel's cost of
+ * attaching and detaching grows with the third power of their number. Beyond that, the switches of
+ * all processes are attached to, as with PROBES_ALL; the recording is the same.
  */
 #define MAX_FOLLOWED	128
 
-/* One program on a group of sites: a multi link where the kernel has them, else one link a site. */
+/*
+ * A program attached to a group of sites: by a multi link where the kernel has them, else by a link
+ * per site.
+ */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
 	struct bpf_link *links[MAX_SITES];
@@ -49,20 +52,20 @@ struct shim {
 	dev_t dev;
 	ino_t ino;
 	char path[32];
-	struct attachment at[NR_SITE_GROUPS];	/* the switches only if @everywhere */
+	struct attachment at[NR_SITE_GROUPS];	/* switches only if @everywhere */
 };
 
 /*
- * Followed processes that have ended and are still attached to. To detach a switch, the kernel looks
- * at all processes that have the shim, and lowers the semaphores of those that nobody has asked for:
- * among them a child that was forked just now, whose shim goes on for two seconds without them. So that
- * is done for many processes at a time, seldom.
+ * The number of ended processes that may stay attached. To detach a switch, the kernel looks at all
+ * processes with the shim, and lowers the semaphores of those that nobody has attached to. That
+ * includes a child that was just forked, whose shim goes on for two seconds without them. So
+ * switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256
 
 struct followed {			/* PROBES_PID: a process whose switches are on */
 	UT_hash_handle hh;
-	struct followed *next;		/* of those that have ended */
+	struct followed *next;		/* in the list of ended processes */
 	pid_t pid;
 	struct attachment at[MAX_SHIMS][NR_SITE_GROUPS];
 };
@@ -75,13 +78,13 @@ struct budget {
 
 struct probes {
 	struct xpu_bpf *skel;
-	struct ring_buffer *ring, *sample_ring;	/* the latter may be NULL */
+	struct ring_buffer *ring, *sample_ring;	/* sample_ring may be NULL */
 	struct budget budget, sample_budget;
 	int epoll_fd;			/* of both rings */
 	bool multi;
-	bool everywhere;		/* switches are on in all processes */
-	struct sites sites;		/* those to attach to */
-	struct shim shims[MAX_SHIMS];	/* the first one is ours */
+	bool everywhere;		/* switches are attached in all processes */
+	struct sites sites;		/* sites to attach to */
+	struct shim shims[MAX_SHIMS];	/* the first is our file */
 	size_t nr_shims;		/* 0: samples only */
 	struct followed *followed, *ended;
 	size_t nr_ended;
@@ -124,7 +127,7 @@ static void choose_sites(struct sites *sites, const struct probes_options *opts)
 	}
 }
 
-/* Return: the program for a group. That on a switch never runs: any will do. */
+/* Return: the program for a group. Any will do for a switch, whose program never runs. */
 static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_group group)
 {
 	switch (group) {
@@ -180,7 +183,7 @@ static int attach_multi(const struct shim *shim, int prog_fd, const struct site 
 	return 0;
 }
 
-/* @pid: 0 for every process */
+/* @pid: 0 for all processes */
 static int attach(struct probes *p, const struct shim *shim, enum site_group group, pid_t pid,
 		  struct attachment *a)
 {
@@ -201,7 +204,7 @@ static int attach(struct probes *p, const struct shim *shim, enum site_group gro
 	return 0;
 }
 
-/* Turns the switches of @shim on in @pid, or in every process if that is 0. */
+/* Attaches to the switches of @shim in @pid, or in all processes if that is 0. */
 static int switch_on(struct probes *p, const struct shim *shim, pid_t pid, bool hello,
 		     struct attachment at[NR_SITE_GROUPS])
 {
@@ -221,7 +224,7 @@ static void detach(struct attachment *a)
 		bpf_link__destroy(a->links[i]);
 }
 
-/* Attachments that several threads detach. The last thread frees it. */
+/* Attachments that several threads detach. The last of them frees this. */
 struct detachment {
 	atomic_size_t next, nr_threads;
 	size_t nr;
@@ -246,9 +249,9 @@ static bool is_attached(const struct attachment *a)
 }
 
 /*
- * Detaches @nr attachments, and empties them. To detach one takes the kernel some 40 ms, and to
- * detach many at the same time takes no longer. The thread that drains the ring should not have to
- * @wait for that.
+ * Detaches @nr attachments, and empties them. Detaching one takes the kernel about 40 ms, and
+ * detaching many at the same time takes no longer. The thread that drains the ring should not @wait
+ * for that.
  */
 static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
@@ -269,7 +272,7 @@ static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 		return;
 	d->nr = nr;
 	atomic_init(&d->next, 0);
-	atomic_init(&d->nr_threads, 1);		/* this one */
+	atomic_init(&d->nr_threads, 1);		/* this thread */
 	for (started = 0; started < nr && started < DETACHERS; started++) {
 		atomic_fetch_add(&d->nr_threads, 1);
 		if (pthread_create(&threads[started], NULL, detachment__run, d)) {
@@ -296,8 +299,8 @@ static void add_attached(struct attachment **list, size_t *nr, struct attachment
 }
 
 /*
- * Detaches the groups from @from to @to of all shims: first in the processes that are followed, which
- * costs less as long as a switch is on in all processes, too.
+ * Detaches the groups @from to @to of all shims: first in followed processes, which costs less
+ * while a switch is still attached in all processes.
  */
 static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
@@ -325,7 +328,7 @@ static void probes__detach(struct probes *p, enum site_group from, enum site_gro
 	detach_all(of_all, nr, true);
 }
 
-/* Detaches from the processes that have ended. */
+/* Detaches from ended processes. */
 static void forget_ended(struct probes *p, bool wait)
 {
 	size_t per = MAX_SHIMS * (NR_SITE_GROUPS - NR_SITES), i, nr;
@@ -371,7 +374,7 @@ static int ring_record(void *ctx, void *data, size_t size)
 
 	b->probes->fn(b->probes->ctx, data, size);
 	if (b->left < size)
-		return -EAGAIN;			/* this record has been taken, but no further one */
+		return -EAGAIN;			/* this record was taken; stop after it */
 	b->left -= size;
 	return 0;
 }
@@ -401,7 +404,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
 	skel->rodata->sample_stack_bytes = opts->stack_bytes;
 	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
-	/* Before Linux 6.1 a sampler may not look into a map that is allocated as it grows. */
+	/* Before Linux 6.1 the program of a perf event may not read a map without preallocation. */
 	if (old_kernel) {
 		bpf_map__set_map_flags(skel->maps.procs, 0);
 		bpf_map__set_map_flags(skel->maps.wanted, 0);
@@ -409,7 +412,8 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 }
 
 /*
- * Return: one entry for each @bytes of the ring: a user with many threads asks for a larger ring.
+ * Return: one entry for each @bytes of the ring, since a user with many threads asks for a larger
+ *  ring.
  */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {
@@ -549,7 +553,7 @@ static int load(struct probes *p, const struct probes_options *opts, const char 
 	return err ?: attach_prepare_exec(skel);
 }
 
-/* Adds a file, and owns @fd. Return: it, or NULL if there are too many. */
+/* Adds a file; owns @fd on success. Return: the shim, or NULL if there are too many. */
 static struct shim *add_shim(struct probes *p, int fd, const struct stat *st)
 {
 	struct shim *shim = &p->shims[p->nr_shims];
@@ -656,7 +660,7 @@ int probes__add_shim(struct probes *p, int fd)
 	err = fstat(fd, &st) ? -errno : 0;
 	for (i = 0; i < p->nr_shims && !err; i++)
 		if (p->shims[i].dev == st.st_dev && p->shims[i].ino == st.st_ino)
-			goto out;		/* known */
+			goto out;		/* a known file */
 	shim = err ? NULL : add_shim(p, fd, &st);
 	if (!shim) {
 		err = err ?: -E2BIG;
@@ -708,7 +712,7 @@ static int switch_on_everywhere(struct probes *p)
 	return err;
 }
 
-/* Turns the switches of all shims on in the process @f. */
+/* Attaches to the switches of all shims in the process @f. */
 static int followed__switch_on(struct probes *p, struct followed *f, bool hello)
 {
 	int err = 0;
@@ -740,7 +744,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello)
 		err = followed__switch_on(p, f, hello);
 		if (err != -EMFILE)
 			break;
-		forget_ended(p, true);		/* it is among them */
+		forget_ended(p, true);		/* also frees @f, which has failed */
 	}
 	return err;
 }

@@ -18,40 +18,40 @@
 struct probes;
 
 enum probes_mode {
-	PROBES_RUN,			/* a child of ours: probes__adopt_next_child() */
+	PROBES_RUN,			/* our child: probes__adopt_next_child() */
 	PROBES_PID,			/* running processes: probes__want(), probes__follow() */
-	PROBES_ALL,			/* every process that runs the shim, or, without a shim,
-					 * every process */
+	PROBES_ALL,			/* every process with the shim; every process if @shim is
+					 * NULL */
 };
 
-/* A cgroup, as the kernel's programs know it. */
+/* A cgroup, as the BPF programs know it. */
 struct probes_cgroup {
 	uint64_t id;			/* the inode of its directory; 0: any */
 	uint32_t hierarchy;		/* as /proc/PID/cgroup numbers it; 0: cgroup v2 */
 };
 
 struct probes_options {
-	const char *shim;		/* path of our libxpushim.so; NULL: without probe sites, for
-					 * samples only */
+	const char *shim;		/* path of our libxpushim.so; NULL: no probe sites, only
+					 * samples */
 	enum probes_mode mode;
-	const char *comm;		/* PROBES_ALL: only processes of that name, or NULL ... */
-	struct probes_cgroup cgroup;	/* ... and in that cgroup; with all that they fork */
-	bool no_children;		/* nothing that a recorded process forks */
+	const char *comm;		/* PROBES_ALL: only processes with that name, or NULL ... */
+	struct probes_cgroup cgroup;	/* ... and in that cgroup; and their descendants */
+	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* in a call chain; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
 	bool waits;			/* receive calls that wait for the device */
-	bool api;			/* receive all calls of CUDA's API; with PROBES_RUN the
-					 * target's environment must ask for them, too */
+	bool api;			/* receive calls of CUDA's API; with PROBES_RUN the target's
+					 * environment must also ask for them */
 	bool stalls;			/* ask running programs for PC samples */
-	bool windows;			/* samples only while a process says that it has a window open */
-	bool memory;			/* ask running programs for events of memory */
-	bool off_cpu;			/* account for all of the threads' time */
+	bool windows;			/* sample only while a process has a window open */
+	bool memory;			/* ask running programs for memory events */
+	bool off_cpu;			/* account for all the time of threads */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */
 	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
 					 * pointers */
-	uint32_t blind_stack_bytes;	/* bytes to copy if the end of the stack is not known */
+	uint32_t blind_stack_bytes;	/* bytes to copy if the end of the stack is unknown */
 };
 
 typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
@@ -61,9 +61,9 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @fn: called by probes__drain() for every record
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
- * From here on the semaphores of that shim are raised: with PROBES_RUN in every process that any
- * xpuload started (the programs decide by process what is recorded), with PROBES_ALL in every
- * process; with PROBES_PID by probes__follow().
+ * Raises the semaphores of that shim: with PROBES_RUN in every process that any xpuload started
+ * (the BPF programs decide which processes are recorded), with PROBES_ALL in every process. With
+ * PROBES_PID probes__follow() raises them.
  *
  * Return: 0 or a negative errno.
  */
@@ -72,59 +72,60 @@ int probes__open(const struct probes_options *opts, probes_record_fn fn, void *c
 void probes__close(struct probes *p);
 
 /**
- * probes__add_shim - attach to another file that equals our shim, too
- * @fd: from shim_file__open_mapped(); owned by @p from here on
+ * probes__add_shim - attach to another file that equals our shim
+ * @fd: from shim_file__open_mapped(); now owned by @p
  *
- * Return: 0, also if that file is known; -E2BIG if there are too many, or another negative errno.
+ * Return: 0, also if that file is already known; -E2BIG if there are too many; or another negative
+ *  errno.
  */
 int probes__add_shim(struct probes *p, int fd);
 
 /*
- * With PROBES_PID, or a filter: the running process @pid is recorded as soon as it does something,
- * until it ends; and so is what it forks from now on. @denied: the invoker may not record it now,
- * which the caller counts. Return: 0 or a negative errno.
+ * With PROBES_PID or a filter: makes the BPF programs record the running process @pid, as soon as
+ * it does something, and the children that it forks. @denied: the invoker may not record it now,
+ * and the caller counts that. Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
 void probes__unwant(struct probes *p, pid_t pid);
 
-/* The next child that this process forks is recorded, with all its descendants. */
+/* Makes the BPF programs record the next child of this process, with all its descendants. */
 void probes__adopt_next_child(struct probes *p);
 
 /**
  * probes__follow - with PROBES_PID, raise the semaphores in a process
- * @hello: its shim may be awake already
+ * @hello: the shim may already be awake
  *
- * A forked child has the parent's memory, with raised semaphores; a child that execs starts afresh.
- * A process that is followed already is left alone. Return: 0 or a negative errno.
+ * A forked child has its parent's memory, with raised semaphores; after an exec they start at 0.
+ * Does nothing for a process that is already followed. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid, bool hello);
 
-/* A followed process has ended. */
+/* Forgets a followed process, which has ended. */
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
  * With PROBES_PID and PROBES_ALL, to be called XPU_HELLO_NS after probes__open(), so that shims
- * that another loader keeps awake do not repeat their definitions for ever.
+ * that another loader keeps awake stop repeating their definitions.
  */
 void probes__end_hello(struct probes *p);
 
-/* Receives no more launches, but still receives the device work of earlier launches. */
+/* Stops receiving launches, but not the device work of earlier launches. */
 void probes__detach_launches(struct probes *p);
 
 typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
 
-/* With opts.off_cpu, at the end: calls @fn for each thread that is alive. */
+/* With opts.off_cpu, at the end: calls @fn for each living thread. */
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */
 int probes__sample_fd(const struct probes *p);
 
-/* With opts.sample: lets samples walk Python's frames in that image and in its forks. */
+/* With opts.sample: makes samples walk Python's frames in that image and its forks. */
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*
- * How many processes ceased to be the invoker's and were stopped; how many never were the
- * invoker's.
+ * How many processes the invoker could no longer read, so that their recording stopped; how many it
+ * could never read.
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
@@ -139,24 +140,24 @@ uint64_t probes__nr_samples(const struct probes *p);
 int probes__fd(const struct probes *p);
 
 /*
- * Takes the records that are in the rings, and at most a ringful of those that arrive meanwhile,
- * because the writers may be faster. Return: whether all was taken.
+ * Takes the records in the rings. Takes at most a ringful of records that arrive meanwhile, because
+ * the writers may be faster. Return: whether all were taken.
  */
 bool probes__drain(struct probes *p);
 
-/* Sets *@loss to what could not be sent of an image so far; leaves it alone if nothing was lost. */
+/* Sets *@loss to the losses of an image so far; leaves it alone if nothing was lost. */
 void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss);
 
-/* Return: how many of @kind were lost so far in all. */
+/* Return: how many of @kind were lost so far, in total. */
 uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind);
 
-/* The last signal @sig that was sent to the root of the recorded tree; *@s is a copy. */
+/* Copies to *@s the last signal @sig that was sent to the root of the recorded tree. */
 void probes__signal(const struct probes *p, int sig, struct xpu_signal *s);
 
 /**
  * probes__check - load and attach the programs, then detach and unload them
  *
- * For xpuload --check. @why, @len: as for probes__open().
+ * For xpuload --check. @why and @len: as for probes__open().
  */
 int probes__check(const char *shim, char *why, size_t len);
 

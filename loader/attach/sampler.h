@@ -2,8 +2,8 @@
 /*
  * sampler.h - the clocks that call the sampling program: one perf event on each CPU
  *
- * The event is the kernel's cpu-clock, a timer, so a sample stands for the same time on every CPU
- * and at every clock rate, in a virtual machine, too, and adds up with times of other kinds.
+ * The event is the kernel's cpu-clock, a timer. So a sample stands for the same time on every CPU
+ * and at every clock rate, in virtual machines, too, and can be added to times of other kinds.
  */
 #ifndef XPU_LOADER_SAMPLER_H
 #define XPU_LOADER_SAMPLER_H
@@ -24,7 +24,7 @@ struct sampler;
 int sampler__open(int prog_fd, uint64_t period_ns, struct sampler **s);
 void sampler__close(struct sampler *s);
 
-/* To be called now and then: begins to sample CPUs that came online. */
+/* To be called now and then: begins to sample CPUs that have come online. */
 void sampler__rescan(struct sampler *s);
 
 /* How many samples a second the kernel allows; 0 if it does not say. */

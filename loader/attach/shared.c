@@ -28,18 +28,18 @@
 #include "xpu_slot.h"
 
 #define MAX_CALLERS	128		/* connections that have sent nothing yet */
-#define CALLER_NS	1000000000ull	/* that long they may take */
-#define ACCEPT_NS	100000000ull	/* so long connections are taken before rings are read */
-#define DEAF_NS		20000000ull	/* without room for connections, they are left that long */
-#define MAX_READERS	1024		/* processes whose memory is mapped at a time; others wait */
-#define SPARE_FILES	32		/* descriptors that are left for connections */
-#define MAX_MISSING	(1u << 20)	/* processes; more is no honest count */
-#define MAX_LAUNCHES	(1ull << 48)	/* of them */
-#define MAX_LOSSES	(1 << 14)	/* processes whose losses are known apart */
-#define MAX_TASKS	4096		/* threads that are looked at in one process */
-#define MAX_THREADS	(4 * MAX_TASKS)	/* whose numbers are remembered of one process */
-#define LOOK_NS		20000000ll	/* that long may looking at threads take at once, */
-#define LOOK_SHARE	16		/* and this part of the time in the long run */
+#define CALLER_NS	1000000000ull	/* how long they may take */
+#define ACCEPT_NS	100000000ull	/* how long connections are taken before rings are read */
+#define DEAF_NS		20000000ull	/* a pause in listening, without room for connections */
+#define MAX_READERS	1024		/* processes with mapped memory at a time; others wait */
+#define SPARE_FILES	32		/* descriptors reserved for connections */
+#define MAX_MISSING	(1u << 20)	/* processes; a larger count is not honest */
+#define MAX_LAUNCHES	(1ull << 48)	/* of missing processes */
+#define MAX_LOSSES	(1 << 14)	/* processes whose losses are kept apart */
+#define MAX_TASKS	4096		/* threads to look at in a process */
+#define MAX_THREADS	(4 * MAX_TASKS)	/* threads of a process whose numbers are kept */
+#define LOOK_NS		20000000ll	/* how long looking at threads may take at once, ... */
+#define LOOK_SHARE	16		/* ... and 1/16 of the time in the long run */
 #define MAX_EVENTS	64
 #define MIN_PAUSE_MS	2
 #define MAX_PAUSE_MS	50
@@ -52,26 +52,26 @@
 /* A thread of a process in another pid namespace. */
 struct thread {
 	UT_hash_handle hh;
-	pid_t ns_tid;			/* as its own pid namespace numbers it */
-	pid_t tid;			/* as ours does; @ns_tid if it was not found */
+	pid_t ns_tid;			/* in its own pid namespace */
+	pid_t tid;			/* in our namespace; @ns_tid if not found */
 };
 
-/* A process of the recorded tree, with the image that it runs now. */
+/* A process of the recorded tree, with its current image. */
 struct member {
 	UT_hash_handle hh;
-	pid_t pid;			/* as our pid namespace numbers it */
+	pid_t pid;			/* in our pid namespace */
 	uint32_t proc_id;
-	int pid_fd;			/* -1: its end is not seen */
-	uint64_t exit_ns;		/* when a thread of it ended last, if that is reported */
-	uint64_t ended_ns;		/* when its end was noticed; 0: it has not ended */
+	int pid_fd;			/* -1: the end will not be noticed */
+	uint64_t exit_ns;		/* when its last thread so far ended, if reported */
+	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
-	uint64_t image;			/* of its hello */
-	pid_t ns_pid;			/* as its own pid namespace numbers it */
+	uint64_t image;			/* from its hello */
+	pid_t ns_pid;			/* in its own pid namespace */
 	struct thread *threads;
-	int64_t look_ns;		/* that long may they be looked for, */
-	uint64_t look_set_ns;		/* as was found at this time */
-	uint64_t paths_ns;		/* when the first new call path came; 0: none did */
-	uint64_t nr_lost[XPU_LOST_NR];	/* as far as they are in the sums */
+	int64_t look_ns;		/* how long looking for threads may take, ... */
+	uint64_t look_set_ns;		/* ... computed at this time */
+	uint64_t paths_ns;		/* when the first new call path came; 0: never */
+	uint64_t nr_lost[XPU_LOST_NR];	/* losses already added to the sums */
 	struct shared *shared;
 };
 
@@ -99,17 +99,17 @@ struct shared {
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
 	uint64_t start_ns;
-	uint64_t now_ns;		/* the connections before this time have been taken, or are being */
+	uint64_t now_ns;		/* earlier connections have been or are being taken */
 	uint64_t ring_bytes;
-	struct xpu_shm_counts *counts;	/* shared with all processes; NULL: there is none */
-	uint64_t nr_came;		/* of the processes that are in @counts */
-	int max_fd;			/* of a process */
+	struct xpu_shm_counts *counts;	/* shared with all processes; or NULL */
+	uint64_t nr_came;		/* connected processes that @counts includes */
+	int max_fd;			/* for the pid_fd of a process */
 	bool reports;
 	bool leaving;
 	bool over;
 	bool told_lost;
 	int pause_ms;			/* see shared__pause_ms() */
-	double fullest;			/* ring of this round, as a share of its size */
+	double fullest;			/* the fullest ring of this round, 0 to 1 */
 	uint64_t nr_lost[XPU_LOST_NR];
 	uint64_t deaf_ns;		/* since when there is no room for connections; 0: there is */
 	unsigned int nr_callers;
@@ -132,9 +132,10 @@ static int watch(struct shared *s, int fd, uint64_t event)
 }
 
 /*
- * Makes the page in which processes count themselves. It is found by its number, so it needs no
- * descriptor, which a program may close; it is marked as removed, so it is gone with the last process
- * that has it. Return: its number; -1: there is none, and who cannot connect is not known to be missing
+ * Makes the page in which processes count themselves. It is found by its number, so that it needs
+ * no descriptor, which a program may close. It is marked as removed, so that it disappears with the
+ * last process that has it. Return: its number, or -1: then nobody knows which processes could not
+ * connect.
  */
 static int make_counts(struct shared *s)
 {
@@ -153,8 +154,8 @@ static int make_counts(struct shared *s)
 }
 
 /*
- * The socket is in the abstract namespace: it needs no directory, and it is gone when xpuload is.
- * Its name is no secret, so callers must know the token, which only the target's environment has.
+ * The socket is in the abstract namespace: it needs no directory, and disappears with xpuload. Its
+ * name is not secret, so callers must know the token, which is only in the target's environment.
  */
 static int listen_for_callers(struct shared *s)
 {
@@ -252,8 +253,8 @@ int shared__fd(const struct shared *s)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Return: the number of the thread whose status is in the file @path, in the innermost pid namespace
- * that it is in; 0 if that cannot be read.
+ * Return: the number of a thread in its innermost pid namespace, read from @path, its status file;
+ * 0 if that cannot be read.
  */
 static pid_t read_ns_tid(const char *path)
 {
@@ -282,8 +283,8 @@ static void member__set_thread(struct member *m, pid_t ns_tid, pid_t tid)
 }
 
 /*
- * Finds the numbers of all threads of @m. The process tells which it wants to know, so it could make
- * us do nothing else. Return: whether there was time for it.
+ * Finds the numbers of all threads of @m, within a limited time: the process causes this by sending
+ * unknown numbers, and could keep us busy with it. Return: whether there was time.
  */
 static bool member__find_threads(struct member *m)
 {
@@ -315,7 +316,10 @@ static bool member__find_threads(struct member *m)
 	return true;
 }
 
-/* Return: the number in our pid namespace of the thread that has @ns_tid in its process's own. */
+/*
+ * Return: the number in our pid namespace of the thread with number @ns_tid in its process's
+ * namespace.
+ */
 static pid_t member__tid(struct member *m, pid_t ns_tid)
 {
 	struct thread *t;
@@ -330,13 +334,13 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	if (!member__find_threads(m))
 		return ns_tid;
 	table_find(m->threads, ns_tid, ns_tid, t);
-	/* One that has ended already keeps the number that it had there. */
+	/* A thread that has ended keeps its number in that namespace. */
 	if (!t)
 		member__set_thread(m, ns_tid, ns_tid);
 	return t ? t->tid : ns_tid;
 }
 
-/* Sets what a process cannot tell of itself, and hands the record on. */
+/* Sets the members that a process does not know itself, and passes the record on. */
 static void on_record(void *ctx, struct xpu_record *record, size_t size)
 {
 	struct xpu_ring_launch *launch = (struct xpu_ring_launch *)record;
@@ -354,7 +358,7 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	case XPU_RECORD_BATCH:
 		batch->proc_id = m->proc_id;
 		batch->tid = member__tid(m, batch->ns_tid);
-		/* The recording's readers take this time for the recorder's. */
+		/* Readers of the recording rely on this time as if the recorder had set it. */
 		now = clock__now();
 		if (batch->time_ns < s->start_ns || batch->time_ns > now)
 			batch->time_ns = now;
@@ -373,7 +377,7 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	s->listener.record(s->listener.ctx, record, size);
 }
 
-/* Adds what @m has lost since the last time to the sums. */
+/* Adds the new losses of @m to the sums. */
 static void member__count_losses(struct shared *s, struct member *m)
 {
 	uint64_t more, nr;
@@ -406,7 +410,7 @@ static void member__count_losses(struct shared *s, struct member *m)
 	}
 }
 
-/* Takes what is there; all there ever will be if @over. Return: whether all was taken. */
+/* Takes the available records; if @over, the last ones, too. Return: whether all were taken. */
 static bool member__read(struct shared *s, struct member *m, bool over)
 {
 	bool was_broken, all = true;
@@ -464,7 +468,7 @@ static void read_comm(pid_t pid, char comm[XPU_COMM_LEN])
 	fclose(f);
 }
 
-/* The image of @m is over: takes its last records. */
+/* Ends the current image of @m: takes its last records. */
 static void member__leave_image(struct shared *s, struct member *m)
 {
 	if (!m->reader)
@@ -477,7 +481,7 @@ static void member__leave_image(struct shared *s, struct member *m)
 	s->nr_readers--;
 }
 
-/* @m runs a new image from @time_ns on. @how: XPU_MISC_PROCESS_* */
+/* Begins a new image of @m, at @time_ns. @how: XPU_MISC_PROCESS_* */
 static void member__enter_image(struct shared *s, struct member *m, uint16_t how,
 				uint32_t parent_proc_id, uint64_t time_ns)
 {
@@ -495,7 +499,7 @@ static void member__enter_image(struct shared *s, struct member *m, uint16_t how
 	s->listener.record(s->listener.ctx, &r, sizeof(r));
 }
 
-/* Return: the new process, whose end will be noticed; NULL without memory. */
+/* Adds a process, and watches for its end. Return: the process, or NULL without memory. */
 static struct member *add_member(struct shared *s, pid_t pid)
 {
 	struct member *m;
@@ -516,7 +520,10 @@ static struct member *add_member(struct shared *s, pid_t pid)
 	return m;
 }
 
-/* Return: how our child ended, as wait(2) encodes it; 0 for others, of which we cannot know. */
+/*
+ * Return: how our child ended, as wait(2) encodes it; 0 for other processes, for which we cannot
+ * know.
+ */
 static uint32_t exit_code(const struct member *m)
 {
 	siginfo_t info = { 0 };
@@ -558,7 +565,7 @@ static void add_fork(struct shared *s, pid_t pid, const struct member *parent, u
 {
 	struct member *m = find_member(s, pid);
 
-	if (m)				/* its pid is another's now */
+	if (m)				/* the pid belongs to a new process */
 		end_member(s, m, m->exit_ns ?: time_ns);
 	m = add_member(s, pid);
 	if (!m)
@@ -582,7 +589,7 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 	case SHARED_EXIT:
 		if (m)
 			m->exit_ns = time_ns;
-		/* If descriptors are short, its end is looked for here. */
+		/* Without a descriptor for the process, its end is noticed here. */
 		if (m && m->pid_fd < 0 && kill(pid, 0) && errno == ESRCH)
 			m->ended_ns = clock__now();
 		break;
@@ -600,8 +607,8 @@ static void lose(struct shared *s, pid_t pid, const char *why)
 }
 
 /*
- * Return: the caller's process, with the image that called; NULL without memory. Reports are heard up to
- * the time of its hello: later, the process may have run another image, or ended.
+ * Return: the caller's process, in the image that called; NULL without memory. Takes only reports
+ * up to the time of the hello, because later the process may have run another image, or ended.
  */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {
@@ -613,12 +620,12 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 	s->listener.settle(s->listener.ctx, time_ns);
 	m = find_member(s, pid);
 	if (!m) {
-		/* Its clock may differ from ours. */
+		/* The process's clock may differ from ours. */
 		s->listener.settle(s->listener.ctx, now);
 		m = find_member(s, pid);
 	}
 	if (!m) {
-		/* Whose child it is was not reported. */
+		/* The fork was not reported: make it a child of the root. */
 		m = add_member(s, pid);
 		if (m)
 			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns);
@@ -628,7 +635,7 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 	return m;
 }
 
-/* Maps @memory, which the process @c sent, or -1. */
+/* Maps @memory, which the caller @c has sent. */
 static void take_memory(struct shared *s, const struct caller *c, const struct xpu_shm_hello *hello,
 			int memory)
 {
@@ -650,7 +657,7 @@ static void take_memory(struct shared *s, const struct caller *c, const struct x
 		shm_reader__set_state(m->reader, XPU_SHM_LEAVING);
 }
 
-/* Whether @a and @b are equal, in a time that does not tell how much of them is. */
+/* Whether @a and @b are equal, in a time that does not depend on where they differ. */
 static bool same_token(const uint8_t *a, const uint8_t *b)
 {
 	uint8_t differ = 0;
@@ -661,7 +668,10 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 	return !differ;
 }
 
-/* Receives a hello again, with its descriptor. There is room for one: the kernel closes others. */
+/*
+ * Receives the hello again, now with its descriptor. There is room for one: the kernel closes
+ * further descriptors.
+ */
 static int receive_memory(int fd)
 {
 	union {
@@ -683,7 +693,10 @@ static int receive_memory(int fd)
 	return memory;
 }
 
-/* Return: false if the caller has sent nothing yet. Who does not know the token can send us no descriptor. */
+/*
+ * Handles a caller's hello. Takes no descriptor from a caller that does not know the token. Return:
+ * false if the caller has sent nothing yet.
+ */
 static bool hear(struct shared *s, const struct caller *c)
 {
 	struct xpu_shm_hello hello = { 0 };
@@ -699,7 +712,7 @@ static bool hear(struct shared *s, const struct caller *c)
 		lose(s, c->pid, "its shim is of another version than xpuload");
 		return true;
 	}
-	/* It sends its memory once. */
+	/* An image sends its memory only once. */
 	m = find_member(s, c->pid);
 	if (m && m->reader && m->image == hello.image)
 		return true;
@@ -722,7 +735,10 @@ static bool hear(struct shared *s, const struct caller *c)
 	return true;
 }
 
-/* Nothing is lost with the connection: what was sent before is heard, and who sends later learns of it. */
+/*
+ * Ends a connection without losing a hello: one that was sent before is handled, and later senders
+ * get an error.
+ */
 static void let_go(struct shared *s, const struct caller *c)
 {
 	shutdown(c->fd, SHUT_RDWR);
@@ -747,14 +763,17 @@ static void let_go_of(struct shared *s, pid_t pid)
 		}
 }
 
-/* Connections that cannot be taken must not wake us all the time. drop_slow_callers() listens again. */
+/*
+ * Stops listening, so that connections that cannot be taken do not wake us all the time.
+ * drop_slow_callers() starts again.
+ */
 static void stop_listening(struct shared *s)
 {
 	epoll_ctl(s->epoll_fd, EPOLL_CTL_DEL, s->listen_fd, NULL);
 	s->deaf_ns = clock__now();
 }
 
-/* Waits until @new sends something. No user can have all places. */
+/* Waits until @new sends something. A user can have at most half of the places. */
 static void keep_caller(struct shared *s, const struct caller *new)
 {
 	struct caller *c, *place = NULL;
@@ -774,7 +793,7 @@ static void keep_caller(struct shared *s, const struct caller *new)
 	s->nr_callers++;
 }
 
-/* Takes the connections of up to now. Return: whether none is left. */
+/* Takes the connections made so far. Return: whether none is left. */
 static bool take_callers(struct shared *s)
 {
 	uint64_t end_ns = clock__now() + ACCEPT_NS;
@@ -801,7 +820,7 @@ static bool take_callers(struct shared *s)
 		c.pid = peer.pid;
 		c.uid = peer.uid;
 		c.since_ns = clock__now();
-		/* Of the image that it ran before. */
+		/* An older connection is from an earlier image of the process. */
 		let_go_of(s, c.pid);
 		if (hear(s, &c))
 			close(c.fd);
@@ -825,7 +844,7 @@ static void drop_slow_callers(struct shared *s)
 		s->deaf_ns = 0;
 }
 
-/* Another process may have got the pid since the event. */
+/* Whether @m has ended: the event may be from an earlier process with the same pid. */
 static bool has_ended(const struct member *m)
 {
 	struct pollfd fd = { .fd = m->pid_fd, .events = POLLIN };
@@ -834,8 +853,8 @@ static bool has_ended(const struct member *m)
 }
 
 /*
- * Takes ends first: a process that has ended has connected before, if it ever will. Return: whether there
- * may be more events.
+ * Takes ends before connections: a process that has ended has connected before, or never will.
+ * Return: whether there may be more events.
  */
 static bool take_events(struct shared *s)
 {
@@ -869,7 +888,10 @@ static bool take_events(struct shared *s)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Rings are to be some part full when they are read: not so full that a delay costs records. */
+/*
+ * Adapts the pause so that rings are partly full when read, but not so full that a delay loses
+ * records.
+ */
 static void adapt_pause(struct shared *s)
 {
 	if (s->fullest > 1.0 / 16)
@@ -893,7 +915,10 @@ bool shared__drain(struct shared *s)
 	adapt_pause(s);
 	if (!any_end)
 		return all && heard;
-	/* All reports of a process must come before its end, and none before its last connection. */
+	/*
+	 * All reports about a process must be taken before its end, but none before its last
+	 * connection.
+	 */
 	s->listener.settle(s->listener.ctx, s->now_ns);
 	for (m = s->members; m; m = following) {
 		following = m->hh.next;

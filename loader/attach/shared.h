@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shared.h - recording through shared memory, in place of the BPF programs
+ * shared.h - recording through shared memory instead of BPF programs
  *
- * Processes of the recorded tree send memory of their own to a socket, into which they write the
- * records that the BPF programs would have made: see xpu_shm.h. What the BPF programs
- * know of processes is put together here, from those connections and from what others report.
+ * Each process of the recorded tree sends a piece of its memory to a socket, and writes the records
+ * into it that the BPF programs would have made: see xpu_shm.h. The BPF programs would also know
+ * about processes: that is put together here, from the connections and from the sideband's reports.
  */
 #ifndef XPU_LOADER_SHARED_H
 #define XPU_LOADER_SHARED_H
@@ -21,18 +21,18 @@
 struct shared;
 
 struct shared_options {
-	uint64_t ring_bytes;		/* of each process */
+	uint64_t ring_bytes;		/* size of each process's ring */
 	unsigned int max_frames;	/* in a call chain along frame pointers; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
 };
 
 struct shared_listener {
 	void (*record)(void *ctx, const void *data, size_t size);
-	/* Called before the first records of a process: reports up to @until_ns are to be made. */
+	/* Called before the first records of a process: must make all reports up to @until_ns. */
 	void (*settle)(void *ctx, uint64_t until_ns);
 	/*
-	 * A process has launched from new call paths since @time_ns. Return: false to be asked again
-	 * later.
+	 * Called when a process has launched from new call paths since @time_ns. Return: false to
+	 * be called again later.
 	 */
 	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
 	void *ctx;
@@ -47,35 +47,40 @@ void shared__close(struct shared *s);
 const char *shared__env(const struct shared *s);
 
 /*
- * Our child @pid becomes the root of the recorded tree. @reports: forks, execs and ends will be
- * reported by shared__report()
+ * Makes our child @pid the root of the recorded tree. @reports: whether shared__report() will be
+ * called for forks, execs and ends
  */
 void shared__start(struct shared *s, pid_t pid, bool reports);
 
 enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT };
 
-/* @pid was forked by @parent, runs another program, or one of its threads has ended. */
+/*
+ * Reports that @pid was forked by @parent, runs another program, or that one of its threads has
+ * ended.
+ */
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
 		    uint64_t time_ns);
 
-/* Return: the image that @pid runs, if it is recorded; else 0. */
+/* Return: the current image of @pid; 0 if it is not recorded. */
 uint32_t shared__proc_id(const struct shared *s, pid_t pid);
 
 /* Polls readable when a process connects or ends. */
 int shared__fd(const struct shared *s);
 
-/* Takes connections, ends, and the records that are there. Return: whether all was taken. */
+/*
+ * Takes connections, ends of processes, and the available records. Return: whether all were taken.
+ */
 bool shared__drain(struct shared *s);
 
-/* Return: how soon to drain again: no process wakes us when its ring fills. */
+/* Return: how soon to drain again, since no process wakes us when its ring fills. */
 int shared__pause_ms(const struct shared *s);
 
-/* Tells all processes that launches are recorded no longer. */
+/* Tells all processes that launches are no longer recorded. */
 void shared__leave(struct shared *s);
 
 /*
- * After the last shared__drain(): counts the processes that have not come, and their launches. Return:
- * how many launches of shared__nr_lost() those are.
+ * After the last shared__drain(): counts the processes that could not connect, and their launches,
+ * as lost. Return: the number of these launches.
  */
 uint64_t shared__finish(struct shared *s);
 

@@ -86,7 +86,7 @@ static bool symbol_offset(Elf *elf, const char *name, uint64_t *offset)
 	return false;
 }
 
-/* Finds a site, or, with a switch, the switch of it and its semaphore. */
+/* Finds a site; with @is_switch, the site's switch and semaphore. */
 static bool find_site(Elf *elf, const struct site_name *n, bool is_switch, struct site *site)
 {
 	char symbol[64];
@@ -116,8 +116,8 @@ static bool find_sites(Elf *elf, struct sites *sites)
 }
 
 /*
- * xpuload looks for the shim beside itself, and a user may have made a link to xpuload anywhere. So
- * the shim must belong to those who gave xpuload its capabilities.
+ * Whether the shim belongs to those who gave xpuload its capabilities: xpuload looks for the shim
+ * next to itself, and a user may have made a link to xpuload anywhere.
  */
 static bool is_trusted(int fd)
 {
@@ -221,7 +221,7 @@ int shim_file__open_mapped(pid_t pid, const char *ours)
 		name[strcspn(name, "\n")] = '\0';
 		fd = mapped__open(pid, start, end - start, name, false);
 		if (fd < 0)
-			fd = errno == ENOENT ? -ESTALE : -errno;	/* replaced */
+			fd = errno == ENOENT ? -ESTALE : -errno;	/* the file was replaced */
 	}
 	free(line);
 	fclose(f);

@@ -2,9 +2,9 @@
 /*
  * shim_file.h - our libxpushim.so, and the copies that processes have mapped
  *
- * xpuload parses its own file only. A process may have any file of that name, so the file that it
- * has mapped must equal ours byte for byte; xpuload holds it open from then on, so that probes go
- * into no other file.
+ * xpuload parses only its own file. A process may have any file with that name, so the file that it
+ * has mapped must equal ours byte for byte; then xpuload keeps it open, so that probes go into no
+ * other file.
  */
 #ifndef XPU_LOADER_SHIM_FILE_H
 #define XPU_LOADER_SHIM_FILE_H
@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 /*
- * Sites of one group are attached to by one program. In the order of attaching: a listener to
- * launches must already listen to their device work.
+ * Groups of sites, each attached to by one program, in the order of attaching: device work must be
+ * listened to before launches are.
  */
 enum site_group {
 	SITES_BATCH,
@@ -25,7 +25,7 @@ enum site_group {
 	SITES_INIT,
 	SITES_LAUNCH,
 	NR_SITES,
-	SWITCHES = NR_SITES,		/* all but the launches' */
+	SWITCHES = NR_SITES,		/* all except the switches of launches */
 	SWITCHES_LAUNCH,
 	SWITCHES_HELLO,
 	NR_SITE_GROUPS
@@ -43,11 +43,11 @@ enum site_use {
 	SITE_MEMORY,
 };
 
-/* The places of the kernel's breakpoint and of the counter that goes with it, in the file. */
+/* Where the file has the kernel's breakpoint and its semaphore. */
 struct site {
-	uint64_t at, semaphore;		/* 0: no counter */
+	uint64_t at, semaphore;		/* semaphore 0: none */
 	enum site_use use;
-	bool live;			/* of processes that xpuload has not started */
+	bool live;			/* for processes that xpuload has not started */
 };
 
 struct sites {
@@ -65,10 +65,10 @@ struct sites {
 int shim_file__open(const char *path, struct sites *sites, char *why, size_t len);
 
 /**
- * shim_file__open_mapped - the shim that a process has mapped
- * @ours: path of our shim, which it must equal
+ * shim_file__open_mapped - open the shim that a process has mapped
+ * @ours: path of our shim, which the file must equal
  *
- * Return: a descriptor (O_PATH), -ENOENT if the process has mapped none, -ESTALE if its file
+ * Return: a descriptor (O_PATH), -ENOENT if the process has not mapped a shim, -ESTALE if its file
  * differs from ours, or another negative errno.
  */
 int shim_file__open_mapped(pid_t pid, const char *ours);

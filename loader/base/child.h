@@ -14,21 +14,22 @@
 #define CHILD_FD	3
 
 /*
- * In a new process: keeps @fd alone, as CHILD_FD, blocks all signals, and ends when @parent does. Held
- * open here, xpuload's pipes would not end for those who read from them.
+ * In a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all signals,
+ * and makes the process end with @parent. If the child kept xpuload's pipes open, their readers
+ * would not see them end.
  * Return: 0 or a negative errno.
  */
 int child__settle(int fd, pid_t parent, const char *name);
 
 /*
- * With these, root makes files in the directories of other users, and replaces files of other users in
- * directories such as /tmp.
+ * Capabilities with which root can make files in other users' directories, and replace other users'
+ * files in directories such as /tmp.
  */
 #define CHILD_FILE_CAPS	(CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_FOWNER))
 
 /*
- * In a new process, before another program is executed: becomes the invoker for good, without capabilities.
- * If root has no other invoker, the capabilities @keep stay. Return: 0 or a negative errno.
+ * In a new process, before it executes another program: becomes the invoker for good, without
+ * capabilities. If the invoker is root, the capabilities @keep stay. Return: 0 or a negative errno.
  */
 int child__become_invoker(uint64_t keep);
 

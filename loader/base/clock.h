@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * clock.h - the time, in ns
+ * clock.h - the current time, in ns
  *
- * The clock of BPF programs and of perf events is the machine's, and records have that. In a time namespace
- * the recorder's own clock is ahead of it.
+ * BPF programs and perf events use CLOCK_MONOTONIC without time namespaces, and so do records. In a
+ * time namespace the recorder's own clock is ahead of that.
  */
 #ifndef XPU_LOADER_CLOCK_H
 #define XPU_LOADER_CLOCK_H
@@ -19,10 +19,10 @@ static inline uint64_t clock__read(clockid_t clock)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-/* How far the recorder's CLOCK_MONOTONIC is ahead of the machine's. */
+/* How far CLOCK_MONOTONIC is ahead in the recorder's time namespace. */
 extern int64_t clock__ahead_ns;
 
-/* Return: the machine's CLOCK_MONOTONIC, which all records use. */
+/* Return: CLOCK_MONOTONIC without time namespaces, which all records use. */
 static inline uint64_t clock__now(void)
 {
 	return clock__read(CLOCK_MONOTONIC) - clock__ahead_ns;

@@ -3,7 +3,7 @@
  * entry_table.h - hash tables of allocated entries, by uthash
  *
  * An entry has a UT_hash_handle named hh, and its key in one member. Every byte of the key must be
- * set, padding too.
+ * set, padding, too.
  */
 #ifndef XPU_LOADER_ENTRY_TABLE_H
 #define XPU_LOADER_ENTRY_TABLE_H
@@ -22,8 +22,8 @@ do {										\
 } while (0)
 
 /*
- * Sets @e to the entry whose @key_member is @key. Adds one, with all other members 0, if there was
- * none; NULL without memory.
+ * Sets @e to the entry whose @key_member is @key, or to a new one, with all other members 0; to
+ * NULL without memory.
  */
 #define table_get(head, key_member, key, e)					\
 do {										\

@@ -42,7 +42,7 @@ int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached)
 	return fd;
 }
 
-/* Opens a mapping's file by /proc's link to the file itself, wherever the file is. */
+/* Opens a mapping's file by the link in /proc, wherever the file is. */
 static int open_map_file(pid_t pid, uint64_t start, uint64_t len)
 {
 	char file[96];

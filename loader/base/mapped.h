@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mapped.h - opens the files of another process with O_PATH, for an unprivileged thread or process
- * to read
+ * mapped.h - opens another process's files with O_PATH, for an unprivileged thread or process to
+ * read
  *
- * O_PATH has no effect on the file, whatever it is, and even a file system that the process runs
+ * O_PATH has no effect on the file, of whatever kind, and even a file system that the process runs
  * itself cannot block it.
  */
 #ifndef XPU_LOADER_MAPPED_H
@@ -15,15 +15,16 @@
 #include <sys/types.h>
 
 /*
- * Opens the file that @pid sees at @path, whatever links its root directory holds. @cached: never
- * waits for a file system; before Linux 5.12 it may. Return: -1 and errno; EAGAIN if it would have
- * to wait.
+ * Opens the file that @pid sees at @path, with links resolved inside the process's root directory.
+ * @cached: never wait for a file system (Linux before 5.12 may wait). Return: the descriptor, or -1
+ * and errno; EAGAIN if it would have to wait.
  */
 int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached);
 
 /*
- * Opens the file behind a mapping, which the process calls @path, even if it is unlinked. That
- * needs privileges; without them the path is opened. @cached: as above. Return: -1 and errno.
+ * Opens the file behind a mapping, called @path in the process, even if it is unlinked. That needs
+ * privileges; without them the path is opened. @cached: as above. Return: the descriptor, or -1 and
+ * errno.
  */
 int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool cached);
 

@@ -17,7 +17,7 @@ void msg__status(const char *line)
 	struct winsize size = { 0 };
 	static bool shown;
 
-	/* A line that runs over the edge could not be taken back. */
+	/* Cut at the width of the terminal: a line that wraps could not be removed again. */
 	if (*line && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		fprintf(stderr, "%.*s\033[K\r", size.ws_col - 1, line);
 	else if (*line)
@@ -28,9 +28,8 @@ void msg__status(const char *line)
 }
 
 /*
- * Prints a line. Many lines have names of files and processes, which come from the target; so every
- * line goes through here and is made safe for a terminal. It is one write, so that the target's own
- * output does not end up in the middle.
+ * Prints a line, safe for a terminal: many lines have names of files and processes, which come from
+ * the target. Makes one write, so that the target's own output does not end up in the middle.
  */
 __attribute__((format(printf, 2, 0)))
 static void say(const char *kind, const char *fmt, va_list args)

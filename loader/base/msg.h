@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * msg.h - prints xpuload's messages to stderr, a line at a time; stdout is the target's
+ * msg.h - prints xpuload's messages to stderr, a line at a time; stdout belongs to the target
  *
  * Control characters and bytes that are not UTF-8 are made harmless: see escape.h.
  */
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-extern bool msg__quiet;		/* -q: no msg__info() */
-extern int msg__verbosity;	/* -v: msg__debug() */
+extern bool msg__quiet;		/* -q: msg__info() prints nothing */
+extern int msg__verbosity;	/* -v: msg__debug() prints */
 
 #define MSG_FORMAT __attribute__((format(printf, 1, 2)))
 
@@ -23,8 +23,8 @@ MSG_FORMAT void msg__debug(const char *fmt, ...);
 
 /* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
 /*
- * Shows one line on the terminal that standard error is, in the place of the one before; the cursor stays
- * at its beginning, and the next message takes its place. "" takes it away.
+ * Shows a line on the terminal at standard error, in place of the previous status line. The cursor
+ * stays at its start, so that the next message replaces it. "" removes it.
  */
 void msg__status(const char *line);
 

@@ -18,9 +18,7 @@ static void make_secret(void)
 
 	if (getrandom(secret, sizeof(secret), 0) == sizeof(secret))
 		return;
-	/*
-	 * Every kernel with BPF programs has getrandom(), but a system call filter may refuse it.
-	 */
+	/* Every kernel with BPF has getrandom(), but a system call filter may refuse it. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	secret[0] = now.tv_nsec * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&now;
 	secret[1] = now.tv_sec ^ secret[0] >> 32;
@@ -105,7 +103,7 @@ int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct number
 	return 0;
 }
 
-/* The entries behind the one that goes move up, unless they are where they belong. */
+/* Inserts the following entries again, since the free slot would hide them. */
 void numbers__remove(struct numbers *m, struct numbers_key key)
 {
 	struct numbers_slot *slot = m->nr ? numbers__slot(m, key) : NULL, moved;

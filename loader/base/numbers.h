@@ -2,8 +2,8 @@
 /*
  * numbers.h - maps numbers to numbers in little memory, by open addressing
  *
- * Targets choose the keys. So a secret number decides where a key is put, and the size depends on
- * the number of keys, never on their values.
+ * Targets choose the keys. So a secret number decides where a key is stored, and the size of the
+ * map depends only on the number of keys, not on their values.
  */
 #ifndef XPU_LOADER_NUMBERS_H
 #define XPU_LOADER_NUMBERS_H
@@ -23,7 +23,7 @@ struct numbers_slot {
 	uint64_t value;			/* 0: the slot is free */
 };
 
-/* Zero it to start. 32 to 64 bytes an entry. */
+/* A map, of 32 to 64 bytes an entry. Starts zeroed. */
 struct numbers {
 	struct numbers_slot *slots;
 	uint32_t nr_slots;		/* 0 or a power of two */
@@ -36,33 +36,33 @@ struct numbers {
  */
 uint64_t *numbers__find(const struct numbers *m, struct numbers_key key);
 
-/* Adds @key, which must not be there. @value: not 0. Return: 0 or -ENOMEM. */
+/* Adds @key, which must be new. @value: not 0. Return: 0 or -ENOMEM. */
 int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
 
 /**
  * numbers__sift - keep some of the entries, in a table that fits them
  * @keep: called for each entry, with @ctx
  *
- * Return: 0, or -ENOMEM: then all entries stay.
+ * Return: 0, or -ENOMEM with all entries kept.
  */
 int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);
 
-/* Removes @key, if it is there. */
+/* Removes @key, if it exists. */
 void numbers__remove(struct numbers *m, struct numbers_key key);
 
-/* Leaves an empty map. */
+/* Frees the memory, and leaves an empty map. */
 void numbers__free(struct numbers *m);
 
 /**
- * numbers__hash - make a key of data that are longer than a key
- * @words: @nr of them
+ * numbers__hash - make a key for data that are longer than a key
+ * @words: @nr words
  *
- * SipHash-1-3 with 128 bits and a random secret. Two of a million different keys are equal with
- * odds of 1 in 10^27, and nobody can find two such keys without the secret.
+ * Uses SipHash-1-3 with 128 bits and a random secret. The odds that two of a million different
+ * inputs get equal keys are 1 in 10^27, and nobody can find such inputs without the secret.
  */
 struct numbers_key numbers__hash(const __u64 *words, size_t nr);
 
-/* Hashes with the secret @by; for tests. */
+/* For tests: hashes with the secret @by. */
 struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
 #endif /* XPU_LOADER_NUMBERS_H */

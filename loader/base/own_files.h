@@ -10,8 +10,8 @@
  * @name: "libxpushim.so", "xpumerge" or "fold.sh"
  * @path: filled in, absolute; @len bytes
  *
- * Looks beside xpuload, where a build has them, and in ../lib/xpuload, where an installation has
- * them.
+ * Looks next to xpuload, where a build has these files, and in ../lib/xpuload, where an
+ * installation has them.
  *
  * Return: 0, -ENOENT, or -ENAMETOOLONG.
  */
