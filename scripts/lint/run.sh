@@ -107,10 +107,9 @@ lint_javascript() {
 		--experimental-vm-modules scripts/lint/javascript.js
 }
 
-# Without the page's bundle, which repeats its modules.
 lint_eslint() {
 	eslint=${ESLINT:-build/eslint/node_modules/.bin/eslint}
-	run eslint "$eslint" '-o -name *.js -not -path ./merge/write/page/page.js' "$eslint" \
+	run eslint "$eslint" '-o -name *.js' "$eslint" \
 		-c scripts/lint/eslint/eslint.config.js -f "$PWD/scripts/lint/eslint/format.js"
 }
 
@@ -140,11 +139,11 @@ lint_comments() {
 		python3 scripts/lint/comments.py
 }
 
-# Without the page's bundle. The texts for users (messages, manuals, other documents) are not read yet:
+# The texts for users (messages, manuals, other documents) are not read yet:
 # scripts/lint/english.py -v FILE... reads them, too.
 lint_english() {
 	run english python3 '-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.css
-		-o -name *.js -not -path ./merge/write/page/page.js -o -name *.sh -o -name *.py -o -name *.pl
+		-o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
 		-o -name *.mk -o -name GNUmakefile -o -name architecture.md -o -name CONTRIBUTING.md
 		-o -name SECURITY.md' python3 scripts/lint/english.py
 }

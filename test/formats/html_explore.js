@@ -54,7 +54,8 @@ async function testTables() {
 /* The peak of memory, in a line of the header and whole in its panel. */
 async function testPeak() {
 	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r => /^GPU/.test(r.device));
-	const [, held, path] = /^largest holder then: (\d+) bytes: (.*)$/m.exec(fs.readFileSync("all.txt", "utf8"));
+	const [, held, path] = /^largest holder then: (\d+) bytes \(\S+ \S+\): (.*)$/m
+		.exec(fs.readFileSync("all.txt", "utf8"));
 	const page = await open("all.html"), line = "#memory summary";
 
 	await ready(page);

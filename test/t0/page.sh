@@ -1,9 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The html page's script is up to date: page.sha256 has the sums of page.js and of all its modules.
+# The html page's modules are joined into one script, each after the modules that it imports.
 . "$XPU_SRC/test/lib/tap.sh"
-cd "$XPU_SRC/merge/write/page" || exit 1
+join="$XPU_SRC/scripts/join-page.sh"
+cp -r "$XPU_SRC/merge/write/page/src" src
 
-is "$(sed 's/.*  //' page.sha256)" "$(LC_ALL=C ls page.js src/*.js)" "page.sha256 has each module"
-is "$(sha256sum --quiet -c page.sha256 2>&1)" "" "each module is as it was when \"make page\" bundled them"
+sh "$join" src >page.js 2>log
+is "$?$(cat log)" 0 "the modules are joined without a complaint"
+cmp page.js "$XPU_BUILD/gen/page.js"
+ok $? "xpumerge embeds this script"
+
+# at TEXT: the number of the line of the script that begins so
+at() {
+	grep -nF "$1" page.js | head -n 1 | cut -d: -f1
+}
+
+wrong=
+for module in src/*.js; do
+	name=$(grep -oE '^(export )?(async )?(function|const|let) [A-Za-z]\w*' "$module" | head -n 1 | sed 's/^export //')
+	[ "$module" = src/main.js ] || [ -n "$(at "$name")" ] || wrong="$wrong $module"
+done
+is "$wrong" "" "each module is in the script"
+[ "$(at 'const data = ')" -lt "$(at 'const state = ')" ] && [ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
+ok $? "data.js comes before model.js, and model.js before main.js"
+is "$(grep -cE '^(import|export)\b|from "\./' page.js)" 0 "no import and no export is left"
+
+cp src/help.js help.js
+echo 'import "./main.js";' | sed 's/import/import { main } from/' >>src/help.js
+sh "$join" src >circle.js 2>log
+is $? 1 "an import in a circle fails"
+cp help.js src/help.js
+
+if command -v node >/dev/null; then
+	node --check page.js >log 2>&1
+	is "$?$(cat log)" 0 "the script can be parsed"
+	echo 'function showTab() {}' >>src/help.js
+	sh "$join" src >twice.js
+	node --check twice.js >log 2>&1
+	is "$? $(grep -o "'showTab' has already been declared" log)" "1 'showTab' has already been declared" \
+		"a name that two modules define is a syntax error"
+else
+	skip "the script can be parsed" "node is missing"
+fi
 done_testing

@@ -6,11 +6,11 @@ import { writeUrl } from "./url.js";
 
 export const TABS = ["graph", "top", "lines", "ranks"];
 
-let show = () => {};
+let showPage = () => {};
 
 /* @update: called after each step with the choices before it. */
 export function onStep(update) {
-	show = update;
+	showPage = update;
 }
 
 /*
@@ -24,7 +24,7 @@ export function go(choices, replace = false) {
 	/* Nodes of another grouping are others. */
 	if (state.by !== before.by)
 		Object.assign(state, { zoom: 0, group: "", open: "", selected: NONE });
-	show(before);
+	showPage(before);
 	writeUrl(replace);
 }
 

@@ -19,7 +19,7 @@ function setOptions(id, options, change) {
 	box.addEventListener("change", () => change(box.value));
 }
 
-function show(id, shown) {
+function setShown(id, shown) {
 	el(id).style.display = shown ? "" : "none";
 }
 
@@ -40,7 +40,7 @@ function setUpModes() {
 	for (const mode of MODES.filter(hasMode))
 		el("modes").append(make("button", { type: "button", role: "radio", "data-mode": mode,
 			onclick: () => go({ mode }) }, MODE_WORDS[mode], " ", make("b")));
-	show("modes", hasMode("gpu") && hasMode("thread"));
+	setShown("modes", hasMode("gpu") && hasMode("thread"));
 	kinds.forEach((kind, k) => {
 		if (present[k])
 			el("kinds").append(make("button", { type: "button", class: "kind", "data-kind": kind,
@@ -79,7 +79,7 @@ export function paintChoices() {
 		el(id).value = state[id];
 	el("flip").textContent = state.flame ? "Icicle" : "Flame";
 	el("overview").setAttribute("aria-pressed", state.strip);
-	show("graph-controls", state.tab === "graph");
+	setShown("graph-controls", state.tab === "graph");
 	document.body.dataset.tab = state.tab;
 }
 
@@ -92,7 +92,7 @@ function paintLegend() {
 
 /* The stragglers, the worst first, each with its call paths. */
 function setUpRank() {
-	show("rank-label", Boolean(ranks));
+	setShown("rank-label", Boolean(ranks));
 	if (ranks)
 		setOptions("rank", [["all", "all stragglers"], ...culprits().map(r => [ranks.list.number[r],
 			`${ranks.list.number[r]}, waits of ${formatTime(ranks.list.caused_ns[r], "auto")}`])],
@@ -132,13 +132,13 @@ export function setUpControls(redraw) {
 	el("by").title = data.without.length ? `Left out, for the page would be too large: ${data.without.join(", ")}` : "";
 	setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0])
 		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])], gpu => go({ gpu }));
-	show("gpu-label", gpus.size > 1);
+	setShown("gpu-label", gpus.size > 1);
 	setOptions("unit", units.map(unit => [unit, unit === "auto" ? "time" : unit]), unit => go({ unit }));
 	setUpRank();
-	show("width-label", diff);
+	setShown("width-label", diff);
 	if (ranks)
 		["larger of both", "median", "this rank"].forEach((name, k) => { el("width").options[k].textContent = name; });
-	show("overview", Boolean(times));
+	setShown("overview", Boolean(times));
 	el("width").addEventListener("change", () => go({ width: el("width").value }));
 	el("order").addEventListener("change", () => go({ order: el("order").value }));
 	el("flip").addEventListener("click", flip);

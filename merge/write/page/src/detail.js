@@ -76,7 +76,7 @@ function kindTable(i) {
 		body);
 }
 
-function describe(i) {
+function describeFrame(i) {
 	if (!i)
 		return "";
 	if (kindOf(i) !== NONE)
@@ -130,7 +130,7 @@ export function showDetail() {
 		return;
 	}
 	if (i)
-		add("what", describe(i));
+		add("what", describeFrame(i));
 	if (fileOf(i))
 		add(whereName(i), fileOf(i));
 	sides.forEach((side, s) => {

@@ -97,7 +97,7 @@ function paths(list) {
 	return [...byColour].map(([fill, d]) => draw("path", { d, fill }));
 }
 
-const outline = id => draw("rect", { id, class: "outline", height: ROW - 1, visibility: "hidden" });
+const outlineRect = id => draw("rect", { id, class: "outline", height: ROW - 1, visibility: "hidden" });
 
 /*
  * Draws a tree in the place of what was in the box. @name, @fill: what each frame is called, and its colour.
@@ -112,7 +112,7 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	const svg = draw("svg", { class: "flame", width: pixels, height: levels.length * ROW,
 				  viewBox: `0 0 ${pixels} ${levels.length * ROW}` },
 		...paths(placed.filter(p => p.w < LABEL_PIXELS)),
-		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outline("chosen"), outline("hovered"));
+		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outlineRect("chosen"), outlineRect("hovered"));
 
 	/* For tests, too: what has no element of its own. */
 	svg.frames = placed;

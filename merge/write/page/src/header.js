@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* header.js - the title, the account and the facts of the recordings, and the peak of their memory, a line each */
-import { data, diff, isolated, ranks, seen, sides as all } from "./data.js";
+import { data, diff, isolated, ranks, seen, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
 
 const MAX_ABOUT = 64;		/* recordings that are told about */
 
 /* The sides that are recordings. */
-const sides = ranks ? all.slice(0, 1) : all;
+const shownSides = ranks ? sides.slice(0, 1) : sides;
 const compared = diff && !ranks;
 
 function fact(side, label) {
@@ -50,11 +50,11 @@ function account(side, s) {
 /* The facts of each recording, folded away until a reader opens them. */
 function about() {
 	return panel({ class: "account" }, "Recording",
-		...sides.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map(recording =>
+		...shownSides.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map(recording =>
 			make("dl", null, ...(compared ? [["", "AB"[s]], ...recording] : recording)
 				.flatMap(([key, value]) =>
 					[make("dt", null, key), make("dd", null, value)])))),
-		...sides.filter(side => side.recordings.length > MAX_ABOUT)
+		...shownSides.filter(side => side.recordings.length > MAX_ABOUT)
 			.map(side => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`)));
 }
 
@@ -110,8 +110,8 @@ function peakPanel(p, prefix) {
 
 function setUpMemory() {
 	/* Two moments of one recording have one peak. */
-	const same = compared && JSON.stringify(sides[0].peak) === JSON.stringify(sides[1].peak);
-	const peaks = sides.slice(0, same ? 1 : 2).flatMap((side, s) =>
+	const same = compared && JSON.stringify(shownSides[0].peak) === JSON.stringify(shownSides[1].peak);
+	const peaks = shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
 		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
 
 	el("memory").hidden = !peaks.length;
@@ -123,15 +123,15 @@ function setUpMemory() {
 const rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
 
 function more() {
-	const nr = compared ? 0 : sides[0].recordings.length - 1;
+	const nr = compared ? 0 : shownSides[0].recordings.length - 1;
 
 	return nr > 0 ? ` and ${plural(nr, "more recording")}` : "";
 }
 
 export function setUpHeader() {
-	const title = sides.map(side => fact(side, "command") || fact(side, "recording"))
+	const title = shownSides.map(side => fact(side, "command") || fact(side, "recording"))
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
-	const facts = sides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
+	const facts = shownSides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
 		[side.memory, compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
 		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).map(isolated).join(" \u00b7 "));
 
@@ -140,7 +140,7 @@ export function setUpHeader() {
 	el("title").title = title;
 	el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
 	el("facts").title = el("facts").textContent;
-	el("accounts").append(...sides.map(account), about());
+	el("accounts").append(...shownSides.map(account), about());
 	setUpMemory();
 	/* One panel at a time, until something else is clicked. */
 	document.addEventListener("click", event => closePanels(event.target), true);

@@ -13,17 +13,17 @@ import { LEFT_OUT, forWaits, isCulprit, nrRanks } from "./ranks_data.js";
 import { moveTip } from "./tooltip.js";
 import { formatTime, percent } from "./words.js";
 
-const MAX_HEIGHT = 420, ROW = 16, LABEL = 12;
+const MAX_HEIGHT = 420, HEAT_ROW = 16, LABEL = 12;
 
 /* The rows that are drawn: ranks [first, last) of @order each, and values by bin. */
-let order = [], lines = [], top = 1, height = 0, cursor = null;
+let rankOrder = [], heatLines = [], top = 1, height = 0, cursor = null;
 
 const showsWaits = () => state.heat === "waits";
 
 /* The waits that are shown: with many ranks there is one list by rank, and one by those who were waited for. */
 const shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
 export const tellsCollectives = () => Boolean(shownWaits()) && !shownWaits().collective.includes(LEFT_OUT);
-const counts = (w, k) => state.collective === NONE || !tellsCollectives() || w.collective[k] === state.collective;
+const isCounted = (w, k) => state.collective === NONE || !tellsCollectives() || w.collective[k] === state.collective;
 
 /* Return: by rank, { ns, start } of each bin. */
 function sums() {
@@ -37,7 +37,7 @@ function sums() {
 	forWaits(w, (k, bin, ns) => {
 		const culprit = w.culprit[k], r = showsWaits() ? w.rank[k] : culprit;
 
-		if (r === NONE || !counts(w, k))
+		if (r === NONE || !isCounted(w, k))
 			return;
 		of(r).ns[bin] += ns;
 		if (culprit === NONE)
@@ -48,15 +48,15 @@ function sums() {
 
 function makeLines() {
 	const by = sums(), nr = shownWaits().nr, most = Math.floor(MAX_HEIGHT / 2);
-	const each = Math.max(1, Math.ceil(order.length / most));
+	const each = Math.max(1, Math.ceil(rankOrder.length / most));
 
-	lines = [];
-	for (let first = 0; first < order.length; first += each) {
-		const line = { first, last: Math.min(order.length, first + each), ns: new Float64Array(nr),
+	heatLines = [];
+	for (let first = 0; first < rankOrder.length; first += each) {
+		const line = { first, last: Math.min(rankOrder.length, first + each), ns: new Float64Array(nr),
 			       start: new Float64Array(nr), rank: new Int32Array(nr).fill(NONE) };
 
 		for (let i = first; i < line.last; i++) {
-			const of = by.get(order[i]);
+			const of = by.get(rankOrder[i]);
 
 			if (!of)
 				continue;
@@ -64,13 +64,13 @@ function makeLines() {
 				if (of.ns[b] > line.ns[b]) {
 					line.ns[b] = of.ns[b];
 					line.start[b] = of.start[b];
-					line.rank[b] = order[i];
+					line.rank[b] = rankOrder[i];
 				}
 		}
-		lines.push(line);
+		heatLines.push(line);
 	}
 	/* One long wait must not hide all others, so the scale ends where one in a thousand bins is longer. */
-	const all = lines.flatMap(line => [...line.ns].filter((ns, b) => ns > line.start[b])).sort((a, b) => a - b);
+	const all = heatLines.flatMap(line => [...line.ns].filter((ns, b) => ns > line.start[b])).sort((a, b) => a - b);
 
 	top = all.length ? all[Math.min(all.length - 1, Math.floor(all.length * .999))] : 1;
 }
@@ -88,7 +88,7 @@ const cssColour = name => globalThis.getComputedStyle(document.body).getProperty
 
 function paint() {
 	const canvas = el("heat"), box = el("heat-box"), wide = Math.max(50, box.clientWidth), scale = globalThis.devicePixelRatio || 1;
-	const row = height / lines.length, nr = shownWaits().nr, ctx = canvas.getContext("2d");
+	const row = height / heatLines.length, nr = shownWaits().nr, ctx = canvas.getContext("2d");
 
 	canvas.width = wide * scale;
 	canvas.height = height * scale;
@@ -96,7 +96,7 @@ function paint() {
 	ctx.scale(scale, scale);
 	ctx.fillStyle = cssColour("--panel");
 	ctx.fillRect(0, 0, wide, height);
-	lines.forEach((line, y) => {
+	heatLines.forEach((line, y) => {
 		for (let b = 0; b < nr; b++) {
 			if (!line.ns[b])
 				continue;
@@ -112,14 +112,14 @@ function paint() {
 }
 
 function drawLabels() {
-	const row = height / lines.length, step = Math.max(1, Math.ceil(LABEL / row));
+	const row = height / heatLines.length, step = Math.max(1, Math.ceil(LABEL / row));
 
 	el("heat-names").style.height = height + "px";
-	el("heat-names").replaceChildren(...lines.filter((_, y) => y % step === 0).map((line, k) =>
-		make("div", { style: `top:${(k * step * row).toFixed(1)}px` }, String(ranks.list.number[order[line.first]]))));
+	el("heat-names").replaceChildren(...heatLines.filter((_, y) => y % step === 0).map((line, k) =>
+		make("div", { style: `top:${(k * step * row).toFixed(1)}px` }, String(ranks.list.number[rankOrder[line.first]]))));
 }
 
-const at = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWaits().bin_ns), "auto");
+const momentOf = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWaits().bin_ns), "auto");
 
 const numberOf = r => `rank ${ranks.list.number[r]}`;
 
@@ -130,16 +130,16 @@ function others(r, bin) {
 	forWaits(w, (k, b, ns) => {
 		const [one, other] = showsWaits() ? [w.rank[k], w.culprit[k]] : [w.culprit[k], w.rank[k]];
 
-		if (b === bin && one === r && other !== LEFT_OUT && counts(w, k))
+		if (b === bin && one === r && other !== LEFT_OUT && isCounted(w, k))
 			by.set(other, (by.get(other) || 0) + ns);
 	});
 	return [...by].sort((a, b) => b[1] - a[1]);
 }
 
 /* Return: a place in words, and the straggler of it. */
-function describe(y, bin) {
-	const line = lines[y], r = line.rank[bin] === NONE ? order[line.first] : line.rank[bin], list = others(r, bin);
-	const span = `${at(bin)} to ${at(bin + 1)}`, ns = line.ns[bin];
+function describeSpot(y, bin) {
+	const line = heatLines[y], r = line.rank[bin] === NONE ? rankOrder[line.first] : line.rank[bin], list = others(r, bin);
+	const span = `${momentOf(bin)} to ${momentOf(bin + 1)}`, ns = line.ns[bin];
 	const nr = line.last - line.first;
 	const who = numberOf(r) + (nr > 1 ? `, the most of ${nr}` : "");
 	const first = list.find(([other]) => other !== NONE), known = first ? first[0] : list.length ? NONE : ranks.list.waited_for[r];
@@ -156,15 +156,15 @@ function describe(y, bin) {
 	] };
 }
 
-function placeOf(event) {
+function spotAt(event) {
 	const box = el("heat").getBoundingClientRect();
 
 	return { bin: Math.min(shownWaits().nr - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * shownWaits().nr))),
-		 y: Math.min(lines.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * lines.length))) };
+		 y: Math.min(heatLines.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * heatLines.length))) };
 }
 
 function showPlace(place, event) {
-	const what = describe(place.y, place.bin), list = make("dl");
+	const what = describeSpot(place.y, place.bin), list = make("dl");
 
 	for (const [label, value] of what.rows)
 		list.append(make("dt", null, label), make("dd", null, value));
@@ -175,29 +175,29 @@ function showPlace(place, event) {
 
 export const showPaths = r => go({ tab: "graph", rank: String(ranks.list.number[r]), zoom: 0, group: "", selected: NONE });
 
-function follow(place) {
-	const { culprit } = describe(place.y, place.bin);
+function followSpot(place) {
+	const { culprit } = describeSpot(place.y, place.bin);
 
 	if (isCulprit(culprit))
 		showPaths(culprit);
 }
 
-function onKey(event) {
+function onHeatKey(event) {
 	const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
 
-	if (step && lines.length) {
+	if (step && heatLines.length) {
 		const now = cursor || { bin: 0, y: 0 }, far = event.shiftKey ? 10 : 1;
 
 		event.preventDefault();
 		event.stopPropagation();
 		cursor = cursor ? { bin: Math.min(shownWaits().nr - 1, Math.max(0, now.bin + step[0] * far)),
-				    y: Math.min(lines.length - 1, Math.max(0, now.y + step[1] * far)) } : now;
+				    y: Math.min(heatLines.length - 1, Math.max(0, now.y + step[1] * far)) } : now;
 		paint();
-		const what = describe(cursor.y, cursor.bin);
+		const what = describeSpot(cursor.y, cursor.bin);
 
 		el("heat-words").textContent = `${what.head}: ${what.rows.map(row => row.filter(Boolean).join(": ")).join("; ")}`;
 	} else if (event.key === "Enter" && cursor) {
-		follow(cursor);
+		followSpot(cursor);
 	}
 }
 
@@ -208,10 +208,10 @@ export function drawHeat(of) {
 	el("heat-box").closest("section").hidden = empty;
 	if (empty)
 		return;
-	order = of;
+	rankOrder = of;
 	cursor = null;
 	makeLines();
-	height = lines.length * Math.max(1, Math.min(ROW, Math.floor(MAX_HEIGHT / lines.length)));
+	height = heatLines.length * Math.max(1, Math.min(HEAT_ROW, Math.floor(MAX_HEIGHT / heatLines.length)));
 	paint();
 	drawLabels();
 	const c = ranks.collectives;
@@ -246,9 +246,9 @@ export function setUpHeat() {
 	const box = el("heat-box");
 
 	if (nrRanks && ranks.waits) {
-		box.addEventListener("pointermove", event => showPlace(placeOf(event), event));
+		box.addEventListener("pointermove", event => showPlace(spotAt(event), event));
 		box.addEventListener("pointerleave", () => { el("tip").hidden = true; });
-		box.addEventListener("click", event => follow(placeOf(event)));
-		box.addEventListener("keydown", onKey);
+		box.addEventListener("click", event => followSpot(spotAt(event)));
+		box.addEventListener("keydown", onHeatKey);
 	}
 }

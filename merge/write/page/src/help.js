@@ -3,7 +3,7 @@
 import { ranks } from "./data.js";
 import { el, make } from "./dom.js";
 
-const KEYS = [
+const KEY_WORDS = [
 	["/", "search: a regular expression; a capital letter makes case matter"],
 	["1 2 3", "flame graph, Top, lines of kernels"],
 	...(ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the call paths of the rank " +
@@ -29,7 +29,7 @@ export function openHelp() {
 
 	if (!box.firstChild)
 		box.append(make("h2", { id: "help-title" }, "Keys"),
-			   make("dl", null, ...KEYS.flatMap(([key, what]) =>
+			   make("dl", null, ...KEY_WORDS.flatMap(([key, what]) =>
 				[make("dt", null, make("kbd", null, key)), make("dd", null, what)])),
 			   make("button", { type: "button", onclick: () => box.close() }, "Close"));
 	box.showModal();

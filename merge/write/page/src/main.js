@@ -8,7 +8,7 @@
  * (graph.js says which, flame.js draws them). Each choice goes through actions.js, is kept in the address
  * (url.js), and shown by view.js.
  *
- * `make page` bundles these modules into ../page.js, which xpumerge embeds.
+ * scripts/join-page.sh joins these modules into one script, which xpumerge embeds.
  *
  * A page of "xpumerge ranks" has a tab more (ranks.js, heat.js); its two sides are a straggler and the median of the
  * other ranks.

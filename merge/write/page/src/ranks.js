@@ -7,13 +7,12 @@ import { el, keepFocus, make } from "./dom.js";
 import { collectiveStrip, drawHeat, setUpHeat, showPaths, tellsCollectives } from "./heat.js";
 import { state } from "./model.js";
 import {
-	culprits, forWaits, hostOf, isCulprit, lateBy, matcher, nameOfRank, nrRanks, sumOf,
+	culprits, forWaits, hostOf, isCulprit, lateBy, rankList, matcher, nameOfRank, nrRanks, sumOf,
 } from "./ranks_data.js";
 import { formatBytes, formatTime, integer, percent, plural } from "./words.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
 const MIN_SHARE = .02;		/* of the waits: of a straggler that the answer names beside the worst */
-const list = ranks && ranks.list;
 const time = ns => formatTime(ns, "auto");
 
 /* ---- the answer ------------------------------------------------------------------------------- */
@@ -22,20 +21,20 @@ const pathWords = frames => (frames.length > MAX_SHOWN_FRAMES ? "\u2026 \u203a "
 	frames.slice(-MAX_SHOWN_FRAMES).join(" \u203a ");
 
 function answerOf(r) {
-	const caused = sumOf(list.caused_ns), why = lateBy(r), number = list.number[r];
+	const caused = sumOf(rankList.caused_ns), why = lateBy(r), number = rankList.number[r];
 
 	return make("p", { class: "answer" },
 		make("button", { type: "button", onclick: () => showPaths(r) }, `Rank ${number}`),
-		` on ${hostOf(r) || "an unknown host"} made other ranks wait ${time(list.caused_ns[r])}, ` +
-		`${percent(list.caused_ns[r], caused)} of all waits for stragglers; it came last ` +
-		`${list.last[r] === 1 ? "once" : integer.format(list.last[r]) + " times"}.`,
+		` on ${hostOf(r) || "an unknown host"} made other ranks wait ${time(rankList.caused_ns[r])}, ` +
+		`${percent(rankList.caused_ns[r], caused)} of all waits for stragglers; it came last ` +
+		`${rankList.last[r] === 1 ? "once" : integer.format(rankList.last[r]) + " times"}.`,
 		...(why ? [" Before that: ", make("code", { title: why.frames.join("\n") }, pathWords(why.frames)),
 			   ` for ${time(why.ns)}, the median of the other ranks ${time(why.median)}.`] : []));
 }
 
 function drawAnswer() {
-	const all = list.caused_ns.filter(Boolean).length, caused = sumOf(list.caused_ns);
-	const shown = culprits().filter((r, k) => k < 3 && (!k || list.caused_ns[r] >= caused * MIN_SHARE));
+	const all = rankList.caused_ns.filter(Boolean).length, caused = sumOf(rankList.caused_ns);
+	const shown = culprits().filter((r, k) => k < 3 && (!k || rankList.caused_ns[r] >= caused * MIN_SHARE));
 
 	el("ranks-answer").replaceChildren(...shown.map(answerOf),
 		...(all > shown.length ? [make("p", { class: "dim" }, `${plural(all - shown.length, "more straggler")} below.`)] : []),
@@ -48,19 +47,19 @@ function drawAnswer() {
 
 /* A bar of the time that devices worked: own work, transfers, waits. */
 function workBar(r, most) {
-	const parts = [["kernel", list.own_ns[r]], ["memcpy", list.transfer_ns[r]], ["nccl", list.wait_ns[r]]];
+	const parts = [["kernel", rankList.own_ns[r]], ["memcpy", rankList.transfer_ns[r]], ["nccl", rankList.wait_ns[r]]];
 
 	return make("span", { class: "work", "aria-hidden": "true" }, ...parts.map(([kind, ns]) => make("span", {
 		style: `width:${(100 * ns / most).toFixed(2)}%;background:${kindColour(kinds.indexOf(kind), .5)}`,
 	})));
 }
 
-const most = () => list.own_ns.reduce((a, own, r) => Math.max(a, own + list.transfer_ns[r] + list.wait_ns[r]), 1);
+const most = () => rankList.own_ns.reduce((a, own, r) => Math.max(a, own + rankList.transfer_ns[r] + rankList.wait_ns[r]), 1);
 
 function whomWords(r) {
-	const other = list.waited_for[r], all = list.wait_ns[r] - list.start_wait_ns[r];
+	const other = rankList.waited_for[r], all = rankList.wait_ns[r] - rankList.start_wait_ns[r];
 
-	return other !== NONE ? `${list.number[other]} (${percent(list.waited_for_ns[r], all)})` : "";
+	return other !== NONE ? `${rankList.number[other]} (${percent(rankList.waited_for_ns[r], all)})` : "";
 }
 
 function reasonCell(r) {
@@ -73,31 +72,31 @@ function reasonCell(r) {
 const COLUMNS = [
 	["Rank", "number", null, "", ""],
 	["Device time", null, r => workBar(r, most()), "bar-cell", "own work, transfers, waits in collectives"],
-	["Caused", "caused", r => list.caused_ns[r] ? time(list.caused_ns[r]) : "", "", "waits of other ranks for this one"],
-	["Last", "last", r => list.last[r] || "", "", "operations in which others waited for it"],
+	["Caused", "caused", r => rankList.caused_ns[r] ? time(rankList.caused_ns[r]) : "", "", "waits of other ranks for this one"],
+	["Last", "last", r => rankList.last[r] || "", "", "operations in which others waited for it"],
 	["Late by", null, reasonCell, "name late", "the work that took longest beyond the median of the other ranks"],
-	["Waiting", "wait_ns", r => time(list.wait_ns[r]), "", "in collectives, for other ranks"],
+	["Waiting", "wait_ns", r => time(rankList.wait_ns[r]), "", "in collectives, for other ranks"],
 	["Waited for", null, whomWords, "", "the rank that it waited for longest, its part of the waits for stragglers"],
-	["Transfer", "transfer_ns", r => time(list.transfer_ns[r]), "", "in collectives, when all ranks had come"],
-	["Unpaired", "unpaired_ns", r => time(list.unpaired_ns[r]), "", "in operations without a partner"],
-	["Own work", "own_ns", r => time(list.own_ns[r]), "", "sum of all device work that is not NCCL's"],
-	["Busy", "busy_ns", r => time(list.busy_ns[r]), "", "its devices had work"],
-	["Host waits", "host_wait_ns", r => time(list.host_wait_ns[r]), "", "its threads waited for a device"],
-	["Launches", "launches", r => integer.format(list.launches[r]), "", ""],
-	["Operations", "ops", r => integer.format(list.ops[r]) + (list.paired[r] === list.ops[r] ? "" :
-		` (${integer.format(list.ops[r] - list.paired[r])} unpaired)`), "", "of NCCL"],
-	["Pid", "pid", r => list.pid[r], "", ""],
+	["Transfer", "transfer_ns", r => time(rankList.transfer_ns[r]), "", "in collectives, when all ranks had come"],
+	["Unpaired", "unpaired_ns", r => time(rankList.unpaired_ns[r]), "", "in operations without a partner"],
+	["Own work", "own_ns", r => time(rankList.own_ns[r]), "", "sum of all device work that is not NCCL's"],
+	["Busy", "busy_ns", r => time(rankList.busy_ns[r]), "", "its devices had work"],
+	["Host waits", "host_wait_ns", r => time(rankList.host_wait_ns[r]), "", "its threads waited for a device"],
+	["Launches", "launches", r => integer.format(rankList.launches[r]), "", ""],
+	["Operations", "ops", r => integer.format(rankList.ops[r]) + (rankList.paired[r] === rankList.ops[r] ? "" :
+		` (${integer.format(rankList.ops[r] - rankList.paired[r])} unpaired)`), "", "of NCCL"],
+	["Pid", "pid", r => rankList.pid[r], "", ""],
 	["Host", "host", hostOf, "name", ""],
 	["Name", "name", nameOfRank, "name", ""],
 ];
 
 const columnsHere = () => COLUMNS.filter(([, key]) =>
-	!["unpaired_ns", "host_wait_ns"].includes(key) || list[key].some(Boolean));
+	!["unpaired_ns", "host_wait_ns"].includes(key) || rankList[key].some(Boolean));
 
 const byText = of => (a, b) => of(a) < of(b) ? -1 : of(a) > of(b) ? 1 : a - b;
 
-function order(rows) {
-	const key = state.ranksBy, column = key === "caused" ? list.caused_ns : list[key];
+function sorted(rows) {
+	const key = state.ranksBy, column = key === "caused" ? rankList.caused_ns : rankList[key];
 
 	return rows.sort(key === "host" ? byText(hostOf) : key === "name" ? byText(nameOfRank) :
 		key === "number" || key === "pid" ? (a, b) => column[a] - column[b] || a - b : (a, b) => column[b] - column[a] || a - b);
@@ -107,11 +106,11 @@ function order(rows) {
 function exact(key, r) {
 	const column = key === "caused" ? "caused_ns" : key || "";
 
-	return column.endsWith("_ns") ? { title: `${integer.format(list[column][r])} ns` } : {};
+	return column.endsWith("_ns") ? { title: `${integer.format(rankList[column][r])} ns` } : {};
 }
 
 function rankRow(r, columns) {
-	const number = String(list.number[r]), open = isCulprit(r);
+	const number = String(rankList.number[r]), open = isCulprit(r);
 
 	return make("tr", open ? { onclick: () => showPaths(r), class: "culprit" } : null,
 		make("th", { scope: "row" }, open ? make("button", { type: "button", class: "plain", "data-rank": number,
@@ -127,8 +126,8 @@ function header([title, key, , cls, words]) {
 		    ...(key ? [make("button", { type: "button", "data-sort": key, onclick: () => go({ ranksBy: key }) }, title)] : [title]));
 }
 
-function drawTable(rows) {
-	const columns = columnsHere(), shown = order(rows.slice()).slice(0, MAX_ROWS), table = make("tbody");
+function drawRankTable(rows) {
+	const columns = columnsHere(), shown = sorted(rows.slice()).slice(0, MAX_ROWS), table = make("tbody");
 
 	for (const r of shown)
 		table.append(rankRow(r, columns));
@@ -201,7 +200,7 @@ function drawRest() {
 	if (ranks.others.length)
 		parts.push(section("Other kernels that communicate", ["Rank", "Count", "Time", "<Library", "<Kernel"],
 			ranks.others.slice(0, MAX_OTHERS).map(([r, nr, ns, library, kernel]) =>
-				[list.number[r], integer.format(nr), time(ns), library, kernel]),
+				[rankList.number[r], integer.format(nr), time(ns), library, kernel]),
 			"Nothing tells which of them belong together." + (ranks.others.length + ranks.others_left_out > MAX_OTHERS ?
 				` And ${plural(ranks.others.length + ranks.others_left_out - MAX_OTHERS, "more")}.` : "")));
 	if (ranks.clocks.length > 1)
@@ -224,7 +223,7 @@ export function drawRanks() {
 		el("ranks-filter").value = state.ranksTerm;
 	keepFocus(el("ranks"), () => {
 		drawAnswer();
-		drawTable(rows);
+		drawRankTable(rows);
 		drawCollectives();
 		drawRest();
 	});

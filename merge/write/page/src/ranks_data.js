@@ -2,11 +2,11 @@
 /* ranks_data.js - what follows from the waits of ranks: who waited for whom, and what made a straggler late */
 import { base, cells, frames, kinds, rankOfOwner, ranks } from "./data.js";
 
-const list = ranks && ranks.list;
+export const rankList = ranks && ranks.list;
 
-export const nrRanks = ranks ? list.number.length : 0;
-export const hostOf = r => ranks.hosts[list.host[r]];
-export const nameOfRank = r => ranks.names[list.name[r]];
+export const nrRanks = ranks ? rankList.number.length : 0;
+export const hostOf = r => ranks.hosts[rankList.host[r]];
+export const nameOfRank = r => ranks.names[rankList.name[r]];
 export const sumOf = column => column.reduce((a, b) => a + b, 0);
 
 /* The keys by which the table of ranks can be sorted. */
@@ -17,8 +17,8 @@ let worst = null;
 
 /* Return: the stragglers whose call paths are in the page, the worst first. */
 export function culprits() {
-	worst ||= Array.from({ length: nrRanks }, (_, r) => r).filter(r => list.caused_ns[r] > 0)
-		.sort((a, b) => list.caused_ns[b] - list.caused_ns[a] || a - b).slice(0, ranks ? ranks.compared : 0);
+	worst ||= Array.from({ length: nrRanks }, (_, r) => r).filter(r => rankList.caused_ns[r] > 0)
+		.sort((a, b) => rankList.caused_ns[b] - rankList.caused_ns[a] || a - b).slice(0, ranks ? ranks.compared : 0);
 	return worst;
 }
 
@@ -66,7 +66,7 @@ export function lateBy(r) {
 			return [rank, { frames: path.reverse(), ns: own[c], median: median[c] }];
 		}));
 	}
-	return reasons.get(String(list.number[r]));
+	return reasons.get(String(rankList.number[r]));
 }
 
 /* Return: a test of ranks for what a user typed: "3", "0-7,16" are numbers; other words are in hosts and names. */
@@ -76,7 +76,7 @@ export function matcher(term) {
 			return r => `${hostOf(r)}\n${nameOfRank(r)}`.toLowerCase().includes(word);
 		const spans = word.split(",").filter(Boolean).map(span => span.split("-").map(Number));
 
-		return r => spans.some(([from, to = from]) => list.number[r] >= from && list.number[r] <= to);
+		return r => spans.some(([from, to = from]) => rankList.number[r] >= from && rankList.number[r] <= to);
 	});
 
 	return r => words.every(fits => fits(r));

@@ -13,10 +13,10 @@ import { onCpu, state, total, width } from "./model.js";
 import { endOf, forChildren, frameOf, nrNodes, parentOf } from "./tree.js";
 import { format, formatDelta, percent, plural } from "./words.js";
 
-const ROW = 18, MAX_DEPTH = 200;
+const SANDWICH_ROW = 18, MAX_DEPTH = 200;
 
 /* Return: the outermost nodes of a frame. */
-function nodesOf(frame) {
+function outermostNodes(frame) {
 	const list = [];
 
 	for (let i = 1; i < nrNodes; i++)
@@ -96,7 +96,7 @@ function rect(p, y, all, pixels) {
 	const chars = Math.floor((w - 6) / 6.7);
 	const box = draw("g", { class: p.frame === NONE ? "frame rest" : "frame", "data-frame": p.frame },
 		draw("title", null, `${name}\n${format(p.v)}, ${percent(p.v, width[0])} of all`),
-		draw("rect", { x: p.x.toFixed(2), y, width: Math.max(.5, w - .6).toFixed(2), height: ROW - 1,
+		draw("rect", { x: p.x.toFixed(2), y, width: Math.max(.5, w - .6).toFixed(2), height: SANDWICH_ROW - 1,
 			       fill: p.frame === NONE ? "hsl(215,8%,80%)" : frameColour(p.frame) }));
 
 	if (chars >= 3)
@@ -111,12 +111,12 @@ function chart(id, placed, up, all, pixels, words) {
 
 	if (!levels)
 		return make("p", { id, class: "nothing" }, words);
-	return draw("svg", { id, width: pixels, height: levels * ROW, viewBox: `0 0 ${pixels} ${levels * ROW}`, "aria-hidden": "true" },
-		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * ROW, all, pixels)));
+	return draw("svg", { id, width: pixels, height: levels * SANDWICH_ROW, viewBox: `0 0 ${pixels} ${levels * SANDWICH_ROW}`, "aria-hidden": "true" },
+		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * SANDWICH_ROW, all, pixels)));
 }
 
 /* The nearest callers or callees as a list, for those who do not see the drawing. */
-function list(title, placed) {
+function listOf(title, placed) {
 	return make("div", { class: "hidden keys" }, make("h3", null, title), make("ul", null,
 		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50).map(p => make("li", null,
 			make("button", { type: "button", onclick: () => go({ focus: p.frame }) },
@@ -139,7 +139,7 @@ function showInGraph() {
 }
 
 export function drawSandwich() {
-	const box = el("sandwich"), nodes = nodesOf(state.focus);
+	const box = el("sandwich"), nodes = outermostNodes(state.focus);
 	const pairs = nodes.map(i => ({ i, v: width[i] })), all = pairs.reduce((sum, p) => sum + p.v, 0);
 	const pixels = Math.max(160, box.clientWidth - 24);
 	const up = all ? layOut(pairs, callers, all, pixels) : [], down = all ? layOut(pairs, callees, all, pixels) : [];
@@ -151,14 +151,14 @@ export function drawSandwich() {
 		     make("button", { type: "button", class: "close", "aria-label": "Close callers and callees",
 				      onclick: () => go({ focus: NONE }) }, "\u00d7")),
 		make("h3", null, "Called by"),
-		chart("callers", up, true, all, pixels, "Nothing: it is where calls begin."), list("Callers", up),
+		chart("callers", up, true, all, pixels, "Nothing: it is where calls begin."), listOf("Callers", up),
 		make("h2", { id: "focus-name", tabindex: "0",
 			     style: `background:${frameColour(state.focus)}` }, frames.name[state.focus]),
 		make("p", { id: "focus-total" }, all ?
 		     `${figures(nodes)} in ${plural(nodes.length, "place")}, ${percent(all, width[0])} of all` +
 		     (own ? `; itself on CPU ${format(own)}` : "") : "Nothing of what is chosen is in it."),
 		make("h3", null, "Calls"),
-		chart("callees", down, false, all, pixels, "Nothing."), list("Callees", down));
+		chart("callees", down, false, all, pixels, "Nothing."), listOf("Callees", down));
 	box.onclick = event => {
 		const g = event.target.closest("g.frame");
 

@@ -57,10 +57,10 @@ function series(list) {
 	return v;
 }
 
-const sumOf = list => list.reduce((sum, row) => sum + row.ns.reduce((a, b) => a + b, 0), 0);
+const sumOfRows = list => list.reduce((sum, row) => sum + row.ns.reduce((a, b) => a + b, 0), 0);
 
 /* Return: lines of the strip: { name, layers: [[kind, values]], nr: of threads, devices or CPUs }. */
-function lines() {
+function stripLines() {
 	const list = times.rows.list, width = times.rows.bin_ns, all = [];
 	const gpus = list.filter(row => row.gpu !== undefined).sort((a, b) => a.gpu - b.gpu);
 	const threads = new Map(), cpu = kinds.indexOf("cpu");
@@ -75,7 +75,7 @@ function lines() {
 
 		thread.rows.push(row);
 		/* Threads that only slept come last. */
-		thread.active += sumOf([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
+		thread.active += sumOfRows([row]) * (kinds[row.kind] === "off_cpu" ? 1e-6 : 1);
 	}
 	const kernel = kinds.indexOf("kernel");
 
@@ -114,7 +114,7 @@ function fullBins() {
 }
 
 /* Return: the outline of stacked values, from @low to @high, in a row of @nr whose top is @y. */
-function outline(low, high, nr, y) {
+function outlineOf(low, high, nr, y) {
 	const at = (v, b) => (y + HEIGHT - Math.min(1, v / (full[b] * nr)) * HEIGHT).toFixed(2);
 	let up = "", down = "";
 
@@ -138,7 +138,7 @@ function drawRows() {
 		return [draw("rect", { class: "ground", x: 0, y, width: nr, height: HEIGHT }),
 			...row.layers.map(([kind, values]) => {
 				const high = low.map((v, b) => v + values[b]);
-				const path = draw("path", { d: outline(low, high, row.nr, y), fill: kindColour(kind, .5),
+				const path = draw("path", { d: outlineOf(low, high, row.nr, y), fill: kindColour(kind, .5),
 							    "data-kind": kinds[kind], "data-row": row.name });
 
 				low = high;
@@ -220,7 +220,7 @@ function recordedWords() {
 	return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
 }
 
-function describe() {
+function describeStrip() {
 	const { from, to } = state;
 	const words = isPicked() ? `${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
 		formatTime(times.nr * times.width, "auto") + recordedWords() :
@@ -324,7 +324,7 @@ export function drawStrip() {
 	el("strip").hidden = !shown;
 	if (!shown)
 		return;
-	rows ||= lines();
+	rows ||= stripLines();
 	full ||= fullBins();
 	if (painted !== dark.matches) {
 		drawRows();
@@ -333,7 +333,7 @@ export function drawStrip() {
 	}
 	drawNames();
 	placeStretch(state.from, state.to);
-	describe();
+	describeStrip();
 }
 
 export function setUpStrip() {

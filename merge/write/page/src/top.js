@@ -80,7 +80,7 @@ function topRow(r, columns, reached) {
 		     make("button", { type: "button", class: "plain", "data-frame": r.frame, tabindex: reached ? "0" : "-1" }, name)));
 }
 
-function drawTable() {
+function drawTopTable() {
 	const rows = frameRows(), key = TOP_KEYS[state.sortBy], columns = topColumns();
 	const name = r => frames.name[r.frame];
 	const byName = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
@@ -129,7 +129,7 @@ export function listenToTop() {
 export function drawTop() {
 	const at = el("top-list").scrollTop;
 
-	keepFocus(el("top-list"), drawTable);
+	keepFocus(el("top-list"), drawTopTable);
 	el("top-list").scrollTop = at;
 	el("sandwich").hidden = state.focus === NONE;
 	if (state.focus !== NONE)

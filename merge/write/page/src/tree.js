@@ -32,7 +32,7 @@ function shortLabel(by, label) {
 	return by === "device" ? `GPU ${m[2]}` : by === "host" ? m[2] : `${WORDS[by] || by} ${m[2]}`;
 }
 
-function labelOf(by, owner) {
+function labelOfOwner(by, owner) {
 	const label = data.owners[by][owner];
 
 	return label === NONE ? "unknown" : data.labels[label];
@@ -48,11 +48,11 @@ function rootsOf(by, owner) {
 		return range.map(label => shortLabel(by, data.labels[label]));
 	}
 	if (by !== "tid")
-		return [shortLabel(by, labelOf(by, owner))];
+		return [shortLabel(by, labelOfOwner(by, owner))];
 	/* Threads of several processes may have one number. */
-	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOf("pid", owner))}` : "";
+	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOfOwner("pid", owner))}` : "";
 
-	return [`${isolated(seen(labelOf("comm", owner)))} ${labelOf(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+	return [`${isolated(seen(labelOfOwner("comm", owner)))} ${labelOfOwner(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
 }
 
 const counts = new Map();

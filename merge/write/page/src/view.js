@@ -22,7 +22,7 @@ const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
 /* The element that gets the focus where the one that had it is gone, by tab. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
 
-function draw() {
+function drawTab() {
 	for (const tab of TABS) {
 		el(tab).hidden = tab !== state.tab;
 		el("tab-" + tab).setAttribute("aria-selected", tab === state.tab);
@@ -63,7 +63,7 @@ function follow(before) {
 		showDetail();
 		return;
 	}
-	draw();
+	drawTab();
 	if (differs(SCROLL))
 		scrollToRoot();
 }
@@ -86,7 +86,7 @@ function goTo() {
 }
 
 export function start() {
-	setUpControls(draw);
+	setUpControls(drawTab);
 	onStep(update);
 	regroup();
 	compute();
