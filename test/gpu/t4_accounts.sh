@@ -14,7 +14,7 @@ for how in stream event context; do
 	xpuload --off-cpu -o $how.data ./shares -t 4 -w $how >$how.out 2>load.log
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge -i $how.data --table threads --csv --limit 0 >$how.csv 2>merge.log
-	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$how: nothing lost"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$how: nothing is lost"
 	xpumerge -i $how.data -f folded --unit ns -o $how.folded 2>/dev/null
 	"$XPU_SRC/test/lib/accounts.pl" $how.out $how.csv $how.folded >verdict
 	diag "$(cat verdict)"
@@ -44,7 +44,7 @@ is $? 0 "slow loader: exit status 0" || diag "$(cat load.log)"
 diag "$(cat loader.out)"
 diag "$(grep 'launches from' load.log)"
 xpumerge -i loader.data --unit ms --limit 12 -o loader.txt 2>merge.log
-like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing lost"
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing is lost"
 diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
 xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
 diag "$(grep '^GPU .* idle' loader.txt)"

@@ -14,7 +14,7 @@ compare() {		# compare NAME: compares the recording with the program's output
 	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
 	is $? 0 "$1: a table"
 	diag "$(head -n 30 "$1.csv")"
-	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing lost"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing is lost"
 	diag "$(cat merge.log)"
 	xpumerge -i "$1.data" -f chrome -o "$1.json" 2>merge.log
 	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
@@ -42,7 +42,7 @@ functions() {		# functions FILE: "NUMBER NAME" of each
 	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' | grep -v -e Peek -e Get -e Current | sort
 }
 xpumerge -i timed.data --table api_calls --csv --limit 0 >timed.csv 2>merge.log
-like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing lost"
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing is lost"
 unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: no trifle"
 is "$(functions timed.csv)" "$(functions many.csv)" "timed: all others, as often as with all"
 
@@ -53,7 +53,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	xpumerge -i torch.data --table api_calls 2>merge.log >torch.txt
 	diag "$(head -n 14 torch.txt)"
 	diag "$(cat merge.log)"
-	like "$(cat merge.log)" ' unmatched 0 lost 0$' "PyTorch: nothing lost"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "PyTorch: nothing is lost"
 	xpumerge -i torch.data -f chrome 2>/dev/null >torch.json
 	calls=$(grep -c '"cat":"launch"' torch.json)
 	moments=$(grep '"cat":"launch"' torch.json | grep -c '"dur":1.000,')

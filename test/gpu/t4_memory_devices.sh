@@ -19,7 +19,7 @@ first() {		# first NAME TABLE: its first row
 
 CUDA_VISIBLE_DEVICES=0,1 xpuload --memory --gpu-only -o both.data python3 "$train" devices 22 >both.out 2>load.log
 is $? 0 "both: exit status 0" || diag "$(tail -n 5 load.log both.out)"
-like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing lost"
+like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing is lost"
 torch_agrees both
 is "$(awk '{ print $1 }' said | uniq | wc -l) $(awk '{ print $2 }' said | sort -u | wc -l)" "22 2" \
 	"both: moments, devices"
@@ -34,7 +34,7 @@ like "$(first both memory_holders)" 'memory.py:plant_peak:' "both: so is the pla
 xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "$1" train 22 >each.0 2>each.log &
 	CUDA_VISIBLE_DEVICES=1 python3 "$1" train 22 >each.1 && wait $!' sh "$train" 2>load.log
 is $? 0 "each: exit status 0" || diag "$(tail -n 5 load.log each.log)"
-like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing lost"
+like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing is lost"
 # Either GPU may be the first that the recording hears of.
 for order in "0 1" "1 0"; do
 	torch_differs each.data each.0 1 "${order% *}" >differ

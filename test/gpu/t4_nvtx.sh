@@ -50,7 +50,7 @@ fi
 xpuload -o torch.data python3 "$XPU_SRC/test/gpu/nvtx.py" >out 2>load.log
 is $? 0 "PyTorch: exit status 0" || diag "$(cat load.log out)"
 diag "PyTorch: $(grep 'launches from' load.log)"
-like "$(tail -n 1 load.log)" 'lost 0$' "PyTorch: nothing lost"
+like "$(tail -n 1 load.log)" 'lost 0$' "PyTorch: nothing is lost"
 in_ranges() {		# in_ranges PATH: launches in exactly these
 	xpumerge -i torch.data -f folded --gpu-only --by nvtx --unit count 2>/dev/null |
 		sed 's/;[^[][^;]*//g; s/;\[GPU[^;]*\( [0-9]*\)$/\1/' |

@@ -61,7 +61,8 @@ done
 run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
 is $? 0 "contexts: exit status 0" || diag "$(cat out)"
-like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" "contexts: said" || diag "$(cat load.log)"
+like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" \
+	"contexts: a message says so" || diag "$(cat load.log)"
 like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" 'launches 600 matched 600 unmatched 0 lost 0' \
 	"contexts: every launch is there"
 like "$(account contexts)" '^1 ' "contexts: the first one's samples"
@@ -70,7 +71,8 @@ like "$(account contexts)" '^1 ' "contexts: the first one's samples"
 second() {		# second NAME WHAT SAID
 	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
 	is $? 0 "$2: exit status 0"
-	like "$(cat load.log)" "no stall reasons are recorded: $3" "$2: said" || diag "$(cat load.log)"
+	like "$(cat load.log)" "no stall reasons are recorded: $3" \
+		"$2: a message says so" || diag "$(cat load.log)"
 	like "$(xpumerge -i "$1.data" -o "$1.folded" 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 		"$2: every launch is there"
 }

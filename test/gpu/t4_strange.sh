@@ -141,13 +141,13 @@ for name in $all; do
 		like "$line" "^launches $made matched $made wrong [0-9]+ unmatched 0 lost 0" \
 			"$name: all matched"
 		like "$(cat "$name.mlog")" 'graph nodes whose making was not recorded: under their launch' \
-			"$name: said" ;;
+			"$name: a message says so" ;;
 	empty_graph | conditional)	# CUPTI has no work for the launch, or work for none
 		like "$line" "^launches $made matched 2 .* lost 0" "$name: all launches are there"
 		like "$(cat "$name.mlog")" 'launches without device work in the recording \(pending\)' \
-			"$name: said" ;;
+			"$name: a message says so" ;;
 	own_*)
-		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' "$name: said"
+		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' "$name: a message says so"
 		like "$line" "^launches ([0-9]+) matched \\1 wrong 0 unmatched 0 lost 0" \
 			"$name: what is recorded is matched" ;;
 	*)	[ "$made" = 0 ] || is "$line" \

@@ -20,5 +20,5 @@ fails() {
 	xpumerge "$@" -f folded >out 2>log
 	is $? 2 "$name: exit status 2"
 	like "$(cat log)" "$regex" "$name: says so"
-	is "$(wc -l <log)" 1 "$name: one line"
+	is "$(wc -l <log)" 1 "$name: prints one line"
 }

@@ -256,7 +256,7 @@ f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" "$who: nor when it is recorded again"
 		like "$(cat log)" 'kept for the old recording stay in home/k.data.files: Not a dir' \
-			"$who: which is said"
+			"$who: a message says so"
 		[ -L home/k.data.files ]
 		ok $? "$who: the link is where it was"
 		rm -rf home/k.data*
@@ -271,7 +271,8 @@ f 600 $user" "umask $mask: what is kept is the user's, and nobody else's to read
 	mkdir -m 777 home/k.data.files
 	echo map >home/k.data.files/perf-1.map
 	keep 755 sudo -o home/k.data
-	like "$(cat log)" 'could not be kept: Operation not permitted' "FILE.files is root's: it is said"
+	like "$(cat log)" 'could not be kept: Operation not permitted' \
+		"FILE.files is root's: a message says so"
 	is "$(ls -A home/k.data.files)" perf-1.map "and is as it was"
 
 	# The keeper does not remove names that it does not make.

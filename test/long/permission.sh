@@ -113,7 +113,8 @@ is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sy
  (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
 # Most processes of a cgroup may be other users': one line says how many, and why.
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / --duration 0.3 2>log
-is "$? $(grep -c 'may not be recorded' log)" "0 1" "-a --cgroup /, without cap_sys_ptrace: one line" || diag "$(cat log)"
+is "$? $(grep -c 'may not be recorded' log)" "0 1" \
+	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
 	"and the line says how many, and why"
 unlike "$(cat log)" 'a child of|root records them' "and nothing that is not so"
@@ -137,7 +138,7 @@ child=$(pgrep -P $parent_pid $secret)
 load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
 is $? 0 "-p, a child that is another user's: exit status 0"
 like "$(cat log)" "^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
-	"-p, a child that is another user's: said" || diag "$(cat log)"
+	"-p, a child that is another user's: a message says so" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 1 process of other users was left alone' "-p, a child that is another user's: counted"
 hasnt home/tree.data "-p, a child that is another user's"
 kill "$child"
@@ -172,7 +173,8 @@ stops() {
 		load --cpu-only -F 999 $how -z 0 -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
 			"$private" $drow "$@" 2>log
 		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
-		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' "$name $how: it is said" ||
+		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' \
+			"$name $how: a message says so" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
 		ok $? "$name $how: what was before is recorded"
@@ -210,13 +212,14 @@ like "$(cat x.folded)" ';main;work_with_word;work[ ;]' \
 like "$(grep -c '^sleep;' x.folded)" '^[1-9]' "its children are, too"
 later $terces "$PWD/suid"
 like "$(cat log)" 'warning: 1 process gained privileges' \
-	"an attached process that executes a set-user-ID program: said"
+	"an attached process that executes a set-user-ID program: a message says so"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
 # The COMMAND itself becomes another user's.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
-like "$(cat log)" '^xpuload: warning: 1 process gained privileges' "a COMMAND that is set-user-ID: said"
+like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
+	"a COMMAND that is set-user-ID: a message says so"
 like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
 hasnt home/x.data "a COMMAND that is set-user-ID"
 load --strict --cpu-only -z 0 -o x.data "$PWD/suid" 10 $terces own 2>log
@@ -354,7 +357,7 @@ if [ -z "$ambient" ]; then
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: --check says which"
 	unbound -z 0 --transport bpf -o none.data true 2>log
-	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: one line"
+	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: prints one line"
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: what to do"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge's command line: where output goes, and that each failure has its status and one line.
+# xpumerge's command line: where output goes. Each failure has its exit status and one line.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 
@@ -18,56 +18,56 @@ leftovers() {		# prints temporary files that were not removed
 
 xpumerge >out 2>log
 is $? 0 "no arguments: exit status 0"
-like "$(cat out)" '^kernels: ' "no arguments: the summary of xpu.data on stdout"
-is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: the account on stderr"
+like "$(cat out)" '^kernels: ' "no arguments: stdout has the summary of xpu.data"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: stderr has the account"
 xpumerge xpu.data -f folded >out 2>log
 is $? 0 "folded on stdout: exit status 0"
-is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: nothing else in it"
+is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: stdout has nothing else"
 for pair in folded:folded html:html json:chrome txt:text pb.gz:pprof perf:perf pftrace:pftrace; do
 	suffix=${pair%:*}
 	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
 	is $? 0 "-o a.$suffix: exit status 0"
-	is "$(cat out)" "" "-o a.$suffix: nothing on stdout"
+	is "$(cat out)" "" "-o a.$suffix: stdout is empty"
 	xpumerge -i xpu.data -f "${pair#*:}" >b 2>log
 	cmp -s "a.$suffix" b
-	ok $? "-o a.$suffix: the same as on stdout"
+	ok $? "-o a.$suffix: the file equals the output on stdout"
 done
 xpumerge -f folded -o - >out 2>log
 cmp -s out a.folded
-ok $? "-o - is stdout"
+ok $? "-o - writes to stdout"
 xpumerge -f folded -o a.other 2>log
-is $? 0 "any name with -f"
+is $? 0 "-f accepts any name of a file"
 if command -v python3 >/dev/null; then
 	python3 -c 'import json; json.load(open("a.json"))'
-	ok $? "a.json is JSON to others, too"
+	ok $? "other programs can read a.json"
 else
-	skip "a.json is JSON to others, too" "no python3"
+	skip "other programs can read a.json" "no python3"
 fi
 umask 027
 xpumerge -o mode.folded 2>log
-is "$(stat -c %a mode.folded)" 640 "the mode is what umask leaves"
+is "$(stat -c %a mode.folded)" 640 "a file's mode is 666 without the umask's bits"
 umask 022
 mkdir real
 ln -s real/target.folded link.folded
 : >real/target.folded
 xpumerge -o link.folded 2>log
 [ -h link.folded ] && [ -s real/target.folded ]
-ok $? "through a symbolic link the file it means is written"
-is "$(leftovers)" 0 "nothing temporary is left"
+ok $? "a symbolic link's target is written"
+is "$(leftovers)" 0 "no temporary file is left"
 
 xpumerge --json >b 2>log
 xpumerge --json -o tables.json 2>log
 cmp -s tables.json b
-ok $? "--json -o tables.json: tables, not a timeline"
+ok $? "--json -o tables.json writes tables, not a timeline"
 
 # ---- usage
 
 xpumerge --help >out 2>log
 is $? 0 "--help: exit status 0"
-like "$(cat out)" '^usage: xpumerge' "--help: on stdout"
+like "$(cat out)" '^usage: xpumerge' "--help prints the usage on stdout"
 xpumerge --version >out 2>log
 is $? 0 "--version: exit status 0"
-like "$(cat out)" '^xpumerge [0-9]+\.' "--version: what it says"
+like "$(cat out)" '^xpumerge [0-9]+\.' "--version prints the version"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
 		"--unit bytes" "-f pprof --unit ns" "-f pprof --by tid" "-f perf --unit ns" "--by tid" \
@@ -77,9 +77,9 @@ for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -
 		"--nvtx-color-scheme {}" "--gpu-only --cpu-only"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
-	is "$?$(cat out)" 2 "xpumerge $args: status, and nothing on stdout"
+	is "$?$(cat out)" 2 "xpumerge $args: exit status 2, and stdout is empty"
 	[ -s log ] && ! grep -q '^launches' log
-	ok $? "xpumerge $args: says why"
+	ok $? "xpumerge $args: the message says why"
 done
 
 # ---- input that cannot be used
@@ -88,9 +88,9 @@ refuse() {		# refuse FILE WORDS NAME
 	echo kept >kept.folded
 	xpumerge -i "$1" -o kept.folded >out 2>log
 	is $? 2 "$3: exit status 2"
-	is "$(wc -l <log)" 1 "$3: one line"
-	like "$(cat log)" "^xpumerge: $1 .*$2" "$3: with the file's name, and why"
-	is "$(cat kept.folded)" kept "$3: an older result is untouched"
+	is "$(wc -l <log)" 1 "$3: prints one line"
+	like "$(cat log)" "^xpumerge: $1 .*$2" "$3: the line has the file's name and the reason"
+	is "$(cat kept.folded)" kept "$3: an older result is unchanged"
 }
 : >empty.data
 refuse empty.data 'is empty' "an empty file"
@@ -112,22 +112,22 @@ refuse missing.data 'No such file' "a missing file"
 mkdir none && cd none || exit 1
 xpumerge >out 2>log
 is "$?$(cat out log)" "2xpumerge: xpu.data cannot be opened: No such file or directory: xpuload makes one" \
-	"no xpu.data"
+	"without xpu.data, the message says who makes it"
 cd ..
 
 xpumerge -f folded -o - -i - <text.data >out 2>log
 is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wrong magic)" \
-	"standard input that is none"
+	"standard input that is no recording is refused"
 
 # ---- standard input
 
 xpumerge -f folded -i - <xpu.data 2>log | cmp -s - a.folded
-ok $? "a file as standard input"
+ok $? "a file as standard input is read"
 # shellcheck disable=SC2002 # it is to be a pipe
 cat xpu.data | xpumerge -f folded - 2>log | cmp -s - a.folded
-ok $? "a pipe"
+ok $? "a pipe as standard input is read"
 : | xpumerge - >out 2>log
-is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" "an empty pipe"
+is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" "an empty pipe is refused"
 
 # ---- fold.sh
 
@@ -135,11 +135,11 @@ fold() {
 	XPUMERGE=$XPUMERGE sh "$XPU_SRC/scripts/fold.sh" "$@"
 }
 fold - <xpu.data 2>log | cmp -s - a.folded
-ok $? "fold.sh: standard input"
+ok $? "fold.sh reads standard input"
 mkfifo pipe
 for args in "" --svg; do
 	if [ -n "$args" ] && ! fold --svg xpu.data >svg 2>log; then
-		skip "fold.sh --svg: into a pipe" "$(tail -n 1 log)"
+		skip "fold.sh --svg writes into a pipe" "$(tail -n 1 log)"
 		continue
 	fi
 	cat pipe >got &
@@ -154,81 +154,83 @@ for args in "" --svg; do
 	else
 		cmp -s got a.folded
 	fi
-	ok $? "fold.sh $args: into a pipe, which stays one"
+	ok $? "fold.sh $args: the FIFO gets the output and stays a FIFO"
 done
 fold missing.data >out 2>log
 is "$?$(cat log)" "2xpumerge: missing.data cannot be opened: No such file or directory" \
-	"fold.sh: a missing file"
+	"fold.sh reports a missing file"
 
-# ---- a recording that is not whole
+# ---- an incomplete recording
 
 size=$(stat -c %s xpu.data)
 head -c $((size - 20)) xpu.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
 is $? 1 "cut: exit status 1"
-like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: where"
-is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" "cut: of which at least one record is lost"
-is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line, beside the account"
-like "$(cat log)" 'not closed in good order' "cut: not closed"
+like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: the message says where"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" "cut: at least one record counts as lost"
+is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line besides the account"
+like "$(cat log)" 'not closed in good order' "cut: the message says that the recording was not closed"
 cmp -s cut.folded a.folded
-ok $? "cut: everything before the cut is there"
+ok $? "cut: the result has all records before the cut"
 xpumerge diff xpu.data cut.data -f folded -o diff.folded 2>log
-is $? 1 "cut: diff says so, too"
+is $? 1 "cut: diff has exit status 1, too"
 fold cut.data -o fold.folded 2>log
-is $? 1 "cut: fold.sh says so, too"
+is $? 1 "cut: fold.sh has exit status 1, too"
 cmp -s fold.folded a.folded
-ok $? "cut: fold.sh has everything before the cut"
-# The END record is the last record and has 24 bytes: cut right before it.
+ok $? "cut: fold.sh has all records before the cut"
+# The END record is the last record and has 24 bytes: the cut is right before it.
 head -c $((size - 24)) xpu.data >whole.data
 xpumerge whole.data -f folded -o cut.folded 2>log
 is $? 1 "cut between records: exit status 1"
-like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' "cut between records: said"
-is "$(grep -c '^xpumerge: whole.data' log)" 1 "cut between records: one line, beside the account"
+like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' "cut between records: a message says so"
+is "$(grep -c '^xpumerge: whole.data' log)" 1 "cut between records: one line besides the account"
 cmp -s cut.folded a.folded
-ok $? "cut between records: everything before the cut is there"
+ok $? "cut between records: the result has all records before the cut"
 head -c 64 xpu.data >header.data
 xpumerge header.data -f folded -o cut.folded 2>log
-is "$?$(wc -c <cut.folded)" 10 "a header and nothing else: status, and an empty result"
+is "$?$(wc -c <cut.folded)" 10 "a header alone: exit status 1, and an empty result"
 head -c $((size / 2)) xpu.data >half.data
 xpumerge half.data -f folded --unit count -o half.folded 2>log
 is $? 1 "cut in the middle: exit status 1"
 n=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' log)
 [ "$n" -gt 100 ] && [ "$n" -lt 1900 ]
-ok $? "cut in the middle: some launches are there: $n"
+ok $? "cut in the middle: some launches are in the result: $n"
 
-# Noise from offset 20000 on.
+# All bytes behind offset 20000 are noise.
 { head -c 20000 xpu.data; head -c 100000 /dev/zero | tr '\0' '\377'; } >damaged.data
 xpumerge damaged.data -f folded -o damaged.folded 2>log
 is $? 2 "damaged: exit status 2"
-like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: where"
+like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: the message says where"
 [ -s damaged.folded ] && grep -q '^launches [1-9]' log
-ok $? "damaged: what is before the damage is merged and written"
+ok $? "damaged: records before the damage are in the result"
 
 # ---- recordings of blocks
 
 "$gen" -o blocks.data --launches 2000 --threads 4 --memcpy-every 4 --blocks 10000
 xpumerge blocks.data -f folded -o blocks.folded 2>log
-is "$?$(cat log)" "0$(xpumerge -f folded 2>&1 >/dev/null)" "blocks: status and account"
+is "$?$(cat log)" "0$(xpumerge -f folded 2>&1 >/dev/null)" \
+	"blocks: exit status and account equal those without blocks"
 cmp -s blocks.folded a.folded
-ok $? "blocks: the same"
+ok $? "blocks: the result equals the one without blocks"
 # shellcheck disable=SC2002 # it is to be a pipe
 cat blocks.data | xpumerge -f folded - 2>log | cmp -s - a.folded
-ok $? "blocks: through a pipe, too"
+ok $? "blocks: the result is the same through a pipe"
 size=$(stat -c %s blocks.data)
 cp blocks.data hit.data
 head -c 400 /dev/zero | dd of=hit.data bs=1 seek=$((size / 2)) conv=notrunc status=none
 xpumerge hit.data -f folded --unit count -o hit.folded 2>log
-is $? 2 "blocks: 400 bytes in the middle are others: exit status 2"
+is $? 2 "blocks: 400 changed bytes in the middle: exit status 2"
 like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
-	"blocks: which, and what they held"
+	"blocks: the message has the offset and the lost launches"
 n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
-is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all others are there"
+is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all other launches are in the result"
 [ "$(account log | sed 's/.* lost //')" -ge "$n" ]
-ok $? "blocks: and these are lost"
+ok $? "blocks: the changed launches count as lost"
 head -c $((size - 20)) blocks.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 1 "blocks: cut: exit status 1"
-like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' "blocks: cut: where"
+is $? 1 "blocks cut: exit status 1"
+like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' \
+	"blocks cut: the message says where"
 head -c 30 blocks.data >short.data
 refuse short.data 'too short' "blocks: a cut header"
 
@@ -236,33 +238,33 @@ refuse short.data 'too short' "blocks: a cut header"
 xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
 is $? 0 "version 1: exit status 0"
 diff "$XPU_SRC/test/t1/golden/version1.folded" old.folded >diff.log
-ok $? "version 1: as it was" || diag "$(cat diff.log)"
-is "$(account log)" "120 matched 120 unmatched 0 lost 0" "version 1: all there"
+ok $? "version 1: the result is as expected" || diag "$(cat diff.log)"
+is "$(account log)" "120 matched 120 unmatched 0 lost 0" "version 1: all launches are matched"
 
 # ---- output that cannot be written
 
 for out in /dev/full no/such/directory/a.folded real; do
 	xpumerge -f folded -o $out 2>log
 	is $? 2 "-o $out: exit status 2"
-	is "$(wc -l <log)" 1 "-o $out: one line"
-	like "$(cat log)" "^xpumerge: $out: cannot be written: " "-o $out: says what"
+	is "$(wc -l <log)" 1 "-o $out: prints one line"
+	like "$(cat log)" "^xpumerge: $out: cannot be written: " "-o $out: the message says why"
 done
 for format in text folded chrome pprof perf; do
 	xpumerge -f $format >/dev/full 2>log
 	is $? 2 "$format on a full stdout: exit status 2"
 	like "$(cat log)" '^xpumerge: standard output: cannot be written: No space left' \
-		"$format on a full stdout: says so"
+		"$format on a full stdout: the message says so"
 done
 xpumerge --version >/dev/full 2>log
-is $? 2 "--version on a full stdout"
+is $? 2 "--version on a full stdout: exit status 2"
 mkdir small
 if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; then
 	echo kept >small/a.json
 	xpumerge -o small/a.json 2>log
 	is $? 2 "disk full: exit status 2"
-	like "$(cat log)" 'No space left on device' "disk full: says so"
-	is "$(cat small/a.json)" kept "disk full: the older result is untouched"
-	is "$(ls small)" a.json "disk full: nothing half is left"
+	like "$(cat log)" 'No space left on device' "disk full: the message says so"
+	is "$(cat small/a.json)" kept "disk full: the older result is unchanged"
+	is "$(ls small)" a.json "disk full: no partial file is left"
 	umount small
 else
 	skip "disk full" "not root, or no tmpfs"
@@ -274,17 +276,18 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		-f folded -o readonly/a.folded 2>log
 	is $? 2 "a directory that is not ours: exit status 2"
 	like "$(cat log)" 'readonly/a.folded: cannot be written: Permission denied' \
-		"a directory that is not ours: says so"
+		"a directory that is not ours: the message says so"
 	chmod 600 xpu.data
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" 2>log
 	is $? 2 "a recording that is not ours: exit status 2"
-	like "$(cat log)" 'cannot be opened: Permission denied' "a recording that is not ours"
+	like "$(cat log)" 'cannot be opened: Permission denied' \
+		"a recording that is not ours: the message says so"
 	chmod 644 xpu.data
 	cp xpu.data theirs.data
 	chown 65534 theirs.data
 	xpumerge -i theirs.data -o a.folded 2>log
-	is $? 0 "as root, somebody else's recording: exit status 0"
-	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 "as root: one warning"
+	is $? 0 "as root, another user's recording: exit status 0"
+	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 "as root, another user's recording: one warning"
 else
 	skip "other users' files" "not root, or no setpriv"
 fi
@@ -302,9 +305,9 @@ until ls big.json.*.tmp >/dev/null 2>&1 || [ $n -gt 2000 ]; do
 done
 kill -TERM $pid
 wait $pid 2>/dev/null
-is $? 143 "terminated while it writes: by the signal"
-is "$(cat big.json)" kept "terminated: the older result is untouched"
-is "$(leftovers)" 0 "terminated: nothing temporary is left"
+is $? 143 "terminated while it writes: ends by the signal"
+is "$(cat big.json)" kept "terminated while it writes: the older result is unchanged"
+is "$(leftovers)" 0 "terminated while it writes: no temporary file is left"
 rm -f big.json
 
 # ---- a recording that becomes shorter while it is read
@@ -328,10 +331,11 @@ if [ -z "${XPU_SAN:-}" ] && ${CC:-cc} -shared -fPIC -o shorten.so shorten.c -ldl
 	cp big.data short.data
 	echo kept >short.folded
 	LD_PRELOAD=$PWD/shorten.so "$XPUMERGE" -i short.data -o short.folded >out 2>log
-	is "$?$(cat out)" 2 "it becomes shorter meanwhile: the expected exit status"
+	is "$?$(cat out)" 2 "a recording that becomes shorter: exit status 2"
 	like "$(cat log)" '^xpumerge: a file became shorter while it was being read: nothing written' \
-		"it becomes shorter meanwhile: said"
-	is "$(cat short.folded)$(leftovers)" kept0 "it becomes shorter meanwhile: the older result is untouched"
+		"a recording that becomes shorter: a message says so"
+	is "$(cat short.folded)$(leftovers)" kept0 \
+		"a recording that becomes shorter: the older result is unchanged"
 else
 	skip "it becomes shorter meanwhile" "no library can be preloaded: $(head -n 1 log)"
 fi
@@ -342,26 +346,28 @@ fi
 "$gen" -o rank1.data --launches 2000 --threads 2 --procs 2 --seed 7
 xpumerge rank0.data rank1.data -f folded --unit count -o both.folded 2>log
 is $? 0 "two recordings: exit status 0"
-is "$(account log)" "3000 matched 3000 unmatched 0 lost 0" "two recordings: the account of both"
-unlike "$(cat log)" '^of these' "two recordings: nothing to say of each"
+is "$(account log)" "3000 matched 3000 unmatched 0 lost 0" "two recordings: one account covers both"
+unlike "$(cat log)" '^of these' "two recordings: no account of each"
 xpumerge rank0.data -f folded --unit count -o a.folded 2>/dev/null
 xpumerge -i rank1.data -f folded --unit count -o b.folded 2>/dev/null
 awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (k in sum) print k, sum[k] }' \
 	a.folded b.folded | LC_ALL=C sort >sum.folded
 LC_ALL=C sort both.folded | cmp -s - sum.folded
-ok $? "two recordings: the sum of each"
+ok $? "two recordings: the result is the sum of both"
 xpumerge rank0.data rank1.data -o both.json 2>/dev/null
-is "$(grep -c '"process_name".*(pid ' both.json)" 4 "two recordings: a track for each process"
+is "$(grep -c '"process_name".*(pid ' both.json)" 4 "two recordings: each process has a track"
 "$gen" -o rank2.data --launches 1000 --lose-record 10
 xpumerge rank0.data -i rank2.data -f folded -o a.folded 2>log
-is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data "two recordings: which one lost"
-like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' "two recordings: what it lost"
+is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data \
+	"two recordings: the account names the one with losses"
+like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' \
+	"two recordings: the account has its losses"
 ln rank0.data again.data
 xpumerge rank0.data again.data -o a.folded 2>log
 is $? 2 "one recording twice: exit status 2"
-like "$(cat log)" 'again.data: the same recording as rank0.data' "one recording twice: said"
+like "$(cat log)" 'again.data: the same recording as rank0.data' "one recording twice: a message says so"
 xpumerge rank0.data text.data -f folded -o a.folded 2>log
-is $? 2 "two recordings, one of them is none: exit status 2"
+is $? 2 "two files of which one is no recording: exit status 2"
 
 # ---- bytes
 
@@ -369,28 +375,32 @@ is $? 2 "two recordings, one of them is none: exit status 2"
 xpumerge bytes.data -f folded --unit bytes -o a.folded 2>log
 is $? 0 "bytes: exit status 0"
 copies=$(xpumerge bytes.data 2>/dev/null | sed -n 's/^memory operations: \([0-9]*\) copies.*/\1/p')
-is "$(awk '{ n += $NF } END { print n }' a.folded)" $((copies * 4096)) "bytes: all of the copies"
-is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "bytes: kernels have none"
-like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' "bytes: which is said"
+is "$(awk '{ n += $NF } END { print n }' a.folded)" $((copies * 4096)) \
+	"bytes: the result has the bytes of all copies"
+is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "bytes: kernels have no bytes"
+like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' "bytes: a message says that kernels have none"
 
 # ---- loss
 
 "$gen" -o pending.data --launches 1000 --lose-record 10
 xpumerge pending.data -f folded --unit count -o a.folded 2>log
 is $? 0 "lost records: exit status 0"
-is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account"
-like "$(cat log)" '^ +100 launches without device work' "lost records: pending"
-like "$(cat log)" '^ +100 device records that the shim sent are not' "lost records: missing"
+is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account has them"
+like "$(cat log)" '^ +100 launches without device work' \
+	"lost records: launches without device work are counted"
+like "$(cat log)" '^ +100 device records that the shim sent are not' \
+	"lost records: missing device records are counted"
 is "$(sed -n 's/.*;\[GPU_Launch_Pending\] //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
-	"lost records: pending launches have their lines"
+	"lost records: pending launches have lines"
 xpumerge --strict pending.data -o a.folded 2>log
 is $? 1 "lost records: --strict fails"
 "$gen" -o orphans.data --launches 1000 --lose-launch 10
 xpumerge orphans.data -f folded --unit count -o a.folded 2>log
-is "$(account log)" "900 matched 900 unmatched 100 lost 100" "lost launches: the account"
-like "$(cat log)" '^ +100 device records whose launch is not' "lost launches: orphans"
+is "$(account log)" "900 matched 900 unmatched 100 lost 100" "lost launches: the account has them"
+like "$(cat log)" '^ +100 device records whose launch is not' \
+	"lost launches: records without a launch are counted"
 is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \
-	"lost launches: the orphans have their lines"
+	"lost launches: records without a launch have lines"
 "$gen" -o open.data --no-end
 xpumerge --strict open.data -o a.folded 2>log
 is $? 1 "not closed: --strict fails"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of each version of the format, as xpuload wrote them then: this version of xpumerge
-# gives the expected results for them, and the current version's recording has every record type.
-# corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results anew,
-# but never the recordings.
+# Recordings of each version of the format, as that version's xpuload wrote them. This version of
+# xpumerge gives the expected results for them, and the current version's recording has every record
+# type. corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results
+# again, but never the recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 record_h=$XPU_SRC/bpf/xpu_record.h
@@ -15,7 +15,7 @@ expect() {		# expect NAME SUFFIX ARGUMENTS...: merges corpus/NAME.xpu
 	is $? 0 "$name: xpumerge $*"
 	[ -z "${XPU_UPDATE_GOLDEN:-}" ] || cp "$name.$suffix" "$corpus/"
 	diff "$corpus/$name.$suffix" "$name.$suffix" >diff.log 2>&1
-	ok $? "$name.$suffix: as expected" || diag "$(head -n 5 diff.log)"
+	ok $? "$name.$suffix: the result is as expected" || diag "$(head -n 5 diff.log)"
 }
 
 nr=0
@@ -26,40 +26,43 @@ for file in "$corpus"/*.xpu; do
 	expect "$name" txt "$name.xpu" --unit ns
 	expect "$name" folded "$name.xpu" -f folded --unit ns
 	expect "$name" dump dump "$name.xpu"
-	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " "$name: it is of that version"
+	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " \
+		"$name: the dump has that version"
 	for format in chrome html pprof perf pftrace; do
 		xpumerge "$name.xpu" -f $format -o out 2>log
 		is $? 0 "$name: -f $format"
 	done
 done
 [ $nr -ge 2 ]
-ok $? "$nr recordings"
+ok $? "there are $nr recordings"
 
-# ---- the current version's has all that there is
+# ---- the current version's recording is complete
 
 version() {		# version MEMBER: XPU_VERSION_MAJOR or XPU_VERSION_MINOR
 	awk -v name="XPU_VERSION_$1" '$2 == name { print $3 }' "$record_h"
 }
 now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
-ok $? "there is one of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
+ok $? "there is a recording of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
 
-# The types in the enum, except those in the ring buffer only, and those that the loader takes out.
+# The types in the enum, except types that are only in the ring buffer, and types that the loader
+# removes.
 awk '/^enum xpu_record_type/ { on = 1 } on && /^};/ { exit }
 	on && /ring buffer only/ { on = 2 } on && /inside a BATCH/ { on = 1 }
 	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_(PYTHON|ALLOC)[ \t]/ { sub("XPU_RECORD_", ""); print $1 }' \
 	"$record_h" | sort >types
 [ "$(wc -l <types)" -gt 35 ]
-ok $? "$(wc -l <types) record types"
+ok $? "there are $(wc -l <types) record types"
 awk '{ print $3 }' "$now.dump" | sort -u >there
-is "$(comm -23 types there | tr '\n' ' ')" "" "$now: every record type is in it, and dump prints it"
-is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints nothing else"
+is "$(comm -23 types there | tr '\n' ' ')" "" \
+	"$now: the recording has every record type, and dump prints them"
+is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints no other types"
 
 # Finds members that were added at the end of a record: most of them are counts.
 awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
 	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]
-ok $? "$(wc -l <counts) members nr_*"
+ok $? "there are $(wc -l <counts) members nr_*"
 grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there
-is "$(comm -23 counts there | tr '\n' ' ')" "" "$now: dump prints each"
+is "$(comm -23 counts there | tr '\n' ' ')" "" "$now: dump prints each member nr_*"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --cpu: the text of perf script, alone and beside device work.
+# --cpu: the text of perf script, alone and with device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -30,14 +30,14 @@ gen p.txt seed=23 junk=1
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is $? 0 "junk: exit status 0"
 LC_ALL=C sort out.folded | diff p.txt.folded - >/dev/null
-ok $? "junk: what is between it is read"
-like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored' "junk: said"
+ok $? "junk: the samples between the junk are read"
+like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored' "junk: a message says so"
 xpumerge --strict --cpu p.txt -f folded >out 2>log
 is $? 1 "junk: --strict fails"
 
 # ---- text before the samples, of any length
 
-# repeat NR LINE: the line, NR times
+# repeat NR LINE: prints LINE NR times
 repeat() {
 	yes "$2" | head -n "$1"
 }
@@ -52,16 +52,16 @@ for before in "263 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call ad
 done
 { printf '\357\273\277'; repeat 300 "# a line of --header"; cat plain.txt; } >p.txt
 same "a mark of the byte order, comments" p.txt.folded --cpu p.txt
-unlike "$(cat log)" 'ignored' "a mark of the byte order, comments: no line is strange"
+unlike "$(cat log)" 'ignored' "a byte order mark and comments: no line is ignored"
 { printf '\357\273\277'; cat plain.txt; } >p.txt
 same "a mark of the byte order" p.txt.folded --cpu p.txt
-unlike "$(cat log)" 'ignored' "a mark of the byte order: no line is strange"
+unlike "$(cat log)" 'ignored' "a byte order mark: no line is ignored"
 { repeat 300 "# a line of --header"; cat plain.txt; } | sed 's/$/\r/' >p.txt
 same "comments, with CR at the ends of lines" p.txt.folded --cpu p.txt
 repeat 1000 "a line of a program" >p.txt
 fails "no sample" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
 
-# ---- how long a sample is
+# ---- the time that a sample stands for
 
 freq="size = 128, { sample_period, sample_freq } = 1000, sample_type = IP, freq = 1, use_clockid = 1, clockid = 1"
 gen p.txt seed=31 event=cycles:P period=123456 want=1000000 comment="$freq"
@@ -70,24 +70,25 @@ unlike "$(cat log)" 'not told' "cycles by frequency: nothing is guessed"
 gen p.txt seed=32 event=cpu_core/cycles/P period=123456 want=2000000 distance=400000 nr=5000
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 like "$(cat log)" 'p.txt does not say how long a sample of cpu_core/cycles/P stands for: each counts as [12]\.[0-9]+ ms, the usual time between two samples of a thread' \
-	"cycles: what is guessed is said"
-is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "cycles: they count"
+	"cycles: a message says that times are guessed"
+is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "cycles: samples have times"
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
-is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 "no periods: by the frequency"
+is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
+	"no periods: samples have the time of the frequency"
 gen p.txt event=instructions:u
 fails "no time" '^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' --cpu p.txt
 : >p.txt
 fails "an empty file" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
 fails "a missing file" 'nothere: cannot be read' --cpu nothere
 
-# ---- beside device work
+# ---- with device work
 
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
 gen p.txt seed=41 ids=both time=ns start=6000 distance=50
 cat p.txt.folded t.json.folded >both
 same "beside PyTorch's trace" both --cpu p.txt --gpu t.json
-unlike "$(cat log)" 'clock' "beside PyTorch's trace: nothing to say about clocks"
+unlike "$(cat log)" 'clock' "with PyTorch's trace: no message about clocks"
 xpumerge --cpu p.txt --gpu t.json -o out.json 2>log
 python3 - >got <<'END'
 import json
@@ -95,18 +96,19 @@ events = json.load(open("out.json"))["traceEvents"]
 print(sum(e["ph"] == "X" and e.get("cat") == "kernel" for e in events) > 100,
       sum(e.get("cat") == "cpu" for e in events))
 END
-is "$(cat got)" "True 300" "beside PyTorch's trace: the timeline has both"
+is "$(cat got)" "True 300" "with PyTorch's trace: the timeline has both"
 gen p.txt seed=42 start=7000000000000
 cat p.txt.folded t.json.folded >both
 same "of another clock" both --cpu p.txt --gpu t.json
 like "$(cat log)" 'p.txt: its times, 7000.000 s to 7000.299 s, are not from the clock of t.json, .*CLOCK_MONOTONIC' \
-	"of another clock: said"
+	"samples of another clock: a message says so"
 gen p.txt seed=43 ids=both time=ns start=6000 distance=50 comment="${freq%use_clockid*}"
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
-like "$(cat log)" 'p.txt: not recorded with the clock of t.json' "perf's own clock: said"
+like "$(cat log)" 'p.txt: not recorded with the clock of t.json' \
+	"samples of perf's own clock: a message says so"
 gen p.txt seed=44 time=none
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
-like "$(cat log)" 'p.txt: no times' "no times: said"
+like "$(cat log)" 'p.txt: no times' "samples without times: a message says so"
 
 "$XPU_BUILD/gen_sqlite" one.sqlite <<'END'
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -122,10 +124,10 @@ xpumerge --nsys one.sqlite -f folded --unit ns >out 2>log
 cat p.txt.folded out >both
 same "beside an export of Nsight Systems" both --cpu p.txt --nsys one.sqlite
 xpumerge --cpu p.txt --nsys one.sqlite -o out.json 2>log
-like "$(cat out.json)" '"cat":"cpu"' "beside an export of Nsight Systems: its timeline is not nsys2json's"
+like "$(cat out.json)" '"cat":"cpu"' "with an export of Nsight Systems: the timeline has the samples"
 fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both --nsys one.sqlite
 
-# A thread that the trace knows, too, is one thread, and its process is the trace's.
+# A thread that the trace knows, too, is one thread, and belongs to the trace's process.
 cat >p.txt <<'END'
 python3  1235 1.000000:    1000000 cpu-clock: 
 	1234 work (/usr/bin/python3)
@@ -139,13 +141,13 @@ cat >one.json <<'END'
 END
 xpumerge --cpu p.txt --gpu one.json --by pid,tid,comm -f folded --unit ns >out 2>log
 is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000
-[pid 1234];[tid 1235];python3;work 1000000" "one thread of both sides"
+[pid 1234];[tid 1235];python3;work 1000000" "a thread that both sides know is one thread"
 
-# ---- stacks at probes on CUDA's functions are those of launches
+# ---- stacks at probes on CUDA's functions are the stacks of launches
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log
-# Stacks as perf prints them, with frames inside CUDA, and time samples between them.
+# Stacks as perf prints them, with frames inside CUDA; time samples are between them.
 python3 - >p.txt <<'END'
 for nr, line in enumerate(open("cpu.txt")):
     ns, comm, pid, tid, cpu, stack = line.rstrip("\n").split(" ", 5)
@@ -162,9 +164,9 @@ END
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit ns --gpu-only >out 2>log
 is "$(grep '^by time' log)" "$(grep '^by time' want.log)" "stacks of launches: matched as the lines are"
 diff want out >diff
-ok $? "stacks of launches" || diag "$(head -n 5 diff)"
+ok $? "stacks of launches: the result is the same as from lines" || diag "$(head -n 5 diff)"
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit count --cpu-only >out 2>log
-is "$(awk '{ s += $NF } END { print s }' out)" 500 "stacks of launches: the samples beside them"
+is "$(awk '{ s += $NF } END { print s }' out)" 500 "stacks of launches: the samples between them are counted"
 sed '/cpu-clock/,/^$/d' p.txt >launches.txt
 fails "stacks of launches alone" 'stacks of launches only: give the device records' --cpu launches.txt
 done_testing

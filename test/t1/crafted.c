@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings made to be slow to read: each has as many as possible of something that is looked up
- * or compared. Reading four times as many may take about four times as long, but not sixteen times.
+ * Recordings made to be slow to read. Each has as many as possible of a thing that is looked up or
+ * compared. Reading four times as many may take about four times as long, but not sixteen times.
  *
- * The CPU time is compared, and the best of a few tries, because other programs can make it longer
+ * The CPU time of the best of a few tries is compared, because other programs can make it longer
  * but not shorter.
  */
 #include <string.h>
@@ -16,7 +16,7 @@
 
 #define TRIES		5
 #define RATIO		9
-#define LEAST_NS	4000000		/* a time below this is taken for nothing */
+#define LEAST_NS	4000000		/* shorter times count as nothing */
 
 static void begin(struct gen *g)
 {
@@ -34,7 +34,7 @@ static void begin(struct gen *g)
 	gen__batch_end(g);
 }
 
-/* Adds @nr kernels, each @step_ns after the one before. */
+/* Adds @nr kernels, each @step_ns after the previous one. */
 static void kernels(struct gen *g, uint32_t nr, uint64_t start_ns, uint64_t step_ns, uint64_t ns)
 {
 	uint32_t i;
@@ -47,7 +47,7 @@ static void kernels(struct gen *g, uint32_t nr, uint64_t start_ns, uint64_t step
 		gen__launch(g, 1000 + i, i + 1, 1, 1);
 }
 
-/* Adds launches whose frames lead nowhere. */
+/* Adds launches with frames in no mapping. */
 static void launches(struct gen *g, uint32_t nr, uint64_t addr)
 {
 	uint64_t frames[500];
@@ -108,9 +108,7 @@ static void make_jit(struct gen *g, uint32_t nr)
 	launches(g, nr / 100, 0x100000);
 }
 
-/*
- * Adds node ids that once fell into one hash slot, when the hash's multiplier was a known constant.
- */
+/* Adds node ids that shared one hash slot while the hash's multiplier was a known constant. */
 static void make_nodes(struct gen *g, uint32_t nr)
 {
 	uint64_t golden = 0x9e3779b97f4a7c15ull, inverse = golden, key;
@@ -128,7 +126,7 @@ static void make_nodes(struct gen *g, uint32_t nr)
 	gen__batch_end(g);
 }
 
-/* Makes correlation ids whose products begin alike. */
+/* Makes correlation ids whose products begin with equal bits. */
 static void make_ids(struct gen *g, uint32_t nr)
 {
 	uint32_t id;
@@ -145,7 +143,7 @@ static void make_ids(struct gen *g, uint32_t nr)
 
 static uint64_t alloc_order;
 
-/* Adds an event of memory; the events of a process have one number after the other. */
+/* Adds an event of memory. The events of a process are numbered in sequence. */
 static void alloc(struct gen *g, uint32_t proc, uint8_t what, uint8_t space, uint64_t address, uint64_t bytes,
 		  uint32_t context)
 {
@@ -187,7 +185,7 @@ static void make_holding_processes(struct gen *g, uint32_t nr)
 	}
 }
 
-/* Blocks that lie in all of the segments. */
+/* Adds blocks that span all of the segments. */
 static void make_wide_blocks(struct gen *g, uint32_t nr)
 {
 	uint64_t first = 0x100000000;
@@ -200,7 +198,7 @@ static void make_wide_blocks(struct gen *g, uint32_t nr)
 		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, first + i, (uint64_t)nr << 21, 0);
 }
 
-/* Return: the CPU time of reading the recording, in ns. *@crowded: how much was left out */
+/* Return: the CPU time of reading the recording, in ns. *@crowded: how many things were left out */
 static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, uint64_t *crowded)
 {
 	static const struct session_opts opts = { .trim = true };
@@ -240,8 +238,8 @@ static void test(const char *name, void (*make)(struct gen *g, uint32_t nr), uin
 		best = ratio < best ? ratio : best;
 	}
 	diag("%s: %u in %.0f ms, four times as many in %.1f times that", name, nr, few / 1e6, best);
-	ok(best < RATIO, "%s: it takes no square of them", name);
-	ok(!left_out == !crowded, "%s: what is left out is counted", name);
+	ok(best < RATIO, "%s: the time does not grow with their square", name);
+	ok(!left_out == !crowded, "%s: things that are left out are counted", name);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A recording that is incomplete: cut at each byte, damaged at random, or noise. xpumerge must
- * never crash, must set the right status, and must count the records before the end.
+ * never crash, must set the right exit status, and must count the records before the end.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 static const uint8_t uuid[16] = { 7 };
 
 /*
- * Makes a recording with each record type, 6 launches and 8 device records, and no files to
+ * Makes a recording with each record type, 6 launches and 8 device records, and without files to
  * symbolize.
  */
 static void story(struct gen *g)
@@ -85,15 +85,15 @@ static void test_whole(const struct gen *g)
 
 	merged__run(&m, g->v, g->nr, "story", &(struct merge_opts){ 0 });
 	is_int(m.status, 0, "whole: no damage");
-	is_int(m.loss.nr_launches, 6, "whole: launches");
-	is_int(m.loss.nr_matched, 5, "whole: matched");
-	is_int(m.loss.nr_pending, 1, "whole: pending");
-	is_int(m.loss.nr_orphans, 1, "whole: orphans");
-	is_int(m.loss.nr_works, 7, "whole: device records");
-	is_int(m.loss.bad_times, 1, "whole: records without times");
-	is_int(m.loss.bad_refs, 0, "whole: all references resolved");
-	is_int(m.loss.not_closed, 0, "whole: closed");
-	is_str(merged__broken(&m), NULL, "whole: all that must hold");
+	is_int(m.loss.nr_launches, 6, "whole: 6 launches");
+	is_int(m.loss.nr_matched, 5, "whole: 5 launches are matched");
+	is_int(m.loss.nr_pending, 1, "whole: one launch is pending");
+	is_int(m.loss.nr_orphans, 1, "whole: one record is an orphan");
+	is_int(m.loss.nr_works, 7, "whole: 7 device records");
+	is_int(m.loss.bad_times, 1, "whole: one record has no times");
+	is_int(m.loss.bad_refs, 0, "whole: all references are resolved");
+	is_int(m.loss.not_closed, 0, "whole: the recording is closed");
+	is_str(merged__broken(&m), NULL, "whole: the sums are consistent");
 	merged__free(&m);
 }
 
@@ -106,7 +106,8 @@ static void test_cut(const struct gen *g)
 	struct merged m;
 	char *copy;
 
-	ok(nr_ends > 15 && ends[nr_ends - 1] == g->nr, "%zu records to cut at", nr_ends - 1);
+	ok(nr_ends > 15 && ends[nr_ends - 1] == g->nr,
+	   "there are %zu records to cut at", nr_ends - 1);
 	for (len = 0; len <= g->nr; len++) {
 		copy = malloc(len ? len : 1);
 		memcpy(copy, g->v, len);
@@ -127,16 +128,17 @@ static void test_cut(const struct gen *g)
 		merged__free(&m);
 		free(copy);
 	}
-	ok(status_right, "cut at each of %zu bytes: refused within the header, never damaged",
+	ok(status_right,
+	   "cut at each of %zu bytes: refused within the header, never called damaged",
 	   g->nr);
-	ok(cut_right, "cut: the bytes ignored are those after the last whole record");
-	ok(closed_right, "cut: not closed in good order");
+	ok(cut_right, "cut: the ignored bytes are those after the last complete record");
+	ok(closed_right, "cut: the recording is not closed");
 	ok(monotone, "cut: the later the cut, the more is matched");
-	is_str(broken, NULL, "cut: all that must hold");
+	is_str(broken, NULL, "cut: the sums are consistent");
 }
 
 /*
- * Tests a damaged record in the middle: the records before it count, and the status tells the
+ * Tests a damaged record in the middle: the records before it count, and the status reports the
  * damage.
  */
 static void test_damaged(const struct gen *g)
@@ -159,9 +161,9 @@ static void test_damaged(const struct gen *g)
 		*rec = old;
 		merged__free(&m);
 	}
-	ok(status_right, "damaged at each of %zu records: called damaged", nr_ends - 1);
-	ok(ignored_right, "damaged: what is behind is ignored");
-	is_str(broken, NULL, "damaged: all that must hold");
+	ok(status_right, "damaged at each of %zu records: the status reports damage", nr_ends - 1);
+	ok(ignored_right, "damaged: records behind the damage are ignored");
+	is_str(broken, NULL, "damaged: the sums are consistent");
 }
 
 static void test_random(const struct gen *g)
@@ -182,8 +184,8 @@ static void test_random(const struct gen *g)
 		broken = merged__broken(&m);
 		merged__free(&m);
 	}
-	is_str(broken, NULL, "20000 times bytes changed at random: all that must hold");
-	ok(nr_damaged > 1000, "and many of them noticed: %d", nr_damaged);
+	is_str(broken, NULL, "bytes changed at random 20000 times: the sums are consistent");
+	ok(nr_damaged > 1000, "many of these changes are noticed: %d", nr_damaged);
 
 	for (i = 0; i < 2000 && !broken; i++) {
 		for (k = sizeof(struct xpu_file_header); k < g->nr; k++)
@@ -193,11 +195,11 @@ static void test_random(const struct gen *g)
 		broken = merged__broken(&m);
 		merged__free(&m);
 	}
-	is_str(broken, NULL, "2000 times noise behind a good header");
+	is_str(broken, NULL, "noise behind a good header 2000 times: the sums are consistent");
 	free(copy);
 }
 
-/* Tests counts that would need more memory than there is, if they were believed. */
+/* Tests counts that would need more memory than the machine has, if they were believed. */
 static void test_huge(void)
 {
 	static const uint32_t huge[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };
@@ -211,7 +213,8 @@ static void test_huge(void)
 		gen__launch(&g, 1, 1, 1, 1);
 		((struct xpu_record_launches *)(g.v + at))->nr = huge[i];
 		merged__run(&m, g.v, g.nr, "huge", &(struct merge_opts){ 0 });
-		is_int(m.status, -EBADMSG, "%u launches in 40 bytes: damaged", huge[i]);
+		is_int(m.status, -EBADMSG,
+		       "%u launches in 40 bytes: the status reports damage", huge[i]);
 		merged__free(&m);
 		gen__free(&g);
 
@@ -228,10 +231,11 @@ static void test_huge(void)
 		gen__kernel(&g, 0, 1, 1, huge[i], huge[i], huge[i]);
 		gen__batch_end(&g);
 		merged__run(&m, g.v, g.nr, "huge", &(struct merge_opts){ 0 });
-		is_int(m.status, 0, "all ids are %u: no damage", huge[i]);
-		is_int(m.loss.nr_matched, 1, "all ids are %u: matched", huge[i]);
-		is_int(m.loss.bad_refs, 0, "all ids are %u: found", huge[i]);
-		is_str(merged__broken(&m), NULL, "all ids are %u: all that must hold", huge[i]);
+		is_int(m.status, 0, "all ids are %u: the recording is not damaged", huge[i]);
+		is_int(m.loss.nr_matched, 1, "all ids are %u: the launch is matched", huge[i]);
+		is_int(m.loss.bad_refs, 0, "all ids are %u: all references are resolved", huge[i]);
+		is_str(merged__broken(&m), NULL,
+		       "all ids are %u: the sums are consistent", huge[i]);
 		merged__free(&m);
 		gen__free(&g);
 	}
@@ -246,7 +250,7 @@ static void test_huge(void)
 	gen__batch_end(&g);
 	merged__run(&m, g.v, g.nr, "times", &(struct merge_opts){ 0 });
 	is_int(m.loss.bad_times, 1, "an end beyond the end of time is no valid time");
-	is_str(merged__broken(&m), NULL, "extreme times: all that must hold");
+	is_str(merged__broken(&m), NULL, "extreme times: the sums are consistent");
 	merged__free(&m);
 	gen__free(&g);
 }

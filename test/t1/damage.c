@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Damaged recordings of blocks: whatever bytes are changed, removed, repeated or cut off, only the
+ * Damaged recordings of blocks. Whatever bytes are changed, removed, repeated or cut off, only the
  * records of these blocks are lost, and the loss is printed and counted.
  */
 #include <errno.h>
@@ -39,8 +39,8 @@ static void add_work(struct gen *g, uint32_t nr)
 }
 
 /*
- * Adds block @nr: 0 has the process, 1 has names, the next ones have launches and their kernels,
- * the last one has the end.
+ * Adds block @nr. Block 0 has the process, block 1 has names, the next ones have launches and their
+ * kernels, and the last one has the end.
  */
 static void add_block(struct gen *g, uint32_t nr)
 {
@@ -133,7 +133,8 @@ static void test_whole(void)
 	for (nr = 0; nr < NR_BLOCKS; nr++)
 		add_block(&plain, nr);
 	run(&plain_merged, &plain);
-	is_int(plain_merged.loss.nr_matched, NR_LAUNCHES, "without blocks: all matched");
+	is_int(plain_merged.loss.nr_matched, NR_LAUNCHES,
+	       "without blocks: all launches are matched");
 	for (i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		for (bytes = 1; bytes < 10000; bytes *= 50) {
 			gen__blocks(&g, &plain, levels[i], bytes);
@@ -141,7 +142,8 @@ static void test_whole(void)
 			ok(right(!m.status && !strcmp(m.folded, plain_merged.folded) &&
 				 !strcmp(m.text, plain_merged.text) && !strcmp(m.json, plain_merged.json) &&
 				 !loss__lost(&m.loss) && !m.loss.not_closed, "blocks", &m),
-			   "level %d, blocks of %zu bytes: the same", levels[i], bytes);
+			   "level %d, blocks of %zu bytes: the merge equals the one without "
+			   "blocks", levels[i], bytes);
 			merged__free(&m);
 			gen__free(&g);
 		}
@@ -173,7 +175,7 @@ static void test_each_byte(int level)
 	}
 	ok(lost_right, "level %d: each byte of each block, changed: the block is lost and counted",
 	   level);
-	ok(said, "level %d: and it is said where", level);
+	ok(said, "level %d: the message says where", level);
 	gen__free(&s.g);
 }
 
@@ -189,7 +191,7 @@ static void test_many_bytes(void)
 	end = (s.at[5] + s.at[6]) / 2;
 	memset(s.g.v + at, 0xa5, end - at);
 	run(&m, &s.g);
-	ok(lost(&m, 3, "over three blocks"), "over three blocks: these are lost");
+	ok(lost(&m, 3, "over three blocks"), "damage over three blocks: these three are lost");
 	merged__free(&m);
 	gen__free(&s.g);
 
@@ -198,8 +200,8 @@ static void test_many_bytes(void)
 	memmove(s.g.v + s.at[3], s.g.v + s.at[4], s.g.nr - s.at[4]);
 	s.g.nr -= s.at[4] - s.at[3];
 	run(&m, &s.g);
-	ok(lost(&m, 1, "missing"), "a block that is missing: counted");
-	ok(strstr(m.msgs, "missing here"), "and said");
+	ok(lost(&m, 1, "missing"), "a missing block is counted");
+	ok(strstr(m.msgs, "missing here"), "a message reports the missing block");
 	merged__free(&m);
 	gen__free(&s.g);
 }
@@ -218,14 +220,14 @@ static void test_repeated(void)
 	ok(right(m.status == -EBADMSG && m.loss.nr_launches == NR_LAUNCHES &&
 		 m.loss.nr_matched == NR_LAUNCHES && !m.loss.nr_duplicates &&
 		 m.loss.damaged_bytes == bytes && loss__lost(&m.loss) == 1, "repeated", &m),
-	   "a block twice: its records count once, and it is damage");
+	   "a repeated block: its records count once, and the status reports damage");
 	merged__free(&m);
 	gen__free(&s.g);
 }
 
 /*
- * Tests the loss of definitions that other blocks refer to: the loss is counted, and no other name
- * takes their place.
+ * Tests the loss of definitions that other blocks refer to. The loss is counted, and no other name
+ * is used instead.
  */
 static void test_definitions(void)
 {
@@ -237,9 +239,9 @@ static void test_definitions(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_matched == NR_LAUNCHES && m.loss.bad_refs &&
 		 m.loss.damaged_blocks == 1 && !m.loss.damaged_launches && !merged__broken(&m),
-		 "names", &m), "names are lost: launches are matched, references counted");
+		 "names", &m), "lost names: launches are matched, and references are counted");
 	ok(!strstr(m.folded, "cuLaunchKernel") && !strstr(m.folded, "kernel "),
-	   "and none has a name");
+	   "lost names: no launch and no kernel has a name");
 	merged__free(&m);
 	s.g.v[s.at[1] + sizeof(struct xpu_record_block)] ^= 1;
 
@@ -247,7 +249,7 @@ static void test_definitions(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_launches == NR_LAUNCHES && m.loss.bad_refs &&
 		 m.loss.damaged_blocks == 1 && !merged__broken(&m), "threads", &m),
-	   "threads and call paths are lost: launches are counted, and references");
+	   "lost threads and call paths: launches and references are counted");
 	merged__free(&m);
 	gen__free(&s.g);
 }
@@ -269,7 +271,8 @@ static void test_header(void)
 		s.g.v[i] ^= 1;
 		merged__free(&m);
 	}
-	ok(noticed, "each byte of the file's header, changed: said; its records are used");
+	ok(noticed,
+	   "each byte of the file's header, changed: a message says so, and the records are used");
 	gen__free(&s.g);
 }
 
@@ -298,13 +301,13 @@ static void test_cut(void)
 		merged__free(&m);
 		free(cut.v);
 	}
-	ok(status_right, "cut at each byte: not closed, never damaged");
-	ok(cut_right, "cut: what is ignored is what follows the last whole block");
-	ok(used_right, "cut: all that is before it is used");
+	ok(status_right, "cut at each byte: not closed, never called damaged");
+	ok(cut_right, "cut: the ignored bytes are those after the last complete block");
+	ok(used_right, "cut: all blocks before the cut are used");
 	gen__free(&s.g);
 }
 
-/* Tests damage at the end, after which nothing tells how much is missing. */
+/* Tests damage at the end, after which no block says how much is missing. */
 static void test_end(void)
 {
 	struct merged m;
@@ -315,18 +318,18 @@ static void test_end(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.corrupt_bytes == s.g.nr - s.at[6] &&
 		 m.loss.nr_matched == NR_LAUNCHES - PER_BLOCK && m.loss.not_closed, "noise", &m),
-	   "noise up to the end: damaged, and what is before it is used");
+	   "noise up to the end: the status reports damage, and the blocks before it are used");
 	merged__free(&m);
 	memset(s.g.v + s.at[6], 0, s.g.nr - s.at[6]);
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.corrupt_bytes == s.g.nr - s.at[6] &&
 		 m.loss.nr_matched == NR_LAUNCHES - PER_BLOCK, "zeros", &m),
-	   "zeros, as a crash of the machine leaves them: the same");
+	   "zeros up to the end, as after a crash of the machine: the same");
 	merged__free(&m);
 	gen__free(&s.g);
 }
 
-/* Tests blocks with right CRCs and contents that no writer writes. */
+/* Tests blocks with right CRCs and contents that no writer makes. */
 static void test_inside(void)
 {
 	const struct xpu_record bad = { XPU_RECORD_WAIT, 0, 4 };
@@ -354,7 +357,8 @@ static void test_inside(void)
 	run(&m, &g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_matched == 2 * PER_BLOCK && !m.loss.not_closed &&
 		 m.loss.damaged_blocks == 1 && strstr(m.msgs, "impossible record size"), "inside", &m),
-	   "a record that is none: the rest of its block is left out, the next one is used");
+	   "an impossible record in a block: the rest of its block is left out, and the next block "
+	   "is used");
 	merged__free(&m);
 	gen__free(&records);
 	gen__free(&g);

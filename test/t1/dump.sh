@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge dump: prints each record as a line, with its offset; also a line for cut, damaged and
-# unknown records.
+# xpumerge dump: prints each record as a line with its offset, also cut, damaged and unknown
+# records.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus="$XPU_BUILD/gen_corpus"
 
@@ -21,8 +21,8 @@ poke() {		# poke FILE OFFSET OCTAL: changes one byte
 # ---- whole recordings
 
 dump plain.data 0 "version 1"
-# The offset of each record of the file follows from the sizes of the records before. (Records in a
-# batch have more space before the type, and lie inside the batch.)
+# The offset of each record of the file follows from the sizes of the earlier records. Records in a
+# batch have more space before the type, and lie inside the batch.
 decimal() {
 	sed -n 's/^\([0-9a-fx]*\) \[\(0x[0-9a-f]*\)\] [A-Z].*/\1 \2/p' | while read -r at size; do
 		echo $((at)) $((size))
@@ -40,10 +40,10 @@ sed -n 's/^\(0x[0-9a-f]*\) \[\(0x[0-9a-f]*\)\] BLOCK.*/\1 \2/p' out | while read
 	echo $((at)) $((size))
 done >places
 is "$(awk 'BEGIN { at = 64 } $1 != at { print "after " at " comes " $1; exit } { at += $2 }
-	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: these cover the file behind the header"
-is "$(grep -c BLOCK out)" 8 "blocks: how many"
+	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: they cover the file behind its header"
+is "$(grep -c BLOCK out)" 8 "blocks: there are eight"
 dump stored.data 0 "blocks without compression"
-like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: they say so"
+like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: the dump says so"
 xpumerge dump blocks.data >out 2>log
 
 # Both formats have the same records, at other offsets.
@@ -51,10 +51,10 @@ for f in plain.dump out; do
 	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
 done
 [ "$(wc -l <out.records)" -gt 80 ] && cmp -s plain.dump.records out.records
-ok $? "$(wc -l <out.records) records, the same in both formats" ||
+ok $? "$(wc -l <out.records) records are the same in both formats" ||
 	diag "$(diff plain.dump.records out.records | head -n 5)"
 
-# Members of each kind: numbers, names, flags, text, rows, and frames after the fixed part.
+# Members of each kind: numbers, names, flags, text, rows, and frames behind the fixed part.
 while read -r line; do
 	grep -qF -- "$line" out
 	ok $? "$line"
@@ -77,31 +77,31 @@ PYSOURCE id=1 first_line=40 minor=11 table_bytes=3 "Model.forward" "/nonexistent
 off_ns={LOCK=5000 IO=0 SLEEP=0 POLL=0 CHILD=0 OTHER=0 RUNNABLE=2000 CALL=0}
 LOST time_ns=21000 kind=SAMPLE count=1
 END
-is "$(cat log)" "" "nothing to say of a whole recording"
+is "$(cat log)" "" "a whole recording: no message"
 
-# ---- where it comes from, where it goes to
+# ---- input and output
 
 xpumerge dump - <blocks.data | cmp -s - out
-ok $? "standard input"
+ok $? "dump reads standard input"
 mkdir one
 cp blocks.data one/xpu.data
 (cd one && "$XPUMERGE" dump) | cmp -s - out
-ok $? "xpu.data is the default"
+ok $? "without a file dump reads xpu.data"
 umask 022
 xpumerge dump blocks.data -o file 2>log && cmp -s file out
-ok $? "-o"
-is "$(stat -c %a file)" 600 "-o: as private as a recording"
+ok $? "-o writes to a file"
+is "$(stat -c %a file)" 600 "-o: the file is as private as a recording"
 for args in "a b" "-f folded a" "--strict a" "--unit ns a"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge dump $args >out2 2>log
-	is $? 2 "dump $args: refused"
+	is $? 2 "dump $args: exit status 2"
 	is "$(wc -l <log)$(wc -c <out2)" 10 "dump $args: one line says why"
 done
 echo text >text.data
 xpumerge dump text.data >out2 2>log
-is "$? $(grep -c 'wrong magic' log)" "2 1" "not a recording"
+is "$? $(grep -c 'wrong magic' log)" "2 1" "a file that is no recording is refused"
 xpumerge dump blocks.data >/dev/full 2>log
-is "$? $(grep -c 'No space left' log)" "2 1" "a full disk"
+is "$? $(grep -c 'No space left' log)" "2 1" "a full disk is reported"
 
 # ---- unknown, cut, damaged
 
@@ -110,26 +110,27 @@ cp plain.data unknown.data
 end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
 poke unknown.data $end 310
 dump unknown.data 1 "unknown type"
-is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" "unknown type: its line"
-like "$(cat log)" 'not closed: the record END is missing' "no END: said"
-like "$(cat log)" '1 record of an unknown type' "unknown type: said"
+is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" \
+	"unknown type: the record has a line"
+like "$(cat log)" 'not closed: the record END is missing' "no END: a message says so"
+like "$(cat log)" '1 record of an unknown type' "unknown type: a message says so"
 
 head -c $((end + 4)) plain.data >cut.data
 dump cut.data 1 "cut"
-is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" "cut: where"
+is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" "cut: the last line says where"
 head -c 1000 blocks.data >cut.data
 dump cut.data 1 "a block cut"
-is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: where"
-is "$(grep -c BLOCK out)" 1 "a block cut: the one before it is there"
+is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: the last line says where"
+is "$(grep -c BLOCK out)" 1 "a block cut: the block before it is printed"
 
-# An impossible size: version 1 ends there, because nothing tells where the next record begins.
+# An impossible size: version 1 ends there, because it does not say where the next record begins.
 info=$((0x58))
 cp plain.data bad.data
 poke bad.data $((info + 4)) 003
 dump bad.data 2 "version 1, damaged"
 is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $info \
-	$(($(wc -c <plain.data) - info)))" "version 1, damaged: where"
-is "$(wc -l <out)" 3 "version 1, damaged: the records before it are there"
+	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line says where"
+is "$(wc -l <out)" 3 "version 1, damaged: the records before it are printed"
 
 # Damaged data in a block: the other blocks are still dumped.
 cp blocks.data bad.data
@@ -138,26 +139,26 @@ second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
 dump bad.data 2 "a block damaged"
 like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
-	"a block damaged: where"
+	"a block damaged: a line says where"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got
 cmp -s expected got
-ok $? "a block damaged: all the others are as they were" || diag "$(diff expected got | head -n 5)"
+ok $? "a block damaged: all other blocks are printed as before" || diag "$(diff expected got | head -n 5)"
 
-# A damaged record inside a batch: the batch ends there, the recording goes on.
+# A damaged record inside a batch ends the batch; the recording goes on.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003
 dump bad.data 2 "a batch damaged"
 like "$(cat out)" "^$(printf '%#x' $string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
-	"a batch damaged: where"
-is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the recording goes on"
+	"a batch damaged: a line says where"
+is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the rest of the recording is printed"
 
-# Names that are no text, or that contain control characters.
+# Names that are not text, or that contain control characters.
 cp plain.data bad.data
 name=$(grep -abo 'a message of the shim' plain.data | cut -d: -f1)
 poke bad.data "$name" 033
 poke bad.data $((name + 1)) 042
 dump bad.data 0 "control characters"
-like "$(cat out)" 'MESSAGE misc=WARNING "\\u001b\\"message' "control characters: as in JSON"
+like "$(cat out)" 'MESSAGE misc=WARNING "\\u001b\\"message' "control characters are escaped as in JSON"
 done_testing

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Traces whose correlation ids begin again: each kernel stands under its own launch, or under none, and that is
-# counted.
+# Traces whose correlation ids begin again. Each kernel is shown under its own launch, or under none
+# and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 gen="$XPU_SRC/test/lib/gen_epochs.py"
 
-# check FORMAT LEAST_RIGHT KEY=VALUE...: how many of 1000 kernels are under their own launch, at least
+# check FORMAT LEAST_RIGHT KEY=VALUE...: at least LEAST_RIGHT of 1000 kernels are under their own
+# launch
 check() {
 	format=$1 least=$2
 	shift 2
@@ -32,15 +33,17 @@ check() {
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(python3 "$gen" verdict out)
 	case $format in
-	lines | text)	# without stacks only the counts can tell
-		like "$(cat log)" "^launches $calls matched $calls unmatched 0 lost 0" "$name" || diag "$(cat log)"
+	lines | text)	# without stacks only counts show the result
+		like "$(cat log)" "^launches $calls matched $calls unmatched 0 lost 0" \
+			"$name: all launches are matched" || diag "$(cat log)"
 		;;
 	*)
 		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] && [ $(($1 * 1000)) -ge $((works * least)) ]
 		ok $? "$name: right $1 wrong $2 without launch $3" || diag "$(cat log)"
 		;;
 	esac
-	like "$(cat log)" 'correlation ids begin again [0-9]+ times?' "$name: it is said" || diag "$(cat log)"
+	like "$(cat log)" 'correlation ids begin again [0-9]+ times?' \
+		"$name: a message says that ids begin again" || diag "$(cat log)"
 }
 
 for format in chrome lines text stacks sql; do
@@ -56,12 +59,13 @@ for format in chrome stacks sql; do
 	check $format 900 runs=200 nr=7
 done
 check chrome 1000 driver=1
-# Where work may be of two launches, it is counted.
+# Work that may belong to two launches is counted.
 python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
-is "$? $(grep -c 'device records may be of several calls' log)" "1 1" "work of two launches: it is said, and --strict fails"
-# Ids that are of one call each stay as they are, and nothing is said.
+is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
+	"work of two launches: a message says so, and --strict fails"
+# Ids that are unique stay as they are, without a message.
 python3 "$gen" chrome gpu.json runs=1 driver=1 >/dev/null
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
-is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" "one run of ids: nothing to tell apart"
+is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" "one run of ids: no message"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each call path of these recordings has a kernel of its own, so that a record under a wrong path
-# shows. The records come in all orders, and processes share pids and correlation ids.
+# Each call path of these recordings has a kernel of its own, so a record under a wrong path is
+# noticed. The records come in all orders, and processes share pids and correlation ids.
 . "$XPU_SRC/test/lib/tap.sh"
 
 check() {		# check LAUNCHES PATHS NAME ARGS...
@@ -11,7 +11,7 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 	xpumerge a.data -f folded --unit count -o a.folded 2>log
 	is $? 0 "$name: exit status 0"
 	is "$(sed -n 's/^launches //p' log)" "$launches matched $launches unmatched 0 lost 0" \
-		"$name: all matched"
+		"$name: all launches are matched"
 	# Without thread names, there are as many call paths as kernels, and each path has its one
 	# kernel.
 	awk '
@@ -36,7 +36,8 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 			nr++
 		print "paths", nr, "records", sum, "wrong", wrong + 0
 	}' a.folded >verdict
-	is "$(cat verdict)" "paths $paths records $launches wrong 0" "$name: each under its own path"
+	is "$(cat verdict)" "paths $paths records $launches wrong 0" \
+		"$name: each record is under its own path"
 }
 
 check 20000 9 "one thread" --threads 1
@@ -50,6 +51,6 @@ check 20000 9 "processes" --threads 3 --procs 5
 check 20000 9 "a pid that execs four times" --threads 3 --procs 5 --reuse
 check 20000 9 "two GPUs" --threads 3 --gpus 2
 check 20000 9 "unwound in the process" --threads 3 --shim
-is "$(grep -c 'GPU_Kernel' a.folded)" 9 "one GPU is not numbered"
+is "$(grep -c 'GPU_Kernel' a.folded)" 9 "a single GPU is not numbered"
 check 4000 9 "deep" --frames 127
 done_testing

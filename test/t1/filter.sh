@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --pid, --tid and so on: the result is that part of the whole, in every format.
+# --pid, --tid and so on: in every format the result is that part of the whole.
 . "$XPU_SRC/test/lib/tap.sh"
 "$XPU_BUILD/gen_data" -o xpu.data --launches 4000 --threads 4 --procs 2 --memcpy-every 5 \
 	--graph-every 3 --streams 3 --gpus 2 --lose-record 9
@@ -14,35 +14,36 @@ tid=$(sed -n 's/^[^;]*;\[tid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 pid=$(sed -n 's/^\[pid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 comm=$(cut -d';' -f3 all | sort -u | sed -n 2p)
 
-# part OPTIONS AWK_CONDITION: with OPTIONS exactly those lines of the whole are left for which the
-# condition holds.
+# part OPTIONS AWK_CONDITION: with OPTIONS, exactly the lines of the whole for which the condition
+# holds are left.
 part() {
 	awk -F';' "$2" all >want
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $1 -f folded --unit count --by pid,tid,comm,device,stream >got 2>log
 	is $? 0 "$1: exit status 0"
 	[ -s want ] && [ "$(wc -l <want)" -lt "$(wc -l <all)" ]
-	ok $? "$1: $(wc -l <want) of $(wc -l <all) lines are wanted"
+	ok $? "$1: $(wc -l <want) of $(wc -l <all) lines pass the filter"
 	cmp got want
-	ok $? "$1: and are left"
+	ok $? "$1: these lines are left"
 	nr=$(grep -v GPU_Launch_Pending want | awk '{ n += $NF } END { print n + 0 }')
 	total=$(grep -v GPU_Launch_Pending all | awk '{ n += $NF } END { print n }')
 	grep -qF "left out: $((total - nr)) of $total device records, " log &&
 		grep -qF "asked for: $1" log
-	ok $? "$1: the account says so"
+	ok $? "$1: the account says what is left out"
 	# shellcheck disable=SC2086
 	xpumerge $1 -o part.json 2>/dev/null
-	is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$nr" "$1: slices of the timeline"
-	is "$(grep -c '"ph":"s"' part.json)" "$nr" "$1: arrows of the timeline"
+	is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$nr" \
+		"$1: the timeline has a slice for each"
+	is "$(grep -c '"ph":"s"' part.json)" "$nr" "$1: the timeline has an arrow for each"
 	is "$(grep -c '"ph":"X".*"cat":"launch"' part.json)" \
 		"$(grep '"ph":"X".*"cat":"launch"' part.json | sort -u | wc -l)" \
-		"$1: each launch once in the timeline"
+		"$1: the timeline has each launch once"
 	# shellcheck disable=SC2086
 	xpumerge $1 >part.txt 2>/dev/null
 	# shellcheck disable=SC2004 # it is a sum
 	rows=$(sed -n 's/^kernels: \([0-9]*\) .*/\1/p
 		s/^memory operations: \([0-9]*\) copies, \([0-9]*\).*/\1 + \2/p' part.txt | paste -sd+)
-	is "$(($rows))" "$nr" "$1: rows of the summary"
+	is "$(($rows))" "$nr" "$1: the summary has a row for each"
 }
 
 part "--pid $pid" "\$1 == \"[pid $pid]\""
@@ -53,33 +54,35 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# By time: the timeline of the whole tells the expected events, in microseconds after its base.
+# By time: the timeline of the whole has the expected events, in microseconds after its base.
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)
-like "$from" '^[0-9]+\.[0-9]{6}$' "the summary says when the first launch was"
+like "$from" '^[0-9]+\.[0-9]{6}$' "the summary has the time of the first launch"
 xpumerge --from "$from" -f folded --unit count >got 2>/dev/null
 xpumerge -f folded --unit count >want 2>/dev/null
 cmp got want
-ok $? "--from then: everything"
+ok $? "--from that time leaves everything"
 # The recording of gen_data begins at 1000 ns.
 base=$(sed -n 's/.*"base_ns":"\([0-9]*\)".*/\1/p' all.json)
 xpumerge --from $((base - 1000 + 500000))ns --to $((base - 1000 + 900000))ns -o part.json 2>log
 want=$(sed -n 's/.*"ts":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1/p' all.json |
 	awk '$1 >= 500 && $1 < 900' | wc -l)
 [ "$want" -gt 50 ]
-ok $? "$want of the slices begin from 500 to 900 us"
-is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, --to: those are left"
-like "$(cat log)" '^left out: ' "--from, --to: the account says so"
+ok $? "$want of the slices begin between 500 and 900 us"
+is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, --to: these slices are left"
+like "$(cat log)" '^left out: ' "--from, --to: the account says what is left out"
 xpumerge --pid 1 -f folded >got 2>log
-is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and status 1"
-like "$(cat log)" '^xpumerge: nothing in the recording matches --pid 1$' "a filter that leaves nothing: said"
+is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and exit status 1"
+like "$(cat log)" '^xpumerge: nothing in the recording matches --pid 1$' \
+	"a filter that leaves nothing: a message says so"
 for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --from 1"; do
 	# shellcheck disable=SC2086
 	xpumerge $args >got 2>log
-	is "$?$(cat got)" 2 "$args: status, and nothing on stdout"
-	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: says why"
+	is "$?$(cat got)" 2 "$args: exit status 2, and stdout is empty"
+	like "$(cat log)" "^xpumerge: ${args%% *}: " "$args: the message says why"
 done
 xpumerge --kernel "$(printf '%100000s' '' | tr ' ' '(')" >got 2>log
-is "$? $(cat got log)" "2 xpumerge: --kernel: longer than 16384 bytes" "an expression of groups without end"
+is "$? $(cat got log)" "2 xpumerge: --kernel: longer than 16384 bytes" \
+	"a regular expression of endless groups is refused"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every format has the contents of the folded stacks, by readers that are not ours: protoc's readers
-# for formats that are published as .proto files.
+# Every format has the contents of the folded stacks, read by other people's readers: protoc's
+# readers, for formats that are published as .proto files.
 . "$XPU_SRC/test/lib/tap.sh"
 need protoc
 gen="$XPU_BUILD/gen_data"
@@ -25,7 +25,7 @@ for name in plain graphs lossy pending; do
 	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
 
-# ---- launches that have their calls, and a call within each of these
+# ---- launches with their calls, and a call within each of them
 
 "$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
 same calls chrome cat "-f chrome" ns count
@@ -33,13 +33,13 @@ is "$(grep -c '"dur":0.250,"cat":"launch"' file) $(grep -c '"dur":0.100,"cat":"a
 	"chrome: launches are as long as their calls"
 same calls pftrace cat "-f pftrace" ns count
 xpumerge -i calls.data --table api_calls --json >calls.json 2>log
-like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing lost"
+like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing is lost"
 is "$(grep -c '"median_ns": 250, ' calls.json) $(grep -o '"calls": [0-9]*' calls.json |
-	awk '{ sum += $2 } END { print sum }')" "3 1400" "calls: all in the table"
+	awk '{ sum += $2 } END { print sum }')" "3 1400" "calls: the table has all of them"
 
-# ---- several functions and their lines in one place: of a program that was built so
+# ---- several functions and their lines in one place, of a program that was built with inlining
 
-# Where in the file the addresses lie depends on its size: some have to be in its code.
+# The program's size decides which offsets lie in its code: some must.
 cp "$XPUMERGE" program
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	"$gen" -o inline.data --launches 300 --paths 60 --map "$PWD/program"
@@ -49,12 +49,12 @@ done
 for both in --inline --srcline "--inline --srcline"; do
 	same inline pprof cat "-f pprof" ns
 done
-like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "inlined functions, with their lines, were among them"
+like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "some of the functions are inlined, with their lines"
 # shellcheck disable=SC2086
 xpumerge inline.data -f pprof $both 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >inline.txt
 [ "$(grep -c '^  line {' inline.txt)" -gt "$(grep -c '^location {' inline.txt)" ]
-ok $? "pprof: they are lines of one location"
+ok $? "pprof: inlined functions are lines of one location"
 both=
 
 # ---- names of every kind, of kernels, functions and threads
@@ -74,18 +74,18 @@ xpumerge odd.data -f folded >folded 2>log
 long=$(printf '%10000s' '' | tr ' ' k)
 for name in 'semi:colon' 'new?line' '"quoted"' 'back\slash' 'esc?[31m' '????' "$long"; do
 	grep -qF ";[GPU_Kernel]$name " folded && grep -qF ";$name;" folded
-	ok $? "folded: a kernel and a function '$(printf %.20s "$name")'"
+	ok $? "folded: a kernel and a function '$(printf %.20s "$name")' are read back"
 done
 
-# ---- pprof: what else its readers look at
+# ---- pprof: other data that its readers use
 
 xpumerge plain.data -f pprof 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >plain.txt
-is $? 0 "pprof: protoc decodes it by the published description"
+is $? 0 "pprof: protoc decodes it with the published description"
 for string in comm pid tid device stream /nonexistent/app; do
-	is "$(grep -c "^string_table: \"$string\"\$" plain.txt)" 1 "pprof: '$string' is there"
+	is "$(grep -c "^string_table: \"$string\"\$" plain.txt)" 1 "pprof: '$string' is a string"
 done
 is "$(sed -n 's/^string_table: "\(launches .*\)"/\1/p' plain.txt)" \
-	"$(grep ^launches log)" "pprof: the account is its comment"
+	"$(grep ^launches log)" "pprof: the account is a comment"
 
 done_testing

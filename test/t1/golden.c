@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Golden merges: recordings made here, with the files that they name, are merged by xpumerge in
- * each format, and compared with the files in golden/ beside this file.
+ * Golden merges: recordings that are made here, with the files that they name, are merged by
+ * xpumerge in each format, and compared with the files in golden/ next to this file.
  *
- * After a change that is meant to change the output, XPU_UPDATE_GOLDEN=1 writes these files anew.
+ * After a change that is meant to change the output, XPU_UPDATE_GOLDEN=1 writes these files again.
  * Read the difference before you commit it.
  */
 #include <elf.h>
@@ -105,9 +105,9 @@ static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t i
 }
 
 /*
- * Makes a recording of nearly everything: threads, streams that overlap, two GPUs that two
- * processes number differently, a fork, an exec, the same pid and correlation ids in two images, a
- * library replaced by another one at the same address, a graph, and losses of several kinds.
+ * Makes a recording of nearly everything: threads, overlapping streams, two GPUs that two processes
+ * number differently, a fork, an exec, an equal pid and correlation ids in two images, a library
+ * replaced by another one at its address, a graph, and losses of several kinds.
  */
 static void make_tour(const char *name)
 {
@@ -162,7 +162,7 @@ static void make_tour(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__stream(&g, 2, 1, 2, 13);
 	gen__kernel(&g, 0, 3000, 2500, 101, 10, 1);
-	/* Overlaps the kernel before, in the same stream. */
+	/* Overlaps the previous kernel, in the same stream. */
 	gen__kernel(&g, 0, 4000, 2500, 103, 12, 1);
 	gen__memcpy(&g, 0, 2000, 900, 102, 1, 1 << 20, 1);
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 7000, 300, 104, 10, 2);
@@ -187,7 +187,7 @@ static void make_tour(const char *name)
 	gen__batch_end(&g);
 
 	/*
-	 * The process execs: pid, ids and addresses stay, the files are others, and the GPUs are
+	 * The process execs. Pid, ids and addresses stay, the files are different, and the GPUs are
 	 * swapped.
 	 */
 	gen__comm(&g, XPU_MISC_COMM_EXEC, 20000, 100, 100, "second");
@@ -197,7 +197,7 @@ static void make_tour(const char *name)
 		  sizeof(stale_id));
 	gen__thread(&g, 3, 3, 100);
 	gen__launch(&g, 21000, 101, 9, 3);
-	/* Paths may be recorded after they are used. */
+	/* A path may be recorded after it is used. */
 	add_path(&g, 0, 21000, 9, 3, 307, IN(CUDART, 0), PLUGIN + 0x40, IN(APP, LOAD));
 	gen__batch_begin(&g, 29000, 3, 103);
 	add_names(&g);
@@ -228,7 +228,10 @@ static void make_tour(const char *name)
 	gen__free(&g);
 }
 
-/* Makes a recording of a program that works: nothing lost, one GPU, every frame named. */
+/*
+ * Makes a recording of a program without problems: nothing is lost, one GPU, every frame has a
+ * name.
+ */
 static void make_clean(const char *name)
 {
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 1000, 1 }, { 3, 2, 2000, 1 } };
@@ -324,8 +327,8 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	};
 	uint64_t stack[WORDS] = {
 		/*
-		 * [1]: the caller's frame pointer, [2]: the caller's return address; and so on from
-		 * [20]
+		 * [1] is the caller's frame pointer, [2] the caller's return address; and so on from
+		 * [20].
 		 */
 		[1] = STACK + 8 * 20, [2] = IN(APP, LOAD), [20] = STACK + 8 * 30,
 		[21] = IN(APP, MAIN), [30] = 0, [31] = IN(APP, START),
@@ -339,9 +342,7 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 		XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 3ull << 32 | 2, STACK + 8,
 		XPU_WORD_PYTHON | 0ull << 32 | 9, STACK + 8 * 25,
 	};
-	/*
-	 * 3.10: two bytes of code are on the first line, four on the next line but one, and so on.
-	 */
+	/* 3.10: two bytes of code are on the first line, four are two lines further, and so on. */
 	const uint8_t table_310[] = { 2, 0, 4, 2, 2, 0x80 };
 	/* 3.11: short forms, which stay on a line; then a step of one line. */
 	const uint8_t table_311[] = { 0x80, 0x00, 0xd8, 0x04, 0x05 };
@@ -353,14 +354,17 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	g->nr_python = NR(python);
 	gen__stack(g, 0, 6010, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
 	g->nr_python = 0;
-	/* In the kernel. One block of the stack has changed: another way to the same root. */
+	/*
+	 * In the kernel. One block of the stack has changed: the walk takes another way to the same
+	 * root.
+	 */
 	stack[2] = IN(APP, WORKER);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6100, 7, 1, period_ns, regs, stack, sizeof(stack), 1);
 	/* The stack is 64 bytes deeper, and cut before its root. */
 	regs[XPU_REG_SP] -= 64;
 	memmove(stack + 8, stack, sizeof(stack) - 64);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);
-	/* Its thread has no stack before that it could be relative to. */
+	/* The thread has no earlier stack that this one could be relative to. */
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6300, 0, 2, period_ns, regs, stack, sizeof(stack), 3);
 	/* A stack of which nothing could be read, and a thread that does not exist. */
 	gen__stack(g, 0, 6400, 0, 2, period_ns, regs, stack, 0, 0);
@@ -368,13 +372,13 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 }
 
 /*
- * Makes a recording with CPU samples beside launches: two threads, one of which changes its name;
- * samples in the program, in CUDA, in the kernel, with and without a kernel symbol, and nowhere;
- * and a thousand kernels of 1 us.
+ * Makes a recording with CPU samples and launches: two threads, one of which changes its name;
+ * samples in the program, in CUDA, in the kernel with and without a kernel symbol, and in no
+ * mapping; and a thousand kernels of 1 us.
  */
 /*
- * Makes accounts: thread 1 launches a kernel every millisecond, waits for every second one, and in
- * between reads, sleeps or runs; thread 2 only waits for a lock.
+ * Makes accounts. Thread 1 launches a kernel every millisecond, waits for every second one, and in
+ * between reads, sleeps or runs. Thread 2 only waits for a lock.
  */
 static void make_off(const char *name)
 {
@@ -384,7 +388,7 @@ static void make_off(const char *name)
 				   IN(APP, START) };
 	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
-	/* In Python, called by MAIN; following frame pointers finds no Python frame. */
+	/* In Python, called by MAIN. Following frame pointers finds no Python frame. */
 	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
 	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2, SP + 40 };
 	const uint64_t stack[] = { [1] = SP + 64, [2] = IN(APP, LOAD), [8] = SP + 96,
@@ -476,8 +480,8 @@ static void make_cpu(const char *name)
 	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
 				     IN(APP, MAIN), IN(APP, START) };
 	/*
-	 * The address is a function's first byte: as a return address it would be in the function
-	 * before.
+	 * The address is a function's first byte. As a return address it would be in the previous
+	 * function.
 	 */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };
@@ -535,8 +539,8 @@ static void make_cpu(const char *name)
 }
 
 /*
- * Makes a recording of API calls: by a thread that launches and one that does not, of the runtime
- * and of the driver, one call within another, one of five seconds, one without a name; and calls of
+ * Makes a recording of API calls: of a thread that launches and one that does not, of the runtime
+ * and of the driver, one call within another, one of five seconds, one without a name, and calls of
  * a process in a pid namespace of its own. One launch has no call, one call is missing, and one
  * call has no times.
  */
@@ -545,7 +549,7 @@ static void make_api(const char *name)
 	enum { R = XPU_CALL_RUNTIME, SYNC = 131, LAUNCH = 211, GET = 10, FREE = 295 };
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 2000, 1 }, { 3, 1, 4000, 1 } };
 	struct xpu_launch far[] = { { 1, 2, 500, 2 } };
-	/* Calls in the order of their ends; the first call began before the others. */
+	/* Calls in the order of their ends. The first call began before the others. */
 	const struct xpu_call main_calls[] = {
 		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R }, { 505, 5, 0, 0, GET | R },
 		{ 1800, 2, 700, 0, LAUNCH | R }, { 3000, 6, 100, 0, FREE }, { 2900, 7, 300, 0, 999 },
@@ -617,10 +621,7 @@ static void make_api(const char *name)
 	gen__free(&g);
 }
 
-/*
- * Return: the contents of a file, in which DIR replaces the name of this directory, because it
- * varies.
- */
+/* Return: the contents of a file, with DIR in place of this directory's name, which varies. */
 static char *slurp(const char *name)
 {
 	FILE *f = fopen(name, "r");
@@ -642,8 +643,8 @@ static char *slurp(const char *name)
 }
 
 /*
- * Makes NVTX ranges of two threads: nested ones, ranges of domains, one name twice, a range that
- * ends before a later one does, a mark, ranges that nobody closes, one that nothing defines, and
+ * Makes NVTX ranges of two threads: nested ranges, ranges of domains, one name twice, a range that
+ * ends before an inner one, a mark, ranges that nobody closes, a range without a definition, and
  * missing events.
  */
 static void make_nvtx(const char *name)
@@ -755,12 +756,12 @@ static void check(const char *args, const char *result, int status)
 	snprintf(command, sizeof(command), "{ '%s/xpumerge' %s; } >%s 2>stderr", build, args,
 		 result);
 	wstatus = system(command);
-	is_int(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 256, status, "xpumerge %s: status",
+	is_int(WIFEXITED(wstatus) ? WEXITSTATUS(wstatus) : 256, status, "xpumerge %s: exit status",
 	       args);
 	snprintf(golden, sizeof(golden), "%s/test/t1/golden/%s", src, result);
 	got = slurp(result);
 	if (getenv("XPU_UPDATE_GOLDEN"))
-		ok(got && !spit(golden, got), "%s written", golden);
+		ok(got && !spit(golden, got), "%s its expected result is written", golden);
 	want = slurp(golden);
 	if (!ok(got && want && !strcmp(got, want), "xpumerge %s: %s", args, result) && got && want)
 		explain(got, want);
@@ -808,7 +809,7 @@ int main(void)
 	check("graph.data -f folded --graph launch", "graph.launch.folded", 0);
 	check("graph.data -f folded --graph both", "graph.both.folded", 0);
 	check("graph.data -f chrome", "graph.json", 0);
-	/* The page has the same stacks as the folded output. */
+	/* The page has the stacks of the folded output. */
 	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "tour.ns.folded", 0);
 	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py nr", "tour.count.folded",
 	      0);
@@ -834,7 +835,7 @@ int main(void)
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("api.data --unit ns", "api.txt", 0);
 	check("api.data --table api_calls --csv", "api.csv", 0);
-	/* Tables of several recordings together. */
+	/* Here tables cover several recordings together. */
 	check("api.data tour.data --table api_calls --csv", "api.csv", 0);
 	check("api.data again.data --table api_calls --csv", "api.twice.csv", 0);
 	check("api.data --table api_calls --csv --tid 100 --from 12us", "api.tid.csv", 0);

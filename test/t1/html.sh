@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page has the folded stacks, whatever the names are, and fetches nothing.
+# The html page has the folded stacks, whatever the names are, and fetches nothing from elsewhere.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
 merge=$XPU_BUILD/xpumerge
 fold="python3 $XPU_SRC/test/lib/html_folded.py"
 
-# same NAME DATA OPTION...: the page's stacks equal those of -f folded, in time, counts and bytes.
+# same NAME DATA OPTION...: the page's stacks equal the stacks of -f folded, in time, counts and
+# bytes.
 same() {
 	name=$1 data=$2
 	shift 2
@@ -18,7 +19,7 @@ same() {
 		"$merge" "$data" -f folded --unit $of "$@" >want.folded 2>/dev/null
 		$fold $unit <page.html >got.folded 2>err.log || cat err.log
 		cmp got.folded want.folded
-		ok $? "$name: $unit"
+		ok $? "$name: the page has the stacks of -f folded, in $unit"
 	done
 }
 
@@ -29,24 +30,25 @@ same "graphs by launch" many.data --graph launch
 "$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null | $fold ns >got.folded 2>err.log || cat err.log
 "$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded --unit ns >want.folded 2>/dev/null
 cmp got.folded want.folded
-ok $? "by rank and range: ns"
+ok $? "by rank and range: the page has the stacks, in ns"
 same "a filter" many.data --kernel 'site1[0-9]'
-is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page says what it was asked for"
+is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page has the filter's options"
 is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
-	"what was lost is in the page"
+	"the page has the losses"
 
-# So many sums that bins are longer, threads are not told apart, and small call paths stand together.
+# There are so many sums that bins become longer, threads are not kept apart, and small call paths
+# are merged.
 "$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 --memcpy-every 7 --blocks 65536 \
 	-o wide.data
 "$merge" wide.data -o page.html 2>/dev/null
 "$merge" wide.data -f folded --unit ns >want.folded 2>/dev/null
 $fold ns <page.html >got.folded 2>err.log || cat err.log
 cmp got.folded want.folded
-ok $? "700,000 launches from 15,000 call paths: ns, and in all stretches"
-like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' "some call paths stand together"
-is "$(grep -c '"without":\["tid"' page.html)" 1 "and the page says what is left out"
+ok $? "700,000 launches from 15,000 call paths: the page has them, in ns and in all stretches"
+like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' "some call paths are merged"
+is "$(grep -c '"without":\["tid"' page.html)" 1 "the page says that threads are not kept apart"
 "$merge" wide.data -o page.html --by tid 2>/dev/null
-is "$(grep -c '"without":\["tid"' page.html)" 0 "threads that were asked for are there"
+is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are kept apart"
 
 # Names that could end the script, or break the page.
 {
@@ -63,24 +65,24 @@ is "$(grep -c '"without":\["tid"' page.html)" 0 "threads that were asked for are
 "$XPU_BUILD/gen_data" --launches 500 --paths 20 --names names -o hostile.data
 same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is whole"
-is "$(grep -ci '</script' page.html)" 2 "no more scripts end than the page has"
+is "$(grep -ci '</script' page.html)" 2 "only the page's own scripts end"
 
-# CPU samples whose call path was too deep are told of, and are no loss that the page warns of.
+# CPU samples whose call path was too deep are reported, and are no loss that the page warns of.
 "$XPU_BUILD/gen_odd" deep.data deep
 "$merge" deep.data -o page.html 2>page.log
-like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" "a truncated sample is told of"
-is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "and is no loss"
+like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" "a truncated sample is reported"
+is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "a truncated sample is no loss"
 
 "$merge" many.data -f html --unit samples 2>err.log
 is $? 2 "--unit samples is refused"
 "$merge" many.data -f html --unit count | grep -q '"unit":"count"'
-ok $? "--unit count is what the page shows first"
+ok $? "--unit count: the page shows counts first"
 "$XPU_BUILD/gen_data" --launches 0 -o empty.data
 "$merge" empty.data -o empty.html 2>/dev/null
 $fold ns <empty.html >got.folded
-is "$?$(cat got.folded)" 0 "an empty recording makes a page, too"
+is "$?$(cat got.folded)" 0 "an empty recording makes an empty page"
 
 is "$(grep -c 'http' "$XPU_SRC/scripts/bundler/package-lock.json")" 0 "the bundler's lock file names no host"
-is "$(grep -cE 'import\(|XMLHttpRequest|fetch\(|@import|url\(' page.html)" 0 "nothing is fetched"
+is "$(grep -cE 'import\(|XMLHttpRequest|fetch\(|@import|url\(' page.html)" 0 "the page fetches nothing"
 
 done_testing

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several recordings are read -j at a time: for each format the output, the account of losses and the status are
-# those of -j 1, byte by byte.
+# Several recordings are read -j at a time. For each format the output, the account of losses and
+# the exit status equal those of -j 1, byte by byte.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# Ranks of a job with collectives, of two hosts; ranks with samples, calls, graphs and filters' worth of
-# processes; recordings that are cut, damaged, not closed, and with lost records.
+# Ranks of a job with collectives, of two hosts; ranks with samples, calls, graphs and enough
+# processes for filters; recordings that are cut, damaged, not closed, and with lost records.
 mkdir ranks
 "$XPU_BUILD/gen_ranks" ranks ranks=4 steps=30 hosts=2 offset=5000 lose=1 seed=3 >/dev/null
 gen() {
@@ -23,7 +23,8 @@ head -c "$(($(stat -c %s cut.data) * 2 / 3))" cut.data >shorter && mv shorter cu
 gen damaged --launches 9000 --rank 6 --pid 10000
 printf XXXXXXXX | dd of=damaged.data bs=1 seek="$(($(stat -c %s damaged.data) / 2))" conv=notrunc 2>/dev/null
 
-# same NAME STATUS ARGS...: -j 2, 4 and 16 write $out as -j 1 does, and say the same, and exit so.
+# same NAME STATUS ARGS...: -j 2, 4 and 16 write the same $out, print the same messages and have the
+# same status as -j 1.
 out=out
 same() {
 	name=$1 status=$2 nr=
@@ -48,11 +49,11 @@ for format in folded text html pprof parquet; do
 	# shellcheck disable=SC2086 # several arguments
 	same "$format: ranks with collectives" 0 $job -f $format
 	# shellcheck disable=SC2086
-	same "$format: all kinds of recordings, cut and damaged ones among them" 2 $all -f $format
+	same "$format: all kinds of recordings, among them cut and damaged ones" 2 $all -f $format
 done
 # shellcheck disable=SC2086
 {
-	same "a cut one and a lossy one" 1 "$PWD"/cut.data "$PWD"/lossy.data -f folded
+	same "a cut recording and one with losses" 1 "$PWD"/cut.data "$PWD"/lossy.data -f folded
 	same "--strict" 1 "$PWD"/near.data "$PWD"/early.data --strict -f folded
 	same "tables" 2 $all --csv
 	same "JSON" 2 $all --json
@@ -62,26 +63,27 @@ done
 	same "a filter by time" 2 $all -f folded --from 1ms --to 400s
 	same "a filter by kernel and rank" 2 $all -f text --kernel '_1' --rank 0-4
 	same "a filter by device" 2 $all -f folded --device 0-1
-	same "by thread, stream and process" 2 $all -f folded --by tid,stream,pid,rank
-	same "by NVTX range" 0 $job -f folded --by nvtx
-	same "by shape" 2 $all -f folded --by shape
-	same "bytes" 2 $all -f folded --unit bytes
+	same "--by thread, stream and process" 2 $all -f folded --by tid,stream,pid,rank
+	same "--by NVTX range" 0 $job -f folded --by nvtx
+	same "--by shape" 2 $all -f folded --by shape
+	same "--unit bytes" 2 $all -f folded --unit bytes
 	# shellcheck disable=SC2046
 	same "in another order" 2 $(printf '%s\n' $all | sort -r) -f text
-	same "alone twice" 0 "$PWD/near.data" "$PWD/api.data" -f text
-	same "of one's own corpus, all versions" 0 "$XPU_SRC"/test/t1/corpus/2.*.xpu -f text
+	same "one recording, twice" 0 "$PWD/near.data" "$PWD/api.data" -f text
+	same "recordings of all versions" 0 "$XPU_SRC"/test/t1/corpus/2.*.xpu -f text
 }
 
-# A file that is missing, or none of ours, is said before anything is read.
+# A file that is missing, or that is no recording, is reported before anything is read.
 xpumerge -j 4 near.data nowhere.data api.data -f folded -o none >log 2>&1
 is $? 2 "a missing file: exit status 2"
-is "$(cat log)" "xpumerge: nowhere.data cannot be opened: No such file or directory" "and one line"
+is "$(cat log)" "xpumerge: nowhere.data cannot be opened: No such file or directory" \
+	"a missing file: prints one line"
 echo text >text.data
 xpumerge -j 4 near.data text.data -f folded -o none >log 2>&1
 is $? 2 "a file of another kind: exit status 2"
-is "$(wc -l <log)" 1 "and one line"
+is "$(wc -l <log)" 1 "a file of another kind: prints one line"
 [ ! -e none ]
-ok $? "nothing is written then"
+ok $? "nothing is written in these cases"
 
 for bad in 0 x -1 1025; do
 	xpumerge -j $bad near.data >log 2>&1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Inlined functions and source lines, against addr2line -afCi.
+# Inlined functions and source lines are compared with addr2line -afCi.
 . "$XPU_SRC/test/lib/tap.sh"
 need addr2line objcopy readelf perl
 
@@ -44,7 +44,7 @@ build() {
 }
 build prog -Wl,--build-id=0x1122334455667788 || skip_all "no working C++ compiler: $(cat cc.log)"
 
-# Every third byte of the code.
+# Prints every third byte of the code.
 readelf -SW prog | awk '$2 == ".text" || $3 == ".text" {
 	for (i = 1; i <= NF; i++) if ($i == "PROGBITS") print $(i + 1), $(i + 3) }' >text
 read -r from size <text
@@ -55,9 +55,10 @@ while [ $i -lt $((0x$size)) ]; do
 done >addresses
 addr2line -afCi -e prog <addresses | sed 's|^/.*/||; s/ (discriminator [0-9]*)$//' >want
 
-# Only two names may differ. The innermost: where it is inlined and DWARF has no linkage name for
-# it, addr2line (of binutils 2.40) gives it the name of the symbol that it is inlined into. The
-# outermost: where DWARF has no name for it, addr2line takes its symbol.
+# Only two names may differ. One is the name of the innermost function: where it is inlined and
+# DWARF has no linkage name for it, addr2line (of binutils 2.40) gives it the name of the symbol
+# that it is inlined into. The other is the name of the outermost function: where DWARF has no name
+# for it, addr2line takes its symbol.
 compare='
 	my ($bad, $explained) = (0, 0);
 	sub blocks {
@@ -74,7 +75,7 @@ compare='
 	for my $i (0 .. $#$ours) {
 		my ($o, $t) = ($ours->[$i], $theirs->[$i]);
 		next if "@$o" eq "@$t";
-		# Where DWARF has no name, addr2line takes the symbol, which we have already.
+		# Where DWARF has no name, addr2line takes the symbol, which is compared elsewhere.
 		if ("@$o[1, 2]" eq "?? ??:0" && $t->[2] =~ /:\?$/) {
 			$explained++;
 			next;
@@ -99,7 +100,7 @@ same() {		# same FILE DEBUG_DIRS NAME
 	perl -e "$compare" got want >diff.log
 	ok $? "$3: $nr addresses, $functions functions, $(sed -n 's/^explained/explained differences:/p' diff.log)" || diag "$(head -n 20 diff.log)" "$(cat names.log)"
 	[ "$functions" -gt "$nr" ]
-	ok $? "$3: functions are inlined there"
+	ok $? "$3: some functions are inlined"
 }
 
 same prog '' "DWARF in the file"
@@ -110,5 +111,5 @@ same stripped "$PWD/dbg" "in a separate debug file"
 objcopy --compress-debug-sections dbg/.build-id/11/22334455667788.debug
 same stripped "$PWD/dbg" "in a compressed one"
 "$XPU_BUILD/names" -i stripped '' <addresses | grep -v '^0x' | sort -u | tr '\n' ' ' >got
-is "$(cat got)" "?? ??:0 " "no DWARF: nothing"
+is "$(cat got)" "?? ??:0 " "without DWARF there are no lines"
 done_testing

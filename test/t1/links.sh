@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge and fold.sh write to the right file when links, or other users' files, are in the way.
+# xpumerge and fold.sh write to the right file when links or other users' files are in the way.
 . "$XPU_SRC/test/lib/tap.sh"
 need perl
 umask 022
@@ -32,15 +32,15 @@ for tool in fold merge; do
 	esac
 	out=$tool.out
 	$tool $out 2>log
-	is "$? $(stat -c %a $out)" "0 644" "$tool: the mode is what umask leaves" || diag "$(cat log)"
+	is "$? $(stat -c %a $out)" "0 644" "$tool: a new file has mode 644" || diag "$(cat log)"
 	(umask 077; $tool $out 2>log)
-	is "$? $(stat -c %a $out)" "0 600" "$tool: umask 077"
+	is "$? $(stat -c %a $out)" "0 600" "$tool: with umask 077 a new file has mode 600"
 	ln $out hard
 	echo kept >hard
 	$tool $out 2>log
 	$is_good $out
-	ok $? "$tool: a file with another link is replaced"
-	is "$(cat hard)" kept "$tool: what it was before is what it was"
+	ok $? "$tool: a file with a second hard link is replaced"
+	is "$(cat hard)" kept "$tool: the second hard link keeps the old contents"
 	rm -f hard $out
 
 	ln -s far/hop $out
@@ -48,15 +48,16 @@ for tool in fold merge; do
 	$tool $out 2>log
 	is $? 0 "$tool: links of one's own: exit status 0" || diag "$(cat log)"
 	[ -L $out ] && [ -L far/hop ] && $is_good far/file
-	ok $? "$tool: what they lead to is made"
+	ok $? "$tool: the target of one's own links is made"
 	echo old >far/file
 	$tool $out 2>log
 	[ -L $out ] && [ -L far/hop ] && $is_good far/file
-	ok $? "$tool: or replaced"
+	ok $? "$tool: the target of one's own links is replaced"
 	rm -f far/* $out
 	ln -s loop loop
 	$tool loop 2>log
-	is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" "$tool: a link to itself: refused, and why"
+	is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" \
+		"$tool: a link to itself is refused, and the message says why"
 	rm -f loop
 
 	mkfifo fifo
@@ -66,35 +67,35 @@ for tool in fold merge; do
 	wait
 	is $status 0 "$tool: a FIFO: exit status 0" || diag "$(cat log)"
 	[ -p fifo ] && $is_good got
-	ok $? "$tool: it is written to, and stays"
+	ok $? "$tool: a FIFO is written to, and stays a FIFO"
 	rm -f fifo
 	$tool /dev/stdout 2>log | cat >got
 	$is_good got
-	ok $? "$tool: /dev/stdout, a pipe"
+	ok $? "$tool: /dev/stdout, a pipe, is written to"
 	ln -s /proc/self/fd/1 stdout		# like /dev/stdout, which a failure must not replace
 	$tool stdout >got 2>log
 	[ -L stdout ] && $is_good got
-	ok $? "$tool: a link to standard output, a file"
+	ok $? "$tool: a link to standard output, a file, is written to"
 	rm -f stdout
 	$tool /dev/fd/7 7>got 2>log
 	$is_good got
-	ok $? "$tool: a descriptor's name"
+	ok $? "$tool: a descriptor's name is written to"
 	$tool /dev/null 2>log
-	is $? 0 "$tool: /dev/null"
+	is $? 0 "$tool: /dev/null is written to"
 	$tool no/such/directory 2>log
-	is $? 2 "$tool: nowhere"
+	is $? 2 "$tool: a link to nothing: exit status 2"
 	$tool far 2>log
-	is $? 2 "$tool: in the place of a directory"
-	is "$(find . -name '*.tmp*')" "" "$tool: nothing temporary is left"
+	is $? 2 "$tool: a directory is not replaced: exit status 2"
+	is "$(find . -name '*.tmp*')" "" "$tool: no temporary file is left"
 done
 
-# Names of temporary files that others can guess from the process id.
+# Links with names that others can guess for temporary files, from the process id.
 echo kept >victim
 PATH=$PWD/bin:$PATH XPUMERGE=$XPUMERGE sh -c 'ln -s victim "guess.svg.$$.tmp" &&
 	exec sh "$0" --svg -o guess.svg xpu.data' "$XPU_SRC/scripts/fold.sh" 2>log
-is "$(cat victim)" kept "fold.sh: a link in a name that may be guessed is not followed"
+is "$(cat victim)" kept "fold.sh: a link with a guessed temporary name is not followed"
 is_drawn guess.svg
-ok $? "fold.sh: and holds nothing up"
+ok $? "fold.sh: a FIFO with a guessed temporary name does not block"
 
 if [ "$(id -u)" = 0 ]; then
 	mkdir -m 777 theirs
@@ -104,16 +105,18 @@ if [ "$(id -u)" = 0 ]; then
 			[ $what != /dev/null ] || ln -sf /dev/null theirs/link
 			chown -h 65534 theirs/link
 			$tool theirs/link 2>log
-			is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" "root's $tool, another user's link to $what: refused, and why"
+			is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" \
+				"root's $tool: another user's link to $what is refused, and the message says why"
 			ln -s theirs/link link
 			$tool link 2>log
-			is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" "root's $tool, by a link of root's: refused, and why"
+			is "$? $(grep -c "it is a symbolic link: name the file itself" log)" "2 1" \
+				"root's $tool: root's link to another user's link is refused, and the message says why"
 			rm link theirs/link
 		done
 		[ "$(cat victim)" = kept ] && [ ! -e new ]
-		ok $? "root's $tool: where others' links lead to, all is as it was"
+		ok $? "root's $tool: the targets of other users' links are unchanged"
 	done
-	is "$(ls -A theirs)" "" "nothing is left among them"
+	is "$(ls -A theirs)" "" "no file is left in the other user's directory"
 else
 	skip "others' links" "not root"
 fi

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --max-memory: beyond the limit one line, a failing status, and no output; and the memory that a
+# --max-memory: beyond the limit one line, a failing status, and no output; and how much memory a
 # name takes.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
@@ -29,22 +29,22 @@ exceeds() {
 	rm -f out.folded
 	timeout 60 "$XPUMERGE" "$@" -o out.folded 2>log
 	is "$? $(cat log)" "2 xpumerge: $file: needs more than the $bytes of memory that --max-memory allows" \
-		"$name"
+		"$name: one message names the file and the limit"
 	is "$(ls out.folded* .out.folded* 2>/dev/null)" "" "$name: nothing is written"
 }
 
-# ---- what unpacks to more, or has no end
+# ---- contents that unpack to more, or have no end
 
 { echo '{"traceEvents":['; head -c 200000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=2000 >/dev/null
 exceeds "a file that unpacks to more" bomb.json.gz 64M --gpu bomb.json.gz --max-memory 64M
-exceeds "such stacks" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json --max-memory 64M
+exceeds "stacks that unpack to more" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json --max-memory 64M
 exceeds "the second of two ranks" bomb.json.gz 64M --gpu gpu.json --gpu bomb.json.gz --max-memory 0.0625g
 mkfifo endless
 yes '{"type":"KERNEL"}' >endless 2>/dev/null &
 exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
 wait
-# A writer that finds its FIFO closed is gone.
+# A FIFO that is opened twice would make its writer fail.
 for i in 1 2 3; do
 	{
 		while echo '{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do :; done
@@ -64,9 +64,9 @@ is "$(cat log)" "xpumerge: standard input is not a recording of xpuload (wrong m
 	"standard input that is no recording is not read to its end"
 { printf 'XPUDATA\0'; yes; } 2>/dev/null | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
 is "$(cat log)" "xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \
-	"and one that may be a recording to the limit"
+	"standard input that may be a recording is read up to the limit"
 
-# ---- every limit: it fails, or has the right result
+# ---- every limit: xpumerge fails, or gives the right result
 
 # at_each NAME FROM TO ARGS...: limits in MiB
 at_each() {
@@ -85,9 +85,9 @@ at_each() {
 		*)	wrong="$wrong $mib" ;;
 		esac
 	done
-	is "$wrong" "" "$name: wrong at none of $from to $to MiB"
+	is "$wrong" "" "$name: no limit from $from to $to MiB gives a wrong result"
 	[ $nr_failed -gt 0 ] && [ $nr_right -gt 0 ]
-	ok $? "$name: $nr_failed times too little, $nr_right times enough"
+	ok $? "$name: $nr_failed limits are too low, $nr_right are enough"
 }
 
 names 100000 0 >names.json
@@ -97,7 +97,7 @@ at_each "a trace" 32 76 --gpu names.json
 at_each "two files" 32 65 --cpu cpu.txt --gpu gpu.json
 at_each "a recording" 32 54 names.data
 
-# ---- half of what is free, and bad limits
+# ---- half of the free memory, and bad limits
 
 (
 	ulimit -v 160000
@@ -107,13 +107,13 @@ at_each "a recording" 32 54 names.data
 )
 like "$(cat status log | tr '\n' ' ')" \
 	'^2 xpumerge: bomb.json.gz: needs more than [0-9.]+M of memory, half of what was free: --max-memory SIZE allows more or less $' \
-	"the default is half of what is free"
-like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' "a ulimit is said"
+	"by default the limit is half of the free memory"
+like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' "a ulimit is named"
 for size in 3 31M -1G G 4X 4GB nan inf 1e30T ''; do
 	xpumerge --gpu gpu.json --max-memory="$size" -o out.folded 2>log
 	is "$? $(cat log)" \
 		"2 xpumerge: --max-memory $size: expected a size of 32M or more, such as 512M or 4G" \
-		"--max-memory '$size'"
+		"--max-memory '$size' is refused"
 done
 
 # ---- names
@@ -123,7 +123,7 @@ kib() {			# prints the peak memory of a merge
 	tail -n 1 used
 }
 
-# sqlite NR SAME: as names(), but an export of Nsight Systems
+# sqlite NR SAME: as names(), but prints an export of Nsight Systems
 sqlite() {
 	cat <<-END
 	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -142,8 +142,10 @@ sqlite() {
 	END
 }
 
-# A leaf, its sums, its statistics, its place in the tables that find them, and the name: 90 to 190.
-# holds NAME ARGS...: with NAMES in them for the file of many names, then of one
+# A name costs 90 to 190 bytes: a leaf, its sums, its statistics, its place in the tables that find
+# them, and the text.
+# holds NAME ARGS...: merges with NAMES in ARGS replaced by the file of many names, then by the file
+# of one name
 holds() {
 	name=$1
 	shift
@@ -153,7 +155,7 @@ holds() {
 	done
 	bytes=$(((names - same) * 1024 / NR))
 	[ $bytes -le "${most:-200}" ] && [ "$same" -gt 1000 ]
-	ok $? "$name: $bytes bytes for a name"
+	ok $? "$name: a name takes $bytes bytes"
 }
 
 NR=100000

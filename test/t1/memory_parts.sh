@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each quantity of memory has one value: in the summary, the tables, folded stacks, the page, pprof, timelines and
-# Parquet, at the peak, at a moment and when memory ran out; and sums are the sums of the parts that are named.
+# Each quantity of memory has one value in the summary, the tables, folded stacks, the page, pprof,
+# timelines and Parquet: at the peak, at a moment, and when memory ran out. Sums are the sums of the
+# named parts.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# Two processes have blocks in segments, memory outside of allocators, graphs, pools, a rest, and two devices.
+# Two processes have blocks in segments, memory outside of allocators, graphs, pools, unnamed
+# memory, and two devices.
 start() {
 	cat <<-'X'
 		proc 1
@@ -46,7 +48,7 @@ start() {
 	X
 } | "$XPU_BUILD/gen_memory" all.data
 
-# For GPU 0, GPU 1 and the host: blocks outside fragmentation unused rest.
+# For GPU 0, GPU 1 and the host: bytes of blocks, outside, fragmentation, unused, rest.
 used0=$((3000001 + 70002 + 20007)) reserved0=$((8388608 + 70002 + 20007 + 60005))
 used1=$((500003 + 2000010 + 100011)) reserved1=$((500003 + 4194304 + 1006))
 cat >peak <<X
@@ -58,7 +60,7 @@ X
 sed 's/^"GPU 1" [0-9]* \([0-9]*\) [0-9]*/"GPU 1" 100011 \1 4094293/' peak >failed
 sed 's/^"GPU 0".*/"GPU 0" 3000001 1020020 5388607 60005 '$((11000014 - 8388608 - 60005 - 1020020))'/' failed >later
 
-# parts FILE: those of folded stacks, as above
+# parts FILE: prints the parts in folded stacks, in this form
 parts() {
 	awk '{
 		line = $0; sub(/ [0-9]+$/, "", line); sub(/.*\[/, "", line)
@@ -73,14 +75,14 @@ total() {
 	awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$@"
 }
 
-# The sum of all that a page draws.
+# page_total: prints the sum of everything that a page draws
 page_total() {
 	python3 -c 'import json, re, sys
 data = json.loads(re.search("id=\"xpu-data\"[^>]*>(.*?)</script>", sys.stdin.read(), re.S)[1])
 print(sum(data["cells"]["values"][0]["bytes"]))'
 }
 
-# held PARTS: all that is held
+# held PARTS: prints the sum of all parts that are held
 held() {
 	awk '{ for (i = NF - 4; i <= NF; i++) sum += $i } END { printf "%.0f\n", sum }' "$1"
 }
@@ -91,17 +93,17 @@ agree() {
 	shift 2
 	xpumerge "$@" -f folded 2>/dev/null >out.folded
 	is "$(parts out.folded)" "$(cat "$truth")" "$name: folded stacks have each part"
-	is "$(total out.folded)" "$(held "$truth")" "$name: they sum to what is held"
+	is "$(total out.folded)" "$(held "$truth")" "$name: folded stacks add up to all that is held"
 	xpumerge "$@" -f html 2>/dev/null >out.html
-	is "$(page_total <out.html)" "$(held "$truth")" "$name: so does the page"
+	is "$(page_total <out.html)" "$(held "$truth")" "$name: the page adds up to all that is held"
 	if command -v protoc >/dev/null 2>&1; then
 		xpumerge "$@" -f pprof 2>/dev/null | gzip -dc | protoc --decode=perftools.profiles.Profile \
 			-I"$XPU_SRC/third_party/pprof" "$XPU_SRC/third_party/pprof/profile.proto" |
 			awk '/^sample \{/ { n = 0 } $1 == "value:" && ++n == 4' >out.pprof
-		is "$(total out.pprof)" "$(held "$truth")" "$name: and pprof's inuse_space"
+		is "$(total out.pprof)" "$(held "$truth")" "$name: pprof's inuse_space is all that is held"
 	fi
 	is "$(xpumerge "$@" --table memory_holders --csv 2>/dev/null | awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" \
-		"$(held "$truth")" "$name: and the table of holders"
+		"$(held "$truth")" "$name: the table of holders adds up to all that is held"
 	xpumerge "$@" --table memory_moments --csv 2>/dev/null >moments.csv
 	is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } {
 		print $c["device"], $c["blocks"] + 0, $c["outside"] + 0, $c["fragmentation"] + 0, $c["unused"] + 0, $c["rest"] + 0
@@ -110,22 +112,24 @@ agree() {
 		{ print $c["device"], $c["used"] + 0, $c["reserved"] + 0, $c["held"] + 0 }' moments.csv | LC_ALL=C sort)" \
 		"$(awk '{ at = NF - 4; name = at == 3 ? $1 " " $2 : $1; used = $at + $(at + 1)
 			reserved = used + $(at + 2) + $(at + 3); print name, used, reserved, reserved + $NF }' "$truth")" \
-		"$name: and their sums"
+		"$name: the table of moments has the sums of the parts"
 	xpumerge "$@" --table memory_moments --json 2>/dev/null >moments.json
 	is "$(tr ',' '\n' <moments.json | awk -F: '/"held"/ { sum += $2 } END { printf "%.0f", sum }')" "$(held "$truth")" \
-		"$name: JSON has the same"
+		"$name: JSON has all that is held"
 }
 agree "peak" peak -i all.data --memory peak
 agree "when memory was refused" failed -i all.data --memory live --at failed
 agree "at a moment" later -i all.data --memory live --at 11600ns
 is "$(xpumerge all.data --memory live --at 10500ns,11015ns,11600ns --table memory_moments --csv 2>/dev/null |
-	awk -F, '$1 == 11600' | LC_ALL=C sort)" "$(sed 1d moments.csv | LC_ALL=C sort)" "the last of three moments is the same"
+	awk -F, '$1 == 11600' | LC_ALL=C sort)" "$(sed 1d moments.csv | LC_ALL=C sort)" \
+		"three moments: the last one has its parts"
 is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $4, $5 }')" \
-	"$((100011 + 500003)) $((500003 + 4194304 + 1006))" "the refusal: used and reserved of its device"
+	"$((100011 + 500003)) $((500003 + 4194304 + 1006))" \
+		"the refusal has the used and reserved bytes of its device"
 
 # ---- the first lines, with or without --memory
 
-# human BYTES: as people read it
+# human BYTES: prints them as people read them
 human() {
 	awk -v n="$1" 'BEGIN {
 		split("B KiB MiB GiB", unit, " ")
@@ -135,7 +139,7 @@ human() {
 rest=$((9000008 - reserved0 + 1000009 - 500003 - 1006))
 fragmentation=$((8388608 - 3000001 + 4194304 - 2000010 - 100011))
 all=$((reserved0 + reserved1 + rest + 4004)) used=$((used0 + used1))
-is "$all" "$(held peak)" "the parts of the test itself"
+is "$all" "$(held peak)" "the test's own parts add up"
 expected="memory: at most $used bytes ($(human $used)) of GPU memory were used, 0.000 s after the start
 held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human $rest) rest of the devices\
  + $(human 4004) of the host; reserved = $(human $used) used + $(human $fragmentation) fragmentation\
@@ -150,10 +154,11 @@ done
 xpumerge all.data -f html 2>/dev/null >plain.html
 for part in used=$used blocks=5100022 outside=$((used - 5100022)) reserved=$((reserved0 + reserved1)) \
 	fragmentation=$fragmentation unused=$((60005 + 1006)) rest=$rest host=4004 held=$all bytes=$used; do
-	like "$(grep -o '"peak":{[^}]*' plain.html)" "\"${part%=*}\":${part#*=}[,}]?" "the page has ${part%=*} of the peak"
+	like "$(grep -o '"peak":{[^}]*' plain.html)" "\"${part%=*}\":${part#*=}[,}]?" \
+		"the page has ${part%=*} at the peak"
 done
 like "$(xpumerge all.data --memory peak --table memory_devices 2>/dev/null)" \
-	"^ *$(human $((used0 + 1000013))) .* GPU 0" "people read the unit that the page has"
+	"^ *$(human $((used0 + 1000013))) .* GPU 0" "the table for people has the page's units"
 
 # ---- each device by itself, and over time
 
@@ -161,22 +166,24 @@ for gpu in 0 1; do
 	xpumerge all.data --memory peak --device $gpu -f folded 2>/dev/null >device.folded
 	is "$(parts device.folded | awk '/GPU/ { print $3 + $4 }')" \
 		"$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, "/GPU $gpu/ { print \$1 }")" \
-		"GPU $gpu: used at its peak is that of the table of devices"
+		"GPU $gpu: the used bytes at its peak equal the table of devices"
 	is "$(total device.folded)" "$(xpumerge all.data --memory peak --device $gpu --table memory_moments --csv 2>/dev/null |
-		awk -F, 'NR > 1 { sum += $(NF - 1) } END { printf "%.0f", sum }')" "GPU $gpu: and all that is held then"
+		awk -F, 'NR > 1 { sum += $(NF - 1) } END { printf "%.0f", sum }')" \
+			"GPU $gpu: all that is held at its peak equals the table of devices"
 done
 xpumerge all.data --memory peak --device 0,1 -f folded 2>/dev/null >devices.folded
 is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 2>/dev/null |
 	awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" "$(total devices.folded)" \
-	"each device at its own peak: the table of holders has what folded stacks have"
+	"each device at its own peak: the table of holders equals the folded stacks"
 like "$(xpumerge all.data --device 0,1 2>/dev/null)" "^held at the peak of each device: $(total devices.folded) bytes" \
-	"... and the first lines name it"
+	"each device at its own peak: the first lines name it"
 # rank NUMBER: kinds of memory that are held at the end
 rank() {
 	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort | paste -sd, -
 }
-is "$(rank 3)" "block 100011,fragmentation 4094293" "--rank: only its own memory"
-is "$(rank 0)" "block 3000001,device 1000013,fragmentation 5388607,managed 500003,pinned 4004" "... also of rank 0"
+is "$(rank 3)" "block 100011,fragmentation 4094293" "--rank keeps only this rank's memory"
+is "$(rank 0)" "block 3000001,device 1000013,fragmentation 5388607,managed 500003,pinned 4004" \
+	"--rank 0 keeps only rank 0's memory"
 xpumerge all.data -f chrome 2>/dev/null >all.json
 for what in used reserved; do
 	is "$(python3 -c 'import json, sys
@@ -186,7 +193,7 @@ for e in events:
     most[e["name"], e["pid"]] = max(most.get((e["name"], e["pid"]), 0), *e["args"].values())
 print(*sorted(most.values()))')" "$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /GPU/ { print $c["'$what'_peak"] }' | sort -n | paste -sd' ' -)" \
-		"timelines: the most that is $what of each device"
+		"timelines: the largest $what of each device"
 done
 
 # ---- events in Parquet, up to the peak
@@ -199,7 +206,8 @@ xpumerge all.data -o tables/ 2>/dev/null
 	$c["what"] == "made" { sum[$c["space"]] += $c["bytes"] }
 	$c["what"] == "level" && $c["space"] != "rest" { sum[$c["space"]] += $c["bytes"] }
 	END { print sum["block"], sum["device"] + sum["managed"] + sum["graphs"] + sum["unused"], sum["pinned"] }' >events
-is "$(cat events)" "5100022 $((reserved0 + reserved1)) 4004" "Parquet: blocks, reserved and the host at the peak"
+is "$(cat events)" "5100022 $((reserved0 + reserved1)) 4004" \
+	"Parquet: blocks, reserved bytes and the host's memory at the peak"
 
 # ---- several recordings, and one that was attached late
 
@@ -209,7 +217,7 @@ for files in "all.data later.data" "later.data all.data"; do
 	xpumerge $files --memory peak -f folded 2>/dev/null >both.folded
 	# shellcheck disable=SC2086 # several files
 	like "$(xpumerge $files 2>/dev/null)" "^held at the peaks of the recordings: $(total both.folded) bytes" \
-		"$files: what is held at their peaks together"
+		"$files: the first line has the sum of what both hold at their peak"
 done
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
@@ -223,6 +231,6 @@ done
 X
 for at in 9015 9025 9035 9050; do
 	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" 22097252 \
-		"attached late, at $at ns: all that CUDA says is held"
+		"attached late, at $at ns: everything that CUDA reports as held"
 done
 done_testing

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The rest of a device, all that is used of it and not recorded, where several processes have it: of one recording, of
-# several that were made at a time, of one that was attached late. Whoever asks CUDA is told what all use.
+# The rest of a device is all used memory that was not recorded. Here several processes have it: of
+# one recording, of several that were made at the same time, and of one that was attached late. CUDA
+# tells each process how much all processes use.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# held FILES... -- OPTIONS...: bytes by kind, as "block 5,rest 10", in all
+# held FILES... -- OPTIONS...: prints the total bytes by kind, as "block 5,rest 10"
 held() {
 	xpumerge "$@" -f folded 2>merge.log | awk '{
 		kind = $0; sub(/.*_Memory\]/, "", kind); sub(/ .*/, "", kind); sum[kind] += $NF; nr[kind]++
@@ -12,7 +13,8 @@ held() {
 		LC_ALL=C sort | paste -sd, -
 }
 
-# Of the device 50 bytes are contexts. Process 1 has 30, asks; process 2 has 20, asks; process 1 has 200 more, asks.
+# Of the device 50 bytes are contexts. Process 1 has 30 bytes and asks CUDA; process 2 has 20 and
+# asks; process 1 has 200 more and asks.
 first() {
 	cat <<-'X'
 		record 1 10000 1
@@ -33,7 +35,7 @@ second() {
 	X
 }
 
-# Both call the device 0, or process 2 sees another one of them.
+# Both processes call the device 0, or process 2 sees another device as 0.
 together() {
 	echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"; first; second
 }
@@ -46,7 +48,8 @@ together | "$XPU_BUILD/gen_memory" one.data
 while read -r at expected; do
 	for files in one.data "a.data b.data" "b.data a.data"; do
 		# shellcheck disable=SC2086 # several files
-		is "$(held $files --memory live --at "$at")" "$expected" "$files at $at: one rest, less all that is recorded"
+		is "$(held $files --memory live --at "$at")" "$expected" \
+			"$files at $at: there is one rest, without all recorded memory"
 	done
 done <<'X'
 9001ns device 30
@@ -59,16 +62,18 @@ X
 for files in one.data "a.data b.data" "b.data a.data"; do
 	# shellcheck disable=SC2086 # several files
 	is "$(held $files --memory live) $(held $files --memory peak)" "device 250,rest 50 device 250,rest 50" \
-		"$files at the end and at the peak"
+		"$files at the end and at the peak: there is one rest"
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null | awk -F, '/rest/ { print $2 }')" 50 \
-		"$files: in the table, too"
+		"$files: the table has one rest"
 done
-is "$(held a.data b.data --memory leaked)" "device 250" "the rest is nobody's leak"
-is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" "of two devices each has its own"
-is "$(held a.data later.data --memory live)" "device 460,rest 140" "so has each of two times"
+is "$(held a.data b.data --memory leaked)" "device 250" "the rest is not reported as leaked"
+is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" \
+	"two devices have their own rests"
+is "$(held a.data later.data --memory live)" "device 460,rest 140" \
+	"two recordings of different times have their own rests"
 
-# In files: the rest goes on as it was, whatever the other process has had since.
+# Split files: the rest goes on as it was, whatever the other process has allocated since.
 for cut in 1 2 3; do
 	{
 		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"
@@ -87,16 +92,18 @@ for cut in 1 2 3; do
 		held part.1 part.2 --memory live --at ${at}ns
 	done >got
 	is "$(paste -sd' ' got)" "device 30 device 30,rest 50 device 50,rest 50 device 50,rest 50 device 250,rest 50 device 1250,rest 50 device 1250,rest 50 device 1255,rest 50" \
-		"cut $cut: one rest at each moment"
+		"cut $cut: there is one rest at each moment"
 	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" "device 1255,rest 50,device 1255,rest 50" \
-		"cut $cut: and in the file behind it"
+		"cut $cut: the file behind the cut has the rest"
 done
 
-# Who asked last may be gone.
+# The process that asked last may have ended.
 { together; echo "exit 2 11500"; } | "$XPU_BUILD/gen_memory" gone.data
-is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" "a process has ended: its memory is no rest"
+is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" \
+	"the memory of an ended process is not in the rest"
 
-# Attached late: what PyTorch's allocator had before was in the rest when CUDA was asked.
+# Attached late: when CUDA was asked, the memory that PyTorch's allocator had before was in the
+# rest.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
 	START 0 1023 0 1 0
@@ -106,9 +113,10 @@ is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" "a process
 	TOTALS BLOCK 0 15001000 22097152 3 0 20
 X
 is "$(held late.data --memory live --at 9010ns),$(held late.data --memory live --at 9030ns)" \
-	"fragmentation 2097152,rest 20000100,before 15000000,block 1000,fragmentation 7096152,rest 100" "attached late: all is there, once"
+	"fragmentation 2097152,rest 20000100,before 15000000,block 1000,fragmentation 7096152,rest 100" \
+		"attached late: all memory is counted once"
 
-# The largest holder of what is used is none of what is not used.
+# The largest holder of used memory is not the largest holder of unused memory.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" large.data
 	record 1 10000 1
 	START 0 1023 0 0 0
@@ -117,6 +125,7 @@ is "$(held late.data --memory live --at 9010ns),$(held late.data --memory live -
 	MADE DEVICE 0 0x1000 300 2 1
 X
 xpumerge large.data 2>/dev/null >large.txt
-like "$(cat large.txt)" '^largest holder then: 300 bytes: .*\[GPU_Memory\]device$' "the largest holder of what is used" ||
+like "$(cat large.txt)" '^largest holder then: 300 bytes: .*\[GPU_Memory\]device$' \
+	"the summary names the largest holder of used memory" ||
 	diag "$(head large.txt)"
 done_testing

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split of recordings with memory, cut anywhere: the files together have what the recording has, and each of
-# them is whole. The events are random, and come in another order than they happened.
+# xpumerge split of recordings with memory, cut anywhere. The files together have all that the
+# recording has, and each of them is complete. The events are random, and do not arrive in the order
+# in which they happened.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# random SEED CUTS: allocations of each kind by two processes, physical memory that is mapped, retained and released,
-# contexts that end, levels; events of a process come up to 20 places late; with so many cuts
+# random SEED CUTS: prints allocations of each kind by two processes, physical memory that is
+# mapped, retained and released, contexts that end, and levels. Events of a process come up to 20
+# places late. There are CUTS cuts.
 random() {
 	awk -v seed="$1" -v cuts="$2" '
 	function below(n) { return int(rand() * n) }
@@ -22,7 +24,7 @@ random() {
 			if ((p, "pin", at) in live) { event(p, "FREED PINNED 1023 " at " 0 %d 1"); delete live[p, "pin", at] }
 			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4"); live[p, "pin", at] = 1 }
 		} else if (what < 9) {
-			if ((p, "map", at) in live) {	# unmapped, and released if it was not
+			if ((p, "map", at) in live) {	# unmapped, and released unless that was done before
 				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
 				if (held[p, at]) delete used[p, handle[p, at]]
 				for (; held[p, at]; held[p, at]--) event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
@@ -36,7 +38,7 @@ random() {
 				if (below(3) == 0) { event(p, "RETAINED PHYSICAL 0 " handle[p, at] " 0 %d 1"); held[p, at]++ }
 				for (; held[p, at] && below(2); held[p, at]--)
 					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
-				if (held[p, at]) used[p, handle[p, at]] = 1	# else others may have it
+				if (held[p, at]) used[p, handle[p, at]] = 1	# or others may have it
 				live[p, "map", at] = 1
 			}
 		} else if (what == 9) {
@@ -72,14 +74,14 @@ random() {
 	}'
 }
 
-# moments FILES...: what is used and reserved of each device at the moments $ats
+# moments FILES...: prints the used and reserved bytes of each device at the moments $ats
 moments() {
 	xpumerge "$@" --memory live --at "$ats" --table memory_moments --csv 2>/dev/null | awk -F, '
 		$2 ~ /^[0-9]+$/ { used[$1 "," $NF] += $2; reserved[$1 "," $NF] += $3 }
 		END { for (at in used) if (used[at] || reserved[at]) print at, used[at], reserved[at] }' | sort
 }
 
-# Between two processes the rest of a device depends on who comes first: it is left out.
+# With two processes the rest of a device depends on who comes first, so it is left out.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
@@ -88,7 +90,8 @@ for seed in 1 2 3 4 5 6; do
 	xpumerge split -o file <cut.data >split.log 2>&1 || echo "seed $seed: split: $(cat split.log)"
 	files=$(ls file.* | sort -t. -k 2n)
 	nr_files=$((nr_files + $(echo "$files" | wc -l)))
-	# Around each cut, where events of one process have come, and those of the other have not, or not yet.
+	# Around each cut: moments when events of one process have arrived, and events of the other
+	# one have not, or not yet.
 	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut | sort -nu |
 		awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
 	moments whole.data >expected
@@ -106,10 +109,11 @@ for seed in 1 2 3 4 5 6; do
 done >odd
 diag "$nr_files files"
 [ $nr_files -ge 30 ]
-ok $? "$nr_files files"
-is "$(cat odd)" "" "what is left, live, allocated, refused, at the peak, at moments around the cuts: as in one recording"
+ok $? "the recording is split into $nr_files files"
+is "$(cat odd)" "" "all views at the end, the peak and moments around the cuts are as in one recording"
 
-# NCCL imports a handle of its peer, maps it, retains it, and releases it twice; another one is imported twice.
+# NCCL imports a handle of a peer, maps it, retains it, and releases it twice. Another handle is
+# imported twice.
 imported() {
 	printf '%s\n' blocks 'proc 1' 'record 1 10000 1' 'START 0 1023 0 0 0' \
 		'MADE IMPORTED 0 0x25bf7130 0 0 1' 'HANDLE MAPPING 0 0x25bf7130 0 1 1' \
@@ -125,11 +129,12 @@ xpumerge split -o imported <cut.data >split.log 2>&1
 for files in imported.data "imported.1 imported.2"; do
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" "[GPU_Memory]physical 4096" \
-		"$files: memory of another process takes none, and its handle may be used again"
-	unlike "$(cat merge.log)" 'events of memory' "$files: each release of it is known" || diag "$(cat merge.log)"
+		"$files: memory of another process takes none, and its handle can be used again"
+	unlike "$(cat merge.log)" 'events of memory' \
+		"$files: each release of an imported handle is known" || diag "$(cat merge.log)"
 done
 
-# The second process is idle for long, and its last event before the cut comes behind it.
+# The second process is idle for long, and its last event before the cut arrives after the cut.
 together() {
 	cat <<-X
 		blocks
@@ -160,19 +165,22 @@ for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.
 	done
 	echo "at $at"
 done >sums
-is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 "a process that is idle, and late: at each moment as in one recording"
-like "$(cat sums)" '1127 1127 at 19.97' "... whose sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
+is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
+	"a process that is idle and late: each moment equals that of one recording"
+like "$(cat sums)" '1127 1127 at 19.97' \
+	"a process that is idle and late: the sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
 
-# Beside another recording: the moment when both together had most.
+# Next to another recording: the moment when both together had most.
 printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' 'MADE DEVICE 0 0x1000 5 0 1' |
 	"$XPU_BUILD/gen_memory" beside.data
 for files in whole.data "late.1 late.2"; do
 	# shellcheck disable=SC2086 # several files
 	xpumerge $files beside.data 2>/dev/null | grep '^memory of the'
 done | sed 's/.*about \([0-9]*\) bytes.*--at \(.*\)ns$/\1 \2/' >peaks
-is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" "beside another recording: when both had most"
+is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" \
+	"next to another recording: the moment when both had most"
 
-# The rest of a device, of which a process has more and more.
+# The rest of a device, of which one process has more and more.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
 blocks
 proc 1
@@ -189,9 +197,9 @@ xpumerge split -o rest <rest.data >split.log 2>&1
 for file in rest.1 rest.2 rest.3; do
 	xpumerge $file --memory live -f folded 2>/dev/null | awk '/rest [0-9]*$/ { print $NF }'
 done >rests
-is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the rest"
+is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the same"
 
-# A segment in which no block is while a file is written: the file says that it is one.
+# A segment without a block while a file is written: the file says that it is a segment.
 "$XPU_BUILD/gen_memory" empty.data <<'X'
 blocks
 proc 1
@@ -212,9 +220,11 @@ for files in empty.data "empty.1 empty.2 empty.3" empty.2; do
 	# shellcheck disable=SC2086 # several files
 	xpumerge $files --memory live --at 10600ns -f folded 2>/dev/null | sed 's/.*;//' | sort | paste -sd,
 done | uniq -c >empties
-is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" "a segment without a block: in each file"
+is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
+	"a segment without a block is known in each file"
 
-# A process's end is told of files after that of its threads: where its files are mapped is known until then.
+# A process's end reaches files later than the ends of its threads. Until then its mappings are
+# known.
 "$XPU_BUILD/gen_memory" gone.data <<'X'
 blocks
 proc 1
@@ -236,5 +246,6 @@ xpumerge split -o gone <gone.data >split.log 2>&1
 for n in 1 2 3 4 5 6 7 8; do
 	echo "$(xpumerge dump gone.$n | grep -c ' CALLCHAIN ') $(xpumerge dump gone.$n | grep -c ' MMAP ')"
 done >got
-is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," "each file with call paths has mappings, until the end"
+is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," \
+	"each file with call paths has mappings, until the end of the process"
 done_testing

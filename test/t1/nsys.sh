@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Exports of Nsight Systems: the same events as nsys2json, and stacks where there are call chains.
+# Exports of Nsight Systems: the events equal nsys2json's, and call chains give stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 sqlite="$XPU_BUILD/gen_sqlite"
 
-# Serialized ids of process 100 on VMs 0 and 1, and of process 200; ids of threads add the tid.
+# Serialized ids of process 100 on VMs 0 and 1, and of process 200. Ids of threads add the tid.
 P1=$((100 << 24)) P2=$((1 << 48 | 100 << 24)) P3=$((200 << 24))
 
 schema() {
@@ -75,9 +75,10 @@ END
 xpumerge --nsys shapes.sqlite -o shapes.data 2>/dev/null
 is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -n 's/.*"instances": \([0-9]*\),.*"name": "\(.*\)", "grid": "\([^"]*\)", "block": "\([^"]*\)".*"registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), "dynamic_shared_bytes": \([0-9]*\).*/\1 \2 \3 \4 \5 \6 \7/p')" \
 	"2 saxpy<float>(float*, int)<<<2, 128, 8 B>>> 2 128 32 16 8
-1 saxpy<float>(float*, int)<<<3, 64, 8 B>>> 3 64 32 16 8" "grid, block, registers, memory"
+1 saxpy<float>(float*, int)<<<3, 64, 8 B>>> 3 64 32 16 8" \
+	"launch shapes have grid, block, registers and memory"
 
-# ---- one process, one device: what the script gives, too
+# ---- one process, one device: the output equals the output of the script
 
 {
 	schema
@@ -92,7 +93,7 @@ is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -
 } | "$sqlite" one.sqlite
 xpumerge --nsys one.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
 is $? 0 "one process: exit status 0"
-is "$(cat log)" "" "one process: nothing to say"
+is "$(cat log)" "" "one process: no message"
 show out.json >got
 cat >expected <<'END'
 cuda_api|cudaLaunchKernel_v7000|1.0|0.5|Device 0|CUDA API Thread 101|
@@ -105,19 +106,19 @@ cuda|saxpy|4.0|0.25|Device 0|Stream 13|epoch,send data
 cuda|saxpy|2.0|0.5|Device 0|Stream 7|epoch
 END
 diff expected got >diff
-ok $? "one process: the events" || diag "$(cat diff)"
+ok $? "one process: the events equal the script's" || diag "$(cat diff)"
 xpumerge --nsys one.sqlite -f chrome >default.json 2>log
 is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" " 2 cuda 2 nvtx-kernel " \
-	"without -t: kernels, and ranges on them"
+	"without -t: kernels, and ranges on kernels"
 xpumerge --nsys one.sqlite -t nvtx --nvtx-event-prefix send recv -o out.json \
 	--nvtx-color-scheme '{"s.nd|recv": "thread_state_iowait", "e": "other"}' 2>log
 is "$(show out.json)" "nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|thread_state_iowait" \
-	"prefixes and colours"
+	"ranges have prefixes and colours"
 xpumerge --nsys one.sqlite -t kernel -o out.json 2>log
 like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
-	"what else is known of a kernel"
+	"a kernel's arguments have its other properties"
 
-# ---- where the script goes wrong
+# ---- where the script is wrong
 
 {
 	schema
@@ -128,14 +129,14 @@ like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2
 	call 1200 1300 $((P1 + 101)) 2 1 NULL
 	kernel 2200 2300 1 7 2 $P1
 	range 900 1400 59 "'both'" $((P1 + 101)) NULL
-	# Another thread's launch at the same time is not in the range.
+	# Another thread's launch at that time is not in the range.
 	call 1150 1160 $((P1 + 102)) 3 1 NULL
 	kernel 5000 5100 0 8 3 $P1
-	# A process of another VM with the same pid and the same correlation ids.
+	# A process of another VM with an equal pid and equal correlation ids.
 	call 1050 1060 $((P2 + 101)) 1 1 NULL
 	kernel 7000 7100 2 7 1 $P2
 	range 1040 NULL 59 NULL $((P2 + 101)) 7
-	# A graph: many kernels of one call; the driver's call inside it has the call's id.
+	# A graph: one call has many kernels. The driver's call inside it has the call's id.
 	call 8000 8900 $((P3 + 201)) 1 2 NULL
 	call 8100 8200 $((P3 + 201)) 1 15 NULL
 	kernel 9000 9100 3 7 1 $P3
@@ -143,7 +144,7 @@ like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2
 	kernel 9400 9500 3 7 1 $P3
 	range 7900 8050 59 "'graph'" $((P3 + 201)) NULL
 	range 8090 8300 59 "'inside the call'" $((P3 + 201)) NULL
-	# This process has no kernel at all.
+	# This process has no kernels at all.
 	range 100 200 59 "'idle'" $(((300 << 24) + 301)) NULL
 	cat <<END
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER,
@@ -163,7 +164,8 @@ nvtx-kernel|step|7.0|0.1|Device 2|NVTX Kernel Thread 101|
 nvtx-kernel|graph|9.0|0.5|Device 3|NVTX Kernel Thread 201|
 END
 diff expected got >diff
-ok $? "ranges on kernels: two devices, another thread, other processes' ids, graphs" || diag "$(cat diff)"
+ok $? \
+	"ranges on kernels: two devices, another thread, equal ids of other processes, graphs" || diag "$(cat diff)"
 show out.json nvtx >got
 cat >expected <<'END'
 nvtx|step|1.04|8.86|Device 2|NVTX Thread 101|open
@@ -173,15 +175,15 @@ nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
 nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
-ok $? "ranges: left open, named by textId, of several devices or none" || diag "$(cat diff)"
-is "$(show out.json cuda | grep -c Memcpy)" 1 "copies are there"
-is "$(show out.json cuda | wc -l)" 8 "each kernel and copy"
+ok $? "ranges that are left open, named by textId, of several devices or of none" || diag "$(cat diff)"
+is "$(show out.json cuda | grep -c Memcpy)" 1 "the copy is in the output"
+is "$(show out.json cuda | wc -l)" 8 "each kernel and copy is in the output"
 
 { schema; call 1 2 $P1 1 1 NULL; kernel 3 4 0 7 1 $P1; } | "$sqlite" none.sqlite
 xpumerge --nsys none.sqlite -o out.json -t kernel nvtx 2>log
 is $? 0 "no NVTX table: exit status 0"
-like "$(cat log)" 'NVTX was not traced' "no NVTX table: says so"
-is "$(show out.json | wc -l)" 1 "no NVTX table: kernels are there"
+like "$(cat log)" 'NVTX was not traced' "no NVTX table: a message says so"
+is "$(show out.json | wc -l)" 1 "no NVTX table: kernels are in the output"
 
 # ---- call chains
 
@@ -207,7 +209,7 @@ END
 	call 1400 1500 $((P1 + 101)) 3 2 2
 	kernel 3000 3010 0 7 3 $P1
 	kernel 3020 3030 0 7 3 $P1
-	call 1410 1450 $((P1 + 101)) 3 15 NULL		# in the driver, inside the call before
+	call 1410 1450 $((P1 + 101)) 3 15 NULL		# in the driver, inside the previous call
 	call 1600 1700 $((P1 + 101)) 4 1 NULL
 	kernel 4000 4001 0 7 4 $P1
 } | "$sqlite" chains.sqlite
@@ -222,11 +224,11 @@ app;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 1
 app;[no launch];[GPU_Memset] 60
 END
 diff expected got >diff
-ok $? "call chains: folded stacks" || diag "$(cat diff)"
+ok $? "call chains: folded stacks are as expected" || diag "$(cat diff)"
 xpumerge --nsys chains.sqlite -o chains.data 2>log
 is $? 0 "call chains: as a recording: exit status 0" || diag "$(cat log)"
 xpumerge chains.data -f folded --unit ns 2>log | cmp - out.folded
-ok $? "call chains: as a recording: the same" || diag "$(cat log)"
+ok $? "call chains: a recording of them gives the same stacks" || diag "$(cat log)"
 xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
 cat >expected <<'END'
 total_ns,calls,name
@@ -234,7 +236,7 @@ total_ns,calls,name
 100,1,"cudaGraphLaunch"
 END
 diff expected got >diff
-ok $? "call chains: the table of API calls" || diag "$(cat diff)"
+ok $? "call chains: the table of API calls is as expected" || diag "$(cat diff)"
 for format in text pprof html perf; do
 	xpumerge --nsys chains.sqlite -f $format >out 2>log
 	is $? 0 "-f $format: exit status 0"
@@ -271,10 +273,11 @@ worker;main;do_syscall_64_[k] 6000000
 worker;[no stack] 2000000
 END
 diff expected got >diff
-ok $? "CPU samples: folded stacks" || diag "$(cat diff)"
-like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' "CPU samples: how much each is"
+ok $? "CPU samples: folded stacks are as expected" || diag "$(cat diff)"
+like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' \
+	"CPU samples: a message says how long each one is"
 
-# ---- ranges, graphs as a whole, waits, and what else a recent export has
+# ---- ranges, graphs as a whole, waits, and other contents of a recent export
 
 {
 	schema
@@ -338,11 +341,14 @@ cat >expected <<'END'
 [unknown];[no stack];cudaStreamSynchronize;[GPU_Wait]CUDA graph 5 5000
 END
 sort out.folded | diff expected - >diff
-ok $? "graphs are their launch's work, synchronization is waiting, pages are copies" || diag "$(cat diff log)"
-like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' "its own warnings are said"
-is "$(grep -c 'Nsight Systems says' log)" 1 "its own warnings: once each"
+ok $? \
+	"graphs are work of their launch, synchronization is waiting, pages are copies" || diag "$(cat diff log)"
+like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
+	"the export's own warnings are printed"
+is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
 like "$(cat log)" '1 NVTX range of no thread ignored' "ranges without a thread are counted"
-like "$(cat log)" '1 launch of a graph is in it as a whole, too' "a graph whose nodes are there counts once"
+like "$(cat log)" '1 launch of a graph is in it as a whole, too' \
+	"a graph whose nodes are in the export counts once"
 like "$(cat log)" '1 launch that CUDA refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'
@@ -351,19 +357,20 @@ cat >expected <<'END'
 [no NVTX range];[no launch];[GPU_Memcpy]DtoH 10
 END
 sort out.folded | diff expected - >diff
-ok $? "--by nvtx: nested, of a domain, never popped, with its name in StringIds" || diag "$(cat diff log)"
+ok $? \
+	"--by nvtx: ranges that are nested, of a domain, never popped, with a name in StringIds" || diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
-is "$(grep -c 'GPU_Kernel' out.folded)" 1 "--nvtx: what was launched in it"
+is "$(grep -c 'GPU_Kernel' out.folded)" 1 "--nvtx keeps the kernel that was launched in the range"
 xpumerge --nsys recent.sqlite --table nvtx_ranges --csv 2>/dev/null >out
 is "$(grep -c 'never popped\|epoch\|NCCL:from StringIds\|of another thread' out)" 4 \
-	"the table of ranges" || diag "$(cat out)"
+	"the table of ranges has them" || diag "$(cat out)"
 xpumerge --nsys recent.sqlite -f text >out 2>log
-unlike "$(cat out)" 'frame pointers' "the summary: not by frame pointers"
-like "$(cat out)" 'Some GPU' "the summary: the GPU that the process calls 0"
-like "$(cat out)" '^host: somehost' "the summary: the host"
-like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary: the time of day"
+unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
+like "$(cat out)" 'Some GPU' "the summary has the name of the GPU that the process calls 0"
+like "$(cat out)" '^host: somehost' "the summary has the host"
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 # Older exports, and exports that were cut down.
-old() {			# old TEXT: with a range of that name
+old() {			# old TEXT: prints an export with a range of that name
 	schema
 	call 1000 1500 $((P1 + 101)) 1 1 NULL
 	kernel 2000 2500 0 7 1 $P1
@@ -377,13 +384,13 @@ for text in "'plain'" NULL; do
 	xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
 	name=$(echo "$text" | tr -d "'")
 	is "$? $(cat out)" "0 [NVTX]${name#NULL};[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
-		"a range without a type: $text" || diag "$(cat log)"
+		"a range without a type: $text is shown" || diag "$(cat log)"
 done
 
 # ---- nodes of graphs, waits for events, work without a name
 
-# Two sites are captured, one node is made by a call of its own; the graph is instantiated, and launched
-# twice. The copies have nodes' ids of their own, told with and without their making.
+# Two sites are captured, and one node is made by a call of its own. The graph is instantiated, and
+# launched twice. The copies have node ids of their own, recorded with and without their making.
 {
 	schema
 	cat <<END
@@ -425,10 +432,10 @@ INSERT INTO StringIds VALUES (48, 'on seven'), (49, 'on eight');
 INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (3990, 4600, 0, 1, 7, 6, $P1, 48, 48, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL),
 	(3990, 4600, 0, 1, 8, 7, $P1, 49, 49, 1, 1, 1, 1, 1, 1, 1, 0, 0, NULL);
 END
-	call 100 200 $((P1 + 101)) 1 1 1	# captured at site_a: the driver's call has ended
+	call 100 200 $((P1 + 101)) 1 1 1	# captured at site_a, after the driver's call
 	call 110 120 $((P1 + 101)) 1 15 NULL
 	call 200 300 $((P1 + 101)) 2 1 2	# captured at site_b
-	call 240 260 $((P1 + 102)) 30 3 4	# another thread, at that time
+	call 240 260 $((P1 + 102)) 30 3 4	# another thread at that time
 	call 300 400 $((P1 + 101)) 3 44 3	# made by an explicit call
 	call 420 500 $((P1 + 101)) 4 45 4	# the copies
 	call 600 650 $((P1 + 101)) 5 2 4	# launched
@@ -461,19 +468,20 @@ cat >expected <<'END'
 [unknown];main;site_b;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 44
 END
 sort out.folded | diff expected - >diff
-ok $? "work of graphs is where its nodes were made; waits for events are for their stream" ||
+ok $? "a graph's work is where its nodes were made; waits for events belong to their stream" ||
 	diag "$(cat diff log)"
 xpumerge --nsys nodes.sqlite --graph launch -f folded --unit ns -o out.folded 2>log
 is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' out.folded)" \
-	"0 1" "--graph launch: where the graphs were launched" || diag "$(cat out.folded)"
+	"0 1" "--graph launch: a graph's work is where the graph was launched" || diag "$(cat out.folded)"
 like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
-	"captured launches are not missing their work"
+	"captured launches do not count as missing their work"
 
 # ---- context switches, and why threads waited
 
-# The thread is off 5 ns before the session begins, runs 100 to 1100 ns, waits for a lock with a stack until 1600, runs until 2000, sleeps until
-# 2300 in a call without a stack, runs until 3000, waits in a call of CUDA's until 3500, runs until 4000,
-# is off until 4250 in no call at all, and runs until 5000. Others are of no interest.
+# The thread is off the CPU 5 ns before the session begins, runs from 100 to 1100 ns, waits for a
+# lock with a stack until 1600, runs until 2000, sleeps until 2300 in a call without a stack, runs
+# until 3000, waits in a CUDA call until 3500, runs until 4000, is off until 4250 in no call at all,
+# and runs until 5000. Other threads do not matter.
 {
 	schema
 	cat <<END
@@ -513,25 +521,26 @@ worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
 worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
 END
 sort out.folded | diff expected - >diff
-ok $? "a thread is off the CPU between context switches; the call that it is in tells why and where" ||
+ok $? "a thread is off the CPU between context switches; its current call says why and where" ||
 	diag "$(cat diff log)"
 xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
 is "$(python3 -c 'import csv
 for r in csv.DictReader(open("out")):
     print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
 	"101 {'life_ns': 5005, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 855} 6" \
-	"the account of its life" || diag "$(cat out)"
+	"the thread has an account of its life" || diag "$(cat out)"
 grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
 sed -i '/^	globalTid INTEGER);$/d' none.sql
 "$sqlite" none.sqlite <none.sql 2>log
 xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
 is "$(cat out.folded)" "worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
-	"without context switches, calls that may run are no time off the CPU" || diag "$(cat log)"
+	"without context switches, calls that may be running are no time off the CPU" || diag "$(cat log)"
 
 # ---- times before the session
 
-# All that an export has begins before its time 0; one row is a day and more before it, two end before they begin.
-before() {		# before SHIFT: prints an export with times that much later
+# All events of an export begin before its time 0. One row is more than a day before it, and two
+# rows end before they begin.
+before() {		# before SHIFT: prints an export with times that are SHIFT later
 	schema
 	nvtx
 	cat <<END
@@ -560,8 +569,10 @@ for what in "-f folded --by nvtx" "--table api_calls --csv" "--table nvtx_ranges
 	# shellcheck disable=SC2086
 	xpumerge --nsys after.sqlite $what 2>/dev/null | sed s/after.sqlite/x/ >after.out
 	cmp before.out after.out && [ -s before.out ]
-	ok $? "times before the session: as if they were after it: $what" || diag "$(diff before.out after.out)"
-	like "$(cat log)" 'the first event is 0\.501 us before the session' "it is said"
+	ok $? \
+		"times before the session give the same result as later times: $what" || diag "$(diff before.out after.out)"
+	like "$(cat log)" 'the first event is 0\.501 us before the session' \
+		"a message says how long before the session the first event is"
 done
 like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmatched 0 lost 0' \
 	"a call before the session has its kernel"
@@ -572,9 +583,11 @@ like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmat
 	kernel 70 60 0 7 5 $P1
 } | "$sqlite" odd.sqlite
 xpumerge --nsys odd.sqlite --strict -o out.folded 2>log
-is $? 1 "rows that are passed over: --strict fails"
-like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_RUNTIME: 2 rows with impossible times' "calls are counted"
-like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_KERNEL: 1 row with impossible times' "kernels are counted"
+is $? 1 "skipped rows: --strict fails"
+like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_RUNTIME: 2 rows with impossible times' \
+	"skipped calls are counted"
+like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_KERNEL: 1 row with impossible times' \
+	"skipped kernels are counted"
 
 # ---- numbers that moved between versions
 
@@ -604,7 +617,7 @@ END
 	call 4300 4350 $((P1 + 101)) 12 62 NULL
 	call 4400 4410 $((P1 + 101)) 13 63 NULL
 }
-names() {		# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name them
+names() {		# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name these numbers
 	cat <<END
 CREATE TABLE ENUM_CUPTI_SYNC_TYPE (id INTEGER, name TEXT, label TEXT);
 INSERT INTO ENUM_CUPTI_SYNC_TYPE VALUES ($1, 'CUPTI_SYNC_TYPE_EVENT_SYNCHRONIZE', 'Event synchronize'),
@@ -622,24 +635,25 @@ cudaDeviceSynchronize on seven 5
 cudaEventSynchronize on eight 100
 cudaStreamSynchronize on seven 50
 END
-# CUPTI's numbers, those of 2022, which has 2 for an event, and of 3.24.
+# CUPTI's numbers, the numbers of 2022, which has 2 for an event, and the numbers of 3.24.
 for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite
 	waits numbers.sqlite | diff expected - >diff
-	ok $? "waits whose numbers are $with: the call says what was waited for" || diag "$(cat diff log)"
+	ok $? "waits whose numbers are $with: the call decides what was waited for" || diag "$(cat diff log)"
 done
-# Calls whose names do not tell: the export's table of names does.
+# If a call's name does not say what it waits for, the export's table of names does.
 { numbers 7 8 9 10 21; names 7 8 9 10 21; } | sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite
 waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
 ok $? "an export's own names of the numbers count" || diag "$(cat diff log)"
-like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' "those of copies, too"
+like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' \
+	"an export's own names of copies count"
 echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" >more.sql
 { numbers 1 2 3 4 1; cat more.sql; } | "$sqlite" nowhere.sqlite
 waits nowhere.sqlite >out
 like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" || diag "$(cat log)"
-# Types of ranges and severities by name.
+# Types of ranges, and severities, as names instead of numbers.
 {
 	schema
 	nvtx
@@ -658,41 +672,44 @@ END
 } | "$sqlite" types.sqlite
 is "$(xpumerge --nsys types.sqlite -f folded --unit ns --by nvtx 2>log)" \
 	"[NVTX]moved;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
-	"types of ranges by name" || diag "$(cat log)"
-is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" "severities by name" || diag "$(cat log)"
+	"types of ranges may be names" || diag "$(cat log)"
+is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" \
+	"severities may be names" || diag "$(cat log)"
 
-# ---- files that are not right
+# ---- invalid files
 
-fails() {		# NAME REGEX ARGS...
+fails() {		# fails NAME REGEX ARGS...
 	name=$1 regex=$2
 	shift 2
 	xpumerge "$@" >out 2>log
 	is $? 2 "$name: exit status 2"
-	like "$(cat log)" "$regex" "$name: says so"
-	is "$(wc -l <log)" 1 "$name: one line"
+	like "$(cat log)" "$regex" "$name: the message says why"
+	is "$(wc -l <log)" 1 "$name: prints one line"
 }
 
 fails "no such file" 'nothere: cannot be opened' --nsys nothere
-fails "no SQLite" 'cannot be read as an SQLite file' --nsys "$XPUMERGE"
+fails "a file that is no SQLite" 'cannot be read as an SQLite file' --nsys "$XPUMERGE"
 : >empty
-fails "empty" 'not an export of Nsight Systems' --nsys empty
+fails "an empty file" 'not an export of Nsight Systems' --nsys empty
 echo 'CREATE TABLE x (y); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value;' | "$sqlite" other.sqlite
 fails "another database" 'not an export of Nsight Systems' --nsys other.sqlite
 { schema; echo "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN end TO finish;"; } | "$sqlite" new.sqlite
-fails "a column that is not there" 'the column end is missing' --nsys new.sqlite
+fails "a missing column" 'the column end is missing' --nsys new.sqlite
 size=$(wc -c <hard.sqlite)
 head -c $((size - 4096)) hard.sqlite >cut.sqlite
-fails "a file that is cut" 'malformed' --nsys cut.sqlite
+fails "a cut file" 'malformed' --nsys cut.sqlite
 fails "an unknown activity" 'kernel, nvtx' --nsys one.sqlite -t kernels
 fails "two kinds at once" 'one or the other' --nsys one.sqlite --gpu x
-fails "a filter of what is written as it is" 'is not for what Nsight' --nsys one.sqlite -o out.json --kernel x
+fails \
+	"a filter on activities that are written unchanged" 'is not for what Nsight' --nsys one.sqlite -o out.json --kernel x
 fails "activities of another import" '^xpumerge: -t: activities are for --nsys' --gpu one.json -t kernel
-fails "a recording, too" 'one or the other' --nsys one.sqlite x.data
-fails "colours that are no JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{a}'
-fails "a colour's expression" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{"(": "x"}'
+fails "a recording next to an export" 'one or the other' --nsys one.sqlite x.data
+fails "colours that are not JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{a}'
+fails \
+	"an invalid expression of a colour" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{"(": "x"}'
 cp one.sqlite 'a?b%41#.sqlite'
 xpumerge --nsys 'a?b%41#.sqlite' -t kernel -f chrome >out 2>log
-is $? 0 "a file name with characters that URIs quote"
+is $? 0 "a file name with characters that URIs quote: exit status 0"
 
 # ---- many
 
@@ -712,8 +729,8 @@ is $? 0 "a file name with characters that URIs quote"
 } | "$sqlite" many.sqlite
 /usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel nvtx-kernel 2>log
 is $? 0 "100,000 kernels: exit status 0"
-is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: ranges on them"
+is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: the ranges on them are written"
 diag "user, system, elapsed s: $(cat used)"
 awk '{ exit !($1 + $2 < 8) }' used
-ok $? "100,000 kernels: in time"
+ok $? "100,000 kernels: it takes less than the limit"
 done_testing

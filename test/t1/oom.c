@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out at each allocation in turn: no crash, and the result is right or -ENOMEM, but
- * never wrong.
+ * Memory runs out at each allocation in turn. xpumerge never crashes, and the result is right or
+ * -ENOMEM, never wrong.
  */
 #include <errno.h>
 #include <limits.h>
@@ -101,7 +101,7 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* The sinks of single events; none, so that recordings are read apart, also two at a time. */
+/* The sinks of single events; with SINK_NONE recordings are read apart, also two at a time. */
 enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, SINK_NONE, SINK_NONE_JOBS, NR_SINKS };
 
 /* Merges @g to a directory of tables. Return: 0 or -errno. */
@@ -159,7 +159,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		return -ENOMEM;
 	if (sink < SINK_TABLES)
 		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
-	/* So few times that call paths become one, and others groups. */
+	/* With so few bins and rows, call paths are merged, and others form groups. */
 	opts.by_time = opts.times_by_path = sink >= SINK_NONE;
 	opts.max_times = 24;
 	opts.jobs = sink == SINK_NONE_JOBS ? 2 : 1;
@@ -220,14 +220,16 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	/* One allocation fails, or all from one on. */
+	/* One allocation fails, or it and all later ones. */
 	for (mode = 0; mode < 2 * NR_SINKS; mode++) {
 		nr_allocations = 0;
-		is_int(merge(&g, mode / 2, out, &right), 0, "with enough memory");
+		is_int(merge(&g, mode / 2, out, &right), 0,
+		       "with enough memory the merge succeeds");
 		total = nr_allocations;
-		ok(total > 100, "%lu allocations", total);
-		ok(right.nr_matched == 78 && right.nr_works == 162, "as it should be");
-		/* Files take time, and so do threads. */
+		ok(total > 100, "the merge makes %lu allocations", total);
+		ok(right.nr_matched == 78 && right.nr_works == 162,
+		   "with enough memory the account is right");
+		/* Tables take time to write, and so do threads. */
 		for (n = 1; n <= total; n += steps[mode / 2]) {
 			nr_allocations = 0;
 			fail_from = n;
@@ -244,10 +246,11 @@ int main(void)
 				nr_passed++;
 		}
 	}
-	is_int(nr_odd, 0, "each failure is called -ENOMEM");
-	is_int(nr_wrong, 0, "and none gives another account");
-	ok(nr_failed > 2 * total, "%lu merges given up, %lu not", nr_failed, nr_passed);
-	is_int(merge(&g, SINK_SAMPLES, out, &got), 0, "and with enough memory again");
+	is_int(nr_odd, 0, "each failure is reported as -ENOMEM");
+	is_int(nr_wrong, 0, "no failure gives another account");
+	ok(nr_failed > 2 * total, "%lu merges are given up, %lu are not", nr_failed, nr_passed);
+	is_int(merge(&g, SINK_SAMPLES, out, &got), 0,
+	       "the merge succeeds again with enough memory");
 	gen__free(&g);
 	fclose(out);
 	return done_testing();

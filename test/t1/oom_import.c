@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out at each allocation of each importer in turn: no crash, and the recording is the
- * same or there is none, with -ENOMEM.
+ * Memory runs out at each allocation of each importer in turn. No importer crashes; each makes the
+ * right recording, or none and -ENOMEM.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +23,7 @@ int main(void)
 
 #else
 
-/* @args: more members, which begin with a comma */
+/* @args: more members, each with a comma before it */
 #define EVENT(phase, category, name, thread, ts, args)						\
 	"{\"ph\": \"" phase "\", \"cat\": \"" category "\", \"name\": \"" name "\", " thread	\
 	", \"ts\": " ts args "}"
@@ -63,7 +63,7 @@ static void save(const char *path, const char *text)
 		bail("%s cannot be written", path);
 }
 
-/* Imports what @files say. Return: bytes of the recording, which are copied to @buf, or -errno. */
+/* Imports @files. Return: the bytes of the recording, which are copied to @buf, or -errno. */
 static long import(const struct import_opts *files, char *buf, size_t size)
 {
 	struct importer im = { .opts = *files };
@@ -83,7 +83,7 @@ static long import(const struct import_opts *files, char *buf, size_t size)
 	return ret;
 }
 
-/* Fails each allocation of @files's import alone, and all from each one on. */
+/* Fails each allocation of the import of @files alone, and then it and all later ones. */
 static void run_out(const char *what, const struct import_opts *files)
 {
 	static char right[1 << 20], got[1 << 20];
@@ -107,10 +107,12 @@ static void run_out(const char *what, const struct import_opts *files)
 			nr_odd += ret < 0 && ret != -ENOMEM;
 			nr_wrong += ret >= 0 && (ret != bytes || memcmp(got, right, bytes));
 		}
-	is_int(nr_odd, 0, "%s: each failure is called -ENOMEM", what);
-	is_int(nr_wrong, 0, "%s: none gives another recording", what);
-	ok(nr_failed > total / 2, "%s: %lu imports of %lu given up", what, nr_failed, 2 * total);
-	is_int(import(files, got, sizeof(got)), bytes, "%s: with enough memory again", what);
+	is_int(nr_odd, 0, "%s: each failure is reported as -ENOMEM", what);
+	is_int(nr_wrong, 0, "%s: no failure gives another recording", what);
+	ok(nr_failed > total / 2,
+	   "%s: %lu imports of %lu are given up", what, nr_failed, 2 * total);
+	is_int(import(files, got, sizeof(got)), bytes,
+	       "%s: the import succeeds again with enough memory", what);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out at each allocation of "ranks" in turn: no crash, and each output is whole or there
- * is -ENOMEM.
+ * Memory runs out at each allocation of "ranks" in turn. It never crashes, and each output is
+ * complete, or the result is -ENOMEM.
  */
 #include <errno.h>
 #include <limits.h>
@@ -53,7 +53,7 @@ static void run(const char *args, FILE *out)
 	broken = ranked__run(data, size, 1, out, &err);
 	total = nr_allocations;
 	ok(!broken && !err && total > 100, "%s: %lu allocations, %zu bytes", args, total, size);
-	/* One allocation fails, or all from one on. */
+	/* One allocation fails, or it and all later ones. */
 	for (mode = 0; mode < 2; mode++) {
 		for (n = 1; n <= total; n++) {
 			nr_allocations = 0;
@@ -70,10 +70,12 @@ static void run(const char *args, FILE *out)
 				     broken ?: "", err);
 		}
 	}
-	ok(!nr_wrong, "%s: each failure is called -ENOMEM, and none gives another result", args);
-	ok(nr_failed > total, "%s: %lu given up, %lu not", args, nr_failed, nr_passed);
+	ok(!nr_wrong,
+	   "%s: each failure is reported as -ENOMEM, and none gives another result", args);
+	ok(nr_failed > total,
+	   "%s: %lu merges are given up, %lu are not", args, nr_failed, nr_passed);
 	broken = ranked__run(data, size, 1, out, &err);
-	ok(!broken && !err, "%s: and with enough memory again", args);
+	ok(!broken && !err, "%s: the merge succeeds again with enough memory", args);
 }
 
 int main(void)

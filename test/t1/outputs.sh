@@ -1,37 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Several outputs at once, compressed ones, names that are slips, and comparisons for tests without people. No
-# privileges are needed.
+# Several outputs at once, compressed outputs, names that look like mistakes, and comparisons for
+# automatic tests. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 "$gen" -o a.data --launches 400
 "$gen" -o b.data --launches 500
 
-# Several at once are what each alone is.
+# Each of several outputs equals the same output alone.
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	xpumerge a.data -o one-$name 2>one.log || diag "$(cat one.log)"
 done
 xpumerge a.data -o x.folded -o x.json -o x.txt -o x.csv -o x.html -o x.pb.gz >out 2>log
-is "$? $(cat out)" "0 " "six outputs: the expected exit status"
-is "$(grep -c '^launches' log)" 1 "six outputs: one account" || diag "$(cat log)"
+is "$? $(cat out)" "0 " "six outputs: exit status 0"
+is "$(grep -c '^launches' log)" 1 "six outputs: one account is printed" || diag "$(cat log)"
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	cmp one-$name $name
-	ok $? "six outputs: $name"
+	ok $? "six outputs: $name equals the same output alone"
 done
 xpumerge a.data -o y.folded -o - >out 2>log
-is "$? $(head -n 1 out | cut -c 1-3)" "0 $(xpumerge a.data 2>log | head -n 1 | cut -c 1-3)" "-o -: standard output is one, too"
+is "$? $(head -n 1 out | cut -c 1-3)" "0 $(xpumerge a.data 2>log | head -n 1 | cut -c 1-3)" \
+	"-o - next to a file: stdout has its output"
 cmp y.folded x.folded
-ok $? "and the file is there"
+ok $? "-o - next to a file: the file exists"
 xpumerge diff a.data b.data -o d.folded -o d.html 2>log
-is "$? $(wc -l <d.folded | tr -d ' ')" "0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" "diff: both"
+is "$? $(wc -l <d.folded | tr -d ' ')" "0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
+	"diff: both outputs are written"
 
 # Nothing is written if one of them cannot be.
 rm -f x.* y.*
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge a.data $args >out 2>log </dev/null
-	is "$? $(wc -l <log | tr -d ' ') $(cat out)" "2 1 " "$args: refused in a line" || diag "$(cat log)"
-	like "$(cat log)" "$said" "$args: why"
+	is "$? $(wc -l <log | tr -d ' ') $(cat out)" "2 1 " \
+		"$args: refused, with one line" || diag "$(cat log)"
+	like "$(cat log)" "$said" "$args: the message says why"
 	[ "$(echo x.*)" = "x.*" ]
 	ok $? "$args: nothing is written"
 done <<'END'
@@ -43,9 +46,10 @@ no.format.has.this.suffix: -o x.zzz
 their.suffixes.pick.the.formats -f folded -o x.a -o x.b
 END
 xpumerge -i - -o x.html -o x.json <a.data >out 2>log
-is "$? $(cat log)" "2 xpumerge: standard input can be read once: with several -o name a file" "several from a pipe"
+is "$? $(cat log)" "2 xpumerge: standard input can be read once: with several -o name a file" \
+	"several outputs from a pipe need files"
 xpumerge a.data -o x.html -o no/such/dir/x.json >out 2>log
-is "$? $(ls x.html)" "2 x.html" "one that cannot be made: the others are"
+is "$? $(ls x.html)" "2 x.html" "an output that cannot be made does not stop the others"
 
 # Compressed.
 for name in x.folded x.json x.txt x.csv x.perf x.html; do
@@ -53,18 +57,18 @@ for name in x.folded x.json x.txt x.csv x.perf x.html; do
 	is $? 0 "$name.gz: exit status 0" || diag "$(cat log)"
 	xpumerge a.data -o $name 2>log
 	gzip -dc $name.gz | cmp - $name
-	ok $? "$name.gz: the same"
+	ok $? "$name.gz: its contents equal $name"
 	[ "$(wc -c <$name.gz)" -lt "$(wc -c <$name)" ]
-	ok $? "$name.gz: smaller"
+	ok $? "$name.gz: it is smaller"
 done
 xpumerge a.data -f folded -o named.gz 2>log
 gzip -dc named.gz | cmp - x.folded
-ok $? "-f folded -o named.gz: compressed"
+ok $? "-f folded -o named.gz: the file is compressed"
 xpumerge dump a.data -o dump.txt.gz 2>log
 gzip -dc dump.txt.gz | cmp - <<END
 $(xpumerge dump a.data)
 END
-ok $? "dump: compressed"
+ok $? "dump: its output can be compressed"
 if [ -w /dev/full ]; then
 	xpumerge a.data -f folded -o /dev/full >out 2>log
 	is $? 2 "a full disk: exit status 2"
@@ -75,27 +79,30 @@ over() {		# over PERCENT A B: leaves the status in $?
 	xpumerge diff --fail-over "$@" -o d.txt 2>log
 }
 over 5% a.data a.data
-is "$? $(grep -c 'more device time' log)" "0 0" "--fail-over: nothing grew"
+is "$? $(grep -c 'more device time' log)" "0 0" "--fail-over: a comparison without growth succeeds"
 over 5% a.data b.data
-is "$? $(grep -c 'more device time in B:$' log)" "1 1" "--fail-over 5%: the status is 1"
+is "$? $(grep -c 'more device time in B:$' log)" "1 1" "--fail-over 5%: growth gives exit status 1"
 xpumerge diff a.data b.data -f folded --unit ns 2>/dev/null |
 	sed 's/^\(.*\);\[GPU_[^ ]*\]\(.*\) \([0-9]*\) \([0-9]*\)$/\1 \3 \4/' | awk '{
 		b = $NF; a = $(NF - 1); $NF = $(NF - 1) = ""; A[$0] += a; B[$0] += b; all += a
 	} END { for (path in A) n += B[path] > A[path] * 1.05 && B[path] - A[path] >= all / 1000; print n }' >grown
-is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat grown)" "as many call paths as folded stacks show"
-is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" "each has a line"
+is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat grown)" \
+	"--fail-over 5%: as many call paths grew as folded stacks show"
+is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" \
+	"--fail-over 5%: each call path has a line"
 over 5 b.data a.data
-is $? 0 "--fail-over 5: what shrank does not count"
+is $? 0 "--fail-over 5: a decrease does not count"
 over 100000% a.data b.data
-is $? 0 "--fail-over 100000%: nothing grew so much"
+is $? 0 "--fail-over 100000%: smaller growth does not count"
 "$gen" -o empty.data --launches 0
 over 5% empty.data a.data
-is "$?" 1 "--fail-over: all is new"
-like "$(cat log)" '^  new, from 0 to ' "and said to be"
+is "$?" 1 "--fail-over: new call paths count as growth"
+like "$(cat log)" '^  new, from 0 to ' "--fail-over: new call paths are marked as new"
 for bad in x 5x -5 '' 5%% nan; do
 	xpumerge diff --fail-over="$bad" a.data b.data >out 2>log
-	is "$? $(cat log)" "2 xpumerge: --fail-over $bad: expected a percentage, such as 5%" "--fail-over '$bad'"
+	is "$? $(cat log)" "2 xpumerge: --fail-over $bad: expected a percentage, such as 5%" \
+		"--fail-over '$bad' is refused"
 done
 xpumerge --fail-over 5% a.data >out 2>log
-is "$? $(cat log)" "2 xpumerge: --fail-over is for xpumerge diff" "--fail-over without diff"
+is "$? $(cat log)" "2 xpumerge: --fail-over is for xpumerge diff" "--fail-over without diff is refused"
 done_testing

@@ -32,27 +32,28 @@ xpumerge --cpu p.data -o x.data 2>log
 same "as a recording" p.data.folded x.data
 gen p.data seed=16 events=2
 xpumerge --cpu p.data -f folded >out 2>log
-like "$(cat log)" 'p.data: [0-9]+ samples of page-faults left out: not time on a CPU' "other events: said"
+like "$(cat log)" 'p.data: [0-9]+ samples of page-faults left out: not time on a CPU' \
+	"samples of other events: a message says so"
 gen p.data seed=17 lost=77
 xpumerge --cpu p.data -f folded >out 2>log
 like "$(cat log)" '77 CPU samples lost' "lost samples are counted"
 gen p.data seed=18 wall=1775078550000000000
 xpumerge --cpu p.data -f text >out 2>log
-like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
-like "$(cat out)" 'perf record' "the command"
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
+like "$(cat out)" 'perf record' "the summary has perf's command"
 fails "without --cpu" 'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' p.data
 gen p.data seed=19 big=1
 fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
 gen p.data seed=20 cut=9000
 xpumerge --cpu p.data -f folded >out 2>log
 is $? 2 "cut off: exit status 2"
-like "$(cat log)" 'p.data: damaged or cut off: used up to there' "cut off: says so"
+like "$(cat log)" 'p.data: damaged or cut off: used up to there' "cut off: the message says so"
 [ -s out ]
-ok $? "cut off: what is there is used"
+ok $? "cut off: the samples before the cut are used"
 head -c 60 p.data >short.data
 fails "no more than a header" 'short.data: no events in it' --cpu short.data
 
-# ---- beside device work
+# ---- with device work
 
 cat >one.json <<'END'
 {"traceEvents":[
@@ -63,19 +64,19 @@ END
 gen p.data seed=21
 { cat p.data.folded; echo 'wor ker;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000'; } >both
 same "beside a trace: the thread of both has its name" both --cpu p.data --gpu one.json
-unlike "$(cat log)" 'clock' "one clock: nothing to say"
+unlike "$(cat log)" 'clock' "one clock: no message about clocks"
 gen p.data seed=21 clockid=-1
 xpumerge --cpu p.data --gpu one.json -f folded >out 2>log
-like "$(cat log)" 'p.data: not recorded with the clock of one.json' "perf's own clock: said"
+like "$(cat log)" 'p.data: not recorded with the clock of one.json' "perf's own clock: a message says so"
 sed 's/"ts":/"ts":177507855/' one.json >day.json
 gen p.data seed=21 wall=1775078555000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-unlike "$(cat log)" 'clock' "the time of day puts both together"
+unlike "$(cat log)" 'clock' "two clocks: the time of day connects them"
 gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-like "$(cat log)" 'not from the clock of day.json' "another day: said"
+like "$(cat log)" 'not from the clock of day.json' "the clock of another day: a message says so"
 
-# ---- beside a recording
+# ---- with a recording
 
 "$XPU_BUILD/gen_data" -o x.data --launches 12 --paths 3
 xpumerge -f folded --unit ns x.data >gpu.folded 2>/dev/null
@@ -83,15 +84,15 @@ gen p.data seed=22
 cat p.data.folded gpu.folded >both
 same "beside a recording" both --cpu p.data x.data
 xpumerge --cpu p.data x.data -o out.json 2>log
-like "$(cat out.json)" '"cat":"cpu"' "beside a recording: the timeline has samples"
+like "$(cat out.json)" '"cat":"cpu"' "with a recording: the timeline has samples"
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
 cat p.txt.folded gpu.folded >both
 same "the text beside a recording" both --cpu p.txt x.data
 is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u | wc -l)" 1 \
-	"the text is of the recording's host"
+	"with a recording: samples belong to the recording's host"
 xpumerge --cpu p.data x.data -o y.data 2>log
 is "$? $(cat log)" "2 xpumerge: x.data: only what is imported is written as a recording, without others" \
-	"no recording is made of both"
+	"samples and a recording cannot be written as one recording"
 fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
 fails "three kinds" 'one or the other' --cpu p.data --gpu t.json x.data
@@ -106,8 +107,9 @@ if perf script -i real.data -F +pid --ns >real.txt 2>/dev/null && [ -s real.txt 
 	xpumerge --cpu real.txt -f folded --unit ns 2>log >b
 	# Names of functions may differ, because perf demangles in its own way.
 	is "$(awk '{ s += $NF } END { print s }' a)" "$(awk '{ s += $NF } END { print s }' b)" \
-		"perf's own file and text: as much time"
-	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" "perf's own file and text: threads"
+		"perf's own file and its text have equal times"
+	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" \
+		"perf's own file and its text have equal threads"
 else
 	skip "perf's own file" "no perf that records here"
 fi

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Files of 30,000 processes, of each kind: a process costs 1 KB of memory at most, and time grows with the file.
+# Files of each kind with 30,000 processes: a process costs at most 1 KB of memory, and time grows
+# with the file.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 [ -x /usr/bin/time ] || skip_all "time is missing"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
 nr=30000
 
-# One event of each kind a process; the others have the same events, of one process.
+# Each process has one event of each kind. The other files have equal events, all of one process.
 python3 - $nr "$XPU_BUILD/gen_sqlite" <<'END'
 import json, subprocess, sys
 
@@ -44,7 +45,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
 END
 is $? 0 "files are made"
 
-# peak ARG...: KB that a merge takes at its peak
+# peak ARG...: prints the peak memory of a merge, in KB
 peak() {
 	timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>log
 	status=$?

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge ranks: random programs of several ranks, whose pairs and waits the generator knows.
+# xpumerge ranks: random programs of several ranks, with pairs and waits that the generator knows.
 . "$XPU_SRC/test/lib/tap.sh"
 
-make() {		# make KEY=VALUE...: recordings, and truth
+make() {		# make KEY=VALUE...: makes recordings, and writes the truth
 	rm -f ./*.data
 	"$XPU_BUILD/gen_ranks" . "$@" >truth
 }
 
-# Prints what xpumerge found in the words of the generator.
+# Prints xpumerge's results in the words of the generator.
 found() {
 	awk -F, '/^account/ { next }
 		$1 == "#" || !NF { table = ""; next }
@@ -16,11 +16,11 @@ found() {
 		table == "ranks" { print "rank", $1, "wait", $4, "transfer", $5 }' ranks.csv
 }
 
-account() {		# account KEY: a number of the account
+account() {		# account KEY: prints a number of the account
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
 }
 
-pairs() {		# pairs NAME: are they the truth's
+pairs() {		# pairs NAME: checks that the pairs are the true ones
 	xpumerge ranks ./*.data --json >ranks.json 2>log
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	{
@@ -31,7 +31,7 @@ pairs() {		# pairs NAME: are they the truth's
 	ok $? "$1: $(head -n 1 truth): pairs, waits and transfers of each rank" || diag "$(diff got truth)"
 }
 
-# Prints the waits as tables have them: of ranks, of stragglers + at the start, of collectives.
+# Prints the waits as tables have them: of ranks, of stragglers plus at the start, of collectives.
 waits() {
 	awk -F, '$1 == "#" || !NF { table = ""; next }
 		NF == 1 { table = $1; getline; for (i = 1; i <= NF; i++) at[table, $i] = i; next }
@@ -41,10 +41,10 @@ waits() {
 		END { printf "%d %d %d\n", w, g + s, o; exit c != g }' ranks.csv
 }
 
-identity() {		# identity NAME: each wait has a rank that was waited for, or is of the start
+identity() {		# identity NAME: each wait has a rank that was waited for, or belongs to the start
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
-		"$1: waits = for stragglers + while ranks start = of all collectives"
+		"$1: the waits of ranks equal those for stragglers and at the start, and those of all collectives"
 }
 
 for seed in 1 2 3 4; do
@@ -61,19 +61,21 @@ pairs "two ranks in each recording"
 make ranks=4 cut=20 seed=7
 pairs "one rank ends early"
 identity "one rank ends early"
-is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" "its partner's operations are counted"
+is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" \
+	"one rank ends early: its partner's operations are counted"
 
-# Waits and transfers are the kernels' time, to the nanosecond.
+# Waits and transfers add up to the kernels' time, to the nanosecond.
 is "$(($(awk '/^rank/ { sum += $4 + $6 } END { printf "%d", sum }' truth)))" "$(account paired_ns)" \
-	"waits and transfers are the time of the kernels"
+	"waits and transfers add up to the time of the kernels"
 
-# Waiting is a leaf of its own in flame graphs.
+# Waiting has its own leaf in flame graphs.
 make ranks=4 seed=9
 xpumerge ./*.data -f folded --unit ns >folded 2>/dev/null
 is "$(awk '/;\[NCCL_Wait\] / { w += $NF } /ncclDevKernel[^;]* [0-9]*$/ { t += $NF } END { printf "%d %d", w, t }' folded)" \
-	"$(awk '/^rank/ { w += $4; t += $6 } END { printf "%d %d", w, t }' truth)" "folded: [NCCL_Wait] beside the transfer"
+	"$(awk '/^rank/ { w += $4; t += $6 } END { printf "%d %d", w, t }' truth)" \
+		"folded: [NCCL_Wait] is next to the transfer"
 xpumerge 0.data -f folded --unit ns >folded 2>/dev/null
-is "$(grep -c NCCL_Wait folded)" 0 "folded: not of one rank alone"
+is "$(grep -c NCCL_Wait folded)" 0 "folded: one rank alone has no [NCCL_Wait]"
 
 # ---- who is late
 
@@ -86,21 +88,23 @@ for slow in host gpu; do
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	like "$(sed -n '/^stragglers/{n;n;p}' ranks.csv)" '^2,' "slow_$slow: the rank is the first straggler"
 	if [ $slow = host ]; then
-		is "$(first)" '2,off_cpu,main;train;load_batch;nanosleep,[Off_CPU]sleep' "slow_$slow: its path"
+		is "$(first)" '2,off_cpu,main;train;load_batch;nanosleep,[Off_CPU]sleep' \
+			"slow_$slow: the late path is the slow call"
 	else
 		is "$(first)" '2,device,main;train;forward;forward;cuLaunchKernel,[GPU_Kernel]matmul' \
-			"slow_$slow: its path"
+			"slow_$slow: the late path is the slow kernel"
 	fi
 done
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" 'operations of NCCL [0-9]+ paired [0-9]+ unpaired 0$' "for people"
+like "$(cat text)" 'operations of NCCL [0-9]+ paired [0-9]+ unpaired 0$' \
+	"the text for people has the operations"
 like "$(cat text)" 'waiting ([0-9]+) ns: for stragglers [0-9]+ \+ in first operations, while ranks start [0-9]+$' \
-	"the sum of waits is printed"
-like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches"
+	"the text for people has the sum of waits"
+like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches is printed"
 
 # ---- the page
 
-page_waits() {		# page_waits FILE: what it has of waits: its lists' sums, of ranks, of stragglers
+page_waits() {		# page_waits FILE: prints the waits that it has: the sums of its lists, of ranks, of stragglers
 	sed -n '/id="xpu-data"/,/<\/script>/p' "$1" | sed '1d;$d' | python3 -c '
 import json, sys
 r = json.load(sys.stdin)["ranks"]
@@ -111,25 +115,26 @@ print(sum(w["ns"]), sum(o["ns"]), sum(l["wait_ns"]), sum(r["collectives"]["wait_
       caused + sum(l["start_wait_ns"]), w["nr"] >= 60, c is not None)'
 }
 
-page() {		# page NAME MANY: of this recording
+page() {		# page NAME MANY: checks the page of this recording
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data -o ranks.html 2>log
 	is $? 0 "page, $1: exit status 0"
 	w=$(account wait_ns)
-	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" "page, $1: waits over time are all waits"
+	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" "page, $1: waits over time add up to all waits"
 }
 
 make ranks=8 hosts=2 slow_host=2
 page "8 ranks" False
 make ranks=1000 files=100 slow_host=2 steps=20
 page "1,000 ranks" True
-ok "$(($(stat -c %s ranks.html) > 4000000))" "page, 1,000 ranks: $(($(stat -c %s ranks.html) / 1000)) KB"
+ok "$(($(stat -c %s ranks.html) > 4000000))" \
+	"page, 1,000 ranks: it has less than 4 MB: $(($(stat -c %s ranks.html) / 1000)) KB"
 make ranks=3
 xpumerge ranks 0.data -o ranks.html 2>log
-is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: nobody waited"
+is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: it has no waits"
 make ranks=2 hostile=1
 xpumerge ranks ./*.data -f html >ranks.html 2>log
-is "$? $(grep -c '<script>alert' ranks.html)" "0 0" "page, hostile names: escaped"
+is "$? $(grep -c '<script>alert' ranks.html)" "0 0" "page, hostile names: they are escaped"
 
 # ---- clocks of several hosts
 
@@ -138,7 +143,7 @@ for drift in 0 30 -80; do
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	found >got
-	# The ends are up to 2 us apart; the median of some hundred is better than that.
+	# The ends are up to 2 us apart. The median of some hundred is better than that.
 	awk -v drift=$drift '/^rank/ { n++; w[$2] = $4; if (NR > FNR) {
 			d = $4 - first[$2]; d = d < 0 ? -d : d; if (d > worst) worst = d }
 		else first[$2] = $4 }
@@ -146,10 +151,10 @@ for drift in 0 30 -80; do
 	ok $? "drift $drift: waits of a rank are wrong by $(cat worst) ns in all $(account paired) operations"
 	sed -n '/^clocks/,/^$/p' ranks.csv | awk -F, -v drift=$drift 'NR == 5 {
 		d = $4 - 2 * drift; exit !($3 < 1.5 && d < 1 && d > -1 && $2 > 246e3 && $2 < 248e3) }'
-	ok $? "drift $drift: the clocks" || diag "$(sed -n '/^clocks/,/^$/p' ranks.csv)"
+	ok $? "drift $drift: the clocks' offsets are found" || diag "$(sed -n '/^clocks/,/^$/p' ranks.csv)"
 done
 
-# ---- what cannot be paired
+# ---- operations that cannot be paired
 
 make ranks=4 lose=1
 xpumerge ranks ./*.data --json >ranks.json 2>log
@@ -161,10 +166,10 @@ xpumerge ranks ./*.data --json >ranks.json 2>log
 ok "$(($(account no_rank) == 0))" \
 	"a recording is missing: $(account no_rank) sends of a communicator that was split off have no rank"
 is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing) + $(account no_rank)))" \
-	"a recording is missing: $(account paired) of $(account ops) are paired with ranks that are there"
+	"a recording is missing: $(account paired) of $(account ops) operations are paired with existing ranks"
 xpumerge ranks 0.data --json >ranks.json 2>log
-is "$(account alone)" "$(account ops)" "one recording: all are alone"
-# The generator's streams are one of each communicator, in one order on all ranks.
+is "$(account alone)" "$(account ops)" "one recording: all operations are alone"
+# Each communicator of the generator has one stream, in one order on all ranks.
 for seed in 1 2 3; do
 	make ranks=4 payload=0 seed=$seed
 	xpumerge ranks ./*.data --csv >ranks.csv 2>log
@@ -174,26 +179,26 @@ for seed in 1 2 3; do
 	ok $? "no payloads, seed $seed: kernels are paired by their order in streams" || diag "$(diff got want)"
 done
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" '^operations of NCCL 0 ' "no payloads: no operations"
-like "$(cat text)" 'paired by order in streams' "no payloads: it is said"
+like "$(cat text)" '^operations of NCCL 0 ' "no payloads: there are no operations"
+like "$(cat text)" 'paired by order in streams' "no payloads: a message says that kernels are paired by order"
 make ranks=3 payload=0
 xpumerge ranks 0.data >text 2>log
 like "$(cat text)" '^kernels of paired operations 0 ns' "no payloads, one recording: nothing is paired"
 
 like "$(cat text)" '^other kernels that communicate: [0-9]+, of which nothing tells which belong together' \
-	"no payloads, one recording: its kernels are listed"
+	"no payloads, one recording: its kernels are listed as unpaired"
 xpumerge ranks 0.data --csv >ranks.csv 2>/dev/null
 like "$(sed -n '/^others/{n;n;p}' ranks.csv)" '^0,[1-9][0-9]*,[1-9][0-9]*,"NCCL","ncclDevKernel_AllReduce' \
-	"no payloads, one recording: as NCCL's"
+	"no payloads, one recording: they are listed as NCCL's kernels"
 
-# Another library's kernels are listed as what they are, and are a rank's own work.
+# Another library's kernels are listed as its own, and are a rank's own work.
 make ranks=3 other=1
-pairs "beside NVSHMEM"
+pairs "next to NVSHMEM"
 is "$(sed -n '/^others/,/^$/p' ranks.csv | sed '1,2d' | sort)" \
 	"$(sed -n '/^ranks/,/^$/p' ranks.csv | awk -F, '/^[0-9]/ { print $1 ",40," $3 ",\"NVSHMEM\",\"nvshmemi_transfer_rma\"" }
-		END { print "" }' | sort)" "beside NVSHMEM: its kernels on each rank"
+		END { print "" }' | sort)" "next to NVSHMEM: its kernels are listed for each rank"
 
-# ---- ranks that are attached to
+# ---- ranks that xpuload attaches to
 
 for seed in 1 2 3 4 5; do
 	for nr in 2 4 7; do
@@ -201,24 +206,26 @@ for seed in 1 2 3 4 5; do
 		pairs "attached, seed $seed, $nr ranks"
 		identity "attached, seed $seed, $nr ranks"
 		is "$(account ops)" "$(($(account from_end) + $(account late) + $(account alone)))" \
-			"attached, seed $seed, $nr ranks: $(account from_end) are counted from the end"
+			"attached, seed $seed, $nr ranks: $(account from_end) operations are counted from the end"
 	done
 done
 make ranks=4 attach=3 files=2
 pairs "attached, two ranks in each recording"
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" "paired by their number from the communicator's end" "attached: it is said"
-like "$(cat text)" 'not paired, attached late: before the recording' "attached: and what is not paired"
+like "$(cat text)" "paired by their number from the communicator's end" "attached: a message says so"
+like "$(cat text)" 'not paired, attached late: before the recording' \
+	"attached: a message says which operations are not paired"
 make ranks=4 attach=3 destroy=0
-pairs "attached, and never destroyed: nothing is paired"
-is "$(account older)" "$(account ops)" "attached, and never destroyed: all are counted"
+pairs "attached, communicators never destroyed: nothing is paired"
+is "$(account older)" "$(account ops)" "attached, communicators never destroyed: all operations are counted"
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" 'not paired, attached late: of communicators that are older' "attached, and never destroyed: it is said"
+like "$(cat text)" 'not paired, attached late: of communicators that are older' \
+	"attached, communicators never destroyed: a message says so"
 make ranks=4 attach=3 lose=1
 xpumerge ranks ./*.data --json >ranks.json 2>log
-ok "$(($(account older) < 100))" "attached, ranges lost: $(account older) are not paired"
+ok "$(($(account older) < 100))" "attached, ranges lost: $(account older) operations are not paired"
 is "$(account ops)" "$(($(account paired) + $(account older) + $(account late) + $(account alone)))" \
-	"attached, ranges lost: the rest is"
+	"attached, ranges lost: all other operations are paired or counted"
 
 # ---- calls that do not block
 
@@ -227,9 +234,10 @@ for seed in 1 2 3; do
 	pairs "not blocking, seed $seed"
 	identity "not blocking, seed $seed"
 done
-ok "$(($(account own_threads) < 100))" "not blocking: $(account own_threads) kernels are given to calls"
+ok "$(($(account own_threads) < 100))" "not blocking: $(account own_threads) kernels are attributed to calls"
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" "NCCL's own threads launched, for calls that do not block" "not blocking: it is said"
+like "$(cat text)" "NCCL's own threads launched, for calls that do not block" \
+	"not blocking: a message says so"
 make ranks=3 blocking=0 attach=2
 pairs "not blocking, and attached"
 
@@ -238,9 +246,9 @@ pairs "not blocking, and attached"
 for args in "--table ranks" "--by pid" "-f folded" "--pid 1" "--gpu x.json"; do
 	# shellcheck disable=SC2086
 	xpumerge ranks $args 0.data >out 2>log
-	is "$?" 2 "ranks $args: refused"
+	is "$?" 2 "ranks $args: exit status 2"
 	is "$(wc -l <log)$(wc -c <out)" 10 "ranks $args: one line says why"
 done
 xpumerge ranks 0.data -o late.csv 2>/dev/null
-is "$? $(head -n 1 late.csv)" "0 late_paths" "-o late.csv"
+is "$? $(head -n 1 late.csv)" "0 late_paths" "-o late.csv writes the table of late paths"
 done_testing

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings of ranks in which numbers are changed, and records lost or repeated: "ranks" never crashes, each
- * output is whole, and the waits of ranks are those for stragglers and of the start, to the nanosecond.
+ * Recordings of ranks in which numbers are changed, and records lost or repeated. "ranks" never
+ * crashes, each output is complete, and the waits of ranks add up to those for stragglers and at
+ * the start, to the nanosecond.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ static uint32_t chance(uint32_t limit)
 	return (state >> 33) % limit;
 }
 
-/* Reads what gen_ranks has written. */
+/* Reads the recordings that gen_ranks has written. */
 static void make(const char *args, uint8_t **data, size_t *size)
 {
 	char command[512];
@@ -43,7 +44,7 @@ static void make(const char *args, uint8_t **data, size_t *size)
 	fclose(f);
 }
 
-/* Lists the offsets of records, nested ones too. Return: how many. */
+/* Lists the offsets of records, also of nested ones. Return: how many. */
 static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;
@@ -60,7 +61,10 @@ static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size
 	return nr;
 }
 
-/* Changes a few numbers, to others of the recording or to odd ones; or exchanges two records of one size. */
+/*
+ * Changes a few numbers to other numbers of the recording or to odd ones, or exchanges two records
+ * of equal size.
+ */
 static void change(uint8_t *data, const size_t *at, size_t nr)
 {
 	static const uint32_t odd[] = { 0, 1, 2, 3, 7, 0x7fffffff, 0x80000000, 0xffffffff };
@@ -103,9 +107,9 @@ static void run(const char *args)
 	if (!at || !copy)
 		bail("out of memory");
 	nr = find(data, sizeof(struct xpu_file_header), size, at, 0);
-	ok(nr > 100, "%s: %zu records", args, nr);
+	ok(nr > 100, "%s: it has %zu records", args, nr);
 	broken = ranked__run(data, size, 1, NULL, &err);
-	ok(!broken && !err, "%s: whole: %s", args, broken ?: "right");
+	ok(!broken && !err, "%s: the unchanged recordings are merged: %s", args, broken ?: "right");
 	for (i = 0; i < NR_CHANGED; i++) {
 		memcpy(copy, data, size);
 		change(copy, at, nr);
@@ -117,9 +121,9 @@ static void run(const char *args)
 			first = broken;
 		}
 	}
-	ok(nr_merged > NR_CHANGED / 2, "%s: %zu of %d changed ones are read", args, nr_merged,
+	ok(nr_merged > NR_CHANGED / 2, "%s: %zu of %d changed recordings are read", args, nr_merged,
 	   (int)NR_CHANGED);
-	ok(!nr_broken, "%s: all of them add up", args);
+	ok(!nr_broken, "%s: the sums of all of them are consistent", args);
 	free(at);
 	free(data);
 	free(copy);

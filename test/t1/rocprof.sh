@@ -14,7 +14,8 @@ for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" "
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen r.json $args
 	same "$args" r.json.folded --gpu r.json
-	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' "$args: each launch has its work"
+	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+		"$args: all launches have their work"
 done
 gzip -c r.json >r.json.gz
 same "gz" r.json.folded --gpu r.json.gz
@@ -23,12 +24,13 @@ same "as a recording" r.json.folded r.data
 gen r.json seed=9 ranges=1
 same "ROCTX ranges as call paths" r.json.folded --gpu r.json
 xpumerge --gpu r.json -f folded --by nvtx 2>/dev/null >out
-is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "ROCTX ranges as --by nvtx"
+is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "ROCTX ranges are ranges of --by nvtx"
 xpumerge --gpu r.json -f text >out 2>log
-like "$(cat out)" 'AMD Instinct MI210' "the devices' names"
-like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' "HIP's calls are in the table"
+like "$(cat out)" 'AMD Instinct MI210' "the summary has the devices' names"
+like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' \
+	"the table of API calls has HIP's calls"
 
-# Beside samples, and with stacks of launches.
+# With samples, and with stacks of launches.
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt ids=both time=ns start=5000000000 distance=100
 cat p.txt.folded r.json.folded >both
 same "beside perf's samples" both --cpu p.txt --gpu r.json
@@ -44,15 +46,15 @@ with open("cpu.txt", "w") as f:
 END
 xpumerge --cpu cpu.txt --gpu r.json -f folded --unit count >out 2>log
 like "$(cat log)" '^by time: launches ([0-9]+) certain [0-9]+ uncertain [0-9]+ without stack 0; stacks \1 ' \
-	"stacks: HIP's launches are what they are of"
+	"stacks belong to HIP's launches"
 
-# ---- what is damaged or strange
+# ---- damaged or strange contents
 
 gen r.json seed=1
 head -c 9000 r.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
 is $? 2 "cut off: exit status 2"
-like "$(cat log)" 'cut.json: ' "cut off: said"
+like "$(cat log)" 'cut.json: ' "cut off: a message says so"
 cat >odd.json <<'END'
 {"rocprofiler-sdk-tool":[7,{"metadata":[],"agents":{"id":1},"strings":{"buffer_records":[[],{"kind":5}]},
 "kernel_symbols":[{"kernel_id":1}],"buffer_records":{"hip_api":[
@@ -63,10 +65,11 @@ cat >odd.json <<'END'
 END
 xpumerge --gpu odd.json -f folded --unit ns >out 2>log
 is $? 0 "odd values: exit status 0"
-like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' "odd values: what is there is told"
+like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' \
+	"odd values: the remaining values are used"
 like "$(cat log)" 'odd.json: 2 events could not be read: ignored' "odd values: counted"
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
 is $? 2 "empty: exit status 2"
-like "$(cat log)" 'none.json: cannot find CUDA events' "empty: said"
+like "$(cat log)" 'none.json: cannot find CUDA events' "empty: the message says so"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several recordings, as of the ranks of a job: the sum of what each has alone, whatever their order; and memory
-# for the result, not for the sum of the files.
+# Several recordings, as of the ranks of a job: the result is the sum of their own results, whatever
+# their order. The memory depends on the result, not on the sum of the files.
 . "$XPU_SRC/test/lib/tap.sh"
 
 nr=8
@@ -13,20 +13,21 @@ files=$(seq -f 'r%g.data' 1 $nr)
 # shellcheck disable=SC2086 # several arguments
 xpumerge $files -f folded --unit ns -o all.folded 2>log
 is $? 0 "exit status 0"
-like "$(cat log)" "launches $((nr * 8000)) matched $((nr * 8000)) unmatched 0 lost 0" "the account of all"
+like "$(cat log)" "launches $((nr * 8000)) matched $((nr * 8000)) unmatched 0 lost 0" \
+	"the account covers all recordings"
 cat r[1-8].folded | awk '{ v = $NF; sub(/ [0-9]+$/, ""); n[$0] += v } END { for (i in n) print i, n[i] }' | LC_ALL=C sort >sum.folded
 LC_ALL=C sort all.folded >sorted.folded
 cmp sum.folded sorted.folded
-ok $? "each line is the sum of the recordings' own"
+ok $? "each line is the sum of the recordings' own lines"
 # shellcheck disable=SC2046 # several arguments
 xpumerge $(seq -f 'r%g.data' $nr -1 1) -f folded --unit ns -o other.folded 2>/dev/null
 cmp all.folded other.folded
-ok $? "their order changes nothing"
+ok $? "the order of the recordings changes nothing"
 for format in text pprof; do
 	# shellcheck disable=SC2086 # several arguments
 	xpumerge $files -f $format -o one 2>/dev/null && xpumerge $files -f $format -o two 2>/dev/null
 	cmp one two
-	ok $? "$format: twice the same"
+	ok $? "$format: a second merge gives the same output"
 done
 
 # Memory.
@@ -41,6 +42,6 @@ else
 	# shellcheck disable=SC2086 # several arguments
 	all=$(peak $files)
 	[ "$((all * 2))" -le $((one * 4)) ]
-	ok $? "memory: $nr recordings take at most twice that of one" || diag "$all KB, $one KB"
+	ok $? "memory: $nr recordings take at most twice the memory of one" || diag "$all KB, $one KB"
 fi
 done_testing

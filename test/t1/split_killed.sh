@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split is killed again and again while it reads, and goes on from its journal in the same pipe: it finds the
-# place. Bytes in a recording that are no block are left out, and counted.
+# xpumerge split is killed again and again while it reads. Its successor goes on from the journal in
+# the same pipe, at the right place. Bytes in a recording that are no block are left out, and
+# counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=300000
 "$XPU_BUILD/gen_data" -o x.data --launches $launches --threads 8 --window 500 --blocks 65536
 
-sum() {			# sum NAME: launches in the files
+sum() {			# sum NAME: prints the number of launches in the files
 	for part in $(find . -name "$1.*.data" | sort -V); do
 		"$XPUMERGE" -i "$part" -f folded -o part.folded 2>part.log || [ $? = 1 ] || echo "$part"
 		awk '/^launches / { print $2; exit }' part.log
 	done | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# Writes the recording so slowly that there is time to kill its reader.
+# Writes the recording so slowly that its reader can be killed meanwhile.
 slowly() {
 	python3 -c 'import sys, time
 while data := sys.stdin.buffer.read(20000):
@@ -38,13 +39,14 @@ for turn in 1 2 3 4; do
 	done
 	exec 8<&-
 	wait
-	is $status 0 "turn $turn: killed $((nr - 1)) times: it comes to the end" || diag "$(tail -n 5 split.log)"
+	is $status 0 \
+		"turn $turn: killed $((nr - 1)) times, split still reaches the end" || diag "$(tail -n 5 split.log)"
 	[ "$(sum killed)" -le $launches ]
 	ok $? "no launch is in two files: $(sum killed) of $launches"
 done
-unlike "$(cat split.log)" 'no whole block|damaged' "the place in the pipe is found each time"
+unlike "$(cat split.log)" 'no whole block|damaged' "split finds its place in the pipe each time"
 [ "$(grep -c 'goes on after an end by force' split.log)" -ge 8 ]
-ok $? "$(grep -c 'goes on after an end by force' split.log) went on"
+ok $? "split went on $(grep -c 'goes on after an end by force' split.log) times"
 
 python3 - <<'END'
 data = open("x.data", "rb").read()
@@ -53,7 +55,9 @@ open("strange.data", "wb").write(data[:at] + b"\1" * 1000 + data[at:])
 END
 "$XPUMERGE" split -o strange.%n.data strange.data 2>split.log
 is $? 1 "bytes between two blocks: exit status 1"
-like "$(cat split.log)" ' 1000 bytes of the recording are no whole block: left out' "they are counted"
-is "$(sum strange)" $launches "all launches are there"
-like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' "the file says so, too"
+like "$(cat split.log)" ' 1000 bytes of the recording are no whole block: left out' \
+	"bytes between two blocks are counted"
+is "$(sum strange)" $launches "bytes between two blocks: no launch is lost"
+like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' \
+	"bytes between two blocks: the file reports them as lost"
 done_testing

@@ -1,31 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# -f stacks and -f cupti: a recording as two files in other tools' formats, for those tools' scripts
-# and for xpumerge.
+# -f stacks and -f cupti write a recording as two files in other tools' formats, for the scripts of
+# those tools and for xpumerge.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
-# again NAME: after the two files are imported, all launches of x.data are under their own stacks.
+# again NAME: imports the two files again; all launches of x.data are under their own stacks.
 again() {
 	name=$1
 	rm -f x.stacks x.cupti.json
 	xpumerge -o x.stacks x.data 2>log
-	is $? 0 "$name: stacks"
+	is $? 0 "$name: -f stacks succeeds"
 	xpumerge -o x.cupti.json x.data 2>log
-	is $? 0 "$name: calls and device work"
+	is $? 0 "$name: -f cupti succeeds"
 	nr=$(wc -l <x.stacks)
 	xpumerge -f folded --unit ns --gpu-only x.data 2>/dev/null | sed 's/_v2;\[GPU/;[GPU/' | sort >want
 	xpumerge -f folded --unit ns --gpu-only --cpu x.stacks --gpu x.cupti.json 2>log | sort >got
 	is "$(grep '^by time' log)" \
 		"by time: launches $nr certain $nr uncertain 0 without stack 0; stacks $nr without launch 0 uncertain 0" \
-		"$name: all are certain"
+		"$name: all matches are certain"
 	diff want got >diff
-	ok $? "$name: each has its own stack" || diag "$(head -n 5 diff)"
+	ok $? "$name: each launch has its own stack" || diag "$(head -n 5 diff)"
 	[ "$nr" -gt 4 ]
 	ok $? "$name: $nr launches"
 }
 
-# Gaps and bursts that leave several offsets between two clocks possible.
+# Gaps and bursts that leave several possible offsets between two clocks.
 for args in "threads=8" "threads=1 burst=200 gap=0.3" "threads=3 fixed=1 gap=10" "threads=64 driver=1" \
 	"threads=4 lost=0.1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -36,17 +36,17 @@ done
 "$XPU_BUILD/gen_data" -o x.data --paths 3 --frames 7 --launches 1200 --memcpy-every 2 --procs 2 --threads 4
 again "copies, two processes"
 "$XPU_BUILD/gen_data" -o x.data --paths 1 --frames 7 --launches 5
-again "few of them"
+again "few launches"
 
-# With one thread selected, the other thread's launches are in neither file.
+# With one thread selected, neither file has the other thread's launches.
 "$XPU_BUILD/gen_data" -o x.data --paths 5 --frames 7 --launches 1200 --threads 2 --memcpy-every 2
 tid=$(xpumerge -f stacks x.data 2>/dev/null | awk '{ print $4; exit }')
 xpumerge -f stacks --tid "$tid" x.data >x.stacks 2>log
 xpumerge -f cupti --tid "$tid" x.data >x.json 2>log
 is "$(grep -c CUDA_Runtime x.json) $(sort -u -k 4,4 x.stacks | wc -l)" "$(wc -l <x.stacks) 1" \
-	"a filter: each launch once"
+	"a filter: each launch is in both files once"
 
-# ---- the form, and what scripts make of it
+# ---- the form of the files, and the results of scripts
 
 cat >cpu.txt <<'END'
 2001 my app 1000 1001 2 main;a b(int, char);site_0;cudaLaunchKernel
@@ -61,16 +61,16 @@ END
 xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 is "$(xpumerge -f stacks x.data 2>/dev/null)" \
 	"2002 my_app 1000 1001 0 main;a b(int, char);site_0;cudaLaunchKernel
-3002 my_app 1000 1001 0 main;site_1;cudaLaunchKernel" "the lines of stacks"
+3002 my_app 1000 1001 0 main;site_1;cudaLaunchKernel" "the lines of -f stacks are as expected"
 is "$(xpumerge -f cupti x.data 2>/dev/null)" '{"traceEvents":[
 {"name":"Runtime: cudaLaunchKernel","ph":"X","ts":2.002,"dur":0.000,"cat":"CUDA_Runtime","tid":1001,"pid":1000,"args":{"correlationId":7}},
 {"name":"Runtime: cudaLaunchKernel","ph":"X","ts":3.002,"dur":0.000,"cat":"CUDA_Runtime","tid":1001,"pid":1000,"args":{"correlationId":8}},
 {"name":"Kernel: k\"0","ph":"X","ts":3.500,"dur":1.500,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":7,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}},
 {"name":"Kernel: k1","ph":"X","ts":5.000,"dur":2.000,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":8,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}}]}' \
-	"the calls and the device work"
+	"the calls and device work of -f cupti are as expected"
 
-# A script like those of such tools: takes the stack nearest to the begin of each call of the
-# thread.
+# This script does what such tools' scripts do: it takes the stack nearest to the begin of each call
+# of the thread.
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=4000 threads=4 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 xpumerge -o cpu_results.stacks x.data 2>log
@@ -97,5 +97,5 @@ for e in events:
         right, wrong = right + ok, wrong + (not ok)
 print(right, wrong)
 END
-is "$(cat got)" "4000 0" "the nearest stack of the thread is the launch's own"
+is "$(cat got)" "4000 0" "the thread's nearest stack is the launch's own"
 done_testing

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Merging streams: memory grows with the launches in flight, not with all launches. Two million
-# launches, with records far after or before them, must fit in the recording's own size and 48 MB
+# launches, with records far after or before them, must fit into the recording's own size and 48 MB
 # more, which leaves less than 24 bytes per launch. For a recording of blocks the unpacked size
 # counts.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=2000000
 
-# limited NAME GEN_ARGS...: merges with so little address space; the status is xpumerge's
+# limited NAME GEN_ARGS...: merges within this address space. The status is the merge's status.
 limited() {
 	name=$1
 	shift
@@ -24,14 +24,14 @@ for order in "near" "far --window 50000" "early --window 50000 --early" \
 		"large_blocks --blocks 8000000"; do
 	# shellcheck disable=SC2086
 	limited $order
-	is $? 0 "$order: merged" || diag "$(cat "$name.log")"
+	is $? 0 "$order: the merge succeeds" || diag "$(cat "$name.log")"
 	like "$(cat "$name.log")" "^launches $launches matched $launches unmatched 0 lost 0" \
-		"$order: all matched"
-	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all in the result"
+		"$order: all launches are matched"
+	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all launches are in the result"
 done
 
-# The limit works: with all launches in flight at once it is too low, and a message says so.
+# The limit works: it is too low for all launches in flight at once, and a message says so.
 ! limited all --window $launches
-ok $? "all in flight: more than that is wanted"
-like "$(cat all.log)" 'memory' "all in flight: says why it fails"
+ok $? "all in flight: the merge needs more than the limit"
+like "$(cat all.log)" 'memory' "all in flight: the message says that memory is missing"
 done_testing

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The summary for people: it fits the terminal or the pipe, says in its first lines what matters, and shows
-# of names what differs. No privileges are needed.
+# The summary for people fits the terminal or the pipe, has the most important facts in its first
+# lines, and shows the parts in which names differ. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 unset COLUMNS NO_COLOR PAGER TERM
 gen="$XPU_BUILD/gen_data"
 
-widest() {		# widest FILE: the characters of its widest line
+widest() {		# widest FILE: prints the width of its widest line, in characters
 	LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' "$1"
 }
 
@@ -18,42 +18,44 @@ for width in 80 120 200; do
 	[ "$(widest out.$width)" -le $width ]
 	ok $? "$width columns: no line is wider" || diag "$(widest out.$width)"
 	xpumerge --width $width 2>/dev/null | cmp - out.$width
-	ok $? "--width $width: equal"
+	ok $? "--width $width has the same effect"
 done
 cmp pipe out.80
-ok $? "a pipe is 80 columns wide"
+ok $? "on a pipe lines have at most 80 columns"
 grep -q ' stddev ' out.200 && ! grep -q ' stddev .*  call path' out.80
-ok $? "200 columns: every column is there"
+ok $? "200 columns have room for every column of the tables"
 xpumerge -o whole.txt 2>/dev/null
 xpumerge --width 0 2>/dev/null | cmp - whole.txt
-ok $? "a file is as wide as --width 0"
+ok $? "a file is written as with --width 0"
 [ "$(wc -l <whole.txt)" -le "$(wc -l <out.80)" ]
-ok $? "and has no line that is wrapped"
+ok $? "a file has no wrapped line"
 
-# The first lines are those of the tables.
+# The first lines have the numbers of the tables.
 xpumerge --table kernels --csv >kernels.csv 2>/dev/null
 xpumerge --table launch_sites --csv >sites.csv 2>/dev/null
 share() { sed -n '2s/,.*//p' "$1"; }
-like "$(sed -n 1p pipe)" '^[0-9.]+ [mun]?s: GPU 0 busy [0-9.]+ %' "the first line: how long, how busy"
+like "$(sed -n 1p pipe)" '^[0-9.]+ [mun]?s: GPU 0 busy [0-9.]+ %' \
+	"the first line says how long it took and how busy the GPU was"
 like "$(sed -n 2p pipe)" '^no waits for the GPU recorded; the GPU waited [0-9.]+ [mun]?s for work$' \
-	"the second line: who waited for whom"
+	"the second line says who waited for whom"
 like "$(sed -n 3p pipe)" "^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
-	"the third line: the largest kernel and call path, as in the tables"
+	"the third line has the largest kernel and call path of the tables"
 
 # Units.
 like "$(grep -A2 '^kernels' pipe)" ' [0-9.]{3,4} (ns|us|ms|s) ' "times are in units that fit them"
-like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' "--unit ns: all in ns"
+like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' "--unit ns: all times are in ns"
 for format in csv json; do
 	COLUMNS=80 xpumerge --$format >$format.80 2>/dev/null
 	COLUMNS=200 xpumerge --$format 2>/dev/null | cmp - $format.80 && ! grep -qE '[0-9] (us|ms|s)\b' $format.80
-	ok $? "--$format: whole names, and integers of ns"
+	ok $? "--$format: names are whole, and times are integers of ns"
 done
 
 # Words.
 "$gen" -o one.data --launches 1
 "$XPUMERGE" one.data >one.txt 2>one.log
-like "$(cat one.txt)" '^kernels: 1 of 1 name$' "one kernel"
-unlike "$(cat one.txt one.log)" '(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' "one of a thing is said so"
+like "$(cat one.txt)" '^kernels: 1 of 1 name$' "one kernel is one name"
+unlike "$(cat one.txt one.log)" '(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
+	"numbers of one have a singular"
 
 # The order of rows.
 column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '
@@ -61,27 +63,29 @@ column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key=
 for key in instances avg_ns max_ns; do
 	column kernels $key >got
 	sort -rn got | cmp -s - got && [ "$(wc -l <got)" -gt 1 ]
-	ok $? "--sort $key: the largest first" || diag "$(cat got)"
+	ok $? "--sort $key: the row with the largest value is first" || diag "$(cat got)"
 done
 xpumerge --table kernels --sort avg --limit 1 2>/dev/null | tail -n 2 | grep -q 'and [0-9]* more'
-ok $? "--sort with --limit: the first ones of all"
+ok $? "--sort with --limit: the rows with the largest values are left"
 xpumerge --sort nothing >out 2>log
 is $? 2 "--sort nothing: exit status 2"
 is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
-	"--sort nothing: says what there is"
+	"--sort nothing: the message names possible columns"
 xpumerge --table threads --sort avg_ns >out 2>log
-is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" "a column of other tables"
+is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" \
+	"--sort by a column of other tables is refused"
 
 xpumerge --sort grown >out 2>log
 is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" "1 xpumerge: --sort grown: no table that is shown has such a column 1" \
-	"a column of tables that the recording does not have"
+	"--sort by a column of tables that the recording lacks warns"
 
-# Tables without rows, and other things that the recording does not have, are said.
+# Missing tables, and other things that the recording lacks, are reported.
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
-	is "$? $(grep '^xpumerge: ' log | grep -vc 'no symbols')" "1 1" "$args: status, one line" || diag "$(cat log)"
-	like "$(cat log)" "$said" "$args: why"
+	is "$? $(grep '^xpumerge: ' log | grep -vc 'no symbols')" "1 1" \
+		"$args: exit status 1, and one line" || diag "$(cat log)"
+	like "$(cat log)" "$said" "$args: the message says why"
 done <<'END'
 xpuload.--api.records --table api_calls
 xpuload.--stalls.records --table stalls --csv
@@ -93,14 +97,14 @@ no.CPU.samples --cpu-only -f folded
 no.memory.in.the.recording --memory peak -f folded
 END
 xpumerge --table processes >out 2>log
-is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" "a table whose answer is none"
+is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" "a table without rows is reported"
 
-# Colors and pagers are for terminals.
+# Only terminals get colors and pagers.
 esc=$(printf '\033')
 ! grep -q "$esc" pipe
 ok $? "a pipe gets no colors"
 xpumerge --color=always 2>/dev/null | grep -q "$esc\[3[12]m"
-ok $? "--color=always: colors"
+ok $? "--color=always gives colors"
 terminal() {		# terminal COMMAND: runs it on a terminal
 	script -qec "stty cols 90; $1" /dev/null </dev/null | tr -d '\r'
 }
@@ -108,23 +112,24 @@ if command -v script >/dev/null && [ "$(script -qec 'echo yes' /dev/null </dev/n
 	export TERM=xterm
 	terminal "$XPUMERGE --no-pager" >tty
 	grep -q "$esc\[" tty
-	ok $? "a terminal: colors"
+	ok $? "a terminal gets colors"
 	sed "s/$esc\[[0-9;]*m//g" tty >plain
 	[ "$(widest plain)" -le 90 ] && [ "$(widest plain)" -gt 80 ]
-	ok $? "a terminal: as wide as it is" || diag "$(widest plain)"
-	is "$(grep -c '^launches' plain)" 1 "a terminal: the account is there once"
+	ok $? "a terminal's width is used" || diag "$(widest plain)"
+	is "$(grep -c '^launches' plain)" 1 "a terminal gets the account once"
 	NO_COLOR=1 terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
-	is $? 1 "NO_COLOR: none"
+	is $? 1 "NO_COLOR gives no colors"
 	TERM=dumb terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
-	is $? 1 "a dumb terminal: none"
+	is $? 1 "a dumb terminal gets no colors"
 	PAGER='sed s/^/paged:/' terminal "$XPUMERGE" >paged
-	is "$(grep -vc '^paged:' paged)" 0 "PAGER: all goes through it" || diag "$(grep -v '^paged' paged)"
+	is "$(grep -vc '^paged:' paged)" 0 \
+		"the whole output goes through PAGER" || diag "$(grep -v '^paged' paged)"
 	PAGER="cat" terminal "$XPUMERGE --color=never" | cmp -s - plain
-	ok $? "PAGER=cat: none"
+	ok $? "PAGER=cat uses no pager"
 	PAGER='head -n 1' terminal "$XPUMERGE; echo end" >paged
-	like "$(tail -n 1 paged)" '^end' "a pager that ends early: so does xpumerge"
+	like "$(tail -n 1 paged)" '^end' "when a pager ends early, xpumerge ends, too"
 	PAGER="sed s/^/paged:/" xpumerge 2>/dev/null | cmp -s - pipe
-	ok $? "no pager for a pipe"
+	ok $? "a pipe gets no pager"
 else
 	skip "a terminal" "no script(1), or no terminals here"
 fi

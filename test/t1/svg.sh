@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# fold.sh --svg: valid XML, whatever the names are and wherever they are cut; and CSV without
-# formulas.
+# fold.sh --svg: valid XML, whatever the names are and wherever they are cut. CSV without formulas.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
@@ -22,7 +21,7 @@ for i, name in enumerate(names * 8):
                 "tid": 7, "ts": ts + 2, "dur": 1 + i * 7 % 400,
                 "args": {"correlation": i + 1, "device": 0, "stream": 7}}]
 text = json.dumps({"traceEvents": events}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-# Bytes that are no UTF-8, and half of a surrogate pair.
+# Bytes that are not UTF-8, and half of a surrogate pair.
 open("t.json", "wb").write(text.replace(b"plain", b"\xff\xfe\xc3(\xed\xa0\x80 plain"))
 END
 cat >parse.py <<'END'
@@ -36,17 +35,19 @@ END
 export PYTHONUTF8=1
 python3 names.py
 xpumerge --gpu t.json -o t.data 2>log
-is $? 0 "a recording of such names" || diag "$(cat log)"
+is $? 0 "a recording with hostile names is made" || diag "$(cat log)"
 fold=$XPU_SRC/scripts/fold.sh
 export XPUMERGE
 flamegraph=$(command -v flamegraph.pl || ls /usr/share/perl5/Devel/NYTProf/flamegraph.pl 2>/dev/null)
 if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 	for title in "größe カーネル <&>" plain; do
 		"$fold" --svg --title "$title" -o t.svg t.data 2>log
-		is "$? $(grep -v -e ^launches -e '^by ' -e '^ ' log)" "0 " "drawn, title $title"
-		like "$(python3 parse.py t.svg 2>&1 | tail -n 1)" '^[0-9]{2,} True$' "it is XML, title $title"
+		is "$? $(grep -v -e ^launches -e '^by ' -e '^ ' log)" "0 " \
+			"a flame graph with title $title is drawn"
+		like "$(python3 parse.py t.svg 2>&1 | tail -n 1)" '^[0-9]{2,} True$' \
+			"the flame graph with title $title is XML"
 	done
-	# One kernel is called as the host function that launches it.
+	# One kernel has the name of the host function that launches it.
 	cat >colours.py <<'END'
 import json, re, sys
 import xml.etree.ElementTree as tree
@@ -82,7 +83,7 @@ END
 	export REAL
 	XPUMERGE=$PWD/xpumerge.cpu "$fold" --svg -o c.svg c.data 2>log
 	is "$(python3 colours.py 2>&1 | tail -n 1)" "blue pale True orange 0" \
-		"kernels are blue without their label, callers pale, CPU time orange" || diag "$(cat log)"
+		"kernels are blue and have no label, callers are pale, CPU time is orange" || diag "$(cat log)"
 else
 	skip "flame graphs are XML" "neither flamegraph.pl nor inferno-flamegraph"
 fi
@@ -103,6 +104,6 @@ print(len(names), len(formulas), sum(n.startswith("'") for n in names),
       sum(n.startswith("'") and n[1:] in exact for n in names), sum(n in exact for n in names))
 END
 # Eight kernels for each of 15 names: 5 names are formulas, one of them after a control character,
-# which JSON may contain and CSV may not; two more names contain such characters.
-is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" "cells that begin like a formula have ' before it"
+# which JSON may contain and CSV may not. Two more names contain control characters.
+is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" "cells that begin like a formula begin with '"
 done_testing

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Sources of names: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink, MiniDebugInfo,
-# PLT entries, and the functions at the root of stacks, for which stripped files have no names.
+# The sources of names: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink,
+# MiniDebugInfo, PLT entries, and the functions at the root of stacks, for which stripped files have
+# no names.
 . "$XPU_SRC/test/lib/tap.sh"
 need objcopy nm xz
 HOME=$PWD/home
@@ -16,13 +17,13 @@ int __attribute__((noinline)) exported_function(int a) { __asm__(""); return loc
 int main(int argc, char **argv) { puts(argv[0]); return exported_function(argc) + abs(atoi(argv[0])); }
 END
 
-build() {		# build NAME FLAG...: with symbols
+build() {		# build NAME FLAG...: builds with symbols
 	name=$1
 	shift
 	${CC:-cc} -g -O1 -o "$name" "$@" prog.c 2>cc.log || { cat cc.log; return 1; }
 }
 
-addr() {		# addr FILE SYMBOL
+addr() {		# addr FILE SYMBOL: prints its address
 	nm "$1" | awk -v s="$2" '$3 == s { print $1 }'
 }
 
@@ -37,54 +38,57 @@ none=$PWD/nowhere
 
 build full -rdynamic -Wl,--build-id=0x0123456789abcdef || skip_all "the C compiler does not work"
 strip -o stripped full
-is "$(names full "$none")" "$all" ".symtab"
-is "$(names stripped "$none")" "?? exported_function _start" ".dynsym"
+is "$(names full "$none")" "$all" ".symtab gives all names"
+is "$(names stripped "$none")" "?? exported_function _start" ".dynsym gives exported names"
 build quiet
 strip -o quiet.s quiet
-is "$(names quiet.s "$none" quiet)" "?? ?? _start" "nothing but the entry point"
+is "$(names quiet.s "$none" quiet)" "?? ?? _start" "a file without both has only its entry point"
 
 # By build-id.
 mkdir -p dbg/.build-id/01
 objcopy --only-keep-debug full dbg/.build-id/01/23456789abcdef.debug
-is "$(names stripped "$PWD/dbg")" "$all" "a debug file by build-id"
-is "$(names stripped "$none:$PWD/dbg")" "$all" "in the second directory"
-is "$(names stripped "")" "?? exported_function _start" "no directory at all"
+is "$(names stripped "$PWD/dbg")" "$all" "a debug file is found by its build-id"
+is "$(names stripped "$none:$PWD/dbg")" "$all" "a debug file is found in the second directory"
+is "$(names stripped "")" "?? exported_function _start" "without directories no debug file is used"
 mkdir -p other/.build-id/01
 build other_id -rdynamic -Wl,--build-id=0xfedcba9876543210
 objcopy --only-keep-debug other_id other/.build-id/01/23456789abcdef.debug
-is "$(names stripped "$PWD/other")" "?? exported_function _start" "one with another build-id is not used"
+is "$(names stripped "$PWD/other")" "?? exported_function _start" \
+	"a debug file with another build-id is not used"
 mkdir -p home/.debug/.build-id/01/23456789abcdef
 cp dbg/.build-id/01/*.debug home/.debug/.build-id/01/23456789abcdef/debug
-is "$(names stripped "$none")" "$all" "perf's cache"
+is "$(names stripped "$none")" "$all" "a debug file in perf's cache is found"
 rm -r home
 mkdir -p home/.cache/debuginfod_client/0123456789abcdef
 cp dbg/.build-id/01/*.debug home/.cache/debuginfod_client/0123456789abcdef/debuginfo
-is "$(names stripped "$none")" "$all" "debuginfod's cache"
+is "$(names stripped "$none")" "$all" "a debug file in debuginfod's cache is found"
 rm -r home
 
-# By .gnu_debuglink: there is no build-id, so the CRC decides.
+# .gnu_debuglink: the files have no build-id, so the CRC decides.
 build no_id -rdynamic -Wl,--build-id=none
 objcopy --only-keep-debug no_id no_id.dbg
 strip -o linked no_id
 objcopy --add-gnu-debuglink=no_id.dbg linked
-is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: beside the file"
+is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: a debug file next to the file is found"
 mkdir .debug
 mv no_id.dbg .debug
-is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: in .debug"
+is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: a debug file in .debug is found"
 mkdir -p "dbg$PWD"
 mv .debug/no_id.dbg "dbg$PWD"
-is "$(names "$PWD/linked" "$PWD/dbg" no_id)" "$all" ".gnu_debuglink: under a debug directory"
+is "$(names "$PWD/linked" "$PWD/dbg" no_id)" "$all" \
+	".gnu_debuglink: a debug file under a debug directory is found"
 mv "dbg$PWD/no_id.dbg" .
 printf x >>no_id.dbg
-is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" "another CRC: not used"
+is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" \
+	".gnu_debuglink: a debug file with another CRC is not used"
 
-# Moved after linking (prelink): the debug file's addresses have another base.
+# Moved after linking (prelink): the addresses in the debug file have another base.
 build low -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x400000
 build high -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x600000
 objcopy --only-keep-debug low low.dbg
 strip -o moved high
 objcopy --add-gnu-debuglink=low.dbg moved
-is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresses"
+is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresses is used"
 
 # MiniDebugInfo: the symbols that .dynsym lacks, compressed.
 nm --format=posix --defined-only -D full | awk '{ print $1 }' | sort >dynamic
@@ -93,21 +97,22 @@ objcopy -S --remove-section .gdb_index --keep-symbols=keep dbg/.build-id/01/*.de
 xz -f mini
 cp stripped with_mini
 objcopy --add-section .gnu_debugdata=mini.xz with_mini
-is "$(names with_mini "$none")" "$all" ".gnu_debugdata"
+is "$(names with_mini "$none")" "$all" ".gnu_debugdata gives all names"
 head -c 100 mini.xz >cut.xz
 cp stripped bad_mini
 objcopy --add-section .gnu_debugdata=cut.xz bad_mini
-is "$(names bad_mini "$none")" "?? exported_function _start" "damaged .gnu_debugdata: .dynsym still"
+is "$(names bad_mini "$none")" "?? exported_function _start" \
+	"damaged .gnu_debugdata: .dynsym still gives its names"
 
-# PLT entries, named as objdump names them.
-plt() {			# plt FILE: each entry has objdump's name
+# PLT entries have objdump's names.
+plt() {			# plt FILE NAME: checks that each entry has objdump's name
 	objdump -d -j .plt -j .plt.sec -j .plt.got "$1" 2>/dev/null |
 		sed -n 's/^0*\([0-9a-f]*\) <\(.*@plt\)>:$/\1 \2/p' >want
 	cut -d' ' -f1 want | "$XPU_BUILD/names" "$1" "$none" >got
 	cut -d' ' -f2 want | diff - got >diff.log
-	ok $? "$2: $(wc -l <want) PLT entries" || diag "$(cat diff.log)"
+	ok $? "$2: the $(wc -l <want) PLT entries have objdump's names" || diag "$(cat diff.log)"
 	[ -s want ]
-	ok $? "$2: there are some"
+	ok $? "$2: there are PLT entries"
 }
 plt stripped "lazy binding"
 build now -rdynamic -Wl,-z,now -s && plt now "bound at once"
@@ -116,12 +121,13 @@ libc=$(ldd full | awk '$1 == "libc.so.6" { print $3 }')
 at=$(objdump -d -j .plt "$libc" | sed -n 's/^0*\([0-9a-f]*\) <\*ABS\*.*@plt>:$/\1/p' | sed -n 1p)
 if [ -n "$at" ]; then
 	like "$(echo "$at" | "$XPU_BUILD/names" "$libc" "$none")" '^[a-z_]+@plt$' \
-		"an entry for an indirect function"
+		"a PLT entry for an indirect function has a name"
 else
-	skip "an entry for an indirect function" "this libc has none"
+	skip "a PLT entry for an indirect function has a name" "this libc has none"
 fi
 
-# The roots of stacks in a stripped C library, compared with its debug file if that is installed.
+# The roots of stacks in a stripped C library are compared with its debug file, if that is
+# installed.
 id=$(readelf -n "$libc" | sed -n 's/.*Build ID: //p')
 debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
 if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
@@ -135,13 +141,13 @@ if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 		# too.
 		got=$(printf '%s\n' "$from" "$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
 			"$XPU_BUILD/names" "$PWD/libc.so.6" "$none" | tr '\n' ' ')
-		is "$got" "$s $s " "a stripped libc: $s"
+		is "$got" "$s $s " "a stripped libc: $s is found"
 	done
 else
 	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
 fi
 
-# The start of a thread is the only function that fits, whatever registers the compiler has used.
+# The start of a thread is the only function that fits, whatever registers the compiler used.
 thread_library() {	# thread_library MORE BODY
 	cat >thread.s <<-END
 		.text
@@ -174,15 +180,15 @@ thread_library() {	# thread_library MORE BODY
 	"$XPU_BUILD/names" thread.stripped "$none" <start 2>names.log
 }
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x640(%r9), %rdi; call *%rax")" start_thread \
-	"where a thread begins: pointer in a register"
+	"the start of a thread is found by a pointer in a register"
 is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_thread \
-	"where a thread begins: pointer in memory"
+	"the start of a thread is found by a pointer in memory"
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
-	"a function with another argument is none"
+	"a function with another argument is not taken for the start of a thread"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
-	"of two that it may be it is neither"
+	"of two functions that both fit, neither is taken"
 
-# The caller of main(), however it calls it.
+# The caller of main(), whatever form its call has.
 main_library() {	# main_library CALL
 	cat >main.s <<-END
 		.text
@@ -213,11 +219,12 @@ main_library() {	# main_library CALL
 	"$XPU_BUILD/names" main.stripped "$none" <start 2>names.log
 }
 for call in "*%rax" "*8(%rsp)" "*0x118(%rsp)" "*-8(%rbp)" "*-0x118(%rbp)"; do
-	is "$(main_library "call $call")" __libc_start_call_main "what calls main() by $call"
+	is "$(main_library "call $call")" __libc_start_call_main \
+		"the function that calls main() by '$call' is found"
 done
-is "$(main_library "call local_exit")" "??" "what calls something else is not called so"
+is "$(main_library "call local_exit")" "??" "a function that calls something else is not the caller of main()"
 
-# Of several names for one function, the name in use is taken, even if only .dynsym has it.
+# If a function has several names, the name in use is taken, even if only .dynsym has it.
 cat >versions.c <<'END'
 int move(int a) { return a + 1; }
 int __attribute__((alias("move"))) copy_old(int);
@@ -230,7 +237,7 @@ if ${CC:-cc} -g0 -O1 -fPIC -shared -Wl,--version-script=versions.map -o versions
 	for file in versions.so versions.stripped; do
 		is "$(nm -D versions.so | awk '/ move@| copy@@/ { print $1 }' | sort |
 			"$XPU_BUILD/names" $file "$none" | tr '\n' ' ')" "move copy " \
-			"$file: no name of an old version"
+			"$file: no name of an old version is taken"
 	done
 else
 	skip "names of old versions" "$(head -n 1 cc.log)"

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge -o DIR/: tables in Parquet, read again by a reader of the tests' own, have what the other
-# formats have; the directory of several recordings; and what xpumerge leaves alone.
+# xpumerge -o DIR/ writes tables in Parquet. Read again by the tests' own reader, they have what the
+# other formats have. Also tested: the directory of several recordings, and files that xpumerge
+# leaves alone.
 . "$XPU_SRC/test/lib/tap.sh"
 gen=$XPU_BUILD/gen_data
 
-# rows DIR TABLE: the table of all ranks, below a line of names
+# rows DIR TABLE: prints the table of all ranks, below a line of names
 rows() {
 	# shellcheck disable=SC2046 # several files
 	"$XPU_BUILD/unparquet" $(find "$1/$2" -name '*.parquet' | LC_ALL=C sort)
@@ -45,7 +46,7 @@ folded() {
 	}' | LC_ALL=C sort
 }
 
-# Without parts of kernels by place and reason, and launches that have no work.
+# Merges the parts of kernels by place and reason, and leaves out launches without work.
 whole_kernels() {
 	sed 's/;[^;]*;\[stall\][^;]*\( [0-9]*\)$/\1/' | grep -v ';\[GPU_Launch_Pending\] ' |
 		awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
@@ -63,15 +64,15 @@ same() {
 	cmp "$name.got" "$name.want" && [ -s "$name.got" ]
 	ok $? "$name $*: $(wc -l <"$name.want") folded lines are the same" ||
 		{ diff "$name.got" "$name.want" | head -n 20; cat "$name.err"; } | sed 's/^/# /'
-	is "$(cat "$name.log")" "$(cat "$name.want.log")" "$name $*: so is what is printed"
+	is "$(cat "$name.log")" "$(cat "$name.want.log")" "$name $*: the printed account is the same"
 }
 
-# count DIR TABLE [AWK_CONDITION]: how many rows
+# count DIR TABLE [AWK_CONDITION]: prints how many rows there are
 count() {
 	rows "$1" "$2" | awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } '"${3:-1}"' { n++ } END { print n + 0 }'
 }
 
-# account DIR COUNTER: the number in the losses
+# account DIR COUNTER: prints the counter in the losses
 account() {
 	rows "$1" losses | awk -F'\t' -v counter="$2" '$2 == counter { n += $3 } END { print n + 0 }'
 }
@@ -89,12 +90,12 @@ for name in plain graphs lossy calls many; do
 done
 is "$(account lossy nr_pending) $(account lossy nr_orphans)" \
 	"$(sed -n 's/^ *\([0-9]*\) launches without device work.*/\1/p' lossy.log) $(sed -n \
-	's/^ *\([0-9]*\) device records whose launch.*/\1/p' lossy.log)" "what is lost is in the losses"
+	's/^ *\([0-9]*\) device records whose launch.*/\1/p' lossy.log)" "the losses have the lost launches"
 same graphs --graph launch
 same graphs --graph both
 same graphs --device 1
 is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort -u | wc -l)" \
-	"with a filter: a row for each launch of work that passes"
+	"with a filter: each launch of work that passes has a row"
 same plain --tid 301000
 same plain --kernel site2
 
@@ -105,22 +106,26 @@ for file in "$XPU_SRC"/test/t1/corpus/*.xpu; do
 	same "$name"
 done
 is "$(count calls calls) $(xpumerge calls.data --csv --table api_calls 2>/dev/null | awk -F, '
-	NR > 1 { n += $3 } END { print n }')" "1400 1400" "calls"
+	NR > 1 { n += $3 } END { print n }')" "1400 1400" "the table of calls has all calls"
 last=$(basename "$(find "$XPU_SRC/test/t1/corpus" -name '*.xpu' | LC_ALL=C sort | tail -n 1)" .xpu)
-is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2000" "a range"
-is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" "the ranges of a launch"
-is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" "metrics"
-is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value"
+is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2000" \
+	"the table of ranges has a range"
+is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" \
+	"a launch has its ranges"
+is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" \
+	"the table of metrics has its rows"
+is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value is NULL"
 is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $12 }' | tr '\n' ' ')" \
 	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL graphs 4194304 5 NULL " \
-	"allocations"
+	"the table of allocations has its rows"
 is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 "a free has no call path"
 is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" "1	900	15000	9 0" \
-	"a window of --capture; none where nothing was captured"
+	"a window of --capture has a row; without windows there is none"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
-	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" "as many frames as each path has"
+	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
+		"each path has as many frames as the table of frames"
 
-# ---- the schema is the documented one
+# ---- the schema equals its documentation
 
 for table in launches device paths frames processes ranges calls samples waits allocations metrics windows losses; do
 	awk -v table="**$table**" 'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
@@ -144,12 +149,13 @@ same plain
 files plain >before
 rows plain device | cksum >sum
 xpumerge -f parquet -o plain plain.data 2>/dev/null
-is "$(files plain)" "$(cat before)" "merged again: the same files"
+is "$(files plain)" "$(cat before)" "a second merge writes the same files"
 mkdir empty
 xpumerge -o empty plain.data 2>/dev/null
-is "$(rows empty device | cksum)" "$(cat sum)" "an existing directory needs neither slash nor -f"
+is "$(rows empty device | cksum)" "$(cat sum)" "an existing directory needs neither a slash nor -f"
 xpumerge -o both/ plain.data lossy.data 2>/dev/null
-is "$(count both device)" $(($(count plain device) + $(count lossy device))) "two recordings at once"
+is "$(count both device)" $(($(count plain device) + $(count lossy device))) \
+	"two recordings at once have all rows"
 xpumerge -o one/ plain.data 2>/dev/null
 xpumerge -o one/ lossy.data 2>/dev/null
 "$gen" -o far.data --launches 500 --host 2
@@ -163,69 +169,76 @@ for table in launches device processes paths; do
 	cmp want got
 	ok $? "recordings of several hosts have their own clocks and ids, as alone: $table"
 done
-is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" "or one after the other"
+is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
+	"recordings merged one after the other have the same rows"
 xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
 [ "$(count one device)" -lt "$(count both device)" ] && [ "$(count one device)" -gt "$(count plain device)" ]
-ok $? "a recording that is merged again is replaced, the other one stays"
+ok $? "a recording that is merged again is replaced, and the other one stays"
 is "$(find . -name '*.tmp')" "" "no temporary file is left"
 
-# Four ranks in one recording, as of mpirun, and one that is recorded alone.
+# Four ranks in one recording, as of mpirun, and one rank that is recorded alone.
 "$gen" -o four.data --launches 4000 --procs 4 --rank 3 --threads 2
 "$gen" -o seven.data --launches 1000 --rank 7 --pid 7000
 xpumerge -o job/ four.data 2>/dev/null
 xpumerge -o job/ seven.data 2>/dev/null
-is "$(cd job/device && echo *)" "rank=-1 rank=3 rank=4 rank=5 rank=6 rank=7" "a partition for each rank"
+is "$(cd job/device && echo *)" "rank=-1 rank=3 rank=4 rank=5 rank=6 rank=7" "each rank has a partition"
 is "$(for rank in 3 4 5 6 7; do "$XPU_BUILD/unparquet" job/launches/rank=$rank/*.parquet | sed 1d | cut -f 1 |
 	sort | uniq -c | awk '{ print $1, NF }'; done | tr '\n' ' ')" "1000 2 1000 2 1000 2 1000 2 1000 2 " \
-	"each with its launches, of one process"
+	"each partition has the launches of its process"
 is "$("$XPU_BUILD/unparquet" job/processes/rank=4/*.parquet | awk -F'\t' 'NR == 2 { print $4, $15 }')" "app2 job" \
-	"and its labels"
+	"each partition has the labels of its rank"
 is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) $("$XPU_BUILD/unparquet" \
 	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" "$("$XPU_BUILD/unparquet" \
-	job/losses/rank=7/*.parquet | grep -c launches) 4000" "losses are of the recording's only rank, or of none"
+	job/losses/rank=7/*.parquet | grep -c launches) 4000" \
+		"losses belong to the recording's only rank, or to none"
 xpumerge -o job/ four.data --rank 5 2>/dev/null
-is "$(count job launches)" 2000 "with --rank: the others of that recording have no rows, those of others have"
-# An older merge that knew other ranks.
+is "$(count job launches)" 2000 \
+	"with --rank: other ranks of that recording have no rows, ranks of other recordings have them"
+# An older merge knew other ranks.
 mkdir job/device/rank=99
 for recording in job/device/rank=3/*; do
 	cp "$recording" job/device/rank=99/
 done
 cp job/device/rank=7/* job/device/rank=99/part-0123456789abcdef.parquet
 xpumerge -o job/ four.data 2>/dev/null
-is "$(ls job/device/rank=99)" part-0123456789abcdef.parquet "what is left of an older merge goes, and nothing else"
+is "$(ls job/device/rank=99)" part-0123456789abcdef.parquet \
+	"files of an older merge are removed, and nothing else"
 
 mkdir others
 echo mine >others/file
 xpumerge -o others/ plain.data 2>log
 is "$? $(cat others/file) $(files others | wc -l)" "2 mine 1" "a directory with other files is refused"
-like "$(cat log)" "^xpumerge: others/: cannot be written: it has other files than tables: give an empty" "and why"
+like "$(cat log)" "^xpumerge: others/: cannot be written: it has other files than tables: give an empty" \
+	"a directory with other files: the message says why"
 sed -i 's/1/99/' one/_xpuload_tables
 xpumerge -o one/ plain.data 2>log
 is "$?" 2 "tables of another schema are refused"
-like "$(cat log)" "of another version of the schema" "and why"
+like "$(cat log)" "of another version of the schema" "tables of another schema: the message says why"
 xpumerge -f parquet plain.data >out 2>log
-is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" "tables need a directory"
+is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" \
+	"tables need a directory, not stdout"
 xpumerge -o before/ plain.data 2>log
-is "$?" 2 "a file in the directory's place"
+is "$?" 2 "a file in place of the directory is refused"
 xpumerge diff -f parquet -o d/ plain.data lossy.data 2>log
-is "$?" 2 "no tables of a comparison"
+is "$?" 2 "a comparison cannot be written as tables"
 
-# A link in the place of a table's directory leads nowhere.
+# A link in place of a table's directory is not followed.
 mkdir link elsewhere
 xpumerge -o link/ plain.data 2>/dev/null
 rm -r link/device
 ln -s ../elsewhere link/device
 xpumerge -o link/ plain.data 2>log
-is "$? $(ls elsewhere)" "2 " "a link in the place of a table is not followed"
+is "$? $(ls elsewhere)" "2 " "a link in place of a table is not followed"
 
-# A disk that is full: what was there stays.
+# A full disk leaves existing files unchanged.
 (
 	ulimit -f 200
 	trap '' XFSZ
 	xpumerge -o plain/ many.data
 ) 2>log
-is "$?" 2 "a file that cannot be written"
-like "$(cat log)" "^xpumerge: plain/: cannot be written: File too large" "and why"
-is "$(files plain)" "$(cat before)" "leaves nothing, and what was there stays"
-is "$(rows plain device | cksum)" "$(cat sum)" "as it was"
+is "$?" 2 "a table that cannot be written gives exit status 2"
+like "$(cat log)" "^xpumerge: plain/: cannot be written: File too large" \
+	"a table that cannot be written: the message says why"
+is "$(files plain)" "$(cat before)" "a table that cannot be written leaves no file, and existing files stay"
+is "$(rows plain device | cksum)" "$(cat sum)" "a table that cannot be written leaves existing rows unchanged"
 done_testing

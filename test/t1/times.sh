@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A process with a wrong clock, or one that lies: its times do not move the times of other processes, the span or
-# the headline, in any format; what is left out is counted.
+# A process with a wrong clock, or one that lies. Its times do not change the times of other
+# processes, the span or the headline in any format, and left-out times are counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 "$XPU_BUILD/gen_data" --procs 2 --launches 2000 --api -o g.data
@@ -15,7 +15,8 @@ events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "
 print("%.0f" % (max(e["ts"] + e["dur"] for e in events) - min(e["ts"] for e in events)))
 END
 
-# Prints the numbers of the process with true times, in each format, without the account of what was left out.
+# Prints the numbers of the process with true times, in each format, without the account of left-out
+# times.
 other() {		# other KIND
 	cd "$1" || exit 1
 	for format in folded csv chrome text pprof html perf pftrace; do
@@ -32,20 +33,23 @@ for kind in honest zero sign last future past mixed long; do
 	other $kind >$kind.status
 	is "$(cat $kind.status)" "" "$kind: every format is written"
 done
-like "$(head -n 1 honest/all.text)" '^2\.00 ms: GPU 0 busy 50\.0 %' "honest: the headline"
+like "$(head -n 1 honest/all.text)" '^2\.00 ms: GPU 0 busy 50\.0 %' "honest: the headline is right"
 unlike "$(cat honest/all.log)" 'outside' "honest: nothing is left out"
 longest=$(python3 spans.py honest/all.json)
 
 for kind in zero sign last future past mixed long; do
 	like "$(cat $kind/all.log)" '^launches 2000 matched 2000 unmatched 0 lost 0' "$kind: launches are joined by their ids"
-	like "$(cat $kind/all.log)" 'device records timed outside of the recording' "$kind: device records are counted"
-	like "$(head -n 1 $kind/all.text)" '^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' "$kind: the headline"
+	like "$(cat $kind/all.log)" 'device records timed outside of the recording' \
+		"$kind: device records with wrong times are counted"
+	like "$(head -n 1 $kind/all.text)" '^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' \
+		"$kind: the headline is right"
 	[ "$(python3 spans.py $kind/all.json)" -le "$longest" ]
-	ok $? "$kind: the timeline is no longer"
-	like "$(head -n 1 $kind/both.text)" '^2\.00 ms: ' "$kind: the headline, beside another recording"
+	ok $? "$kind: the timeline is not longer"
+	like "$(head -n 1 $kind/both.text)" '^2\.00 ms: ' \
+		"$kind: the headline is right, next to another recording"
 	for file in out.folded out.csv out.perf; do
 		cmp "honest/$file" "$kind/$file"
-		ok $? "$kind: ${file#*.} of the other process is equal"
+		ok $? "$kind: ${file#*.} is equal for the other process"
 	done
 	python3 - $kind <<'END'
 import json, sys
@@ -54,23 +58,23 @@ def own(kind):
     return [e for e in events if e.get("pid") == 1000 and e["ph"] in "Xsf"]
 sys.exit(not own("honest") or own("honest") != own(sys.argv[1]))
 END
-	ok $? "$kind: chrome has the other process where it was"
+	ok $? "$kind: chrome shows the other process at its place"
 done
 for kind in sign last future past; do
 	is "$(grep -c 'timed outside of the recording' $kind/all.log)" 7 "$kind: each kind of record has its line"
-	like "$(cat $kind/all.log)" '1000 launches timed outside' "$kind: launches"
-	like "$(cat $kind/all.log)" '1000 device records timed outside' "$kind: device records"
-	like "$(cat $kind/all.log)" '2000 API calls timed outside' "$kind: calls"
+	like "$(cat $kind/all.log)" '1000 launches timed outside' "$kind: launches are counted"
+	like "$(cat $kind/all.log)" '1000 device records timed outside' "$kind: device records are counted"
+	like "$(cat $kind/all.log)" '2000 API calls timed outside' "$kind: calls are counted"
 	for what in 'wait for the device' 'event of NVTX ranges' 'event of memory' window; do
-		like "$(cat $kind/all.log)" " 1 $what timed outside" "$kind: $what"
+		like "$(cat $kind/all.log)" " 1 $what timed outside" "$kind: $what is counted"
 	done
 done
 
-# A recording without its end: the latest time that the recorder told.
+# A recording without its end: the latest time that the recorder reported counts.
 xpumerge dump future/r.data >/dev/null || exit 1
 head -c -24 future/r.data >cut.data
 xpumerge -i cut.data >cut.text 2>cut.log
-like "$(head -n 1 cut.text)" '^[0-9.]+ (us|ms): GPU 0 busy' "without its end: the headline"
-like "$(cat cut.log)" '1000 device records timed outside' "without its end: counted"
+like "$(head -n 1 cut.text)" '^[0-9.]+ (us|ms): GPU 0 busy' "without its end: the headline is right"
+like "$(cat cut.log)" '1000 device records timed outside' "without its end: wrong times are counted"
 
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu alone: PyTorch's traces with their call paths, B and E events, CUPTI's samples' text.
+# --gpu alone: PyTorch's traces with their call paths, B and E events, the text of CUPTI's samples.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -25,29 +25,30 @@ xpumerge --gpu t.json -o t.data 2>log
 same "as a recording" t.json.folded t.data
 xpumerge --gpu t.json -f text >out 2>log
 like "$(cat log)" '^by nesting: launches 400 in operators or functions [0-9]+ in annotations only [0-9]+ in nothing [0-9]+$' \
-	"the account"
-like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' "the summary tells where stacks are from"
-unlike "$(cat out)" 'frame pointers' "the summary: not by frame pointers"
-like "$(cat out)" 'Simulated GPU' "the summary: the device's name"
-like "$(cat out)" 'ProfilerStep#7' "the summary: annotations as ranges"
+	"the account says how launches got their paths"
+like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' "the summary says how many launches have a stack"
+unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
+like "$(cat out)" 'Simulated GPU' "the summary has the device's name"
+like "$(cat out)" 'ProfilerStep#7' "the summary has annotations as ranges"
 gen t.json base=1775078550000000000
 xpumerge --gpu t.json -f text >out 2>log
-like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the time of day"
+like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 like "$(cat out)" ', from 0\.0' "the recording begins with its first event"
 
-# ---- how kernels were launched, as PyTorch's profiler has it in its arguments
+# ---- launch shapes, which PyTorch's profiler has in its arguments
 
 xpumerge -i "$XPU_SRC/test/t1/corpus/2.5.xpu" -o shapes.json 2>/dev/null
 shape() { xpumerge "$@" --json --table kernels 2>/dev/null | sed -n 's/.*"name": "saxpy", "grid": "\(.*\)", "registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), .*"local_bytes": \([0-9]*\),.*/\1 \2 \3 \4/p'; }
-is "$(shape --gpu shapes.json)" '64x2", "block": "256", "cluster": "2 40 33792 16' "grid, block, cluster, registers, memory"
+is "$(shape --gpu shapes.json)" '64x2", "block": "256", "cluster": "2 40 33792 16' \
+	"launch shapes have grid, block, cluster, registers and memory"
 sed 's/"grid":\[[^]]*\]/"grid": {"x": [1, 2]}/; s/"block":\[[^]]*\]/"block": [256, "1", 1]/' shapes.json >odd.json
 is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null | grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
-	"others than three numbers are left out"
+	"shapes that are not three numbers are left out"
 
-# ---- lines of Python: own time and total
+# ---- lines of Python: their own time and their total
 
 gen t.json seed=6
-# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in the place of the file.
+# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in place of the file.
 awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0; split("", seen)
 	for (i = n; i; i--) {
 		if (frame[i] !~ /(\.py|^<.*>[.0-9]*)\([0-9]+\): /)
@@ -60,11 +61,11 @@ lines() {		# lines OPTIONS...: "OWN TOTAL LINE"
 }
 lines --gpu t.json >got
 diff want got >diff && [ "$(wc -l <got)" -eq 4 ]
-ok $? "lines of Python, of their own and in total" || diag "$(cat diff)"
+ok $? "lines of Python have their own time and their total" || diag "$(cat diff)"
 xpumerge --gpu t.json -o t.data 2>log
 lines t.data >got
 cmp -s want got
-ok $? "lines of Python: as a recording"
+ok $? "lines of Python are the same in a recording"
 
 # ---- ranks
 
@@ -74,18 +75,19 @@ gen r2.json.gz rank=2 pid=300 seed=3
 cat r0.json.folded r1.json.folded r2.json.gz.folded >all
 same "three ranks" all --gpu r0.json --gpu r1.json --gpu r2.json.gz
 same "three ranks, as a shell's pattern gives them" all --gpu r0.json r1.json r2.json.gz
-# As in containers, the pid is the same in each.
+# As in containers, each has the same pid.
 gen r1.json rank=1 pid=100 seed=2 threads=1
 gen r0.json rank=0 pid=100 seed=1 threads=1
 cat r0.json.folded r1.json.folded >all
 same "two ranks of one pid" all --gpu r0.json --gpu r1.json
 cp r0.json again.json
 xpumerge --gpu r0.json --gpu again.json -f folded >out 2>log
-like "$(cat log)" 'r0.json and again.json have the same rank, 0: both are counted' "a rank twice: said"
+like "$(cat log)" 'r0.json and again.json have the same rank, 0: both are counted' \
+	"a rank twice: a message says so"
 fails "ranks beside stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
 fails "one that is missing" 'nothere.json: cannot be read' --gpu r0.json --gpu nothere.json
 
-# ---- what else they tell
+# ---- other contents of traces
 
 cat >t.json <<'END'
 {"deviceProperties": [], "traceEvents": [
@@ -113,7 +115,7 @@ cat >wanted <<'END'
 END
 same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
 is "$(lines --gpu t.json)" "0 11000 train.py(1): main
-11000 11000 model.py(3): forward" "stacks as text: lines of Python"
+11000 11000 model.py(3): forward" "stacks that are text have lines of Python"
 
 # ---- events that begin and end
 
@@ -132,9 +134,10 @@ cat >be.json <<'END'
 {"ph":"B","cat":"kernel","name":"never ends","pid":"d","tid":"t","ts":30,"args":{"correlation":9}}]
 END
 xpumerge --gpu be.json -f folded --unit ns >out 2>log
-is "$? $(cat out)" "0 [unknown];outer;inner;cudaLaunchKernel;[GPU_Kernel]k 7500" "B and E: pairs, nested"
-like "$(cat log)" 'be.json: 1 event begins and never ends: ignored' "B without E: said"
-like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' "E without B: said"
+is "$? $(cat out)" "0 [unknown];outer;inner;cudaLaunchKernel;[GPU_Kernel]k 7500" \
+	"B and E events are paired and nested"
+like "$(cat log)" 'be.json: 1 event begins and never ends: ignored' "B without E: a message says so"
+like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' "E without B: a message says so"
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "B without E: --strict fails"
 
@@ -150,11 +153,11 @@ cat >nan.json <<'END'
 END
 xpumerge --gpu nan.json -f folded --unit ns 2>log | sed 's/.*;//' | sort >out
 is "$(cat out)" "[GPU_Kernel]k 4000
-[GPU_Kernel]last 5000" "NaN and Infinity: the rest is read"
-like "$(cat log)" 'nan.json: 6 numbers are NaN or Infinity' "NaN and Infinity: counted"
-like "$(cat log)" 'nan.json: 2 events could not be read' "events with such times: counted"
+[GPU_Kernel]last 5000" "NaN and Infinity: the other events are read"
+like "$(cat log)" 'nan.json: 6 numbers are NaN or Infinity' "NaN and Infinity are counted"
+like "$(cat log)" 'nan.json: 2 events could not be read' "events with NaN or Infinity as times are counted"
 
-# ---- the text of CUPTI's samples
+# ---- the text of CUPTI's sample programs
 
 cat >lines.txt <<'END'
 hello
@@ -173,8 +176,8 @@ cat >wanted <<'END'
 [unknown];[no stack];cudaLaunchKernel;[GPU1_Kernel]say "c", "d" x 100
 END
 diff wanted out >diff
-ok $? "text, as the tutorial and CUDA 12 have it" || diag "$(cat diff log)"
-like "$(cat log)" 'lines.txt: 1 line could not be read' "what a program printed is counted"
+ok $? "the text of the tutorial and of CUDA 12 is read" || diag "$(cat diff log)"
+like "$(cat log)" 'lines.txt: 1 line could not be read' "lines that a program printed are counted"
 cat >lines.txt <<'END'
 RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7
 CONCURRENT KERNEL "saxpy" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7
@@ -188,9 +191,9 @@ cat >wanted <<'END'
 [unknown];[no stack];cudaMemcpy;[GPU_Memcpy]HtoD 20
 END
 diff wanted out >diff
-ok $? "text, as CUDA 11 has it" || diag "$(cat diff log)"
+ok $? "the text of CUDA 11 is read" || diag "$(cat diff log)"
 
-# ---- files that are not right
+# ---- invalid files
 
 echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}' >cpu.json
 fails "a profile of the CPU alone" 'cpu.json: cannot find CUDA events, only what threads did' --gpu cpu.json
@@ -200,6 +203,6 @@ gen t.json
 head -c 20000 t.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
 is $? 2 "cut: exit status 2"
-like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut: says so"
-like "$(cat out)" GPU_Kernel "cut: what is there is used"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut: the message says so"
+like "$(cat out)" GPU_Kernel "cut: the events before the cut are used"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files, whose names hold the truth: site_i makes launch i of kernel_i.
+# Recordings in two files. Their names contain the truth: site_i makes launch i of kernel_i.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 gen="$XPU_BUILD/gen_twofile"
@@ -31,11 +31,11 @@ verdict() {
 	' "$1"
 }
 
-works() {		# prints the device records in folded stacks of --unit count
+works() {		# works: prints the device records in folded stacks of --unit count
 	awk '/\[GPU_(Kernel|Memcpy|Memset)\]/ { sum += $NF } END { print sum + 0 }' "$1"
 }
 
-# check NAME MAX_WRONG MIN_RIGHT KEY=VALUE...: the limits are shares of the launches in 1/1000
+# check NAME MAX_WRONG MIN_RIGHT KEY=VALUE...: the limits are shares of all launches, in 1/1000
 check() {
 	name=$1 max_wrong=$2 min_right=$3
 	shift 3
@@ -46,17 +46,17 @@ check() {
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
-	ok $? "$name: $*"
+	ok $? "$name: few matches are wrong, and enough are right: $*"
 	diag "$(grep '^by time' log); user, system, elapsed s: $(tail -n 1 used)"
 	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
-		"$name: each device record is there"
-	# The limit is generous, because machines may be busy.
+		"$name: each device record is in the result"
+	# The limit is generous because machines may be busy.
 	if [ -n "${XPU_SAN:-}" ]; then
-		skip "$name: in time" "sanitizers take their own"
+		skip "$name: it takes less than the limit" "sanitizers take their own"
 		return
 	fi
 	awk '{ exit !($1 + $2 < 4) }' used
-	ok $? "$name: in time"
+	ok $? "$name: it takes less than the limit"
 }
 
 check "one thread" 5 990 threads=1 gap=30
@@ -64,31 +64,33 @@ check "one thread, 1 % lost" 5 980 threads=1 gap=30 lost=0.01
 check "eight threads" 50 980 threads=8 gap=60
 check "eight threads, 1 % lost" 50 970 threads=8 gap=60 lost=0.01
 NR=20000
-check "eight threads that the calls call otherwise" 50 970 threads=8 gap=60 lost=0.01 tids=other
-check "eight threads, tid is pid: nothing tells a stack's call from the thread's next" 0 0 threads=8 gap=100 lost=0.01 tids=pid
-is "$(verdict out.folded)" "right 0 wrong 0 uncertain $NR none 0" "eight threads, tid is pid: it says so"
-check "calls lost, too" 50 930 threads=8 gap=60 lost=0.01 lost_calls=0.02
+check "eight threads with other ids in the calls" 50 970 threads=8 gap=60 lost=0.01 tids=other
+check \
+	"eight threads, tid is pid: nothing distinguishes a stack's call from the thread's next call" 0 0 threads=8 gap=100 lost=0.01 tids=pid
+is "$(verdict out.folded)" "right 0 wrong 0 uncertain $NR none 0" \
+	"eight threads, tid is pid: all are uncertain"
+check "calls are lost, too" 50 930 threads=8 gap=60 lost=0.01 lost_calls=0.02
 check "clocks that drift" 5 970 threads=1 gap=100 lost=0.01 drift=40 format=array
-check "the driver's calls, too" 5 980 threads=1 gap=30 lost=0.01 driver=1
+check "with the driver's calls, too" 5 980 threads=1 gap=30 lost=0.01 driver=1
 check "JSON lines" 50 970 threads=8 gap=60 lost=0.01 format=lines tids=other
 check "CUPTI's text" 50 970 threads=8 gap=60 lost=0.01 format=text tids=other
 
-# ---- where there is no telling
+# ---- matches that cannot be decided
 
 "$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 >made
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
 is "$(verdict out.folded)" "right 0 wrong 0 uncertain 5000 none 0" "equal distances: nothing is guessed"
-like "$(cat log)" 'several clock offsets fit equally well' "equal distances: it says so"
+like "$(cat log)" 'several clock offsets fit equally well' "equal distances: a message says so"
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --strict 2>log
 is $? 1 "equal distances: --strict fails"
 "$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 sites=1 >made
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
 is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
-	"equal distances, all stacks the same: no matter which"
+	"equal distances and equal stacks: the choice does not matter"
 
 
-# A clock with a resolution of a second: all launches have one of two times, which tells nothing,
-# however long the recording is.
+# A clock with a resolution of a second: all launches have one of two times. That cannot identify
+# any launch, however long the recording is.
 awk 'BEGIN { for (i = 0; i < 30000; i++) printf "%d app 1 2 0 main;s%d;cudaLaunchKernel\n",
 	1e12 + int(i / 15000) * 1e9, i }' >cpu.txt
 awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaLaunchKernel\"," \
@@ -99,17 +101,19 @@ xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
 like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
 	"a coarse clock: nothing is guessed"
 
-# The calls' clock starts at the first call, and a hundred stacks are older.
+# The calls' clock starts at the first call, and a hundred stacks are older than that.
 "$gen" cpu.txt gpu.json nr=3000 threads=1 gap=100 burst=50 format=lines >made
 perl -ne 'next if $. <= 200; /"start":(\d+)/, $base = $1 unless $base;
 	s/("(?:start|end)":)(\d+)/$1 . ($2 - $base)/ge; print; END { print STDERR $base }' \
 	gpu.json >late.json 2>base
 perl -spe 's/^(\d+)/$1 - $base/e' -- -base="$(cat base)" cpu.txt >early.txt
 xpumerge --cpu early.txt --gpu late.json -f text >out 2>log
-like "$(cat log)" 'certain 2900 .* without launch 99 uncertain 1$' "stacks from before the other clock's beginning"
-like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' "they are at its beginning"
+like "$(cat log)" 'certain 2900 .* without launch 99 uncertain 1$' \
+	"stacks older than the calls' clock are not matched"
+like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' \
+	"stacks older than the calls' clock are at the beginning"
 
-# ---- what the files hold
+# ---- the contents of the files
 
 cat >cpu.txt <<END
 1000000 my app 2 42 43 3 main;run thread(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*, dim3);cudaLaunchKernel
@@ -146,10 +150,11 @@ my app 2;main;b;cudaLaunchKernel;[GPU_Kernel]say "hi":?😀 2000
 my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(int) 1000
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
-ok $? "a small one: names with blanks, digits, colours; each record in its place" || diag "$(cat diff)"
-like "$(cat log)" '1 line is not a stack' "a small one: a strange line is counted"
+ok $? \
+	"a small recording: names with blanks, digits, colours; each record is in its place" || diag "$(cat diff)"
+like "$(cat log)" '1 line is not a stack' "a small recording: a strange line is counted"
 like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
-	"a small one: the account"
+	"a small recording: the account is right"
 for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
 	is $? 0 "-f $format: exit status 0"
@@ -162,24 +167,24 @@ is $? 0 "-o .data: exit status 0"
 version() {		# version FILE: prints a recording's version
 	od -An -tu2 -j 12 -N 4 "$1"
 }
-is "$(version imported.data)" "$(version new.data)" "-o .data: of the version that recordings have today"
-like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account"
+is "$(version imported.data)" "$(version new.data)" "-o .data: the recording has today's version"
+like "$(cat log)" '^by time: launches 5 certain 5' "-o .data: the account is right"
 xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
-ok $? "-o .data: read again, it is the same" || diag "$(cat log)"
+ok $? "-o .data: the recording gives the same result" || diag "$(cat log)"
 xpumerge imported.data >out 2>log
-is "$?$(grep -c '^end:' out)" 00 "an import knows of no command, nor of its end"
+is "$?$(grep -c '^end:' out)" 00 "an import has no command and no end of a command"
 xpumerge diff imported.data imported.data -f text >out 2>log
-is $? 0 "-o .data: diff takes it" || diag "$(cat log)"
+is $? 0 "-o .data: diff accepts it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
 is "$? $(cat log)" "2 xpumerge: data: only what is imported is written as a recording" \
-	"-o .data: not of a recording"
+	"-o .data: a recording is not written again"
 # This name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json
 xpumerge --gpu long.json -o long.data 2>log
 xpumerge long.data -f folded --unit ns -o long.folded 2>mlog
-is "$? $(tr -cd Q <long.folded | wc -c)" "0 9000000" "-o .data: a name that is longer than a block" ||
+is "$? $(tr -cd Q <long.folded | wc -c)" "0 9000000" "-o .data: a name longer than a block is kept" ||
 	diag "$(cat log mlog)"
 xpumerge --cpu cpu.txt --gpu gpu.json --table api_calls --csv 2>/dev/null | cut -d, -f2,3,9 >out
 cat >expected <<'END'
@@ -190,38 +195,38 @@ total_ns,calls,name
 2000,1,"cudaFree"
 END
 diff expected out >diff
-ok $? "the table of API calls" || diag "$(cat diff)"
+ok $? "the table of API calls is right" || diag "$(cat diff)"
 xpumerge --cpu cpu.txt --gpu gpu.json -f chrome >out 2>log
 is "$(grep -c '"dur":2.000,"cat":"launch"' out) $(grep -c '"dur":2.000,"cat":"api","name":"cudaFree"' out)" \
-	"6 1" "a timeline has calls as long as they took"
+	"6 1" "in a timeline calls are as long as they took"
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
-is "$(works out)" 6 "--gpu alone: each record, without stacks"
+is "$(works out)" 6 "--gpu alone: each record is shown, without stacks"
 
 gzip -k gpu.json
 gzip -c cpu.txt >cpu.gz
 xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>log
 cmp packed.folded direct.folded
-ok $? "compressed files are the same" || diag "$(cat log)"
+ok $? "compressed files give the same result" || diag "$(cat log)"
 
-# The short options and file names of the scripts whose formats these are.
+# The short options and file names of the scripts that define these formats.
 xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
 cmp short.folded direct.folded
-ok $? "-c and -g" || diag "$(cat log)"
+ok $? "-c and -g are --cpu and --gpu" || diag "$(cat log)"
 mkdir results
 cp gpu.json results/gpu_results.json
 (cd results && xpumerge -c ../cpu.txt -f folded --unit ns -o ../short.folded 2>../log)
 cmp short.folded direct.folded
-ok $? "-c alone: gpu_results.json" || diag "$(cat log)"
-like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' "-c alone: says so"
+ok $? "-c alone reads gpu_results.json" || diag "$(cat log)"
+like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' "-c alone: a message says so"
 cp cpu.txt results/cpu_results.txt
 (cd results && xpumerge -f folded --unit ns -o ../short.folded 2>../log)
 cmp short.folded direct.folded
-ok $? "nothing given: gpu_results.json and cpu_results.txt" || diag "$(cat log)"
+ok $? "without options gpu_results.json and cpu_results.txt are read" || diag "$(cat log)"
 "$XPU_BUILD/gen_data" -o results/xpu.data --launches 3
 (cd results && xpumerge -f folded >/dev/null 2>../log)
-unlike "$(cat log)" results.json "a recording comes first"
+unlike "$(cat log)" results.json "a recording is preferred to these files"
 
-# ---- files that are not right
+# ---- invalid files
 
 fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere
 fails "a directory" 'cannot be read' --cpu . --gpu gpu.json
@@ -237,6 +242,6 @@ fails "a recording, too" 'one or the other' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
 xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
 is $? 2 "cut JSON: exit status 2"
-like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut JSON: says so"
-is "$(grep -c GPU_Launch_Pending out)" 6 "cut JSON: what is there is used"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut JSON: the message says so"
+is "$(grep -c GPU_Launch_Pending out)" 6 "cut JSON: the events before the cut are used"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Command lines of users who know other tools, or who mistype: one line names the right option, and
-# the status is that of bad usage. No privileges are needed.
+# Command lines of users who know other tools, or who mistype. One line names the right option, and
+# the exit status is that for bad usage. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 
@@ -65,7 +65,8 @@ merge "-o: expected the name of a file" "--output="
 merge "--unit ns and --unit us: one or the other" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
 
-# An option that would take the place of an earlier one without a word, or that another one leaves nothing to do for.
+# An option that would silently replace an earlier one, or that has no effect because of another
+# one.
 load "--api and --api=all: one or the other" "--api --api=all true"
 load "--call-graph fp and --call-graph dwarf: one or the other" "--call-graph fp --call-graph dwarf true"
 load "--capture launch:1 and --capture nvtx:x: one or the other" "--capture launch:1 --capture nvtx:x true"
@@ -115,30 +116,33 @@ merge "--json and -o a.csv: one or the other" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
 merge "--table is for -f text" "-o a.json --table kernels"
 merge "--width is for -f text" "-f folded --width 100"
-is "$(ls a.* 2>/dev/null)" "" "none of these has written anything"
+is "$(ls a.* 2>/dev/null)" "" "no refused command has written anything"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
 	"stat ls"
 load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; a program of this name is run by xpuload -- annotate" \
 	annotate
-is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" "xpuload report: xpumerge"
-is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" "xpuload script: xpumerge -f perf"
+is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" \
+	"xpuload report runs xpumerge"
+is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" "xpuload script runs xpumerge -f perf"
 
 for perf in "-F overhead" "-g caller" "-s comm"; do
 	# shellcheck disable=SC2086 # two words
 	xpuload report $perf >out 2>log
-	is "$? $(wc -l <log) $(grep -c "^xpuload: report ${perf% *}: " log)" "125 1 1" "xpuload report $perf: one line" ||
+	is "$? $(wc -l <log) $(grep -c "^xpuload: report ${perf% *}: " log)" "125 1 1" \
+		"xpuload report $perf: prints one line" ||
 		diag "$(cat log)"
 done
 for perf in --stdio --tui -n --children --no-children "--percent-limit 1" --header "--call-graph caller" -D; do
 	# shellcheck disable=SC2086 # two words
 	xpuload report $perf >out 2>log
 	is "$? $(wc -l <log) $(grep -c "there is no option ${perf% *}: [^s]" log)" "2 1 1" \
-		"xpuload report $perf: one line that helps" || diag "$(cat log)"
+		"xpuload report $perf: prints one line that helps" || diag "$(cat log)"
 done
 for perf in help list trace mem sched evlist "top -d 1" "top --stdio" "top --sort x"; do
 	# shellcheck disable=SC2086 # two words
 	xpuload $perf >out 2>log
-	is "$? $(wc -l <log) $(grep -c ': see --help' log)" "125 1 0" "xpuload $perf: one line that helps" || diag "$(cat log)"
+	is "$? $(wc -l <log) $(grep -c ': see --help' log)" "125 1 0" \
+		"xpuload $perf: prints one line that helps" || diag "$(cat log)"
 done
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
@@ -153,7 +157,7 @@ merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" "-o xpu.data.gz"
 
-# ---- formats: what help lists is in the manual, and the recorder knows the suffixes, too
+# ---- formats: the manual has the formats of the help, and the recorder knows their suffixes
 
 xpumerge --help >help
 sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
@@ -161,14 +165,14 @@ sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
 sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]|(^| )/' | tr -d ' ' >suffixes
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
-ok $? "formats are found in the help"
+ok $? "the help lists formats"
 sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_BUILD/doc/xpumerge.1" >listed
 is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" "" \
 	"the manual lists each format"
 is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
-	"and each suffix"
+	"the manual lists each suffix"
 
-# A format whose name has two words is in the manual, too.
+# A format whose name has two words is also in the manual.
 mkdir -p tree/lib tree/merge/write/formats
 (cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" && cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
 cp "$XPU_SRC/merge/write/formats/csv.c" tree/merge/write/formats/two_words.c
@@ -177,7 +181,8 @@ sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' "$XPU_SRC/lib/for
 is "$? $(grep -c '^[.]It Cm two-words' two.1) $(cat log)" "0 1 " "a format of two words is in the manual"
 sed -i 's/two_words/TWO/' tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
-is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" "one that manual.sh cannot read is an error"
+is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" \
+	"a format that manual.sh cannot read is an error"
 
 xpuload --help >help
 is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \
@@ -190,8 +195,8 @@ for args in "-f csv" "-o a.csv" "--csv -o a.txt" "--csv -o a.csv"; do
 	rm -f a.*
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log
-	is "$? $(cat a.* 2>/dev/null out)" "0 $(cat expected)" "xpumerge $args: the tables"
+	is "$? $(cat a.* 2>/dev/null out)" "0 $(cat expected)" "xpumerge $args prints the tables"
 done
 xpumerge -V >out 2>log
-like "$(cat out)" '^xpumerge [0-9]+\.' "-V"
+like "$(cat out)" '^xpumerge [0-9]+\.' "-V prints the version"
 done_testing
