@@ -700,81 +700,142 @@ static bool options__have_effect(const struct options *opts)
 	return true;
 }
 
+/* Facts about the options, for the table of conflicts. */
+#define FACTS(X)									\
+	X(COMMAND, opts->mode == PROBES_RUN)						\
+	X(SOME, opts->mode == PROBES_PID)						\
+	X(ALL, opts->mode == PROBES_ALL)						\
+	X(TOP, opts->top)								\
+	X(SHM, opts->transport == TRANSPORT_SHM)					\
+	X(PIDS, opts->nr_pids)								\
+	X(NO_CHILDREN, opts->no_children)						\
+	X(CGROUP, opts->cgroup)								\
+	X(CONTAINER, opts->container)							\
+	X(PICK, opts->cgroup || opts->container || opts->comm)				\
+	X(CPU_ONLY, opts->cpu_only)							\
+	X(OFF_CPU, opts->off_cpu)							\
+	X(API, opts->api)								\
+	X(NVTX, opts->nvtx)								\
+	X(MEMORY_ONLY, opts->memory_only)						\
+	X(STALLS, opts->stalls)								\
+	X(EXACT_STALLS, opts->exact_stalls)						\
+	X(METRICS_LIST, opts->gpu_metrics_names)					\
+	X(CUPTI, opts->cupti)								\
+	X(CUPTI_SHARE, is(opts->cupti, "share"))					\
+	X(PYTHON_ONLY, is(opts->python, "only"))					\
+	X(PYTHON_ON, is(opts->python, "on"))						\
+	X(STACKS, opts->stack_bytes)							\
+	X(CAPTURE, opts->capture.what)							\
+	X(CAPTURE_NVTX, opts->capture.what && !strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))	\
+	X(CAPTURE_END, opts->capture_end)						\
+	X(CONTROL, options__controlled(opts))						\
+	X(BY_HAND, options__by_hand(opts))						\
+	X(DURATION, opts->duration_ns)							\
+	X(EVERY, opts->every_ns)							\
+	X(KEEP, opts->keep)								\
+	X(MORE_FILES, opts->nr_more)							\
+	X(PUSH, opts->push)								\
+	X(PUSH_LABELS, opts->push_labels)						\
+	X(TOP_ONLY, opts->batch || opts->frames)
+
+#define FACT_NUMBER(name, holds)	name##_NUMBER,
+#define FACT_BIT(name, holds)		name = 1ull << name##_NUMBER,
+#define FACT_HOLDS(name, holds)		((holds) ? name : 0) |
+enum { FACTS(FACT_NUMBER) NR_FACTS };
+enum fact { FACTS(FACT_BIT) };
+
+/* Options conflict where all facts of .all hold, and none of .none. The first conflict is reported. */
+static const struct {
+	uint64_t all, none;
+	const char *why;
+} conflicts[] = {
+	{ STALLS | METRICS_LIST, 0,
+	  "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot "
+	  "be together with --gpu-metrics=LIST" },
+	{ CUPTI | EXACT_STALLS, 0,
+	  "--stalls=exact runs kernels one at a time, beside no other profiler: it cannot "
+	  "be together with --cupti" },
+	{ MEMORY_ONLY, COMMAND,
+	  "--memory-only is for a COMMAND to start: with -p and -a, take --memory "
+	  "--gpu-only" },
+	{ CPU_ONLY | PYTHON_ONLY, 0,
+	  "--python only is for launches: not with --cpu-only" },
+	{ CPU_ONLY | CAPTURE, 0,
+	  "--cpu-only knows of no CUDA: it cannot be together with --capture" },
+	{ PYTHON_ON, STACKS,
+	  "--python on takes --call-graph dwarf: with fp, only or off" },
+	{ OFF_CPU | CAPTURE, 0,
+	  "--off-cpu accounts for whole lives of threads: it cannot be together with "
+	  "--capture" },
+	{ MEMORY_ONLY | CAPTURE, 0,
+	  "--memory-only records no launches: it cannot be together with --capture" },
+	{ CAPTURE_NVTX, NVTX,
+	  "--nvtx=off hears of no range: it cannot be together with --capture nvtx:" },
+	{ CUPTI_SHARE | CAPTURE, 0,
+	  "--cupti share serves a profiler all the time: it cannot be together with "
+	  "--capture" },
+	{ CAPTURE_END, CAPTURE,
+	  "--capture-end is for windows that the program opens by --capture" },
+	{ CAPTURE | CONTROL, 0,
+	  "--control opens windows: it cannot be together with --capture, but for after: "
+	  "and for:" },
+	{ BY_HAND | SHM, 0,
+	  "--transport shm attaches to no running program: it cannot be together with "
+	  "--control, after: and for:" },
+	{ BY_HAND | CPU_ONLY | ALL, 0,
+	  "--control, after: and for: cannot be together with -a --cpu-only" },
+	{ BY_HAND | DURATION, 0,
+	  "--duration is not for --control and --capture after:S: for:S says how long" },
+	{ CUPTI_SHARE | API, 0,
+	  "--cupti share cannot serve a profiler beside all of the API's calls: it cannot "
+	  "be together with --api" },
+	{ PIDS | ALL, 0,
+	  "-p is for some processes and -a for all: not together" },
+	{ NO_CHILDREN, SOME,
+	  "--no-children is for -p" },
+	{ PICK, ALL,
+	  "--cgroup, --container and --comm pick among all processes: they need -a" },
+	{ CGROUP | CONTAINER, 0,
+	  "--cgroup and --container both name a cgroup: not together" },
+	{ SHM, COMMAND,
+	  "--transport shm is for a COMMAND to start: -p and -a attach by BPF" },
+	{ SHM | OFF_CPU, 0,
+	  "--transport shm sees no time off the CPU: it cannot be together with --off-cpu" },
+	{ TOP_ONLY, TOP,
+	  "--batch and --frames are for xpuload top" },
+	{ EVERY | MORE_FILES, 0,
+	  "--every and --push make many files of one name: they take one -o" },
+	{ PUSH_LABELS, PUSH,
+	  "--push-labels is for --push" },
+	{ EVERY | CAPTURE, 0,
+	  "--capture opens and closes the recording itself: it cannot be together with "
+	  "--every and --push" },
+	{ KEEP, EVERY,
+	  "--keep is for --every" },
+	{ EVERY | EXACT_STALLS, 0,
+	  "--stalls=exact needs each launch beside its samples: it cannot be together "
+	  "with --every and --push" },
+	{ DURATION | COMMAND, 0,
+	  "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
+	  "timeout(1)" },
+};
+
+static bool is(const char *value, const char *word)
+{
+	return value && !strcmp(value, word);
+}
+
+/* Return: whether no two options conflict; prints the first conflict. */
 static bool options__agree(const struct options *opts)
 {
-	const char *wrong = NULL;
+	uint64_t facts = FACTS(FACT_HOLDS) 0;
+	size_t i;
 
-	if (opts->stalls && opts->gpu_metrics_names)
-		wrong = "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot be "
-			"together with --gpu-metrics=LIST";
-	else if (opts->cupti && opts->exact_stalls)
-		wrong = "--stalls=exact runs kernels one at a time, beside no other profiler: it "
-			"cannot be together with --cupti";
-	else if (opts->memory_only && opts->mode != PROBES_RUN)
-		wrong = "--memory-only is for a COMMAND to start: with -p and -a, take --memory --gpu-only";
-	else if (opts->cpu_only && opts->python && !strcmp(opts->python, "only"))
-		wrong = "--python only is for launches: not with --cpu-only";
-	else if (opts->cpu_only && opts->capture.what)
-		wrong = "--cpu-only knows of no CUDA: it cannot be together with --capture";
-	else if (opts->python && !strcmp(opts->python, "on") && !opts->stack_bytes)
-		wrong = "--python on takes --call-graph dwarf: with fp, only or off";
-	else if (opts->off_cpu && opts->capture.what)
-		wrong = "--off-cpu accounts for whole lives of threads: it cannot be together with --capture";
-	else if (opts->memory_only && opts->capture.what)
-		wrong = "--memory-only records no launches: it cannot be together with --capture";
-	else if (!opts->nvtx && opts->capture.what && !strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))
-		wrong = "--nvtx=off hears of no range: it cannot be together with --capture nvtx:";
-	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->capture.what)
-		wrong = "--cupti share serves a profiler all the time: it cannot be together with --capture";
-	else if (opts->capture_end && !opts->capture.what)
-		wrong = "--capture-end is for windows that the program opens by --capture";
-	else if (opts->capture.what && options__controlled(opts))
-		wrong = "--control opens windows: it cannot be together with --capture, but for after: "
-			"and for:";
-	else if (options__by_hand(opts) && opts->transport == TRANSPORT_SHM)
-		wrong = "--transport shm attaches to no running program: it cannot be together with "
-			"--control, after: and for:";
-	else if (options__by_hand(opts) && opts->cpu_only && opts->mode == PROBES_ALL)
-		wrong = "--control, after: and for: cannot be together with -a --cpu-only";
-	else if (options__by_hand(opts) && opts->duration_ns)
-		wrong = "--duration is not for --control and --capture after:S: for:S says how long";
-	else if (opts->cupti && !strcmp(opts->cupti, "share") && opts->api)
-		wrong = "--cupti share cannot serve a profiler beside all of the API's calls: it "
-			"cannot be together with --api";
-	else if (opts->nr_pids && opts->mode == PROBES_ALL)
-		wrong = "-p is for some processes and -a for all: not together";
-	else if (opts->no_children && opts->mode != PROBES_PID)
-		wrong = "--no-children is for -p";
-	else if ((opts->cgroup || opts->container || opts->comm) && opts->mode != PROBES_ALL)
-		wrong = "--cgroup, --container and --comm pick among all processes: they need -a";
-	else if (opts->cgroup && opts->container)
-		wrong = "--cgroup and --container both name a cgroup: not together";
-	else if (opts->transport == TRANSPORT_SHM && opts->mode != PROBES_RUN)
-		wrong = "--transport shm is for a COMMAND to start: -p and -a attach by BPF";
-	else if (opts->transport == TRANSPORT_SHM && opts->off_cpu)
-		wrong = "--transport shm sees no time off the CPU: it cannot be together with "
-			"--off-cpu";
-	else if (!opts->top && (opts->batch || opts->frames))
-		wrong = "--batch and --frames are for xpuload top";
-	else if (opts->every_ns && opts->nr_more)
-		wrong = "--every and --push make many files of one name: they take one -o";
-	else if (opts->push_labels && !opts->push)
-		wrong = "--push-labels is for --push";
-	else if (opts->every_ns && opts->capture.what)
-		wrong = "--capture opens and closes the recording itself: it cannot be together with --every "
-			"and --push";
-	else if (opts->keep && !opts->every_ns)
-		wrong = "--keep is for --every";
-	else if (opts->every_ns && opts->exact_stalls)
-		wrong = "--stalls=exact needs each launch beside its samples: it cannot be together with "
-			"--every and --push";
-	else if (opts->duration_ns && opts->mode == PROBES_RUN)
-		wrong = "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
-			"timeout(1)";
-	if (wrong) {
-		msg__error("%s", wrong);
-		return false;
-	}
+	for (i = 0; i < ARRAY_SIZE(conflicts); i++)
+		if ((facts & conflicts[i].all) == conflicts[i].all && !(facts & conflicts[i].none)) {
+			msg__error("%s", conflicts[i].why);
+			return false;
+		}
 	if (opts->mode == PROBES_RUN)
 		return true;
 	return (opts->cpu_only ||
