@@ -10,13 +10,13 @@
 #include "json_out.h"
 #include "util.h"
 
-/* A call path as the format has it: each frame names its parent. */
+/* A node of a call path in the format's form: each frame names its parent. */
 struct stack_node {
 	struct stack_node_key {
-		uint64_t parent;	/* 0: none */
+		uint64_t parent;	/* 0: no parent */
 		const char *name;
 	} key;
-	uint64_t id;			/* from 1 */
+	uint64_t id;			/* counted from 1 */
 	UT_hash_handle hh;
 };
 
@@ -28,10 +28,10 @@ struct writer {
 	struct stack_node *nodes;
 	struct arena arena;
 	uint64_t *stack_ids;		/* by chain */
-	char **shapes;			/* by leaf: the members that tell how it was launched, or NULL */
+	char **shapes;			/* by leaf: the members for its shape, or NULL */
 };
 
-/* {"ph":"X","pid":1,"tid":2  the caller closes it. */
+/* Prints {"ph":"X","pid":1,"tid":2, which the caller closes. */
 static void put_event(struct writer *w, const char *ph, uint64_t pid, uint64_t tid)
 {
 	struct json_out *j = &w->json;
@@ -48,7 +48,7 @@ static void put_ts(struct writer *w, uint64_t ns)
 	json_out__member_thousandths(&w->json, "ts", ns - w->t->first_ns);
 }
 
-/* {"ph":"M",...,"name":"thread_name","args":{"name":  the caller closes it. */
+/* Prints {"ph":"M",...,"name":"thread_name","args":{"name": for the caller to close. */
 static void put_metadata(struct writer *w, uint64_t pid, uint64_t tid, const char *name,
 			 const char *arg)
 {
@@ -153,7 +153,10 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	}
 	json_out__close_string(j);
 	json_out__member_word(j, "clock", s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
-	/* The id is written as a string: a number loses digits beyond 2^53, which is 104 days of uptime. */
+	/*
+	 * The id is written as a string: numbers lose digits beyond 2^53, which is 104 days of
+	 * uptime.
+	 */
 	json_out__key(j, "base_ns");
 	json_out__open_string(j);
 	json_out__add_u64(j, t->first_ns);
@@ -168,7 +171,7 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	json_out__close(j, '}');
 }
 
-/* " on node1", where there are several. */
+/* Prints " on node1", if there are several hosts. */
 static void put_host(struct writer *w, uint32_t proc)
 {
 	const char *host = model__host(&w->s->model, proc);
@@ -177,7 +180,7 @@ static void put_host(struct writer *w, uint32_t proc)
 	json_out__add(&w->json, host);
 }
 
-/* The rank is in the name, too: so viewers that order processes by name have them in order. */
+/* Puts the rank into the name, too, for viewers that order processes by name. */
 static void put_rank(struct writer *w, uint32_t proc)
 {
 	uint32_t rank = model__rank(&w->s->model, proc);
@@ -304,7 +307,7 @@ static void write_gpus(struct writer *w)
 	}
 }
 
-/* {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel"  the caller closes it. */
+/* Prints {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel", which the caller closes. */
 static void put_slice(struct writer *w, const struct timeline_track *track, uint64_t time_ns,
 		      uint64_t end_ns, const char *category, const char *name)
 {
@@ -318,7 +321,7 @@ static void put_slice(struct writer *w, const struct timeline_track *track, uint
 	json_out__string(j, name);
 }
 
-/* "sf":1,"args":{"correlation":2,"caller":"main"  the caller closes it. */
+/* Prints "sf":1,"args":{"correlation":2,"caller":"main", which the caller closes. */
 static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
 	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
@@ -335,7 +338,7 @@ static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 	}
 }
 
-/* Writes a launch that is no slice. */
+/* Writes a launch that is not a slice. */
 static void write_launch(struct writer *w, const struct track_walk *walk)
 {
 	const struct host_event *e = walk->event;
@@ -361,7 +364,7 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 	end_event(w);
 }
 
-/* A CPU sample, as an instant event: viewers do not show the samples that the format has. */
+/* Writes a CPU sample as an instant event, because viewers do not show the format's own samples. */
 static void write_sample(struct writer *w, const struct host_event *e)
 {
 	const struct stack *stack = w->s->model.chains.v[e->chain].stack;
@@ -419,7 +422,7 @@ static void write_window_edge(struct writer *w, const struct captured_window *wi
 	end_event(w);
 }
 
-/* Writes the windows outside of which nothing was recorded, of the processes that have tracks. */
+/* Writes the capture windows of the processes that have tracks. */
 static void write_windows(struct writer *w)
 {
 	const struct captured *c = &w->s->model.captured;
@@ -462,7 +465,10 @@ static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t 
 	json_out__close(j, '}');
 }
 
-/* Return: the name of the function that called the API, or the API function's if the path has no other. */
+/*
+ * Return: the name of the function that called the API, or of the API function if the path has no
+ * other.
+ */
 static const char *stack__caller(const struct stack *stack)
 {
 	return stack->frames[stack->nr > 1 ? stack->nr - 2 : 0]->name;
@@ -496,8 +502,8 @@ static void put_shape(struct json_out *j, const struct xpu_shape *shape,
 }
 
 /*
- * Makes the members that tell how a leaf's kernels were launched, with the names that torch.profiler
- * gives them. Return: NULL for want of memory.
+ * Makes the members for the shape of a leaf's kernels, with the names that torch.profiler uses.
+ * Return: NULL if memory is short.
  */
 static char *make_shape(const struct model *m, const struct leaf *leaf)
 {
@@ -519,7 +525,10 @@ static char *make_shape(const struct model *m, const struct leaf *leaf)
 	return text;
 }
 
-/* The shapes are few, and the events are many. Return: 0 or -ENOMEM. */
+/*
+ * Makes the members for all shapes in advance: shapes are few, events are many. Return: 0 or
+ * -ENOMEM.
+ */
 static int writer__make_shapes(struct writer *w)
 {
 	const struct model *m = &w->s->model;
@@ -658,7 +667,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	int err = -ENOMEM;
 	size_t i;
 
-	/* One element more than needed, since calloc(0) may return NULL. */
+	/* Allocate one element more than needed, because calloc(0) may return NULL. */
 	w.stack_ids = calloc(s->model.chains.nr + 1, sizeof(*w.stack_ids));
 	if (!w.stack_ids)
 		goto out;

@@ -17,7 +17,7 @@ enum { A, B };
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Return: the cell's value in the unit's dimension: ns, records or bytes. */
+/* Return: the cell's value in the base unit: ns, records or bytes. */
 static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, unsigned int side)
 {
 	const struct tree_value v = tree__value(&d->tree, cell, side);
@@ -27,7 +27,7 @@ static uint64_t diff__raw(const struct diff *d, const struct tree_cell *cell, un
 	return d->opts.unit == UNIT_COUNT ? v.nr : d->opts.unit == UNIT_BYTES ? v.bytes : v.ns;
 }
 
-/* Return: the value, normalized, in the requested unit, rounded once, to nearest, halves up. */
+/* Return: the normalized value in the requested unit, rounded once, to the nearest, halves up. */
 static uint64_t diff__value(const struct diff *d, uint64_t raw, unsigned int side)
 {
 	unsigned __int128 den = d->opts.unit == UNIT_US ? 1000 :
@@ -79,7 +79,10 @@ void diff__exit(struct diff *d)
 
 /* ---- folded --------------------------------------------------------------------------------- */
 
-/* Fills @path, which has room for all levels, with the names from the root to @node. Return: how many. */
+/*
+ * Fills @path, which has room for all levels, with the names from the root to @node. Return: their
+ * number.
+ */
 static uint32_t diff__path(const struct diff *d, uint32_t node, const char **path)
 {
 	uint32_t nr = d->tree.nodes.v[node].depth, n;
@@ -115,7 +118,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		bool wanted = false;
 		uint32_t nr, side, k;
 
-		/* Adds up one name's work on several devices. */
+		/* Add up the work with one name on several devices. */
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
 				raw[side] += diff__raw(d, &t->cells.v[j], side);
@@ -143,12 +146,12 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* A line of a table. */
+/* a line of a table */
 struct row {
 	uint32_t key;			/* a frame, or a node */
-	uint64_t ns[TREE_SIDES];	/* A normalized */
+	uint64_t ns[TREE_SIDES];	/* A is normalized */
 	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
-	uint64_t avg_ns[TREE_SIDES];	/* and averages */
+	uint64_t avg_ns[TREE_SIDES];	/* the recordings' own averages */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -165,7 +168,7 @@ static uint64_t row__change(const struct row *row)
 	return row->ns[A] > row->ns[B] ? row->ns[A] - row->ns[B] : row->ns[B] - row->ns[A];
 }
 
-/* Orders by change, largest first; equal changes by value, largest first. */
+/* Orders by change, the largest first; equal changes by value, the largest first. */
 static int row__cmp_change(const void *va, const void *vb)
 {
 	const struct row *a = va, *b = vb;
@@ -181,7 +184,7 @@ static int rows__add(rows_t *rows, uint32_t key, const struct tree *t, const str
 	return array_push(rows, ((struct row){ .key = key, .ns = { a.ns, b.ns }, .nr = { a.nr, b.nr } }));
 }
 
-/* Makes one row for each key, in order of change. */
+/* Makes one row of each key, in order of change. */
 static void rows__sum(rows_t *rows, const struct diff *d)
 {
 	size_t i, nr = 0;
@@ -215,7 +218,7 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 
 #define CELL	48			/* bytes of a number */
 
-/* Formats a time, as @o asks for it. */
+/* Formats a time in the way that @o requests. */
 static void format_ns(char buf[CELL], const char *sign, uint64_t ns, const struct diff *d,
 		      const struct diff_text *o)
 {
@@ -224,7 +227,7 @@ static void format_ns(char buf[CELL], const char *sign, uint64_t ns, const struc
 	table__format_time(buf + len, CELL - len, ns, o->human, d->opts.unit);
 }
 
-/* How much B is above or below A, in percent of A. */
+/* Formats how much B is above or below A, in percent of A. */
 static void format_change(char buf[CELL], const struct row *row)
 {
 	const char *sign = row->ns[B] < row->ns[A] ? "-" : "+";
@@ -238,7 +241,10 @@ static void format_change(char buf[CELL], const struct row *row)
 	snprintf(buf, CELL, "%s%" PRIu64 ".%u%%", sign, tenths / 10, (unsigned int)(tenths % 10));
 }
 
-/* Whether a frame of a path in text launches: it is the end of most paths, and tells nothing. */
+/*
+ * Whether a frame of a path launches: text leaves it out, because it ends most paths and says
+ * nothing.
+ */
 static bool is_launch(const char *name)
 {
 	return !strncmp(name, "cu", 2) && strstr(name, "Launch") && !strchr(name, '(');
@@ -265,7 +271,7 @@ static char *diff__cell_path(const struct diff *d, uint32_t node, const char **p
 	return text;
 }
 
-/* @path: NULL: rows are of frames, not of nodes. Return: 0 or -ENOMEM. */
+/* @path: NULL if rows are of frames, not of nodes. Return: 0 or -ENOMEM. */
 static int put_row(const struct diff *d, const struct row *row, const char **path,
 		   const struct diff_text *o, struct table *t)
 {
@@ -323,7 +329,7 @@ static int print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *t
 	return err;
 }
 
-/* Describes the normalization in words; empty if there is none. */
+/* Describes the normalization in words; empty without one. */
 static void diff__describe(const struct diff *d, char *buf, size_t size)
 {
 	buf[0] = 0;
@@ -347,7 +353,7 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 		const struct tree_cell *cell = &t->cells.v[i];
 		const struct tree_node *n = &t->nodes.v[cell->node];
 
-		/* CPU time has no kernel or copy to name: it is in the table of call paths only. */
+		/* CPU time has no kernel or copy to name: only the table of call paths has it. */
 		if (cell->kind != LEAF_CPU)
 			err = rows__add(&work, n->frame, t, cell) ?:
 			      rows__add(&paths, n->parent, t, cell);

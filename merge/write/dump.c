@@ -17,10 +17,10 @@ struct dump {
 	const struct reader *reader;
 	struct dump_result *result;
 	uint64_t block;			/* the offset of the block that was printed last */
-	uint64_t nr_damages;		/* printed */
+	uint64_t nr_damages;		/* number of damages printed */
 	uint64_t nr_unknown;
 	bool ended;
-	bool aarch64;			/* the machine that was recorded; else x86_64 */
+	bool aarch64;			/* the machine that was recorded; otherwise it is x86_64 */
 	int err;
 };
 
@@ -38,10 +38,11 @@ struct member {
 	const char *name;
 	uint32_t offset, bytes;
 	enum member_kind kind;
-	const char *const *names;	/* MEMBER_NAME: by number; a NULL after the first ends them */
+	const char *const *names;	/* MEMBER_NAME: by number, ended by a NULL that is not the
+					 * first */
 };
 
-/* The last member of a list has no name. */
+/* A list ends with a member without a name. */
 #define MEMBER(type, m, kind_) \
 	{ .name = #m, .offset = offsetof(struct type, m), \
 	  .bytes = sizeof(((struct type *)0)->m), .kind = kind_ }
@@ -60,7 +61,7 @@ static void print_text(FILE *f, const char *text)
 	putc('"', f);
 }
 
-/* Prints @bytes of text as quoted strings, which NULs separate. */
+/* Prints @bytes of text, in which NULs separate strings, as quoted strings. */
 static void dump__text(struct dump *d, const char *text, size_t bytes)
 {
 	char *copy = malloc(bytes + 1);
@@ -84,7 +85,7 @@ static uint64_t member__value(const struct member *m, const void *base)
 	const uint8_t *at = (const uint8_t *)base + m->offset;
 	uint64_t value = 0;
 
-	/* Little endian: the reader refuses recordings of another byte order than the machine's. */
+	/* This assumes little endian: the reader refuses recordings with another byte order. */
 	memcpy(&value, at, m->bytes);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	value >>= 64 - 8 * m->bytes;
@@ -228,7 +229,7 @@ static const char *const message_levels[] = {
 	[XPU_MESSAGE_ERROR] = "ERROR", NULL,
 };
 
-/* Flags: the names of the bits, from the lowest on. */
+/* Names of flags are the names of the bits, the lowest first. */
 static const char *const exit_flags[] = { "STOPPED", NULL };
 static const char *const mmap_flags[] = { "BUILD_ID", "SYNTH", NULL };
 static const char *const comm_flags[] = { "EXEC", NULL };
@@ -270,7 +271,7 @@ static void dump__info(struct dump *d, const struct xpu_record *rec)
 
 	if (info->key == XPU_INFO_ARCH)
 		d->aarch64 = bytes >= 7 && !memcmp(info->data, "aarch64", 7);
-	/* No string follows the last NUL. */
+	/* Leave out the last NUL: no string follows it. */
 	dump__text(d, info->data, bytes && !info->data[bytes - 1] ? bytes - 1 : bytes);
 }
 
@@ -407,7 +408,7 @@ static void dump__stack(struct dump *d, const struct xpu_record *rec)
 	fprintf(d->f, " blocks=%zu/%zu", there, nr);
 }
 
-/* Prints a string of Python: characters of @width bytes each. */
+/* Prints a Python string: characters of @width bytes each. */
 static void dump__python_text(struct dump *d, const uint8_t *text, uint32_t bytes, uint8_t width)
 {
 	char *utf8 = malloc(4 * (size_t)bytes + 1), *to = utf8;
@@ -755,7 +756,8 @@ static void dump__stalls(struct dump *d, const struct xpu_record *rec)
 struct type {
 	const char *name;
 	const struct member *members;
-	const char *const *misc;	/* names of its values, or of its bits; NULL: no names */
+	const char *const *misc;	/* names of its values, or of its bits; NULL: without
+					 * names */
 	bool misc_is_flags;
 	void (*rest)(struct dump *d, const struct xpu_record *rec);
 };
@@ -855,7 +857,7 @@ static void dump__block(struct dump *d, const struct record_iter *it)
 	putc('\n', d->f);
 }
 
-/* Prints the damage that the walk has met since the last call. */
+/* Prints the damage that the walk met since the last call. */
 static void dump__damages(struct dump *d)
 {
 	const struct damages *all = reader__damages(d->reader);
@@ -877,7 +879,7 @@ static void dump__where(struct dump *d, const struct record_iter *it, uint64_t o
 		fprintf(d->f, "%#" PRIx64, offset);
 }
 
-/* @offset: of the record, in its block or, where there are none, in the file */
+/* @offset: of the record, in its block, or in the file if the file has no blocks */
 static void dump__record(struct dump *d, const struct record_iter *it, const struct xpu_record *rec,
 			 uint64_t offset)
 {
@@ -907,7 +909,7 @@ static void dump__record(struct dump *d, const struct record_iter *it, const str
 	putc('\n', d->f);
 }
 
-/* Prints the records inside of a batch. @base: of it, as dump__record()'s @offset */
+/* Prints the records inside a batch. @base: of the batch, as @offset of dump__record() */
 static void dump__batch(struct dump *d, const struct record_iter *outer,
 			const struct xpu_record_batch *batch, uint64_t offset)
 {
@@ -929,7 +931,7 @@ static void dump__batch(struct dump *d, const struct record_iter *outer,
 		  "it is lost", d->reader->name, record_iter__file_offset(&it), it.what);
 }
 
-/* Prints as the last line, and adds to the messages, how the walk ended. */
+/* Prints how the walk ended as the last line, and adds it to the messages. */
 static void dump__finish(struct dump *d, const struct record_iter *it)
 {
 	const struct damages *all = reader__damages(d->reader);

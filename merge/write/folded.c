@@ -20,12 +20,13 @@ struct line_sum {
 	uint64_t sum_ns;
 	uint64_t nr;
 	uint64_t bytes;
-	uint64_t nr_samples;		/* CPU samples of sample_ns, if both are among these */
+	uint64_t nr_samples;		/* how many CPU samples sample_ns has, if all values are of
+					 * CPU samples */
 	uint64_t samples_ns;
 	bool has_bytes;
 };
 
-/* Call paths that differ only in addresses, and those of several recordings, have one line. */
+/* Equal call paths have one line, even if their addresses or their recordings differ. */
 struct line {
 	const char *text;
 	struct line_sum sum;
@@ -38,7 +39,7 @@ static int buf__put(buf_t *buf, const char *s, size_t len)
 	int err = array_reserve(buf, buf->nr + len);
 
 	if (err || !len)
-		return err;		/* there may be no buffer yet */
+		return err;		/* the buffer may not exist yet */
 	memcpy(buf->v + buf->nr, s, len);
 	buf->nr += len;
 	return 0;
@@ -63,7 +64,7 @@ static int buf__put_name(buf_t *buf, const char *name)
 	}
 }
 
-/* Puts the frames of a place, which has ";" between them itself. */
+/* Puts the frames of a place, which already has ";" between frames. */
 static int buf__put_frames(buf_t *buf, const char *place)
 {
 	int err = 0;
@@ -101,7 +102,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 	return by == BY_NVTX ? nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
-/* @nr: which of the open ranges, counted from the one opened first */
+/* @nr: which of the open ranges, counted from the range opened first */
 static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
@@ -111,7 +112,7 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
 }
 
-/* "[node n1]" */
+/* Puts "[node n1]". */
 static int buf__put_label(buf_t *buf, const struct session *s, uint32_t proc, enum by by)
 {
 	static const struct {
@@ -194,7 +195,7 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 	return err ?: buf__put(buf, "]", 1);
 }
 
-/* comm;frame;...;leaf, with its NUL */
+/* Puts comm;frame;...;leaf, with a NUL. */
 static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
 			 const struct folded_opts *opts, bool numbered)
 {
@@ -230,7 +231,7 @@ static int line__cmp(const void *va, const void *vb)
 	return strcmp(a->text, b->text);
 }
 
-/* To nearest, halves up. */
+/* Rounds to the nearest, halves up. */
 static uint64_t line_sum__value(const struct line_sum *line, const struct folded_opts *opts,
 			    uint32_t freq_hz)
 {
@@ -262,7 +263,7 @@ bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind)
 	return true;
 }
 
-/* The lines, each once. */
+/* all lines, each once */
 struct lines {
 	ARRAY(struct line) list;
 	struct strpool texts;
@@ -296,7 +297,7 @@ static int lines__add(struct lines *lines, const struct session *s, const struct
 	return err;
 }
 
-/* Makes the lines, and puts them in order. */
+/* Makes the lines, and sorts them. */
 static int lines__collect(struct lines *lines, const struct session *s,
 			  const struct folded_opts *opts, bool as_recorded)
 {

@@ -44,7 +44,7 @@ const char *const *format__suffixes(void)
 
 bool format__compresses(const struct named_format *f, const char *path)
 {
-	/* Neither recordings, nor directories, nor formats that are compressed as they are. */
+	/* Do not compress recordings, directories, or formats that are already compressed. */
 	return path && has_suffix(path, ".gz") && !f->format->imported && !has_suffix(f->suffix, "/") &&
 	       !has_suffix(f->suffix, ".gz");
 }

@@ -15,14 +15,14 @@
 #include "write/text.h"
 #include "write/tree.h"
 
-/* With more than that, cells are of fewer owners: some 30 bytes of a page each. */
+/* With more cells, owners have fewer properties. A cell takes about 30 bytes of a page. */
 #define MAX_CELLS	60000
 
-/* With more than that, bins are longer: some 14 bytes each. */
+/* With more bins, bins are longer. A bin takes about 14 bytes. */
 #define MAX_CELL_BINS	250000
-#define MAX_RECORDED	4000		/* spans of time in which was recorded */
+#define MAX_RECORDED	4000		/* spans in which something was recorded */
 
-/* One number of an array. The lines are short, for people who open the file in an editor. */
+/* Prints a number of an array. The lines are short, for people who open the file in an editor. */
 static void print_number(struct json_out *j, size_t i, uint64_t n)
 {
 	if (i && i % 64 == 0)
@@ -51,7 +51,7 @@ static void open_array(struct json_out *j, const char *key)
 	json_out__open(j, '[');
 }
 
-/* Closes an array, and opens the next one on a line of its own. */
+/* Closes an array, and opens the next one on a new line. */
 static void next_array(struct json_out *j, const char *key)
 {
 	json_out__close(j, ']');
@@ -63,7 +63,10 @@ static void next_array(struct json_out *j, const char *key)
 
 typedef void (*line_fn)(struct json_out *j, char *line);
 
-/* Calls @print for each line of @text, which it may change. Each line of text makes one of JSON. */
+/*
+ * Calls @print, which may change the line, for each line of @text. Each line of text makes a line
+ * of JSON.
+ */
 static void for_each_line(struct json_out *j, char *text, line_fn print)
 {
 	char *rest = NULL, *line = strtok_r(text, "\n", &rest);
@@ -81,7 +84,7 @@ static void print_line(struct json_out *j, char *line)
 	json_out__string(j, line);
 }
 
-/* "label: value" */
+/* Prints a line "label: value". */
 static void print_pair(struct json_out *j, char *line)
 {
 	char *colon = strstr(line, ": ");
@@ -106,7 +109,7 @@ static int print_text(struct json_out *j, const struct session *s, size_t nr,
 	if (!lines)
 		return -ENOMEM;
 	write(s, nr, lines);
-	/* Only memory can run out; at the end fclose() may keep it to itself. */
+	/* The only failure is lack of memory, which fclose() may not report. */
 	if (ferror(lines))
 		err = -ENOMEM;
 	if (fclose(lines) || !text)
@@ -171,7 +174,7 @@ static void print_totals(struct json_out *j, const struct loss *l)
 	json_out__close(j, '}');
 }
 
-/* Prints names of rows in order of them: each once, for rows to have its index. */
+/* Prints names in the order of rows: each once, so that rows can refer to its index. */
 struct names {
 	struct idmap known;
 	uint32_t nr;
@@ -197,7 +200,7 @@ static void print_name_of(struct json_out *j, const struct names *names, size_t 
 	print_number(j, i, idx);
 }
 
-/* Samples of kernels: their lines are the same whatever call path is looked at. */
+/* Prints samples of kernels, whose lines do not depend on the call path. */
 static int print_stalls(struct json_out *j, const struct session *s)
 {
 	struct names kernels = { 0 }, places = { 0 }, reasons = { 0 };
@@ -257,7 +260,7 @@ static void print_no_side(struct json_out *j)
 	json_out__close(j, '}');
 }
 
-/* Prints which memory the page is about; "" if it is about times. */
+/* Prints which memory the page shows; "" if it shows times. */
 static void print_memory(struct json_out *j, const struct session *s)
 {
 	static const char *const views[] = {
@@ -293,7 +296,7 @@ static void print_path(struct json_out *j, char *path)
 	json_out__close(j, ']');
 }
 
-/* Prints when most memory was in use, and who held most of it then. Return: 0 or -ENOMEM. */
+/* Prints when most memory was in use, and who held most of it. Return: 0 or -ENOMEM. */
 static int print_peak(struct json_out *j, const struct session *s)
 {
 	struct memory_peak peak;
@@ -342,8 +345,8 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	}
 	l = s->sums.loss;
 	/*
-	 * Hardly any has a name for every frame, and CPU samples in deep recursion stand below
-	 * [truncated]: the page need not warn of that.
+	 * Hardly any recording has a name for every frame, and CPU samples in deep recursion are
+	 * below [truncated]: the page need not warn about these.
 	 */
 	l.unsymbolized = l.samples_truncated = 0;
 
@@ -414,7 +417,7 @@ static void print_frames(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
-/* Writes the nodes, without the root, which every page has. */
+/* Writes the nodes except the root, which every page has. */
 static void print_nodes(struct json_out *j, const struct tree *t)
 {
 	size_t i;
@@ -512,24 +515,24 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 
 /* ---- over time ------------------------------------------------------------------------------ */
 
-/* The frame of call paths that have no times of their own, and the row of such threads. */
+/* The frame for call paths without times of their own, and the row for threads without a row. */
 #define SMALL_PATHS	"[call paths too small to have times of their own]"
 #define OTHER_THREADS	"[other threads]"
 
 #define LEAVES_WITH_BYTES	(1u << LEAF_MEMCPY | 1u << LEAF_MEMSET)
 
-/* A tree, and what its owners tell. */
+/* a tree, and the properties of its owners */
 struct page {
 	struct tree tree;
 	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
 	ARRAY(uint32_t) rest;		/* by group of times.sums: the value of its cell, or NO_INDEX */
 };
 
-/* A part of the time of a key: it goes to a cell. */
+/* The part of a key's time that goes to one cell. */
 struct key_part {
 	uint32_t key, cell;
-	uint64_t ns, given_ns;		/* in all, and what the cell has got of it */
-	bool counts;			/* the counts go there, too */
+	uint64_t ns, given_ns;		/* in total; and given to the cell so far */
+	bool counts;			/* the cell also gets the counts */
 };
 
 typedef ARRAY(struct key_part) key_parts_t;
@@ -543,8 +546,8 @@ static int key_part__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Collects the cells of each key of which there are several, because aggregates were split. Each has its part
- * of the time of all of them. @cell_of: by aggregate. Return: 0 or -ENOMEM.
+ * Collects the cells of keys that have several, because aggregates were split. Each cell gets a
+ * part of the time of all of them. @cell_of: by aggregate. Return: 0 or -ENOMEM.
  */
 static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const uint32_t *cell_of)
 {
@@ -576,8 +579,8 @@ static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const
 }
 
 /*
- * Adds a sum to the cells of its key, none of which gets more than its part. @done_ns: of the key's sums up
- * to this one. Return: 0 or -ENOMEM.
+ * Divides a sum among the cells of its key, none of which gets more than its part. @done_ns: total
+ * of the key's sums up to this one. Return: 0 or -ENOMEM.
  */
 static int share_out(struct bins *cells, const struct bin_scale *scale, const struct bin_sum *sum,
 		     uint64_t done_ns, struct key_part *parts, size_t nr)
@@ -606,7 +609,8 @@ static int share_out(struct bins *cells, const struct bin_scale *scale, const st
 }
 
 /*
- * Puts the sums by aggregate under cells. @cell_of: by aggregate; @rest: by group. Return: 0 or -ENOMEM.
+ * Converts sums by aggregate to sums by cell. @cell_of: by aggregate; @rest: by group. Return: 0 or
+ * -ENOMEM.
  */
 static int cells__collect(struct bins *cells, const struct sums *sums, const uint32_t *cell_of,
 			  const uint32_t *rest)
@@ -636,7 +640,7 @@ static int cells__collect(struct bins *cells, const struct sums *sums, const uin
 	return err ?: bins__finish(cells, cells->max_sums / 2);
 }
 
-/* Prints a time as from the recording's start on; times before it are negative. */
+/* Prints a time since the recording's start; earlier times are negative. */
 static void print_since_start(struct json_out *j, const struct session *s, uint64_t ns)
 {
 	char text[32];
@@ -707,8 +711,8 @@ static void print_rows(struct json_out *j, const struct session *s)
 }
 
 /*
- * Prints the spans in which something could be recorded: those of --capture's windows, or from the first to
- * the last event. Spans whose gaps nobody could see become one.
+ * Prints the spans in which something could be recorded: the capture windows, or the time from the
+ * first to the last event. Spans whose gap would be too short to see become one.
  */
 static void print_recorded(struct json_out *j, const struct session *s)
 {
@@ -757,7 +761,10 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 	char start[24];
 
 	json_out__open(j, '{');
-	/* As text: with CLOCK_REALTIME, which recordings of several hosts have, it is beyond 2^53. */
+	/*
+	 * Print it as text: with CLOCK_REALTIME, which recordings of several hosts use, it is
+	 * beyond 2^53.
+	 */
 	snprintf(start, sizeof(start), "%" PRIu64, s->model.start_ns);
 	nr = cells->list.nr;
 	json_out__key(j, "start_ns");
@@ -785,7 +792,7 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 	json_out__close(j, '}');
 }
 
-/* Prints when the work of the only side was, if that is known. Return: 0 or -ENOMEM. */
+/* Prints the times of the only side's work, if they are known. Return: 0 or -ENOMEM. */
 static int print_times(struct json_out *j, const struct session *s, const struct page *page)
 {
 	const struct times *times = &s->sums.times;
@@ -797,7 +804,7 @@ static int print_times(struct json_out *j, const struct session *s, const struct
 	int err = -ENOMEM;
 	size_t i;
 
-	/* Cells in order, whose sums may only become longer. */
+	/* Cells must stay as they are, so only bins may become longer. */
 	bins__init(&cells, 2 * max_t(size_t, MAX_CELL_BINS, t->cells.nr),
 		   &(struct bins_keys){ NULL, NULL, NULL });
 	cells.scale = times->sums.scale;
@@ -906,13 +913,13 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	return err;
 }
 
-/* Return: what the owners of cells can tell: 1 << enum by, or'ed. */
+/* Return: the properties that owners of cells can have: 1 << enum by, or'ed. */
 static uint32_t page__owners(const struct html_side *sides, unsigned int nr)
 {
 	const struct session_opts *opts = &sides->session->opts;
 	uint32_t owners = ((1u << NR_BY) - 1) & ~(1u << BY_SHAPE);
 
-	/* Processes and threads of two recordings have nothing in common but their names. */
+	/* Processes and threads of two recordings share only their names. */
 	if (!opts->by_thread || nr > 1)
 		owners &= ~(1u << BY_TID);
 	if (nr > 1)
@@ -934,7 +941,7 @@ static int page__build(struct page *page, const struct html_side *sides, unsigne
 	return err;
 }
 
-/* Gives call paths without times of their own their cells, of which there are several kinds. */
+/* Makes the cells, one for each group, of call paths without times of their own. */
 static int page__add_rest(struct page *page, const struct session *s)
 {
 	const struct bins *bins = &s->sums.times.sums;
@@ -953,7 +960,9 @@ static int page__add_rest(struct page *page, const struct session *s)
 	return err;
 }
 
-/* Makes the tree's cells; where there are too many, makes them again with owners that tell less. */
+/*
+ * Makes the tree's cells; if they are too many, makes them again with fewer properties of owners.
+ */
 static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
 		      const struct by_list *by)
 {
@@ -970,7 +979,8 @@ static int page__make(struct page *page, const struct html_side *sides, unsigned
 	page->owners &= ~not_told;
 	err = tree__init(&page->tree) ?: page__build(page, sides, nr);
 	if (page->owners & 1u << BY_NVTX && page->tree.ranges.nr <= 1)
-		page->owners &= ~(1u << BY_NVTX);	/* nothing was in a range, or all in one */
+		page->owners &= ~(1u << BY_NVTX);	/* nothing was in a range, or everything was
+							 * in one */
 	for (i = 0; i < ARRAY_SIZE(dear) && !err && page->tree.cells.nr > MAX_CELLS; i++) {
 		if (!(page->owners & ~asked & 1u << dear[i]))
 			continue;

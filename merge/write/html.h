@@ -8,7 +8,7 @@
  *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
- *				   "clean": true },	(except for frames without a name and truncated samples)
+ *				   "clean": true },	(frames without a name and truncated samples aside)
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
  *		       "peak": null, or { "bytes": N, "at_ns": since the start, "nr_recordings": N,

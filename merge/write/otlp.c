@@ -14,7 +14,7 @@
 #include "util.h"
 #include "version.h"
 
-/* The names that protoc-c makes are long. */
+/* These shorten the names that protoc-c makes. */
 #define PROFILES(T)	Opentelemetry__Proto__Profiles__V1development__##T
 #define COMMON(T)	Opentelemetry__Proto__Common__V1__##T
 #define INIT(t)		opentelemetry__proto__profiles__v1development__##t##__init
@@ -39,10 +39,10 @@ typedef COMMON(AnyValue) any_value_msg;
 typedef COMMON(InstrumentationScope) scope_msg;
 typedef Opentelemetry__Proto__Resource__V1__Resource resource_msg;
 
-#define MAX_ATTRIBUTES	4		/* of a sample */
+#define MAX_ATTRIBUTES	4		/* attributes of a sample */
 #define MAX_RESOURCE	(4 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
 
-/* A sample's identity: samples that are equal in it are one. */
+/* A sample's identity: samples with equal identities are united. */
 struct identity {
 	uint32_t proc;
 	uint32_t kind;
@@ -50,17 +50,17 @@ struct identity {
 	int32_t attributes[MAX_ATTRIBUTES];	/* 0: none */
 };
 
-/* The profiles of one process. */
+/* the profiles of one process */
 struct process_profiles {
 	uint32_t proc;
-	profile_msg *kinds[NR_PROFILE_KINDS];	/* NULL: it has none */
+	profile_msg *kinds[NR_PROFILE_KINDS];	/* NULL: the process has none */
 	ARRAY(sample_msg *) samples[NR_PROFILE_KINDS];
 };
 
 struct otlp {
 	const struct session *s;
 	const struct profile_time *time;
-	struct arena arena;		/* of all messages */
+	struct arena arena;		/* memory of all messages */
 	struct strpool names;		/* escaped strings; keys of the tables below */
 	struct idmap string_ids, function_ids, mapping_ids, location_ids, stack_ids, attribute_ids;
 	ARRAY(char *) strings;
@@ -69,18 +69,21 @@ struct otlp {
 	ARRAY(location_msg *) locations;
 	ARRAY(stack_msg *) stacks;
 	ARRAY(attribute_msg *) attributes;
-	int32_t *leaves;		/* by leaf: its location; 0: not made yet */
+	int32_t *leaves;		/* by leaf: its location; 0: not yet made */
 	struct idmap process_ids;
-	struct idmap sample_ids;	/* struct identity in @names: index in all_samples */
+	struct idmap sample_ids;	/* from a struct identity in @names to an index in
+					 * all_samples */
 	ARRAY(sample_msg *) all_samples;
 	ARRAY(struct process_profiles) processes;
 	ARRAY(resource_profiles_msg *) resources;
 	ARRAY(int32_t) path;
 	ARRAY(char) escaped;
-	int err;			/* -ENOMEM: nothing that follows counts */
+	int err;			/* -ENOMEM: everything after it is ignored */
 };
 
-/* Return: memory for a message, zeroed; never NULL, but for one message only once memory is short. */
+/*
+ * Return: zeroed memory for a message; never NULL, but once memory is short, all messages share it.
+ */
 static void *otlp__alloc(struct otlp *o, size_t bytes)
 {
 	static _Thread_local uint64_t dummy[64];
@@ -92,12 +95,12 @@ static void *otlp__alloc(struct otlp *o, size_t bytes)
 	return bytes <= sizeof(dummy) ? memset(dummy, 0, sizeof(dummy)) : NULL;
 }
 
-/* Makes a message of a type, and initializes it. */
+/* Makes an initialized message of a type. */
 #define NEW(o, type, init)	({ type *new_ = otlp__alloc(o, sizeof(type)); init(new_); new_; })
 
 #define TRY(o, call)	((o)->err = (o)->err ?: (call))
 
-/* Return: whether @key is new; then its value will be @next. Sets *@id to its value. */
+/* Return: whether @key is new; if so, its value becomes @next. Sets *@id to its value. */
 static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32_t next, uint32_t *id)
 {
 	if (o->err || idmap__get(ids, key, id))
@@ -109,7 +112,7 @@ static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32
 
 /* ---- the dictionary -------------------------------------------------------------------------- */
 
-/* Return: @s without bytes that are no UTF-8, and without control characters; NULL without memory. */
+/* Return: @s without control characters and bytes that are not UTF-8; NULL if memory is short. */
 static char *otlp__text(struct otlp *o, const char *s)
 {
 	char out[ESCAPE_MAX];
@@ -140,7 +143,7 @@ static int32_t otlp__string(struct otlp *o, const char *s)
 	return id;
 }
 
-/* @text: the value; NULL: it is @number */
+/* @text: the value; NULL: the value is @number */
 static any_value_msg *otlp__value(struct otlp *o, char *text, int64_t number)
 {
 	any_value_msg *v = NEW(o, any_value_msg, opentelemetry__proto__common__v1__any_value__init);
@@ -155,7 +158,7 @@ static any_value_msg *otlp__value(struct otlp *o, char *text, int64_t number)
 	return v;
 }
 
-/* @text: the value; NULL: it is @number */
+/* @text: the value; NULL: the value is @number */
 static int32_t otlp__attribute(struct otlp *o, const char *key, const char *text, uint32_t number)
 {
 	char *value = text ? otlp__text(o, text) : NULL;
@@ -266,7 +269,7 @@ static int32_t otlp__location(struct otlp *o, const struct frame *f)
 	return id;
 }
 
-/* Return: the location of what ran, or 0 for CPU time, whose call path says it all. */
+/* Return: the location of the work itself, or 0 for CPU time, whose call path says everything. */
 static int32_t otlp__leaf(struct otlp *o, uint32_t idx)
 {
 	const struct leaf *leaf = &o->s->model.leaves.v[idx];
@@ -313,7 +316,7 @@ static int32_t otlp__stack(struct otlp *o, const struct aggregate *a)
 	return id;
 }
 
-/* Index 0 of each table is the zero value, which stands for none. */
+/* Starts each table with a zero value: index 0 stands for none. */
 static void otlp__begin(struct otlp *o)
 {
 	otlp__string(o, "");
@@ -361,7 +364,7 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	p->sample_type = otlp__type(o, kind);
 	p->time_unix_nano = o->time->start_ns;
 	p->duration_nano = o->time->duration_ns;
-	/* The values are exact, but for samples. */
+	/* Values are exact, except for samples. */
 	p->period_type = otlp__type(o, kind);
 	p->period = kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
 	p->profile_id.data = otlp__alloc(o, 16);
@@ -370,7 +373,10 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	return p;
 }
 
-/* Return: the sample of that identity; NULL: there is none so far, and the next one has it. */
+/*
+ * Return: the sample with that identity; NULL if there is no such sample yet: the caller then adds
+ * it.
+ */
 static sample_msg *otlp__same(struct otlp *o, const struct identity *identity)
 {
 	const char *key = strpool__intern(&o->names, (const char *)identity, sizeof(*identity));
@@ -436,7 +442,9 @@ static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const cha
 	return kv;
 }
 
-/* The names that OpenTelemetry's conventions have for labels; others keep their own. */
+/*
+ * Return: the name that OpenTelemetry's conventions give to a label; other labels keep their names.
+ */
 static const char *label__attribute(uint32_t label)
 {
 	switch (label) {
@@ -455,7 +463,7 @@ static const char *label__attribute(uint32_t label)
 	}
 }
 
-/* Adds the place of the process in a job of many, as far as it is known. */
+/* Adds what is known of the process's place in its job. */
 static void otlp__labels(struct otlp *o, const struct labels *l, resource_msg *r)
 {
 	uint32_t label;

@@ -9,14 +9,15 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
+#define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define BUFFER_BYTES	(256 * 1024)
 
-#define HANDLER_TRIES	10000		/* it may have interrupted the very thread that has the lock */
+#define HANDLER_TRIES	10000		/* limited, because the handler may have interrupted the
+					 * thread that has the lock */
 
 /*
- * The open outputs of all threads, for the signal handler: a handler has no argument of its own. Their
- * lock is one that a handler can take, too.
+ * The open outputs of all threads, for the signal handler: a handler has no argument of its own.
+ * Their lock can also be taken by a handler.
  */
 static struct output *volatile open_outputs;
 static int outputs_locked;
@@ -58,7 +59,7 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 	int ret = Z_OK;
 
 	o->gzip->next_in = (unsigned char *)buf;
-	o->gzip->avail_in = size;		/* a part of the stream's buffer */
+	o->gzip->avail_in = size;		/* less than the stream's buffer */
 	do {
 		o->gzip->next_out = packed;
 		o->gzip->avail_out = sizeof(packed);
@@ -68,8 +69,8 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 }
 
 /*
- * The stream's writes come through here: stdio remembers that one failed, but not why, and by the
- * time it is asked another errno is there.
+ * All writes of the stream come through here, to keep their errors: stdio remembers that a write
+ * failed, but errno may have changed when the error is noticed.
  */
 static ssize_t output__write(void *cookie, const char *buf, size_t size)
 {
@@ -120,7 +121,7 @@ static void output__reset(struct output *o)
 	o->file.dir_fd = -1;
 }
 
-/* Takes @o off the open outputs, if it is one of them. */
+/* Removes @o from the open outputs, if it is one of them. */
 static void output__forget(struct output *o)
 {
 	struct output *at;
@@ -210,7 +211,9 @@ void output__abort_from_signal(void)
 	const struct output *o;
 	int i;
 
-	/* No other thread frees an output while this one holds the lock, which it never gives back. */
+	/*
+	 * No other thread frees an output while this one holds the lock, which is never released.
+	 */
 	for (i = 0; i < HANDLER_TRIES && !try_lock_outputs(); i++)
 		sched_yield();
 	for (o = open_outputs; o; o = o->next)

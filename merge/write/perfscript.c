@@ -18,7 +18,7 @@ struct event {
 	uint32_t thread;
 };
 
-/* Text that many samples share, made once. */
+/* a text that many samples share, made once */
 struct text {
 	char *v;
 	size_t len;
@@ -81,7 +81,7 @@ static int event__cmp(const void *va, const void *vb)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Return: whether any reader takes @out for a blank: Unicode has many. */
+/* Return: whether any reader takes @out for a blank; Unicode has many kinds of blanks. */
 static bool is_blank(const char *out)
 {
 	return *out == ' ' || !strncmp(out, "\xe2\x80", 2) || !strcmp(out, "\xe2\x81\x9f") ||
@@ -89,7 +89,7 @@ static bool is_blank(const char *out)
 	       !strcmp(out, "\xe1\x9a\x80") || !strcmp(out, "\xef\xbb\xbf");
 }
 
-/* Prints @s with '_' for each blank and each character of @not. */
+/* Prints @s, with '_' instead of blanks and the characters of @not. */
 static void print_word(FILE *f, const char *s, const char *not)
 {
 	char out[ESCAPE_MAX];
@@ -115,7 +115,7 @@ static void print_comm(FILE *f, const char *comm)
 	print_word(f, comm, "");
 }
 
-/* @nr: bytes of @s; @first: it begins the line */
+/* @nr: bytes of @name; @first: the name begins the line */
 static void print_function(FILE *f, const char *name, size_t nr, bool first)
 {
 	bool inside = first && nr && *name == '(';
@@ -138,7 +138,7 @@ static void print_function(FILE *f, const char *name, size_t nr, bool first)
 	}
 }
 
-/* Return: whether it is one of the kernel's functions, as callchain.h has them. */
+/* Return: whether it is a function of the kernel, by the name that callchain.h gives it. */
 static bool frame__is_kernel(const struct frame *frame)
 {
 	size_t len = strlen(frame->name);
@@ -169,7 +169,7 @@ static void print_frame(FILE *f, const struct frame *frame)
 
 static int text__close(FILE *f)
 {
-	/* A stream in memory fails only when memory is out. */
+	/* A stream in memory fails only if memory is short. */
 	int err = ferror(f) ? -ENOMEM : 0;
 
 	return fclose(f) ? -ENOMEM : err;
@@ -245,7 +245,7 @@ int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
 	int err = -ENOMEM;
 	size_t i;
 
-	/* One element more than needed, since malloc(0) may return NULL. */
+	/* Allocate one element more than needed, because malloc(0) may return NULL. */
 	p->stacks = calloc(s->model.chains.nr + 1, sizeof(*p->stacks));
 	p->leaves = calloc(s->model.leaves.nr + 1, sizeof(*p->leaves));
 	if (!p->stacks || !p->leaves)

@@ -10,7 +10,7 @@
 #include "perfetto_fields.h"
 #include "util.h"
 
-#define SEQUENCE	1		/* all packets are of one writer */
+#define SEQUENCE	1		/* all packets have one writer */
 
 /* pftrace__intern_text() writes these messages as it writes InternedString. */
 #define SAME_FIELDS(message) \
@@ -21,16 +21,16 @@ SAME_FIELDS(EVENT_NAME);
 SAME_FIELDS(DEBUG_ANNOTATION_NAME);
 
 /*
- * Clocks. Most of what a packet takes is its time, so the first tracks have clocks of their own, each
- * of whose times is what has passed since the one before; the last of the sequence's clocks tells
- * what has passed since the beginning.
+ * Ids of clocks. Times take most of a packet, so each of the first tracks has a clock of its own,
+ * whose times are relative to the previous time. All other tracks use the last clock, whose times
+ * are relative to the beginning.
  */
 enum {
 	CLOCK_DELTAS		= 64,
 	CLOCK_SINCE_START	= 127,
 };
 
-/* Ids of what there is little of. */
+/* Fixed ids, for names that are few. */
 enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
 	CATEGORY_SLICES,		/* one for each enum slice_kind */
@@ -38,26 +38,29 @@ enum category {
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
 		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER };
 
-/* Tracks: what it is in the upper bits, which one in the lower 32. */
+/* UUIDs of tracks have the kind in the upper bits, and this number in the lower 32 bits: */
 #define UUID_PROCESS	(1ull << 40)	/* process */
 #define UUID_THREAD	(2ull << 40)	/* thread */
-#define UUID_NO_THREAD	(3ull << 40)	/* process, whose thread is not known */
+#define UUID_NO_THREAD	(3ull << 40)	/* process, for an unknown thread */
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
 #define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
 #define UUID_METRIC	(7ull << 40)	/* metric of a set */
-#define UUID_WINDOWS	(8ull << 40)	/* process: when it was recorded */
+#define UUID_WINDOWS	(8ull << 40)	/* process, for its capture windows */
 
-/* A message in the making. */
+/* a message being made */
 struct msg {
 	ARRAY(uint8_t) bytes;
 	bool failed;			/* no memory */
 };
 
-/* Arrows from one launch, beside the first: a flow leads through all that has its id. */
+/*
+ * These are the arrows from one launch, except the first. Each needs an id of its own, because a
+ * flow leads through all events that have its id.
+ */
 struct fan {
 	uint32_t nr;
-	uint32_t next;			/* the number of the next one to end */
+	uint32_t next;			/* the number of the next arrow to end */
 };
 
 struct pftrace {
@@ -65,21 +68,21 @@ struct pftrace {
 	const struct session *s;
 	struct timeline *t;
 	struct msg packet, event, inner;
-	struct msg interned;		/* what the next packet defines */
-	struct msg out;			/* what is yet to be written */
-	uint64_t track;			/* of events that do not tell theirs */
-	uint32_t clock;			/* of packets that do not tell theirs */
+	struct msg interned;		/* names that the next packet defines */
+	struct msg out;			/* bytes that are not yet written */
+	uint64_t track;			/* events without a track go to this track */
+	uint32_t clock;			/* packets without a clock use this clock */
 	uint32_t next_clock;
-	uint64_t last_ns;		/* what the clock's next time adds to */
+	uint64_t last_ns;		/* the base of the clock's next time */
 	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
 	struct idmap graphs;		/* key of a launch of much work -> index in fans */
 	ARRAY(struct fan) fans;
 	uint32_t next_arrow;
-	bool *has_path, *has_stack;	/* by chain: whether its interned messages are written */
-	bool *has_leaf;			/* by leaf: its name is */
-	bool *has_shape;		/* by leaf: how it was launched is */
+	bool *has_path, *has_stack;	/* by chain: whether its interned messages were written */
+	bool *has_leaf;			/* by leaf: whether its name was written */
+	bool *has_shape;		/* by leaf: whether its shape was written */
 	bool started;
 	ARRAY(char) text;
 	bool failed;
@@ -94,7 +97,7 @@ static uint64_t address(const void *p)
 
 #define VARINT_MAX	10		/* bytes */
 
-/* Return: where the next @len bytes go, NULL if there is no memory for them. */
+/* Return: room for the next @len bytes, NULL if memory is short. */
 static inline uint8_t *msg__room(struct msg *m, size_t len)
 {
 	if (array_reserve(&m->bytes, m->bytes.nr + len)) {
@@ -168,7 +171,7 @@ static void msg__bytes(struct msg *m, unsigned int field, const void *bytes, siz
 	msg__raw(m, bytes, len);
 }
 
-/* Puts @from into @m and empties it. */
+/* Puts @from into @m, and empties @from. */
 static void msg__message(struct msg *m, unsigned int field, struct msg *from)
 {
 	msg__bytes(m, field, from->bytes.v, from->bytes.nr);
@@ -188,7 +191,7 @@ static void pftrace__flush(struct pftrace *p)
 }
 
 /*
- * Completes p->packet with @body, as its @field, and with what was interned for it; all of them are
+ * Completes p->packet with @body as its @field, and with the names interned for it; all three are
  * empty afterwards.
  */
 static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct msg *body)
@@ -212,7 +215,7 @@ static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct
 		pftrace__flush(p);
 }
 
-/* Sets the defaults of the following events: @track, and times of its clock. */
+/* Sets defaults for the following events: @track, and its clock. */
 static void pftrace__enter_track(struct pftrace *p, uint64_t track)
 {
 	p->track = track;
@@ -231,7 +234,7 @@ static void pftrace__clear_text(struct pftrace *p)
 	p->text.nr = 0;
 }
 
-/* Strings have to be UTF-8. */
+/* Adds a text, escaped so that it is UTF-8. */
 static void pftrace__add_text(struct pftrace *p, const char *s, enum escape how)
 {
 	char out[ESCAPE_MAX];
@@ -247,7 +250,7 @@ static void pftrace__add_text(struct pftrace *p, const char *s, enum escape how)
 	}
 }
 
-/* Interns what is in p->text. */
+/* Interns p->text. */
 static void pftrace__intern_text(struct pftrace *p, unsigned int field, uint64_t iid)
 {
 	msg__uint(&p->inner, INTERNED_STRING__IID, iid);
@@ -272,7 +275,7 @@ static uint32_t pftrace__function(struct pftrace *p, const char *name)
 	if (idmap__put(&p->functions, address(name), iid))
 		p->failed = true;
 	pftrace__intern(p, INTERNED_DATA__FUNCTION_NAMES, iid, name);
-	/* Events have names of their own; the names of leaves come first. */
+	/* Ids of event names come after the ids of leaves' names. */
 	pftrace__intern(p, INTERNED_DATA__EVENT_NAMES, p->s->model.leaves.nr + iid, name);
 	return iid;
 }
@@ -291,7 +294,7 @@ static uint64_t pftrace__leaf_name(struct pftrace *p, uint32_t idx)
 	return 1 + idx;
 }
 
-/* A call path as one string. */
+/* Interns a call path as one string. */
 static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 {
 	const struct stack *stack = p->s->model.chains.v[chain].stack;
@@ -309,7 +312,9 @@ static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 	return 1 + (uint64_t)chain;
 }
 
-/* How the kernels of a leaf were launched, as one string. Return: 0 if it is not known. */
+/*
+ * Interns the shape of a leaf's kernels as one string. Return: its id; 0 if the shape is unknown.
+ */
 static uint64_t pftrace__shape(struct pftrace *p, uint32_t idx)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
@@ -332,7 +337,7 @@ static uint64_t pftrace__shape(struct pftrace *p, uint32_t idx)
 	return iid;
 }
 
-/* Interns the mapping of a frame. The format requires one: without a file it is [unknown]. */
+/* Interns the mapping of a frame. The format requires a mapping: without a file it is [unknown]. */
 static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 {
 	uint32_t iid;
@@ -343,7 +348,7 @@ static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 	if (idmap__put(&p->mappings, address(dso), iid))
 		p->failed = true;
 	pftrace__intern(p, INTERNED_DATA__MAPPING_PATHS, iid, dso ? dso->path : "[unknown]");
-	/* The raw bytes. */
+	/* The string holds raw bytes. */
 	msg__uint(&p->inner, INTERNED_STRING__IID, iid);
 	msg__bytes(&p->inner, INTERNED_STRING__STR, dso ? dso->build_id : NULL,
 		   dso ? dso->build_id_len : 0);
@@ -369,7 +374,7 @@ static uint32_t pftrace__frame(struct pftrace *p, const struct frame *frame)
 	msg__uint(&p->inner, FRAME__IID, iid);
 	msg__uint(&p->inner, FRAME__FUNCTION_NAME_ID, function);
 	msg__uint(&p->inner, FRAME__MAPPING_ID, mapping);
-	/* The field is required, although names identify frames here. */
+	/* The field is required, although names identify frames. */
 	msg__uint(&p->inner, FRAME__REL_PC, 0);
 	msg__message(&p->interned, INTERNED_DATA__FRAMES, &p->inner);
 	return iid;
@@ -396,7 +401,7 @@ static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-/* p->inner: the descriptor but for these two. */
+/* Completes p->inner, a descriptor, with these two, and writes it. */
 static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
 {
 	msg__uint(&p->inner, TRACK_DESCRIPTOR__UUID, uuid);
@@ -413,7 +418,7 @@ static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t 
 	pftrace__add_text(p, text, ESCAPE_TEXT);
 }
 
-/* Puts what is known of the process's place in its job into the descriptor. */
+/* Adds what is known of the process's place in its job to the descriptor. */
 static void pftrace__process_labels(struct pftrace *p, uint32_t proc)
 {
 	const struct model *m = &p->s->model;
@@ -562,7 +567,7 @@ static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int
 	pftrace__finish_packet(p, TRACE_PACKET__TRACK_EVENT, &p->event);
 }
 
-/* The key of a launch: its process and its correlation id. */
+/* Return: the flow of a launch. @key: its process and correlation id */
 static uint64_t flow_id(uint64_t key)
 {
 	return key + (1ull << 32);
@@ -593,7 +598,7 @@ static void pftrace__count_arrows(struct pftrace *p)
 	}
 }
 
-/* To all that was launched. */
+/* Puts the begins of the arrows to all work of a launch. */
 static void pftrace__put_arrows(struct pftrace *p, uint64_t key)
 {
 	uint32_t idx, i;
@@ -616,7 +621,7 @@ static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
 	msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, id);
 }
 
-/* The caller fills in the rest of p->event. */
+/* Adds a launch's annotations to p->event, which the caller completes. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
 	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(key));
@@ -682,7 +687,7 @@ static void pftrace__track(struct pftrace *p, const struct timeline_track *track
 	track_walk__exit(&walk);
 }
 
-/* A track of the process's windows, outside of which nothing was recorded. */
+/* Writes a track with the process's capture windows. */
 static void pftrace__windows(struct pftrace *p, uint32_t proc)
 {
 	const struct captured *c = &p->s->model.captured;
@@ -790,7 +795,7 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 	return err;
 }
 
-/* @nr: of all metrics' tracks */
+/* @nr: the track's number among all tracks of metrics */
 static int pftrace__metric(struct pftrace *p, const struct metric_set *set, uint32_t metric, uint32_t nr)
 {
 	const struct metric_name *name = &p->s->model.metrics.names.v[set->names[metric]];
@@ -850,7 +855,7 @@ static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 	msg__message(&p->inner, CLOCK_SNAPSHOT__CLOCKS, &p->event);
 }
 
-/* Writes the clocks' times at the beginning. */
+/* Writes the times that the clocks show at the beginning. */
 static void pftrace__clocks(struct pftrace *p)
 {
 	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME : BUILTIN_CLOCK_MONOTONIC, id;
@@ -862,7 +867,7 @@ static void pftrace__clocks(struct pftrace *p)
 	pftrace__finish_packet(p, TRACE_PACKET__CLOCK_SNAPSHOT, &p->inner);
 }
 
-/* The next packet defines them. */
+/* Interns the fixed names, which the next packet defines. */
 static void pftrace__names(struct pftrace *p)
 {
 	enum slice_kind kind;
@@ -890,7 +895,7 @@ int pftrace__write(struct timeline *t, const struct session *s, FILE *f)
 	struct pftrace p = { .f = f, .s = s, .t = t, .next_clock = CLOCK_DELTAS };
 	int err = -ENOMEM;
 
-	/* One element more than needed, since malloc(0) may return NULL. */
+	/* Allocate one element more than needed, because malloc(0) may return NULL. */
 	p.has_path = calloc(s->model.chains.nr + 1, sizeof(*p.has_path));
 	p.has_stack = calloc(s->model.chains.nr + 1, sizeof(*p.has_stack));
 	p.has_leaf = calloc(s->model.leaves.nr + 1, sizeof(*p.has_leaf));

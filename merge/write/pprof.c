@@ -12,11 +12,11 @@
 #include "profile.pb-c.h"
 #include "util.h"
 
-#define GZIP_WINDOW	(15 + 16)	/* the largest, with gzip's header */
+#define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define CHUNK_BYTES	(64 * 1024)
-#define INLINED		" (inlined)"	/* as callchain.h marks functions that are */
+#define INLINED		" (inlined)"	/* as callchain.h marks inlined functions */
 
-/* In the order of Sample.value. */
+/* The order is as in Sample.value. */
 enum value {
 	VALUE_GPU,
 	VALUE_CPU,
@@ -26,7 +26,7 @@ enum value {
 	NR_VALUES
 };
 
-/* In place of these, for memory: as Go's profiles of the heap have them. */
+/* For memory, these replace enum value, as in Go's heap profiles. */
 enum memory_value {
 	VALUE_ALLOC_OBJECTS,
 	VALUE_ALLOC_SPACE,
@@ -47,28 +47,29 @@ struct gzip {
 };
 
 /*
- * Messages of one type, written one after the other, mean one message with all their repeated
- * fields. So each item is written as soon as it is known, in a profile of its own, and only its id
- * need be kept.
+ * Protobuf messages of one type, written one after the other, are read as one message with all
+ * their repeated fields. So each item is written as soon as it is known, in a profile of its own,
+ * and only its id must be kept.
  */
 struct pprof {
 	const struct session *s;
 	struct gzip gzip;
 	struct strpool names;
-	struct strpool groups;		/* of frames that are one location */
+	struct strpool groups;		/* groups of frames that are one location */
 	struct idmap strings;		/* address in names -> index in the string table */
-	struct idmap functions;		/* strings of its name and its file -> id */
+	struct idmap functions;		/* (strings of its name and file) -> id */
 	struct idmap mappings;		/* dso -> id */
 	struct idmap locations;		/* frame, or group -> id */
-	uint64_t *leaf_locations;	/* by leaf, 0: not written yet */
+	uint64_t *leaf_locations;	/* by leaf; 0: not yet written */
 	uint32_t nr_locations;
 	ARRAY(char) escaped;
 	ARRAY(uint8_t) packed;
 	ARRAY(uint64_t) stack;
 	unsigned int nr_values;
-	enum profile_kind kind;		/* of the values; NR_PROFILE_KINDS: all of enum value */
+	enum profile_kind kind;		/* kind of the values; NR_PROFILE_KINDS: all of enum
+					 * value */
 	const struct profile_time *time;	/* NULL: from the first event to the last */
-	int err;			/* -ENOMEM: nothing that follows counts */
+	int err;			/* -ENOMEM: everything after it is ignored */
 };
 
 static void gzip__put(struct gzip *gz, int flush)
@@ -183,7 +184,7 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	m.id = id = p->mappings.nr + 1;
 	m.filename = pprof__string(p, dso->path);
 	m.build_id = pprof__string(p, hex);
-	/* True also if the name is only file and offset: pprof could not find a better one. */
+	/* Set it even if names are only file and offset: pprof could not find better names. */
 	m.has_functions = true;
 	m.has_inline_frames = p->s->callchains.show_inline;
 	m.has_filenames = m.has_line_numbers = p->s->callchains.show_srcline;
@@ -290,7 +291,9 @@ out:
 
 #define MAX_STALL_LINES	(STALL_MAX_FRAMES + 2)
 
-/* A kernel's places and reason are as if they were inlined in it; the innermost comes first. */
+/*
+ * Makes a kernel's places and reason look as if they were inlined in it; the innermost comes first.
+ */
 static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, const char *kernel)
 {
 	Perftools__Profiles__Line lines[MAX_STALL_LINES], *ptrs[MAX_STALL_LINES];
@@ -318,7 +321,7 @@ static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, c
 	return pprof__put_location(p, &ptrs[i], MAX_STALL_LINES - i, NULL);
 }
 
-/* Return: the location of the work itself, or 0 for CPU time, whose call path says it all. */
+/* Return: the location of the work itself, or 0 for CPU time, whose call path says everything. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
@@ -365,7 +368,7 @@ static void sample_labels__add_number(struct sample_labels *l, struct pprof *p, 
 	sample_labels__add(l, p, key, text);
 }
 
-/* "step;forward", the range that was opened first before the others. */
+/* Adds a label such as "step;forward", with the range that was opened first. */
 static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_labels *l)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->model.nvtx, range, path), i;
@@ -391,7 +394,7 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_la
 	free(text);
 }
 
-/* Adds the process's place in its job, under the names of its labels. */
+/* Adds labels for the process's place in its job. */
 static void pprof__process_labels(struct pprof *p, const struct labels *from, struct sample_labels *l)
 {
 	uint32_t i;
@@ -504,8 +507,8 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 }
 
 /*
- * Readers take the first mapping for the program: so it must be the file of main(), or of _start()
- * if there is no main().
+ * Readers assume that the first mapping is the program, so it must be the file of main(), or of
+ * _start() without a main().
  */
 static void pprof__main_mapping(struct pprof *p)
 {
@@ -559,7 +562,7 @@ static void pprof__head(struct pprof *p)
 	int64_t comment;
 	size_t i;
 
-	pprof__string(p, "");		/* the table begins with it */
+	pprof__string(p, "");		/* the table begins with an empty string */
 	for (i = 0; i < p->nr_values; i++) {
 		perftools__profiles__value_type__init(&v[i]);
 		v[i].type = pprof__string(p, all ? types[i].type : profile_kind__name(p->kind));
@@ -602,7 +605,7 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 	if (deflateInit2(&p->gzip.z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8,
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
-	/* One element more than needed, since calloc(0) may return NULL. */
+	/* Allocate one element more than needed, because calloc(0) may return NULL. */
 	p->leaf_locations = calloc(s->model.leaves.nr + 1, sizeof(*p->leaf_locations));
 	if (!p->leaf_locations) {
 		deflateEnd(&p->gzip.z);

@@ -41,7 +41,7 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	};
 
 	(void)first;
-	/* The operations of NCCL get each work before this function does. */
+	/* The model's NCCL code takes each work before this function does. */
 	if (m->nccl.kernels.nr > r->nr_nccl)
 		e.nccl = m->nccl.kernels.nr - 1;
 	r->nr_nccl = m->nccl.kernels.nr;
@@ -89,7 +89,9 @@ static int launch__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->proc, b->proc) ?: cmp3(a->time_ns, b->time_ns) ?: cmp3(a->thread, b->thread);
 }
 
-/* Puts events and launches in order. Those of recordings one after the other then hardly need a sort. */
+/*
+ * Sorts events and launches. Joining several recordings that are sorted hardly needs another sort.
+ */
 static void ranks__sort(void *ctx)
 {
 	struct ranks *r = ctx;
@@ -179,7 +181,7 @@ void ranks__free(struct ranks *r)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* Return: the rank of a process in its largest communicator that tells, or -1. */
+/* Return: the rank of a process in the largest communicator for which it is known, or -1. */
 static int32_t proc__number(const struct nccl *n, uint32_t proc)
 {
 	int32_t rank = -1, nr_ranks = 0;
@@ -203,7 +205,7 @@ static int rank__cmp_number(const void *va, const void *vb)
 	return cmp3(a->number, b->number) ?: cmp3(a->proc, b->proc);
 }
 
-/* Return: the number of a process by one of the ways to number ranks, or -1. */
+/* Return: the number of a process, in one of the ways to number ranks, or -1. */
 static int64_t rank__number(const struct model *m, const struct rank *rank, enum rank_numbers how)
 {
 	uint32_t number;
@@ -241,7 +243,10 @@ static int rank__cmp_proc(const void *va, const void *vb)
 	return cmp3(a->proc, b->proc);
 }
 
-/* Numbers all ranks as their launcher does, or their communicator, or else by order. */
+/*
+ * Numbers all ranks as their launcher does; otherwise as their communicator does; otherwise by
+ * order.
+ */
 static void ranks__number(struct ranks *r, const struct model *m)
 {
 	size_t i;
@@ -302,7 +307,7 @@ static const char *kernel__library(const char *name)
 	return NULL;
 }
 
-/* Sums kernels up that communicate without an operation that is known. Return: 0 or -ENOMEM. */
+/* Sums up kernels that communicate without a known operation. Return: 0 or -ENOMEM. */
 static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t proc, uint32_t leaf_idx,
 			    uint64_t ns, struct idmap *known)
 {
@@ -394,7 +399,7 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 
 		const struct nccl_unit *u = k->unit == NO_INDEX ? NULL : &n->units.v[k->unit];
 
-		/* A kernel that has neither an operation nor a partner is listed. */
+		/* List kernels that have neither an operation nor a partner. */
 		if ((u && (u->paired || !u->by_stream)) || !k->kernel || r->by_proc[k->proc] == NO_INDEX)
 			continue;
 		if (!u)
@@ -427,7 +432,7 @@ static int collective__cmp_wait(const void *va, const void *vb)
 	       cmp3(a->comm, b->comm) ?: strcmp(a->name, b->name);
 }
 
-/* Adds the collectives of units that met. Return: 0 or -ENOMEM. */
+/* Adds the collectives of a meeting. Return: 0 or -ENOMEM. */
 static int ranks__add_meeting(struct ranks *r, const struct model *m, const struct nccl_meeting *meeting)
 {
 	const struct nccl *n = &m->nccl;
@@ -449,7 +454,9 @@ static int ranks__add_meeting(struct ranks *r, const struct model *m, const stru
 	return array_push(&r->collectives, c);
 }
 
-/* Adds the sends and receives of a unit. @known: ranks of communicators that have such */
+/*
+ * Adds the sends and receives of a unit. @known: ranks that have sends or receives, by communicator
+ */
 static int ranks__add_sends(struct ranks *r, const struct model *m, const struct nccl_unit *u,
 			    struct idmap *known)
 {
@@ -484,7 +491,7 @@ static void collective__add(struct rank_collective *to, const struct rank_collec
 	to->longest_wait_ns = max_t(uint64_t, to->longest_wait_ns, c->longest_wait_ns);
 }
 
-/* Makes one of all collectives of one name. */
+/* Unites all collectives with the same name. */
 static void ranks__merge_collectives(struct ranks *r, const char *sends)
 {
 	struct rank_collective *v = r->collectives.v;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * ranks_html.c - the page of "ranks": that of html.c, with two sides and a member "ranks"
+ * ranks_html.c - the page of the command "ranks": the page of html.c with two sides and a member
+ * "ranks"
  *
- * The tree has what each straggler did before it was waited for: side 1 is the straggler, side 0 the
- * median of the other ranks. Cells are of the straggler, as owner. Then
+ * The tree shows what each straggler did before others waited for it: side 1 is the straggler, side
+ * 0 the median of the other ranks. The owner of a cell is the straggler. The member is
  *
  *	"ranks": { "numbered": "by their launcher", "account": [ "operations of NCCL ...", ... ],
  *		   "hosts": [ ... ], "names": [ ... ],
@@ -28,9 +29,9 @@
  *	  "each": [ by these three: how many bins they have ],
  *	  "bin": [ of all, one after the other ], "ns": [ ... ] }
  *
- * "waits" has all three; of many ranks it has no collectives, or ranks alone, and then "caused" has
- * culprits. "over" has collectives. The sum over the bins of "waits", and of "over", is that of the ranks'
- * wait_ns to the nanosecond, and that of "caused" lacks the waits at the start.
+ * "waits" has all three; for many ranks it has no collectives, or only ranks, and then "caused" has
+ * culprits. "over" has collectives. The bins of "waits" sum up to the ranks' wait_ns, to the
+ * nanosecond, and so do the bins of "over"; "caused" lacks the waits at the start.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,26 +43,27 @@
 #include "write/html.h"
 #include "write/ranks.h"
 
-#define MAX_PATHS	40000		/* of the tree: some 60 bytes of a page each, and its names */
-#define MAX_WAITS	120000		/* bins with waits: some 12 bytes each */
+#define MAX_PATHS	40000		/* paths in the tree: about 60 bytes of a page each, plus
+					 * names */
+#define MAX_WAITS	120000		/* bins with waits: about 12 bytes each */
 #define MAX_OTHERS	2000
 
-#define MIN_BINS	60		/* with fewer, less is told of each wait */
+#define MIN_BINS	60		/* with fewer bins, properties of waits are left out */
 
 #define LEFT_OUT	(NO_INDEX - 1)
 
-/* Waits of one rank for another in one kind of collective; each may be LEFT_OUT. */
+/* waits of one rank for another in one kind of collective; each member may be LEFT_OUT */
 struct waits_of {
 	uint32_t rank, culprit, collective;	/* culprit: NO_INDEX: ranks start */
 };
 
-/* Members of struct waits_of that are told. */
+/* members of struct waits_of that are shown */
 enum { TELL_RANK = 1, TELL_CULPRIT = 2, TELL_COLLECTIVE = 4 };
 
-/* Waits over time. */
+/* waits over time */
 struct waits {
 	struct bins bins;
-	ARRAY(struct waits_of) keys;	/* of bins */
+	ARRAY(struct waits_of) keys;	/* keys of bins */
 	struct hashes by_key;
 	uint64_t secret;
 };
@@ -70,7 +72,8 @@ struct ranks_page {
 	const struct ranks *r;
 	struct tree tree;
 	struct waits waits, caused, over;
-	uint32_t *waited_for;		/* by rank: whom it waited for longest, or NO_INDEX */
+	uint32_t *waited_for;		/* by rank: the rank that it waited for longest, or
+					 * NO_INDEX */
 	uint64_t *waited_for_ns;
 };
 
@@ -82,7 +85,10 @@ static uint32_t late_path__kind(const struct late_path *p, const struct model *m
 	       m->leaves.v[p->leaf_idx].kind;
 }
 
-/* Adds a path of a straggler to both sides; @small: only its time, among that of small differences. */
+/*
+ * Adds a path of a straggler to both sides. @small: add only its time, to the sum of small
+ * differences
+ */
 static int page__add_path(struct ranks_page *page, const struct late_path *p, bool small)
 {
 	const struct model *m = &page->r->s->model;
@@ -114,7 +120,10 @@ static int difference__cmp(const void *va, const void *vb)
 	return cmp3(*b, *a);
 }
 
-/* Return: paths that differ by less are too many for a page. Sorts @differences. */
+/*
+ * Return: the least difference of paths to show, so that a page has room for them. Sorts
+ * @differences.
+ */
 static uint64_t page__least(uint64_t *differences, size_t nr)
 {
 	if (nr <= MAX_PATHS)
@@ -189,7 +198,7 @@ static int waits__make(struct waits *w, const struct ranks *r, unsigned int tell
 	return err ?: bins__finish(&w->bins, MAX_WAITS);
 }
 
-/* Return: whether the bins are short enough to see when waits were. */
+/* Return: whether the bins are short enough to see when waits occurred. */
 static bool waits__fine(const struct waits *w)
 {
 	const struct bin_scale *scale = &w->bins.scale;
@@ -217,7 +226,7 @@ static int page__find_waits(struct ranks_page *page)
 	return err ?: waits__make(&page->over, page->r, TELL_COLLECTIVE);
 }
 
-/* Finds whom each rank waited for longest. Return: 0 or -ENOMEM. */
+/* Finds the rank that each rank waited for longest. Return: 0 or -ENOMEM. */
 static int page__find_culprits(struct ranks_page *page)
 {
 	const struct ranks *r = page->r;
@@ -275,7 +284,7 @@ static void open_array(struct json_out *j, const char *key)
 	json_out__open(j, '[');
 }
 
-/* Opens an object on a line of its own. */
+/* Opens an object on a new line. */
 static void open_object(struct json_out *j, const char *key)
 {
 	json_out__line(j, 0);
@@ -328,7 +337,7 @@ static const char *rank__text(const struct ranks *r, size_t rank, bool host)
 	return host ? m->inputs.v[m->machine.procs.v[proc].recording].host : model__proc_name(m, proc);
 }
 
-/* Prints the ranks' hosts, or their names, and sets @idx of each. Return: 0 or -ENOMEM. */
+/* Prints the ranks' hosts, or their names, and sets @idx for each rank. Return: 0 or -ENOMEM. */
 static int print_names(struct json_out *j, const struct ranks *r, const char *key, bool host, uint32_t *idx)
 {
 	struct numbered names = { 0 };

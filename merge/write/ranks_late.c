@@ -10,12 +10,12 @@
 #include "escape.h"
 #include "symbols/callchain.h"
 
-/* The time of one rank on one path, in the windows that one rank is blamed for. */
+/* the time of one rank on one path, in the windows that one rank is blamed for */
 struct late_sum {
 	uint32_t blamed, rank;
 	enum late_kind kind;
 	const char *path, *leaf;	/* interned in r->strings */
-	uint32_t leaf_idx;		/* any of these leaves */
+	uint32_t leaf_idx;		/* any leaf with that name */
 	uint64_t ns;
 };
 
@@ -25,9 +25,9 @@ struct late {
 	ARRAY(struct late_sum) sums;
 	struct hashes by_key;
 	uint64_t secret;
-	struct idmap windows;		/* (blamed, rank): they have windows in common */
-	uint32_t *nr_others;		/* by blamed rank: others with such windows */
-	uint32_t *blamed;		/* by unit of NCCL: the rank that its window is blamed on */
+	struct idmap windows;		/* (blamed, rank): pairs that share windows */
+	uint32_t *nr_others;		/* by blamed rank: how many ranks share windows with it */
+	uint32_t *blamed;		/* by NCCL unit: the rank that its window is blamed on */
 	bool *starts;			/* by unit: ranks start, and nobody is blamed for its wait */
 	bool *last;			/* by unit: others waited for it */
 };
@@ -78,7 +78,7 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	}
 	if (l->blamed[unit] == NO_INDEX)
 		l->blamed[unit] = l->r->by_proc[n->units.v[u->waited_for].proc];
-	/* Its own lateness comes before those that it waited for. */
+	/* The blame for its own lateness overrides the blame on ranks that it waited for. */
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
@@ -132,7 +132,7 @@ static int late__blame(struct late *l)
 
 /* ---- paths ------------------------------------------------------------------------------------ */
 
-/* Return: how many frames of a call path say where a thread was. */
+/* Return: how many frames of a call path, counted from the root, say where a thread was. */
 static uint32_t stack__nr_shown(const struct stack *stack, bool whole)
 {
 	const struct frame *place = whole ? NULL : stack__place(stack);
@@ -158,7 +158,7 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 		fputs(i ? ";" : "", f);
 		escape__print(f, stack->frames[i]->name, ESCAPE_FOLDED);
 	}
-	/* Only memory can run out; at the end fclose() may keep it to itself. */
+	/* The only failure is lack of memory, which fclose() may not report. */
 	failed = ferror(f);
 	failed |= fclose(f) != 0;
 	path = failed || !text ? NULL : strpool__intern(&r->strings, text, strlen(text));
@@ -166,7 +166,10 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 	return path;
 }
 
-/* Return: the frames of a chain, interned; of a thread's stack only up to its own code; or NULL. */
+/*
+ * Return: the frames of a chain, interned, or NULL. Without @whole, frames inside libraries and the
+ * kernel are left out.
+ */
 static const char *late__path(struct late *l, uint32_t chain, bool whole)
 {
 	const struct stack *stack = chain == NO_INDEX ? NULL : l->m->chains.v[chain].stack;
@@ -183,7 +186,7 @@ static const char *late__path(struct late *l, uint32_t chain, bool whole)
 	return path;
 }
 
-/* Return: what ran or was waited for, interned; or NULL. */
+/* Return: the work that ran or that a thread waited for, interned; or NULL. */
 static const char *late__leaf(struct late *l, uint32_t leaf_idx)
 {
 	const struct leaf *leaf = &l->m->leaves.v[leaf_idx];
@@ -231,7 +234,7 @@ static int late__add_event(struct late *l, const struct ranks_event *e, enum lat
 
 /* ---- windows ---------------------------------------------------------------------------------- */
 
-/* The end of a window. */
+/* the end of a window */
 struct cut {
 	uint64_t time_ns;
 	uint32_t blamed;
@@ -247,12 +250,15 @@ static int cut__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->blamed, b->blamed);
 }
 
-/* Windows of one rank at once: they end when a kernel of NCCL is launched, or when it begins. */
+/*
+ * This has the windows of one rank. On the host they end when an NCCL kernel is launched, on the
+ * device when it begins.
+ */
 struct windows {
 	cuts_t host, device;
 };
 
-/* Lists the units of each process with kernels, in an array of @nr + 1 places. */
+/* Sorts indices of units by process. */
 static int unit__cmp_proc(const void *va, const void *vb, void *ctx)
 {
 	const struct nccl *n = ctx;
@@ -288,7 +294,7 @@ static int windows__fill(struct windows *w, struct late *l, const uint32_t *unit
 	return err;
 }
 
-/* Return: index of the first window that ends after a time. */
+/* Return: index of the first window that ends after @time_ns. */
 static size_t cuts__after(const cuts_t *cuts, uint64_t time_ns)
 {
 	size_t low = 0, high = cuts->nr, mid;
@@ -303,7 +309,7 @@ static size_t cuts__after(const cuts_t *cuts, uint64_t time_ns)
 	return low;
 }
 
-/* Adds a device's work to all windows that it ran in. */
+/* Adds device work to all windows in which it ran. */
 static int windows__add_work(struct windows *w, struct late *l, const struct ranks_event *e)
 {
 	enum late_kind kind = e->nccl == NO_INDEX ? LATE_DEVICE : LATE_NCCL;
@@ -325,7 +331,7 @@ static int windows__add_work(struct windows *w, struct late *l, const struct ran
 
 /* ---- the time before launches ------------------------------------------------------------------ */
 
-/* Return: index of the first launch of @launches[0..@nr) at or after a time. */
+/* Return: index of the first launch of @launches[0..@nr) at or after @time_ns. */
 static size_t launches__at(const struct ranks_launch *launches, size_t nr, uint64_t time_ns)
 {
 	size_t low = 0, high = nr, mid;
@@ -347,12 +353,12 @@ static void launches__blame(struct ranks_launch *launches, size_t nr, const cuts
 	for (i = 0; i < nr; i++) {
 		while (cut < cuts->nr && cuts->v[cut].time_ns < launches[i].time_ns)
 			cut++;
-		/* Before the first operation ranks start; behind the last one nobody waits. */
+		/* Before the first operation, ranks start; after the last one, nobody waits. */
 		launches[i].blamed = cut && cut < cuts->nr ? cuts->v[cut].blamed : NO_INDEX;
 	}
 }
 
-/* Adds the time of a thread before those launches that it made next. */
+/* Adds the time of a thread before launches, if it made these launches itself. */
 static int launches__add_span(struct late *l, struct ranks_launch *launches, size_t nr,
 			      const struct ranks_event *e)
 {
@@ -381,7 +387,7 @@ static int launches__add_span(struct late *l, struct ranks_launch *launches, siz
 	return err;
 }
 
-/* Adds the time before launches that nothing told. */
+/* Adds the unexplained time before launches. */
 static int launches__add_rest(struct late *l, const struct ranks_launch *launches, size_t nr)
 {
 	struct late_sum sum;
@@ -406,7 +412,7 @@ static int launches__add_rest(struct late *l, const struct ranks_launch *launche
 
 /* ---- one rank after the other ------------------------------------------------------------------ */
 
-/* The events and launches of one process, which are in order. */
+/* the sorted events and launches of one process */
 struct part {
 	struct ranks_launch *launches;
 	size_t nr_launches;
@@ -477,7 +483,10 @@ static int late_sum__cmp(const void *va, const void *vb)
 	       cmp3((uintptr_t)a->leaf, (uintptr_t)b->leaf) ?: cmp3(a->ns, b->ns);
 }
 
-/* Return: the median of @nr values, of which those of @sums that are no blamed rank's are not 0. */
+/*
+ * Return: the median of @nr values: the sums of ranks that are not blamed, and 0 for ranks without
+ * a sum.
+ */
 static uint64_t late_sums__median(const struct late_sum *sums, size_t nr_sums, uint32_t nr)
 {
 	uint64_t middle[2] = { 0 };
@@ -542,7 +551,10 @@ static int straggler__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(ranks[*b].caused_ns, ranks[*a].caused_ns) ?: cmp3(*a, *b);
 }
 
-/* Finds the stragglers; those that caused little wait need no comparison. Return: 0 or -ENOMEM. */
+/*
+ * Finds the stragglers, and chooses those that caused the longest waits for the comparison. Return:
+ * 0 or -ENOMEM.
+ */
 static int late__choose(struct late *l)
 {
 	struct ranks *r = l->r;

@@ -8,7 +8,7 @@
 #include "write/ranks.h"
 #include "write/shorten.h"
 
-/* Return: the unit of a table's times, in words; "" where each has its own. */
+/* Return: the unit of a table's times, in words; "" if each time has its own. */
 static const char *times(const struct ranks_opts *opts)
 {
 	return opts->human ? "" : opts->unit == UNIT_NS ? ", times in ns" :
@@ -51,7 +51,7 @@ static char *late_path__text(const struct late_path *p)
 	if (asprintf(&text, "%s%s%s%s", p->path, *p->path && *p->leaf ? ";" : "", p->leaf,
 		     p->kind == LATE_HOST ? " (before it)" : "") < 0)
 		return NULL;
-	for (c = text; *c; c++)		/* names have no ';' */
+	for (c = text; *c; c++)		/* names do not contain ';' */
 		if (*c == ';')
 			*c = SHORTEN_FRAME;
 	return text;
@@ -272,7 +272,7 @@ static int write_clocks(const struct ranks *r, struct table *t)
 
 /* ---- all of it --------------------------------------------------------------------------------- */
 
-/* The account of operations, as keys for programs and as words for people. */
+/* a count of operations, as a key for programs and as words for people */
 struct count {
 	const char *key, *words;
 	uint64_t n;

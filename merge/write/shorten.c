@@ -12,13 +12,16 @@
 
 #define GAP		"..."
 #define BETWEEN		" > "
-#define LEAST		8		/* columns of a cut frame */
-#define MAX_COMPARED	4096		/* texts that are compared with one another */
-#define ROUNDS		3		/* of telling apart those that look alike */
+#define LEAST		8		/* columns of a cut frame at least */
+#define MAX_COMPARED	4096		/* texts that are compared with each other, at most */
+#define ROUNDS		3		/* rounds of telling apart texts that look alike */
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
-/* Characters that terminals show two columns wide, or, as they combine with the one before, none. */
+/*
+ * Characters that terminals show two columns wide, or without width because they combine with the
+ * previous one.
+ */
 static const struct {
 	uint32_t first, last;
 	size_t columns;
@@ -30,7 +33,7 @@ static const struct {
 	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
 };
 
-/* Return: how many bytes the character at @s has, of at most @len; *@columns: how wide it is. */
+/* Return: how many bytes the character at @s has, at most @len. *@columns: its width */
 static size_t character(const char *s, size_t len, size_t *columns)
 {
 	uint32_t c = (uint8_t)*s;
@@ -48,7 +51,7 @@ static size_t character(const char *s, size_t len, size_t *columns)
 	return bytes;
 }
 
-/* Return: the end of what is at the begin of @s and at most @width wide. */
+/* Return: the end of the first part of @s, at most @width wide. */
 static const char *within(const char *s, size_t width)
 {
 	size_t columns, bytes;
@@ -61,7 +64,10 @@ static const char *within(const char *s, size_t width)
 	return s;
 }
 
-/* Return: what is behind the first @width columns of @s, and behind a character that is half in them. */
+/*
+ * Return: the part of @s after its first @width columns, and after a character that is half in
+ * them.
+ */
 static const char *behind(const char *s, size_t width)
 {
 	size_t columns, bytes;
@@ -107,13 +113,13 @@ static size_t without_arguments(const char *s, size_t len)
 		if (s[at] == '(' && !--depth)
 			break;
 	}
-	/* Neither "f (inlined)", nor "operator()", nor "(anonymous namespace)". */
+	/* "f (inlined)", "operator()" and "(anonymous namespace)" have no arguments. */
 	if (at == SIZE_MAX || !at || s[at - 1] == ' ' || (at >= 8 && !strncmp(s + at - 8, "operator", 8)))
 		return len;
 	return at;
 }
 
-/* Puts the head and the tail of a name, and GAP between, into @f. */
+/* Puts the head and the tail of a name into @f, with GAP between them. */
 static void put_middle(FILE *f, const char *s, size_t len, size_t width)
 {
 	size_t nr = width_of(s, len), head, tail;
@@ -136,12 +142,12 @@ static void put_middle(FILE *f, const char *s, size_t len, size_t width)
 	fwrite(at, 1, s + len - at, f);
 }
 
-/* Puts a frame, if it is too wide without its outer namespaces, and if need be without its middle. */
+/* Puts a frame. If it is too wide, leaves out its outer namespaces, then, if needed, its middle. */
 static void put_frame(FILE *f, const char *s, size_t len, size_t width)
 {
 	const char *at = s, *end = s + len;
 
-	/* Not what is inside of template arguments. */
+	/* Do not cut inside template arguments. */
 	while (width_of(at, end - at) > width) {
 		const char *colons = memmem(at, end - at, "::", 2), *other = memchr(at, '<', end - at);
 
@@ -152,7 +158,7 @@ static void put_frame(FILE *f, const char *s, size_t len, size_t width)
 	put_middle(f, at, end - at, width);
 }
 
-/* Puts the head of a name, and what it has from column @from on, into @f. */
+/* Puts the head of a name, and the name after column @from, into @f. */
 static void put_from(FILE *f, const char *s, size_t len, size_t width, size_t from)
 {
 	size_t nr = width_of(s, len), head = width / 4, room;
@@ -186,17 +192,19 @@ struct frame_text {
 	size_t len;
 };
 
-/* A text, with what is to be seen of it. */
+/* A text, with the parts of it that must be seen. */
 struct line {
 	const char *text;
 	struct frame_text *frames;
-	bool *kept;			/* by frame: it differs from that of another line */
+	bool *kept;			/* by frame: must be shown, because another line has a
+					 * different one */
 	size_t nr;
-	size_t differs;			/* a name: the column from which on it differs; 0: none */
+	size_t differs;			/* for a name: the column where it begins to differ; 0:
+					 * none */
 	char *out;
 };
 
-/* Return: room for a frame with all that is beside it. */
+/* Return: the width of a frame without its arguments. */
 static size_t line__frame_width(const struct line *l, size_t i)
 {
 	return width_of(l->frames[i].s, without_arguments(l->frames[i].s, l->frames[i].len));
@@ -220,14 +228,17 @@ static size_t line__shown_width(const struct line *l, const bool *shown, size_t 
 	return width;
 }
 
-/* Chooses the frames to show: the innermost, those that differ, and as many inner ones as fit. */
+/*
+ * Chooses the frames to show: the innermost one, frames that differ, and as many inner frames as
+ * fit.
+ */
 static void line__choose(const struct line *l, bool *shown, size_t width, size_t *most)
 {
 	size_t i;
 
 	for (i = 0; i < l->nr; i++)
 		shown[i] = l->kept[i] || i + 1 == l->nr;
-	/* Cuts the frames that must be seen if they are too wide. */
+	/* Cut the frames that must be seen if they are too wide. */
 	*most = line__shown_width(l, shown, SIZE_MAX) > width ? width : SIZE_MAX;
 	while (*most != SIZE_MAX && *most > LEAST && line__shown_width(l, shown, *most) > width)
 		--*most;
@@ -278,7 +289,7 @@ static void line__put_name(const struct line *l, FILE *f, size_t width)
 	const char *s = l->text;
 	size_t len = without_arguments(s, strlen(s));
 
-	/* Templates have their result in front. */
+	/* Names of template instances begin with their result type. */
 	if (len > nr && !strncmp(s, result, nr)) {
 		s += nr;
 		len -= nr;
@@ -356,7 +367,10 @@ static bool frame_text__is(const struct frame_text *a, const struct frame_text *
 	return a->len == b->len && !memcmp(a->s, b->s, a->len);
 }
 
-/* Marks where two paths that look alike differ: the innermost frame. Return: whether that is news. */
+/*
+ * Marks the innermost frame in which two paths that look alike differ. Return: whether a mark is
+ * new.
+ */
 static bool lines__tell_paths(struct line *a, struct line *b)
 {
 	size_t nr = min_t(size_t, a->nr, b->nr), i;
@@ -364,7 +378,7 @@ static bool lines__tell_paths(struct line *a, struct line *b)
 
 	for (i = 1; i <= nr && frame_text__is(&a->frames[a->nr - i], &b->frames[b->nr - i]); i++)
 		;
-	/* One of them may be the end of the other. */
+	/* One path may be the end of the other. */
 	news = (i <= a->nr && !a->kept[a->nr - i]) || (i <= b->nr && !b->kept[b->nr - i]);
 	if (i <= a->nr)
 		a->kept[a->nr - i] = true;
@@ -394,7 +408,7 @@ static int line__cmp(const void *va, const void *vb)
 	return strcmp((*a)->out, (*b)->out) ?: strcmp((*a)->text, (*b)->text) ?: cmp3(*a, *b);
 }
 
-/* Return: whether there were lines that looked alike and that are to be rendered again. */
+/* Marks differences of lines that look alike. Return: whether lines must be rendered again. */
 static bool lines__tell_apart(struct line **by_out, size_t nr)
 {
 	bool news = false;

@@ -15,10 +15,10 @@
 
 #define CELL_MAX	64		/* bytes of a number */
 
-/* The least that a call path gets, and a name beside it, in characters. */
+/* least width of a call path, and of a name next to it, in characters */
 #define LEAST_PATH	38
 #define LEAST_NAME	24
-#define LEAST_ALONE	32		/* a name without a path */
+#define LEAST_ALONE	32		/* least width of a name without a path */
 
 uint64_t table__share(uint64_t part, uint64_t whole)
 {
@@ -31,7 +31,7 @@ bool column__is(const struct column *c, const char *name)
 	return (c->key && !strcmp(c->key, name)) || (c->title && !strcmp(c->title, name));
 }
 
-/* Whether it gets the width that numbers leave. */
+/* Whether the column gets the width that numbers leave. */
 static bool column__is_text(const struct column *c)
 {
 	return c->type == COLUMN_NAME || c->type == COLUMN_PATH;
@@ -90,8 +90,8 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 }
 
 /*
- * Prints a name. The recorded programs chose it, and a spreadsheet takes one that begins like a
- * formula for a formula, unless ' is before it.
+ * Prints a name. Recorded programs choose it, and a spreadsheet would evaluate a name that looks
+ * like a formula, unless ' precedes it.
  */
 static void print_csv(FILE *f, const char *s)
 {
@@ -158,7 +158,7 @@ static void table__csv_row(struct table *t, const struct cell *cells)
 
 /* ---- for people ------------------------------------------------------------------------------ */
 
-/* A table as it is laid out. */
+/* the layout of a table */
 struct layout {
 	struct table *t;
 	size_t nr;			/* rows */
@@ -231,7 +231,7 @@ static void layout__exit(struct layout *l)
 	free(l->shown);
 }
 
-/* Return: the columns between those of the table that are numbers, and the numbers. */
+/* Return: how many characters the numbers, and the gaps between all columns, take. */
 static size_t layout__taken(const struct layout *l)
 {
 	size_t i, taken = 0;
@@ -242,7 +242,7 @@ static size_t layout__taken(const struct layout *l)
 	return taken;
 }
 
-/* Return: how much a column of text gets at least. */
+/* Return: the least width of a column of text. */
 static size_t layout__least(const struct layout *l, size_t column, size_t nr_texts)
 {
 	size_t width = l->t->width, least;
@@ -265,7 +265,7 @@ static size_t layout__nr_texts(const struct layout *l)
 	return nr;
 }
 
-/* Leaves columns out until the texts have what they need at least. Return: what that is. */
+/* Leaves out columns until the texts have their least widths. Return: the sum of these widths. */
 static size_t layout__drop(struct layout *l)
 {
 	size_t nr_texts = layout__nr_texts(l), needed = 0, drop, i;
@@ -306,7 +306,10 @@ static int layout__shorten(struct layout *l, size_t column, size_t width)
 	return err;
 }
 
-/* Gives the texts the rest of the width: each what it needs at least, the rest from the first one on. */
+/*
+ * Gives the remaining width to texts: first their least widths, then as much as they need, from
+ * left to right.
+ */
 static int layout__fit(struct layout *l)
 {
 	size_t needed = l->t->width ? layout__drop(l) : 0, nr_texts = layout__nr_texts(l), rest, i, least;
@@ -327,7 +330,7 @@ static int layout__fit(struct layout *l)
 	return err;
 }
 
-/* As perf's report has it: what is much, what is some, and the rest. */
+/* Return: the color for a share, in three steps as in perf's report. */
 static const char *share__color(uint64_t permille)
 {
 	return permille >= 50 ? "\033[31m" : permille >= 5 ? "\033[32m" : "";
@@ -350,7 +353,7 @@ static void layout__print_cell(const struct layout *l, size_t row, size_t column
 		fprintf(t->f, "%*s", (int)pad, "");
 }
 
-/* @row: SIZE_MAX: the titles */
+/* @row: SIZE_MAX for the titles */
 static void layout__print_row(const struct layout *l, size_t row)
 {
 	size_t i, last = 0;
@@ -449,7 +452,7 @@ void table__row(struct table *t, const struct cell *cells)
 		table__write_row(t, cells);
 }
 
-/* Orders cells of one column: numbers, the largest first; names by the alphabet. */
+/* Orders cells of one column: numbers with the largest first, names alphabetically. */
 static int cell__cmp(const struct column *c, const struct cell *a, const struct cell *b)
 {
 	if (column__is_text(c))

@@ -50,7 +50,7 @@ bool terminal__has_color(void)
 	return terminal__has_codes() && !(no && *no);
 }
 
-/* Return: whether there is a program of that name in $PATH. */
+/* Return: whether $PATH has a program called @name. */
 static bool is_there(const char *name)
 {
 	const char *dir = getenv("PATH"), *end;
@@ -65,7 +65,7 @@ static bool is_there(const char *name)
 	return false;
 }
 
-/* The terminal, while the pager has its places. */
+/* The terminal's descriptors, while the pager replaces them. */
 static int old_stdout = -1, old_stderr = -1;
 
 static _Noreturn void run_pager(const char *pager, int from)
@@ -107,7 +107,7 @@ pid_t pager__start(void)
 		dup2(fds[1], STDERR_FILENO);
 	}
 	close(fds[1]);
-	/* They are for the pager. When it has gone, there is nobody to write for. */
+	/* Signals are for the pager. After it has ended, nobody reads the output. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	return pid;

@@ -16,7 +16,7 @@
 #include "util.h"
 #include "xpu_time.h"
 
-/* The tables in the order of the output; --help and xpumerge(1) list them, too. */
+/* The tables are in the order of the output; --help and xpumerge(1) also list them. */
 static const struct section *const sections[] = {
 	&section_kernels,
 	&section_memory_time,
@@ -54,7 +54,7 @@ static void print_args(FILE *f, const struct xpu_record_info *info)
 {
 	uint32_t i, from = 0;
 
-	/* NUL between the arguments; the last one may lack its own. */
+	/* NULs separate the arguments; the last one may have none. */
 	for (i = 0; i < info->bytes; i++) {
 		if (info->data[i])
 			continue;
@@ -82,7 +82,7 @@ static const struct xpu_record_info *session__info(const struct session *s,
 	return NULL;
 }
 
-/* "windows: 3, 4.20 s of 60.0 s recorded" */
+/* Prints "windows: 3, 4.20 s of 60.0 s recorded". */
 static void write_windows(const struct session *s, FILE *f)
 {
 	char some[HUMAN_MAX], all[HUMAN_MAX];
@@ -132,7 +132,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 		print_args(f, info);
 		fputc('\n', f);
 	}
-	/* UTC, so that one recording reads the same everywhere. */
+	/* Use UTC, so that a recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
 	/* The sum covers all recordings, so it is printed once. */
@@ -176,7 +176,10 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 
 /* ---- lines that may be wider than the terminal ------------------------------------------------- */
 
-/* Writes lines; those that are wider than @width go on in further ones, which are indented by two more. */
+/*
+ * Writes lines; a line wider than @width continues on further lines, which are indented by two
+ * more.
+ */
 static void print_wrapped(FILE *f, const char *text, size_t width)
 {
 	size_t column = 0, indent = 0, len;
@@ -207,7 +210,7 @@ static void print_wrapped(FILE *f, const char *text, size_t width)
 	}
 }
 
-/* Writes what @print prints, wrapped. Return: 0 or -ENOMEM. */
+/* Writes the output of @print, wrapped. Return: 0 or -ENOMEM. */
 static int write_wrapped(const struct session *s, FILE *to, const struct text_opts *opts,
 			 void (*print)(const struct session *s, FILE *f))
 {
@@ -283,7 +286,7 @@ static int section__print_head(const struct section *section, const struct secti
 	return 0;
 }
 
-/* A table without rows is left out for people; programs get its columns. */
+/* Writes a table. People do not see a table without rows; programs get its columns. */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
 			  const struct text_opts *opts, bool *no_rows)
 {

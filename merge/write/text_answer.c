@@ -11,13 +11,14 @@
 #include "write/section.h"
 #include "write/shorten.h"
 
-#define SHOWN_GPUS	4		/* of more GPUs only the least and the most busy one */
+#define SHOWN_GPUS	4		/* with more GPUs, only the least and the most busy GPU are
+					 * shown */
 #define PERMILLE	"%" PRIu64 ".%" PRIu64 " %%"
 #define PERMILLE_OF(n)	(n) / 10, (n) % 10
 
 /* ---- how long, how busy ---------------------------------------------------------------------- */
 
-/* A GPU that ran something. */
+/* a GPU that ran something */
 struct busy_gpu {
 	uint32_t number;
 	uint64_t busy_ns, permille;
@@ -73,7 +74,7 @@ static void print_busy(FILE *f, const busy_gpus_t *gpus)
 		PERMILLE_OF(most->permille), most->number);
 }
 
-/* Return: the CPU time that the samples stand for. */
+/* Return: the CPU time that all samples stand for. */
 static uint64_t cpu_ns(const struct session *s)
 {
 	uint64_t sum_ns = 0;
@@ -103,7 +104,7 @@ static const struct thread *longest_wait(const struct session *s, uint64_t *nr)
 	return longest;
 }
 
-/* Return: the call in which threads of that name waited longest, or NULL. */
+/* Return: the call in which threads called @comm waited longest, or NULL. */
 static const char *longest_place(const struct session *s, const char *comm)
 {
 	const struct aggregate *longest = NULL;
@@ -122,7 +123,10 @@ static const char *longest_place(const struct session *s, const char *comm)
 	return stack && stack->nr ? stack->frames[stack->nr - 1]->name : NULL;
 }
 
-/* Return: the thread that launched what ended most of the idle time, or NULL; known with --off-cpu. */
+/*
+ * Return: the thread whose launches ended most of the idle time, or NULL; it is known with
+ * --off-cpu.
+ */
 static const struct thread *longest_idle(const struct session *s)
 {
 	const struct idle_row *rows = s->sums.idles.rows.v;
@@ -149,7 +153,9 @@ static const char *thread__name(const struct session *s, const struct thread *t)
 	return t->comm ?: model__proc_name(&s->model, t->proc);
 }
 
-/* Who waited for whom, in parts; those in the middle are left out if the line gets too wide. */
+/*
+ * The parts of a line that says who waited for whom; middle parts are left out if it gets too wide.
+ */
 struct waits_line {
 	char who[256];
 	char where[256], others[64];
@@ -249,7 +255,7 @@ static int print_largest(FILE *f, unsigned int width, const char *what, const ch
 	char *fit_name, *fit_path;
 	int err = -ENOMEM;
 
-	/* The name gets half of the line, and the room that the path does not need. */
+	/* The name gets half of the line, plus the room that the path does not need. */
 	if (width) {
 		half = shorten__width(path) < rest ? rest - shorten__width(path) : 0;
 		half = max_t(size_t, half, rest / 2);

@@ -7,16 +7,16 @@
 #include <string.h>
 
 /*
- * Rows are pointers to statistics: those of a leaf, which are the session's, or the sum of all leaves
- * of one name, which may have run on several GPUs.
+ * Rows are pointers to statistics: of one leaf, owned by the session, or of a struct leaf_sum,
+ * which sums up all leaves with one name on several GPUs.
  */
 struct leaf_sum {
 	struct leaf_stats stats;
-	uint32_t leaf;			/* the first of them */
-	uint32_t shape;			/* what all have in common */
+	uint32_t leaf;			/* the first of these leaves */
+	uint32_t shape;			/* the common shape of all */
 };
 
-/* Whether they are the session's, and no sum made here. */
+/* Whether statistics belong to the session, and not to a struct leaf_sum. */
 static bool leaf_stats__are_of(const struct session *s, const struct leaf_stats *stats)
 {
 	const struct leaf_stats *all = s->sums.leaf_stats.v;
@@ -62,7 +62,7 @@ static void leaf_sum__free(struct leaf_sum *sum)
 	free(sum);
 }
 
-/* Frees a sum made here, and no statistics of the session. */
+/* Frees a struct leaf_sum, but not statistics of the session. */
 static void leaf_row__exit(const struct section_rows *rows, void *row)
 {
 	struct leaf_stats *stats = *(struct leaf_stats **)row;
@@ -71,7 +71,7 @@ static void leaf_row__exit(const struct section_rows *rows, void *row)
 		leaf_sum__free((struct leaf_sum *)stats);
 }
 
-/* Return: a sum that begins with @stats; NULL for want of memory. */
+/* Return: a sum that begins with @stats; NULL if memory is short. */
 static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t leaf)
 {
 	struct leaf_sum *sum = calloc(1, sizeof(*sum));
@@ -90,7 +90,7 @@ static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t l
 	return sum;
 }
 
-/* Adds the statistics of another leaf of that name. Return: 0 or -ENOMEM. */
+/* Adds the statistics of another leaf with that name. Return: 0 or -ENOMEM. */
 static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 			 const struct leaf_stats *stats)
 {
@@ -109,13 +109,16 @@ static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 	       to->bytes && stats->bytes ? stats__merge(to->bytes, stats->bytes) : 0;
 }
 
-/* The rows of kernels, or else of copies and sets, sorted. Return: 0 or -ENOMEM. */
+/*
+ * Collects the sorted rows of kernels, or, without @kernels, of copies and sets. Return: 0 or
+ * -ENOMEM.
+ */
 static int leaf_rows__collect(struct section_rows *to, bool kernels,
 			      int (*cmp)(const void *, const void *, void *))
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_stats *) rows = { 0 };
-	uint32_t *by_name, *row;	/* by the name's number: 1 + its row, or 0 */
+	uint32_t *by_name, *row;	/* by number of a name: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
 
@@ -128,7 +131,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 
 		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;
-		/* The name of a set is empty, as no copy's is. */
+		/* The name of a set is empty; no copy has an empty name. */
 		row = &by_name[strpool__id(leaf->name)];
 		if (*row) {
 			err = leaf_row__add(s, &rows.v[*row - 1], stats);
@@ -184,7 +187,7 @@ static void kernels__head(const struct section_rows *rows, FILE *f)
 		rows->nr, rows->nr == 1 ? "" : "s", rows->times);
 }
 
-/* How a kernel was launched, as text and as numbers for programs. */
+/* a kernel's shape as cells, as text and as numbers for programs */
 struct shape_cells {
 	char grid[SHAPE_SIZE_MAX], block[SHAPE_SIZE_MAX], cluster[SHAPE_SIZE_MAX];
 	uint64_t registers, static_bytes, dynamic_bytes, local_bytes, occupancy;
@@ -211,7 +214,7 @@ static void shape_cells__fill(struct shape_cells *cells, const struct xpu_shape 
 		cells->occupancy = 100 * occupancy + 0.5;
 }
 
-/* The name and what people want to know of a shape besides what the name has. */
+/* Makes a kernel's name with the parts of its shape that people want and the name lacks. */
 static int kernel__text(const struct leaf *leaf, const struct shape_cells *cells, char **text)
 {
 	int len = 0;

@@ -12,11 +12,12 @@
 #include "write/text.h"
 #include "xpu_time.h"
 
-#define GROWS_PARTS	3		/* memory that came to stay in so many of HEAP_GROWTH_PARTS grows */
+#define GROWS_PARTS	3		/* memory grows if it came to stay in this many of
+					 * HEAP_GROWTH_PARTS */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* A device, or the host, of one recording. */
+/* a device, or the host, of one recording */
 struct place_row {
 	const struct heap *heap;
 	const struct heap_place *place;
@@ -100,10 +101,10 @@ static bool has_heaps(const struct session *s)
 
 /* ---- moments --------------------------------------------------------------------------------- */
 
-/* A device, or the host, of one recording at a moment. */
+/* a device, or the host, of one recording at a moment */
 struct instant_row {
 	const struct heap_place *place;
-	uint64_t at_ns;			/* CELL_NONE: of the last refusal */
+	uint64_t at_ns;			/* CELL_NONE: at the last refusal */
 	struct heap_parts parts;
 	uint64_t segments;		/* CELL_NONE: unknown */
 	bool knows_rest;
@@ -112,8 +113,9 @@ struct instant_row {
 typedef ARRAY(struct instant_row) instant_rows_t;
 
 /*
- * At the last moment that was asked for, all recordings of a device have one rest. At the others, each
- * recording knows the rest only with the memory of others in it. Return: 0 or -ENOMEM.
+ * Adds the rows of the requested moments. At the last one, the rest of a device is computed for all
+ * recordings together. At the others, each recording counts the memory of other recordings as rest.
+ * Return: 0 or -ENOMEM.
  */
 static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s, const struct heap *h,
 				   const struct heap_parts *last)
@@ -135,7 +137,10 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
 	return err;
 }
 
-/* The places of a recording at its peak, or each at its own, as in --memory peak. Return: 0 or -ENOMEM. */
+/*
+ * Adds the places of a recording at its peak, or each at its own peak, as --memory peak shows them.
+ * Return: 0 or -ENOMEM.
+ */
 static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s, const struct heap *h,
 				  const struct heap_parts *parts)
 {
@@ -154,7 +159,7 @@ static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s,
 	return err;
 }
 
-/* Adds the rows of the moments that were asked for, or of the peak. Return: 0 or -ENOMEM. */
+/* Adds the rows of the requested moments, or of the peak. Return: 0 or -ENOMEM. */
 static int instant_rows__add(instant_rows_t *rows, const struct session *s, const struct heap *h, bool peak)
 {
 	struct heap_parts *parts = calloc(h->places.nr + 1, sizeof(*parts));
@@ -224,7 +229,7 @@ SECTION(memory_moments, struct instant_row, .of_memory = true, .from = "xpuload 
 
 /* ---- holders --------------------------------------------------------------------------------- */
 
-/* All holders of one call path and kind of memory. */
+/* all holders with one call path and kind of memory */
 struct holder_row {
 	const struct stack *stack;
 	uint32_t gpu, kind;
@@ -296,8 +301,8 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 }
 
 /*
- * Collects the rows for which @wants is true, in the order of @compare. @peak: as at the peak, whatever
- * moment was asked for
+ * Collects the rows for which @wants is true, in the order of @compare. @peak: as of the peak,
+ * whatever moment was requested
  */
 static int collect_holders(struct section_rows *to, bool (*wants)(const struct holder_row *row),
 			   int (*compare)(const void *a, const void *b), bool peak)
@@ -397,7 +402,7 @@ static const struct column memory_holders_columns[] = HOLDER_COLUMNS;
 SECTION(memory_holders, struct holder_row, .of_memory = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
-/* Calls that allocate over and over, while what they allocate is freed soon. */
+/* Whether the row's calls allocate again and again, while their memory is freed soon. */
 static bool is_churn(const struct holder_row *row)
 {
 	return row->nr_freed > 1 && row->kind != HEAP_FAILED;
@@ -445,7 +450,7 @@ static uint64_t grown_bytes(const struct holder_row *row)
 	return row->growth.nr_parts >= GROWS_PARTS ? row->growth.bytes : 0;
 }
 
-/* A program may free at its end what has grown all the time: that is a leak, too. */
+/* Whether memory leaks: it was never freed, or it grew all the time, even if freed at the end. */
 static bool is_left(const struct holder_row *row)
 {
 	return (row->nr_left || grown_bytes(row)) && heap_kind__is_programs(row->kind);
@@ -556,7 +561,8 @@ static int memory_failures__row(const struct section_rows *rows, const void *vro
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
 		{ .n = xpu_ns_between(rows->s->model.start_ns, fail->time_ns) },
-		{ .n = min_t(uint64_t, fail->bytes, CELL_NONE - 1) },	/* such as cudaMalloc(&p, -1) */
+		{ .n = min_t(uint64_t, fail->bytes, CELL_NONE - 1) },	/* fits even for
+									 * cudaMalloc(&p, -1) */
 		{ .n = fail->free_bytes }, { .n = fail->used }, { .n = fail->reserved },
 		{ .n = fail->result }, { .s = name },
 	});
@@ -576,10 +582,10 @@ SECTION(memory_failures, struct failure_row, .of_memory = true,
 
 /* ---- the first lines ------------------------------------------------------------------------- */
 
-/* A GPU of one recording has so much in use from a time on. */
+/* how much a GPU of one recording has in use since a time */
 struct common_point {
 	uint64_t time_ns, used;
-	uint32_t gpu;			/* counted through all recordings */
+	uint32_t gpu;			/* number of the GPU, counted over all recordings */
 };
 
 typedef ARRAY(struct common_point) common_points_t;
@@ -591,7 +597,7 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
-/* Return: until when the file before this one has the recording's memory; 0: there is none. */
+/* Return: until when an earlier file has the recording's memory; 0: no earlier file. */
 static uint64_t has_before_ns(const struct sums *sums, const struct heap *h)
 {
 	const struct heap *other;
@@ -603,14 +609,20 @@ static uint64_t has_before_ns(const struct sums *sums, const struct heap *h)
 	return until_ns;
 }
 
-/* Adds the points of a GPU; the next file of the recording has those that follow. Return: 0 or -ENOMEM. */
+/*
+ * Adds the points of a GPU; later points are in the next file of the recording. Return: 0 or
+ * -ENOMEM.
+ */
 static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
 			      uint32_t gpu, uint64_t before_ns)
 {
 	const struct heap_point *at = p->track.v, *end = at + p->track.nr;
 	int err = 0;
 
-	/* Processes of which the file before had no more come earlier than others: all begin together. */
+	/*
+	 * Some processes begin in this file earlier than others: let all begin when the earlier
+	 * file ends.
+	 */
 	while (at + 1 < end && at[1].time_ns <= before_ns)
 		at++;
 	for (; at < end && !err; at++)
@@ -622,7 +634,7 @@ static int common_points__add(common_points_t *points, const struct heap *h, con
 }
 
 /*
- * Finds when most was used in all recordings together, by their clocks, and about how much. Return: 0 or
+ * Finds when all recordings together used most, by their clocks, and about how much. Return: 0 or
  * -ENOMEM.
  */
 static int common_peak(const struct sums *sums, struct common_point *peak)
@@ -659,7 +671,7 @@ out:
 	return err;
 }
 
-/* Holds a part of the memory that is used on GPUs. */
+/* Whether the row holds a part of the used memory on GPUs. */
 static bool is_used(const struct holder_row *row)
 {
 	struct heap_parts parts = { 0 };
@@ -668,7 +680,7 @@ static bool is_used(const struct holder_row *row)
 	return row->gpu != NO_INDEX && heap_parts__used(&parts);
 }
 
-/* Sums what --memory peak shows. Return: 0 or -ENOMEM. */
+/* Sums up the parts that --memory peak shows. Return: 0 or -ENOMEM. */
 static int memory_peak__add_parts(struct memory_peak *peak, const struct session *s)
 {
 	struct heap_parts *to = &peak->parts;
@@ -740,7 +752,7 @@ static void print_path(FILE *f, const char *path)
 	}
 }
 
-/* "300 bytes", "1104451072 bytes (1.03 GiB)" */
+/* Prints "300 bytes" or "1104451072 bytes (1.03 GiB)". */
 static void print_bytes(FILE *f, uint64_t bytes)
 {
 	char text[HUMAN_MAX];
@@ -750,12 +762,13 @@ static void print_bytes(FILE *f, uint64_t bytes)
 		fprintf(f, " (%s)", human__bytes(text, bytes));
 }
 
-/* The parts of what --memory peak shows, in the words of struct heap_parts. */
+/* Prints the parts that --memory peak shows, in the words of struct heap_parts. */
 static void print_parts(FILE *f, const struct memory_peak *peak)
 {
 	const struct heap_parts *p = &peak->parts;
 	const struct {
-		const char *sum;	/* that these parts have, from here on */
+		const char *sum;	/* the sum of this part and the next ones; NULL: as
+					 * before */
 		const char *part;
 		uint64_t bytes;
 	} parts[] = {

@@ -11,7 +11,7 @@
 
 struct gpu_metric {
 	const struct metric_set *set;
-	uint32_t metric;		/* of the set */
+	uint32_t metric;		/* index in the set */
 	uint64_t nr;			/* rows with a value */
 	double ns, sum, max;		/* sum: of values * ns, or of amounts */
 	double idle;			/* the amount while nothing ran */
@@ -114,11 +114,12 @@ static bool has_metrics(const struct session *s)
 /* ---- kernels and call paths ------------------------------------------------------------------ */
 
 struct metered_row {
-	const char *name;		/* of a kernel, or NULL */
-	const struct stack *stack;	/* of a call path, or NULL; no name and no stack: idle */
+	const char *name;		/* name of a kernel, or NULL */
+	const struct stack *stack;	/* stack of a call path, or NULL; idle if name and stack are
+					 * both NULL */
 	uint64_t ns;
 	uint64_t nr;
-	size_t order;			/* of appearance */
+	size_t order;			/* order of appearance */
 	struct metric_use *uses;	/* by index in metrics.names */
 };
 
@@ -128,7 +129,7 @@ static int metered_row__cmp(const void *va, const void *vb)
 {
 	const struct metered_row *a = va, *b = vb;
 
-	/* Idle is last. */
+	/* The idle row is last. */
 	return cmp3(!a->name && !a->stack, !b->name && !b->stack) ?: cmp3(b->ns, a->ns) ?:
 	       cmp3(b->nr, a->nr) ?: cmp3(a->order, b->order);
 }
@@ -166,8 +167,9 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 }
 
 /*
- * The columns: @before of the section's, then a metric each, then the rest of the section's. People
- * do not get clocks, which are much the same for all, nor what was 0 always. Return: 0 or -ENOMEM.
+ * Makes the columns: the first @before columns of the section, a column for each metric, then the
+ * other columns of the section. People do not see clocks, which are similar in all rows, or metrics
+ * that are always 0. Return: 0 or -ENOMEM.
  */
 static int metered_rows__columns(struct section_rows *to, const struct column *columns, size_t nr,
 				 size_t before, const metered_rows_t *rows)
@@ -193,7 +195,7 @@ static int metered_rows__columns(struct section_rows *to, const struct column *c
 	return 0;
 }
 
-/* Hands the rows over. Return: @err, or -ENOMEM. */
+/* Passes the sorted rows to @to. Return: @err, or -ENOMEM. */
 static int metered_rows__finish(metered_rows_t *rows, struct idmap *index, int err,
 				struct section_rows *to)
 {
@@ -291,7 +293,9 @@ static int kernel_metrics__row(const struct section_rows *rows, const void *row,
 SECTION(kernel_metrics, struct metered_row, .exit_row = metered_row__exit,
 	.from = "xpuload --gpu-metrics records them", .was_recorded = has_metrics);
 
-/* Adds the row of what was used while nothing ran, if it is known. Return: 0 or -ENOMEM. */
+/*
+ * Adds the row for the time in which nothing ran, if its metrics are known. Return: 0 or -ENOMEM.
+ */
 static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 {
 	const struct metrics *metrics = &s->model.metrics;

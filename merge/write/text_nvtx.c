@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* All ranges of one name, with the work launched in them. */
+/* all ranges with one name, and the work launched in them */
 struct nvtx_row {
 	const struct nvtx_name *name;
 	uint64_t nr_works, gpu_ns;
@@ -20,7 +20,9 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 	       cmp3(b->name->ns.nr, a->name->ns.nr) ?: cmp3(a->name, b->name);
 }
 
-/* If a name is on a path twice, the work below counts once for it. */
+/*
+ * Adds the work of a range to all names on its path; a name that is on the path twice gets it once.
+ */
 static void nvtx_ranges__add(const struct nvtx *n, struct nvtx_row *rows, uint32_t range)
 {
 	const struct nvtx_range *r = &n->ranges.v[range];
@@ -53,7 +55,8 @@ static int nvtx_ranges__collect(struct section_rows *to)
 		rows[i].name = &n->names.v[i];
 	for (i = 1; i < n->ranges.nr; i++)
 		nvtx_ranges__add(n, rows, i);
-	for (i = 0; i < n->names.nr; i++)	/* neither marks nor ranges that the filter left out */
+	for (i = 0; i < n->names.nr; i++)	/* without marks, and without ranges that the filter
+						 * left out */
 		if (rows[i].name->ns.nr || rows[i].nr_works)
 			rows[to->nr++] = rows[i];
 	qsort(rows, to->nr, sizeof(*rows), nvtx_row__cmp);

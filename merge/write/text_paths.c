@@ -10,19 +10,19 @@
 #include "escape.h"
 #include "write/shorten.h"
 
-/* A row of a table: the sums of one group of aggregates. */
+/* a row of a table: the sums of one group of aggregates */
 struct row {
-	uintptr_t group[3];		/* equal: one row; of launch paths the last one is odd for
-					 * launches that are pending */
-	const struct aggregate *a;	/* one of them, for its names */
+	uintptr_t group[3];		/* aggregates with equal groups have one row; for launch
+					 * paths, the last number is odd for pending launches */
+	const struct aggregate *a;	/* one of the aggregates, for its names */
 	uint64_t nr;
 	uint64_t sum_ns;
 	uint64_t min_ns, max_ns;
-	uint32_t leaf;			/* the work that took most of it; NO_INDEX: none */
-	uint32_t nr_more;		/* names of other work */
+	uint32_t leaf;			/* the work that took most of its time; NO_INDEX: none */
+	uint32_t nr_more;		/* number of other works' names */
 };
 
-/* A part of a row: the work of one leaf. */
+/* a part of a row: the work of one leaf */
 struct row_part {
 	uint32_t row;
 	uint32_t leaf;
@@ -30,17 +30,17 @@ struct row_part {
 	uint64_t ns;
 };
 
-/* Rows as they are collected. */
+/* rows while they are collected */
 struct rows {
 	const struct session *s;
 	ARRAY(struct row) list;
-	ARRAY(struct row_part) parts;	/* only if leaves are asked for */
+	ARRAY(struct row_part) parts;	/* only if leaves are requested */
 	bool with_leaves;
 	struct hashes by_group;
 	uint64_t secret;
 };
 
-/* Orders by time, longest first; equal times in order of appearance, not of addresses in memory. */
+/* Orders by time, longest first; equal times in order of appearance, not by address. */
 static int row__cmp_sum(const void *va, const void *vb)
 {
 	const struct row *a = va, *b = vb;
@@ -102,7 +102,7 @@ static int row_part__cmp(const void *va, const void *vb)
 	return cmp3(a->row, b->row) ?: cmp3(a->name, b->name) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Finds the work that took most of each row's time; equal parts in order of appearance. */
+/* Finds the work that took most of each row's time; equal parts by order of appearance. */
 static void rows__find_leaves(struct rows *rows)
 {
 	uint64_t most_ns = 0, ns = 0;
@@ -128,7 +128,7 @@ static void rows__find_leaves(struct rows *rows)
 	array_free(&rows->parts);
 }
 
-/* Hands the rows over, the longest first. Return: @err. */
+/* Passes the rows to @to, the longest first. Return: @err. */
 static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 {
 	size_t i;
@@ -146,7 +146,7 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 
 /* ---- launch sites --------------------------------------------------------------------------- */
 
-/* Whether a frame is a function of CUDA's API, which launches, copies or waits. */
+/* Whether a frame is a CUDA API function, which launches, copies or waits. */
 static bool frame__is_api(const struct frame *frame)
 {
 	const char *name = frame->name;
@@ -159,14 +159,14 @@ static bool frame__is_api(const struct frame *frame)
 	return isupper((unsigned char)*name) && !strpbrk(name, "(<: ");
 }
 
-/* Whether nvcc made the function: what <<<>>> calls, and what that calls. */
+/* Whether nvcc made the function: the one that <<<>>> calls, or a function that it calls. */
 static bool frame__is_stub(const struct frame *frame)
 {
 	return !strncmp(frame->name, "__cudaLaunchKernel", 18) ||
 	       !strncmp(frame->name, "__device_stub_", 14);
 }
 
-/* Whether the function has the name of the kernel: it is the one that <<<>>> calls. */
+/* Whether the function has the name of the kernel: <<<>>> calls it. */
 static bool frame__is_of(const struct frame *frame, const char *kernel)
 {
 	size_t len = strcspn(frame->name, "(<");
@@ -176,7 +176,7 @@ static bool frame__is_of(const struct frame *frame, const char *kernel)
 	return len && len == strcspn(kernel, "(<") && !strncmp(frame->name, kernel, len);
 }
 
-/* Return: the number of frames without those that launch @kernel, which may be NULL; at least 1. */
+/* Return: the number of frames without the frames that launch @kernel (may be NULL); at least 1. */
 static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 {
 	uint32_t nr = stack->nr;
@@ -189,7 +189,7 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 	return nr > 1 && launches && kernel && frame__is_of(stack->frames[nr - 1], kernel) ? nr - 1 : nr;
 }
 
-/* Prints the program's own frames, for people: the work tells how it was launched. */
+/* Prints the program's own frames, for people: the work itself shows how it was launched. */
 static void print_stack(FILE *f, const struct stack *stack, const char *kernel)
 {
 	uint32_t i, nr = stack__nr_own(stack, kernel);
@@ -241,7 +241,10 @@ static const char *row__comm(const struct session *s, const struct row *row)
 	return aggregate__owner(&s->sums.aggregates, row->a)->comm;
 }
 
-/* Puts what --by asks for, with @behind each: "[rank 0];[node n1];". Return: 0 or -ENOMEM. */
+/*
+ * Puts the properties that --by requests, each followed by @behind: "[rank 0];[node n1];". Return:
+ * 0 or -ENOMEM.
+ */
 static int put_roots(folded_text_t *text, const struct section_rows *rows, const struct aggregate *a,
 		     char behind)
 {
@@ -293,8 +296,9 @@ static char *launch_site__work(const struct session *s, const struct row *row)
 }
 
 /*
- * Finds the number that tells a process from those for which --by shows something else. @known: that
- * number, from 1 on in order of appearance, or 0 if the process was not met yet. Return: 0 or -ENOMEM.
+ * Finds the number of a process's group: processes with the same texts for --by have one group.
+ * @known: the number, counted from 1 in order of appearance; 0 if the process is new Return: 0 or
+ * -ENOMEM.
  */
 static int process__group(const struct section_rows *rows, const struct aggregate *a, struct strpool *pool,
 			  folded_text_t *text, uint32_t *known)

@@ -8,7 +8,7 @@
 
 #include "escape.h"
 
-/* The work of a process, on devices and on CPUs. */
+/* the work of a process, on devices and on CPUs */
 struct process_row {
 	uint32_t proc, rank;
 	uint64_t gpu_ns, nr_works, nr_pending, cpu_ns;
@@ -33,7 +33,7 @@ static void process_row__add(struct process_row *row, const struct aggregate *a,
 	}
 }
 
-/* One process without labels is not worth a table. */
+/* Makes no rows for a single process without labels. */
 static int processes__collect(struct section_rows *rows)
 {
 	const struct session *s = rows->s;
@@ -72,7 +72,7 @@ static void processes__head(const struct section_rows *rows, FILE *f)
 	fprintf(f, "processes: %zu, by rank and device time%s\n", rows->nr, rows->times);
 }
 
-/* "app (node n1, job 4711)". Return: for free(), or NULL. */
+/* Return: "app (node n1, job 4711)", which the caller frees, or NULL. */
 static char *process__name(const struct model *m, uint32_t proc)
 {
 	char *labels, *name = NULL;

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Device work by a line of Python. */
+/* device work by a line of Python */
 struct line {
 	const char *name;		/* interned */
-	const struct aggregate *last;	/* the one that was added last: a line that recurs counts once */
+	const struct aggregate *last;	/* the aggregate added last, so that a line that recurs
+					 * counts once */
 	uint64_t nr;			/* works that the line launched itself */
-	uint64_t own_ns;		/* their time */
-	uint64_t total_ns;		/* with the time of works that were launched below the line */
+	uint64_t own_ns;		/* time of these works */
+	uint64_t total_ns;		/* own_ns plus the time of works launched below the line */
 };
 
 struct lines {
@@ -27,7 +28,7 @@ static int line__cmp(const void *va, const void *vb)
 	return cmp3(b->own_ns, a->own_ns) ?: cmp3(b->total_ns, a->total_ns) ?: strcmp(a->name, b->name);
 }
 
-/* Finds or adds the line of that name. Return: 0 or -ENOMEM. */
+/* Finds or adds the line called @name. Return: 0 or -ENOMEM. */
 static int lines__get(struct lines *lines, const char *name, struct line **line)
 {
 	uint32_t idx;

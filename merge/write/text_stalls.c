@@ -10,10 +10,10 @@
 #include "human.h"
 #include "write/stall_rows.h"
 
-/* A place in a kernel, of all GPUs. */
+/* a place in a kernel, over all GPUs */
 struct stall_row {
 	const char *kernel, *place;	/* interned */
-	const char *reason;		/* the largest, and ... */
+	const char *reason;		/* the most frequent reason, and ... */
 	uint64_t first;			/* ... its samples */
 	uint64_t samples, not_issued;
 };
@@ -78,12 +78,12 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 		return;
 	fprintf(f, "  samples cover %s%.1f %% of the kernels' time: %s of %s\n",
 		sums->covered_ns < sums->kernels_ns ? "at least " : "",
-		/* Rounded down: 100 is all of it. */
+		/* Round down, so that 100 means everything. */
 		floor(1000.0 * sums->covered_ns / sums->kernels_ns) / 10,
 		human__time(some, sums->covered_ns), human__time(all, sums->kernels_ns));
 }
 
-/* Without a sample, the lines above say so. */
+/* Whether PC samples were requested: without any sample, the lines above the table say so. */
 static bool stalls__was_recorded(const struct session *s)
 {
 	return s->model.stalls.knows_spans;

@@ -12,8 +12,8 @@
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
 /*
- * The parts of a thread's life. Waiting for the device is taken out of the time that it would
- * otherwise count as.
+ * A thread's life has these parts. Time spent waiting for the device is taken out of the part that
+ * it would otherwise be in.
  */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
@@ -32,7 +32,10 @@ static struct life thread_account__life(const struct session *s, const struct th
 	int kind;
 
 	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
-	/* A thread sleeps or spins in a call that waits: the time not slept was spent spinning. */
+	/*
+	 * In a call that waits, a thread sleeps or spins: the time in which it does not sleep, it
+	 * spins.
+	 */
 	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
 	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -
 				   min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
@@ -51,7 +54,7 @@ static int thread_account__cmp(const void *va, const void *vb)
 	return cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
 }
 
-/* Return: a copy of @nr times @bytes at @v, to be sorted, NULL if there is no memory. */
+/* Return: a copy, to be sorted, of the @nr elements of @bytes at @v; NULL if memory is short. */
 static void *copy_rows(const void *v, size_t nr, size_t bytes)
 {
 	void *copy = calloc(nr + 1, bytes);
@@ -65,7 +68,7 @@ static int threads__collect(struct section_rows *rows)
 {
 	const struct session *s = rows->s;
 
-	/* --gpu-only */
+	/* this is --gpu-only */
 	if (s->opts.without == LEAVES_CPU)
 		return 0;
 	rows->v = copy_rows(s->sums.accounts.v, s->sums.accounts.nr, sizeof(*s->sums.accounts.v));
@@ -123,7 +126,10 @@ static const struct frame *idle_row__place(const struct session *s, const struct
 	return row->chain != NO_INDEX ? stack__place(s->model.chains.v[row->chain].stack) : NULL;
 }
 
-/* Rows of one thread in one place become one: whole stacks are too many to read. */
+/*
+ * Compares rows by thread and place: rows that are equal become one, because whole stacks are too
+ * many to read.
+ */
 static int idle_row__cmp_same(const void *va, const void *vb, void *ctx)
 {
 	const struct idle_row *a = va, *b = vb;
@@ -142,7 +148,7 @@ static int idle_row__cmp_time(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread) ?: cmp3(a->chain, b->chain);
 }
 
-/* Return: "io", "waiting for the GPU" */
+/* Return: the activity, as in "io" or "waiting for the GPU". */
 static const char *idle_row__doing(const struct idle_row *row)
 {
 	static const char *const doings[] = {
@@ -162,7 +168,7 @@ static const char *idle_row__comm(const struct session *s, const struct idle_row
 	return thread ? thread->comm ?: model__proc_name(&s->model, thread->proc) : "";
 }
 
-/* "io in SlowDataset.__getitem__" */
+/* Prints "io in SlowDataset.__getitem__". */
 static void print_idle(const struct session *s, FILE *f, const struct idle_row *row)
 {
 	const struct frame *place = idle_row__place(s, row);
@@ -229,7 +235,7 @@ static int idle__collect(struct section_rows *to)
 	return 0;
 }
 
-/* "GPU 0 idle 41.2 % of 9.10 s, from its first to its last work" */
+/* Prints "GPU 0 idle 41.2 % of 9.10 s, from its first to its last work". */
 static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu)
 {
 	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[nr_gpu];

@@ -8,7 +8,7 @@
 
 #include "util.h"
 
-#define MARKER_NS	1000		/* widest launch slice */
+#define MARKER_NS	1000		/* longest launch slice */
 
 static int timeline__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
 {
@@ -138,7 +138,7 @@ static int device_event__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Orders by begin; of two slices that begin together the outer one comes first. */
+/* Orders by begin; of two slices that begin together, the outer one comes first. */
 static int slice__cmp(const void *va, const void *vb)
 {
 	const struct slice *a = va, *b = vb;
@@ -151,9 +151,9 @@ static int slice__cmp(const void *va, const void *vb)
 typedef size_t (*event_key_fn)(const void *event, const void *ctx);
 
 /*
- * Orders @v by a number below @nr_keys that each event has, otherwise leaving events in their order.
- * Return: 0 or -ENOMEM. *@v and *@spare, an array as large or NULL, may have changed places; the
- * caller frees both.
+ * Sorts @v, stably, by the key of each event, a number below @nr_keys.
+ * Return: 0 or -ENOMEM. *@spare: NULL, or an array of the same size. It may be swapped with *@v;
+ * the caller frees both.
  */
 static int distribute(void **v, void **spare, size_t nr, size_t size, size_t nr_keys,
 		      event_key_fn key, const void *ctx)
@@ -188,7 +188,7 @@ out:
 	return err;
 }
 
-/* Orders events by process and then by thread. Return: 0 or -ENOMEM; *@v may be another array. */
+/* Sorts events by process, then by thread. Return: 0 or -ENOMEM; *@v may be another array. */
 static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key, event_key_fn proc_key,
 		    const struct session *s)
 {
@@ -201,7 +201,7 @@ static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key, e
 	return err;
 }
 
-/* Any event that is sorted. */
+/* any event that is sorted */
 union any_event {
 	struct host_event host;
 	struct device_event device;
@@ -209,8 +209,8 @@ union any_event {
 };
 
 /*
- * Sorts what is nearly in order, as the events of each track are: by insertion, as long as that is
- * a matter of a few steps for each.
+ * Sorts events that are nearly in order, as in each track: by insertion, as long as this takes only
+ * a few steps for each.
  */
 static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
 {
@@ -270,7 +270,7 @@ static size_t device_event__stream_key(const void *v, const void *ctx)
 	return e->stream;
 }
 
-/* The lanes of one stream, as a heap: the one that is free earliest comes first. */
+/* The lanes of one stream, as a heap: the lane that is free earliest comes first. */
 struct lane {
 	uint64_t end_ns;
 	uint32_t lane;
@@ -326,7 +326,7 @@ static int timeline__sort(struct timeline *t, const struct session *s)
 	free(spare);
 	if (err)
 		return err;
-	/* The arrays may have been replaced by ones without room to grow. */
+	/* The arrays may have been replaced by arrays without room to grow. */
 	t->host.cap = t->host.nr;
 	t->device.cap = t->device.nr;
 	sort_nearly(t->host.v, t->host.nr, sizeof(*t->host.v), host_event__cmp);
@@ -334,7 +334,10 @@ static int timeline__sort(struct timeline *t, const struct session *s)
 	return 0;
 }
 
-/* With a filter, the session passes a launch once for each of its works. */
+/*
+ * Drops duplicates of launches: with a filter, the session passes a launch once for each of its
+ * works.
+ */
 static void timeline__drop_duplicates(struct timeline *t)
 {
 	size_t i, nr = 0;
@@ -375,7 +378,7 @@ static int timeline__assign_lanes(struct timeline *t)
 	return err;
 }
 
-/* A call that is a launch takes its place: it has the same id, and says how long it took. */
+/* Replaces launches by their calls, which have the same ids and have durations. */
 static int timeline__join_calls(struct timeline *t)
 {
 	struct idmap launches = { 0 };	/* key -> host event */
@@ -406,9 +409,9 @@ static int timeline__join_calls(struct timeline *t)
 		slice->chain = e->chain;
 	}
 	/*
-	 * Arrows begin where the call begins. CUPTI may take a call's time after its callback; and
-	 * for an arrow that begins in the middle of a call, Perfetto takes a CPU sample before it
-	 * as the origin.
+	 * Arrows begin where the call begins. CUPTI may take a call's time after its callback. If
+	 * an arrow begins in the middle of a call, Perfetto takes an earlier CPU sample as its
+	 * origin.
 	 */
 	for (i = 0; i < t->device.nr; i++) {
 		struct device_event *e = &t->device.v[i];
@@ -500,7 +503,7 @@ static int timeline__find_tracks(struct timeline *t)
 	return err;
 }
 
-/* Numbers the processes that have tracks, in the order of these. */
+/* Numbers the processes that have tracks, in the order of their tracks. */
 static int timeline__number_pids(struct timeline *t, const struct session *s)
 {
 	struct idmap taken = { 0 };
@@ -541,7 +544,7 @@ uint32_t timeline__tid(const struct session *s, uint32_t thread)
 	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
 }
 
-/* Ranks in their order; the others behind them. */
+/* Puts ranks in order; other processes come after them. */
 static int track__cmp_rank(const void *va, const void *vb, void *ctx)
 {
 	const struct timeline_track *a = va, *b = vb;
@@ -559,7 +562,7 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 
 	if (t->pids)
 		return 0;
-	/* One element more than needed, since malloc(0) may return NULL. */
+	/* Allocate one element more than needed, because malloc(0) may return NULL. */
 	t->pids = calloc(s->model.machine.procs.nr + 1, sizeof(*t->pids));
 	t->nr_lanes = calloc(s->model.streams.nr + 1, sizeof(*t->nr_lanes));
 	t->first_track = calloc(s->model.streams.nr + 1, sizeof(*t->first_track));
@@ -623,7 +626,9 @@ int track_walk__next(struct track_walk *w)
 		w->time_ns = e->time_ns;
 		return TRACK_SAMPLE;
 	}
-	/* A launch without a duration gets one that can be seen and that does not reach the next event. */
+	/*
+	 * Give a launch without a duration one that can be seen, but does not reach the next event.
+	 */
 	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
 	if (host + 1 < w->track->host_end)
 		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
@@ -637,11 +642,12 @@ void track_walk__exit(struct track_walk *w)
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
-#define MAX_POINTS	50000		/* beyond these they are thinned out, to twice as many at most */
+#define MAX_POINTS	50000		/* more points are thinned out, to at most twice this
+					 * number */
 
 struct change {
 	uint64_t time_ns;
-	uint64_t by;			/* modulo 2^64 */
+	uint64_t by;			/* change, modulo 2^64 */
 };
 
 typedef ARRAY(struct change) changes_t;
@@ -671,7 +677,7 @@ static size_t change__digit(const void *v, const void *ctx)
 	return (c->time_ns - digit->first_ns) >> digit->shift & ((1 << DIGIT_BITS) - 1);
 }
 
-/* Sorts by time: a radix sort, from the lowest digit on. */
+/* Sorts by time, with a radix sort that starts at the lowest digit. */
 static int changes__sort(changes_t *changes)
 {
 	struct digit digit = { .first_ns = UINT64_MAX };
@@ -710,7 +716,7 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 
 		if (s->model.streams.v[e->stream].gpu != gpu)
 			continue;
-		/* The device's clock is not exact: work may seem to begin before its launch. */
+		/* Device clocks are not exact: work may seem to begin before its launch. */
 		if (what == COUNTER_IN_FLIGHT && !e->orphan)
 			err = changes__add(changes, min_t(uint64_t, e->launch_ns, e->start_ns),
 					   e->end_ns, 1);

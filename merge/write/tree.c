@@ -10,22 +10,22 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* Aggregates that have these in common have one owner. */
+/* Aggregates for which these are equal have one owner. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
-	uint32_t idx;			/* in tree.owners */
+	uint32_t idx;			/* index in tree.owners */
 };
 
-/* The state while a session is added. */
+/* the state while a session is added */
 struct adder {
 	struct tree *tree;
 	const struct session *session;
 	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
 	ARRAY(struct owner_key) owner_keys;
 	struct hashes by_owner_key;
-	ARRAY(uint32_t) leaves;		/* of each of session.model.leaves, NO_INDEX until used */
+	ARRAY(uint32_t) leaves;		/* by leaf: its frame, NO_INDEX until used */
 	folded_text_t buf, root;
-	const struct by_list *by;	/* NULL: none, cells have owners */
+	const struct by_list *by;	/* NULL: cells have owners instead */
 	uint32_t owners;		/* 1 << enum by */
 	unsigned int side;
 };
@@ -72,7 +72,7 @@ int tree__forget_cells(struct tree *t)
 	return tree__add_no_owner(t);
 }
 
-/* Frees what finds names, nodes and cells. */
+/* Frees the tables that find names, nodes and cells. */
 static void tree__free_lookups(struct tree *t)
 {
 	unsigned int side;
@@ -108,8 +108,8 @@ static int tree__file(struct tree *t, const char *name, uint32_t *idx)
 }
 
 /*
- * Gives a frame another file. The devices that a kernel ran on have one frame in a tree without roots,
- * and each tells how it ran there. Return: 0 or -ENOMEM.
+ * Adds another file to a frame. In a tree without roots, a kernel has one frame for all its
+ * devices, and the text of each device is kept. Return: 0 or -ENOMEM.
  */
 static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t file)
 {
@@ -129,7 +129,7 @@ static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t
 	return err;
 }
 
-/* @name: @label and @text as folded stacks have them; @file: NULL if there is none. */
+/* Finds or adds the frame that folded stacks would name @label and @text. @file: may be NULL */
 static int adder__name(struct adder *a, const char *label, const char *text, uint32_t kind,
 		       const char *file, uint32_t *idx)
 {
@@ -160,7 +160,7 @@ static int adder__name(struct adder *a, const char *label, const char *text, uin
 		err = tree__file(t, file, &file_idx);
 	if (err)
 		return err;
-	/* The kind is compared, too: a function may have the name of a kernel. */
+	/* Compare the kind, too: a function may have the name of a kernel. */
 	hash = hash__mix((uintptr_t)name, kind, t->secret);
 	while (hashes__next(&t->by_name, hash, &at, idx)) {
 		struct tree_frame *frame = &t->frames.v[*idx];
@@ -266,7 +266,10 @@ static int tree__owner(struct tree *t, const struct tree_owner *owner, uint32_t 
 	return array_push(&t->owners, *owner) ?: hashes__add(&t->by_owner, hash, *idx);
 }
 
-/* Finds or adds the owner of an aggregate, of which @owners (1 << enum by) are told. Return: 0 or -ENOMEM. */
+/*
+ * Finds or adds the owner of an aggregate, with the properties @owners (1 << enum by). Return: 0 or
+ * -ENOMEM.
+ */
 static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32_t owners, uint32_t *idx)
 {
 	struct tree_owner owner;
@@ -282,7 +285,10 @@ static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32
 	return err ?: tree__owner(a->tree, &owner, idx);
 }
 
-/* Finds the owner of an aggregate as that of an earlier one that had the same one. Return: 0 or -ENOMEM. */
+/*
+ * Finds the owner of an aggregate; an earlier aggregate may have had the same owner. Return: 0 or
+ * -ENOMEM.
+ */
 static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *idx)
 {
 	const struct model *m = &a->session->model;
@@ -310,7 +316,7 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* Prints what the GPU's counters showed, behind how it was launched; not clocks, nor what was always 0. */
+/* Prints a kernel's metrics after its shape, except clocks and metrics that were always 0. */
 static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
 {
 	const struct session *s = a->session;
@@ -335,7 +341,7 @@ static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
 	return 0;
 }
 
-/* Return: the text of a kernel's frame, for the caller to free(), or NULL; "" is none. */
+/* Return: the text of a kernel's frame, perhaps "", for the caller to free(); or NULL. */
 static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 {
 	const struct model *m = &a->session->model;
@@ -369,7 +375,7 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 	return text;
 }
 
-/* The frame of a kernel has how it was launched, and the GPU's metrics, in place of its file. */
+/* Finds or adds the frame of a kernel, which has its shape and metrics instead of a file. */
 static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
 {
 	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
@@ -401,7 +407,7 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 	return err;
 }
 
-/* Return: 0 or -ENOMEM; *@node becomes its child. */
+/* Moves *@node to its child with @frame. Return: 0 or -ENOMEM. */
 static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 {
 	uint32_t hash = hash__mix(*node, frame, t->secret), depth, child;
@@ -422,7 +428,10 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 	return 0;
 }
 
-/* Finds or adds the cell of a node and an owner. Return: 0 or -ENOMEM; *@value: its tree_cell.value. */
+/*
+ * Finds or adds the cell of a node and an owner. *@value: its tree_cell.value. Return: 0 or
+ * -ENOMEM.
+ */
 static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t kind, uint32_t owner,
 		      uint32_t *value)
 {
@@ -465,7 +474,7 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	return array_push(&t->cell_of[side], idx);
 }
 
-/* Goes on to the frames of where a kernel stood still, and why. */
+/* Descends to the frames of the place where a kernel stood still, and of the reason. */
 static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind, uint32_t *node)
 {
 	const char *at = place->place;
@@ -482,7 +491,7 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 	       tree__descend(a->tree, node, frame);
 }
 
-/* Goes down from the root's frames to what an aggregate stands for. Return: 0 or -ENOMEM; *@node is that. */
+/* Descends from the frames at the root to an aggregate's work, *@node. Return: 0 or -ENOMEM. */
 static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t *node)
 {
 	const struct session *s = a->session;
@@ -512,7 +521,7 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
 			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
 			      tree__descend(a->tree, &node, frame);
-	/* Of one thread each call path and leaf comes once. */
+	/* With one thread, each call path and leaf comes only once. */
 	if (a->by || s->sums.aggregates.owners.nr <= 1)
 		err = err ?: adder__descend(a, agg, &node);
 	else if (!idmap__get(&a->tree->by_work[side], work, &node))
@@ -565,7 +574,7 @@ int tree__add_rest(struct tree *t, const struct session *s, const struct aggrega
 
 /* ---- paths by names -------------------------------------------------------------------------- */
 
-/* Goes on to the frames of a path. */
+/* Goes down along the frames of a path. */
 static int adder__frames(struct adder *a, const char *frames, uint32_t *node)
 {
 	uint32_t frame;
@@ -610,7 +619,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* Links between siblings, by name, in the order in which they are found. */
+/* links between siblings, in the order in which they are found by name */
 struct links {
 	uint32_t first_child, next;
 };
@@ -691,7 +700,7 @@ int tree__sort(struct tree *t)
 	size_t i;
 	int err;
 
-	/* Nothing will be looked up any more. */
+	/* Nothing is looked up any more. */
 	tree__free_lookups(t);
 	err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
 	if (err)

@@ -82,7 +82,9 @@ static int work_event__compare(const void *a, const void *b, void *ctx __attribu
 	       cmp3(x->work.leaf, y->work.leaf) ?: cmp3(x->work.duration_ns, y->work.duration_ns);
 }
 
-/* Puts launches in order. With a filter, a launch comes again with each of its works. */
+/*
+ * Sorts launches and drops duplicates: with a filter, a launch comes again with each of its works.
+ */
 static void twofiles_out__sort(struct twofiles_out *t)
 {
 	size_t i, nr = 0;
@@ -100,7 +102,7 @@ static uint32_t session__pid(const struct session *s, uint64_t key)
 	return s->model.machine.procs.v[JOIN_KEY_PROC(key)].pid;
 }
 
-/* Return: the thread's number, or that of its process, which is its first thread's. */
+/* Return: the tid, or, if the thread is unknown, the pid, which is the tid of the first thread. */
 static uint32_t session__tid(const struct session *s, const struct launch_event *e)
 {
 	return e->launch.thread != NO_INDEX ? s->model.threads.v[e->launch.thread].tid :
@@ -109,7 +111,7 @@ static uint32_t session__tid(const struct session *s, const struct launch_event 
 
 /* ---- stacks ------------------------------------------------------------------------------------- */
 
-/* A name of one word: scripts split the line at blanks. */
+/* Prints a name as one word, because scripts split the line at blanks. */
 static void print_comm(FILE *f, const char *comm)
 {
 	char out[ESCAPE_MAX];
@@ -150,7 +152,10 @@ int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, 
 
 /* ---- calls and device work ---------------------------------------------------------------------- */
 
-/* {"name":"Kernel: k","ph":"X","ts":1.000,"dur":2.000,"cat":"GPU_Kernel"  the caller closes it. */
+/*
+ * Prints {"name":"Kernel: k","ph":"X","ts":1.000,"dur":2.000,"cat":"GPU_Kernel", which the caller
+ * closes.
+ */
 static void put_event(struct json_out *j, const char *prefix, const char *name, const char *category,
 		      uint64_t start_ns, uint64_t duration_ns)
 {
@@ -189,7 +194,7 @@ static const char *session__api(const struct session *s, const struct launch_eve
 
 static void put_launch(struct json_out *j, const struct session *s, const struct launch_event *e)
 {
-	/* How long it took is not known of all. */
+	/* Not all launches have durations, so print none. */
 	put_event(j, "Runtime: ", session__api(s, e), "CUDA_Runtime", e->launch.time_ns, 0);
 	put_number(j, "tid", session__tid(s, e));
 	put_number(j, "pid", session__pid(s, e->key));
