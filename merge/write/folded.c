@@ -20,8 +20,7 @@ struct line_sum {
 	uint64_t sum_ns;
 	uint64_t nr;
 	uint64_t bytes;
-	uint64_t nr_samples;		/* how many CPU samples sample_ns has, if all values are of
-					 * CPU samples */
+	uint64_t nr_samples;		/* the line's CPU samples, whose time is samples_ns */
 	uint64_t samples_ns;
 	bool has_bytes;
 };

@@ -474,7 +474,7 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	return array_push(&t->cell_of[side], idx);
 }
 
-/* Descends to the frames of the place where a kernel stood still, and of the reason. */
+/* Goes down to the frames of the place where a kernel stood still, and of the reason. */
 static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind, uint32_t *node)
 {
 	const char *at = place->place;
@@ -491,7 +491,7 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 	       tree__descend(a->tree, node, frame);
 }
 
-/* Descends from the frames at the root to an aggregate's work, *@node. Return: 0 or -ENOMEM. */
+/* Goes down from the frames at the root to an aggregate's work, *@node. Return: 0 or -ENOMEM. */
 static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t *node)
 {
 	const struct session *s = a->session;

@@ -9,14 +9,14 @@ export const dark = matchMedia("(prefers-color-scheme: dark)");
 const SHADES = 24;
 const MATCH = "#e65cf0";
 
-/* The kinds of leaf frames: hue, spread of the hue, saturation, lightness. */
+/* These are, by kind of leaf frame: hue, spread of the hue, saturation, lightness. */
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 6, 68],
 	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
 };
 
-/* Few shades: what has one colour is drawn together. Return: a number from 0 on, below 1. */
+/* Gives few shades, because frames with one colour are drawn together. Return: a number in [0, 1). */
 function hash(text) {
 	let h = 2166136261;
 
@@ -38,8 +38,8 @@ export function kindColour(kind, vector) {
 export const frameColours = new Map();
 
 /*
- * The colour follows from the name, so a function has one colour wherever it stands. A kernel of NCCL that only waited
- * for other ranks, which stands behind the kernel's frame, has one of its own.
+ * The colour follows from the name, so a function has one colour everywhere. The frame for the time that an NCCL kernel
+ * waited for other ranks, which comes after the kernel's frame, has its own colour.
  */
 export function frameColour(frame) {
 	let colour = frameColours.get(frame);
@@ -66,7 +66,7 @@ export function frameColour(frame) {
 	return colour;
 }
 
-/* Red where B has more, blue where it has less, white where they are equal. */
+/* Red means that B has more, blue that it has less, white that both are equal. */
 function deltaColour(i) {
 	const larger = Math.max(total[0][i], total[1][i]);
 	const change = larger ? (total[1][i] - total[0][i]) / larger : 0;
@@ -84,7 +84,7 @@ export function colour(i) {
 	return paler(!i ? hsl(215, 10, 88) : diff ? deltaColour(i) : frameColour(frameOf[i]));
 }
 
-/* The colour of a frame that stands for several: of CPU time, of narrow frames, of folded ones. */
+/* Return: the colour of a frame that is no node: of CPU time, of narrow frames, or of folded frames. */
 export function specialColour(what, matched) {
 	if (matched)
 		return MATCH;

@@ -50,15 +50,15 @@ function setUpModes() {
 	});
 }
 
-/* Each sum in words; of both recordings where there are two. */
+/* Return: each sum in words; for both recordings, if there are two. */
 function sumWords(list, of) {
 	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0))).join(" \u2192 ");
 }
 
-/* The unit counts nothing but device records where there are any. */
+/* Units count only device records, if any exist. */
 const hasUnit = k => ofMemory || isDevice[k] || (state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
 
-/* Shows in the controls what is chosen, and how much each choice would count. */
+/* Shows the choices in the controls, and how much each choice would count. */
 export function paintChoices() {
 	const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
 
@@ -90,7 +90,7 @@ function paintLegend() {
 			`${hsl(4, 82, 56)})` }), ` more in ${ranks ? "this rank" : "B"}`);
 }
 
-/* The stragglers, the worst first, each with its call paths. */
+/* Lists the stragglers that have call paths, the worst first. */
 function setUpRank() {
 	setShown("rank-label", Boolean(ranks));
 	if (ranks)
@@ -104,7 +104,7 @@ function setUpTabs() {
 	el("tab-ranks").hidden = !ranks;
 	for (const tab of TABS)
 		el("tab-" + tab).addEventListener("click", () => showTab(tab));
-	/* The arrow keys go through the tabs and the modes, as in lists of such. */
+	/* The arrow keys move through the tabs and the modes, as usual for tabs and radio buttons. */
 	for (const [id, attribute] of [["tabs", "aria-selected"], ["modes", "aria-checked"]])
 		el(id).addEventListener("keydown", event => {
 			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -121,7 +121,7 @@ function setUpTabs() {
 		});
 }
 
-/* @redraw: called when the browser turns dark, or light. */
+/* @redraw: called when the browser changes between dark and light. */
 export function setUpControls(redraw) {
 	const gpus = new Map();
 

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data.js - what the page has of the recordings, as merge/write/html.h describes it
+ * data.js - the page's data of the recordings, as merge/write/html.h describes them
  *
- * Nothing here depends on what the user chooses. The tree that is shown is tree.js's.
+ * Nothing here depends on the choices of the user. tree.js makes the tree that is shown.
  */
 
 export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
-/* Ranks that communicate, of the page of "xpumerge ranks"; null: none. merge/write/ranks_html.c describes it. */
+/*
+ * Data of communicating ranks, for the page of "xpumerge ranks", as merge/write/ranks_html.c describes them; or null.
+ */
 export const ranks = data.ranks || null;
 export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
 export const kinds = data.kinds;
-/* Whether there are samples of where kernels' warps stood still. */
+/* Whether the page has samples of where warps of kernels stood still. */
 export const haveLines = !ranks && sides.some(side => side.stalls.samples.length > 0);
 export const NONE = -1;
 
-/* Call paths without what stands at their root. Node i of the page is base node i + 1; 0 is the root. */
+/*
+ * Call paths without the frames that grouping puts at the root. Node i of the page is base node i + 1; 0 is the root.
+ */
 export const base = (() => {
 	const nr = data.nodes.frame.length + 1, at = [0];
 	const frame = new Int32Array(nr), depth = new Int32Array(nr), parent = new Int32Array(nr);
@@ -43,7 +47,7 @@ export const cells = {
 	})),
 };
 
-/* A name without anything to see, such as of blanks or of characters without a width, in its code points. */
+/* Return: a name that can be seen: one of blanks or characters without width is replaced by its code points. */
 export function seen(name) {
 	if (/[^\s\p{Cf}\p{Cc}\u034f\u115f\u1160\u2800\u3164\uffa0]/u.test(name))
 		return name;
@@ -52,11 +56,11 @@ export function seen(name) {
 	return `[blank name${points.join("")}]`;
 }
 
-/* A name within other text: what stands beside it stays there where the name is written from right to left. */
+/* Return: a name for use within other text, which stays in order even if the name is written from right to left. */
 export const isolated = name =>
 	/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(name) ? `\u2068${name}\u2069` : name;
 
-/* Work is named by its kind, too, in the words of the page. */
+/* Names of work include its kind, in the words of the page. */
 const LEAF_NAMES = {
 	memcpy: name => "copy " + name, memset: () => "set", pending: () => "pending launch",
 	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name, memory: name => "memory: " + name,
@@ -75,7 +79,7 @@ export const frames = {
 
 const rootFrames = new Map();
 
-/* Return: the frame of that name that stands at the root of call paths. */
+/* Return: the frame called @name at the root of call paths. */
 export function rootFrame(name) {
 	let f = rootFrames.get(name);
 
@@ -100,25 +104,25 @@ export const ofMemory = kinds.every((kind, k) => present[k] === (kind === "memor
 export const units = ofMemory ? ["bytes", "count"] :
 	["auto", "ns", "\u00b5s", "ms", "s", ...(ranks ? [] : ["count", "bytes"])];
 
-/* The number of each owner's device; NONE: none. */
+/* By owner: the number of its device, or NONE. */
 export const gpuOfOwner = (data.owners.device || []).map(label => {
 	const number = /^\[GPU (\d+)/.exec(data.labels[label] || "");
 
 	return number ? +number[1] : NONE;
 });
 
-/* The number of the rank that each owner is. */
+/* By owner: the number of its rank. */
 export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
 	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
-const MAX_BINS = 1024;		/* of the overview, where it has bins without events */
+const MAX_BINS = 1024;		/* bins of the overview, if it includes bins without events */
 
 /*
- * Return: { from_ns, nr, before }: bins from @from_ns on that have all of the time in which was recorded, @before of them
- * before the first that has something. Where that would be too many they are only those that have something.
+ * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time; @before of them
+ * precede the first bin with events. If that would be too many bins, only the bins with events.
  */
 function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
-	/* The edges of windows are exact; elsewhere less than half a bin is none. */
+	/* The edges of windows are exact; without windows, less than half a bin does not count. */
 	const bins = ns => (nrWindows ? Math.ceil : Math.round)(Math.max(0, ns) / width);
 	const last = recorded.length - 1, before = bins(last < 0 ? 0 : from - recorded[0][0]);
 	const all = before + nr + bins(last < 0 ? 0 : recorded[last][1] - from - nr * width);
@@ -129,8 +133,8 @@ function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows
 const moved = (bins, by) => Int32Array.from(bins, bin => bin + by);
 
 /*
- * When the work of cells was. Bins of cell c are those from first[c] on, up to first[c + 1].
- * null: not known, or there is nothing that took time.
+ * The times of the work of cells. Cell c has the bins from first[c] up to, but not including, first[c + 1]. null: times
+ * are unknown, or nothing took time.
  */
 export const times = data.times && data.times.rows.list.length ? (() => {
 	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t), rows = wholeScale(t.rows, t);

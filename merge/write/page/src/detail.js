@@ -13,7 +13,7 @@ import { format, formatBytes, formatTime, integer, kindWords } from "./words.js"
 
 let orderOf = null, cellOrder;
 
-/* Return: the cells sorted by node: the cells below a node are a range of this order. */
+/* Return: the cells sorted by node, so that the cells below a node are a range. */
 function ordered() {
 	if (orderOf !== nodeOfCell) {
 		orderOf = nodeOfCell;
@@ -84,7 +84,7 @@ function describeFrame(i) {
 	return isRoot(i) ? "group" : "function";
 }
 
-/* Puts text where other programs find it; without the clipboard's permission, through a selection. */
+/* Copies text to the clipboard; if this is not permitted, by way of a selection. */
 async function copy(text) {
 	try {
 		await navigator.clipboard.writeText(text);
@@ -99,7 +99,7 @@ async function copy(text) {
 	}
 }
 
-/* Copies the call path of the chosen frame: a line for each frame, root first, as a text. */
+/* Copies the call path of the chosen frame as text: a line for each frame, root first. */
 export async function copyPath() {
 	if (state.selected === NONE)
 		return;

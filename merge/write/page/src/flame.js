@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * flame.js - draws the frames of a flame graph, and tells which one is under the pointer
+ * flame.js - draws the frames of a flame graph, and finds the frame under the pointer
  *
- * Thousands of frames are hardly wider than a pixel. An element for each would take seconds, so those that are too
- * narrow for a label are drawn together, one path for each colour.
+ * Thousands of frames are hardly wider than a pixel. An element for each would take seconds, so frames too narrow for a
+ * label are drawn together, one path for each colour.
  */
 import { draw, el } from "./dom.js";
 
 const ROW = 18, LABEL_PIXELS = 22, PADDING = 4, FONT = 12;
-const MIN_LABEL = 2, MAX_LABEL = 1000;	/* characters; no label is longer, for none is wider */
+const MIN_LABEL = 2, MAX_LABEL = 1000;	/* characters; no label is longer, because none is wider */
 
-/* The drawn frames: { d, name, fill, x, y, w }, in pixels of the drawing; also by level, from left to right. */
+/*
+ * The drawn frames, { d, name, fill, x, y, w }, in pixels of the drawing; and the same frames by level, from left to
+ * right.
+ */
 let placed = [], levels = [];
 
 /* ---- labels --------------------------------------------------------------------------------- */
@@ -30,14 +33,14 @@ function widthOf(text) {
 	return pixels;
 }
 
-/* Return: the text, or its beginning and an ellipsis; "" if that would say too little. */
+/* Return: the text, or its beginning with an ellipsis; "" if that would say too little. */
 function fit(text, pixels) {
 	const start = text.slice(0, MAX_LABEL), all = widthOf(start);
 
 	if (all <= pixels && start === text)
 		return text;
 	for (let nr = Math.min(start.length, Math.ceil(start.length * pixels / all)); nr >= MIN_LABEL; nr--) {
-		/* Both halves of a character outside of the first 65,536 stay together. */
+		/* Keep surrogate pairs together. */
 		const label = start.slice(0, nr).replace(/[\ud800-\udbff]$/, "").trimEnd() + "\u2026";
 
 		if (ruler.measureText(label).width <= pixels)
@@ -73,7 +76,7 @@ function place(root, pixels, flame) {
 
 /* ---- the drawing ---------------------------------------------------------------------------- */
 
-/* A little of the ground stays between frames. */
+/* Leave a little of the background between frames. */
 const drawnWidth = p => Math.max(p.w * .7, p.w - .7);
 
 function labelled(p) {
@@ -99,9 +102,7 @@ function paths(list) {
 
 const outlineRect = id => draw("rect", { id, class: "outline", height: ROW - 1, visibility: "hidden" });
 
-/*
- * Draws a tree in the place of what was in the box. @name, @fill: what each frame is called, and its colour.
- */
+/* Draws a tree, replacing the contents of the box. @name, @fill: functions for the name and the colour of a frame */
 export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	place(root, pixels, flame);
 	ruler.font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
@@ -114,12 +115,12 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 		...paths(placed.filter(p => p.w < LABEL_PIXELS)),
 		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outlineRect("chosen"), outlineRect("hovered"));
 
-	/* For tests, too: what has no element of its own. */
+	/* Frames without elements of their own are listed here, also for tests. */
 	svg.frames = placed;
 	box.replaceChildren(svg);
 }
 
-/* Puts an outline around a frame; null: around none. */
+/* Puts an outline around a frame; null: around no frame. */
 export function surround(id, p) {
 	const rect = el(id);
 
@@ -133,7 +134,7 @@ export function surround(id, p) {
 	rect.setAttribute("width", Math.max(1, drawnWidth(p)));
 }
 
-/* Return: the first frame that is drawn and for which @of is true, or undefined. */
+/* Return: the first drawn frame for which @of is true, or undefined. */
 export const findPlaced = of => placed.find(p => of(p.d));
 
 /* Return: the frame under the pointer, or null. */
@@ -159,7 +160,7 @@ export function frameAt(event) {
 	return p && x < p.x + p.w ? p : null;
 }
 
-/* Scrolls a frame into the window of the graph. */
+/* Scrolls the graph so that a frame is visible. */
 export function reveal(p) {
 	const box = el("chart"), view = box.getBoundingClientRect();
 	const y = box.querySelector("svg").getBoundingClientRect().top + p.y;

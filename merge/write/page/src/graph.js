@@ -11,13 +11,13 @@ import { hideTip } from "./tooltip.js";
 import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
-const GROUP_PIXELS = 150;		/* of a frame that stands for narrow ones, where there are many */
+const GROUP_PIXELS = 150;		/* width of a frame that stands for narrow ones, if they are many */
 
 /*
- * The frames that are drawn: { i, v, children } of a node, and what stands for several:
- * what "cpu": the CPU time of node i itself
- * what "narrow": children of node i from "first" to "last" that are narrower than "limit"
- * what "fold": the nodes "run", which all have one child, the next of them
+ * A drawn frame is { i, v, children } for a node, or has "what" and stands for several nodes:
+ * "cpu" is the CPU time of node i itself
+ * "narrow" is the children of node i from "first" to "last" that are narrower than "limit"
+ * "fold" is the nodes in "run", each of which is the only child of the one before
  */
 const narrowWords = d => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
 
@@ -41,8 +41,8 @@ function fillOf(d) {
 const opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share: each has one child, and nothing else that could be
- * drawn. The last of them, where paths part, is not among them.
+ * Return: the frames that all calls below a root share: each has one child, and nothing else that could be drawn. The
+ * last one, where paths part, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
@@ -86,7 +86,7 @@ function findFolds(least) {
 	visit(0);
 }
 
-/* The children of the zoomed frame that are shown when it is a group of narrow ones. */
+/* Return: a test for children of the zoomed frame that are in the zoomed group of narrow frames. */
 function inGroup() {
 	const [first, last, limit] = state.group.split("-").map(Number);
 
@@ -104,7 +104,7 @@ export function groupWidth() {
 	return sum;
 }
 
-/* Makes frames of children that are too narrow: one, or several where they would be wide. */
+/* Makes a frame of children that are too narrow, or several frames if it would be wide. */
 function groupNarrow(parent, list, least, tally) {
 	const sum = list.reduce((v, i) => v + width[i], 0);
 	const nr = Math.max(1, Math.min(list.length, Math.floor(sum / (GROUP_PIXELS * least))));
@@ -131,7 +131,7 @@ function groupNarrow(parent, list, least, tally) {
 	}).filter(d => d.v > 0);
 }
 
-/* Counts what stands beside the frames of a run, and is too narrow to be drawn. */
+/* Counts the siblings of a run's frames, which are too narrow to be drawn. */
 function tallyBeside(run, tally) {
 	run.slice(0, -1).forEach((node, n) => forChildren(node, i => {
 		if (i === run[n + 1] || !width[i])
@@ -160,8 +160,8 @@ function drawnChildren(d, least, only, tally) {
 }
 
 /*
- * Return: the frames to draw. They are the ancestors of the frame that is zoomed to, and the frames
- * below it that are at least a pixel wide.
+ * Return: the frames to draw. They are the ancestors of the zoomed frame, and the frames below it that are at least a
+ * pixel wide.
  */
 function visibleTree(pixels) {
 	const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom], least = all / pixels;
@@ -224,7 +224,7 @@ function sumOfCell(c) {
 	return cells.values.reduce((sum, _, s) => sum + cellValues(s).nr[c], 0);
 }
 
-/* Return: why there is nothing to see. */
+/* Return: why the graph is empty. */
 export function emptyWords() {
 	if (!cells.nr && !ranks)
 		return "Nothing was recorded: no work of a device, no samples, no waits.";
@@ -264,10 +264,10 @@ export function drawGraph() {
 	note(drawn);
 }
 
-/* Return: where a node is drawn: see flame.js; undefined where it is not. */
+/* Return: the place of a node, see flame.js; undefined if it is not drawn. */
 export const placeOf = i => findPlaced(d => (!d.what || d.what === "fold") && d.i === i);
 
-/* Return: the first and the last node of the frame that @i is drawn in: others where it is folded. */
+/* Return: the first and the last node of the frame that shows @i: other nodes than @i if it is folded. */
 export function endsOf(i) {
 	const run = folds.get(i);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* header.js - the title, the account and the facts of the recordings, and the peak of their memory, a line each */
+/* header.js - the title, the account and the facts of the recordings, and their memory peak, in a line each */
 import { data, diff, isolated, ranks, seen, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
 
-const MAX_ABOUT = 64;		/* recordings that are told about */
+const MAX_ABOUT = 64;		/* recordings whose facts are shown */
 
-/* The sides that are recordings. */
+/* the sides that are recordings */
 const shownSides = ranks ? sides.slice(0, 1) : sides;
 const compared = diff && !ranks;
 
@@ -18,12 +18,12 @@ function fact(side, label) {
 	return "";
 }
 
-/* A line that opens a panel below it. */
+/* Makes a line that opens a panel below it. */
 function panel(props, line, ...content) {
 	return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
 }
 
-/* Closes the panels that are open, but for one with an element of it. Return: the last one that was closed, or null. */
+/* Closes all open panels, except the one that contains @inside. Return: the last closed panel, or null. */
 export function closePanels(inside) {
 	let closed = null;
 
@@ -47,7 +47,7 @@ function account(side, s) {
 			  [summary, ...lines.map(line => line.trim())].join("\n")));
 }
 
-/* The facts of each recording, folded away until a reader opens them. */
+/* Makes the facts of each recording, which are hidden until a reader opens them. */
 function about() {
 	return panel({ class: "account" }, "Recording",
 		...shownSides.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map(recording =>
@@ -58,7 +58,7 @@ function about() {
 			.map(side => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`)));
 }
 
-/* "0, 2-5" */
+/* Return: numbers as "0, 2-5". */
 function rangesOf(numbers) {
 	const list = [...numbers].sort((a, b) => a - b), runs = [];
 
@@ -70,7 +70,7 @@ function rangesOf(numbers) {
 	return runs.flatMap(([a, b]) => a === b ? [a] : b === a + 1 ? [a, b] : [`${a}\u2013${b}`]).join(", ");
 }
 
-/* "GPU 0, 1 NVIDIA H100" */
+/* Return: "GPU 0, 1 NVIDIA H100". */
 function gpuFacts(side) {
 	const byName = new Map();
 
@@ -81,10 +81,10 @@ function gpuFacts(side) {
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* "[GPU_Memory]device" */
+/* Return: the kind of memory in a name such as "[GPU_Memory]device". */
 const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
 
-/* The parts of all that --memory peak draws, in the summary's words. */
+/* the parts of the memory that --memory peak shows, in the words of the summary */
 const PARTS = [
 	["held", "held, in all"], ["reserved", "of that, reserved"], ["rest", "rest of the devices"], ["host", "of the host"],
 	["used", "of reserved, used"], ["fragmentation", "fragmentation"], ["unused", "unused in pools"],
@@ -109,7 +109,7 @@ function peakPanel(p, prefix) {
 }
 
 function setUpMemory() {
-	/* Two moments of one recording have one peak. */
+	/* Two moments of one recording have the same peak. */
 	const same = compared && JSON.stringify(shownSides[0].peak) === JSON.stringify(shownSides[1].peak);
 	const peaks = shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
 		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);

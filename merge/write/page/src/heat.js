@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heat.js - waits over time, a row for each rank: how much of each stretch of time it waited, or others for it
+ * heat.js - waits over time, a row for each rank: how much of each stretch of time it waited, or others waited for it
  *
- * With many ranks a row of pixels stands for several, and shows the most of them: one that waits is never lost.
+ * With many ranks, a row of pixels stands for several, and shows the largest value, so that no waiting rank is lost.
  */
 import { go } from "./actions.js";
 import { dark, hsl } from "./colours.js";
@@ -15,17 +15,17 @@ import { formatTime, percent } from "./words.js";
 
 const MAX_HEIGHT = 420, HEAT_ROW = 16, LABEL = 12;
 
-/* The rows that are drawn: ranks [first, last) of @order each, and values by bin. */
+/* The rows that are drawn, each for ranks [first, last) of @order, with values by bin. */
 let rankOrder = [], heatLines = [], top = 1, height = 0, cursor = null;
 
 const showsWaits = () => state.heat === "waits";
 
-/* The waits that are shown: with many ranks there is one list by rank, and one by those who were waited for. */
+/* The waits that are shown. With many ranks, one list has them by waiting rank, another by the rank waited for. */
 const shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
 export const tellsCollectives = () => Boolean(shownWaits()) && !shownWaits().collective.includes(LEFT_OUT);
 const isCounted = (w, k) => state.collective === NONE || !tellsCollectives() || w.collective[k] === state.collective;
 
-/* Return: by rank, { ns, start } of each bin. */
+/* Return: { ns, start } by rank, each by bin. */
 function sums() {
 	const w = shownWaits(), nr = w.nr, by = new Map();
 	const of = r => {
@@ -69,7 +69,7 @@ function makeLines() {
 		}
 		heatLines.push(line);
 	}
-	/* One long wait must not hide all others, so the scale ends where one in a thousand bins is longer. */
+	/* One long wait must not hide all others, so one in a thousand bins may exceed the scale. */
 	const all = heatLines.flatMap(line => [...line.ns].filter((ns, b) => ns > line.start[b])).sort((a, b) => a - b);
 
 	top = all.length ? all[Math.min(all.length - 1, Math.floor(all.length * .999))] : 1;
@@ -123,7 +123,7 @@ const momentOf = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWai
 
 const numberOf = r => `rank ${ranks.list.number[r]}`;
 
-/* Return: [other rank, ns] of a rank's waits in a bin: whom it waited for, or who waited for it. */
+/* Return: [other rank, ns] of a rank's waits in a bin: the rank that it waited for, or that waited for it. */
 function others(r, bin) {
 	const w = shownWaits(), by = new Map();
 
@@ -136,7 +136,7 @@ function others(r, bin) {
 	return [...by].sort((a, b) => b[1] - a[1]);
 }
 
-/* Return: a place in words, and the straggler of it. */
+/* Return: the words for a place, and its straggler. */
 function describeSpot(y, bin) {
 	const line = heatLines[y], r = line.rank[bin] === NONE ? rankOrder[line.first] : line.rank[bin], list = others(r, bin);
 	const span = `${momentOf(bin)} to ${momentOf(bin + 1)}`, ns = line.ns[bin];
@@ -226,7 +226,7 @@ export function drawHeat(of) {
 				    " while ranks start"] : []));
 }
 
-/* A strip of the waits in one kind of collectives, over time. */
+/* Makes a strip of the waits in one kind of collective, over time. */
 export function collectiveStrip(values) {
 	const canvas = make("canvas", { width: values.length, height: 1, class: "mini", "aria-hidden": "true" });
 	const ctx = canvas.getContext("2d"), most = Math.max(1, ...values);

@@ -45,7 +45,7 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-/* One step out: of a panel, the search, the zoom, the stretch of time. */
+/* Goes one step out: of a panel, the search, the zoom, the stretch of time. */
 function stepOut() {
 	const panel = closePanels(null);
 
@@ -102,7 +102,7 @@ const KEYS = {
 	},
 };
 
-/* A click on a drawn frame: see graph.js for the frames that stand for several. */
+/* Handles a click on a drawn frame; graph.js describes frames that stand for several. */
 function onFrame(d) {
 	if (d.what === "narrow")
 		go({ zoom: d.i, group: `${d.first}-${d.last}-${d.limit}`, selected: NONE });
@@ -146,7 +146,7 @@ function onKey(event) {
 	}
 }
 
-/* Draws again what depends on the width of an element. */
+/* Draws again when the width of an element changes. */
 function onResize(id, tab, redraw) {
 	let width = 0;
 
@@ -160,7 +160,7 @@ function onResize(id, tab, redraw) {
 	}).observe(el(id));
 }
 
-/* The pointer over the graph: it has an outline and a tooltip at the frame that is under it. */
+/* Shows an outline and a tooltip for the frame under the pointer. */
 function listenToGraph() {
 	const chart = el("chart");
 	let over = null;

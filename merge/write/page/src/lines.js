@@ -11,7 +11,7 @@ import { integer, percent } from "./words.js";
 
 const LINES_ROWS = 500;
 
-/* Hues of the reasons that are met most; others follow from the name. */
+/* Hues of the most frequent reasons; other hues follow from the name. */
 const HUES = {
 	long_scoreboard: 212, short_scoreboard: 190, barrier: 0, membar: 330, wait: 48, math_pipe_throttle: 30,
 	mio_throttle: 280, lg_throttle: 250, tex_throttle: 235, no_instructions: 130, no_inst: 130,
@@ -35,7 +35,7 @@ function addSamples(to, reason, samples, notIssued) {
 	to.reasons.set(reason, (to.reasons.get(reason) || 0) + samples);
 }
 
-/* By kernel: its sums for each side, and those of its places. */
+/* By kernel: its sums for each side, and the sums of its places. */
 const kernels = new Map();
 
 (ranks ? [] : sides).forEach((side, s) => {
@@ -58,7 +58,7 @@ const samplesOf = list => list.reduce((sum, p) => sum + p.samples, 0);
 const names = [...kernels.keys()].sort((a, b) =>
 	samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
 
-/* The kernel of a node, or of one that stands behind a kernel's, if it has lines; else "". */
+/* Return: the kernel of a node, if the node is a kernel or a part of one, and has lines; otherwise "". */
 export function kernelOf(i) {
 	if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
 		return "";
@@ -71,7 +71,7 @@ export function kernelOf(i) {
 	}) || "";
 }
 
-/* "b.h:3", below it what it is inlined in */
+/* Makes "b.h:3", and below it the places where that is inlined. */
 function placeCell(place) {
 	const frames = place.split(";").reverse();
 

@@ -5,7 +5,7 @@ import {
 } from "./data.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
-/* The time that is counted: of devices, of threads, or of both. */
+/* the time that is counted: of devices, of threads, or of both */
 export const MODES = ["gpu", "thread", "both"];
 export const kindsOf = mode => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
 export const hasMode = mode => kindsOf(mode).some(Boolean);
@@ -13,7 +13,7 @@ const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode
 
 export const DEFAULTS = {
 	mode: firstMode,
-	/* Kinds that are left out; what stragglers did themselves comes before their part in other operations. */
+	/* The kinds that are left out. At first a page of stragglers shows what they did themselves, without NCCL. */
 	off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
 	by: asked,
 	gpu: "all",
@@ -23,22 +23,22 @@ export const DEFAULTS = {
 	order: "name",
 	flame: true,
 	zoom: 0,
-	group: "",		/* of narrow children of the zoomed frame: "first-last-width" */
-	open: "",		/* the first frames of folded runs that are opened */
+	group: "",		/* the zoomed group of narrow children: "first-last-width" */
+	open: "",		/* the first frames of the folded runs that are open */
 	selected: NONE,
 	tab: ranks ? "ranks" : "graph",
 	term: "",
 	sortBy: "self",
 	focus: NONE,		/* the frame whose callers and callees are shown */
-	from: 0,		/* bins of the picked stretch */
+	from: 0,		/* first bin of the picked stretch */
 	to: times ? times.nr : 0,
-	kernel: "",		/* whose lines are shown; "": that of the most samples */
+	kernel: "",		/* the kernel whose lines are shown; "": the one with most samples */
 	linesBy: "samples",
 	strip: true,
 	ranksBy: "caused",	/* the column by which the table of ranks is sorted */
 	ranksTerm: "",
-	heat: "waits",		/* what is over time: waits of ranks, or waits for them */
-	collective: NONE,	/* of which waits are shown; NONE: all */
+	heat: "waits",		/* shown over time: waits of ranks, or waits for them */
+	collective: NONE,	/* the collective whose waits are shown; NONE: all */
 };
 
 export const state = { ...DEFAULTS };
@@ -49,17 +49,17 @@ export function chosen(kind) {
 	return kindsOf(state.mode)[kind] && !state.off.split(".").includes(kinds[kind]);
 }
 
-/* Sums by node, for each side. Count is that of device work; it and total include the descendants. */
+/* Sums by node, for each side. count is of device work; count and total include the descendants. */
 export let self, total, count;
 /* By node: its width in the graph, and how many nodes before it have a width. */
 export let width, shownBefore;
 
-/* By cell, for each side: what is in the picked stretch, or all of it. */
+/* By cell, for each side: the values in the picked stretch, or all values. */
 let values = cells.values;
 
 export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
 
-/* Makes the tree for what the user groups by. */
+/* Makes the tree for the chosen grouping. */
 export function regroup() {
 	group(state.by);
 	self = sides.map(() => new Float64Array(nrNodes));
@@ -95,8 +95,8 @@ const onDevice = c => ranks ? state.rank === "all" || rankOfOwner[cells.owner[c]
 	gpuOfOwner[cells.owner[c]] === +state.gpu;
 
 /*
- * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device
- * records; samples and waits are counted only where no kind of device work is chosen.
+ * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device records; samples and
+ * waits are counted only if no kind of device work is chosen.
  */
 function unitIsOf(counted, kind) {
 	return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && counted[k]);
@@ -130,7 +130,7 @@ function sumCells(s) {
 		if (!fits[kind] || !onDevice(c))
 			continue;
 		self[s][nodeOfCell[c]] += v[c] * scale;
-		/* As in -f folded --unit count: samples and waits are not launches. */
+		/* As in -f folded --unit count, samples and waits do not count as launches. */
 		if (isDevice[kind] || !devices)
 			count[s][nodeOfCell[c]] += nr[c];
 	}
@@ -143,7 +143,7 @@ export function compute() {
 	for (let s = 0; s < sides.length; s++)
 		sumCells(s);
 	if (diff && state.width === "larger") {
-		/* Summed up from the nodes' own values, so that a parent is as wide as its children. */
+		/* Sum up the nodes' own values, so that a parent is as wide as its children. */
 		for (let i = 0; i < nrNodes; i++)
 			width[i] = Math.max(self[0][i], self[1][i]);
 		sumUp(width);
@@ -154,7 +154,7 @@ export function compute() {
 		shownBefore[i + 1] = shownBefore[i] + (width[i] > 0);
 }
 
-/* Return: how wide the CPU time of a function itself is, beside what it calls. */
+/* Return: the width of the CPU time of a function itself, without its callees. */
 export function onCpu(i) {
 	if (!i || kindOf(i) !== NONE)
 		return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks.js - ranks that communicate: who made others wait and why, the ranks, their collectives, waits over time */
+/*
+ * ranks.js - ranks that communicate: the ranks that made others wait and why, all ranks, their collectives, waits over
+ * time
+ */
 import { go } from "./actions.js";
 import { kindColour } from "./colours.js";
 import { NONE, kinds, ranks } from "./data.js";
@@ -12,7 +15,7 @@ import {
 import { formatBytes, formatTime, integer, percent, plural } from "./words.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
-const MIN_SHARE = .02;		/* of the waits: of a straggler that the answer names beside the worst */
+const MIN_SHARE = .02;		/* least share of the waits for another straggler to be named in the answer */
 const time = ns => formatTime(ns, "auto");
 
 /* ---- the answer ------------------------------------------------------------------------------- */
@@ -45,7 +48,7 @@ function drawAnswer() {
 
 /* ---- the table of ranks ------------------------------------------------------------------------- */
 
-/* A bar of the time that devices worked: own work, transfers, waits. */
+/* Makes a bar of device time: own work, transfers, waits. */
 function workBar(r, most) {
 	const parts = [["kernel", rankList.own_ns[r]], ["memcpy", rankList.transfer_ns[r]], ["nccl", rankList.wait_ns[r]]];
 
@@ -68,7 +71,7 @@ function reasonCell(r) {
 	return why ? make("span", { title: why.frames.join("\n") }, `+${time(why.ns - why.median)} ${pathWords(why.frames.slice(-2))}`) : "";
 }
 
-/* [title, key to sort by, cell, class, explanation]; columns where all have 0 are left out. */
+/* [title, key to sort by, cell, class, explanation]; columns in which all values are 0 are left out. */
 const COLUMNS = [
 	["Rank", "number", null, "", ""],
 	["Device time", null, r => workBar(r, most()), "bar-cell", "own work, transfers, waits in collectives"],
@@ -102,7 +105,7 @@ function sorted(rows) {
 		key === "number" || key === "pid" ? (a, b) => column[a] - column[b] || a - b : (a, b) => column[b] - column[a] || a - b);
 }
 
-/* Times are exact in the tooltip. */
+/* Return: the exact time, for the tooltip. */
 function exact(key, r) {
 	const column = key === "caused" ? "caused_ns" : key || "";
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks_data.js - what follows from the waits of ranks: who waited for whom, and what made a straggler late */
+/* ranks_data.js - conclusions from the waits of ranks: who waited for whom, and what made a straggler late */
 import { base, cells, frames, kinds, rankOfOwner, ranks } from "./data.js";
 
 export const rankList = ranks && ranks.list;
@@ -29,7 +29,7 @@ export function isCulprit(r) {
 	return culpritSet.has(r);
 }
 
-/* Waits of ranks at their start, and what is left out in the page of many ranks. */
+/* marks properties that the page of many ranks leaves out */
 export const LEFT_OUT = -2;
 
 /* Calls @visit(key, bin, ns) for each bin of waits @w; key is an index in its rank, culprit and collective. */
@@ -45,7 +45,7 @@ export function forWaits(w, visit) {
 
 let reasons = null;
 
-/* Return: the work that made a straggler later than the median by most: { frames, ns, median }; or undefined. */
+/* Return: the work that made a straggler exceed the median most, { frames, ns, median }; or undefined. */
 export function lateBy(r) {
 	if (!reasons) {
 		const [median, own] = cells.values.map(v => v.ns), best = new Map();
@@ -53,7 +53,7 @@ export function lateBy(r) {
 		for (let c = 0; c < cells.nr; c++) {
 			const rank = rankOfOwner[cells.owner[c]], more = own[c] - median[c];
 
-			/* Waiting for others is no reason of its own. */
+			/* Waiting for others is not a reason. */
 			if (more > 0 && kinds[cells.kind[c]] !== "nccl" &&
 			    (!best.has(rank) || more > own[best.get(rank)] - median[best.get(rank)]))
 				best.set(rank, c);
@@ -69,7 +69,10 @@ export function lateBy(r) {
 	return reasons.get(String(rankList.number[r]));
 }
 
-/* Return: a test of ranks for what a user typed: "3", "0-7,16" are numbers; other words are in hosts and names. */
+/*
+ * Return: a test that finds ranks for a text that the user typed: "3" or "0-7,16" are numbers; other words are parts of
+ * hosts and names.
+ */
 export function matcher(term) {
 	const words = term.toLowerCase().split(/\s+/).filter(Boolean).map(word => {
 		if (!/^\d+(-\d+)?(,\d+(-\d+)?)*,?$/.test(word))

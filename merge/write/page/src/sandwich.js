@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sandwich.js - one function, above it all that calls it, below it all that it calls
+ * sandwich.js - one function, with all its callers above it and all its callees below it
  *
- * Both sides are merged over all places where the function stands. Where it calls itself, only the
- * outermost call counts, as in the total of the Top list.
+ * Both sides are merged over all calls of the function. If it calls itself, only the outermost call counts, as in the
+ * total of the Top list.
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
@@ -27,10 +27,7 @@ function outermostNodes(frame) {
 	return list;
 }
 
-/*
- * Groups pairs of a node and the width that it stands for, by frame. Return: merged frames, the widest
- * first: { frame, v, pairs }.
- */
+/* Groups pairs of a node and its width by frame. Return: merged frames, { frame, v, pairs }, the widest first. */
 function merge(pairs) {
 	const byFrame = new Map();
 
@@ -47,7 +44,7 @@ function merge(pairs) {
 	return [...byFrame.values()].sort((a, b) => b.v - a.v || a.frame - b.frame);
 }
 
-/* Those that call the nodes, each as wide as what it calls here. */
+/* Return: the callers of the nodes, each as wide as the node that it calls. */
 const callers = pairs => pairs.filter(p => parentOf[p.i] > 0).map(p => ({ i: parentOf[p.i], v: p.v }));
 
 function callees(pairs) {
@@ -115,7 +112,7 @@ function chart(id, placed, up, all, pixels, words) {
 		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * SANDWICH_ROW, all, pixels)));
 }
 
-/* The nearest callers or callees as a list, for those who do not see the drawing. */
+/* Makes a list of the nearest callers or callees, for people who do not see the drawing. */
 function listOf(title, placed) {
 	return make("div", { class: "hidden keys" }, make("h3", null, title), make("ul", null,
 		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50).map(p => make("li", null,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* search.js - frames that match what was typed */
+/* search.js - frames that match the search */
 import { frames } from "./data.js";
 import { el } from "./dom.js";
 import { state, width } from "./model.js";
@@ -27,7 +27,7 @@ export function search(term) {
 	try {
 		regex = new RegExp(term, flags);
 	} catch {
-		/* The term may be half typed, or be "operator[]": search for the text itself. */
+		/* The term may be half typed, or may be "operator[]": search for the text itself. */
 		input.setAttribute("aria-invalid", "true");
 		isText = true;
 		regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strip.js - the run at a glance: how busy each device was over time, what threads did, and how many CPUs
- * were in use. A stretch can be picked there, which everything below follows.
+ * strip.js - the run at a glance: how busy each device was over time, what threads did, and how many CPUs were in use.
+ * The user can pick a stretch of time, and everything below follows.
  *
- * Rows may have finer bins than the sums of call paths: a stretch begins and ends where bins of those do. Outside
- * of the windows of --capture nothing was recorded: that time is marked, and a device was neither busy nor idle in it.
+ * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the sums. Outside of
+ * capture windows nothing was recorded: that time is marked, and devices count as neither busy nor idle in it.
  */
 import { go } from "./actions.js";
 import { dark, kindColour } from "./colours.js";
@@ -19,7 +19,7 @@ const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
 
-/* Return: the ns between two times in which something could be recorded. */
+/* Return: how many ns between two times were recorded. */
 function recordedIn(from, to) {
 	let sum = 0;
 
@@ -32,7 +32,7 @@ function recordedIn(from, to) {
 	return sum;
 }
 
-/* Return: elements for the time between windows, where it is wide enough to be seen. */
+/* Return: elements for the times between windows that are wide enough to be seen. */
 function gaps() {
 	const { from_ns: first, bin_ns: width, nr } = times.rows, span = width * nr, list = [];
 	let at = first;
@@ -48,7 +48,7 @@ function gaps() {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Return: the values of rows of bins, added up by bin. */
+/* Return: the values of rows, added up by bin. */
 function series(list) {
 	const v = new Float64Array(times.rows.nr);
 
@@ -59,7 +59,10 @@ function series(list) {
 
 const sumOfRows = list => list.reduce((sum, row) => sum + row.ns.reduce((a, b) => a + b, 0), 0);
 
-/* Return: lines of the strip: { name, layers: [[kind, values]], nr: of threads, devices or CPUs }. */
+/*
+ * Return: lines of the strip, { name, layers: [[kind, values]], nr }, where nr is the number of threads, devices or
+ * CPUs.
+ */
 function stripLines() {
 	const list = times.rows.list, width = times.rows.bin_ns, all = [];
 	const gpus = list.filter(row => row.gpu !== undefined).sort((a, b) => a.gpu - b.gpu);
@@ -105,7 +108,7 @@ function stripLines() {
 
 let rows = null, full = null, painted = null;
 
-/* By bin: how much of it was recorded, which is what a row that is full has; of all of it where nothing says so. */
+/* Return: by bin, how much of it was recorded, which is the value of a full row; without windows, the whole bin. */
 function fullBins() {
 	const { from_ns: from, bin_ns: width, nr } = times.rows;
 
@@ -151,7 +154,7 @@ function drawRows() {
 		el("stretch").before(...gaps());
 }
 
-/* Says which state of threads has which colour: the buttons above may be of other kinds. */
+/* Shows the colours of thread states, because the buttons above may show other kinds. */
 function drawLegend() {
 	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
 		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));
@@ -163,16 +166,16 @@ function drawLegend() {
 		...(times.nrWindows ? [entry("swatch gap", "", "not recorded")] : []));
 }
 
-/* Return: ns of a layer in rows' bins from @first up to @last. */
+/* Return: the ns of a layer in the bins of rows from @first to before @last. */
 const sumBins = (values, first, last) => values.subarray(first, last).reduce((sum, v) => sum + v, 0);
 
 const share = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "\u2013";
 
-/* Where bins of the sums begin among those of rows. */
+/* Return: the bin of rows at which bin @b of the sums begins. */
 const rowBin = b => Math.min(times.rows.nr, Math.max(0,
 	Math.round((times.from + b * times.width - times.rows.from_ns) / times.rows.bin_ns)));
 
-/* Names of rows; a device's with how busy it was in the picked stretch. */
+/* Draws the names of rows. A device's name includes how busy it was in the picked stretch. */
 function drawNames() {
 	const { from_ns: from, bin_ns: width } = times.rows;
 	const first = isPicked() ? rowBin(state.from) : 0, last = isPicked() ? rowBin(state.to) : times.rows.nr;
@@ -188,14 +191,14 @@ function drawNames() {
 
 /* ---- the stretch ---------------------------------------------------------------------------- */
 
-/* Where bin @b of the sums begins, as a part of the strip. */
+/* Return: the begin of bin @b of the sums, as a fraction of the strip. */
 function part(b) {
 	const rowsFrom = times.rows.from_ns, span = times.rows.nr * times.rows.bin_ns;
 
 	return Math.min(1, Math.max(0, (times.from + b * times.width - rowsFrom) / span));
 }
 
-/* The bin of the sums at a part of the strip. */
+/* Return: the bin of the sums at a fraction of the strip. */
 function binAt(at) {
 	const ns = times.rows.from_ns + at * times.rows.nr * times.rows.bin_ns;
 
@@ -213,7 +216,7 @@ function placeStretch(from, to) {
 /* A sample may stand for a time that began a little before the recording. */
 const at = b => formatMoment(Math.max(0, times.from + b * times.width), times.width);
 
-/* "; 3.4 ms of it recorded", where not all was. */
+/* Return: "; 3.4 ms of it recorded", or "" if all of it was recorded. */
 function recordedWords() {
 	const ns = recordedIn(times.from + state.from * times.width, times.from + state.to * times.width);
 
@@ -257,7 +260,7 @@ function movePicked(event) {
 	}
 }
 
-/* A drag picks a stretch, a click takes it back. */
+/* Lets a drag pick a stretch, and a click cancel it. */
 function listenToDrag() {
 	const area = el("strip-area");
 	let start = null, startX = 0;
@@ -299,7 +302,7 @@ function listenToDrag() {
 	area.addEventListener("keydown", movePicked);
 }
 
-/* The time under the pointer, and what the row there has in that bin. */
+/* Shows the time under the pointer, and the row's values in that bin. */
 function hover(event) {
 	const box = el("strip-rows").getBoundingClientRect(), { from_ns: from, bin_ns: width, nr } = times.rows;
 	const b = Math.floor((event.clientX - box.left) / box.width * nr);

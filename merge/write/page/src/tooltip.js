@@ -33,7 +33,7 @@ function addNumbers(add, i) {
 		add(whereName(i), fileOf(i));
 }
 
-/* The name and the numbers of what is drawn: see graph.js. */
+/* Makes the name and the numbers of a drawn frame, see graph.js. */
 function tipOf(d, add) {
 	switch (d.what) {
 	case "narrow":
@@ -63,7 +63,7 @@ export function showTip(event, d) {
 	moveTip(event);
 }
 
-/* Shows a title, and below it pairs of a label and what it has. */
+/* Shows a title, and below it pairs of a label and a value. */
 export function showWords(event, title, pairs) {
 	el("tip").replaceChildren(make("strong", null, title), make("dl", null, ...pairs.flatMap(([label, value]) =>
 		[make("dt", null, label), make("dd", null, value)])));

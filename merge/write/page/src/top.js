@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* top.js - the table of functions and kernels, over all devices and threads; beside it callers and callees */
+/* top.js - the table of functions and kernels, over all devices and threads; next to it, callers and callees */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
 import { NONE, diff, frames, sideNames, sides } from "./data.js";
@@ -13,11 +13,11 @@ import { format, formatDelta, integer, percent, plural } from "./words.js";
 
 const TOP_ROWS = 500;
 
-/* Sums by frame. A recursive call adds nothing to the total of its frame, which has it already. */
+/* Sums by frame. A recursive call adds nothing to the total of its frame, which already includes it. */
 function frameRows() {
 	const nr = frames.name.length, sums = () => sides.map(() => new Float64Array(nr));
 	const selfs = sums(), totals = sums(), counts = sums();
-	const until = new Int32Array(nr);	/* by frame: the node behind its call that goes on */
+	const until = new Int32Array(nr);	/* by frame: the node after its current outermost call */
 
 	for (let i = 1; i < nrNodes; i++) {
 		const f = frameOf[i], outermost = i >= until[f];
@@ -32,7 +32,7 @@ function frameRows() {
 	}
 	const rows = [];
 
-	/* Work that took no time is there, too. */
+	/* Include work that took no time. */
 	const present = f => totals.some(t => t[f] > 0) || (measure() === "ns" && counts.some(n => n[f] > 0));
 
 	for (let f = 0; f < nr; f++)
@@ -59,7 +59,7 @@ function topColumns() {
 			     ["", null, r => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
 			     ["Total" + side, "total", r => format(r.total[s])],
 			     ["", null, r => percent(r.total[s], total[s][0])]);
-		/* Nothing was counted where the unit or the kinds have no counts. */
+		/* Nothing is counted if the unit or the kinds have no counts. */
 		if (count[s][0])
 			columns.push(["Count" + side, "count", r => r.count[s] ? integer.format(r.count[s]) : ""]);
 	});
@@ -68,7 +68,7 @@ function topColumns() {
 	return columns;
 }
 
-/* @reached: whether the Tab key reaches it; the arrow keys reach the others. */
+/* @reached: whether the Tab key reaches the row; the arrow keys reach all others. */
 function topRow(r, columns, reached) {
 	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
 
@@ -109,7 +109,7 @@ function drawTopTable() {
 			`${plural(rows.length, "row")}. A click shows a row's callers and callees.`));
 }
 
-/* The arrow keys go from row to row. */
+/* Lets the arrow keys go from row to row. */
 export function listenToTop() {
 	el("top-list").addEventListener("keydown", event => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;

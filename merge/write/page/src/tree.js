@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree.js - the tree that is shown: call paths below what the user groups them by
+ * tree.js - the tree that is shown: call paths below the frames that the user groups them by
  *
- * It is made anew when that changes. Node 0 is the root, "all"; parents come before their children, and
- * what is below a node follows it. The modules that import these variables see each new tree.
+ * It is made again when the grouping changes. Node 0 is the root, "all"; parents come before their children, and the
+ * descendants of a node follow it. Modules that import these variables see each new tree.
  */
 import { NONE, base, cells, data, frames, isolated, kinds, rootFrame, seen } from "./data.js";
 
@@ -19,7 +19,7 @@ const WORDS = {
 	container: "container", job: "job", device: "device", stream: "stream", nvtx: "NVTX range", none: "nothing",
 };
 
-/* A label of the owners, as folded stacks have it, in fewer signs. */
+/* Return: a label of an owner, shorter than in folded stacks. */
 function shortLabel(by, label) {
 	const m = /^\[(\w+) (.*)\]$/s.exec(label);
 
@@ -49,7 +49,7 @@ function rootsOf(by, owner) {
 	}
 	if (by !== "tid")
 		return [shortLabel(by, labelOfOwner(by, owner))];
-	/* Threads of several processes may have one number. */
+	/* Threads of several processes may have the same tid. */
 	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOfOwner("pid", owner))}` : "";
 
 	return [`${isolated(seen(labelOfOwner("comm", owner)))} ${labelOfOwner(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
@@ -70,7 +70,7 @@ function distinct(by) {
 
 export const asked = data.by.join(",");
 
-/* Return: [value, words] for each way of grouping that tells anything apart here. */
+/* Return: [value, words] for each grouping that separates anything on this page. */
 export function groupings() {
 	const list = Object.keys(data.owners)
 		.filter(by => by === "comm" || by === asked || distinct(by) > 1);
@@ -82,7 +82,7 @@ export function groupings() {
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-/* Frames at the root, as a tree: an element's cells hang below it. */
+/* Return: the frames at the root, as a tree; cells hang below its elements. */
 function rootTree(by) {
 	const lists = by.split(","), top = { frame: NONE, name: "", below: new Map(), cells: [] };
 	const of = new Map();
@@ -108,7 +108,7 @@ function rootTree(by) {
 	return top;
 }
 
-/* Return: the base nodes on the way to the cells, each after its parent, without the root. */
+/* Return: the base nodes on the ways to the cells, each after its parent, without the root. */
 function nodesOf(list, mark, stamp) {
 	const found = [];
 
@@ -122,7 +122,7 @@ function nodesOf(list, mark, stamp) {
 
 const byName = (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
-/* Makes the tree; @by: what groupings() has. */
+/* Makes the tree. @by: a value of groupings() */
 export function group(by) {
 	const mark = new Int32Array(base.nr), where = new Int32Array(base.nr);
 	const frame = [], depth = [], parent = [];
@@ -166,7 +166,7 @@ export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
 export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
 export const isRoot = i => !i || frames.root[frameOf[i]];
 
-/* A kernel has how it was launched in place of its file. */
+/* Return: the label for the place of a frame: kernels have their shape instead of a file. */
 export const whereName = i => kinds[kindOf(i)] === "kernel" ? "launched as" : "file";
 
 /* Calls @visit for each child of @node. */

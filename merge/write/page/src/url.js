@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * url.js - the choices of the user in the page's address, behind "#": what is not as at first
+ * url.js - the choices of the user in the page's address, after "#", except defaults
  *
- * The address comes from anybody: a value that this page cannot have is as if it were not there.
+ * Anybody may have written the address: a value that this page cannot have is ignored.
  */
 import { NONE, diff, frames, haveLines, kinds, ranks, sides, times, units } from "./data.js";
 import { DEFAULTS, MODES, hasMode, state } from "./model.js";
@@ -13,12 +13,15 @@ const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +t
 const one = list => text => list().includes(text) ? text : undefined;
 const text = limit => t => t.length <= limit ? t : undefined;
 const numbers = t => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4000 ? t : undefined;
-/* Ids of nodes depend on the grouping, which is known when all has been read: view.js checks their range. */
+/*
+ * Ids of nodes depend on the grouping, which is known only after the whole address was read, so view.js checks their
+ * range.
+ */
 const node = number(NONE, 2 ** 31 - 1);
 
 const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => String(gpu.number)))];
 
-/* By member of state: its name in the address, and what makes a value of the text there. */
+/* By member of state: its name in the address, and a function that converts the text there to a value. */
 const PARAMS = {
 	tab: ["view", one(() => ["graph", "top", ...(haveLines ? ["lines"] : []), ...(ranks ? ["ranks"] : [])])],
 	mode: ["time", one(() => MODES.filter(hasMode))],
@@ -48,7 +51,7 @@ const PARAMS = {
 	strip: ["overview", t => t === "0" ? false : undefined, () => "0"],
 };
 
-/* Return: the choices that the address has. */
+/* Return: the choices in the address. */
 export function readUrl() {
 	const choices = { ...DEFAULTS }, given = new URLSearchParams(location.hash.slice(1));
 
@@ -65,7 +68,7 @@ export function readUrl() {
 	return choices;
 }
 
-/* Puts the choices into the address; @replace: not as a step that Back undoes. */
+/* Puts the choices into the address. @replace: do not make it a step that Back undoes */
 export function writeUrl(replace) {
 	const given = new URLSearchParams();
 
@@ -79,6 +82,6 @@ export function writeUrl(replace) {
 	try {
 		history[replace ? "replaceState" : "pushState"](null, "", hash ? "#" + hash : location.pathname + location.search);
 	} catch {
-		/* Some browsers take only so many in a while: the address then is behind, until the next choice. */
+		/* Some browsers limit the rate of changes: the address is then out of date until the next choice. */
 	}
 }

@@ -19,7 +19,7 @@ import { readUrl } from "./url.js";
 const SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
 const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
 
-/* The element that gets the focus where the one that had it is gone, by tab. */
+/* By tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
 
 function drawTab() {
@@ -42,7 +42,7 @@ function drawTab() {
 	showDetail();
 }
 
-/* Brings everything up to date with choices that were others before. */
+/* Updates everything after choices changed. @before: the previous choices */
 function follow(before) {
 	const differs = list => list.some(member => state[member] !== before[member]);
 
@@ -76,7 +76,7 @@ function update(before) {
 		el(state.tab === "top" && state.focus !== NONE ? "sandwich" : REFUGE[state.tab]).focus({ preventScroll: true });
 }
 
-/* Shows what the address says, when the browser goes back or forth. */
+/* Shows the choices in the address when the browser goes back or forward. */
 function goTo() {
 	const before = { ...state };
 

@@ -13,11 +13,11 @@ export function formatTime(ns, unit) {
 	if (!TIMES[unit])
 		unit = Math.abs(ns) < 1e3 ? "ns" : Math.abs(ns) < 1e6 ? "\u00b5s" :
 		       Math.abs(ns) < 1e9 ? "ms" : "s";
-	/* Three decimals keep the points of a column below one another. */
+	/* Three decimals align the points of a column. */
 	return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
 }
 
-/* A moment, in as many digits that one @step_ns later differs. */
+/* Return: a moment, with enough digits to differ from a moment @step_ns later. */
 export function formatMoment(ns, step_ns) {
 	const unit = ns < 1e3 ? "ns" : ns < 1e6 ? "\u00b5s" : ns < 1e9 ? "ms" : "s";
 	const digits = Math.max(0, Math.ceil(Math.log10(TIMES[unit] / step_ns)));
