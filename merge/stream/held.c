@@ -10,10 +10,13 @@
 
 #define MAX_LAUNCHES	4096		/* in one record */
 #define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
+#define GRAPH_NS	60000000000ull	/* between two device records of a graph's launch, at most */
+#define WORKS_NS	10000000000ull	/* that a launch comes behind its device records, at most */
 
 enum held_state {
 	HELD_OPEN,			/* a launch without device work so far: held */
-	HELD_SERVED,			/* a launch that was written */
+	HELD_SERVED,			/* a launch that was written, with its device work */
+	HELD_GRAPH,			/* as HELD_SERVED, of a graph: it may have more device work */
 	HELD_WORKS,			/* device records without a launch so far: held */
 	HELD_GONE,			/* let go; what comes for it is not held any more */
 };
@@ -58,6 +61,7 @@ struct held {
 	struct launch_pack launches, earlier;
 	ARRAY(uint8_t) works;		/* device records that are let go, for @batch */
 	uint64_t nr_forced;
+	ARRAY(uint64_t) begins_ns;	/* of the files of the last GRAPH_NS */
 	struct xpu_record_batch batch;
 };
 
@@ -94,6 +98,7 @@ void held__free(struct held *h)
 			works__free(h->v.v[i].works);
 	array_free(&h->v);
 	array_free(&h->works);
+	array_free(&h->begins_ns);
 	idmap__free(&h->index);
 	free(h);
 }
@@ -264,6 +269,11 @@ static int held__sift(struct held *h, bool (*keep)(const struct held_launch *l))
 	return 0;
 }
 
+static bool is_served(const struct held_launch *l)
+{
+	return l->state == HELD_SERVED || l->state == HELD_GRAPH;
+}
+
 static bool is_held(const struct held_launch *l)
 {
 	return l->state == HELD_OPEN || l->state == HELD_WORKS;
@@ -285,6 +295,14 @@ static int held__limit(struct held *h, struct part *p)
 	return err ?: h->nr_forced ? held__sift(h, is_held) : 0;
 }
 
+/* Return: the state of a launch that has this device record. */
+static enum held_state served_by(const struct xpu_record *rec)
+{
+	bool graph = rec->type != XPU_RECORD_REFUSED && rec->misc & XPU_MISC_GRAPH_NODE;
+
+	return graph ? HELD_GRAPH : HELD_SERVED;
+}
+
 static int held__launch(struct held *h, struct part *p, struct held_launch *l)
 {
 	struct held_launch *known = KEY_ID(l->key) ? held__find(h, l->key) : NULL;
@@ -301,7 +319,7 @@ static int held__launch(struct held *h, struct part *p, struct held_launch *l)
 		return err ?: held__add(h, l) ? 0 : -ENOMEM;
 	}
 	works = known->state == HELD_WORKS ? known->works : NULL;
-	l->state = HELD_SERVED;
+	l->state = works ? served_by(&works->rec) : HELD_SERVED;
 	*known = *l;
 	held__write(h, p, &h->launches, l);
 	return works ? held__write_works(h, p, KEY_PROC(l->key), works) : 0;
@@ -379,11 +397,13 @@ int held__work(struct held *h, struct part *p, const struct xpu_record_batch *ba
 	if (l && l->state == HELD_OPEN) {
 		l->state = HELD_SERVED;
 		held__write(h, p, &h->launches, l);
-	} else if (l && l->state == HELD_SERVED && l->age) {
+	} else if (l && is_served(l) && l->age) {
 		held__write(h, p, &h->earlier, l);
 	}
 	if (l)
 		l->age = 0;
+	if (l && l->state == HELD_SERVED)
+		l->state = served_by(rec);
 	carry__count_works(h->carry, batch->proc_id, rec->type != XPU_RECORD_REFUSED);
 	return 1;
 }
@@ -404,10 +424,33 @@ int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t co
 
 /* ---- from file to file ----------------------------------------------------------------------- */
 
-/* A launch that had no work for a whole file has had all of it. */
+/* A launch that had no work for a whole file has had all of it; see held__next() about those of graphs. */
 static bool is_wanted(const struct held_launch *l)
 {
-	return is_held(l) || l->age < 2;
+	return is_held(l) || l->state == HELD_GRAPH || l->age < 2;
+}
+
+/* Return: 0 or -ENOMEM. */
+static int held__note_begin(struct held *h, uint64_t time_ns)
+{
+	size_t old = 0;
+
+	while (old < h->begins_ns.nr && (h->begins_ns.v[old] + GRAPH_NS < time_ns ||
+					 h->begins_ns.nr - old == UINT16_MAX - 2))
+		old++;
+	h->begins_ns.nr -= old;
+	memmove(h->begins_ns.v, h->begins_ns.v + old, h->begins_ns.nr * sizeof(h->begins_ns.v[0]));
+	return array_push(&h->begins_ns, time_ns);
+}
+
+/* Return: the age of an entry that is older than @ns, in files; at least 2 */
+static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
+{
+	size_t i = h->begins_ns.nr;
+
+	while (i && h->begins_ns.v[i - 1] + ns >= time_ns)
+		i--;
+	return h->begins_ns.nr - i + 1;
 }
 
 void held__keep_threads(const struct held *h)
@@ -415,23 +458,33 @@ void held__keep_threads(const struct held *h)
 	size_t i;
 
 	for (i = 0; i < h->v.nr; i++)
-		if (h->v.v[i].state == HELD_OPEN || h->v.v[i].state == HELD_SERVED)
+		if (h->v.v[i].state == HELD_OPEN || is_served(&h->v.v[i]))
 			carry__keep_thread(h->carry, h->v.v[i].thread_id);
 }
 
-int held__next(struct held *h, struct part *p)
+/* A file was begun. Return: 0 or -ENOMEM. */
+static int held__grow_older(struct held *h, struct part *p, struct held_launch *l, uint32_t works_age,
+			    uint32_t graph_age)
 {
+	bool final = carry__is_final(h->carry, KEY_PROC(l->key));
+
+	l->age += l->age < UINT16_MAX;
+	if (l->state == HELD_GRAPH && l->age >= (final ? 2 : graph_age))
+		l->state = HELD_SERVED;
+	if ((l->state == HELD_OPEN && final) || (l->state == HELD_WORKS && l->age >= (final ? 2 : works_age)))
+		return held__let_go(h, p, l);
+	return 0;
+}
+
+int held__next(struct held *h, struct part *p, uint64_t time_ns)
+{
+	int err = held__note_begin(h, time_ns);
+	uint32_t works_age = held__age(h, time_ns, WORKS_NS);
+	uint32_t graph_age = held__age(h, time_ns, GRAPH_NS);
 	size_t i;
-	int err = 0;
 
-	for (i = 0; i < h->v.nr && !err; i++) {
-		struct held_launch *l = &h->v.v[i];
-
-		l->age += l->age < UINT16_MAX;
-		if ((l->state == HELD_OPEN && carry__is_final(h->carry, KEY_PROC(l->key))) ||
-		    (l->state == HELD_WORKS && l->age >= 2))
-			err = held__let_go(h, p, l);
-	}
+	for (i = 0; i < h->v.nr && !err; i++)
+		err = held__grow_older(h, p, &h->v.v[i], works_age, graph_age);
 	return err ?: held__sift(h, is_wanted);
 }
 

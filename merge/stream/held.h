@@ -49,11 +49,16 @@ void held__flush(struct held *h, struct part *p);
 /* Tells of the threads whose launches are still to be written: see carry__keep_thread(). */
 void held__keep_threads(const struct held *h);
 
-/*
- * A file was begun: lets go of launches whose process has ended and of records whose launch has not
- * come. Return: 0 or -ENOMEM.
+/**
+ * held__next - a file was begun: let go of launches whose process has ended, and of records without one
+ * @time_ns: when
+ *
+ * A graph's launch may have kernels that take longer than several files. So it is remembered for a
+ * minute since its last device record. A device record waits ten seconds for its launch, however short
+ * files are.
+ * Return: 0 or -ENOMEM.
  */
-int held__next(struct held *h, struct part *p);
+int held__next(struct held *h, struct part *p, uint64_t time_ns);
 
 /* Lets go of all, at the end. */
 void held__finish(struct held *h, struct part *p);

@@ -314,7 +314,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 	held__keep_threads(s->held);
 	err = live__keep_threads(s->live);
 	carry__next(s->carry, &s->part, s->number, time_ns);
-	err = err ?: held__next(s->held, &s->part) ?: live__next(s->live, &s->part, time_ns);
+	err = err ?: held__next(s->held, &s->part, time_ns) ?: live__next(s->live, &s->part, time_ns);
 	return err ? split__fail(s, -ENOMEM, "out of memory") :
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }

@@ -38,6 +38,8 @@ struct options {
 					 * this many; 0: any */
 	uint64_t thread_batch;		/* number of launches of a thread that come together */
 	uint64_t memcpy_every, graph_every, graph_nodes;
+	uint64_t parts;			/* so many files begin while a graph runs, and between @early device
+					 * records and their launches */
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;
@@ -230,10 +232,24 @@ static void flush(struct state *s)
 	gen__flush(g, s->fd);
 }
 
+/* Begins files, each after 10 ms. */
+static void cut(struct state *s)
+{
+	struct xpu_record_cut cut;
+	uint64_t i;
+
+	for (i = 0; i < s->o->parts; i++) {
+		s->now_ns += 10000000;
+		cut = (struct xpu_record_cut){ .time_ns = s->now_ns };
+		gen__record(&s->g, XPU_RECORD_CUT, 0, &cut, sizeof(cut), NULL, 0);
+	}
+}
+
 static void emit(struct state *s)
 {
 	if (s->o->early) {
 		emit_batch(s);
+		cut(s);
 		emit_launches(s);
 	} else {
 		emit_launches(s);
@@ -288,6 +304,10 @@ static void finish_one(struct state *s)
 	if (cbid == CBID_GRAPH)
 		nr = o->graph_nodes;
 	for (i = 0; i < nr; i++) {
+		if (o->parts && nr > 1 && i == nr / 2) {
+			emit(s);
+			cut(s);
+		}
 		s->nr_records++;
 		if (cbid == CBID_MEMCPY)
 			s->counters.nr_memcpys++;
@@ -622,6 +642,7 @@ int main(int argc, char **argv)
 		{ "gpus", &o.gpus }, { "window", &o.window }, { "jitter", &o.jitter },
 		{ "thread-batch", &o.thread_batch }, { "memcpy-every", &o.memcpy_every },
 		{ "graph-every", &o.graph_every }, { "graph-nodes", &o.graph_nodes },
+		{ "parts", &o.parts },
 		{ "lose-launch", &o.lose_launch }, { "lose-record", &o.lose_record },
 		{ "seed", &o.seed }, { "cut", &o.cut }, { "blocks", &o.block_bytes },
 		{ "level", &o.level }, { "host", &o.host }, { "pid", &o.pid },
