@@ -11,10 +11,11 @@
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
- *	slow		cuptiPmSamplingEnable takes 0.3 s
+ *	slow		cuptiPmSamplingEnable takes so long that what other GPUs sample meanwhile is lost
  *
- * What an image has no room for is thrown away, as NVIDIA's does it. The host object reads the image of
- * available counters as long as it lives.
+ * What an image has no room for is thrown away, as NVIDIA's does it; but a sampler that came late because
+ * others had the CPUs gets it with the next image, so that a busy machine costs no sample. The host object
+ * reads the image of available counters as long as it lives.
  */
 #include "sim.h"
 
@@ -25,8 +26,8 @@
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define IMAGE_MAGIC	0x656c62616c696176ull
 #define IMAGE_BYTES	64
@@ -50,6 +51,8 @@ struct CUpti_Profiler_Host_Object {
 
 struct CUpti_PmSampling_Object {
 	uint64_t interval_ns, next_ns;
+	uint64_t starved_ns;		/* that its thread had waited for a CPU when it had read all */
+	unsigned int nr_enables;	/* of all objects, when it had read all */
 	bool runs;
 };
 
@@ -57,6 +60,8 @@ struct image {
 	uint64_t max, nr, interval_ns;
 	uint64_t begins[];
 };
+
+static unsigned int nr_enables;
 
 static bool is_asked_for(const char *what)
 {
@@ -70,6 +75,20 @@ static uint64_t now(void)
 	uint64_t ns = 0;
 
 	cuptiGetTimestamp(&ns);
+	return ns;
+}
+
+/* Return: how long this thread has waited for a CPU until now; 0 where the kernel does not count that. */
+static uint64_t starved(void)
+{
+	FILE *f = fopen("/proc/thread-self/schedstat", "r");
+	unsigned long long ns = 0;
+
+	if (f) {
+		if (fscanf(f, "%*u %llu", &ns) != 1)
+			ns = 0;
+		fclose(f);
+	}
 	return ns;
 }
 
@@ -204,8 +223,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Pa
 {
 	if (is_asked_for("privilege"))
 		return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
-	if (is_asked_for("slow"))
-		nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
+	nr_enables++;
 	p->pPmSamplingObject = calloc(1, sizeof(*p->pPmSamplingObject));
 	return CUPTI_SUCCESS;
 }
@@ -246,6 +264,8 @@ cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Init
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *p)
 {
 	p->pPmSamplingObject->runs = true;
+	p->pPmSamplingObject->starved_ns = starved();
+	p->pPmSamplingObject->nr_enables = nr_enables;
 	p->pPmSamplingObject->next_ns = now();
 	return CUPTI_SUCCESS;
 }
@@ -260,13 +280,20 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDecodeData(CUpti_PmSampling_Decod
 {
 	struct CUpti_PmSampling_Object *o = p->pPmSamplingObject;
 	struct image *image = (void *)p->pCounterDataImage;
-	uint64_t end = now(), nr = 0;
+	uint64_t end = now(), waited_ns = starved(), nr = 0;
 
 	p->overflow = 0;
 	p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+	if (is_asked_for("slow") && o->nr_enables != nr_enables) {
+		p->overflow = 1;
+		o->next_ns = end;
+	}
+	o->nr_enables = nr_enables;
 	for (; o->next_ns + o->interval_ns <= end; o->next_ns += o->interval_ns) {
 		if (image->nr == image->max) {
 			p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+			if (is_asked_for("slow") || end - o->next_ns <= waited_ns - o->starved_ns)
+				return CUPTI_SUCCESS;
 			o->next_ns = end;
 			break;
 		}
@@ -278,6 +305,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDecodeData(CUpti_PmSampling_Decod
 		image->begins[image->nr++] = o->next_ns;
 		nr++;
 	}
+	o->starved_ns = waited_ns;
 	return CUPTI_SUCCESS;
 }
 

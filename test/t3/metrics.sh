@@ -69,14 +69,11 @@ is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "a metric that there is not: one 
 # While one GPU is made ready, the samples of those before it are not lost.
 XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
 export XPU_SIM_DEVICES XPU_SIM_PM
-for try in $(seq 10); do	# on a busy machine the sampler may get no CPU for as long as the device keeps samples
-	xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
-	is $? 0 "four GPUs: status"
-	grep -q 'GPU metrics: ' load.log || break
-	diag "four GPUs: try $try: $(grep 'GPU metrics: ' load.log)"
-done
+xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
+is $? 0 "four GPUs: status"
 unset XPU_SIM_DEVICES XPU_SIM_PM
-is "$(grep -c 'GPU metrics: ' load.log)" 0 "four GPUs: no sample is lost" || diag "$(cat load.log)"
+unlike "$(cat load.log)$(xpumerge four.data 2>&1)" 'GPU metrics: [0-9.]+ s without|memory for its metrics was full' "four GPUs: no sample is lost" ||
+	diag "$(cat load.log)"
 is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: each is sampled"
 
 # Whatever keeps them away is said in a line, and the launches are recorded as ever.
