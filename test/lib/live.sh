@@ -7,13 +7,28 @@
 
 live="$XPU_BUILD/workload/live"
 
-wait_for() {		# wait_for COMMAND...: until it succeeds, for a minute at most
-	tries=0
-	until "$@"; do
-		tries=$((tries + 1))
-		[ $tries -lt 3000 ] || return 1
+# uptime_s: prints the seconds since the machine began, whatever is done to its clock
+uptime_s() {
+	read -r now_s _ </proc/uptime
+	echo "${now_s%.*}"
+}
+
+# wait_for COMMAND...: until it succeeds, for two minutes at most; says if it does not. It may itself wait for something.
+wait_for() {
+	set -- $(($(uptime_s) + 120)) "$@"
+	until behind_limit "$@"; do
+		if [ "$(uptime_s)" -ge "$1" ]; then
+			shift
+			diag "not within two minutes: $*"
+			return 1
+		fi
 		sleep 0.02
 	done
+}
+
+behind_limit() {
+	shift
+	"$@"
 }
 
 # start NAME COMMAND...: runs COMMAND, which in the end runs live, with NAME's descriptors
