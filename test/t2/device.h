@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * device.h - a program's first CUDA calls, with which the driver finds the shim; and launches
- */
+/* device.h - the first CUDA calls of a program, by which the driver finds the shim; and launches */
 #ifndef TEST_T2_DEVICE_H
 #define TEST_T2_DEVICE_H
 

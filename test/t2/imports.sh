@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shim imports only the symbols in preload/imports.txt. So it loads into the oldest C library
-# that it supports, whatever library it was compiled with.
+# The shim imports only the symbols in preload/imports.txt. So it can be loaded with the oldest C
+# library that it supports, whatever library it was compiled with.
 . "$XPU_SRC/test/lib/tap.sh"
 need shim nm readelf
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer's runtime is wanted, too"
@@ -31,9 +31,9 @@ foreign() {
 	$3 != "" && ($3 !~ /^GLIBC_[0-9.]+$/ || later($3, version[$2])) { print $2, $3 }'
 }
 
-is "$(foreign "$XPU_SHIM")" "" "what libxpushim.so wants is in preload/imports.txt"
+is "$(foreign "$XPU_SHIM")" "" "libxpushim.so imports only symbols in preload/imports.txt"
 nm -D --undefined-only "$XPU_SHIM" | grep -q dl_iterate_phdr
-ok $? "and it is read"
+ok $? "its imports can be read"
 
 # Each kind of foreign import is found.
 cat >libnew.c <<-'END'
@@ -51,8 +51,8 @@ if ${CC:-cc} -fPIC -shared -nostdlib -Wl,--version-script=new.map -Wl,-soname,li
 		2>cc.log && ${CC:-cc} -fPIC -shared -o bad.so bad.c -L. -lnew -lm -Wl,--no-as-needed 2>>cc.log; then
 	is "$(foreign ./bad.so | sed 's/\(strtod\|y1\) .*/\1/' | LC_ALL=C sort | tr '\n' ',')" \
 		"gnu_get_libc_version is not weak,library libm.so.6,library libnew.so,memcpy GLIBC_99.5,strtod,y1," \
-		"a function, a library, a version that are not in it are seen"
+		"a foreign function, library or version is found"
 else
-	skip "others are seen" "no C compiler: $(head -n 1 cc.log)"
+	skip "a foreign import is found" "no C compiler: $(head -n 1 cc.log)"
 fi
 done_testing

@@ -197,7 +197,10 @@ void xpu_path(const struct xpu_slot *slot)
 	COUNT(nr_bad, 1);
 }
 
-/* Return: a copy that stays. Under lock; a signal handler may launch, so malloc() is not called. */
+/*
+ * Return: a copy that is never freed. Under lock. malloc() is not called, because a signal handler
+ * may launch.
+ */
 static const uint64_t *copy_frames(const struct xpu_slot *slot)
 {
 	static struct arena arena = { .max = (size_t)4 << 30 };
@@ -209,7 +212,7 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 	return memcpy(copy, (const void *)(uintptr_t)slot->frames, bytes);
 }
 
-/* Hears a path, under lock. A path's number may be sent again, but only with the same path. */
+/* Receives a path, under lock. A path's number may be sent again, but only with an equal path. */
 static void hear_path(const struct xpu_slot *slot)
 {
 	uint16_t flags = slot->flags & ~XPU_CHAIN_NO_LAUNCH;
@@ -323,7 +326,7 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 	COUNT(nr_launches, 1);
 }
 
-/* Hears an event of memory, under lock. */
+/* Receives an event of memory, under lock. */
 static void hear_alloc(const struct listener_alloc *a)
 {
 	if (a->path_id >= LISTENER_PATHS || (a->path_id && !listener.paths[a->path_id].frames)) {
@@ -356,7 +359,7 @@ static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 	});
 }
 
-/* An event that its thread's log had no room for just then, because another thread was sending it. */
+/* An event for which its thread's log had no room, because another thread was sending the log. */
 static void hear_single_alloc(const struct xpu_record_alloc *r)
 {
 	COUNT(nr_bad, r->hdr.size != sizeof(*r) || !r->time_ns);
@@ -445,7 +448,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	lock__give(&listener__lock, &old);
 }
 
-/* Hears a batch of its own, which the loader keeps to itself. */
+/* Receives a batch of its own, which the loader does not pass on. */
 static void hear_python(const struct xpu_record_python *r)
 {
 	const struct xpu_python *p = &r->python;
@@ -455,7 +458,7 @@ static void hear_python(const struct xpu_record_python *r)
 	      !p->ts_frame || !p->co_bytes);
 }
 
-/* Return: the place of a string in listener.strings; 0: it has none. */
+/* Return: the place of a string in listener.strings, or 0 if it has none. */
 static uint32_t place_of(uint32_t id)
 {
 	uint32_t domain = id >> 16 & 3;
@@ -477,7 +480,7 @@ static void hear_string(const struct xpu_record_string *s)
 	} else if (!listener.strings[place]) {
 		listener.strings[place] = strdup(s->data);
 	} else if (strcmp(listener.strings[place], s->data)) {
-		COUNT(nr_bad, 1);	/* the definition was repeated with another meaning */
+		COUNT(nr_bad, 1);	/* the definition was repeated and differs */
 	}
 }
 
@@ -602,7 +605,7 @@ void xpu_live_batch(const void *records, size_t bytes)
 		goto out;
 	}
 	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8);
-	/* Threads send their calls, single events of memory, and names of functions, by themselves. */
+	/* Threads send their calls, single events of memory, and names of functions directly. */
 	switch (((const struct xpu_record *)at)->type) {
 	case XPU_RECORD_COUNTERS:
 		COUNT(nr_batches, 1);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * listener.h - stands in for the kernel's probes, for tests of the shim without privileges
+ * listener.h - replaces the kernel's probes, for tests of the shim without privileges
  *
- * A test links this with the shim's own objects: xpu_launch() and xpu_batch() are ordinary
- * functions here, and keep what they are given, as the BPF programs would.
+ * A test links this with the shim's own objects. Here xpu_launch() and xpu_batch() are ordinary
+ * functions, which keep the data that they get, as the BPF programs would.
  */
 #ifndef TEST_T2_LISTENER_H
 #define TEST_T2_LISTENER_H
@@ -61,8 +61,8 @@ struct listener_kernel {
 };
 
 /*
- * The events that were received. Read counters by heard(), since the shim's thread may change
- * them; read the rest only when nothing launches and all work has ended.
+ * The events that were received. Read counters by heard(), since the shim's thread may change them.
+ * Read everything else only when nothing launches and all work has ended.
  */
 #define heard(counter)	__atomic_load_n(&listener.counter, __ATOMIC_SEQ_CST)
 
@@ -94,12 +94,12 @@ struct listener {
 	struct listener_kernel kernels[LISTENER_MAX];
 	struct listener_path paths[LISTENER_PATHS];	/* by id */
 	uint32_t nr_paths, nr_repeated_paths, nr_logs;
-	const struct xpu_log *log;	/* log of the thread that launched last */
+	const struct xpu_log *log;	/* the log of the thread that launched last */
 	struct listener_range ranges[LISTENER_RANGES];	/* by id */
 	struct listener_range_event range_events[LISTENER_MAX];
 	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
 	bool keep_frames;
-	const char *strings[3 * 4096];	/* by id; those of functions, which have high ids, last */
+	const char *strings[3 * 4096];	/* by id; names of functions, which have high ids, last */
 	struct {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */
@@ -119,7 +119,7 @@ struct listener {
 
 extern struct listener listener;
 
-/* Called once, at the next launch, before its slot is read: as a signal handler might. */
+/* Called once, at the next launch, before its slot is read, as a signal handler might be. */
 extern void (*listener__interrupt)(void);
 
 /* Called when a log is sent, before it is read. */
@@ -128,14 +128,14 @@ extern void (*listener__interrupt_log)(void);
 /* How long each batch takes, in ms. Tests set it while threads send. */
 extern atomic_uint listener__batch_ms;
 
-/* Held while a probe is hit. */
+/* Held while a probe runs. */
 extern pthread_mutex_t listener__lock;
 
 /* Attaches or detaches a listener, as loaders do. */
 void listener__attach(void);
 void listener__detach(void);
 
-/* One more listener attaches or leaves; the kernel reports that in another way. */
+/* One more listener attaches or leaves. The kernel reports that in a different way. */
 void listener__hello(bool on);
 
 /* A listener that wants the calls of CUDA's API attaches or leaves. */
@@ -151,15 +151,14 @@ void listener__want_memory(bool on);
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 
 /*
- * Waits until nothing has been heard for five of the shim's rounds; on a busy machine these may be
- * fewer. Return: nr_launches.
+ * Waits until nothing was received for five rounds of the shim, or fewer on a busy machine. Return:
+ * nr_launches.
  */
 uint32_t listener__settle(void);
 
 /*
- * Sorts the launches from number @from on into the order in which they were made: correlation ids
- * rise, and a launch that the probe is called for is heard before those in the log. Return: how
- * many.
+ * Sorts the launches since number @from into the order in which they were made. Correlation ids
+ * rise, and a launch that calls the probe arrives before those in the log. Return: how many.
  */
 uint32_t listener__sort_launches(uint32_t from);
 
@@ -169,8 +168,7 @@ void listener__wait_held(void);
 void listener__let_go(void);
 
 /*
- * Calls fork(). LeakSanitizer does not ask the child for the memory of threads that it does not
- * have.
+ * Calls fork(). LeakSanitizer does not ask the child about memory of threads that it does not have.
  */
 pid_t listener__fork(void);
 

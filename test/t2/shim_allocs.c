@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory in a signal handler. A program launches, allocates, frees and has PyTorch's function called, while
- * the processor traps after each instruction; at some of them, each time at others, a handler does all of
- * that, too. So a signal comes at each instruction of the shim's once, and nothing is left to time.
+ * Memory in a signal handler. A program launches, allocates, frees and calls PyTorch's function,
+ * while the processor traps after each instruction. At some of these instructions, different ones
+ * each time, a signal handler does all of that, too. So a signal arrives once at each instruction
+ * of the shim, and nothing depends on timing.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -26,8 +27,8 @@ int main(void)
 #else
 
 #define TRAP_FLAG	0x100
-#define MAX_SIGNALS	1200		/* for one of the things that the program does ... */
-#define AT_A_TIME	16		/* ... of which so many come while it does it once */
+#define MAX_SIGNALS	1200		/* for one of the program's actions ... */
+#define AT_A_TIME	16		/* ... which get this many each time they run */
 #define FIRST_ID	0x70000000
 #define PAGE_SHIFT	12
 #define CUDA_DEVICE	1		/* c10::Device: of type CUDA, number 0 */
@@ -38,9 +39,9 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t by
 
 static CUcontext context;
 static uint32_t next_id = FIRST_ID;
-static uint64_t nr_launches, nr_made, nr_freed;		/* pieces and blocks */
+static uint64_t nr_launches, nr_made, nr_freed;		/* allocations and blocks */
 static uint64_t handlers_piece, handlers_block;
-static long left, apart;		/* until the next signal; from one to the next */
+static long left, apart;		/* instructions until the next signal; between two signals */
 static long nr_traps;
 static unsigned int nr_signals;
 
@@ -74,7 +75,7 @@ static uint64_t next_address(void)
 	return (__atomic_add_fetch(&nr_made, 1, __ATOMIC_SEQ_CST)) << PAGE_SHIFT;
 }
 
-/* Sizes tell pieces from each other, too. */
+/* Sizes also distinguish allocations from one another. */
 static uint64_t bytes_of(uint64_t address)
 {
 	return (address >> PAGE_SHIFT) * 3;
@@ -141,7 +142,7 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 	handlers_block = make_block();
 }
 
-/* The next instruction but one is the first that is followed by a trap. */
+/* The next instruction but one is the first with a trap after it. */
 static inline __attribute__((always_inline)) void trap(bool on)
 {
 	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\torq %0, (%%rsp)\n\t"
@@ -149,7 +150,7 @@ static inline __attribute__((always_inline)) void trap(bool on)
 		     : : "r"(on ? (uint64_t)TRAP_FLAG : 0) : "memory", "cc");
 }
 
-/* Does it once, with a signal behind so many instructions, and so many further ones. */
+/* Runs @action once, with a signal after @instructions, and after every @further ones. */
 static void once(void (*action)(void), long instructions, long further)
 {
 	left = instructions;
@@ -182,7 +183,7 @@ static void free_blocks(void)
 	free_block(block);
 }
 
-/* Has @action interrupted at each of its instructions. @before: for @action to work on */
+/* Interrupts @action at each of its instructions. @before: prepares the data of @action */
 static void everywhere(const char *what, void (*action)(void), void (*before)(void))
 {
 	long nr, step, i;
@@ -205,7 +206,7 @@ static void everywhere(const char *what, void (*action)(void), void (*before)(vo
 
 /* ---- what was heard -------------------------------------------------------------------------- */
 
-/* Each event once, with its bytes, and a free behind what it frees. */
+/* Checks that each event arrived once, with its bytes, and each free after its allocation. */
 static void check_events(void)
 {
 	struct { uint64_t made, freed; } *pieces = calloc(nr_made + 1, sizeof(*pieces));
@@ -239,15 +240,15 @@ static void check_events(void)
 			seen_freed++;
 		}
 	}
-	is_int(seen_made, nr_made, "each allocation is heard");
-	is_int(seen_freed, nr_freed, "each free is heard");
+	is_int(seen_made, nr_made, "each allocation is received");
+	is_int(seen_freed, nr_freed, "each free is received");
 	for (n = 1; n <= nr_made; n++)
 		nr_wrong += pieces[n].freed && pieces[n].freed < pieces[n].made;
-	is_int(nr_twice, 0, "none twice");
-	is_int(nr_wrong, 0, "their sizes and numbers are right");
+	is_int(nr_twice, 0, "no event is received twice");
+	is_int(nr_wrong, 0, "events have the right sizes and numbers");
 	for (n = 1, i = 0; n <= nr_numbers; n++)
 		i += !numbers[n];
-	is_int(i, 0, "each number is there");
+	is_int(i, 0, "no event number is missing");
 	free(numbers);
 	free(pieces);
 }
@@ -292,13 +293,14 @@ int main(void)
 	for (i = 0; i < 100 && !(is_told() && heard(nr_launches) >= nr_launches); i++)
 		pause_ms(100);
 	listener__settle();
-	is_int(heard(nr_launches), nr_launches, "each launch is heard");
+	is_int(heard(nr_launches), nr_launches, "each launch is received");
 	check_events();
 	for (i = 0; i < heard(nr_allocs); i++)
 		nr_told += is_of_program(&listener.allocs[i]);
-	is_int(heard(counters.nr_allocs), nr_told, "as many are counted as were told of");
-	is_int(heard(counters.nr_launches), nr_launches, "as are launches");
-	is_int(heard(nr_bad), 0, "nothing else is odd");
+	is_int(heard(counters.nr_allocs), nr_told, "as many events are counted as were sent");
+	is_int(heard(counters.nr_launches), nr_launches,
+	       "as many launches are counted as were received");
+	is_int(heard(nr_bad), 0, "no invalid record is received");
 	return done_testing();
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * A thread's memory is full, by a little or by much: nothing is overrun.
- */
+/* A thread's memory becomes full, by a little or by much: nothing is overrun. */
 #include <stdint.h>
 #include <string.h>
 
@@ -11,8 +9,8 @@
 #define PAGE_BYTES	4096u
 
 /*
- * Takes and writes blocks of @bytes until there is no room. Return: the bytes taken; 0 if there was
- * no end.
+ * Allocates and writes blocks of @bytes until there is no room. Return: the bytes allocated; 0 if
+ * there was no end.
  */
 static size_t fill(struct arena *a, size_t bytes)
 {
@@ -33,12 +31,13 @@ static void check(size_t max, size_t bytes)
 	struct arena a = { .max = max };
 	size_t taken = fill(&a, bytes);
 
-	ok(taken <= max && a.taken <= max, "%zu bytes in blocks of %zu: %zu, and no more", max,
+	ok(taken <= max && a.taken <= max,
+	   "%zu bytes in blocks of %zu: %zu are allocated, and no more", max,
 	   bytes, taken);
 	if (bytes == 1)
-		ok(!arena__alloc(&a, 1), "then there is no room");
+		ok(!arena__alloc(&a, 1), "a full arena has no room");
 	arena__clear(&a);
-	is_int(fill(&a, bytes), taken, "as much again");
+	is_int(fill(&a, bytes), taken, "a cleared arena has as much room again");
 	arena__free(&a);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of CUDA's API: none until a listener asks for them, then each call once, with its thread.
+ * Calls of CUDA's API: none is recorded until a listener asks for them, then each call once, with
+ * its thread.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -93,11 +94,14 @@ static void trifles(void)
 	for (i = 0; i < sizeof(are) / sizeof(are[0]); i++)
 		is_int(calls__weigh(are[i]), CALL_TRIFLE, "%s is a trifle", are[i]);
 	for (i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++)
-		is_int(calls__weigh(are_not[i]), CALL_TAKES_TIME, "%s is none", are_not[i]);
-	is_int(calls__weigh("cudaFrobnicate_v99000"), CALL_UNKNOWN, "nobody knows of cudaFrobnicate");
+		is_int(calls__weigh(are_not[i]), CALL_TAKES_TIME, "%s is no trifle", are_not[i]);
+	is_int(calls__weigh("cudaFrobnicate_v99000"), CALL_UNKNOWN, "cudaFrobnicate is unknown");
 }
 
-/* Every function of the toolkit's headers, whose names the simulated CUPTI has, is one or the other. */
+/*
+ * Every function in the toolkit's headers, whose names the simulated CUPTI has, is a trifle or is
+ * not.
+ */
 static void all_functions(void)
 {
 	static const CUpti_CallbackDomain domains[] = {
@@ -120,7 +124,7 @@ static void all_functions(void)
 			diag("%s: a trifle, or can it take time? See calls.c", name);
 		}
 	ok(nr > 600, "%u functions have callbacks", nr);
-	is_int(nr_unknown, 0, "the rules know all of them");
+	is_int(nr_unknown, 0, "the rules classify all of them");
 }
 
 static void threads(void)
@@ -138,21 +142,22 @@ static void threads(void)
 	after = now_ns();
 	/* Each thread calls cuCtxSetCurrent, makes its calls, and calls cuLaunchKernel. */
 	ok(listener__wait(&listener.nr_calls, from + NR_THREADS * (NR_CALLS + 2)),
-	   "all calls come out, without anybody asking");
-	is_int(heard(nr_calls), from + NR_THREADS * (NR_CALLS + 2), "each once");
+	   "all calls are sent without a request");
+	is_int(heard(nr_calls), from + NR_THREADS * (NR_CALLS + 2), "each call is sent once");
 	for (i = 0; i < NR_THREADS; i++) {
 		pid_t tid = (intptr_t)tids[i];
 
 		wrong += nr_heard(from, RUNTIME(cudaGetLastError_v3020), tid) != NR_CALLS ||
 			 nr_heard(from, DRIVER(cuLaunchKernel), tid) != 1;
 	}
-	is_int(wrong, 0, "each thread has its own");
+	is_int(wrong, 0, "each call has its own thread");
 	for (i = from; i < heard(nr_calls); i++)
 		bad += listener.calls[i].start_ns < before ||
 		       listener.calls[i].start_ns + listener.calls[i].duration_ns > after;
-	is_int(bad, 0, "at times when they can have been");
-	is_str(name_of(RUNTIME(cudaGetLastError_v3020)), "cudaGetLastError_v3020", "named");
-	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "of both kinds");
+	is_int(bad, 0, "each call has possible times");
+	is_str(name_of(RUNTIME(cudaGetLastError_v3020)), "cudaGetLastError_v3020",
+	       "a runtime call has its name");
+	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "a driver call has its name");
 }
 
 /* Tests that driver calls inside a runtime call are not recorded apart. */
@@ -165,23 +170,24 @@ static void nested(void)
 	device__launch(function, NULL, 30 * MS);
 	before = now_ns();
 	cudaDeviceSynchronize();
-	ok(listener__wait(&listener.nr_calls, from + 2), "two calls");
-	is_int(heard(nr_calls), from + 2, "and no more");
+	ok(listener__wait(&listener.nr_calls, from + 2),
+	   "a launch and a synchronization are two calls");
+	is_int(heard(nr_calls), from + 2, "driver calls inside them are not sent");
 	call = find(from, RUNTIME(cudaDeviceSynchronize_v3020));
 	end = call ? call->start_ns + call->duration_ns : 0;
 	listener__wait(&listener.nr_kernels, kernel + 1);
 	kernel_end = listener.kernels[kernel].start_ns + listener.kernels[kernel].duration_ns;
 	ok(call && call->start_ns >= before && end >= kernel_end && end < kernel_end + 1000 * MS,
-	   "one took until the kernel was over");
+	   "the synchronization lasts until the kernel has ended");
 	ok(heard(nr_waits) && !listener.waits[heard(nr_waits) - 1].flags,
-	   "and is told as a wait for its context, as it is without");
+	   "the synchronization is also sent as a wait for its context");
 	call = find(from, DRIVER(cuLaunchKernel));
 	for (i = 0; call && i < heard(nr_launches); i++)
 		found += listener.launches[i].correlation_id == call->correlation_id;
-	is_int(found, 1, "the other has its launch's id");
+	is_int(found, 1, "the launch has its correlation id");
 }
 
-/* One end of a call of the runtime, as CUPTI tells of it. */
+/* One end of a runtime call, as CUPTI reports it. */
 static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint32_t cbid, uint32_t id)
 {
 	uint64_t between = 0;
@@ -210,7 +216,7 @@ static void *leave_calls(void *arg)
 	(void)arg;
 	call_end(CUPTI_API_EXIT, 9, 1000001);		/* began before anybody listened */
 	call_end(CUPTI_API_ENTER, 9, 1000002);
-	call_within(10, 1000003);			/* is a part of the call */
+	call_within(10, 1000003);			/* is part of the outer call */
 	call_end(CUPTI_API_EXIT, 9, 1000002);
 	call_end(CUPTI_API_ENTER, 9, 1000004);		/* left by a jump */
 	call_end(CUPTI_API_ENTER, 9, 1000005);
@@ -219,7 +225,7 @@ static void *leave_calls(void *arg)
 	return NULL;
 }
 
-/* Tests calls that have no end, or no begin. */
+/* Tests calls without an end or without a begin. */
 static void cut_off(void)
 {
 	uint32_t from = heard(nr_calls), i, found = 0;
@@ -227,14 +233,14 @@ static void cut_off(void)
 
 	pthread_create(&thread, NULL, leave_calls, NULL);
 	pthread_join(thread, NULL);
-	ok(listener__wait(&listener.nr_calls, from + 2), "calls whose ends are known");
+	ok(listener__wait(&listener.nr_calls, from + 2), "calls with known ends are sent");
 	for (i = from; i < heard(nr_calls); i++)
 		found |= 1u << (listener.calls[i].correlation_id - 1000000);
-	is_int(found, 1u << 2 | 1u << 5, "and no others");
-	is_int(calls__nr_bad(), 2, "those that were cut off are counted");
+	is_int(found, 1u << 2 | 1u << 5, "no other calls are sent");
+	is_int(calls__nr_bad(), 2, "calls that were cut off are counted");
 }
 
-/* Tests calls between which there is more time than one record has. */
+/* Tests calls with more time between them than one record has. */
 static void far_apart(void)
 {
 	struct call_log *l = aligned_alloc(64, (call_log__bytes() + 63) & ~63ul);
@@ -253,26 +259,28 @@ static void far_apart(void)
 		if (!i)
 			nanosleep(&pause, NULL);
 	}
-	is_int(call_log__nr(l), 2, "calls far apart: logged");
+	is_int(call_log__nr(l), 2, "calls far apart are logged");
 	call_log__send(l);
 	apart = listener.calls[from + 1].start_ns - listener.calls[from].start_ns;
 	ok(heard(nr_calls) == from + 2 && listener.calls[from].start_ns >= begin && apart >= 2250 * MS &&
 		   listener.calls[from + 1].start_ns <= now_ns(),
-	   "calls far apart: each at its time");
+	   "calls far apart have their times");
 	free(l);
 }
 
 static void at_end(void)
 {
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
-	/* far_apart() has a log that nobody knows of. */
-	is_int(listener.counters.nr_calls, heard(nr_calls) - 2, "and what was sent is what was counted");
-	is_int(listener.counters.nr_bad_calls, 2, "as is what was cut off");
+	/* The log in far_apart() is not in the shim's list. */
+	is_int(listener.counters.nr_calls, heard(nr_calls) - 2,
+	       "the shim's count equals the calls that were sent");
+	is_int(listener.counters.nr_bad_calls, 2,
+	       "the shim's count has the calls that were cut off");
 	if (done_testing())
 		_exit(1);
 }
 
-/* Waits, for 20 s at most, until the shim has noticed. */
+/* Waits until the shim has noticed, for 20 s at most. */
 static void want_calls(bool on)
 {
 	int tries;
@@ -296,8 +304,8 @@ int main(void)
 
 	device__launch(function, NULL, 1);
 	cudaDeviceSynchronize();
-	ok(listener__wait(&listener.nr_kernels, 1), "a kernel");
-	is_int(heard(nr_calls), 0, "without being asked no call is told of");
+	ok(listener__wait(&listener.nr_kernels, 1), "a kernel is recorded");
+	is_int(heard(nr_calls), 0, "no call is sent before a listener asks for calls");
 	trifles();
 	all_functions();
 	want_calls(true);
@@ -309,13 +317,13 @@ int main(void)
 	from = heard(nr_calls);
 	cudaDeviceSynchronize();
 	pause_ms(300);
-	is_int(heard(nr_calls), from, "nor when nobody wants them any more");
-	/* All launch once more, and in the middle of it all listeners leave. */
+	is_int(heard(nr_calls), from, "no call is sent after the last listener has left");
+	/* All threads launch once more; meanwhile all listeners leave. */
 	want_calls(true);
 	cudaDeviceSynchronize();
 	listener__detach();
 	listener__wait(&listener.nr_calls, from + 1);
 	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1,
-	       "the last one is not lost");
+	       "the last call before that is not lost");
 	return 0;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Which launches a window has, where one launch is within another one, as those of signal handlers are. */
+/*
+ * Which launches belong to a window if one launch is inside another, as launches of signal handlers
+ * are.
+ */
 #include <stdint.h>
 #include <string.h>
 
@@ -19,7 +22,7 @@ static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_Call
 	nr_seen++;
 }
 
-/* One end of a launch. Return: whether it was passed on. */
+/* Makes one end of a launch. Return: whether it was passed on. */
 static bool launch(CUpti_ApiCallbackSite site)
 {
 	unsigned int before = nr_seen;
@@ -40,15 +43,16 @@ static int in_window(void)
 	if (!launch(CUPTI_API_ENTER) || !launch(CUPTI_API_ENTER))
 		return 2;
 	if (!launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
-		return 3;		/* both ends of the outer one belong to the window */
+		return 3;		/* both ends of the outer launch belong to the window */
 	if (!launch(CUPTI_API_ENTER) || launch(CUPTI_API_ENTER))
-		return 4;		/* the third is of the window, the fourth within it is not */
+		return 4;		/* the third launch is in the window, the fourth, inside it,
+					 * is not */
 	if (launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
 		return 5;
 	return launch(CUPTI_API_ENTER) || launch(CUPTI_API_EXIT) ? 6 : 0;
 }
 
-/* Exits with 0 if the expression is taken. */
+/* Exits with 0 if the expression is accepted. */
 static int is_taken(void)
 {
 	return capture__init() ? 1 : !capture__watches_ranges();
@@ -58,10 +62,11 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return !strcmp(argv[1], "taken") ? is_taken() : in_window();
-	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^a\\\\1[(]$"), 0, "an expression");
+	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^a\\\\1[(]$"), 0,
+	       "an expression for names of ranges is accepted");
 	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^(a*)*\\1$"), 1,
-	       "one that may take hours to compare a name with");
+	       "an expression that might take hours to compare is refused");
 	is_int(listener__run(argv[0], "nested", "XPUSHIM_CAPTURE", "launch:1-3"), 0,
-	       "launches within launches, and behind the window");
+	       "launches inside launches, and launches behind the window, are right");
 	return done_testing();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The time of a logged launch must lie between two readings of the clock around it: on all CPUs,
- * after sleep, after a stop, in forked children, and in the log that a killed thread leaves behind.
+ * after sleep, after a stop, in forked children, and in the log of a killed thread.
  */
 #include <cuda.h>
 #include <sched.h>
@@ -61,7 +61,7 @@ static void check(const char *what)
 	for (i = nr_checked; i < nr_made; i++) {
 		l = &listener.launches[i];
 		if (!l->time_ns)
-			continue;	/* a call of the probe, which takes the time itself */
+			continue;	/* a call of the probe, which has its own time */
 		nr_logged++;
 		nr_by_ticks += l->by_ticks;
 		off = off_by(l->time_ns, i);
@@ -118,8 +118,8 @@ static void be_stopped(long ms)
 }
 
 /*
- * The kernel reads the log at one instant. be_killed() does not; but meanwhile the shim writes only
- * that one of the two clocks that be_killed() does not read. ThreadSanitizer may have lost the
+ * The kernel reads the log at one instant. be_killed() does not, but of the two clocks the shim
+ * writes meanwhile only the one that be_killed() does not read. ThreadSanitizer may have lost the
  * reader's stack, so the suppression names the writer, too.
  */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
@@ -162,20 +162,20 @@ int main(void)
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 
 	launches(2000, 200);
-	check("from the start on");
+	check("since the start");
 	launches(20000, 0);
-	check("as fast as can be");
+	check("launches as fast as possible");
 	on_all_cpus();
-	check("on all CPUs in turns");
+	check("launches on all CPUs in turns");
 	pause_ms(2000);
 	launches(20, 0);
 	check("after two seconds of sleep");
 	launches(20, 70000);
-	check("with much sleep between");
+	check("launches with sleep between them");
 	be_stopped(1500);
 	check("while the process is stopped");
-	be_killed("by what a thread leaves that is killed");
-	check("all of them");
+	be_killed("the log of a killed thread");
+	check("all launches together");
 
 	pid = listener__fork();
 	if (!pid) {
@@ -184,8 +184,8 @@ int main(void)
 	}
 	launches(1000, 0);
 	waitpid(pid, &status, 0);
-	check("beside a child");
-	is_int(status, 0, "which ends well");
+	check("launches next to a child");
+	is_int(status, 0, "the child exits with 0");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuStreamSynchronize(stream);
 	cuModuleUnload(module);

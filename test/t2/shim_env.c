@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim is loaded into a process that has threads, as the CUDA driver loads it: it must not
- * change the environment, which those threads may be reading. The shim that is part of this test is
- * another one, loaded before.
+ * The CUDA driver loads the shim into a process that has threads. The shim must not change the
+ * environment, which those threads may be reading. The shim that is part of this test is another
+ * one, which was loaded before.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -84,8 +84,8 @@ int main(int argc, char **argv)
 	if (!realpath(path, shim))
 		bail("%s is not there", path);
 	is_int(listener__run(argv[0], "threads", "TEST_SHIM", shim), 0,
-	       "loaded into a process with threads: the environment stays as it is");
+	       "loaded into a process with threads, the shim leaves the environment unchanged");
 	is_int(listener__run(argv[0], "alone", "TEST_SHIM", shim), 0,
-	       "into one without: the driver shall find the shim");
+	       "loaded into a process without threads, it tells the driver where the shim is");
 	return done_testing();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim's states: dormant, awake, dormant again; another subscriber; the end of a thread and of
- * a forked child; a missing CUPTI, or no thread to be had.
+ * The shim's states: dormant, awake, dormant again. Then another subscriber, the end of a thread
+ * and of a forked child, a missing CUPTI, and a thread that cannot be started.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -32,7 +32,7 @@ static void launch(int nr)
 
 #define NESTED_ID	0x7ffffff0
 
-/* Launches in the middle of another launch. */
+/* Makes a launch in the middle of another launch. */
 static void launch_nested(void)
 {
 	device__call_back(NESTED_ID);
@@ -52,7 +52,7 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 	(void)data;
 }
 
-/* Time in which the logs are sent at least twice. */
+/* The logs are sent at least twice in this time. */
 #define SENT_MS	250
 
 /* Launches until a launch is tagged: then the shim is awake. */
@@ -82,7 +82,7 @@ static void take_long(void *arg)
 	(void)arg;
 	sem_post(&is_ending);
 	sem_wait(&may_end);
-	launch(1);			/* and this thread has not made its last launch */
+	launch(1);			/* this thread has not yet made its last launch */
 }
 
 static void *ending_thread(void *arg)
@@ -101,7 +101,7 @@ static void test_ending_thread(void)
 	uint32_t before = heard(nr_launches);
 	pthread_t thread;
 
-	/* Destructors run in the order in which keys were made, and the shim's key is older. */
+	/* Destructors run in the order in which their keys were made; the shim's key is older. */
 	pthread_key_create(&key, take_long);
 	sem_init(&is_ending, 0, 0);
 	sem_init(&may_end, 0, 0);
@@ -111,13 +111,14 @@ static void test_ending_thread(void)
 	ranges__end(started);
 	sem_post(&may_end);
 	pthread_join(thread, NULL);
-	is_int(heard(nr_launches) - before, 2, "a thread launches while it ends: all are heard");
+	is_int(heard(nr_launches) - before, 2,
+	       "both launches of a thread that is ending are received");
 }
 
 /* ---- CUPTI cannot be had --------------------------------------------------------------------- */
 
 /*
- * Tests that each listener gets the message, with the environment of the program's first CUDA call.
+ * Tests that each listener gets the message, with the environment at the program's first CUDA call.
  */
 static int tell_each_listener(void)
 {
@@ -160,7 +161,7 @@ static void at_end(void)
 		_exit(2);
 }
 
-/* Tests that everything is sent at the program's end, which the shim notices. */
+/* Tests that the shim notices the program's end and sends everything then. */
 static int without_thread(void)
 {
 	CUmodule module;
@@ -180,8 +181,9 @@ static int without_thread(void)
 }
 
 /*
- * In a forked child: the kernel takes back the counts that it copied, as it does when a listener
- * leaves any process, and this one is not attached to yet. Return: bits of what is right.
+ * In a forked child. The kernel subtracts the counts that it copied, as it does when a listener
+ * leaves a process. No listener is attached to this process yet. Return: bits for the checks that
+ * passed.
  */
 static int inherited(bool listened)
 {
@@ -237,10 +239,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], "no thread"))
 		return without_thread();
 	if (argc == 1)
-		is_int(status_of_child(true), 7, "a child of a target: listened to from its first launch on, "
-		       "and no longer when nobody has come for seconds");
+		is_int(status_of_child(true), 7,
+		       "the child of a target records from its first launch, and stops when nobody "
+		       "attaches for seconds");
 	if (argc == 1)
-		is_int(status_of_child(false), 1, "a child of a dormant program: dormant");
+		is_int(status_of_child(false), 1, "the child of a dormant program is dormant");
 	device__start(&context, &module, &function);
 	if (argc > 1)
 		return tell_each_listener();
@@ -248,8 +251,8 @@ int main(int argc, char **argv)
 
 	launch(100);
 	pause_ms(300);
-	ok(!cupti(), "dormant: CUPTI is not even loaded");
-	is_int(heard(nr_launches), 0, "dormant: nothing is tagged");
+	ok(!cupti(), "dormant: CUPTI is not loaded");
+	is_int(heard(nr_launches), 0, "dormant: no launch is tagged");
 
 	listener__attach();
 	ok(wait_awake(), "attached: launches are tagged");
@@ -257,8 +260,8 @@ int main(int argc, char **argv)
 	kernels = heard(nr_kernels);
 	launch(1000);
 	listener__wait(&listener.nr_launches, before + 1000);
-	is_int(heard(nr_launches) - before, 1000, "attached: every one");
-	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels come out");
+	is_int(heard(nr_launches) - before, 1000, "attached: every launch is tagged");
+	ok(listener__wait(&listener.nr_kernels, kernels + 1000), "attached: kernels are sent");
 
 	listener__want_ranges(true);
 	pause_ms(SENT_MS);
@@ -268,30 +271,34 @@ int main(int argc, char **argv)
 	before = heard(nr_launches);
 	listener__interrupt = launch_nested;
 	launch(1);
-	is_int(heard(nr_launches) - before, 2, "a launch interrupts another one: both are tagged");
-	is_int(listener.launches[before].correlation_id, NESTED_ID, "the inner one by its id");
+	is_int(heard(nr_launches) - before, 2,
+	       "a launch that interrupts another one: both are tagged");
+	is_int(listener.launches[before].correlation_id, NESTED_ID, "the inner launch has its id");
 	ok(listener.launches[before + 1].correlation_id != 0 &&
-	   listener.launches[before + 1].correlation_id != NESTED_ID, "the outer one by its own");
+	   listener.launches[before + 1].correlation_id != NESTED_ID,
+	   "the outer launch has its own id");
 
 	listener__detach();
 	pause_ms(500);
 	before = heard(nr_launches);
 	launch(100);
-	is_int(heard(nr_launches) - before, 0, "detached: nothing is tagged");
+	is_int(heard(nr_launches) - before, 0, "detached: no launch is tagged");
 	*(void **)&subscribe = dlsym(cupti(), "cuptiSubscribe");
 	*(void **)&unsubscribe = dlsym(cupti(), "cuptiUnsubscribe");
 	is_int(subscribe(&handle, nothing, NULL), CUPTI_SUCCESS,
 	       "detached: another tool can subscribe");
 
 	listener__attach();
-	ok(listener__wait(&listener.nr_messages, 1), "while another tool has CUPTI: said");
-	is_int(listener.message_level, XPU_MESSAGE_ERROR, "as an error");
-	ok(strstr(listener.message, "CUPTI is in use") != NULL, "in words: %s", listener.message);
+	ok(listener__wait(&listener.nr_messages, 1), "another tool has CUPTI: a message says so");
+	is_int(listener.message_level, XPU_MESSAGE_ERROR,
+	       "another tool has CUPTI: the message is an error");
+	ok(strstr(listener.message, "CUPTI is in use") != NULL,
+	   "another tool has CUPTI: the message is: %s", listener.message);
 	launch(100);
-	is_int(heard(nr_launches) - before, 0, "and nothing is tagged");
+	is_int(heard(nr_launches) - before, 0, "another tool has CUPTI: no launch is tagged");
 	unsubscribe(handle);
-	ok(wait_awake(), "once it lets go, recording begins");
-	is_int(heard(nr_messages), 2, "and that is said");
+	ok(wait_awake(), "recording begins when the other tool leaves");
+	is_int(heard(nr_messages), 2, "a message says that recording begins");
 
 	for (i = 0; i < 10; i++) {
 		listener__detach();
@@ -299,28 +306,29 @@ int main(int argc, char **argv)
 		listener__attach();
 		missed += !wait_awake();
 	}
-	is_int(missed, 0, "ten times asleep and awake again");
+	is_int(missed, 0, "the shim sleeps and wakes ten times");
 
 	before = heard(nr_string_records);
 	listener__hello(true);
 	ok(listener__wait(&listener.nr_string_records, before + 1),
-	   "a second listener hears the definitions, too");
+	   "a second listener gets the definitions, too");
 	listener__hello(false);
 	pause_ms(200);
 	before = heard(nr_string_records);
 	pause_ms(300);
-	is_int(heard(nr_string_records) - before, 0, "and then nobody hears them again");
+	is_int(heard(nr_string_records) - before, 0, "later the definitions are not sent again");
 
 	pid = listener__fork();
 	if (!pid)
 		exit(heard(nr_bad) ? 1 : 5);	/* runs every exit handler */
-	is_int(waitpid(pid, &status, 0), pid, "a forked child");
-	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5, "ends as it wants to");
-	ok(wait_awake(), "and the parent goes on");
+	is_int(waitpid(pid, &status, 0), pid, "a forked child ends");
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5,
+	   "a forked child ends with its own exit status");
+	ok(wait_awake(), "after the child's end the parent goes on");
 	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0,
-	       "no CUPTI to be had: each listener is told");
+	       "without CUPTI each listener gets a message");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
-	       "no thread to be had: said, and all is sent at the end");
+	       "without a thread a message says so, and everything is sent at the end");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();

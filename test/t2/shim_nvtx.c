@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVTX ranges made as programs make them, through tables like NVTX's own: each launch is in the
+ * NVTX ranges, made as programs make them, through tables like NVTX's own. Each launch is in the
  * ranges that are open on its thread, and ranges that cannot be recorded are counted.
  */
 #include <cuda.h>
@@ -299,16 +299,19 @@ static void test_extension(void)
 		.nr_segments = 1, .segments = &segment,
 	};
 
-	is_int(InitializeInjectionNvtxExtension(&module), 0, "an extension that the shim has no use for");
+	is_int(InitializeInjectionNvtxExtension(&module), 0,
+	       "an extension that the shim does not use is refused");
 	module.module_id = NVTX_ABI_PAYLOAD_MODULE;
 	module.compat_id = 0x0200;
-	is_int(InitializeInjectionNvtxExtension(&module), 0, "payloads of a later kind");
+	is_int(InitializeInjectionNvtxExtension(&module), 0,
+	       "a later version of payloads is refused");
 	module.compat_id = 0x0103;
 	segment.nr_slots = 2;
-	is_int(InitializeInjectionNvtxExtension(&module), 1, "a module with few functions");
-	is_int(ext_slots[NVTX_ABI_POP_PAYLOAD], 0, "others are left alone");
+	is_int(InitializeInjectionNvtxExtension(&module), 1,
+	       "a module with few functions is accepted");
+	is_int(ext_slots[NVTX_ABI_POP_PAYLOAD], 0, "other functions of the module are unchanged");
 	segment.nr_slots = NR_EXT_SLOTS;
-	is_int(InitializeInjectionNvtxExtension(&module), 1, "payloads");
+	is_int(InitializeInjectionNvtxExtension(&module), 1, "a module with payloads is accepted");
 }
 
 /* ---- launches -------------------------------------------------------------------------------- */
@@ -366,8 +369,10 @@ static void test_payloads(void)
 	const void *domain;
 
 	nccl = create_domain("NCCL");
-	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE), "a schema's own number");
-	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE), "a second module's");
+	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE),
+	       "a schema keeps its own number");
+	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE),
+	       "an equal schema of a second module keeps its own number");
 	attr = SCHEMA(STATIC_ID(INIT_RANK), init_rank_entries);
 	register_schema(nccl, &attr);
 	attr = SCHEMA(0, foreign_entries);
@@ -375,14 +380,16 @@ static void test_payloads(void)
 	id = register_schema(nccl, &attr);
 	ok(id > NVTX_ABI_SCHEMA_ID_DYNAMIC, "a schema without a number gets one");
 
-	is_int(push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce)), 0, "a payload");
+	is_int(push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce)), 0,
+	       "a range with a payload is pushed");
 	launch();
 	payload = last_payload();
-	is_str(last_path(), "early;NCCL:ncclAllReduce", "its range");
-	is_int(payload->comm, 0x1234567890abcdef, "the communicator");
-	is_int(payload->bytes, 1 << 20, "bytes");
-	is_int(payload->op, 2, "the operation");
-	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_OP, "fields");
+	is_str(last_path(), "early;NCCL:ncclAllReduce", "the launch is in that range");
+	is_int(payload->comm, 0x1234567890abcdef, "the payload has its communicator");
+	is_int(payload->bytes, 1 << 20, "the payload has its bytes");
+	is_int(payload->op, 2, "the payload has its operation");
+	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_OP,
+	       "the payload has its fields");
 	first = listener.launches[nr_made - 1].range_id;
 	domain_pop(nccl);
 	push_all_reduce(0x1234567890abcdef, 1u << 21, 2, sizeof(struct all_reduce));
@@ -393,39 +400,43 @@ static void test_payloads(void)
 	push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce));
 	launch();
 	last_path();
-	ok(second != first, "other bytes: another range");
-	is_int(listener.launches[nr_made - 1].range_id, first, "as many as before: that range");
+	ok(second != first, "a payload with other bytes makes another range");
+	is_int(listener.launches[nr_made - 1].range_id, first,
+	       "a payload with the earlier bytes makes the earlier range");
 	domain_pop(nccl);
 	push_all_reduce(1, 2, 3, offsetof(struct all_reduce, op));
 	launch();
 	is_int(last_payload()->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
-	       "a payload that ends before a field");
+	       "a payload that ends before a field lacks that field");
 	domain_pop(nccl);
 	push_all_reduce(1, 2, 3, 4);
 	launch();
-	is_int(last_payload()->fields, 0, "or before the communicator: none");
+	is_int(last_payload()->fields, 0,
+	       "a payload that ends before the communicator has no fields");
 	domain_pop(nccl);
 
-	/* The payload of ncclCommInitRank is known at its end. */
+	/* The payload of ncclCommInitRank is known at the end of the range. */
 	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
-	is_int(push_payload(nccl, &data, 1), 0, "a range that is only a payload");
+	is_int(push_payload(nccl, &data, 1), 0, "a range with only a payload is pushed");
 	launch();
-	is_str(last_path(), "early;NCCL:a message", "has the message that is in it");
-	is_int(last_payload()->fields, 0, "and no payload: numbers of programs do not repeat");
+	is_str(last_path(), "early;NCCL:a message", "the range has the message in the payload");
+	is_int(last_payload()->fields, 0,
+	       "a payload of the program has no fields: its numbers do not repeat");
 	listener__settle();
 	nr = heard(nr_range_events);
 	data = (struct nvtx_payload_data){ STATIC_ID(INIT_RANK), sizeof(init), &init };
-	is_int(pop_payload(nccl, &data, 1), 0, "popped with one");
+	is_int(pop_payload(nccl, &data, 1), 0, "a range is popped with a payload");
 	launch();
-	is_str(last_path(), "early", "it is closed");
+	is_str(last_path(), "early", "the popped range is closed");
 	listener__settle();
-	is_int(listener.range_events[nr].what, XPU_RANGE_MARK, "what it came with is a mark");
+	is_int(listener.range_events[nr].what, XPU_RANGE_MARK, "the payload of the pop is a mark");
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
-	is_int(payload->comm, 0xc0ffee, "of that communicator");
-	is_int(payload->nr_ranks * 10 + payload->rank, 43, "its ranks, and its own");
+	is_int(payload->comm, 0xc0ffee, "the mark has that communicator");
+	is_int(payload->nr_ranks * 10 + payload->rank, 43,
+	       "the mark has the number of ranks, and its own rank");
 
 	attr = SCHEMA(STATIC_ID(SPLIT), split_entries);
-	is_int(register_schema(nccl, &attr), STATIC_ID(SPLIT), "a schema of splits");
+	is_int(register_schema(nccl, &attr), STATIC_ID(SPLIT), "a schema of splits is registered");
 	nr = heard(nr_range_events);
 	data = (struct nvtx_payload_data){ STATIC_ID(SPLIT), sizeof(split), &split };
 	domain_push(nccl, &(struct nvtx_attributes){
@@ -438,21 +449,21 @@ static void test_payloads(void)
 		nr++;
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
 	ok(payload->comm == 0xfeed && payload->bytes == 0xc0ffee && payload->root == -7 &&
-	   payload->rank == 2 && payload->nr_ranks == 4, "a split: its parent, and its key");
+	   payload->rank == 2 && payload->nr_ranks == 4, "a split has its parent and its key");
 	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS |
-	       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, "which are no bytes and no root");
+	       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, "a split has neither bytes nor a root");
 
 	domain = create_domain("other");
 	data = (struct nvtx_payload_data){ STATIC_ID(ALL_REDUCE), sizeof(text), &text };
 	push_payload(domain, &data, 1);
 	launch();
-	is_int(last_payload()->fields, 0, "a number is its domain's");
+	is_int(last_payload()->fields, 0, "a schema's number is valid in its domain only");
 	pop_payload(domain, NULL, 0);
 	attr = SCHEMA(STATIC_ID(ALL_REDUCE), foreign_entries);
 	register_schema(nccl, &attr);
 	push_all_reduce(1, 2, 3, sizeof(struct all_reduce));
 	launch();
-	is_int(last_payload()->fields, 0, "two schemas of one number: neither");
+	is_int(last_payload()->fields, 0, "two schemas with one number are both ignored");
 	domain_pop(nccl);
 }
 
@@ -497,7 +508,7 @@ static void *only_ranges(void *arg)
 	return NULL;
 }
 
-/* Pushes a range as a signal handler does, during a launch. */
+/* Pushes a range during a launch, as a signal handler does. */
 static void interrupt(void)
 {
 	if (gettid() != getpid()) {		/* only on the program's threads: the shim's
@@ -511,7 +522,7 @@ static void interrupt(void)
 	pop();
 }
 
-/* Tests that ranges of a child, forked before CUDA is used, are not the parent's. */
+/* Tests that a child, forked before CUDA is used, does not have its parent's ranges. */
 static void test_early_fork(void)
 {
 	int status = -1, level;
@@ -524,7 +535,8 @@ static void test_early_fork(void)
 		_exit(level);
 	}
 	waitpid(pid, &status, 0);
-	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0, "a forked child starts with none");
+	is_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0,
+	       "a forked child starts without ranges");
 }
 
 static void test_many_names(void)
@@ -542,15 +554,16 @@ static void test_many_names(void)
 	}
 	launch();
 	pop();
-	is_int(sort_launches(before), 2001, "more names than a thread can remember");
+	is_int(sort_launches(before), 2001,
+	       "more names than a thread can remember: all launches are received");
 	for (i = 0; i < 2000; i++) {
 		snprintf(want, sizeof(want), "early;kept;name %04u ", i);
 		wrong += strncmp(path_of(listener.launches[before + i].range_id), want,
 				 strlen(want)) != 0;
 	}
-	is_int(wrong, 0, "each launch is in its own");
+	is_int(wrong, 0, "more names than a thread can remember: each launch is in its own range");
 	is_str(path_of(listener.launches[before + 2000].range_id), "early;kept",
-	       "and what stayed open is still the same");
+	       "more names than a thread can remember: an open range stays the same");
 }
 
 static void test_depth(void)
@@ -568,13 +581,13 @@ static void test_depth(void)
 		pop();
 	launch();
 	ok(strstr(last_path(), ";125") && !strstr(last_path(), ";126"),
-	   "deeper than is kept: pops match");
-	is_int(ranges__nr_dropped() - dropped, 22, "what is deeper is counted");
+	   "ranges deeper than the limit: pops match");
+	is_int(ranges__nr_dropped() - dropped, 22, "ranges deeper than the limit are counted");
 	for (; i < XPU_RANGE_DEPTH + 10; i++)
 		pop();
 	is_int(domain_pop(ranges__domain("other")), -2, "pops without a push are ignored");
 	launch();
-	is_str(last_path(), "early", "and change nothing");
+	is_str(last_path(), "early", "pops without a push change nothing");
 }
 
 static void test_handler(void)
@@ -589,18 +602,19 @@ static void test_handler(void)
 		launch();
 	pop();
 	is_int(sort_launches(before), XPU_LOG_ENTRIES + 1,
-	       "a signal handler that interrupts a launch: all are heard");
-	is_int(ranges__nr_dropped() - dropped, 2, "its range is not, and is counted");
+	       "a signal handler interrupts launches: all launches are received");
+	is_int(ranges__nr_dropped() - dropped, 2,
+	       "the handler's ranges are not recorded, and are counted");
 	for (i = 0; i < XPU_LOG_ENTRIES + 1; i++)
 		if (strcmp(path_of(listener.launches[before + i].range_id), "early;interrupted"))
 			break;
-	is_int(i, XPU_LOG_ENTRIES + 1, "all are in the range that was interrupted");
+	is_int(i, XPU_LOG_ENTRIES + 1, "all launches are in the range that was open");
 }
 
 #define NR_HELD		(2u * XPU_LOG_ENTRIES)	/* launches */
 #define NR_EVENTS	(2 * NR_HELD + 2)
 
-/* Tests a log that is full for long, because another thread is sending it. */
+/* Tests a log that stays full for long, because another thread is sending it. */
 static void test_held(void)
 {
 	uint64_t dropped = ranges__nr_dropped();
@@ -618,24 +632,26 @@ static void test_held(void)
 	}
 	nr_before = heard(nr_launches) - before;
 	ok(nr_before >= NR_HELD - XPU_LOG_ENTRIES,
-	   "while the log is being sent: %u of %u launches heard", nr_before, NR_HELD);
+	   "a log is being sent: %u of %u launches are received meanwhile", nr_before, NR_HELD);
 	listener__let_go();
 	listener__settle();
 	pop();
-	is_int(sort_launches(before), NR_HELD, "in the end all of them");
+	is_int(sort_launches(before), NR_HELD,
+	       "a log is being sent: all launches are received in the end");
 	for (i = 0; i < NR_HELD; i++)
 		wrong += strcmp(path_of(listener.launches[before + i].range_id),
 				i % 2 ? "early;held;odd" : "early;held;even") != 0;
-	is_int(wrong, 0, "each in its range");
-	is_int(heard(nr_range_events) - nr, NR_EVENTS, "and all events, too");
-	is_int(ranges__nr_dropped() - dropped, 0, "so that none is dropped");
+	is_int(wrong, 0, "a log is being sent: each launch is in its range");
+	is_int(heard(nr_range_events) - nr, NR_EVENTS,
+	       "a log is being sent: all events are received");
+	is_int(ranges__nr_dropped() - dropped, 0, "a log is being sent: no event is dropped");
 	for (i = nr; i < nr + NR_EVENTS; i++) {
 		wrong += listener.range_events[i].time_ns < last_ns;
 		opens = i == nr || (i < nr + NR_EVENTS - 1 && (i - nr) % 2);
 		wrong += listener.range_events[i].what != (opens ? XPU_RANGE_PUSH : XPU_RANGE_POP);
 		last_ns = listener.range_events[i].time_ns;
 	}
-	is_int(wrong, 0, "in their order");
+	is_int(wrong, 0, "a log is being sent: events are in order");
 }
 
 int main(void)
@@ -656,92 +672,99 @@ int main(void)
 		core[i] = i ? &core_fns[i] : NULL;
 	for (i = 0; i < NR_CORE2; i++)
 		core2[i] = i ? &core2_fns[i] : NULL;
-	is_int(InitializeInjectionNvtx2(no_export_table), 0, "not NVTX as it is known: refused");
+	is_int(InitializeInjectionNvtx2(no_export_table), 0,
+	       "an unknown version of NVTX is refused");
 	is_int(InitializeInjectionNvtx2(get_export_table), 1, "NVTX finds the shim");
-	is_int(InitializeInjectionNvtx2(get_export_table), 1, "and again, as another module");
+	is_int(InitializeInjectionNvtx2(get_export_table), 1,
+	       "NVTX of a second module finds the shim");
 	test_extension();
 	domain = create_domain("net");
-	ok(domain && create_domain("net") == domain, "domains of one name are one");
+	ok(domain && create_domain("net") == domain, "domains with equal names are one domain");
 
-	/* There is no listener. */
-	is_int(push("nobody"), -2, "nobody listens: a push does nothing");
+	/* Here nobody listens. */
+	is_int(push("nobody"), -2, "without a listener a push does nothing");
 	pop();
 
 	/* A listener attaches before CUDA is used. */
 	listener__attach();
 	listener__want_ranges(true);
-	is_int(push("early"), 0, "before CUDA");
+	is_int(push("early"), 0, "a range is pushed before CUDA is used");
 	test_early_fork();
 	push("closed early");
 	pop();
-	is_int(heard(nr_ranges), 0, "no probe is called before CUDA");
+	is_int(heard(nr_ranges), 0, "no probe is called before CUDA is used");
 
 	device__start(&context, &module, &function);
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 	launch();
-	is_str(last_path(), "early", "a launch in a range that was opened before CUDA");
+	is_str(last_path(), "early", "a launch is in a range that was opened before CUDA was used");
 	listener__settle();
-	is_int(heard(nr_range_events), 4, "those events are heard, and that it is still open");
+	is_int(heard(nr_range_events), 4,
+	       "the events before CUDA are received, and that the range is still open");
 	launch();
-	is_str(last_path(), "early", "the next, which is logged");
+	is_str(last_path(), "early", "the next launch, which is logged, is in that range");
 
-	is_int(push("one"), 1, "push tells the level");
+	is_int(push("one"), 1, "push returns the level");
 	launch();
-	is_str(last_path(), "early;one", "pushed");
-	is_int(push_w(L"zw\x00f6lf \x4e16\x1f600"), 2, "wide characters");
+	is_str(last_path(), "early;one", "a launch is in the pushed range");
+	is_int(push_w(L"zw\x00f6lf \x4e16\x1f600"), 2, "a range with wide characters is pushed");
 	launch();
-	is_str(last_path(), "early;one;zw\xc3\xb6lf \xe4\xb8\x96\xf0\x9f\x98\x80", "are UTF-8");
-	is_int(pop(), 2, "pop tells the level");
+	is_str(last_path(), "early;one;zw\xc3\xb6lf \xe4\xb8\x96\xf0\x9f\x98\x80",
+	       "its name is converted to UTF-8");
+	is_int(pop(), 2, "pop returns the level");
 	string = register_string(domain, "registered");
 	a.message_type = NVTX_ABI_MESSAGE_REGISTERED;
 	a.message.registered = string;
 	is_int(domain_push(domain, &a), 0, "a domain has levels of its own");
 	launch();
-	is_str(last_path(), "early;one;net:registered", "and a name");
-	is_int(pop(), 1, "a pop is of its domain");
+	is_str(last_path(), "early;one;net:registered", "a launch is in the domain's range");
+	is_int(pop(), 1, "a pop closes a range of its own domain");
 	launch();
-	is_str(last_path(), "early;net:registered", "the others stay");
-	is_int(domain_pop(domain), 0, "until theirs");
+	is_str(last_path(), "early;net:registered", "ranges of other domains stay open");
+	is_int(domain_pop(domain), 0, "the domain's range is closed by the domain's pop");
 	a.size = 8;
 	domain_push(domain, &a);
 	launch();
-	is_str(last_path(), "early;net:", "attributes of no known size: a range without a name");
+	is_str(last_path(), "early;net:",
+	       "attributes of an unknown size make a range without a name");
 	domain_pop(domain);
 	push(NULL);
 	launch();
-	is_str(last_path(), "early;", "no name at all");
+	is_str(last_path(), "early;", "a range without any name is recorded");
 	pop();
 
 	/* Ranges by start and end: ended out of order, and by another thread. */
 	id = start("first");
 	other = start("second");
-	ok(id && other && id != other, "started");
+	ok(id && other && id != other, "two ranges are started");
 	launch();
-	is_str(last_path(), "early;first;second", "in both");
+	is_str(last_path(), "early;first;second", "a launch is in both started ranges");
 	end(id);
 	end(id);
 	end(12345);
 	launch();
-	is_str(last_path(), "early;second", "the first is ended");
+	is_str(last_path(), "early;second",
+	       "after the end of the first range a launch is in the second");
 	on_thread(end_it, (void *)(uintptr_t)other);
 	launch();
-	is_str(last_path(), "early", "the second by another thread");
+	is_str(last_path(), "early", "another thread ends the second range");
 	for (i = 0; i < 40; i++) {
 		id = start("passed on");
 		on_thread(end_it, (void *)(uintptr_t)id);
 	}
 	launch();
-	is_str(last_path(), "early", "many of them");
+	is_str(last_path(), "early", "many ranges are started and ended");
 
 	test_payloads();
 
 	mark("a mark");
 	launch();
-	is_str(last_path(), "early", "a mark opens nothing");
+	is_str(last_path(), "early", "a mark opens no range");
 	listener__settle();
 	nr = heard(nr_range_events);
-	is_int(listener.range_events[nr - 1].what, XPU_RANGE_MARK, "it is heard");
-	is_str(path_of(listener.range_events[nr - 1].range_id), "early;a mark", "with its name");
+	is_int(listener.range_events[nr - 1].what, XPU_RANGE_MARK, "a mark is received");
+	is_str(path_of(listener.range_events[nr - 1].range_id), "early;a mark",
+	       "a mark has its name");
 
 	memset(longer, 'x', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = '\0';
@@ -750,7 +773,7 @@ int main(void)
 	push(longer);
 	launch();
 	is_int(strlen(last_path()), strlen("early;") + XPU_RANGE_NAME_MAX - 2,
-	       "a name that is too long is cut, before a character");
+	       "a name that is too long is cut between characters");
 	pop();
 
 	test_many_names();
@@ -762,22 +785,23 @@ int main(void)
 	on_thread(hide_and_seek, NULL);
 	listener__settle();
 	is_str(path_of(listener.launches[before].range_id), "of a thread",
-	       "a thread has its own, which its log has when it ends");
+	       "a range of another thread is in that thread's last log");
 	nr = heard(nr_range_events);
 	is_int(listener.range_events[nr - 1].what, XPU_RANGE_SET,
-	       "what it leaves open ends with it");
+	       "a range that a thread leaves open ends with the thread");
 	on_thread(only_ranges, NULL);
 	listener__settle();
-	is_int(heard(nr_range_events) - nr, 2000, "a thread that launches nothing");
+	is_int(heard(nr_range_events) - nr, 2000,
+	       "events of a thread that does not launch are received");
 
 	nr = heard(nr_repeated_ranges);
 	listener__hello(true);
 	ok(listener__wait(&listener.nr_repeated_ranges, nr + 3),
-	   "a second listener is told of the names");
+	   "a second listener gets the names");
 	listener__hello(false);
 	nr = heard(nr_range_events);
 	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(),
-	       "the shim's own count: dropped");
+	       "the shim counts the dropped ranges");
 
 	/* The listener leaves for a while: ranges that were open are forgotten. */
 	listener__want_ranges(false);
@@ -785,28 +809,28 @@ int main(void)
 	for (i = 0; i < 10; i++)
 		push("unheard");
 	listener__settle();
-	is_int(heard(counters.nr_ranges), nr, "and heard");
+	is_int(heard(counters.nr_ranges), nr, "the shim counts the received ranges");
 	before = heard(nr_repeated_paths);
 	listener__attach();
 	listener__want_ranges(true);
 	listener__wait(&listener.nr_repeated_paths, before + 1);	/* the shim is awake */
 	launch();
-	is_str(last_path(), "", "after a time without listeners there are none");
-	is_int(pop(), -2, "the end of one that nobody heard of is ignored");
-	is_int(push("again"), 0, "then they are as before");
+	is_str(last_path(), "", "after a time without listeners no range is open");
+	is_int(pop(), -2, "the end of a forgotten range is ignored");
+	is_int(push("again"), 0, "a range is pushed again");
 	launch();
-	is_str(last_path(), "again", "with their names");
+	is_str(last_path(), "again", "the new range has its name");
 
-	/* Listeners leave and come back before the shim's thread has noticed. */
+	/* Listeners leave and come back before the shim's thread notices. */
 	listener__settle();
 	listener__want_ranges(false);
 	pop();
 	listener__want_ranges(true);
 	launch();
-	is_str(last_path(), "", "what ends meanwhile is not open any more");
+	is_str(last_path(), "", "a range that ends meanwhile is not open any more");
 	push("after that");
 	launch();
-	is_str(last_path(), "after that", "and what is opened then is");
+	is_str(last_path(), "after that", "a range that is opened later is recorded");
 
 	cuStreamSynchronize(stream);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches are logged by the number of their call path: each is heard once, with its own path,
- * whatever is full, taken, interrupted or ending. Events of memory get the number of the path that they
- * are at, whatever they share with launches.
+ * Launches are logged by the number of their call path. Each is received once, with its own path,
+ * even if a log is full, being sent, interrupted or ending. Events of memory get the number of the
+ * path at which they happen, even if they share it with launches.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -106,8 +106,8 @@ static int heard_bits(const struct listener_launch *l)
 }
 
 /*
- * Return: how many of the launches from number @from on are not of paths @first, @first + @by, \...
- * modulo @mod.
+ * Return: how many of the launches since number @from do not have the paths @first, @first + @by,
+ * ... modulo @mod.
  */
 static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
 {
@@ -214,8 +214,8 @@ static void (*const places[NR_PLACES])(uint32_t id) = {
 };
 
 /*
- * Launches in random order, also through a function more or less: a guess is wrong nearly always, and the
- * path that is found instead is the right one.
+ * Launches in random order, sometimes through one more function. Nearly every guess is wrong, and
+ * the path that is found then is the right one.
  */
 static __attribute__((noinline)) void through(unsigned int place, uint32_t id)
 {
@@ -242,12 +242,15 @@ static void test_random_order(uint32_t *id)
 			through(order[i] - NR_PLACES, ++*id);
 	}
 	paths__send(own_paths);
-	is_int(heard(nr_launches) - before, NR_RANDOM, "random order: all are heard");
-	ok(nr_right >= NR_RANDOM - 200, "random order: %u of them without unwinding", nr_right);
+	is_int(heard(nr_launches) - before, NR_RANDOM, "random order: all launches are received");
+	ok(nr_right >= NR_RANDOM - 200, "random order: %u launches are not unwound", nr_right);
 	listener__sort_launches(before);
 	for (i = 0; i < NR_RANDOM; i++) {
 		const struct listener_launch *l = &listener.launches[before + i];
-		/* Places differ in the innermost frame; with one function more, in the number, too. */
+		/*
+		 * Places differ in the innermost frame; with one more function, they also differ in
+		 * the number of frames.
+		 */
 		uint64_t frame = l->frames[0] ^ (uint64_t)l->nr_frames << 56;
 
 		if (!first_frame[order[i]])
@@ -257,7 +260,7 @@ static void test_random_order(uint32_t *id)
 	for (i = 0; i < 2 * NR_PLACES; i++)
 		for (k = 0; k < i; k++)
 			nr_wrong_frames += first_frame[i] == first_frame[k];
-	is_int(nr_wrong_frames, 0, "random order: each in its place");
+	is_int(nr_wrong_frames, 0, "random order: each launch is at its place");
 }
 
 static void *pages(size_t bytes)
@@ -266,8 +269,8 @@ static void *pages(size_t bytes)
 }
 
 /*
- * Tests launches that repeat in a circle: from the second time on every guess is right, and nothing
- * is unwound.
+ * Tests launches that repeat in a circle. In the second round and later every guess is right, and
+ * nothing is unwound.
  */
 static void test_guesses(void)
 {
@@ -286,14 +289,16 @@ static void test_guesses(void)
 		there(++id);
 	}
 	paths__send(own_paths);
-	is_int(heard(nr_launches) - before, 300, "two paths in a circle of three: all are heard");
-	ok(nr_right >= 290 - 5, "%u of them without unwinding", nr_right);
+	is_int(heard(nr_launches) - before, 300,
+	       "two paths in a circle of three: all launches are received");
+	ok(nr_right >= 290 - 5,
+	   "two paths in a circle of three: %u launches are not unwound", nr_right);
 	nr_right = 0;
 	for (i = 0; i < 100; i++) {
 		here(++id);
 		there(++id);
 	}
-	ok(nr_right >= 190, "in a circle of two: %u of 200", nr_right);
+	ok(nr_right >= 190, "a circle of two: %u of 200 launches are not unwound", nr_right);
 	nr_right = 0;
 	for (i = 0; i < 200; i++) {
 		anywhere(++id, i % 2 ? 16 : 1000);
@@ -302,13 +307,15 @@ static void test_guesses(void)
 		else
 			there(++id);
 	}
-	ok(nr_right >= 380, "one path from two stacks, each followed by another one: %u of 400",
+	ok(nr_right >= 380,
+	   "one path on two stacks, each before another path: %u of 400 are not unwound",
 	   nr_right);
 	test_random_order(&id);
 	for (i = 0; i < 1000; i++)	/* from more call sites than are remembered */
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
-	is_int(heard(nr_launches) - before, 300 + 200 + 400 + NR_RANDOM + 1000, "all are heard");
+	is_int(heard(nr_launches) - before, 300 + 200 + 400 + NR_RANDOM + 1000,
+	       "circles: all launches are received");
 	paths__send(own_paths);
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
@@ -336,7 +343,10 @@ static void see_pages(void)
 	}
 }
 
-/* Tests a log whose pages the kernel unmaps before it is sent, as to swap them out or to move them. */
+/*
+ * Tests a log whose pages the kernel unmaps before it is sent, as when it swaps them out or moves
+ * them.
+ */
 static void test_unmapped(void)
 {
 	uint32_t before = heard(nr_launches), id = NESTED_ID;
@@ -357,8 +367,10 @@ static void test_unmapped(void)
 		bail("madvise failed");
 	listener__interrupt_log = see_pages;
 	paths__send(own_paths);
-	is_int(heard(nr_launches) - before, NR_UNMAPPED, "a log of several pages: all are heard");
-	ok(nr_seen && !nr_unmapped, "of its %u pages, %u are not mapped when the kernel reads them", nr_seen,
+	is_int(heard(nr_launches) - before, NR_UNMAPPED,
+	       "a log of several pages: all launches are received");
+	ok(nr_seen && !nr_unmapped,
+	   "a log of %u pages: %u are not mapped when the kernel reads them", nr_seen,
 	   nr_unmapped);
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
@@ -374,7 +386,7 @@ static enum python_mode event_mode;
 static unsigned int nr_events, nr_walked, nr_wrong_frames;
 static uint32_t launch_id = NESTED_ID;
 
-/* Makes an event, as launch.c does, and compares its path with the stack as it is. */
+/* Makes an event, as launch.c does, and compares its path with the actual stack. */
 static __attribute__((noinline)) void event(void)
 {
 	struct xpu_slot slot, whole = { .size = sizeof(whole) }, real = whole;
@@ -422,9 +434,9 @@ static __attribute__((noinline)) void kernel(void)
 	asm volatile("");
 }
 
-/* A call path: some functions, each with more or less of the stack; and what is done at its end. */
+/* A call path: some functions, each with more or less stack, and an action at its end. */
 struct plan {
-	uint32_t bits;			/* which function, at each of the levels */
+	uint32_t bits;			/* the function at each level */
 	uint32_t pads;			/* 2 bits for each level */
 	int left;			/* levels */
 	unsigned int what;
@@ -491,7 +503,7 @@ static unsigned int next_random(unsigned int limit)
 	return (seed >> 8) % limit;
 }
 
-/* A step of a program: some call paths, one behind the other. */
+/* A step of a program: some call paths in sequence. */
 #define NR_OPS	16
 
 static void step_of(unsigned int nr, uint32_t pads)
@@ -507,7 +519,7 @@ static void step_of(unsigned int nr, uint32_t pads)
 	}
 }
 
-/* Counts what is walked from the fifth on; all are from one place. */
+/* Counts how many are unwound after the fourth. All are made at one place. */
 static __attribute__((noinline)) void same_steps(unsigned int nr)
 {
 	unsigned int i;
@@ -530,7 +542,10 @@ static void random_steps(int nr)
 	while (nr--) {
 		plan = (struct plan){
 			.bits = next_random(32), .left = 12, .what = what[next_random(5)],
-			/* Often the outer functions shift what is inside of them, or all but that. */
+			/*
+			 * Often the outer functions shift the inner ones, or all but the inner
+			 * ones.
+			 */
 			.pads = next_random(3) ? 0 : next_random(2) ? 0x000001 : 0x000004,
 		};
 		run(&plan);
@@ -550,7 +565,7 @@ static void other_stack_steps(int nr)
 	}
 }
 
-/* Events in their short form and in the long one are read as they were told. */
+/* Events in their short and in their long form are received as they were sent. */
 static void test_forms(void)
 {
 	static const struct {
@@ -582,7 +597,7 @@ static void test_forms(void)
 			wrong++;
 	}
 	paths__send(own_paths);
-	is_int(heard(nr_allocs) - before, 1000, "events with all kinds of numbers: all are heard");
+	is_int(heard(nr_allocs) - before, 1000, "events with numbers of all sizes are received");
 	for (i = 0; i < 1000; i++) {
 		l = &listener.allocs[before + i];
 		wrong += l->what != (i % 2 ? XPU_ALLOC_FREED : XPU_ALLOC_MADE) ||
@@ -591,7 +606,7 @@ static void test_forms(void)
 			 l->address != v[i % 14].address || l->bytes != v[i % 14].bytes ||
 			 l->order != v[i % 14].order || l->extra != v[i % 14].extra || l->path_id;
 	}
-	is_int(wrong, 0, "as they were told");
+	is_int(wrong, 0, "events with numbers of all sizes are as they were sent");
 }
 
 static void test_events(void)
@@ -617,10 +632,10 @@ static void test_events(void)
 
 	same_steps(24);
 	test_forms();
-	is_int(nr_walked, 0, "events before launches, in a circle: none is unwound");
-	is_int(nr_right, 20 * NR_OPS, "nor is a launch");
+	is_int(nr_walked, 0, "events before launches, in a circle: no event is unwound");
+	is_int(nr_right, 20 * NR_OPS, "events before launches, in a circle: no launch is unwound");
 
-	/* The frames stay, but not where they are: traces are written anew. */
+	/* The frames stay, but at other addresses: traces are written again. */
 	for (i = 0; i < 200; i++)
 		step_of(NR_OPS, i % 3 ? 0 : i % 2 ? 0x010000 : 0x000004);
 	random_steps(8000);
@@ -632,7 +647,7 @@ static void test_events(void)
 		step_of(NR_OPS, 0);
 	}
 	same_steps(24);
-	is_int(nr_walked, 0, "code was loaded: afterwards none is unwound");
+	is_int(nr_walked, 0, "after code was loaded, no event is unwound again");
 	is_int(nr_wrong_frames, 0, "each of %u events has its own frames", nr_events);
 
 	nr_events = 0;
@@ -640,7 +655,8 @@ static void test_events(void)
 		paths__new_listener();
 		step_of(i % NR_OPS, 0);
 	}
-	is_int(nr_wrong_frames, 0, "new listeners: each of %u events", nr_events);
+	is_int(nr_wrong_frames, 0,
+	       "with new listeners each of %u events has its own frames", nr_events);
 
 	nr_events = 0;
 	sigaction(SIGUSR1, &sa, &old);
@@ -651,7 +667,8 @@ static void test_events(void)
 	other_stack_steps(500);
 	sigaltstack(&old_stack, NULL);
 	sigaction(SIGUSR1, &old, NULL);
-	is_int(nr_wrong_frames, 0, "in signal handlers, too: each of %u events", nr_events);
+	is_int(nr_wrong_frames, 0,
+	       "in signal handlers each of %u events has its own frames", nr_events);
 
 	nr_events = 0;
 	for (i = 0; i < 400; i++) {
@@ -659,9 +676,10 @@ static void test_events(void)
 		step_of(NR_OPS, 0);
 	}
 	event_mode = PYTHON_OFF;
-	is_int(nr_wrong_frames, 0, "kinds of frames change: each of %u events", nr_events);
+	is_int(nr_wrong_frames, 0,
+	       "after the kinds of frames changed each of %u events has its own frames", nr_events);
 
-	/* More paths and places than there is room for, with those of the step in between. */
+	/* More paths and places than there is room for; the step's own paths are among them. */
 	nr_events = 0;
 	for (i = 0; i < 3 * NR_PATHS; i++) {
 		plan = (struct plan){
@@ -672,7 +690,9 @@ static void test_events(void)
 		if (!(i % 64))
 			step_of(NR_OPS, 0);
 	}
-	is_int(nr_wrong_frames, 0, "all is forgotten now and then: each of %u events", nr_events);
+	is_int(nr_wrong_frames, 0,
+	       "when all is forgotten now and then, each of %u events has its own "
+	       "frames", nr_events);
 	paths__send(own_paths);
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
@@ -707,23 +727,26 @@ int main(int argc, char **argv)
 	logs = heard(nr_logs);
 	for (i = 0; i < 10000; i++)
 		launch(i * 7 % 10, stream);
-	is_int(listener__settle() - before, 10000, "ten paths in turns: every launch is heard");
-	is_int(nr_wrong(before, 10000, 0, 7, 10), 0, "each with its own path");
-	ok(heard(nr_logs) - logs < 10000 / 10, "in %u logs",
+	is_int(listener__settle() - before, 10000, "ten paths in turns: all launches are received");
+	is_int(nr_wrong(before, 10000, 0, 7, 10), 0,
+	       "ten paths in turns: each launch has its own path");
+	ok(heard(nr_logs) - logs < 10000 / 10, "ten paths in turns: in %u logs",
 	   heard(nr_logs) - logs);
 
 	before = listener__settle();
 	for (i = 0; i < 3 * NR_PATHS; i++)
 		launch((5 + i * 12345) % NR_PATHS, stream);
 	is_int(listener__settle() - before, 3 * NR_PATHS,
-	       "more paths than can be remembered: all are heard");
-	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0, "each with its own path");
+	       "more paths than can be remembered: all launches are received");
+	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0,
+	       "more paths than can be remembered: each launch has its own path");
 	cuStreamSynchronize(stream);
 
 	before = listener__settle();
 	for (i = 0; i < 3; i++)
 		launch(i, stream);
-	is_int(listener__settle() - before, 3, "a thread that goes quiet: others send its log");
+	is_int(listener__settle() - before, 3,
+	       "the log of a quiet thread is sent by another thread");
 
 	before = listener__settle();
 	nesting = gettid();
@@ -731,13 +754,12 @@ int main(int argc, char **argv)
 	for (i = 0; i < 3 * XPU_LOG_ENTRIES; i++)
 		launch(7, stream);
 	is_int(listener__settle() - before, 3 * XPU_LOG_ENTRIES + 1,
-	       "a launch interrupts the sending of a "
-	       "log: both are heard");
+	       "a launch interrupts the sending of a log: all launches are received");
 	listener__sort_launches(before);
 	is_int(listener.launches[before + 3 * XPU_LOG_ENTRIES].correlation_id, NESTED_ID,
-	       "that one by its id");
+	       "a launch interrupts the sending of a log: it has its own id");
 	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0,
-	       "the others by their path");
+	       "a launch interrupts the sending of a log: the others have their path");
 
 	before = listener__settle();
 	listener__interrupt_log = listener__hold;
@@ -751,11 +773,13 @@ int main(int argc, char **argv)
 			listener__wait_held();
 	}
 	ok(heard(nr_launches) - before >= NR_HELD - 2 * XPU_LOG_ENTRIES,
-	   "while another thread sends its log, it does without: %u heard",
+	   "another thread sends the log: meanwhile %u launches go without it",
 	   heard(nr_launches) - before);
 	listener__let_go();
-	is_int(listener__settle() - before, NR_HELD, "and in the end all are, once");
-	is_int(nr_wrong(before, NR_HELD, 9, 0, NR_PATHS), 0, "with their path");
+	is_int(listener__settle() - before, NR_HELD,
+	       "another thread sends the log: in the end all launches are received once");
+	is_int(nr_wrong(before, NR_HELD, 9, 0, NR_PATHS), 0,
+	       "another thread sends the log: all launches have their path");
 
 	before = listener__settle();
 	for (i = 0; i < 16; i++)
@@ -767,7 +791,7 @@ int main(int argc, char **argv)
 	before = heard(nr_repeated_paths);
 	listener__hello(true);
 	ok(listener__wait(&listener.nr_repeated_paths, before + 5),
-	   "a second listener is told of the paths, too");
+	   "a second listener gets the paths, too");
 	listener__hello(false);
 
 	/* Entries logged while the last listener leaves are not for the next listener. */
@@ -781,20 +805,21 @@ int main(int argc, char **argv)
 	listener__attach();
 	listener__wait(&listener.nr_repeated_paths, paths + 1);	/* the shim is awake */
 	listener__settle();
-	is_int(heard(nr_launches) - before, 0, "nothing of the time without a listener is heard");
+	is_int(heard(nr_launches) - before, 0, "launches made without a listener are not received");
 	for (i = 0; i < 10; i++)
 		launch(3, stream);
-	is_int(listener__settle() - before, 10, "and all of the time with one");
-	is_int(nr_wrong(before, 10, 3, 0, NR_PATHS), 0, "with their path");
+	is_int(listener__settle() - before, 10, "all launches made with a listener are received");
+	is_int(nr_wrong(before, 10, 3, 0, NR_PATHS), 0,
+	       "all launches made with a listener have their path");
 
 	cuStreamSynchronize(stream);
 	listener__settle();
-	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count agrees");
+	is_int(heard(counters.nr_launches), heard(nr_launches), "the shim's own count is right");
 	test_guesses();
 	test_unmapped();
 	test_events();
 	is_int(listener__run(argv[0], "launch", XPU_PROBE_ENV, "launch"), 0,
-	       "XPUSHIM_PROBE=launch: the probe is called for each");
+	       "XPUSHIM_PROBE=launch calls the probe for each launch");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	cuModuleUnload(module);
 	return done_testing();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Python's frames in call chains: wherever py_stacks.py launches, the chain must equal Python's
- * own, in every CPython of this machine, and so must that of an event of memory just before. A library that
- * differs from the known versions of CPython must do no harm: the test makes up its memory, which is read as
- * each version's.
+ * Python's frames in call chains. Wherever py_stacks.py launches, the call chain must equal
+ * Python's own, in every CPython of this machine; so must the chain of an event of memory just
+ * before. A library that differs from the known versions of CPython must do no harm: the test makes
+ * up its memory, which is read as memory of each version.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -65,8 +65,8 @@ static enum function function_at(uint64_t word)
 }
 
 /*
- * Writes the chain as py_stacks.py does. @nr_loops counts interpreter loops, which should have been
- * removed.
+ * Writes the chain as py_stacks.py does. @nr_loops counts interpreter loops that were not removed
+ * but should have been.
  */
 static void describe(const struct listener_launch *l, char *chain, size_t size, int *nr_loops)
 {
@@ -118,7 +118,7 @@ static size_t read_sites(const char *path, struct site *sites)
 	return nr_sites;
 }
 
-/* Memory is made before each launch; as many bytes as its site's number and one. */
+/* Allocates memory before each launch: one byte more than the number of its site. */
 static void make_block(int site)
 {
 	const struct alloc a = {
@@ -138,7 +138,7 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Compares every launch with the chain expected at its site; prints the verdict that shell() reads.
+ * Compares every launch with the expected chain of its site. Prints the verdict that shell() reads.
  */
 static void verdict(const char *expected)
 {
@@ -186,7 +186,7 @@ static void verdict(const char *expected)
 	fflush(stdout);
 }
 
-/* Runs py_stacks.py in this process; Python is loaded before the shim wakes or after it. */
+/* Runs py_stacks.py in this process. Python is loaded before the shim wakes, or after it. */
 static int inside(const char *library, const char *how, const char *held)
 {
 	void (*initialize)(int), (*finalize)(void), (**before)(int);
@@ -263,7 +263,7 @@ static int fake(const char *scenario)
 	tstate = dlsym(library, "fake_tstate");
 	runtime = dlsym(library, "_PyRuntime");
 	code_type = (uintptr_t)dlsym(library, "PyCode_Type");
-	/* Two readable pages, with unreadable ones on either side. */
+	/* Two readable pages between unreadable ones. */
 	tstate_memory = (uint64_t *)((char *)mmap(NULL, 4 * 4096, PROT_NONE,
 						  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) + 4096);
 	mprotect(tstate_memory, 2 * 4096, PROT_READ | PROT_WRITE);
@@ -371,7 +371,7 @@ static void check_python(const char *version, const char *prefix, const char *li
 			 runs[i].env);
 		snprintf(args, sizeof(args), "inside '%s' %s %s", library, runs[i].how,
 			 runs[i].held);
-		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: status", version,
+		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: exit status 0", version,
 		       runs[i].name);
 		if (sscanf(line,
 			   "sites %u launches %u wrong %u missing %u loops %d bad %u events %u wrong %u",
@@ -379,7 +379,8 @@ static void check_python(const char *version, const char *prefix, const char *li
 			   &nr_wrong_events) != 8)
 			nr = 0;
 		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops && !nr_bad &&
-		   nr_events == nr && !nr_wrong_events, "%s, %s: %s", version, runs[i].name, line);
+		   nr_events == nr && !nr_wrong_events,
+		   "%s, %s: chains equal Python's own chains: %s", version, runs[i].name, line);
 	}
 	if (!first)
 		return;
@@ -389,7 +390,7 @@ static void check_python(const char *version, const char *prefix, const char *li
 	shell(env, args, line, sizeof(line));
 	nr = nr_wrong = 0;
 	sscanf(line, "sites %*u launches %u wrong %u", &nr, &nr_wrong);
-	ok(nr > 9000 && nr_wrong == nr, "%s, off: %s", version, line);
+	ok(nr > 9000 && nr_wrong == nr, "%s, off: no chain has Python frames: %s", version, line);
 }
 
 int main(int argc, char **argv)
@@ -430,19 +431,20 @@ int main(int argc, char **argv)
 
 	for (i = 0; i < sizeof(fakes) / sizeof(fakes[0]); i++) {
 		snprintf(args, sizeof(args), "fake '%s'", fakes[i].scenario);
-		is_int(shell("", args, line, sizeof(line)), 0, "%s: no harm", fakes[i].scenario);
+		is_int(shell("", args, line, sizeof(line)), 0,
+		       "%s: it does no harm", fakes[i].scenario);
 		nr = nr_native = nr_bad = nr_messages = 0;
 		sscanf(line, "launches %u native %u bad %u messages %u", &nr, &nr_native, &nr_bad,
 		       &nr_messages);
-		ok(nr == 100 && nr_native == 100 && !nr_bad, "%s: native chains: %s",
+		ok(nr == 100 && nr_native == 100 && !nr_bad, "%s: chains are native: %s",
 		   fakes[i].scenario, line);
 		ok(fakes[i].message ? nr_messages == 1 && strstr(line, fakes[i].message)
 				    : !nr_messages,
-		   "%s: said", fakes[i].scenario);
+		   "%s: a message says so, where one is expected", fakes[i].scenario);
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);
-	/* In an emulator the Pythons that can be found are another machine's. */
+	/* The Pythons that could be found are not of the emulator's machine. */
 	find = getenv("XPU_EMULATED") ? NULL : popen(args, "r");
 	i = 0;
 	while (find && fgets(line, sizeof(line), find)) {

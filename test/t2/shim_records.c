@@ -63,9 +63,7 @@ static int nr_unmatched(void)
 	return bad;
 }
 
-/*
- * Return: how many launches were heard on another thread than the one that the kernel's name tells.
- */
+/* Return: how many launches were received on another thread than the one in the kernel's name. */
 static int nr_wrong_thread(void **ids)
 {
 	uint32_t max = 0, i;
@@ -93,7 +91,7 @@ static void at_end(void)
 {
 	/* Runs after the shim's own exit handler, because exit handlers run in reverse order. */
 	ok(heard(nr_string_records) >= 2 * NR_THREADS, "definitions are repeated at exit");
-	is_int(heard(nr_bad), 0, "and nothing ill-formed was sent");
+	is_int(heard(nr_bad), 0, "after the exit handlers nothing ill-formed was sent");
 	if (done_testing())
 		_exit(1);
 }
@@ -111,7 +109,7 @@ int main(void)
 	atexit(at_end);
 	listener__attach();
 	cuInit(0);
-	is_int(InitializeInjection(), 1, "InitializeInjection");
+	is_int(InitializeInjection(), 1, "InitializeInjection() succeeds");
 	cuDeviceGet(&device, 0);
 	cuDevicePrimaryCtxRetain(&context, device);
 	cuCtxSetCurrent(context);
@@ -124,13 +122,13 @@ int main(void)
 		pthread_create(&threads[i], NULL, launcher, (void *)(intptr_t)i);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(threads[i], &tids[i]);
-	ok(listener__wait(&listener.nr_kernels, NR_THREADS * NR_LAUNCHES), "all kernels come out, "
-	   "without anybody asking");
+	ok(listener__wait(&listener.nr_kernels, NR_THREADS * NR_LAUNCHES),
+	   "all kernels are sent without a request");
 
-	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES, "every launch is tagged, once");
-	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is packed, once");
-	is_int(nr_unmatched(), 0, "their ids are the same set");
-	is_int(nr_wrong_thread(tids), 0, "each was tagged on the thread that launched it");
+	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES, "every launch is tagged once");
+	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is packed once");
+	is_int(nr_unmatched(), 0, "launches and kernels have the same ids");
+	is_int(nr_wrong_thread(tids), 0, "each launch is tagged on the thread that made it");
 	for (i = 0; i < heard(nr_kernels); i++)
 		bad_times += !listener.kernels[i].start_ns || !listener.kernels[i].duration_ns;
 	is_int(bad_times, 0, "every kernel has its times");
@@ -141,9 +139,10 @@ int main(void)
 	cuMemcpyHtoD(memory, data, sizeof(data));
 	cuMemcpyDtoH(data, memory, sizeof(data));
 	cuMemsetD8(memory, 0, sizeof(data));
-	ok(listener__wait(&listener.nr_memsets, 1), "a memset comes out");
-	is_int(heard(nr_memcpys), 2, "and two copies");
-	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES + 3, "all three tagged");
+	ok(listener__wait(&listener.nr_memsets, 1), "a memset is sent");
+	is_int(heard(nr_memcpys), 2, "two copies are sent");
+	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES + 3,
+	       "the memset and the copies are tagged");
 	cuMemFree(memory);
 	cuModuleUnload(module);
 	return 0;

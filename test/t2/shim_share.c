@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * XPUSHIM_CUPTI_FOR=share: a program's profiler beside the shim. Both have all that they asked for,
- * and what the shim cannot serve makes it let go.
+ * XPUSHIM_CUPTI_FOR=share: a program's profiler next to the shim. Both get everything that they
+ * asked for. If the program makes a call that the shim cannot serve, the shim gives CUPTI back.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -35,7 +35,7 @@ static __typeof__(&cuptiActivityGetNextRecord) get_next_record;
 
 /* ---- the program's profiler ------------------------------------------------------------------ */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the program's own */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* the program's own lock */
 static atomic_int nr_sets, nr_kernels, nr_unfinished, nr_bad_times;
 
 static uint64_t CUPTIAPI odd_ns(void)
@@ -117,7 +117,7 @@ static void set_all(void)
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
 static atomic_bool finalizes_inside;
-static atomic_bool alone;		/* with CUPTI, which does not say what a word is at first */
+static atomic_bool alone;		/* with CUPTI, whose words are undefined at first */
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -194,28 +194,31 @@ static void callbacks(CUpti_SubscriberHandle s)
 	uint32_t on = 0;
 
 	is_int(cuptiEnableDomain(1, s, driver), CUPTI_SUCCESS, "a domain is enabled");
-	ok(records(), "the shim records");
+	ok(records(), "with the program subscribed the shim records");
 	ok(nr_entries >= 100 && nr_exits >= 100, "the program sees the launches");
-	is_int(nr_wrong_words, 0, "its word of each call is its own");
-	is_int(nr_without_name, 0, "with the kernel's name");
-	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS, "state of a callback");
-	is_int(on, 1, "is on");
-	is_int(cuptiEnableDomain(0, s, driver), CUPTI_SUCCESS, "disabled");
-	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS, "state of a callback");
-	is_int(on, 0, "is off, though the shim uses it");
+	is_int(nr_wrong_words, 0, "the program's word of each call is its own");
+	is_int(nr_without_name, 0, "the program gets the kernels' names");
+	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS,
+	       "the state of a callback is served");
+	is_int(on, 1, "the callback is on");
+	is_int(cuptiEnableDomain(0, s, driver), CUPTI_SUCCESS, "a domain is disabled");
+	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS,
+	       "the state of a callback is served again");
+	is_int(on, 0, "the callback is off for the program, though the shim uses it");
 	nr_entries = 0;
-	ok(records(), "and the shim goes on");
-	is_int(nr_entries, 0, "without the program");
-	is_int(cuptiEnableAllDomains(1, s), CUPTI_SUCCESS, "all domains");
-	ok(records() && nr_entries >= 100, "are enabled");
-	is_int(cuptiEnableAllDomains(0, s), CUPTI_SUCCESS, "and disabled");
-	ok(records(), "and the shim goes on");
+	ok(records(), "with the domain disabled the shim goes on");
+	is_int(nr_entries, 0, "with the domain disabled the program sees no launches");
+	is_int(cuptiEnableAllDomains(1, s), CUPTI_SUCCESS, "all domains are enabled");
+	ok(records() && nr_entries >= 100,
+	   "with all domains enabled the program sees the launches");
+	is_int(cuptiEnableAllDomains(0, s), CUPTI_SUCCESS, "all domains are disabled");
+	ok(records(), "with all domains disabled the shim goes on");
 }
 
 static void *flusher(void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&lock);	/* as a program that asks CUPTI with its lock held */
+	pthread_mutex_lock(&lock);	/* like a program that calls CUPTI while it holds its lock */
 	pause_ms(600);
 	pthread_mutex_unlock(&lock);
 	return NULL;
@@ -227,7 +230,8 @@ static void windows(void)
 	pthread_t thread;
 	int i;
 
-	is_int(cuptiActivityRegisterCallbacks(requested, completed), CUPTI_SUCCESS, "registered");
+	is_int(cuptiActivityRegisterCallbacks(requested, completed), CUPTI_SUCCESS,
+	       "the program's callbacks for buffers are registered");
 	for (i = 0; i < 5; i++) {
 		forget();
 		set_all();
@@ -236,10 +240,11 @@ static void windows(void)
 		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 		set_all();
 		cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-		is_int(nr_sets, NR_SETS, "window %d: its own records", i);
-		is_int(nr_bad_times, 0, "window %d: by its clock", i);
+		is_int(nr_sets, NR_SETS, "window %d: the program has its own records", i);
+		is_int(nr_bad_times, 0, "window %d: records have times of the program's clock", i);
 	}
-	ok(listener__wait(&listener.nr_memsets, sets + 15 * NR_SETS), "the shim has all");
+	ok(listener__wait(&listener.nr_memsets, sets + 15 * NR_SETS),
+	   "the shim has all records of the windows");
 
 	forget();
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
@@ -248,37 +253,37 @@ static void windows(void)
 	pause_ms(100);
 	sets = heard(nr_launches);
 	records();
-	ok(records(), "while the program holds its lock, other records come all the same");
+	ok(records(), "while the program holds its lock, the shim still gets records");
 	pthread_join(thread, NULL);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	cuptiActivityFlushAll(0);
-	is_int(nr_sets, NR_SETS, "and then its own");
+	is_int(nr_sets, NR_SETS, "later the program gets its own records");
 }
 
-/* The edges of a window are where calls are made, not where the device works. */
+/* The edges of a window are at the calls, not at the device's work. */
 static void edges(void)
 {
 	forget();
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
 	device__launch(function, stream, 300 * MS);
-	device__launch(function, stream, 1);	/* starts inside of the window */
+	device__launch(function, stream, 1);	/* starts inside the window */
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	device__launch(function, stream, 1);
-	device__launch(function, stream, 1);	/* starts behind it */
+	device__launch(function, stream, 1);	/* starts after the window */
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	cuStreamSynchronize(stream);
 	cuptiActivityFlushAll(0);
-	is_int(nr_kernels, 2, "kernels launched in the window, and no others");
+	is_int(nr_kernels, 2, "the program has the kernels launched in the window, and no others");
 
 	forget();
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	device__launch(function, stream, 1500 * MS);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	is_int(nr_kernels, 1, "a forced flush returns a kernel that goes on");
-	is_int(nr_unfinished, 1, "without an end");
+	is_int(nr_kernels, 1, "a forced flush returns a kernel that is still running");
+	is_int(nr_unfinished, 1, "a kernel that is still running has no end");
 	cuStreamSynchronize(stream);
-	ok(records(), "and the shim goes on");
+	ok(records(), "after a forced flush the shim goes on");
 }
 
 static atomic_bool launchers_end, launchers_pause;
@@ -314,13 +319,13 @@ static void threads(void)
 			     cuptiEnableDomain(1, s, CUPTI_CB_DOMAIN_DRIVER_API);
 		pause_ms(20);
 		nr_failed += cuptiUnsubscribe(s) != 0;
-		gone = true;		/* on_call() aborts from here on */
+		gone = true;		/* on_call() aborts after this */
 	}
 	gone = false;
 	launchers_end = true;
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(t[i], NULL);
-	is_int(nr_failed, 0, "subscribes and unsubscribes while threads launch");
+	is_int(nr_failed, 0, "the program subscribes and unsubscribes while threads launch");
 }
 
 static void leaves(void)
@@ -332,10 +337,10 @@ static void leaves(void)
 	listener__settle();
 	set_all();
 	cuptiActivityFlushAll(0);
-	is_int(nr_sets, NR_SETS, "nobody listens: the program goes on");
+	is_int(nr_sets, NR_SETS, "when the listener has left the program goes on");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	listener__attach();
-	ok(wait_awake() && records(), "a listener comes back");
+	ok(wait_awake() && records(), "when a listener comes back the shim goes on");
 }
 
 /* ---- hard cases ------------------------------------------------------------------------------ */
@@ -365,24 +370,27 @@ static void buffers(void)
 	buffer_bytes = 0;
 	nr_requested = 0;
 	one_window(0);
-	is_int(nr_sets + (int)take_dropped(), NR_SETS, "no buffer: its records are dropped, counted");
-	ok(nr_requested < NR_SETS / 2, "it is not asked for each (%d)", nr_requested);
-	is_int(take_dropped(), 0, "once");
+	is_int(nr_sets + (int)take_dropped(), NR_SETS,
+	       "without a buffer the program's records are dropped and counted");
+	ok(nr_requested < NR_SETS / 2,
+	   "without a buffer the program is not asked for one each time (%d)", nr_requested);
+	is_int(take_dropped(), 0, "dropped records are reported once");
 	buffer_bytes = 24;
 	one_window(0);
-	is_int(nr_sets, 0, "a tiny buffer holds none");
-	is_int(take_dropped(), NR_SETS, "which is counted");
+	is_int(nr_sets, 0, "a tiny buffer holds no record");
+	is_int(take_dropped(), NR_SETS, "records that a tiny buffer cannot hold are counted");
 	buffer_bytes = BUFFER_BYTES;
 	max_records = 1;
 	nr_requested = 0;
 	one_window(0);
-	is_int(nr_sets, NR_SETS, "buffers of a record each");
-	/* One is asked for ahead, by the thread that delivers, too. */
-	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2, "are as many (%d)", nr_requested);
+	is_int(nr_sets, NR_SETS, "buffers of one record each hold all records");
+	/* The thread that delivers also asks for one in advance. */
+	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2,
+	   "as many buffers are requested (%d)", nr_requested);
 	max_records = 0;
 	copies__keep((const CUpti_Activity *)record, 0);
 	copies__keep((const CUpti_Activity *)record, 4 << 20);
-	is_int(take_dropped(), 2, "records of no known size, or too long, are dropped");
+	is_int(take_dropped(), 2, "records of an unknown size, or too long ones, are dropped");
 }
 
 static void many_windows(void)
@@ -394,10 +402,11 @@ static void many_windows(void)
 		one_window(i % 2 ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 		nr_wrong += nr_sets != NR_SETS;
 	}
-	is_int(nr_wrong, 0, "100 windows: each has its own");
-	ok(listener__wait(&listener.nr_memsets, sets + 100 * NR_SETS), "and the shim has all");
+	is_int(nr_wrong, 0, "100 windows: the program has the records of each");
+	ok(listener__wait(&listener.nr_memsets, sets + 100 * NR_SETS),
+	   "100 windows: the shim has all records");
 
-	/* Work that ends long after the calls, in more windows than the shim remembers. */
+	/* Work that ends long after its calls, in more windows than the shim remembers. */
 	forget();
 	take_dropped();
 	device__launch(function, stream, 300 * MS);
@@ -408,8 +417,9 @@ static void many_windows(void)
 	}
 	cuStreamSynchronize(stream);
 	cuptiActivityFlushAll(0);
-	ok(nr_sets > 10, "100 windows at once: %d of its records", nr_sets);
-	is_int(nr_sets + (int)take_dropped(), 100, "the others are counted");
+	ok(nr_sets > 10, "100 windows at once: the program has %d of its records", nr_sets);
+	is_int(nr_sets + (int)take_dropped(), 100,
+	       "100 windows at once: the other records are counted");
 }
 
 static void calls_inside(void)
@@ -421,20 +431,20 @@ static void calls_inside(void)
 	calls_cupti = true;
 	nr_inside = 0;
 	one_window(0);
-	is_int(nr_sets, NR_SETS, "its callback for buffers calls CUPTI");
-	ok(nr_inside >= 1, "which works");
+	is_int(nr_sets, NR_SETS, "the program's callback for buffers calls CUPTI");
+	ok(nr_inside >= 1, "calls of CUPTI inside the callback for buffers work");
 	for (i = 0; i < 10; i++)
 		device__launch(function, stream, 1);
-	ok(nr_inside >= 21, "so it does in callbacks of calls (%d)", nr_inside);
+	ok(nr_inside >= 21, "calls of CUPTI inside callbacks of calls work (%d)", nr_inside);
 	leaves_inside = true;
 	device__launch(function, stream, 1);
-	gone = true;			/* on_call() aborts from here on */
+	gone = true;			/* on_call() aborts after this */
 	device__launch(function, stream, 1);
 	gone = false;
-	ok(left, "it unsubscribes inside of a callback, and is called no more");
+	ok(left, "the program unsubscribes inside a callback, and is not called again");
 	calls_cupti = false;
 	listener__settle();
-	ok(records(), "the shim goes on");
+	ok(records(), "after that the shim goes on");
 }
 
 static void forks(void)
@@ -453,14 +463,15 @@ static void forks(void)
 		_exit(nr_sets || cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS);
 	}
 	waitpid(pid, &status, 0);
-	is_int(status, 0, "a forked child flushes and unsubscribes: nothing comes, nothing hangs");
+	is_int(status, 0,
+	       "a forked child flushes and unsubscribes: it gets nothing and does not hang");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	cuptiActivityFlushAll(0);
 	is_int(nr_sets, NR_SETS, "the parent has its records");
 	cuptiUnsubscribe(subscriber);
 }
 
-/* A process that ends with a window open, while threads launch. */
+/* A process that ends with an open window, while threads launch. */
 static int open_window(void)
 {
 	pthread_t t[NR_THREADS];
@@ -496,7 +507,9 @@ static void *toggler(void *arg)
 	return NULL;
 }
 
-/* CUPTI is given back while threads launch, set CUPTI up, flush, and hold the program's lock. */
+/*
+ * The shim gives CUPTI back while threads launch, set CUPTI up, flush, and hold the program's lock.
+ */
 static void gives_back_busily(void)
 {
 	pthread_t t[NR_THREADS], other, holder;
@@ -532,12 +545,15 @@ static void gives_back_busily(void)
 	launchers_end = true;
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(t[i], NULL);
-	is_int(nr_failed, 0, "four times CUPTI is given back while threads call it");
-	is_int(nr_deaf, 0, "and the program has its callbacks");
-	ok(wait_awake() && records(), "and the shim comes back");
+	is_int(nr_failed, 0, "CUPTI is given back four times while threads call it");
+	is_int(nr_deaf, 0, "each time the program has its callbacks");
+	ok(wait_awake() && records(), "after that the shim comes back");
 }
 
-/* The program holds a lock that its callbacks take, and calls what makes the shim let go. */
+/*
+ * The program holds a lock that its callbacks take, and makes a call after which the shim gives
+ * CUPTI back.
+ */
 static void gives_back_locked(void)
 {
 	uint64_t start;
@@ -556,18 +572,18 @@ static void gives_back_locked(void)
 	pthread_mutex_unlock(&lock);
 	nr_entries = 0;
 	device__launch(function, stream, 1);
-	ok(nr_entries, "and the program has its callbacks");
+	ok(nr_entries, "after that the program has its callbacks");
 	cuptiActivityFlushAll(0);
-	/* Those that waited for the lock come on the shim's thread. */
+	/* Records that waited for the lock come on the shim's thread. */
 	for (i = 0; i < 500 && nr_sets != NR_SETS; i++)
 		pause_ms(10);
-	is_int(nr_sets, NR_SETS, "and all of its records");
+	is_int(nr_sets, NR_SETS, "after that the program has all its records");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "it leaves");
-	ok(wait_awake() && records(), "and the shim comes back");
+	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "the program unsubscribes");
+	ok(wait_awake() && records(), "when the program has left the shim comes back");
 }
 
-/* As Kineto does with TEARDOWN_CUPTI=1. */
+/* Kineto does this with TEARDOWN_CUPTI=1. */
 static void finalizes(void)
 {
 	cuptiSubscribe(&subscriber, on_call, &gone);
@@ -576,12 +592,13 @@ static void finalizes(void)
 	left = false;
 	finalizes_inside = true;
 	device__launch(function, stream, 1);
-	ok(left, "the program finalizes CUPTI inside of a callback");
-	gone = true;			/* on_call() aborts from here on */
+	ok(left, "the program finalizes CUPTI inside a callback");
+	gone = true;			/* on_call() aborts after this */
 	ok(wait_awake() && records(), "the shim comes back without the program");
 	gone = false;
-	is_int(cuptiSubscribe(&subscriber, on_call, &gone), CUPTI_SUCCESS, "which may come again");
-	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "and leave");
+	is_int(cuptiSubscribe(&subscriber, on_call, &gone), CUPTI_SUCCESS,
+	       "the program can subscribe again");
+	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "the program can unsubscribe again");
 }
 
 static bool was_told(const char *what)
@@ -598,7 +615,7 @@ static bool was_told(const char *what)
 	return is;
 }
 
-/* The program goes on with what it had, without the shim. */
+/* The program goes on with all that it had, without the shim. */
 static void gives_back(CUpti_SubscriberHandle s)
 {
 	uint32_t launches, on = 0;
@@ -608,29 +625,32 @@ static void gives_back(CUpti_SubscriberHandle s)
 	cuptiEnableDomain(1, s, CUPTI_CB_DOMAIN_DRIVER_API);
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
-	is_int(cuptiActivityEnableLatencyTimestamps(1), CUPTI_SUCCESS, "a call that is not served");
-	ok(was_told("the program uses CUPTI itself (cuptiActivityEnableLatencyTimestamps)"), "said");
+	is_int(cuptiActivityEnableLatencyTimestamps(1), CUPTI_SUCCESS,
+	       "a call that the shim does not serve succeeds");
+	ok(was_told("the program uses CUPTI itself (cuptiActivityEnableLatencyTimestamps)"),
+	   "a message says that the shim has let go");
 	for (i = 0; i < 200 && nr_sets < NR_SETS; i++)
 		pause_ms(20);
-	is_int(nr_sets, NR_SETS, "it has what was served");
+	is_int(nr_sets, NR_SETS, "the program has the records that were served");
 	nr_entries = nr_exits = nr_wrong_words = 0;
 	alone = true;
 	launches = heard(nr_launches);
 	set_all();
 	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-	is_int(nr_sets, 2 * NR_SETS, "and what came since");
-	is_int(nr_bad_times, 0, "by its clock");
-	ok(nr_entries >= NR_SETS, "and its callbacks");
-	is_int(nr_wrong_words, 0, "with words of its own");
+	is_int(nr_sets, 2 * NR_SETS, "the program has the later records, too");
+	is_int(nr_bad_times, 0, "all records have times of the program's clock");
+	ok(nr_entries >= NR_SETS, "the program has its callbacks");
+	is_int(nr_wrong_words, 0, "the program has its own words");
 	is_int(heard(nr_launches), launches, "the shim has let go");
 	is_int(cuptiGetCallbackState(&on, s, CUPTI_CB_DOMAIN_DRIVER_API, 307), CUPTI_SUCCESS,
-	       "its handle is good");
-	is_int(on, 1, "for what it enabled");
+	       "the program's handle is valid");
+	is_int(on, 1, "the program's handle has the callbacks that it enabled");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	is_int(cuptiUnsubscribe(s), CUPTI_SUCCESS, "it unsubscribes");
-	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER, "once");
+	is_int(cuptiUnsubscribe(s), CUPTI_SUCCESS, "the program unsubscribes from CUPTI");
+	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER,
+	       "the program cannot unsubscribe twice");
 	alone = false;
-	ok(wait_awake() && records(), "and the shim comes back");
+	ok(wait_awake() && records(), "when the program has left the shim is back");
 }
 
 int main(int argc, char **argv)
@@ -646,27 +666,30 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return open_window();
 	listener__attach();
-	ok(wait_awake(), "awake");
+	ok(wait_awake(), "the shim is awake");
 	cupti = dlopen("libcupti.so.13", RTLD_NOW);
 	*(void **)&get_next_record = dlsym(cupti, "cuptiActivityGetNextRecord");
 
 	is_int(cuptiSubscribe(&s, on_call, &gone), CUPTI_SUCCESS, "the program subscribes");
 	is_int(cuptiSubscribe(&another, on_call, NULL),
-	       CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "but once");
-	is_int(cuptiActivityRegisterTimestampCallback(odd_ns), CUPTI_SUCCESS, "with its clock");
+	       CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+	       "the program cannot subscribe twice");
+	is_int(cuptiActivityRegisterTimestampCallback(odd_ns), CUPTI_SUCCESS,
+	       "the program registers its clock");
 	callbacks(s);
 	windows();
 	edges();
 	leaves();
-	is_int(cuptiUnsubscribe(s), CUPTI_SUCCESS, "unsubscribed");
-	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER, "once");
+	is_int(cuptiUnsubscribe(s), CUPTI_SUCCESS, "the program has unsubscribed");
+	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER,
+	       "the program cannot unsubscribe a second time");
 	threads();
 	buffers();
 	many_windows();
 	calls_inside();
 	forks();
 	is_int(listener__run(argv[0], "exit", "XPUSHIM_WAITS", "off"), 0,
-	       "a process ends with a window open");
+	       "a process ends with an open window");
 	diag("%d words wrong, of those %d without a context", nr_wrong_words, nr_no_context);
 	nr_wrong_words = 0;
 	cuptiSubscribe(&s, on_call, &gone);

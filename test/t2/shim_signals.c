@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A signal handler launches for the first time on a thread that holds one of the shim's locks: in
- * cuInit, while threads end, or when the program ends. The signal comes each time when the thread
+ * cuInit, while threads end, or when the program ends. Each time the signal arrives when the thread
  * is about to unlock a mutex, so this test depends on no coincidence.
  */
 #include <cuda.h>
@@ -18,12 +18,12 @@
 #include "nvtx/ranges.h"
 #include "tap.h"
 
-#define WAIT_MS		20000		/* limit for steps that take no time, even on slow
+#define WAIT_MS		20000		/* limit for steps that take no time; enough for slow
 					 * machines */
 #define FIRST_ID	0x70000000
 
 /*
- * ThreadSanitizer calls this. The listener allocates in signal handlers, but these interrupt no
+ * ThreadSanitizer calls this. The listener allocates in signal handlers, but these never interrupt
  * malloc().
  */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
@@ -79,7 +79,9 @@ static void *new_thread(void *arg)
 	return NULL;
 }
 
-/* alarm() would not do: a thread that waits for a lock of its own may have all signals blocked. */
+/*
+ * alarm() would not work: a thread that waits for a lock of its own may have blocked all signals.
+ */
 static void *watchdog(void *arg)
 {
 	(void)arg;
@@ -116,7 +118,7 @@ static int run(const char *when)
 		pthread_create(&thread, NULL, new_thread, NULL);
 		pthread_join(thread, NULL);
 	}
-	/* This thread can still launch, unless the handler has broken it. */
+	/* This thread can launch, unless the handler has broken it. */
 	heard_before = heard(nr_launches);
 	device__launch(function, NULL, 1);
 	cuCtxSynchronize();
@@ -132,10 +134,10 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		return run(argv[1]);
 	is_int(listener__run(argv[0], "cuInit", "XPUSHIM_WAITS", "off"), 0,
-	       "signals under every lock that cuInit takes");
+	       "signals under every lock that cuInit takes do no harm");
 	is_int(listener__run(argv[0], "thread", "XPUSHIM_WAITS", "off"), 0,
-	       "under every lock that a new thread takes");
+	       "signals under every lock that a new thread takes do no harm");
 	is_int(listener__run(argv[0], "exit", "XPUSHIM_WAITS", "off"), 0,
-	       "under every lock that is taken when the program ends");
+	       "signals under every lock that is taken at the program's end do no harm");
 	return done_testing();
 }

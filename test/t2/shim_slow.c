@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process ends while the shim's thread has much to send, on a slow machine: the exit waits as
- * long as the thread makes progress, and gives it up when it is stuck.
+ * The process ends while the shim's thread has much to send, on a slow machine. The exit waits as
+ * long as the thread makes progress, and stops waiting when the thread is stuck.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "base/life.h"
 #include "tap.h"
 
-#define NR_THREADS	40		/* each thread has a buffer of CUPTI's */
+#define NR_THREADS	40		/* each thread has a buffer from CUPTI */
 #define NR_LAUNCHES	400		/* launches by each thread */
 #define BATCH_MS	400		/* the launches fill some ten batches */
 
@@ -48,7 +48,7 @@ int main(void)
 	cuStreamSynchronize(stream);
 	shim__before_end();
 	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES,
-	       "a slow machine: all that had ended is sent");
+	       "a slow machine: all ended work is sent");
 	atomic_store(&listener__batch_ms, 0);
 	listener__settle();
 
@@ -57,7 +57,8 @@ int main(void)
 	pthread_mutex_lock(&listener__lock);
 	began_ns = now_ns();
 	shim__before_end();
-	ok(now_ns() - began_ns < 20000000000ull, "the shim's thread is stuck: the process goes on");
+	ok(now_ns() - began_ns < 20000000000ull,
+	   "the shim's thread is stuck: the process still ends");
 	pthread_mutex_unlock(&listener__lock);
 	return done_testing();
 }

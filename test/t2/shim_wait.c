@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The shim reports calls that wait: how long, and for which context and stream.
- */
+/* The shim reports calls that wait: how long they wait, and for which context and stream. */
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -53,8 +51,8 @@ static void begin(void)
 }
 
 /*
- * Return: the longest wait since begin(). It must have lasted @ms at least, within the time since
- * begin().
+ * Return: the longest wait since begin(). It must have lasted at least @ms, and must be within the
+ * time since begin().
  */
 static const struct listener_wait *waited(uint64_t ms, const char *what)
 {
@@ -66,14 +64,15 @@ static const struct listener_wait *waited(uint64_t ms, const char *what)
 		if (!longest || listener.waits[i].wait_ns > longest->wait_ns)
 			longest = &listener.waits[i];
 	if (!longest) {
-		ok(false, "%s: no wait was told", what);
+		ok(false, "%s: a wait is reported", what);
 		exit(done_testing());
 	}
 	/* On a busy machine the device may have begun long before the wait. */
 	ok(longest->wait_ns >= ms * MS / 2 && longest->start_ns + MS / 2 > begin_ns &&
-	   longest->start_ns + longest->wait_ns < end_ns + MS / 2, "%s: how long", what);
+	   longest->start_ns + longest->wait_ns < end_ns + MS / 2,
+	   "%s: it lasts long enough", what);
 	diag("%s: %llu us", what, (unsigned long long)longest->wait_ns / 1000);
-	is_int(longest->context, context_id, "%s: context", what);
+	is_int(longest->context, context_id, "%s: it has its context", what);
 	return longest;
 }
 
@@ -104,31 +103,34 @@ int main(void)
 	find_ids();
 
 	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds], 3 | 4 << 4,
-	       "sizes: of a set, in two dimensions");
-	/* Their parameters end before the third word. */
+	       "sizes of a set in two dimensions are known");
+	/* The parameters of these calls end before the third word. */
 	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD8] |
-	       wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0, "sizes: not of the 32-bit calls of old");
+	       wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0,
+	       "sizes of the old 32-bit calls are not known");
 
 	begin();
 	launch(streams[1], 60 * MS);
 	cuStreamSynchronize(streams[1]);
 	w = waited(20, "stream");
-	is_int(w->stream, stream_ids[1], "stream: which");
-	is_int(w->flags, XPU_WAIT_STREAM, "stream: that alone");
-	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "stream: the call");
+	is_int(w->stream, stream_ids[1], "stream wait: it has its stream");
+	is_int(w->flags, XPU_WAIT_STREAM, "stream wait: it waits only for that stream");
+	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
+	       "stream wait: it has its call");
 
 	begin();
 	launch(NULL, 60 * MS);
 	cuStreamSynchronize(NULL);
 	w = waited(20, "NULL stream");
-	is_int(w->stream, null_id, "NULL stream: which");
-	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS, "NULL stream: and what it waits for");
+	is_int(w->stream, null_id, "NULL stream wait: it has the NULL stream");
+	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS,
+	       "NULL stream wait: it also waits for other streams");
 
 	begin();
 	launch(streams[0], 60 * MS);
 	cuCtxSynchronize();
 	w = waited(20, "context");
-	is_int(w->flags, 0, "context: all of it");
+	is_int(w->flags, 0, "context wait: it waits for the whole context");
 
 	begin();
 	launch(streams[0], 60 * MS);
@@ -136,16 +138,17 @@ int main(void)
 	launch(streams[1], 120 * MS);
 	cuEventSynchronize(event);
 	w = waited(20, "event");
-	is_int(w->stream, stream_ids[0], "event: where it was recorded");
-	is_int(w->flags, XPU_WAIT_STREAM, "event: that alone");
+	is_int(w->stream, stream_ids[0], "event wait: it has the stream of the event's recording");
+	is_int(w->flags, XPU_WAIT_STREAM, "event wait: it waits only for that stream");
 	cuCtxSynchronize();
 
 	begin();
 	launch(NULL, 60 * MS);
 	cuMemcpyDtoH(host, device, sizeof(host));
 	w = waited(20, "copy");
-	is_int(w->stream, null_id, "copy: which stream");
-	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK, "copy: it copies, too");
+	is_int(w->stream, null_id, "copy wait: it has the NULL stream");
+	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK,
+	       "copy wait: it also waits for its own copy");
 
 	begin();
 	cuMemAlloc(&more, sizeof(host));
@@ -153,7 +156,7 @@ int main(void)
 	cuMemFree(more);
 	if (heard(nr_waits) > nr_before) {	/* the simulated device may not wait here */
 		w = waited(0, "free");
-		is_int(w->flags, XPU_WAIT_WORK, "free: all of the context");
+		is_int(w->flags, XPU_WAIT_WORK, "free wait: it waits for the whole context");
 	}
 	cuCtxSynchronize();
 
@@ -161,8 +164,9 @@ int main(void)
 	for (i = 0; i < 3000; i++)
 		launch(streams[0], 20000);
 	w = waited(0, "full queue");
-	is_int(w->flags, XPU_WAIT_LAUNCH | XPU_WAIT_WORK, "full queue: by the launch's own stream");
-	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "full queue: the call");
+	is_int(w->flags, XPU_WAIT_LAUNCH | XPU_WAIT_WORK,
+	       "full queue: it waits for the launch's own stream");
+	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "full queue: it has its call");
 	cuCtxSynchronize();
 
 	begin();
@@ -170,13 +174,15 @@ int main(void)
 	pthread_create(&thread, NULL, wait_elsewhere, NULL);
 	pthread_join(thread, NULL);
 	w = waited(20, "a thread that launches nothing");
-	is_int(w->stream, stream_ids[1], "its stream");
-	is_int(heard(nr_introduced), 1, "it says once where its slot is");
+	is_int(w->stream, stream_ids[1], "a thread that launches nothing: its wait has its stream");
+	is_int(heard(nr_introduced), 1,
+	       "a thread that launches nothing: it announces its slot once");
 
 	begin();
 	for (i = 0; i < 100; i++)
 		cuStreamSynchronize(streams[1]);
-	ok(heard(nr_waits) - nr_before < 50, "nothing to wait for, hardly anything told");
-	is_int(heard(nr_bad), 0, "nothing wrong");
+	ok(heard(nr_waits) - nr_before < 50,
+	   "with nothing to wait for hardly any waits are reported");
+	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

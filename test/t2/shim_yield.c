@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that uses CUPTI itself, and a listener: each gets its own buffers and its own records,
- * whoever is registered with CUPTI when a buffer comes back; and the shim never touches memory
- * before one of the program's buffers.
+ * A program that uses CUPTI itself, and a listener. Each gets its own buffers and its own records,
+ * whoever is registered with CUPTI when a buffer comes back. The shim never touches memory before
+ * one of the program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -48,8 +48,8 @@ static atomic_int nr_requested, nr_completed, nr_scribbled;
 static atomic_int nr_sets, nr_kernels, nr_wrong_clock;
 
 /*
- * Return: a buffer that has an unreadable page before it or, with AT_LINE, a cache line that nobody
- * may write.
+ * Return: a buffer with an unreadable page before it or, with AT_LINE, a cache line before it that
+ * nobody may write.
  */
 static uint8_t *new_buffer(void)
 {
@@ -171,7 +171,7 @@ static bool was_told(const char *what)
 
 /* ---- what a program may do ------------------------------------------------------------------- */
 
-/* Tests full buffers of the program's that CUPTI still has when the shim is back. */
+/* Tests full buffers of the program that CUPTI still has when the shim is back. */
 static void flush_late(size_t where, const char *name)
 {
 	uint32_t sets = heard(nr_memsets);
@@ -182,18 +182,19 @@ static void flush_late(size_t where, const char *name)
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	ok(wait_awake(), "%s: the program disables, and does not flush: the shim records again",
+	ok(wait_awake(), "%s: when the program has disabled without a flush the shim records again",
 	   name);
 	flush_all(0);
-	is_int(nr_sets, NR_SETS, "%s: it flushes later, and has all its records", name);
-	is_int(nr_wrong_clock, 0, "%s: with CUPTI's times", name);
-	is_int(nr_scribbled, 0, "%s: nothing is written before its buffers", name);
-	is_int(heard(nr_memsets) - sets, 0, "%s: the listener has none of them", name);
-	ok(records(), "%s: and misses nothing since", name);
+	is_int(nr_sets, NR_SETS, "%s: with a later flush the program has all its records", name);
+	is_int(nr_wrong_clock, 0, "%s: the records have CUPTI's times", name);
+	is_int(nr_scribbled, 0, "%s: nothing is written before the program's buffers", name);
+	is_int(heard(nr_memsets) - sets, 0,
+	       "%s: the listener has none of the program's records", name);
+	ok(records(), "%s: the listener gets all later records", name);
 }
 
 /*
- * Tests that the shim waits for the end of the program's work: otherwise the program would get the
+ * Tests that the shim waits for the end of the program's work. Otherwise the program would get the
  * shim's records.
  */
 static void unfinished(void)
@@ -208,13 +209,14 @@ static void unfinished(void)
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	device__launch(function, another, 2000 * MS);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-	ok(wait_awake(), "a kernel of the program's profile goes on: the shim records again");
+	ok(wait_awake(),
+	   "a kernel of the program's profile is still running: the shim records again");
 	had_kernels = nr_kernels;
-	is_int(had_kernels, 1, "once the program has its record");
-	ok(records(), "what is launched then is the listener's");
+	is_int(had_kernels, 1, "the shim waited until the program had its record");
+	ok(records(), "the listener gets later kernels");
 	flush_all(0);
-	is_int(nr_kernels, 1, "and not the program's");
-	is_int(nr_wrong_clock, 0, "whose kernel has an end");
+	is_int(nr_kernels, 1, "later kernels are not the program's");
+	is_int(nr_wrong_clock, 0, "the program's kernel has an end");
 	cuStreamDestroy(another);
 }
 
@@ -222,11 +224,11 @@ static void unfinished(void)
 static void disable_again(void)
 {
 	is_int(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS,
-	       "disabled once more");
-	ok(records(), "kernels are recorded all the same");
+	       "the kind is disabled once more");
+	ok(records(), "kernels are still recorded");
 }
 
-/* Writes as CUPTI would, to memory that the shim may clear at that time. */
+/* Writes, as CUPTI would, to memory that the shim may be clearing at that time. */
 __attribute__((noinline, no_sanitize("thread"))) static void write_late(uint8_t *data)
 {
 	*(volatile uint8_t *)data = 1;
@@ -244,20 +246,20 @@ static void nobody_listens(void)
 	listener__settle();
 	pause_ms(300);			/* the shim has noticed */
 	write_late(data + bytes - 1);
-	ok(true, "a thread may write late to a buffer that has come back");
+	ok(true, "a thread may write late to a buffer that came back");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	flush_all(0);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	is_int(nr_sets, NR_SETS, "when the listener has left, the program has its records");
-	is_int(nr_wrong_clock, 0, "with CUPTI's times");
+	is_int(nr_wrong_clock, 0, "these records have CUPTI's times");
 	listener__attach();
-	ok(wait_awake(), "and a listener may come back");
+	ok(wait_awake(), "a listener can come back");
 }
 
 /*
- * Tests a thread that asked for a buffer just when the program took over: it got one of the shim's,
- * and fills it with the program's records.
+ * Tests a thread that asked for a buffer just when the program took over. It got one of the shim's
+ * buffers, and fills it with the program's records.
  */
 static void late_thread(void)
 {
@@ -268,14 +270,15 @@ static void late_thread(void)
 
 	forget();
 	activity__requested(&data, &bytes, &max_records);
-	ok(data && bytes == SHIMS_BYTES && !max_records, "a buffer of the shim's");
+	ok(data && bytes == SHIMS_BYTES && !max_records,
+	   "the late thread got one of the shim's buffers");
 	memcpy(data, &set, sizeof(set));
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	activity__completed(NULL, 0, data, bytes, sizeof(set));
-	is_int(nr_sets, 1, "comes back with records of the program's: it has them");
-	is_int(nr_completed, nr_requested, "in a buffer of its own");
+	is_int(nr_sets, 1, "the program's records in the shim's buffer reach the program");
+	is_int(nr_completed, nr_requested, "they reach it in one of its own buffers");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	ok(wait_awake() && records(), "and the shim goes on");
+	ok(wait_awake() && records(), "after that the shim goes on");
 }
 
 /* In twice() the program's callback reads in front of a buffer that the shim has already taken. */
@@ -285,7 +288,7 @@ const char *__tsan_default_suppressions(void)
 	return "race:^completed$\n";
 }
 
-/* Tests a buffer that is delivered twice, which CUPTI would not do: its records count once. */
+/* Tests a buffer that is delivered twice, which CUPTI would not do. Its records count once. */
 static void twice(void)
 {
 	size_t bytes, max_records;
@@ -295,11 +298,11 @@ static void twice(void)
 	activity__requested(&data, &bytes, &max_records);
 	activity__completed(NULL, 0, data, bytes, 0);
 	activity__completed(NULL, 0, data, bytes, 0);
-	is_int(nr_completed, before + 1, "a buffer comes back twice: the shim takes it once");
-	ok(records(), "and goes on");
+	is_int(nr_completed, before + 1, "a buffer that comes back twice is taken once");
+	ok(records(), "after a buffer came back twice the shim goes on");
 }
 
-/* Tests a callback that the shim does not know, and that frees each buffer it gets. */
+/* Tests a callback that the shim does not know, and that frees each buffer that it gets. */
 static void freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -310,12 +313,12 @@ static void freed(void)
 
 	activity__requested(&data, &bytes, &max_records);
 	free(data);
-	ok(records(), "a stranger can free a buffer of the shim's");
+	ok(records(), "the shim survives a stranger that frees one of its buffers");
 #endif
 }
 
 /*
- * Tests such a freed buffer whose address now has something else, and which CUPTI gives to the
+ * Tests such a freed buffer: other data are at its address now, and CUPTI gives that address to the
  * shim.
  */
 static void replaced(void)
@@ -331,11 +334,12 @@ static void replaced(void)
 		exit(1);
 	memset(pages, 0xee, bytes + PAGE_BYTES);
 	activity__completed(NULL, 0, data, bytes, 0);
-	is_int(nr_completed, before + 1, "what is where a buffer was is not the shim's");
+	is_int(nr_completed, before + 1,
+	       "the data at that address are not taken for the shim's buffer");
 	for (i = 0; i < bytes + PAGE_BYTES; i++)
 		nr += pages[i] != 0xee;
-	is_int(nr, 0, "nothing is written there");
-	ok(records(), "and the shim goes on");
+	is_int(nr, 0, "the data at that address are not written to");
+	ok(records(), "after that the shim goes on");
 }
 
 /* ---- without a thread of the shim's ---------------------------------------------------------- */
@@ -490,7 +494,7 @@ static void *launches_once(void *arg)
 	return NULL;
 }
 
-/* Nobody asked for --cupti share: the functions are CUPTI's own, and wait for no lock. */
+/* Without --cupti share the functions are CUPTI's own, and wait for no lock. */
 static void straight(void)
 {
 	CUpti_EventID id = 7;
@@ -500,17 +504,20 @@ static void straight(void)
 	int i, fd;
 
 	is_int(cuptiEventGroupSetsCreate(context, sizeof(id), &id, &sets), CUPTI_SUCCESS,
-	       "a function of four arguments");
-	ok((void *)sets == (void *)&id, "gets all of them");
-	is_int(cuptiActivityEnableHWTrace(0), CUPTI_SUCCESS, "one of a byte");
-	is_int(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED, "gets that");
+	       "a function of four arguments is called");
+	ok((void *)sets == (void *)&id, "it gets all its arguments");
+	is_int(cuptiActivityEnableHWTrace(0), CUPTI_SUCCESS,
+	       "a function with an argument of one byte is called");
+	is_int(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED, "it gets its argument");
 	is_int(cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_ERROR_NOT_INITIALIZED,
-	       "one that this CUPTI lacks fails");
+	       "a function that this CUPTI lacks fails");
 	is_int(cuptiEnableDomain(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API),
-	       CUPTI_ERROR_INVALID_PARAMETER, "errors are CUPTI's");
+	       CUPTI_ERROR_INVALID_PARAMETER, "errors are CUPTI's own");
 
-	is_int(cuptiSubscribe(&own_handle, on_call, NULL), CUPTI_SUCCESS, "subscribed");
-	is_int(cuptiEnableDomain(1, own_handle, CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS, "enabled");
+	is_int(cuptiSubscribe(&own_handle, on_call, NULL), CUPTI_SUCCESS,
+	       "the program subscribes with CUPTI itself");
+	is_int(cuptiEnableDomain(1, own_handle, CUPTI_CB_DOMAIN_DRIVER_API), CUPTI_SUCCESS,
+	       "the program enables a domain");
 	mkfifo("pipe", 0600);
 	pthread_create(&launcher, NULL, launches_once, NULL);
 	pthread_create(&loader, NULL, loads, path);
@@ -519,14 +526,17 @@ static void straight(void)
 	may_launch = true;
 	for (i = 0; i < 100 && nr_called_inside < 2; i++)
 		pause_ms(20);
-	ok(nr_called_inside >= 2, "calls inside of a callback do not wait for the dynamic loader");
+	ok(nr_called_inside >= 2, "calls inside a callback do not wait for the dynamic loader");
 	fd = open("pipe", O_WRONLY);
 	close(fd);
 	pthread_join(loader, NULL);
 	pthread_join(launcher, NULL);
-	is_int(cuptiEnableAllDomains(0, own_handle), CUPTI_SUCCESS, "disabled");
-	is_int(cuptiUnsubscribe(own_handle), CUPTI_SUCCESS, "unsubscribed");
-	is_int(cuptiUnsubscribe(own_handle), CUPTI_ERROR_INVALID_PARAMETER, "once");
+	is_int(cuptiEnableAllDomains(0, own_handle), CUPTI_SUCCESS,
+	       "the program disables all domains");
+	is_int(cuptiUnsubscribe(own_handle), CUPTI_SUCCESS,
+	       "the program unsubscribes from CUPTI itself");
+	is_int(cuptiUnsubscribe(own_handle), CUPTI_ERROR_INVALID_PARAMETER,
+	       "the program cannot unsubscribe twice");
 	ok(wait_awake() && records(), "the shim comes back");
 }
 
@@ -543,21 +553,21 @@ int main(int argc, char **argv)
 	cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
 	cuMemAlloc(&memory, SET_BYTES);
 	listener__attach();
-	ok(wait_awake(), "awake");
+	ok(wait_awake(), "the shim is awake");
 	find_cupti();
 
 	strange = new_buffer();
 	activity__completed(NULL, 0, strange, SHIMS_BYTES, 0);
 	ok(was_told("CUPTI gave the shim 1 buffer of activity records"),
-	   "a buffer of nobody known is left alone, and that is said");
-	ok(records(), "the shim goes on");
+	   "a buffer of an unknown owner is left alone, and a message says so");
+	ok(records(), "after that the shim goes on");
 
 	flush_late(AT_PAGE, "at a page's start");
 	flush_late(AT_LINE, "where the shim's are");
 	ok(was_told("the program collected 50 device records itself, which are not in the "
-		    "recording"), "how much that was is said: %s", message);
+		    "recording"), "a message says how much the program collected: %s", message);
 	pthread_mutex_lock(&listener__lock);
-	is_int(listener.counters.nr_taken, 100, "and counted, with those of the other flush");
+	is_int(listener.counters.nr_taken, 100, "the records of both flushes are counted");
 	pthread_mutex_unlock(&listener__lock);
 	unfinished();
 	disable_again();
@@ -567,11 +577,12 @@ int main(int argc, char **argv)
 	freed();
 	replaced();
 	straight();
-	is_int(nr_completed, nr_requested + 2, "the program has its buffers, and those two");
+	is_int(nr_completed, nr_requested + 2,
+	       "the program has its buffers, and two of the shim's");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
-	       "without a thread the shim lets go as well");
+	       "without a thread the shim lets go, too");
 	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
-	       "it lets go when no thread is on its way into a callback any more");
+	       "the shim lets go only when no thread is about to enter a callback");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

@@ -2,11 +2,11 @@
 /*
  * sim_selftest.c - checks that the simulated device keeps CUPTI's contracts
  *
- * A small CUPTI client, with one scenario per process: the test runs itself with a scenario's name
+ * A small CUPTI client, with one scenario per process. The test runs itself with a scenario's name
  * and environment, and reads the results of its checks from a pipe. Built with nvcc (-x cu), the
- * scenarios that turn no knob of the simulated device check the same contracts of the real CUPTI.
- * "sim_selftest dump" makes one call after the other and prints everything that CUPTI reports of
- * it, so that the two can be compared by eye.
+ * scenarios that use no options of the simulated device check the same contracts of the real CUPTI.
+ * "sim_selftest dump" makes one call after the other and prints everything that CUPTI reports, so
+ * that the two can be compared by eye.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -98,8 +98,7 @@ static struct seen *records;
 static size_t nr_records;
 static size_t nr_requests;
 static size_t nr_buffers;		/* number of buffers delivered */
-static size_t nr_other_thread;		/* buffers delivered on another thread than the flushing
-					 * one */
+static size_t nr_other_thread;		/* buffers delivered on a thread that did not flush */
 static pthread_t main_thread;
 static CUpti_SubscriberHandle subscriber;
 static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,7 +133,7 @@ static void copy_name(char *to, const char *from)
 	snprintf(to, 16, "%s", from ? from : "");
 }
 
-/* Return: whether symbolName is valid: it is for launches, and may be anything for other calls. */
+/* Return: whether symbolName is valid. It is for launches; for other calls it may be anything. */
 static bool has_symbol(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
@@ -372,8 +371,8 @@ static void warm_up(void)
 /* ---- scenarios ------------------------------------------------------------------------------- */
 
 /*
- * Removes all events but those with the launch's id: in between, cudart asks for the kernel's name,
- * and CUPTI reports the module. Return: how many are left.
+ * Removes all events except those with the launch's id: meanwhile cudart asks for the kernel's
+ * name, and CUPTI reports the module. Return: how many are left.
  */
 static size_t keep_launch(void)
 {
@@ -1004,7 +1003,7 @@ static void scenario_finalize(void)
 	check(nr_events && nr_records == 1, "and all of it after subscribing again");
 }
 
-/* Makes launches; nr_records tells the records that came of them. */
+/* Makes launches; nr_records counts their records. */
 static void launch_some(int nr)
 {
 	for (int i = 0; i < nr; i++)

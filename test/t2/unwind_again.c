@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A walk stops where it meets the last walk: its chain must equal that of a walk from scratch, in
- * each frame and each stack pointer, whatever changed in between and wherever. And if all inputs of
- * an earlier walk are found unchanged, that walk's chain must equal that of a new walk.
+ * A walk stops where it meets the last walk. Its chain must equal the chain of a walk from scratch,
+ * in each frame and each stack pointer, whatever changed in between. If all inputs of an earlier
+ * walk are unchanged, its chain must equal the chain of a new walk.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -32,7 +32,7 @@ static uint32_t any(uint32_t below)
 	return (seed >> 33) % below;
 }
 
-/* The number of earlier walks that are kept. */
+/* How many earlier walks are kept. */
 #define NR_TRACES	16
 #define MAX_WORDS	200
 
@@ -43,7 +43,7 @@ static struct earlier {
 	};
 	uint64_t frames[XPU_MAX_FRAMES];
 	uint32_t nr_frames;		/* 0: no walk */
-	bool again;			/* a new walk would give the same chain */
+	bool again;			/* a new walk would give an equal chain */
 } earlier[NR_TRACES];
 static unsigned int nr_again, nr_traced;
 
@@ -85,8 +85,8 @@ static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 }
 
 /*
- * Makes all walks from one place, so that all have the same caller's frame: in a loop with a
- * condition, or in an unrolled one, a compiler makes two calls of one.
+ * Makes all walks from one place, so that all have the same caller's frame. From a loop with a
+ * condition, or an unrolled one, a compiler would make two calls.
  */
 static NOINLINE void walk_all(struct call *call, const struct call *end)
 {
@@ -139,7 +139,7 @@ static NOINLINE void check(void)
 static NOINLINE void go_on(int depth);
 
 /*
- * Frames of all kinds: several functions of equal frame size, one of which can replace another, and
+ * Frames of all kinds: several functions of equal frame size, which can replace one another, and
  * many sizes.
  */
 #define PLAIN(name, bytes)						\
@@ -171,7 +171,7 @@ static NOINLINE void with_alloca(int depth)
 #define with_variable	with_alloca	/* these builds keep frame pointers */
 #define aligned		with_alloca
 #else
-/* Here the frame pointer is a variable like any other, which called functions save. */
+/* Here the frame pointer is an ordinary variable, which called functions save. */
 #ifdef MACHINE_WITH_VALUE
 void with_value(void (*f)(int), int depth, uint64_t value);
 __asm__(MACHINE_WITH_VALUE);
@@ -208,10 +208,7 @@ static void (*const kinds[])(int) = {
 	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable, aligned,
 };
 
-/*
- * Walks now and then; goes deeper, from one of two places; comes back, and perhaps goes deeper
- * again.
- */
+/* Walks now and then. Goes deeper from one of two places, comes back, and may go deeper again. */
 static NOINLINE void go_on(int depth)
 {
 	int times = 1 + !any(3);
@@ -309,7 +306,7 @@ NOINLINE void run_here(int depth)
 
 /*
  * Tests a coroutine's stack that is gone. A smaller stack has replaced its inner part and comes to
- * the same place with the same frames, but the memory above is no longer there.
+ * that place with equal frames, but the memory above no longer exists.
  */
 static void test_smaller_stack(void)
 {
@@ -338,7 +335,7 @@ static void test_smaller_stack(void)
 		run_there(stack + SMALL - 64, depth);
 		nr_good += there.nr_frames == (unsigned int)depth + 2;
 	}
-	is_int(nr_good, 6, "a stack in the place of a larger one that has gone");
+	is_int(nr_good, 6, "a smaller stack in place of a larger one is walked right");
 	munmap(stack, LARGE);
 }
 #endif
@@ -360,16 +357,16 @@ int main(void)
 
 	while (nr_walks < NR_WALKS)
 		go_on(any(MAX_DEPTH / 3));
-	is_int(nr_wrong, 0, "%u walks through calls that come and go", nr_walks);
+	is_int(nr_wrong, 0, "%u walks through calls that come and go are right", nr_walks);
 	nr_walks = 0;
 	while (nr_walks < NR_WALKS)
 		go_on(MAX_DEPTH);
-	is_int(nr_wrong, 0, "%u walks, some deeper than wanted", nr_walks);
-	ok(nr_cut > NR_WALKS / 20 && nr_cut < NR_WALKS * 2, "%u of them cut", nr_cut);
+	is_int(nr_wrong, 0, "%u walks, some deeper than the limit, are right", nr_walks);
+	ok(nr_cut > NR_WALKS / 20 && nr_cut < NR_WALKS * 2, "%u of them are cut", nr_cut);
 	nr_walks = 0;
 	test_stacks();
-	is_int(nr_wrong, 0, "%u walks on three stacks in turns", nr_walks);
-	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks would have been made again",
+	is_int(nr_wrong, 0, "%u walks on three stacks in turns are right", nr_walks);
+	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks holds again",
 	   nr_again, nr_traced);
 	test_smaller_stack();
 	return done_testing();

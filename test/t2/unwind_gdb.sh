@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every call chain from the shim equals gdb's at the same instant, address by address: with
-# inlining, templates, recursion, coroutines, exceptions, signal handlers, and plug-ins that are
-# loaded and unloaded.
+# Every call chain from the shim equals gdb's at that instant, address by address: with inlining,
+# templates, recursion, coroutines, exceptions, signal handlers, and plug-ins that are loaded and
+# unloaded.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need gdb
@@ -20,7 +20,8 @@ fi
 scenarios="inlining templates recursion virtual library frames exceptions coroutines contexts
 	signals threads plugin"
 
-# under_gdb ARGS...: with XPU_EMULATED, a program of another machine, by the emulator's debugging stub
+# under_gdb ARGS...: with XPU_EMULATED, runs another machine's program in the emulator's debugging
+# stub
 under_gdb() {
 	export XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES="$max"
 	if [ -z "$XPU_EMULATED" ]; then
@@ -48,7 +49,7 @@ compare() {		# compare NAME MAX_FRAMES ARGS...
 }
 
 expected=243 cut=0
-compare "all of them, three times" 600 -n 3 $scenarios
+compare "all scenarios, three times" 600 -n 3 $scenarios
 expected=81 cut=81
 compare "cut after 9 frames" 9 $scenarios
 expected=1 cut=1

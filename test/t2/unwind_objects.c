@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of loaded objects, which takes the place of _dl_find_object() before glibc 2.35: what it
- * finds, when it is made anew, and that nothing it finds is out of date while libraries come and go.
+ * The table of loaded objects, which replaces _dl_find_object() before glibc 2.35: what it finds,
+ * when it is made again, and that its answers are never out of date while libraries come and go.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -24,7 +24,7 @@
 #define FAKE_BYTES	0x1000
 #define NR_LOADS	1000
 
-/* This program's, so that the table is used whatever the C library has. */
+/* This program defines it, so the table is used with any C library. */
 int _dl_find_object(void *pc, struct dl_find_object *result)
 {
 	(void)pc;
@@ -73,7 +73,7 @@ static int add_fakes(phdr_fn *f, void *data)
 	return ret;
 }
 
-/* Runtimes of sanitizers call it before they are there. */
+/* The runtimes of sanitizers call it before they are initialized. */
 __attribute__((no_sanitize("thread", "address"))) int dl_iterate_phdr(phdr_fn *f, void *data)
 {
 	static int (*real)(phdr_fn *f, void *data);
@@ -92,7 +92,7 @@ struct comparison {
 	int nr, nr_wrong;
 };
 
-/* Looks the first and the last byte of each object's code up, and the bytes around them. */
+/* Looks up the first and the last byte of each object's code, and the bytes around them. */
 static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct comparison *c = data;
@@ -136,10 +136,10 @@ static void test_finding(void)
 
 	dl_iterate_phdr(compare_object, &c);
 	note("%d stretches of code", c.nr);
-	ok(c.nr >= 3, "there are this program's, the loader's and its libraries' code");
-	is_int(c.nr_wrong, 0, "all are found, and nothing beside them");
+	ok(c.nr >= 3, "the program, the loader and the libraries are found");
+	is_int(c.nr_wrong, 0, "all their code is found, and nothing else");
 	ok(!objects__find(0, &o) && !objects__find(UINT64_MAX, &o) &&
-	   !objects__find((uintptr_t)&c, &o), "no address that is not code");
+	   !objects__find((uintptr_t)&c, &o), "addresses outside of code are not found");
 
 	before = nr_iterations;
 	objects__find((uintptr_t)test_finding, &o);
@@ -180,15 +180,15 @@ static void test_unloading(void)
 		return;
 	before = nr_iterations;
 	objects__find(work_a, &a);
-	is_int(nr_iterations, before, "by a table that is then kept");
+	is_int(nr_iterations, before, "the table that has the plug-in is kept");
 	dlclose(handle);
 	found = objects__find(work_a, &a);
-	ok(!found, "and not when it was unloaded");
+	ok(!found, "a plug-in is not found after it was unloaded");
 	handle = load("stacks_b.so", &work_b);
 	ok(handle && objects__find(work_b, &b), "another plug-in is found");
 	if (handle)
 		dlclose(handle);
-	ok(!objects__find(work_b, &b), "and is not, either, when it was unloaded");
+	ok(!objects__find(work_b, &b), "another plug-in is not found after it was unloaded");
 }
 
 static void test_too_many(void)
@@ -204,10 +204,10 @@ static void test_too_many(void)
 		nr_found += objects__find(fake_address(i) + FAKE_BYTES - 1, &o) &&
 			    o.start == fake_address(i) && !objects__find(fake_address(i) - 1, &o);
 	is_int(nr_found, (NR_FAKES + 6) / 7, "more objects than fit into the table are found");
-	ok(objects__find((uintptr_t)test_too_many, &o), "and so are the others");
+	ok(objects__find((uintptr_t)test_too_many, &o), "the program is found, too");
 	before = nr_iterations;
 	objects__find((uintptr_t)test_too_many, &o);
-	is_int(nr_iterations, before, "those in the table without the loader");
+	is_int(nr_iterations, before, "objects in the table are found without the loader");
 	with_fakes = false;
 	if (handle)
 		dlclose(handle);
@@ -270,7 +270,7 @@ static void *keep_loading(void *arg)
 
 	for (i = 0; i < NR_LOADS; i++) {
 		handle = load(name, &work);
-		/* While this thread holds it, it is there for everybody. */
+		/* While this thread holds the library open, everybody can find it. */
 		if (!handle || !objects__find(work, &o) || work - o.start >= o.end - o.start)
 			atomic_fetch_add(&nr_wrong, 1);
 		if (handle)
@@ -294,7 +294,7 @@ static void test_storm(void)
 		pthread_create(&looking[i], NULL, keep_looking, NULL);
 	pthread_create(&loading[0], NULL, keep_loading, a);
 	pthread_create(&loading[1], NULL, keep_loading, b);
-	/* Signals interrupt look-ups and the making of tables. */
+	/* Signals interrupt look-ups and the building of tables. */
 	while (nr_done < 2) {
 		for (i = 0; i < 2; i++)
 			pthread_kill(looking[i], SIGUSR1);
@@ -307,8 +307,9 @@ static void test_storm(void)
 		pthread_join(looking[i], NULL);
 	note("%ld look-ups, tables or searches: %d", atomic_load(&nr_looked_up),
 	     atomic_load(&nr_iterations));
-	ok(nr_looked_up > 1000, "look-ups while two threads load and unload, and signals interrupt them");
-	is_int(nr_wrong, 0, "all of them right");
+	ok(nr_looked_up > 1000,
+	   "look-ups succeed while two threads load and unload and signals interrupt them");
+	is_int(nr_wrong, 0, "all of these look-ups are right");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tests of the unwinder and of the shim around it, once more with the table of loaded objects that
+# The tests of the unwinder and of the shim around it, again with the table of loaded objects that
 # is used before glibc 2.35.
 . "$XPU_SRC/test/lib/tap.sh"
 
@@ -13,8 +13,8 @@ for name in unwind_walk unwind_again shim_paths shim_signals shim_records; do
 	(mkdir $name && cd $name && LD_PRELOAD=$PWD/../old.so "$test") >$name.log 2>&1
 	is $? 0 "$name: exit status 0" || diag "$(grep -v '^ok' $name.log | tail -n 20)"
 	like "$(cat $name.log)" '^1\.\.[1-9]' "$name: it ran" && nr=$((nr + 1))
-	unlike "$(cat $name.log)" 'follow frame pointers' "$name: by unwind tables"
+	unlike "$(cat $name.log)" 'follow frame pointers' "$name: it uses unwind tables"
 done
 [ $nr -ge 2 ]
-ok $? "tests: $nr"
+ok $? "enough tests were run: $nr"
 done_testing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The unwinder alone, against the compiler's own (_Unwind_Backtrace): known and unknown code,
- * libraries that come and go, locks of the dynamic loader that another thread holds, misleading
- * stacks; and operations that a warm walk must not make.
+ * The unwinder alone, compared with the compiler's own (_Unwind_Backtrace): known and unknown code,
+ * libraries that come and go, locks of the dynamic loader that another thread holds, and misleading
+ * stacks. Then operations that a warm walk must not make.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -52,8 +52,8 @@ static __thread struct unwinder *u;
 static __thread struct chain mine, theirs;
 static int nr_same, nr_differ;
 
-static __thread bool is_loading;	/* a library is being loaded: this runs in its
-					 * constructor */
+static __thread bool is_loading;	/* this code runs in the constructor of a library that is
+					 * being loaded */
 static bool walked_in_constructor;
 
 static bool thread_can_walk(void);
@@ -67,8 +67,8 @@ static int take_frame(struct _Unwind_Context *context, void *arg)
 	if (c->nr == MAX || !ip)
 		return 5;		/* _URC_END_OF_STACK */
 	/*
-	 * Two addresses do not follow a call: where a signal struck, and where its handler returns
-	 * to.
+	 * Two addresses are not return addresses: where a signal struck, and where its handler
+	 * returns to.
 	 */
 	if (exact && c->nr)
 		c->frames[c->nr - 1]++;
@@ -110,7 +110,7 @@ static void show(const char *what, const struct chain *c)
 	diag("%s flags %u", what, c->flags);
 }
 
-/* Compares both walks from here. Return: whether they agree, and the chain is whole. */
+/* Compares both walks from here. Return: whether they agree and the chain is complete. */
 static NOINLINE bool check(unsigned int level)
 {
 	bool same;
@@ -145,7 +145,7 @@ void launch(void)
 
 static void agree(const char *what)
 {
-	ok(nr_same && !nr_differ, "%s: %d chains the same, %d differ", what, nr_same, nr_differ);
+	ok(nr_same && !nr_differ, "%s: %d chains are equal, %d differ", what, nr_same, nr_differ);
 	nr_same = nr_differ = 0;
 }
 
@@ -195,13 +195,13 @@ static void test_known(void)
 	for (i = 0; i < UNWIND_LEVELS; i++)
 		ok(check(i), "interrupting %d others", i);
 	walk(UNWIND_LEVELS);
-	is_int(mine.nr, 0, "too many of them: left to the BPF program");
+	is_int(mine.nr, 0, "a walk that interrupts too many others is left to the BPF program");
 	nr_same = nr_differ = 0;
 }
 
 /*
- * A timer's signal interrupts any instruction: in prologues, in the linkage table, in the vdso, in
- * the middle of another walk. A walk that interrupts another one has another level, as in the shim.
+ * A timer's signal interrupts any instruction: in prologues, in the linkage table, in the vdso,
+ * during another walk. A walk that interrupts another one has another level, as in the shim.
  */
 static volatile sig_atomic_t walking, nr_interrupted;
 
@@ -247,7 +247,7 @@ static void walk_plainly(void)
 
 static void test_anywhere(void)
 {
-	/* An emulator is too slow to do anything between signals that are close. */
+	/* An emulator is too slow to do anything between frequent signals. */
 	const long apart_ns = getenv("XPU_EMULATED") ? 5000000 : 50000;
 	struct itimerspec often = { { 0, apart_ns }, { 0, apart_ns } };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
@@ -288,11 +288,11 @@ static void test_depth(void)
 	recurse(0, walk_only);
 	base = deep_nr;
 	recurse(MAX - base, walk_only);
-	is_int(deep_nr, MAX, "as deep as there is room for");
-	is_int(deep_flags, 0, "is whole");
+	is_int(deep_nr, MAX, "a chain as deep as there is room for has all frames");
+	is_int(deep_flags, 0, "a chain as deep as there is room for is complete");
 	recurse(MAX - base + 1, walk_only);
-	is_int(deep_nr, MAX, "one deeper");
-	is_int(deep_flags, XPU_CHAIN_TRUNCATED, "is said to be cut");
+	is_int(deep_nr, MAX, "a chain one frame deeper has as many frames");
+	is_int(deep_flags, XPU_CHAIN_TRUNCATED, "a chain one frame deeper is marked as truncated");
 }
 
 /* ---- libraries that come and go -------------------------------------------------------------- */
@@ -323,7 +323,7 @@ static void test_plugins(void)
 		same_place += i && work[0] == work[1];
 	}
 	note("%d of 9 times another library was in the place of the last one", same_place);
-	agree("libraries in each other's place");
+	agree("libraries that replace one another");
 }
 
 struct first {
@@ -377,7 +377,8 @@ static void test_loader_locks(void)
 	is_loading = true;
 	use("stacks_a.so", &handle);
 	is_loading = false;
-	ok(walked_in_constructor, "and while a constructor holds the loader's, too");
+	ok(walked_in_constructor,
+	   "while a constructor holds the loader's lock, another thread walks");
 	dlclose(handle);
 	agree("around the loader's locks");
 }
@@ -442,7 +443,7 @@ static void test_stress(void)
 	__atomic_store_n(&stop, true, __ATOMIC_SEQ_CST);
 	for (i = 0; i < NR_LOADERS + NR_WALKERS; i++)
 		pthread_join(threads[i], NULL);
-	agree("launches in constructors, while others load, unload and launch");
+	agree("launches in constructors, while other threads load, unload and launch");
 }
 
 /* ---- code without unwind information --------------------------------------------------------- */
@@ -484,7 +485,7 @@ static MACHINE_FRAME NOINLINE void call_it(call_fn *call, void (*f)(void))
 	NO_TAIL_CALL();
 }
 
-/* Return: how many frames up @function is, or -1. */
+/* Return: how many frames above this one @function is, or -1. */
 static int find_frame(const struct chain *c, const void *function, size_t size)
 {
 	unsigned int i;
@@ -504,7 +505,7 @@ static void test_jit(void)
 		0x31, 0xed,				/* xor %ebp, %ebp */
 		0xff, 0xd7,				/* call *%rdi */
 		0x48, 0x81, 0xc4, 0x80, 0, 0, 0,	/* add $128, %rsp */
-		0x5d, 0x41, 0x5c, 0x5b, 0xc3,		/* pop %rbp; pop %r12; pop %rbx; ret */
+		0x5d, 0x41, 0x5c, 0x5b, 0xc3,		/* pop %rbp, %r12, %rbx; ret */
 	};
 	static const unsigned char leaves[] = {
 		0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
@@ -543,7 +544,10 @@ static void test_jit(void)
 	}
 }
 
-/* lie(f, bp) calls f() with that frame pointer; its unwind tables claim that its frame is there. */
+/*
+ * lie(f, bp) calls f() with that frame pointer, and its unwind tables claim that its frame is at
+ * @bp.
+ */
 void lie(void (*f)(void), uint64_t bp);
 
 __asm__(MACHINE_LIE);
@@ -574,15 +578,16 @@ static void test_wild(void)
 			show("ours", &mine);
 		}
 	}
-	is_int(failed, 0, "a wild frame pointer, %zu of them, ends the walk, which says so", i);
+	is_int(failed, 0,
+	       "a wild frame pointer, %zu of them, ends the walk, and the chain is marked", i);
 	failed = 0;
 	for (i = 0; i <= sizeof(wild) / sizeof(wild[0]); i++) {
 		lie(walk_only, i ? wild[i - 1] : 0);
 		failed += find_frame(&mine, (void *)lie, 64) < 0;
 	}
-	is_int(failed, 0, "so does one that the tables vouch for");
+	is_int(failed, 0, "a wild frame pointer that the tables vouch for ends the walk, too");
 	call_it(emit_wild(0), walk_only);
-	ok(mine.nr > 1 && !mine.flags, "0 is the mark of the outermost frame");
+	ok(mine.nr > 1 && !mine.flags, "a frame pointer of 0 marks the outermost frame");
 }
 
 /* More return addresses than a thread remembers, with frames of different sizes. */
@@ -619,7 +624,7 @@ static void test_many(void)
 		machine_stub(stubs + i * STUB_BYTES, i);
 	__builtin___clear_cache((char *)stubs, (char *)stubs + NR_STUBS * STUB_BYTES);
 	for (i = 0; i < 100000; i++) {
-		a = i / 5 % NR_STUBS;			/* mostly the callers of the walk before */
+		a = i / 5 % NR_STUBS;			/* mostly the callers of the previous walk */
 		x = x * 1103515245 + 12345;
 		b = (x >> 8) % NR_STUBS;
 		inner_stub = b;
@@ -628,7 +633,7 @@ static void test_many(void)
 			  mine.frames[1] != base + b * STUB_BYTES + MACHINE_STUB_RETURN ||
 			  mine.frames[4] != base + a * STUB_BYTES + MACHINE_STUB_RETURN;
 	}
-	is_int(failed, 0, "among %d return addresses", NR_STUBS);
+	is_int(failed, 0, "walks among %d return addresses are right", NR_STUBS);
 	munmap(stubs, NR_STUBS * STUB_BYTES);
 }
 
@@ -659,7 +664,7 @@ static void deep_on_stack(void)
 }
 
 /*
- * Makes code that calls as Go calls C: with the caller's frame pointer, on another stack, far away.
+ * Makes code that calls as Go calls C: with the caller's frame pointer, on another, distant stack.
  */
 static call_fn *emit_switch(void *stack)
 {
@@ -706,14 +711,15 @@ static void test_stacks(void)
 	char *stack = mmap(NULL, large, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	run_on(stack, large, deep_on_stack);
-	ok(mine.nr > 500 && !mine.flags, "a coroutine's stack: %u frames, a clean end", mine.nr);
+	ok(mine.nr > 500 && !mine.flags,
+	   "a coroutine's stack: %u frames, and the end is found", mine.nr);
 
-	/* Another, smaller stack in its place: memory above it can no longer be read. */
+	/* Another, smaller stack at its address: the memory above it can no longer be read. */
 	munmap(stack + small, large - small);
 	wild_call = emit_wild((uintptr_t)stack + large - 2048);
 	run_on(stack, small, wild_on_stack);
 	ok(mine.nr && mine.flags == XPU_CHAIN_TRUNCATED,
-	   "a smaller one in its place, and a pointer to where the old one was");
+	   "a smaller stack, with a pointer to where the old one was, ends the walk");
 	munmap(stack, small);
 }
 
@@ -736,7 +742,10 @@ static void walk_1000(void)
 		unwinder__chain(u, 0, &slot, NULL, NULL, NULL);
 }
 
-/* Runs as a child process: from here on every system call is trapped, except those that end it. */
+/*
+ * Runs as a child process. From here on every system call is trapped, except those that end the
+ * process.
+ */
 static int count_syscalls(void)
 {
 	struct sock_filter filter[] = {
@@ -757,7 +766,7 @@ static int count_syscalls(void)
 	recurse(30, walk_1000);
 	if (nr_syscalls)
 		return 1;
-	getppid();				/* this call must be noticed */
+	getppid();				/* this call must be trapped */
 	return nr_syscalls == 1 ? 0 : 2;
 }
 
@@ -783,9 +792,9 @@ keeps_errno:
 	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder forget all rules */
 	errno = 12345;
 	walk(0);
-	is_int(errno, 12345, "errno is kept, cold");
+	is_int(errno, 12345, "a cold walk keeps errno");
 	walk(0);
-	is_int(errno, 12345, "and warm");
+	is_int(errno, 12345, "a warm walk keeps errno");
 }
 
 int main(int argc, char **argv)
