@@ -45,13 +45,13 @@ ought shall should was were will would let lets
 BASES = """
 abort accept access accumulate act adapt add adjust advance age agree aim align allocate allow alter answer append apply
 approximate arrange arrive ask assert assign assume attach avoid await awake back balance become begin believe belong bind
-blame block bound branch break bring buffer build call cancel cap care carry cast catch cause change charge check choose
+blame block bound branch break bring buffer build bundle call cancel cap care carry cast catch cause change charge check choose
 clamp clean clear clip clone close collapse collect color combine come commit compare compile complete compress compute
 concatenate confirm connect consider consist construct consume contain continue convert copy correct correlate cost count
 cover crash create cross cut damage decide declare decode decrement default defer define delay delete deliver depend
 deref derive describe deserve destroy detach detect determine die differ disable disagree discard disconnect display
-divide document double doubt drain draw drive drop duplicate dump emit empty enable enclose encode encounter end enforce
-enlarge enqueue ensure enter enumerate equal escape estimate evict examine exceed exchange exclude exec execute exist exit
+distinguish divide document double doubt drain draw drive drop duplicate dump emit empty enable enclose encode encounter end enforce
+enlarge enqueue ensure enter enumerate equal escape estimate evaluate evict examine exceed exchange exclude exec execute exist exit
 expand expect expire explain export expose extend extract fail fake fall feed fetch fill filter find finish fire fit fix
 flag flush fold follow forbid force forget fork form format forward free freeze gain gather generate get give go grant
 group grow guard guess hand handle hang happen hash help hide hint hit hold hook identify ignore imitate implement imply
