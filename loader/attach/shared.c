@@ -111,7 +111,7 @@ struct shared {
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* the fullest ring of this round, 0 to 1 */
 	uint64_t nr_lost[XPU_LOST_NR];
-	uint64_t deaf_ns;		/* since when there is no room for connections; 0: there is */
+	uint64_t deaf_ns;		/* when listening paused, for lack of room; 0: it goes on */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* chains.h - call chains: each is written once and known by its id from then on */
+/* chains.h - call chains: each is written once, and then referred to by its id */
 #ifndef XPU_LOADER_CHAINS_H
 #define XPU_LOADER_CHAINS_H
 
@@ -13,7 +13,7 @@ struct process;
 struct processes;
 struct writer;
 
-/* The properties that tell call chains with equal frames apart. */
+/* The properties by which call chains with equal frames differ. */
 struct chain {
 	uint32_t proc_id;
 	uint32_t cbid;
@@ -27,14 +27,14 @@ struct chains *chains__new(struct writer *w, struct processes *ps);
 void chains__free(struct chains *c);
 
 /**
- * chains__id - the id of a call chain
- * @p: its process
+ * chains__id - find or make the id of a call chain
+ * @p: the chain's process
  * @frames: @chain->nr_frames, at most XPU_MAX_FRAMES
- * @time_ns: when the chain was met; the file has the first such time
+ * @time_ns: when the chain was met; the first time is written
  * @launch: whether it is the chain of a launch
  *
- * Chains are told apart by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES this
- * returns the id of chains__unknown(), and @p->nr_beyond counts it.
+ * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES
+ * this returns chains__unknown(), and counts that in @p->nr_beyond.
  *
  * Return: the id, or 0 without memory.
  */
@@ -49,21 +49,21 @@ uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain
 			 uint64_t time_ns, bool launch);
 
 /*
- * Adds a chain that is new, or that differs from an equal one by something that is not in its
- * frames. Return: its id, or 0 without memory.
+ * Adds a chain without searching for an equal one: it is new, or differs by something outside of
+ * its frames. Return: its id, or 0 without memory.
  */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);
 
-/* Return: an id for a chain of launches that chains__tell() will define later. */
+/* Return: an id for a launch's chain that chains__tell() will define later. */
 uint32_t chains__promise(struct chains *c);
 void chains__tell(struct chains *c, struct process *p, const struct chain *chain,
 		  const __u64 *frames, uint64_t time_ns, uint32_t path_id);
 
-/* Return: how many chains launches came from. */
+/* Return: the number of chains of launches. */
 uint32_t chains__nr_launching(const struct chains *c);
 
-/* Writes the names of the kernel's functions, which have waited for the end. */
+/* Writes the names of kernel functions, which have waited for the end. */
 void chains__finish(struct chains *c);
 
 #endif /* XPU_LOADER_CHAINS_H */

@@ -150,7 +150,7 @@ void events__flush(struct events *e)
 
 /*
  * Makes room for an event. Calls @flush if @pack is full, or if the event's time is too far from
- * the record's. Return: the event's delta_ns.
+ * the record's time. Return: the event's delta_ns.
  */
 static int32_t events__place(struct events *e, struct pack *pack, uint32_t max, uint64_t time_ns,
 			     void (*flush)(struct events *e))

@@ -21,7 +21,7 @@ void events__add_launch(struct events *e, uint64_t time_ns, struct xpu_launch la
 void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_event range);
 void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample);
 
-/* Adds an event of memory of process @proc_id. Its deltas are set here, from @time_ns and @order. */
+/* Adds a memory event of process @proc_id. Its deltas are set here, from @time_ns and @order. */
 void events__add_alloc(struct events *e, uint32_t proc_id, uint64_t time_ns, uint64_t order,
 		       struct xpu_alloc alloc);
 

@@ -24,16 +24,16 @@ struct ksym {
 };
 
 /*
- * To read the names takes the kernel a tenth of a second, in which the target may have come and
- * gone. So a thread reads them, and nobody waits for the names before the end.
+ * The kernel takes a tenth of a second to list the names, in which a target may start and end. So a
+ * thread reads them, and nobody waits for the names before the end.
  */
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* set by the reader, which then touches nothing below */
+	atomic_bool loaded;		/* set last by the thread, which uses nothing below then */
 	ARRAY(struct ksym) syms;	/* by address, one for each address */
 	ARRAY(char) names;
-	ARRAY(uint64_t) waiting;	/* addresses whose names are not known yet */
+	ARRAY(uint64_t) waiting;	/* addresses without a known name so far */
 };
 
 struct ksyms *ksyms__new(void)
@@ -85,8 +85,8 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 }
 
 /*
- * Orders by address. Of several names of one function, a global name comes first, then the kernel's
- * order decides.
+ * Orders by address. For functions with several names a global name comes first, otherwise the
+ * kernel's order is kept.
  */
 static int ksym__cmp(const void *va, const void *vb)
 {

@@ -2,8 +2,8 @@
 /*
  * ksyms.h - names of the kernel's functions, while the kernel still runs
  *
- * The addresses change with every boot, and only root may read them. So the recording gets the
- * names of the functions that it needs, each once.
+ * The addresses change with every boot, and only root may read them. So the names of the functions
+ * that a recording needs are written into it, each once.
  */
 #ifndef XPU_LOADER_KSYMS_H
 #define XPU_LOADER_KSYMS_H
@@ -14,19 +14,18 @@ struct ksyms;
 struct writer;
 
 /*
- * Return: NULL without memory. A thread starts to read /proc/kallsyms when the first name is asked
- * for.
+ * Return: NULL without memory. A thread starts to read /proc/kallsyms at the first ksyms__write().
  */
 struct ksyms *ksyms__new(void);
 void ksyms__free(struct ksyms *k);
 
 /*
  * Writes a KSYM record for the function that contains @addr, as soon as the names are read, unless
- * the function is written already or unknown.
+ * the function is unknown or already written.
  */
 void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w);
 
-/* Writes the KSYM records that are still to be written. */
+/* Writes the KSYM records that still wait for names. */
 void ksyms__finish(struct ksyms *k, struct writer *w);
 
 #endif /* XPU_LOADER_KSYMS_H */

@@ -14,14 +14,15 @@
 #include "xpu_slot.h"
 
 /*
- * The value of a call path that a shim has numbered: the recording's id of the path, one of the flags below,
- * and, until the shim defines it, the number of launches that wait for that; then the thread that launches
- * from it, which is the only one with this number, or 0 if none has so far.
+ * The map's value for a call path that a shim has numbered: the recording's id of the path, one of
+ * the flags below, and 30 bits. Until the shim defines the path these are the number of launches
+ * that wait for that; afterwards the id of the thread that launches from it, or 0 so far. Each
+ * number belongs to one thread.
  */
 #define PATH_ID(path)	((uint32_t)(path))
 #define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
 #define PATH_BEYOND	(1ull << 62)	/* defined, but beyond a limit: the frames are unknown */
-#define PATH_WAITS	(1ull << 32)	/* one launch that waits */
+#define PATH_WAITS	(1ull << 32)	/* one waiting launch */
 #define PATH_MAX_WAITS	((1u << 30) - 1)
 #define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
 #define PATH_OF(thread_id)	((uint64_t)((thread_id) & PATH_MAX_WAITS) << 32)
@@ -30,8 +31,8 @@
 struct launches {
 	struct parts parts;
 	bool want_ranges, want_memory;
-	uint64_t nr_no_memory;		/* launches of processes without a struct process, for want
-					 * of memory */
+	uint64_t nr_no_memory;		/* launches of processes that got no struct process, without
+					 * memory */
 };
 
 struct launches *launches__new(const struct parts *parts, bool ranges, bool memory)
@@ -64,8 +65,8 @@ static bool is_path(uint32_t number)
 }
 
 /*
- * The shim defines the number of a path. Launches may have used the number before, and the shim may
- * repeat a definition.
+ * Handles the definition of a path's number. Launches may have used the number before, and the shim
+ * may repeat a definition.
  */
 static void launches__name_path(struct launches *l, struct process *p,
 				const struct xpu_ring_launch *launch, const struct chain *chain)
@@ -79,7 +80,7 @@ static void launches__name_path(struct launches *l, struct process *p,
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
-	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* else another thread may define it */
+	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* otherwise it may come from elsewhere */
 		of = PATH_OF(threads__id(l->parts.threads, p, launch->tid));
 	path = process__find(p, MAP_PATHS, key);
 	if (path && *path & PATH_UNTOLD) {
@@ -93,7 +94,7 @@ static void launches__name_path(struct launches *l, struct process *p,
 	if (id)
 		processes__add(l->parts.processes, p, MAP_PATHS, key,
 			       id | of | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
-	p->nr_beyond = nr_beyond;	/* only launches are counted, and this need not be one */
+	p->nr_beyond = nr_beyond;	/* count only launches; this may be none */
 }
 
 /*
@@ -171,8 +172,8 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 {
 	/*
 	 * Drops entries that were logged before the attach or after the detach: the recording is
-	 * complete between the two only. While a probe is attached or detached, its semaphore is up
-	 * although nobody listens.
+	 * complete only between the two. While a probe is being attached or detached, its semaphore
+	 * is raised although nobody listens.
 	 */
 	if (!processes__is_after_attach(l->parts.processes, p, time_ns) ||
 	    !processes__is_before_detach(l->parts.processes, time_ns))
@@ -233,8 +234,9 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /*
- * Return: how many of the entries have been recorded already: their sender was killed before it
- * could note that, so the thread's end sent them again. Nothing is known of a log beyond the limit.
+ * Return: how many of the entries have already been recorded: if their sender was killed before it
+ * could note that, they are sent again at the thread's end. For logs beyond the limit that is
+ * unknown.
  */
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
@@ -286,8 +288,8 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 }
 
 /*
- * Takes the event that begins at @e, of @nr entries that are left. Return: how many of them it has; 0 if
- * the event is not whole.
+ * Takes the event that begins at @e, where @nr entries are left. Return: how many of them the event
+ * takes; 0 if it is incomplete.
  */
 static uint32_t launches__log_alloc(struct launches *l, struct process *p, const struct xpu_log_entry *e,
 				    uint32_t nr, uint64_t time_ns, uint32_t thread_id, uint32_t range_id)
@@ -357,7 +359,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		processes__add_malformed(l->parts.processes, p, log->nr);
 		return;
 	}
-	/* A thread in another pid namespace has given both of its numbers with its first path. */
+	/* A thread in another pid namespace has sent both of its numbers with its first path. */
 	tid = log->tid ?: threads__tid(p, log->ns_tid);
 	thread_id = threads__id(l->parts.threads, p, tid);
 	if (!thread_id) {
@@ -386,7 +388,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 			uint32_t nr = 0;
 
 			if (e->path_id & XPU_LOG_ALLOC_MORE)
-				continue;	/* fills up the log */
+				continue;	/* padding */
 			nr = launches__log_alloc(l, p, e, end - e, time_ns, thread_id, range_id);
 			if (!nr)
 				processes__add_malformed(l->parts.processes, p, 1);

@@ -12,7 +12,7 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define NO_PATH	(1ull << 32)		/* no id: memory is short */
+#define NO_PATH	(1ull << 32)		/* no id, without memory */
 
 struct offcpu {
 	struct parts parts;
@@ -41,7 +41,7 @@ static struct numbers_key stack_key(const __u64 *hash)
 	return (struct numbers_key){ hash[0], hash[1] };
 }
 
-/* Return: 0 if it is not known. */
+/* Return: the id of a blocked stack; 0 if unknown. */
 static uint32_t process__off_path(const struct process *p, const __u64 *hash)
 {
 	const uint64_t *path_id = process__find(p, MAP_OFF_STACKS, stack_key(hash));
@@ -67,14 +67,17 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
 	if (!p || process__off_path(p, stack->hash))
-		return;			/* the process is unknown, or its stack is known already */
-	/* Makes sure of the stack's place in the map first. */
+		return;			/* the process is unknown, or its stack already known */
+	/* First get a place in the map. */
 	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
 			     NO_PATH);
 	p->nr_beyond += err == -ENOSPC;
 	if (err)
 		return;
-	/* Stacks that are copied differ in their copies: the frames here do not tell them apart. */
+	/*
+	 * Copied stacks may differ only in their copies, not in the frames here: add them without a
+	 * search.
+	 */
 	own = copied && (!stack->nr_frames ||
 			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));
 	path_id = own ?
@@ -160,7 +163,7 @@ void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *living
 
 	for (i = 0; i < XPU_OFF_SUMS; i++)
 		offcpu__take_state(o, &t, &t.sums[i]);
-	/* Ends the thread's present state here, as if the thread changed to another one. */
+	/* End the thread's current state now, as if it changed. */
 	if (t.state == XPU_THREAD_RUNNING) {
 		xpu_thread__ran(&t, end_ns);
 	} else {

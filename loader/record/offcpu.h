@@ -18,13 +18,13 @@ struct samples;
 struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples);
 void offcpu__free(struct offcpu *o);
 
-/* Takes a stack that threads were blocked with, and the hash by which sums refer to it. */
+/* Takes a stack of a blocked thread, with the hash by which sums refer to it. */
 void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack, size_t size);
 
 void offcpu__take_sum(struct offcpu *o, const struct xpu_ring_off *off);
 void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *account);
 
-/* Closes, at @end_ns, the account of a thread that lives on, as the kernel's programs would. */
+/* Closes, at @end_ns, the account of a living thread, as the BPF programs would. */
 void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *t, uint64_t end_ns);
 
 #endif /* XPU_LOADER_OFFCPU_H */

@@ -18,7 +18,7 @@
 #define SETTLE_NS	1000000000ull
 #define SETTLE_ROUNDS	2		/* each reads both rings empty */
 
-#define MAX_COUNT	(1ull << 48)	/* of anything, in one process */
+#define MAX_COUNT	(1ull << 48)	/* of anything in a process */
 
 struct processes {
 	struct writer *writer;
@@ -26,8 +26,8 @@ struct processes {
 	struct process *last;		/* cache: most lookups repeat the last one */
 	struct process *gone, **last_gone;	/* exited but not settled, in the order of their
 						 * exits */
-	struct process *kept, **last_kept;	/* settled, with threads and stacks kept, in that
-						 * order */
+	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in the
+						 * order of settling */
 	uint32_t nr_kept;
 	uint64_t round;
 	uint64_t from_ns, until_ns;	/* all launches between these times are received */
@@ -176,7 +176,7 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 	return image;
 }
 
-/* @ended: the process ended, so that the recording has all of it */
+/* @ended: the process itself ended, so the recording has all of it */
 static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
 {
 	if (p->gone)
@@ -189,7 +189,7 @@ static void processes__gone(struct processes *ps, struct process *p, uint64_t ti
 	ps->last_gone = &p->next_gone;
 }
 
-/* Frees @p, unless other images use its interpreter: then it is freed with the last of them. */
+/* Frees @p, or, if other images use its interpreter, leaves that to the last of them. */
 static void processes__drop(struct processes *ps, struct process *p)
 {
 	struct process *from = p->python_from;
@@ -212,8 +212,8 @@ static void processes__drop(struct processes *ps, struct process *p)
 static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats);
 
 /*
- * Adds the final counts of @p to the sums. @keep_threads: time off the CPU still refers to its
- * threads and stacks.
+ * Adds the final counts of @p to the sums. @keep_threads: the account of time off the CPU will
+ * still refer to its threads and stacks.
  */
 static void processes__settle(struct processes *ps, struct process *p, bool keep_threads)
 {
@@ -283,8 +283,8 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 		}
 	}
 	/*
-	 * A process that was alive at the detach launched more than the recording has, so its image
-	 * gets no end, either.
+	 * A process that was alive at the detach has more launches than the recording, so an exec
+	 * after that must not end its image.
 	 */
 	if (is_exec && !processes__is_before_detach(ps, r->time_ns))
 		new.parent_proc_id = 0;
@@ -306,8 +306,8 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 }
 
 /*
- * Prints a line that the shim sends for the user, up to a limit: a hostile target may send lines
- * without end.
+ * Prints a line that the shim sends for the user. Limited, because a hostile target may send any
+ * number of lines.
  */
 static void processes__message(struct processes *ps, struct process *p,
 			       const struct xpu_record_message *m)
@@ -320,8 +320,8 @@ static void processes__message(struct processes *ps, struct process *p,
 }
 
 /*
- * Reads the counters, which are a batch's first record, and a message, which is its second. Only
- * the merger reads the rest.
+ * Reads the first record of a batch, the counters, and the second, if it is a message. Only the
+ * merger reads the others.
  */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
 {
@@ -370,16 +370,15 @@ uint64_t processes__nr_untold(const struct processes *ps)
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /*
- * Return: @now - @before, but 0 if the total fell, and MAX_COUNT at most. A shim's totals only grow
- * and stay far below MAX_COUNT; a hostile target's need not, and could make the sum of all
- * processes wrap around.
+ * Return: @now - @before, but 0 if the total fell, and at most MAX_COUNT. A shim's totals only grow
+ * and stay far below MAX_COUNT; a hostile target could make the sum of all processes wrap around.
  */
 static uint64_t beyond(uint64_t now, uint64_t before)
 {
 	return now <= before ? 0 : now - before < MAX_COUNT ? now - before : MAX_COUNT;
 }
 
-/* Notes the losses of one process: the report names the processes that lost most. */
+/* Notes the losses of a process: the report names the processes that lost most. */
 static void stats__blame(struct recorder_stats *stats, const struct recorder_blame *blame)
 {
 	struct recorder_blame *least = &stats->blamed[0], *b;
@@ -392,7 +391,7 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
-/* Adds what a shim counted between @first, its totals when the recording began, and @now. */
+/* Adds the growth of a shim's totals from @first, when the recording began, to @now. */
 static void stats__add_counters(struct recorder_stats *stats,
 				const struct xpu_record_counters *now,
 				const struct xpu_record_counters *first)
@@ -418,7 +417,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	if (ps->loss)
 		ps->loss(ps->ctx, p->proc_id, &loss);
 	/*
-	 * A shim defines a number before it logs it. So, if none of the process's launches were
+	 * A shim defines a path's number before it logs it. So, unless launches of the process were
 	 * lost on the way here, an undefined number is malformed.
 	 */
 	if (p->nr_untold && !p->attached && !loss.nr_launches) {
@@ -459,7 +458,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_allocs += p->nr_allocs;
 	if (!p->attached)
 		stats->nr_allocs_missing += beyond(c->nr_allocs, p->nr_allocs + loss.nr_allocs);
-	if (!p->attached)		/* else some events were not for this recording */
+	if (!p->attached)		/* else some events are no part of this */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;

@@ -2,7 +2,7 @@
 /*
  * processes.h - process images, their shims' counters, and the tables of each image
  *
- * Each process has its own tables for everything that grows with what it does: they are bounded
+ * Each process has its own tables for all data that grow with its activity: they are bounded
  * (bounds.h) and freed when the process has gone. So one process costs the others nothing.
  */
 #ifndef XPU_LOADER_PROCESSES_H
@@ -31,48 +31,51 @@ enum process_map {
 	NR_MAPS
 };
 
-/* Threads that have ended: the last records of some may still come. */
+/* Ended threads, of which the last records may still come. */
 struct threads_ended {
-	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* in the order of their ends */
-	uint32_t nr_settled;		/* of which no record comes any more, since the last sweep */
+	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* ordered by time */
+	uint32_t nr_settled;		/* ended since the last sweep; no more records come */
 };
 
 struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	char comm[XPU_COMM_LEN];
-	struct process *python_from;	/* NULL, or the image whose interpreter it uses */
+	struct process *python_from;	/* the image whose interpreter this one uses, or NULL */
 	uint32_t nr_python_to;		/* images that use this one's interpreter */
 	bool has_python;
 	struct xpu_python python;
-	uint64_t start_ns;		/* of the image */
+	uint64_t start_ns;		/* of the image's beginning */
 	struct numbers maps[NR_MAPS];
 	struct threads_ended threads_ended;	/* see threads__end() */
-	uint32_t other_threads;		/* id of all threads beyond the limit; 0: none were */
-	bool forked;			/* a new process, not an exec of one that is counted */
-	bool attached;			/* it ran before the recording, and so did its counters */
-	bool failed;			/* its shim said that it cannot be recorded */
-	bool gone;			/* exited, or another image is in its place */
-	bool ended;			/* gone before the detach */
-	bool settled;			/* gone for so long that no more records come */
-	bool dropped;			/* kept for nr_python_to only */
+	uint32_t other_threads;		/* id shared by threads beyond the limit; 0: none */
+	bool forked;			/* a new process, not an exec of a counted one */
+	bool attached;			/* older than the recording, with older counters */
+	bool failed;			/* the shim reported that it cannot record the process */
+	bool gone;			/* exited, or replaced by another image */
+	bool ended;			/* ended before the detach */
+	bool settled;			/* gone for so long that its last records have come */
+	bool dropped;			/* kept only for nr_python_to */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
 	uint64_t stopped_ns;		/* 0, or when its recording stopped */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_ranges;		/* received events of NVTX ranges */
-	uint64_t nr_allocs;		/* received events of memory */
+	uint64_t nr_allocs;		/* received memory events */
 	uint64_t nr_batches;
-	uint64_t nr_untold;		/* launches whose call path is not defined so far */
+	uint64_t nr_untold;		/* launches with a call path that is still undefined */
 	uint64_t nr_malformed;		/* entries that no shim makes */
-	uint64_t nr_beyond;		/* launches and others beyond a limit */
-	uint64_t nr_no_memory;		/* launches dropped for want of memory */
+	uint64_t nr_beyond;		/* launches and other items beyond a limit */
+	uint64_t nr_no_memory;		/* launches dropped without memory */
 	uint64_t nr_messages;
 	uint64_t chain_bytes, code_bytes;	/* written */
 	struct xpu_record_counters first, counters;
 };
 
-/* Fills *@loss with what the BPF programs could not send of an image; the function may be NULL. */
+/*
+ * Fills *@loss with the losses of an image on the way from the BPF programs. The function may be
+ * NULL.
+ */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
 /* Return: NULL without memory. */
@@ -83,13 +86,13 @@ void processes__free(struct processes *ps);
 void processes__attached(struct processes *ps, uint64_t time_ns);
 void processes__detaching(struct processes *ps, uint64_t time_ns);
 
-/* Return: the image, which is made if it is new; NULL without memory. */
+/* Return: the image, added if it is new; NULL without memory. */
 struct process *processes__get(struct processes *ps, uint32_t proc_id);
 
 /* Return: the latest image of @pid that is not gone, or NULL. */
 struct process *processes__living(const struct processes *ps, pid_t pid);
 
-/* An image begins, or ends. */
+/* Handle the beginning and the end of an image. */
 void processes__start(struct processes *ps, const struct xpu_record_process *r);
 void processes__exit(struct processes *ps, const struct xpu_record_process_exit *r);
 
@@ -98,11 +101,11 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
  * @now_ns: CLOCK_MONOTONIC
  * @keep_threads: keep the threads and stacks of processes that are gone
  *
- * Frees the tables of processes that have been gone for so long that no more of their records come.
+ * Frees the tables of processes that have been gone for so long that their last records have come.
  */
 void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads);
 
-/* Exit records were lost: checks which processes no longer exist. */
+/* Checks which processes no longer exist, because exit records were lost. */
 void processes__look_for_ends(struct processes *ps, uint64_t now_ns);
 
 /* Reads the shim's counters in a batch, and prints its message to the user. */
@@ -114,18 +117,18 @@ bool processes__is_after_attach(const struct processes *ps, const struct process
 bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
 
 /*
- * Return: how many processes may still send device work: their shims have not said that all is
+ * Return: how many processes may still send device work: their shims have not reported that all is
  * sent.
  */
 unsigned int processes__nr_awake(const struct processes *ps);
 
-/* Computes the statistics from the shims' last counters and from the records received. */
+/* Computes the statistics from the shims' last counters and the received records. */
 void processes__stats(struct processes *ps, struct recorder_stats *stats);
 
-/* Return: how many launches have a call path that is not defined so far, of processes that live. */
+/* Return: how many launches of living processes have a call path that is still undefined. */
 uint64_t processes__nr_untold(const struct processes *ps);
 
-/* Return: how many entries that no shim makes came from all processes so far. */
+/* Return: how many malformed entries, which no shim makes, came from all processes so far. */
 uint64_t processes__nr_malformed(const struct processes *ps);
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr);
 
@@ -138,11 +141,11 @@ static inline uint64_t *process__find(const struct process *p, enum process_map 
 	return numbers__find(&p->maps[map], key);
 }
 
-/* Adds @key, which must not be there; @value is not 0. Return: 0, -ENOSPC beyond a limit, -ENOMEM. */
+/* Adds @key, which must be new; @value: not 0. Return: 0, -ENOSPC beyond a limit, or -ENOMEM. */
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
 		   struct numbers_key key, uint64_t value);
 
-/* Removes @key, if it is there; keeps the entries that @keep allows, or all without memory. */
+/* Remove @key, if it exists; keep only the entries that @keep allows, or all without memory. */
 void processes__remove(struct processes *ps, struct process *p, enum process_map map, struct numbers_key key);
 void processes__sift(struct processes *ps, struct process *p, enum process_map map,
 		     bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);

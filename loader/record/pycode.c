@@ -13,11 +13,11 @@
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
 
-#define MAX_MET		(1u << 16)	/* a code object that is unreadable by then is given up */
+#define MAX_MET		(1u << 16)	/* when an unreadable code object is given up */
 
 /*
- * Flag in place of an id: the object could not be read so far; the rest counts how often it was
- * met, up to MAX_MET.
+ * A flag instead of an id: the object could not be read so far; the other bits count how often it
+ * was met, up to MAX_MET.
  */
 #define UNREAD		(1ull << 63)
 
@@ -51,7 +51,7 @@ static bool read_target(pid_t pid, uint64_t addr, void *to, size_t bytes)
 	return !bytes || process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-/* Return: bytes of the string's characters, of *@width each, or -1. */
+/* Return: the bytes of the string's characters, of *@width bytes each, or -1. */
 static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint8_t *to,
 		       uint8_t *width)
 {
@@ -72,7 +72,7 @@ static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint
 	return bytes;
 }
 
-/* Puts a record of the code object of @f into p->buf, all but its id. Return: its size, or 0. */
+/* Puts a record of the code object of @f, without the id, into p->buf. Return: its size, or 0. */
 static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_python *l,
 			    const struct xpu_python_frame *f)
 {
@@ -92,7 +92,7 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 	memcpy(&filename, code + l->co_filename, sizeof(filename));
 	memcpy(&table, code + l->co_linetable, sizeof(table));
 	memcpy(&line, code + l->co_firstlineno, sizeof(line));
-	/* Checks that it still is the code object that was sampled. */
+	/* Check that it is still the code object that was sampled. */
 	if (type != l->code_type || XPU_PYTHON_PRINT(name, table, line) != f->print)
 		return 0;
 	memset(r, 0, sizeof(*r));
@@ -121,8 +121,8 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 
 /*
  * A code object that could not be read may be readable later: the target may have been changing it,
- * or the recorder may have been short of memory. It is tried when it is met for the second time,
- * the fourth, the eighth, and so on, so that an object that is never readable costs next to
+ * or the recorder may have been short of memory. It is tried again at the second, the fourth, the
+ * eighth time that it is met, and so on, so that an object that is never readable costs almost
  * nothing.
  */
 static bool try_again(uint64_t *unread)
@@ -136,7 +136,7 @@ static bool try_again(uint64_t *unread)
 	return !(nr_met & (nr_met - 1));
 }
 
-/* Return: the id; 0 if it is not readable. */
+/* Return: the id; 0 if the code object is unreadable. */
 static uint32_t pycodes__write(struct pycodes *c, struct process *p,
 			       const struct xpu_python_frame *f)
 {
@@ -157,7 +157,7 @@ static uint32_t pycodes__write(struct pycodes *c, struct process *p,
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad)
 {
-	/* A child's code objects are its own after the fork, so each process has its own map. */
+	/* After a fork the child's code objects may change, so each process has its own map. */
 	const struct numbers_key key = { f->code, f->print };
 	uint64_t *known = process__find(p, MAP_CODES, key);
 	uint32_t id;

@@ -2,8 +2,8 @@
 /*
  * pycode.h - Python code objects that samples have met, read from the target's memory
  *
- * A sample names a code object by its address and a number made of what is in it. Each such pair
- * gets an id, and once a record with its names and line table, raw: the merger decodes them.
+ * A sample names a code object by its address and a number computed from its members. Each such
+ * pair gets an id, and once a record with its names and line table, which the merger decodes.
  */
 #ifndef XPU_LOADER_PYCODE_H
 #define XPU_LOADER_PYCODE_H
@@ -23,9 +23,9 @@ struct pycodes *pycodes__new(struct writer *w, struct processes *ps);
 void pycodes__free(struct pycodes *c);
 
 /**
- * pycodes__id - the id of a code object
+ * pycodes__id - find or make the id of a code object
  * @p: its process
- * @f: the frame that it is of
+ * @f: the frame of the code object
  * @nr_bad: incremented if the code object is unreadable; beyond LIMIT_BAD_CODES nothing is read
  *
  * Return: the id; 0 if the code object is gone, never was one, or is beyond a limit.

@@ -17,11 +17,11 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define EXEC_NS		100000000	/* how long an exec may take, at most */
+#define EXEC_NS		100000000	/* an exec takes at most this long */
 
 /*
- * The interpreter that a process has mapped last, as pyfind reports it, which knows pids but no
- * images.
+ * The interpreter that a process has mapped last. Kept by pid, since pyfind, which reports it,
+ * knows no images.
  */
 struct found_python {
 	UT_hash_handle hh;
@@ -37,7 +37,7 @@ struct recorder {
 	struct offcpu *offcpu;
 	struct found_python *found;
 	struct recorder_listener listener;
-	bool off_cpu;			/* time off the CPU is accounted for */
+	bool off_cpu;			/* account for time off the CPU */
 	uint64_t lost[XPU_LOST_NR];
 };
 
@@ -166,7 +166,7 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Gives a new image the interpreter that was found for its pid. An exec maps the new file a moment
- * before the new image is reported, or after it by the clock of another CPU.
+ * before the new image is reported, or, by the clock of another CPU, after it.
  */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
@@ -227,9 +227,7 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 		rec->listener.process_exit(rec->listener.ctx, r);
 }
 
-/*
- * Checks the size of a record's struct. Arrays behind the struct are checked where they are read.
- */
+/* Check the size of a record's struct. Arrays after the struct are checked where they are read. */
 #define HAS(type)	(size >= sizeof(struct type))
 #define IS(type)	(HAS(type) && r->size == sizeof(struct type))
 

@@ -13,7 +13,7 @@ struct recorder_blame {
 	uint64_t nr;			/* sum of the members below */
 	uint64_t nr_missing;		/* launches tagged by the shim, but not received */
 	uint64_t nr_lost;		/* launches that did not fit into the ring */
-	uint64_t nr_batches;		/* of device records, that did not fit into the ring */
+	uint64_t nr_batches;		/* batches that did not fit into the ring */
 	uint64_t nr_waits;
 	uint64_t nr_dropped_cupti;	/* device records that CUPTI dropped */
 	uint64_t nr_dropped_shim;
@@ -31,10 +31,9 @@ struct recorder_stats {
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_tagged;		/* launches that the shims say they tagged */
 	uint64_t nr_missing;		/* tagged, neither received nor known to be lost */
-	uint64_t nr_at_edges;		/* tagged while a loader attached or detached: not part of
-					 * the recording */
-	uint64_t nr_device_records;	/* packed by the shims, as they say */
-	uint64_t nr_calls;		/* calls of the API that the shims say they packed */
+	uint64_t nr_at_edges;		/* launches tagged during attach or detach, not recorded */
+	uint64_t nr_device_records;	/* device records that the shims report they packed */
+	uint64_t nr_calls;		/* API calls that the shims report they packed */
 	uint64_t nr_bad_calls;
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
@@ -45,19 +44,19 @@ struct recorder_stats {
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_samples;		/* received */
 	uint64_t nr_ranges;		/* received: events of NVTX ranges */
-	uint64_t nr_ranges_missing;	/* events logged, as the shims say, but not received */
-	uint64_t nr_ranges_dropped;	/* events that the shims say they dropped */
-	uint64_t nr_allocs;		/* received: events of memory */
-	uint64_t nr_allocs_missing;	/* told of, as the shims say, but not received */
+	uint64_t nr_ranges_missing;	/* range events that the shims logged, but not received */
+	uint64_t nr_ranges_dropped;	/* range events that the shims dropped */
+	uint64_t nr_allocs;		/* received: memory events */
+	uint64_t nr_allocs_missing;	/* memory events that the shims sent, but not received */
 	uint64_t nr_errors;		/* processes that could not be recorded */
-	uint64_t nr_no_memory;		/* launches dropped here for want of memory */
-	uint64_t nr_samples_no_memory;	/* samples dropped here for want of memory */
+	uint64_t nr_no_memory;		/* launches dropped here without memory */
+	uint64_t nr_samples_no_memory;	/* samples dropped here without memory */
 	uint64_t nr_malformed;		/* entries that no shim makes */
 	uint64_t nr_beyond;		/* launches, samples, stacks or frames beyond a limit */
 	uint64_t nr_messages_hidden;	/* lines from targets, beyond a limit */
-	uint64_t nr_blamed;		/* number of processes that lost something */
-	struct recorder_blame blamed[LIMIT_BLAMED];	/* some of these processes; their nr is
-							 * not 0 */
+	uint64_t nr_blamed;		/* processes that lost something */
+	struct recorder_blame blamed[LIMIT_BLAMED];	/* the worst of these processes, with nr not
+							 * 0 */
 };
 
 #endif /* XPU_LOADER_RECORDER_STATS_H */

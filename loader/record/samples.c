@@ -80,7 +80,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 			continue;
 		}
 		id = pycodes__id(s->pycodes, p, f, &nr_bad);
-		/* A code object without an id still gives a frame, of unknown code. */
+		/* Without an id (0) the frame is of unknown code. */
 		s->words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
 	}
 	return nr;
@@ -93,7 +93,7 @@ static void samples__write_stack(struct samples *s, struct xpu_record_stack *r, 
 	const __u64 *regs = (const __u64 *)(python + r->nr_python);
 
 	memcpy(r->regs, regs, sizeof(r->regs));
-	/* The whole blocks of the copy must end before the address space ends. */
+	/* The copy's blocks must end before the address space does. */
 	if (r->regs[XPU_REG_SP] > UINT64_MAX - XPU_STACK_MAX - XPU_STACK_BLOCK)
 		r->bytes = 0;
 	r->nr_python = samples__python_words(s, proc_id, python, r->nr_python);

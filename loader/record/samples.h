@@ -18,7 +18,7 @@ void samples__free(struct samples *s);
 
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size);
 
-/* Writes the stack that a thread was blocked with, which is no sample. */
+/* Writes the stack of a blocked thread, which is no sample. */
 void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack *stack,
 			     uint32_t thread_id, uint32_t path_id);
 
@@ -29,10 +29,10 @@ static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_byte
 	       stack_bytes;
 }
 
-/* No more samples of the thread come. */
+/* To be called when no more samples of the thread come. */
 void samples__end_thread(struct samples *s, uint32_t thread_id);
 
-/* The next stack of each thread is written in full. */
+/* Makes the next stack of each thread be written in full. */
 void samples__cut(struct samples *s);
 
 void samples__stats(const struct samples *s, struct recorder_stats *stats);

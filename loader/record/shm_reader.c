@@ -12,12 +12,12 @@
 
 #include "xpu_slot.h"
 
-#define MAX_LOST	(1ull << 48)	/* of a kind, in one process */
+#define MAX_LOST	(1ull << 48)	/* of a kind in a process */
 
 #define LARGEST_LAUNCH	(sizeof(struct xpu_ring_launch) + XPU_MAX_FRAMES * sizeof(__u64))
 #define LARGEST_LOG	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
-/* A batch alone can be larger in the ring. */
+/* In the ring, only a batch can be larger than this. */
 #define LARGEST_OTHER	(sizeof(struct xpu_shm_word) + \
 			 (LARGEST_LAUNCH > LARGEST_LOG ? LARGEST_LAUNCH : LARGEST_LOG))
 
@@ -29,10 +29,10 @@ struct shm_reader {
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes, tail;
 	bool broken;
-	uint64_t nr_lost[XPU_LOST_NR];	/* noticed here; the process counts others */
+	uint64_t nr_lost[XPU_LOST_NR];	/* losses noticed here; the process counts others */
 };
 
-/* The record that is handed on: of one reader at a time. */
+/* The record that is passed on; used by one reader at a time. */
 static __u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
 
 uint64_t shm_reader__ring_bytes(uint64_t bytes)
@@ -45,10 +45,11 @@ uint64_t shm_reader__ring_bytes(uint64_t bytes)
 }
 
 /*
- * Whether the file is memory of @bytes that nobody can make shorter: reading behind its end would raise
- * SIGBUS. Huge pages may be missing at any time, so they are refused. A process can still punch holes; the
- * kernel fills a hole with zeroes, unless no memory is left. Only memory has such seals, so nothing else
- * is asked of the file: a file system in user space might never answer.
+ * Whether the file is memory of @bytes that nobody can make shorter: reading beyond its end would
+ * raise SIGBUS. Huge pages are refused, since they may be missing at any time. A process can still
+ * punch holes; the kernel fills a hole with zeroes, unless no memory is left. The seals are checked
+ * first, since only memory has them: asking a file system in user space anything else might take
+ * forever.
  */
 static bool is_sealed_memory(int fd, uint64_t bytes)
 {
@@ -117,7 +118,7 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 {
 	uint64_t nr = 0;
 
-	/* Nothing else is counted by the process, so it cannot tell of other losses. */
+	/* The process counts only losses of these kinds. */
 	if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_BATCH || kind == XPU_LOST_WAIT ||
 	    kind == XPU_LOST_RANGE || kind == XPU_LOST_ALLOC)
 		nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
@@ -131,7 +132,7 @@ double shm_reader__fullness(const struct shm_reader *r)
 	return r->broken || bytes > r->ring_bytes ? 0 : (double)bytes / r->ring_bytes;
 }
 
-/* The records that follow cannot be told apart any more. */
+/* Gives up: the following records cannot be separated. */
 static void give_up(struct shm_reader *r)
 {
 	r->broken = true;
@@ -144,7 +145,7 @@ static uint8_t *at_tail(const struct shm_reader *r)
 	return r->ring + (r->tail & (r->ring_bytes - 1));
 }
 
-/* Gives @bytes of the ring, which the next writers find zeroed, back to the process. */
+/* Gives @bytes of the ring back to the process, zeroed for the next writers. */
 static void give_back(struct shm_reader *r, uint64_t bytes)
 {
 	memset(at_tail(r), 0, bytes);
@@ -152,7 +153,7 @@ static void give_back(struct shm_reader *r, uint64_t bytes)
 	__atomic_store_n(&r->reader->tail, r->tail, __ATOMIC_RELEASE);
 }
 
-/* Hands on the copy of a record, if a process may write its type. */
+/* Passes on the copy of a record, if its type is one that a process may write. */
 static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx)
 {
 	struct xpu_record *record = (struct xpu_record *)copy;
@@ -182,8 +183,8 @@ static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx
 }
 
 /*
- * Passes over what writers took and did not begin to write. A launch that was not told of was not
- * made, and the entries of a log are in the log still; only a batch is lost.
+ * Skips room that writers reserved without beginning to write. Only a batch is lost: an unrecorded
+ * launch was not made, and the entries of a log are still in the log.
  */
 static void skip_hole(struct shm_reader *r, uint64_t left)
 {
@@ -197,8 +198,8 @@ static void skip_hole(struct shm_reader *r, uint64_t left)
 }
 
 /*
- * Takes the record at the tail. @left: up to the head; @ended: nobody writes any more. Return:
- * whether there was one, or something to pass over.
+ * Takes or skips the record at the tail. @left: bytes up to the head; @ended: nobody writes any
+ * more. Return: whether there was one.
  */
 static bool next(struct shm_reader *r, uint64_t left, bool ended, shm_record_fn fn, void *ctx)
 {
@@ -253,7 +254,7 @@ bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx)
 	return drain(r, false, fn, ctx);
 }
 
-/* Takes what is left in the log of a thread; the same as the BPF programs do at a thread's end. */
+/* Takes the last entries in a thread's log, as the BPF programs do at a thread's end. */
 static void take_log(const uint8_t *shared, shm_record_fn fn, void *ctx)
 {
 	uint8_t bytes_of_log[XPU_LOG_BYTES] __attribute__((aligned(8)));

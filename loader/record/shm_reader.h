@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shm_reader.h - reads what one process writes into memory that it shares with xpuload
+ * shm_reader.h - reads the records that a process writes into memory that it shares with xpuload
  *
- * The process may write anything at any time. So every index and size is checked, on a copy; what
- * is wrong ends the reading of this process, and costs no other.
+ * The process may write anything at any time. So every index and size is checked, on a copy; an
+ * error ends the reading of this process, and affects no other.
  */
 #ifndef XPU_LOADER_SHM_READER_H
 #define XPU_LOADER_SHM_READER_H
@@ -17,45 +17,45 @@
 
 struct shm_reader;
 
-/* Takes a copy of a record; @size is hdr.size, its type is one that a process may write. */
+/* Takes a copy of a record. @size is hdr.size, and the type is one that a process may write. */
 typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size);
 
-/* Return: the size of a ring of @bytes at least: a power of two. */
+/* Return: the size of a ring of at least @bytes, a power of two. */
 uint64_t shm_reader__ring_bytes(uint64_t bytes);
 
 /**
  * shm_reader__new - map the memory that a process has made
- * @memory: the descriptor that it sent, of a file of any kind; the caller closes it
- * @ring_bytes: as shm_reader__ring_bytes() returned it; the file must be of that size
+ * @memory: the descriptor that the process sent, of any kind of file; the caller closes it
+ * @ring_bytes: from shm_reader__ring_bytes(); the file must have a ring of this size
  *
- * The file's size must be sealed, so no process can make reading it fail. Return: 0, -EPROTO if it is
- * not such a file, or another negative errno.
+ * The file's size must be sealed, so that no process can make reading fail. Return: 0, -EPROTO if
+ * the file is not as required, or another negative errno.
  */
 int shm_reader__new(int memory, uint64_t ring_bytes, struct shm_reader **reader);
 void shm_reader__free(struct shm_reader *r);
 
 /*
- * Takes the records that are complete, and at most a ringful. Return: whether nothing was left that
- * had been written before the call.
+ * Takes the complete records, at most a ringful. Return: whether all records from before the call
+ * were taken.
  */
 bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx);
 
 /*
- * The process has ended, or runs another program: takes all that is complete, counts the rest as
- * lost, and takes what is left in the logs of threads.
+ * To be called when the process has ended or runs another program: takes the complete records,
+ * counts the others as lost, and takes the last entries of the threads' logs.
  */
 void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx);
 
-/* Tells the process how far the recording is. */
+/* Tells the process the state of the recording. */
 void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state);
 
 /* Return: how many of @kind were lost so far. */
 uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind);
 
-/* Whether the process has written what no shim writes, so that nothing more is read. */
+/* Whether the process has written invalid data, so that nothing more is read. */
 bool shm_reader__is_broken(const struct shm_reader *r);
 
-/* Return: the part of the ring that waits to be read, 0 to 1. */
+/* Return: the unread part of the ring, 0 to 1. */
 double shm_reader__fullness(const struct shm_reader *r);
 
 #endif /* XPU_LOADER_SHM_READER_H */

@@ -7,11 +7,11 @@
 
 #include "record/writer.h"
 
-#define NR_STACKS	256		/* whose last stack is remembered */
+#define NR_STACKS	256		/* threads whose last stack is remembered */
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 
-/* A stack in whole blocks; the parts of blocks outside of the stack are 0. */
+/* A stack in whole blocks; bytes of blocks outside the stack are 0. */
 struct stack {
 	uint32_t thread_id;		/* 0: empty */
 	uint64_t start, end;		/* multiples of XPU_STACK_BLOCK */
@@ -100,7 +100,7 @@ static size_t stack__diff(const struct stack *s, const struct stack *old, uint64
 	return nr;
 }
 
-/* Return: the thread's last stack, which its next one is compared with; NULL without memory. */
+/* Return: the thread's last stack, to be compared with its next one; NULL without memory. */
 static struct stack *stacks__last(struct stacks *s, uint32_t thread_id)
 {
 	struct stack **slot = &s->last[thread_id % NR_STACKS];
@@ -130,7 +130,7 @@ void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const 
 	r = writer__reserve(s->writer, size);
 	if (!r) {
 		if (last)
-			last->thread_id = 0;	/* the next stack must not refer to this */
+			last->thread_id = 0;	/* the next stack must not refer to it */
 		return;
 	}
 	*r = *what;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stacks.h - writes copies of stacks: the parts that changed since the thread's last copy */
+/* stacks.h - writes the parts of stack copies that changed since the thread's last copy */
 #ifndef XPU_LOADER_STACKS_H
 #define XPU_LOADER_STACKS_H
 
@@ -14,17 +14,17 @@ struct writer;
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 
-/* No more stacks of the thread come. */
+/* To be called when no more stacks of the thread come. */
 void stacks__forget(struct stacks *s, uint32_t thread_id);
 
-/* The next stack of each thread does not refer to its last one. */
+/* Makes the next stack of each thread independent of its last one. */
 void stacks__cut(struct stacks *s);
 
 /**
  * stacks__write - write a STACK record
- * @what: the record without its header and data
+ * @what: the record, without header and data
  * @python: @what->nr_python words
- * @copy: @what->bytes of the stack, at most XPU_STACK_MAX
+ * @copy: @what->bytes of the stack, XPU_STACK_MAX at most
  */
 void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const uint64_t *python,
 		   const void *copy);

@@ -9,8 +9,8 @@
 #include "record/writer.h"
 
 /*
- * The shim sends what a thread had no time to send itself within this time. Of so many threads at most the
- * time is known; others count as settled at once.
+ * Within this time after a thread's end the shim sends the records that the thread could not send
+ * itself. The times of at most so many ended threads are kept; others count as settled at once.
  */
 #define SETTLE_NS	5000000000ull
 #define MAX_UNSETTLED	(1 << 16)
@@ -115,7 +115,7 @@ static void process__settle_threads(struct process *p, uint64_t now_ns)
 	while (nr < e->latest.nr && now_ns > e->latest.v[nr].time_ns &&
 	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
 		nr++;
-	/* Half of them at least, so that each is moved once. */
+	/* Only if that is more than half, so that moving the others is cheap. */
 	if (nr <= e->latest.nr / 2)
 		return;
 	e->nr_settled += nr;

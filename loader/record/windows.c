@@ -10,13 +10,13 @@ struct window {
 	UT_hash_handle hh;
 	uint32_t proc_id;
 	uint64_t open_ns, close_ns;	/* close_ns 0: open */
-	uint64_t old_close_ns;		/* the end of the one before it */
+	uint64_t old_close_ns;		/* the end of the previous window */
 	uint64_t old_open_ns;
 };
 
 struct windows {
 	struct window *of_images;
-	uint32_t last;			/* the largest number */
+	uint32_t last;			/* the largest number of a window */
 };
 
 struct windows *windows__new(void)
@@ -54,7 +54,7 @@ void windows__take(struct windows *w, const void *record, size_t size)
 		w->last = r->number;
 	table_get(w->of_images, proc_id, batch->proc_id, e);
 	if (!e)
-		return;			/* its samples are left out */
+		return;			/* without memory, its samples are dropped */
 	if (r->hdr.misc == XPU_MISC_WINDOW_OPEN) {
 		e->old_open_ns = e->open_ns;
 		e->old_close_ns = e->close_ns;

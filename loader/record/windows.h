@@ -2,8 +2,8 @@
 /*
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
- * The kernel's programs sample in windows alone. Without them samples come from perf events, which know of
- * no windows: those outside are left out by their times, as far as the ring's records have told.
+ * The BPF programs sample only in windows. Samples by perf events come at any time: those outside
+ * of windows are dropped here, as far as the ring's records have reported the windows.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H

@@ -13,14 +13,14 @@
 #include "block.h"
 #include "base/clock.h"
 
-#define CHUNK_BYTES	(256 * 1024)		/* of records in a block */
-#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond that the disk is too slow, and records
+#define CHUNK_BYTES	(256 * 1024)		/* bytes of records in a block */
+#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond this the disk is too slow, and records
 						 * wait in the ring */
 #define MAX_SPARE	8
-#define RETRY_NS	200000000ull	/* between two tries to write a block to a full disk */
+#define RETRY_NS	200000000ull	/* between attempts to write a block to a full disk */
 /*
- * Records are written after this time at most, and sooner while the recording is young: if
- * everything is killed, at most this part of its age is lost.
+ * Records are written after at most a second, or an eighth of the recording's age: if everything is
+ * killed, at most that is lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
@@ -37,25 +37,24 @@ struct writer {
 	int fd;
 	struct chunk *current;		/* owned by the appender */
 	uint64_t start_ns;
-	struct block_packer *packer;	/* owned by the thread, as soon as there is something to
-					 * write */
+	struct block_packer *packer;	/* owned by the thread once there are records */
 
 	pthread_t thread;
-	pthread_mutex_t lock;		/* all below */
+	pthread_mutex_t lock;		/* guards everything below */
 	pthread_cond_t more;
-	pthread_cond_t closes;		/* by clock__now() */
+	pthread_cond_t closes;		/* waits by clock__now() */
 	struct chunk *first, **last;
-	struct chunk *spare;		/* of CHUNK_BYTES each: their pages are touched already */
+	struct chunk *spare;		/* chunks of CHUNK_BYTES, whose pages have memory */
 	unsigned int nr_spare;
 	uint64_t queued_bytes;
-	uint64_t written_bytes;		/* of whole blocks: the file's length */
-	uint64_t lost_bytes;		/* of records; of blocks, if they had been written */
+	uint64_t written_bytes;		/* the file's length, in whole blocks */
+	uint64_t lost_bytes;		/* of records, or of blocks that were written and lost */
 	int error;			/* negative errno */
-	int waits;			/* negative errno of the block that is tried again */
+	int waits;			/* negative errno while a block is tried again */
 	bool closing, ended;
 };
 
-/* Writes all of @data. On failure *@done is how many bytes were written. */
+/* Writes all of @data. *@done: the bytes written, also on failure. */
 static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 {
 	ssize_t n;
@@ -71,8 +70,8 @@ static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 }
 
 /*
- * Checks that everything that was written is still there, and counts the rest as lost. Return: 0;
- * -ENOLINK: the file was removed, or replaced by another; -ENODATA: somebody made it shorter.
+ * Checks that the file still has everything that was written, and counts missing bytes as lost.
+ * Return: 0, -ENOLINK if the file was removed or replaced, or -ENODATA if somebody made it shorter.
  */
 static int writer__check(struct writer *w)
 {
@@ -103,19 +102,22 @@ static int writer__write(struct writer *w, const struct xpu_record_block *b)
 	if (err)
 		return err;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
-	/* A pipe or a device cannot be cut back. */
+	/* Remove a partly written block; impossible for a pipe or a device. */
 	if (err && ftruncate(w->fd, w->written_bytes))
 		return err;
 	return err;
 }
 
-/* Whether a file that cannot be written now may be later. */
+/* Whether writing may succeed later. */
 static bool may_pass(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EIO || err == -ENOMEM;
 }
 
-/* Waits until the block is to be tried again. Return: whether it is: not if the recording ends. */
+/*
+ * Waits until the block has to be tried again. Return: false if the recording ends: then this was
+ * the last attempt.
+ */
 static bool writer__pause(struct writer *w, int err)
 {
 	struct timespec until;
@@ -134,8 +136,8 @@ static bool writer__pause(struct writer *w, int err)
 }
 
 /*
- * Writes the records as one block; waits for a full disk. Return: 0 with *@bytes written, which is 0 if
- * memory for packing is short; or -errno, with the file unchanged.
+ * Writes the records as one block; waits while the disk is full. Return: 0 with *@bytes written, or
+ * 0 bytes without memory for packing; or -errno, with the file unchanged.
  */
 static int writer__write_chunk(struct writer *w, const struct chunk *c, size_t *bytes)
 {
@@ -230,7 +232,7 @@ int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 	pthread_cond_init(&w->closes, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 
-	/* With O_APPEND later blocks leave no hole if somebody makes the file shorter. */
+	/* With O_APPEND later blocks leave no hole after somebody made the file shorter. */
 	fcntl(w->fd, F_SETFL, O_APPEND);
 	err = write_all(w->fd, (const uint8_t *)&sealed, sizeof(sealed), &done);
 	if (err)

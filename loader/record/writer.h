@@ -2,9 +2,9 @@
 /*
  * writer.h - writes xpu.data to the disk
  *
- * Records are appended to memory; a thread packs them into blocks and writes the blocks, so that
- * the thread that drains the ring never waits for the disk. The file ends with a whole block,
- * unless xpuload is killed in the middle of a write.
+ * Records are collected in memory; a thread packs them into blocks and writes these, so that the
+ * thread that drains the ring never waits for the disk. The file ends with a whole block, unless
+ * xpuload is killed in the middle of a write.
  */
 #ifndef XPU_LOADER_WRITER_H
 #define XPU_LOADER_WRITER_H
@@ -28,19 +28,19 @@ struct writer;
 int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **w);
 
 /**
- * writer__set_level - set how much to compress; to be called before there are records
- * @level: Zstandard's, 1 (the default) to BLOCK_LEVEL_MAX; 0: no compression
+ * writer__set_level - set the compression level; to be called before the first record
+ * @level: of Zstandard, 1 (the default) to BLOCK_LEVEL_MAX; 0: no compression
  *
  * Return: 0 or -ENOMEM.
  */
 int writer__set_level(struct writer *w, int level);
 
 /**
- * writer__reserve - room for one record
+ * writer__reserve - make room for a record
  * @size: bytes; a multiple of 8, XPU_BLOCK_MAX at most
  *
- * Never waits. Return: uninitialized memory to fill before the next call; NULL if memory is short
- * or the disk failed, and then the record is counted as lost.
+ * Never waits. Return: uninitialized memory, to be filled before the next call; NULL if memory is
+ * short or the disk failed, with the record counted as lost.
  */
 void *writer__reserve(struct writer *w, size_t size);
 
@@ -63,12 +63,12 @@ bool writer__is_behind(struct writer *w);
 int writer__error(struct writer *w);
 
 /*
- * Return: the errno because of which nothing can be written now, or 0. Records wait in memory; the writing is
- * tried again until there is space, or until the recording ends.
+ * Return: the errno that keeps anything from being written now, or 0. Records wait in memory;
+ * writing is tried again until it succeeds, or until the recording ends.
  */
 int writer__waits(struct writer *w);
 
-/* There are no more records. Return: whether all are written, or lost; never waits */
+/* To be called when no more records come. Return: whether all are written or lost. Never waits. */
 bool writer__end(struct writer *w);
 
 /**

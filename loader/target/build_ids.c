@@ -19,7 +19,7 @@
 #define WAIT_MS		2000
 #define MAX_SILENT	8
 
-/* The headers of the supported distributions lack this. */
+/* Missing in the headers of the supported distributions. */
 struct procmap_query {
 	uint64_t size, query_flags, query_addr;
 	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;
@@ -36,7 +36,7 @@ struct answer {
 };
 
 struct build_ids {
-	pid_t pid;			/* the process that asks; 0: there is none */
+	pid_t pid;			/* the asking process, or 0 */
 	int fd;
 	bool unsupported;
 	size_t nr_silent;
@@ -63,7 +63,7 @@ static void ask(int maps_fd, uint64_t addr, struct answer *a)
 	memcpy(a->id, id, a->len);
 }
 
-/* The requests and the answers of one process: an address with a descriptor, an answer. */
+/* Room for the descriptor that comes with a request's address. */
 union control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int))];
@@ -126,7 +126,7 @@ static int build_ids__start(struct build_ids *b)
 	return -EAGAIN;
 }
 
-/* The kernel may hold the process up even now: it is not waited for. */
+/* Ends the process without waiting: it may hang in the kernel. */
 static void build_ids__end(struct build_ids *b)
 {
 	if (!b->pid)
@@ -162,7 +162,7 @@ static bool send_request(const struct build_ids *b, int maps_fd, uint64_t addr)
 	return sendmsg(b->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(addr);
 }
 
-/* Return: 1; 0 if the process has ended; -ETIMEDOUT. */
+/* Return: 1, 0 if the process has ended, or -ETIMEDOUT. */
 static int take_answer(const struct build_ids *b, struct answer *a)
 {
 	uint64_t end_ns = clock__now() + WAIT_MS * 1000000ull, now_ns;

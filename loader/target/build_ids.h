@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * build_ids.h - has the kernel read the build-ids of files that running processes have mapped
+ * build_ids.h - gets the build-ids of files that running processes have mapped, from the kernel
  *
- * A process of our own asks it: the kernel waits for the file system, which may be one that a user
- * runs (FUSE), or one whose server is gone (NFS).
+ * A helper process asks the kernel, since the kernel waits for the file system, which a user may
+ * run (FUSE), or whose server may be gone (NFS).
  */
 #ifndef XPU_LOADER_BUILD_IDS_H
 #define XPU_LOADER_BUILD_IDS_H
@@ -18,13 +18,14 @@ struct build_ids;
 /* Return: NULL if there is no memory. */
 struct build_ids *build_ids__new(void);
 
-/* Ends the process, and waits for it only if that takes no time. */
+/* Ends the helper process, and reaps it only if that takes no time. */
 void build_ids__free(struct build_ids *b);
 
 /*
- * Reads the build-id of the file that is mapped at @addr in the process whose /proc/PID/maps @maps_fd
- * is. Waits for two seconds at most: then a warning names @path, and @device is not asked again.
- * Return: bytes in @id; 0 if there is none, or the kernel (before Linux 6.11) tells none.
+ * Reads the build-id of the file that is mapped at @addr in a process. @maps_fd: the process's
+ * /proc/PID/maps. Waits for two seconds at most: then a warning names @path, and @device is not
+ * asked again.
+ * Return: bytes in @id; 0 if the file has no build-id, or before Linux 6.11.
  */
 size_t build_ids__read(struct build_ids *b, int maps_fd, uint64_t addr, uint64_t device,
 		       const char *path, uint8_t id[XPU_BUILD_ID_LEN]);

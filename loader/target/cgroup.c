@@ -18,8 +18,8 @@
 #include "util.h"
 
 #define MAX_MOUNTS	32
-#define MAX_DEPTH	32		/* of cgroups that are looked through */
-#define MIN_ID_LEN	4		/* of its beginning */
+#define MAX_DEPTH	32		/* of cgroups that are searched */
+#define MIN_ID_LEN	4		/* digits of a shortened id */
 
 /* A mounted hierarchy. */
 struct hierarchy {
@@ -47,8 +47,9 @@ static bool has_word(const char *list, const char *word)
 }
 
 /*
- * Return: the number of the hierarchy of cgroup v1 that is mounted with @options; 0 if none is. One
- * without a controller has none here: the kernel does not tell which of its cgroups a thread is in.
+ * Return: the number of the cgroup v1 hierarchy that is mounted with @options, or 0. Hierarchies
+ * without a controller do not count: the kernel does not tell which of their cgroups a thread is
+ * in.
  */
 static uint32_t number_of(const char *options)
 {
@@ -90,7 +91,7 @@ static void unescape(char *s)
 	*to = '\0';
 }
 
-/* Adds the hierarchy that a line of /proc/self/mountinfo is about. */
+/* Adds the hierarchy in a line of /proc/self/mountinfo. */
 static void add_mount(struct hierarchies *all, char *line)
 {
 	char *path, *type, *options;
@@ -130,7 +131,7 @@ static int compare(const void *a, const void *b)
 	return p->number < q->number ? -1 : p->number > q->number;
 }
 
-/* Return: all of them, that of cgroup v2 first; NULL without memory. For free(). */
+/* Return: all hierarchies, with cgroup v2 first, to be freed by free(); NULL without memory. */
 static struct hierarchies *read_hierarchies(void)
 {
 	struct hierarchies *all = calloc(1, sizeof(*all));
@@ -150,7 +151,7 @@ static struct hierarchies *read_hierarchies(void)
 
 /* ---- by path --------------------------------------------------------------------------------- */
 
-/* Return: 0 if @path is the directory of a cgroup, or a negative errno. */
+/* Fills in *@c if @path is a cgroup's directory. Return: 0 or a negative errno. */
 static int open_cgroup(struct cgroup *c, const char *path, const struct hierarchies *all)
 {
 	struct stat st;
@@ -209,7 +210,7 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len)
 
 /* ---- containers ------------------------------------------------------------------------------ */
 
-/* Whether a cgroup @dir, in one that is called @parent, is that of the container @name. */
+/* Whether the cgroup @dir inside @parent belongs to the container @name. */
 static bool is_container(const char *dir, const char *parent, const char *name)
 {
 	size_t wanted = strlen(name);
@@ -225,12 +226,12 @@ static bool is_container(const char *dir, const char *parent, const char *name)
 
 struct search {
 	const char *name;
-	char path[PATH_MAX];		/* of the directory that is looked through */
+	char path[PATH_MAX];		/* the directory that is searched */
 	char found[2][PATH_MAX];
 	size_t nr;
 };
 
-/* Looks through s->path, the cgroup @dir. The cgroups of a container are not looked through. */
+/* Searches s->path, the cgroup @dir, but not the cgroups inside containers. */
 static void search(struct search *s, const char *dir, unsigned int depth)
 {
 	size_t len = strlen(s->path);
@@ -307,7 +308,7 @@ static int each_process(char *path, unsigned int depth, void (*fn)(void *ctx, pi
 	if (!f)
 		return -errno;
 	while (fscanf(f, "%d", &pid) == 1)
-		if (pid)		/* 0: of another pid namespace */
+		if (pid)		/* 0: in another pid namespace */
 			fn(ctx, pid);
 	fclose(f);
 	dir = opendir(path);
@@ -316,7 +317,7 @@ static int each_process(char *path, unsigned int depth, void (*fn)(void *ctx, pi
 		    len + 1 + strlen(d->d_name) >= PATH_MAX)
 			continue;
 		sprintf(path + len, "/%s", d->d_name);
-		each_process(path, depth + 1, fn, ctx);	/* it may be gone */
+		each_process(path, depth + 1, fn, ctx);	/* ignoring errors: it may be gone */
 		path[len] = '\0';
 	}
 	if (dir)

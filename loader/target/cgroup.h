@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cgroup.h - finds a cgroup by its path, or a container's by the container's name or id */
+/* cgroup.h - finds a cgroup by its path, or by its container's name or id */
 #ifndef XPU_LOADER_CGROUP_H
 #define XPU_LOADER_CGROUP_H
 
@@ -9,15 +9,15 @@
 #include <sys/types.h>
 
 struct cgroup {
-	char path[PATH_MAX];		/* of its directory */
+	char path[PATH_MAX];		/* the cgroup's directory */
 	uint64_t id;			/* the directory's inode */
 	uint32_t hierarchy;		/* as /proc/PID/cgroup numbers it; 0: cgroup v2 */
 };
 
 /**
  * cgroup__find - find a cgroup by its path
- * @path: of a directory; or as /proc/PID/cgroup has it, below one of the mounted hierarchies: that of
- *	cgroup v2, if the path is there
+ * @path: a directory; or a path as in /proc/PID/cgroup, below one of the mounted hierarchies, with
+ *	cgroup v2 searched first
  * @why: on failure, what is wrong; @len bytes
  *
  * Return: 0 or a negative errno.
@@ -26,10 +26,11 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len);
 
 /**
  * cgroup__find_container - find the cgroup that a container's runtime has made
- * @name: of the container, where the runtime puts that into the cgroup's name (LXC, systemd-nspawn);
- *	else its id or the beginning of that (Docker, Podman, containerd, CRI-O)
+ * @name: the container's name, if the runtime puts that into the cgroup's name (LXC,
+ *	systemd-nspawn); otherwise its id or the beginning of the id (Docker, Podman, containerd,
+ *	CRI-O)
  *
- * The rest as for cgroup__find().
+ * The other parameters and the result are as for cgroup__find().
  */
 int cgroup__find_container(struct cgroup *c, const char *name, char *why, size_t len);
 

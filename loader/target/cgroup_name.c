@@ -9,14 +9,14 @@
 
 #include "util.h"
 
-#define UID_MIN		32		/* of a pod: a UUID, or a hash of the file of a static pod */
+#define UID_MIN		32		/* of a pod's uid: a UUID, or a hash for a static pod */
 #define UID_MAX		36
-#define FILE_MAX	(16u << 10)	/* of /proc/PID/cgroup: some 15 lines */
+#define FILE_MAX	(16u << 10)	/* of /proc/PID/cgroup: about 15 lines */
 
-/* Runtimes put these before and behind a container's id or name. */
+/* Runtimes put these before and after a container's id or name. */
 static const struct {
 	const char *before, *behind;
-	bool id;			/* else a name */
+	bool id;			/* an id, not a name */
 } scopes[] = {
 	{ "", "", true },				/* Docker, containerd, with cgroupfs */
 	{ "docker-", ".scope", true },
@@ -36,7 +36,7 @@ static bool part__is(struct cgroup_part p, const char *s)
 	return p.len == strlen(s) && !memcmp(p.s, s, p.len);
 }
 
-/* Return: whether all of the characters are of @accept. */
+/* Return: whether @p is not empty and has only characters of @accept. */
 static bool part__has_only(struct cgroup_part p, const char *accept)
 {
 	size_t i;
@@ -47,7 +47,7 @@ static bool part__has_only(struct cgroup_part p, const char *accept)
 	return p.len;
 }
 
-/* Return: the part between @before and @behind; .len is 0 without them. */
+/* Return: the part between @before and @behind; .len is 0 if @p lacks them. */
 static struct cgroup_part part__between(struct cgroup_part p, const char *before, const char *behind)
 {
 	size_t head = strlen(before), tail = strlen(behind);
@@ -79,7 +79,7 @@ struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_
 
 /* ---- of a process ---------------------------------------------------------------------------- */
 
-/* Takes a text if it fits and is fit to be shown. */
+/* Copies a text if it fits and has no control characters. */
 static void take(char *to, size_t size, struct cgroup_part from)
 {
 	size_t i;
@@ -94,8 +94,8 @@ static void take(char *to, size_t size, struct cgroup_part from)
 }
 
 /*
- * The kubelet's "pod0123-...", or with systemd "kubepods-burstable-pod0123_....slice", where "_" is in
- * the place of "-".
+ * Takes a pod's uid from the kubelet's "pod0123-...", or with systemd
+ * "kubepods-burstable-pod0123_....slice", where "_" replaces "-".
  */
 static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
 {
@@ -114,7 +114,10 @@ static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
 			l->pod_uid[i] = '-';
 }
 
-/* Slurm's "job_12/step_0", in "slurm" or "slurmstepd.scope" or what a site calls that. */
+/*
+ * Takes the job and the step from Slurm's "job_12/step_0", below "slurm" or "slurmstepd.scope", or
+ * another name that begins with "slurm".
+ */
 static void take_job(struct cgroup_labels *l, struct cgroup_part dir, struct cgroup_part parent)
 {
 	struct cgroup_part job = part__between(dir, "job_", ""), step = part__between(dir, "step_", "");
@@ -167,7 +170,7 @@ int cgroup_labels__read(struct cgroup_labels *l, pid_t pid)
 	for (line = text; line && *line; line = next) {
 		next = strchr(line, '\n');
 		if (!next)
-			break;		/* a line that is cut could name another */
+			break;		/* a line that was cut off could give a wrong name */
 		*next++ = '\0';
 		cgroup_labels__add_line(l, line);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * cgroup_name.h - what the names of cgroups say: the container, the pod and Slurm's job of a process
+ * cgroup_name.h - finds a process's container, pod and Slurm job in the names of its cgroups
  *
- * Container runtimes, the kubelet and Slurm name the cgroups that they make. Who may make cgroups may
- * name them so, too: the names are bounded and checked, and no more than labels.
+ * Container runtimes, the kubelet and Slurm name the cgroups that they make. Anybody who may make
+ * cgroups can use such names, too, so they are bounded and checked, and used only as labels.
  */
 #ifndef XPU_LOADER_CGROUP_NAME_H
 #define XPU_LOADER_CGROUP_NAME_H
@@ -16,33 +16,33 @@
 
 #define CONTAINER_ID_LEN	64	/* hexadecimal digits */
 
-/* A part of a path. */
+/* A part of a path, not terminated. */
 struct cgroup_part {
 	const char *s;
 	size_t len;
 };
 
 /**
- * cgroup_name__container - which container's cgroup that is
+ * cgroup_name__container - find the container that a cgroup belongs to
  * @dir: the cgroup's name
- * @parent: the name of the cgroup that it is in
- * @is_id: set to whether the container is named by its id, not by a name
+ * @parent: the name of the enclosing cgroup
+ * @is_id: set to whether the result is an id, not a name
  *
- * Return: its id or name, a part of @dir; .len is 0 if it is none.
+ * Return: the container's id or name, a part of @dir; .len is 0 without a container.
  */
 struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_part parent, bool *is_id);
 
-/* Empty texts are not known. */
+/* The labels of a process; empty texts are unknown. */
 struct cgroup_labels {
 	char container[XPU_LABEL_TEXT_MAX];
 	char pod_uid[64];
-	char job[32], step[32];		/* Slurm's */
+	char job[32], step[32];		/* of Slurm */
 };
 
-/* Adds what a line of /proc/PID/cgroup says; without its end. */
+/* Adds the labels in a line of /proc/PID/cgroup, given without its newline. */
 void cgroup_labels__add_line(struct cgroup_labels *l, const char *line);
 
-/* Reads /proc/PID/cgroup. Return: 0, or a negative errno: the process has gone. */
+/* Reads /proc/PID/cgroup. Return: 0, or a negative errno if the process has gone. */
 int cgroup_labels__read(struct cgroup_labels *l, pid_t pid);
 
 #endif /* XPU_LOADER_CGROUP_NAME_H */

@@ -17,7 +17,7 @@ static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 	off_t in = at, out = at;
 	ssize_t got, put, done;
 
-	/* This shares blocks if the file systems can; it fails between some file systems. */
+	/* Shares blocks if the file system can; fails between some file systems. */
 	got = copy_file_range(from, &in, to, &out, n, 0);
 	if (got > 0)
 		return got;
@@ -30,14 +30,14 @@ static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* Finds the start and end of the next data from @at on. Return: false if there is none. */
+/* Finds the start and end of the next data at or after @at. Return: false if no data follow. */
 static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 {
 	*start = lseek(fd, at, SEEK_DATA);
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* The file system does not know, or reports nonsense. */
+	/* The file system does not know, or its answer is invalid. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;

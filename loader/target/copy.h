@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* copy.h - copies a file that may have been made to do harm */
+/* copy.h - copies a file that may be malicious */
 #ifndef XPU_LOADER_COPY_H
 #define XPU_LOADER_COPY_H
 
@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 /**
- * copy__file - copy all of a plain file, with its holes
- * @from, @to: both from their beginning; @to is empty
- * @max_bytes: of data; the copy also takes at most half of the free space where @to is
- * @stop: checked now and then
+ * copy__file - copy a plain file, with its holes
+ * @from, @to: read and written from their beginning; @to is empty
+ * @max_bytes: of data; the copy also takes at most half of the free space of @to's file system
+ * @stop: checked after every few MB
  * @bytes: of data copied, also on failure
  *
  * Return: 0, -EFBIG beyond @max_bytes, -ENOSPC beyond half of the free space, -EINTR if @stop

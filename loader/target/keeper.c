@@ -24,50 +24,50 @@
 #include "safefile.h"
 #include "base/entry_table.h"
 
-#define HELD_MAX	400		/* files held open: do they still exist at the end? */
-#define WAIT_NS		50000000	/* between two checks whether to stop */
-#define HANG_NS		2000000000ull	/* after that, the file system counts as not answering */
+#define HELD_MAX	400		/* files held open, which are checked at the end */
+#define WAIT_NS		50000000	/* between checks whether to stop */
+#define HANG_NS		2000000000ull	/* after this the file system counts as not answering */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
-/* A process that has generated code and perhaps a /tmp of its own. */
+/* A process with generated code and perhaps its own /tmp. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: it shares ours ... */
-	bool unknown;			/* ... or it is not known */
-	pid_t ns_pid;			/* its number in its own pid namespace */
+	int tmp_fd;			/* its /tmp; -1: it has our /tmp ... */
+	bool unknown;			/* ... or whether it does is unknown */
+	pid_t ns_pid;			/* the pid in its own namespace */
 	UT_hash_handle hh;
 };
 
 /*
- * A file to examine and to copy. If a file system is a program, a look at a path may take for ever:
- * so the thread does it.
+ * A file to examine and to copy. Done by the thread, because looking at a path may take forever if
+ * the file system is a program.
  */
 struct job {
 	struct job *next;
 	enum {
 		JOB_COPY,		/* @fd */
 		JOB_LOOK,		/* copy @fd, unless the same file is at @path here */
-		JOB_JIT,		/* perf-@ns_pid.map in the directory @fd, or -1: in
-					 * @pid's /tmp; if it is there */
+		JOB_JIT,		/* copy perf-@ns_pid.map, if it exists, from the directory
+					 * @fd, or if that is -1 from @pid's /tmp */
 	} kind;
-	int fd;				/* opened with O_PATH; of JOB_LOOK, -1: by @path in @pid */
+	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 means @path in @pid */
 	pid_t pid, ns_pid;
 	char *path;
-	char name[NAME_MAX_BYTES];	/* below the directory */
+	char name[NAME_MAX_BYTES];	/* of the copy, below the keeper's directory */
 };
 
 struct keeper {
-	int dir_fd;			/* of the directory that the recording is in */
-	char *name;			/* of the directory for the copies */
-	int kept_fd;			/* that directory, for the thread; -1: not made yet */
-	struct numbers seen;		/* the files that have been met: each is examined once */
-	struct job *held;		/* JOB_LOOK jobs: files that are still at their paths */
+	int dir_fd;			/* the recording's directory */
+	char *name;			/* the name of the directory for the copies */
+	int kept_fd;			/* that directory, used by the thread; -1: not made yet */
+	struct numbers seen;		/* files that have been met: each is examined once */
+	struct job *held;		/* JOB_LOOK jobs for files that are still at their paths */
 	unsigned int nr_held;
 	struct jit *jits;
 	pthread_t thread;
 	bool running, finished;
-	bool abandoned;			/* the thread hangs, and owns all of this */
-	atomic_bool cancel;		/* copy nothing more */
+	bool abandoned;			/* the thread hangs, and owns everything */
+	atomic_bool cancel;		/* stop copying */
 	pthread_mutex_t lock;		/* for the members below */
 	unsigned int nr_jobs;
 	pthread_cond_t more;
@@ -78,10 +78,7 @@ struct keeper {
 
 /* ---- copying --------------------------------------------------------------------------------- */
 
-/*
- * Return: a descriptor of the directory, below @dir_fd, that @path is in. The directory is made if
- * need be.
- */
+/* Return: a descriptor of the directory of @path, below @dir_fd. Makes missing directories. */
 static int make_dirs(int dir_fd, const char *path)
 {
 	const char *slash = strchr(path, '/');
@@ -99,7 +96,7 @@ static int make_dirs(int dir_fd, const char *path)
 	return next;
 }
 
-/* Return: a descriptor of the directory in which @name is kept. */
+/* Return: a descriptor of the directory for the copy @name. */
 static int keeper__open_dir(struct keeper *k, const char *name)
 {
 	if (k->kept_fd < 0)
@@ -107,7 +104,7 @@ static int keeper__open_dir(struct keeper *k, const char *name)
 	return k->kept_fd < 0 ? k->kept_fd : make_dirs(k->kept_fd, name);
 }
 
-/* Copies the file behind @job->fd to its name. The name appears when the copy is complete. */
+/* Copies the file behind @job->fd. The copy gets its name when it is complete. */
 static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_bytes,
 			uint64_t *bytes)
 {
@@ -115,7 +112,7 @@ static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_by
 	char self[64];
 	int dir_fd, from, err;
 
-	/* It has been checked to be a plain file, so it is safe to open. */
+	/* Safe to open, since it was checked to be a plain file. */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", job->fd);
 	from = open(self, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (from < 0)
@@ -188,7 +185,7 @@ static int job__find(struct job *job)
 	case JOB_LOOK:
 		if (job->fd < 0)
 			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
-		if (job->fd < 0)	/* the process is gone; its file may be here */
+		if (job->fd < 0)	/* the process is gone, but its file may be here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
@@ -206,7 +203,9 @@ static int job__find(struct job *job)
 	return 0;
 }
 
-/* Return: 1 if it was copied, 0 if there is nothing to copy, or a negative errno. */
+/*
+ * Does a job. Return: 1 if a file was copied, 0 if there is nothing to copy, or a negative errno.
+ */
 static int keeper__do(struct keeper *k, struct job *job, uint64_t left, uint64_t *bytes)
 {
 	int err;
@@ -245,7 +244,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes = 0, left;
 	int entered, err;
 
-	entered = invoker__enter();	/* for good: it reads what the invoker may read */
+	entered = invoker__enter();	/* for good: it may read only what the invoker may */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -276,7 +275,7 @@ static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Queues @job and owns it. NULL counts as a failure for want of memory. */
+/* Queues @job and owns it. NULL counts as a failure without memory. */
 static void keeper__add(struct keeper *k, struct job *job)
 {
 	sigset_t all, old;
@@ -365,7 +364,7 @@ static void keeper__hold(struct keeper *k, struct job *job)
 	k->nr_held++;
 }
 
-/* Decides whether the file of @job is to be copied now, watched, or left alone. */
+/* Decides whether to copy the file of @job now, to watch it, or to leave it alone. */
 static void keeper__look(struct keeper *k, struct job *job, bool hold)
 {
 	int here = is_here(job->fd, job->path, true);
@@ -389,7 +388,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		return;
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
-		/* The process is gone already. That does not matter if its file is here. */
+		/* The process is gone. That does not matter if its file is here. */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
 			close(here_fd);
@@ -418,7 +417,7 @@ static void keeper__look_again(struct keeper *k)
 	}
 }
 
-/* Return: the number of @pid in its own pid namespace, which is the last one in /proc's list. */
+/* Return: @pid in its own pid namespace, the last number in the list in /proc. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char path[64], line[256];
@@ -447,7 +446,7 @@ static void jit__close(struct jit *j)
 		close(j->tmp_fd);
 }
 
-/* For a process with generated code: holds its /tmp open, where the names will be. */
+/* For a process with generated code: holds open its /tmp, where the map of names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
 	struct jit *j;
@@ -479,7 +478,10 @@ void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__jit(k, r->pid);
 }
 
-/* Copies the names of one process's generated code, if there are any. Takes over its /tmp. */
+/*
+ * Copies the map of a process's generated code, if it has one. Takes over the descriptor of its
+ * /tmp.
+ */
 static void keeper__jit_map(struct keeper *k, struct jit *j)
 {
 	struct job *job;
@@ -540,7 +542,7 @@ static bool is_jit_map(const char *name, size_t len)
 /* Return: what kind of entry @name is, @depth directories below the keeper's own. */
 static enum kept kept_name(const char *name, int depth)
 {
-	size_t len = safefile__stem(name);	/* it may have been killed while it copied */
+	size_t len = safefile__stem(name);	/* a copy that was interrupted has another name */
 
 	switch (depth) {
 	case 0:
@@ -583,7 +585,7 @@ static int remove_entries(int fd, int depth, bool dirs)
 	return 0;
 }
 
-/* Removes the directory @name, unless it has files that are not the keeper's. */
+/* Removes the directory @name, unless it has files that the keeper did not make. */
 static int remove_kept(int dir_fd, const char *name, int depth)
 {
 	int fd = safefile__open_dir(dir_fd, name, false), err;
@@ -596,8 +598,8 @@ static int remove_kept(int dir_fd, const char *name, int depth)
 }
 
 /*
- * Removes the names of generated code that an older recording of this name has left: they belong to
- * one recording.
+ * Removes the maps of generated code that an older recording with this name has left: they belong
+ * only to that recording.
  */
 static void forget_jit_maps(const struct keeper *k)
 {
@@ -713,7 +715,7 @@ int keeper__rename(int dir_fd, const char *name, const char *suffix)
 	err = remove_kept(dir_fd, to, 0);
 	if (err && err != -ENOENT)
 		goto out;
-	/* A directory of another user's is not moved, either. */
+	/* Do not move another user's directory, either. */
 	fd = safefile__open_dir(dir_fd, from, false);
 	if (fd >= 0)
 		close(fd);

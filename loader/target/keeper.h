@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * keeper.h - keeps files that will not be found where the recording says
+ * keeper.h - keeps copies of files that will not be found at their recorded paths
  *
- * A process in a container maps files by paths that mean nothing here, or other files; a plug-in
- * may be unlinked as soon as it is loaded. xpumerge needs these files later, for the names of
- * functions. So what a process has mapped is opened at once, through /proc/PID, and if that is not
- * the file at that path here, then or at the end, it is copied into
- * FILE.files/.build-id/xx/yyyy/elf, beside the recording FILE. Generated code is the same: what
- * names it, /tmp/perf-PID.map, is copied at the end if the process has a /tmp of its own.
+ * A process in a container maps files by paths that are missing here, or name other files; a
+ * plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for the names
+ * of functions. So each mapped file is opened at once, through /proc/PID. If it is not the file at
+ * that path here, now or at the end, it is copied into FILE.files/.build-id/xx/yyyy/elf, next to
+ * the recording FILE. For generated code, /tmp/perf-PID.map, which has its names, is copied at the
+ * end if the process has its own /tmp.
  *
- * Files are read only to be copied, and no file is copied that the invoker (lib/invoker.h) may not
- * read: a thread does both with the invoker's rights. Only the invoker can read the copies. The
- * keeper makes and removes nothing below FILE.files if that is a link or belongs to another user.
- * bounds.h limits the copies, since a target may map anything. Nobody waits for a file system that
- * does not answer, which may be a program of the target's.
+ * A thread with the invoker's rights reads and writes the files, so no file is copied that the
+ * invoker (lib/invoker.h) may not read. Only the invoker can read the copies. The keeper makes and
+ * removes nothing below FILE.files if that is a link or belongs to another user. bounds.h limits
+ * the copies, since a target may map anything. Nobody waits for a file system that does not answer,
+ * which may be the target's own program.
  */
 #ifndef XPU_LOADER_KEEPER_H
 #define XPU_LOADER_KEEPER_H
@@ -28,9 +28,9 @@ struct keeper;
 
 struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
-	uint64_t nr_refused;		/* files beyond a limit of bounds.h, or given up */
+	uint64_t nr_refused;		/* files beyond a limit in bounds.h, or given up */
 	uint64_t nr_failed;		/* files that could not be copied */
-	int error;			/* the first reason, as errno */
+	int error;			/* the reason of the first failure, an errno */
 };
 
 /* @k: a keeper for the recording at @path. Return: 0 or a negative errno. */
@@ -39,13 +39,13 @@ int keeper__new(const char *path, struct keeper **k);
 /* Takes each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
 
-/* A process has ended. */
+/* Takes the end of a process. */
 void keeper__process_exit(struct keeper *k, pid_t pid);
 
 /* Whether the keeper should give up. */
 typedef bool (*keeper_stop_fn)(void *ctx);
 
-/* Waits until all is copied, or until @stopped() returns true, or until LIMIT_KEEPING_NS. */
+/* Waits until everything is copied, @stopped() returns true, or LIMIT_KEEPING_NS have passed. */
 void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped, void *ctx);
 
 /* Removes the copies, because the recording is not kept either. */
@@ -54,8 +54,9 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * The recording @name in @dir_fd was renamed, with @suffix added: renames its copies, too, and
- * replaces those of an older recording. Fails if those have files that the keeper did not make.
+ * To be called when the recording @name in @dir_fd was renamed, with @suffix added: also renames
+ * its directory of copies, and replaces the directory of an older recording. Fails if that has
+ * files that the keeper did not make.
  * Return: 0, also if nothing was kept, or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);

@@ -24,7 +24,7 @@ struct pyelf {
 	int fd;
 	unsigned int nr_segments;
 	Elf64_Phdr segments[MAX_SEGMENTS];
-	uint64_t found[NR_NAMES];	/* as addresses of the file; 0: missing */
+	uint64_t found[NR_NAMES];	/* addresses in the file; 0: missing */
 };
 
 static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
@@ -45,8 +45,7 @@ static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
 }
 
 /*
- * Return: @bytes of the file at @offset, with a 0 behind them, for the caller to free; or NULL and
- * *@err.
+ * Return: @bytes of the file at @offset, with a 0 added, for the caller to free; or NULL and *@err.
  */
 static void *read_table(int fd, uint64_t offset, uint64_t bytes, int *err)
 {
@@ -104,8 +103,8 @@ static int pyelf__read_symbols(struct pyelf *e, const Elf64_Shdr *table, const E
 }
 
 /*
- * Reads the file's bytes for an address. Zero-filled memory, which is not in the file, cannot be
- * read. Return: 0 or a negative errno.
+ * Reads the file's bytes for an address. Fails for zero-filled memory, which is not in the file.
+ * Return: 0 or a negative errno.
  */
 static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, size_t bytes)
 {
@@ -123,7 +122,7 @@ static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, siz
 	return -EINVAL;
 }
 
-/* Sets *@bias to the difference between the process's addresses and the file's. */
+/* Sets *@bias to the process's addresses minus addresses in the file. */
 static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, uint64_t *bias)
 {
 	unsigned int i;
@@ -142,8 +141,8 @@ static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, u
 }
 
 /*
- * Finds the version in the form of PY_VERSION_HEX. If only the file's name tells it, it is some
- * release of that version.
+ * Finds the version, in the form of PY_VERSION_HEX. If only the file's name has it, the release is
+ * unknown.
  */
 static int pyelf__version(const struct pyelf *e, unsigned int minor, unsigned long *version)
 {

@@ -12,12 +12,12 @@
 #include "xpu_record.h"
 
 /**
- * pyelf__find - find the addresses and offsets by which to read a process that has mapped @fd
+ * pyelf__find - find the addresses and offsets for reading a process that has mapped @fd
  * @fd: a file, open for reading
- * @start, @pgoff: an executable mapping of it: address, and bytes into the file
- * @minor: of Python 3, as the file's name says, or 0; before 3.11 nothing else says it
+ * @start, @pgoff: an executable mapping of the file: its address and file offset
+ * @minor: of Python 3, from the file's name, or 0; the only source before 3.11
  *
- * Return: 0; -ENOENT if the file has no interpreter, -EPROTO if the version is unknown, -EINVAL if
+ * Return: 0, -ENOENT if the file has no interpreter, -EPROTO if the version is unknown, -EINVAL if
  * this is not a valid ELF file, or a negative errno of reading it.
  */
 int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor,

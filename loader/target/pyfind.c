@@ -28,15 +28,15 @@
 
 #define NOBODY		65534
 #define MAX_MEMORY	(512ull << 20)
-#define MAX_CPU_S	60		/* in the child's life: a file takes a millisecond or two */
+#define MAX_CPU_S	60		/* of the child in total: a file takes 1 or 2 ms */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINED	false		/* a sanitizer needs memory and system calls of its own */
+#define CONFINED	false		/* sanitizers need memory and system calls */
 #else
 #define CONFINED	true
 #endif
 
-struct request {			/* sent with a file's descriptor */
+struct request {			/* sent together with a file's descriptor */
 	uint64_t time_ns, start, pgoff;
 	uint32_t pid;
 	uint32_t minor;
@@ -59,7 +59,7 @@ struct pyfind {
 #define ALLOW(name)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
 			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
-/* Forbids all system calls but those that are needed to read a file and to answer. */
+/* Forbids all system calls that are not needed to read a file and to answer. */
 static int forbid_system_calls(void)
 {
 	static struct sock_filter filter[] = {
@@ -70,7 +70,7 @@ static int forbid_system_calls(void)
 		ALLOW(recvmsg), ALLOW(sendto), ALLOW(openat), ALLOW(pread64), ALLOW(close),
 		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
 		ALLOW(exit_group),
-		/* Memory may be mapped, but not executable. */
+		/* Allow mapping memory, but not as executable. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),
@@ -79,7 +79,7 @@ static int forbid_system_calls(void)
 	};
 	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	/* If the kernel has no seccomp filters, the other measures must do. */
+	/* If the kernel has no seccomp filters, the other measures must suffice. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -92,7 +92,7 @@ static void set_limit(int what, rlim_t limit)
 	setrlimit(what, &r);
 }
 
-/* Gives up, for good, everything that this process could do harm with. */
+/* Gives up, for good, all rights with which this process could do harm. */
 static int drop_everything(void)
 {
 	int err;
@@ -103,7 +103,7 @@ static int drop_everything(void)
 	set_limit(RLIMIT_CPU, MAX_CPU_S);
 	if (CONFINED)
 		set_limit(RLIMIT_AS, MAX_MEMORY);
-	/* Who is not root any more can no longer change the bounding set. */
+	/* First the bounding set, which only root can change. */
 	err = privileges__bound(0);
 	if (err)
 		return err;
@@ -114,7 +114,7 @@ static int drop_everything(void)
 	return err || !CONFINED ? err : forbid_system_calls();
 }
 
-/* Return: the file that comes with the request, -1 if there is none, -2 at the end. */
+/* Return: the file that comes with the request, -1 if it has no file, -2 at the end. */
 static int take_request(struct request *r)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -213,7 +213,10 @@ int pyfind__fd(const struct pyfind *f)
 	return f ? f->fd : -1;
 }
 
-/* Return: whether @path is a name for CPython. @minor: of Python 3, 0 if the name does not say. */
+/*
+ * Return: whether @path is a name for CPython. *@minor: the minor version of Python 3, 0 if the
+ * name lacks it.
+ */
 static bool is_python(const char *path, uint32_t *minor)
 {
 	const char *name = strrchr(path, '/');
@@ -269,7 +272,7 @@ void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
 	while ((n = recv(f->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a)) {
 		if (!a.err)
 			fn(ctx, a.pid, a.time_ns, &a.python);
-		else if (a.err != -ENOENT)	/* its interpreter is in a library */
+		else if (a.err != -ENOENT)	/* -ENOENT: its interpreter is in a library */
 			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
 	}
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -2,12 +2,12 @@
 /*
  * pyfind.h - finds interpreters in processes without a preloaded shim
  *
- * If a process has mapped a file with a name of CPython's, the file's symbols tell where the
+ * If a process has mapped a file that is called like CPython, the file's symbols say where the
  * interpreter's variables are. The file may be hostile, and this process has privileges. So it
  * opens the file without reading it (O_PATH) and passes it to a child without privileges: the child
- * is another user, has no capabilities and no way to get any, may open only files that everybody
- * may read, and may make few system calls. The child returns a few addresses, and the code that
- * follows them checks all that it reads.
+ * runs as another user, has no capabilities and no way to get any, may open only files that
+ * everybody may read, and may make only a few system calls. The child returns a few addresses, and
+ * the code that follows them checks everything that it reads.
  */
 #ifndef XPU_LOADER_PYFIND_H
 #define XPU_LOADER_PYFIND_H
@@ -23,8 +23,8 @@ struct pyfind;
 typedef void (*pyfind_fn)(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python);
 
 /*
- * Starts the child. To be called before there are threads, rings, maps and files that the child
- * should not inherit. Return: NULL if that failed.
+ * Starts the child. To be called before this process has threads, rings, maps and files that the
+ * child should not inherit. Return: NULL on failure.
  */
 struct pyfind *pyfind__new(void);
 void pyfind__free(struct pyfind *f);
@@ -32,7 +32,9 @@ void pyfind__free(struct pyfind *f);
 /* Takes each executable mapping, as soon as possible; never blocks. */
 void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r);
 
-/* Polls readable when an answer waits; owned by @f. -1: there will be none. */
+/*
+ * Return: a descriptor, owned by @f, that polls readable when an answer waits; -1: none will come.
+ */
 int pyfind__fd(const struct pyfind *f);
 
 /* Calls @fn for each answer that waits. */

@@ -8,20 +8,23 @@
 #include "base/entry_table.h"
 
 #define MAX_BYTES	(16u << 20)	/* of all events */
-#define MAX_OWN_BYTES	(1u << 20)	/* of one process's */
+#define MAX_OWN_BYTES	(1u << 20)	/* of events of one process */
 #define MAX_AGE_NS	30000000000ull
 
 struct event {
-	TAILQ_ENTRY(event) all;		/* in the order of their times */
-	STAILQ_ENTRY(event) own;	/* those of one process */
+	TAILQ_ENTRY(event) all;		/* in the order of time */
+	STAILQ_ENTRY(event) own;	/* the process's events */
 	struct image *image;
 	uint64_t time_ns;
 	uint32_t bytes;
-	/* And the rest of it. Its 64-bit members are aligned, as in the ring. */
+	/*
+	 * The header is followed by the rest of the event. Its 64-bit members are aligned, as in
+	 * the ring.
+	 */
 	_Alignas(8) struct perf_event_header hdr;
 };
 
-struct image {				/* of a process, from an exec on */
+struct image {				/* a process's events since an exec */
 	UT_hash_handle hh;
 	pid_t pid;
 	STAILQ_HEAD(, event) events;
@@ -76,7 +79,7 @@ void recent__forget(struct recent *r, pid_t pid)
 		recent__drop_image(r, image);
 }
 
-/* An image without its first event is of no use: it goes as a whole. */
+/* Drops whole images: one without its first event is useless. */
 static void recent__trim(struct recent *r, uint64_t now_ns)
 {
 	struct event *e;
@@ -86,7 +89,7 @@ static void recent__trim(struct recent *r, uint64_t now_ns)
 		recent__drop_image(r, e->image);
 }
 
-/* Return: the image that an event of @pid is about; NULL if its first events are not here. */
+/* Return: the image that an event of @pid belongs to; NULL if its first event is missing. */
 static struct image *recent__image(struct recent *r, pid_t pid, bool begins)
 {
 	struct image *image;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * recent.h - the last events of processes that are not recorded, for those that turn out to be
+ * recent.h - keeps the last events of processes that may turn out to be recorded
  *
- * A process of which nothing is known yet is taken up when its first record comes out of a ring. If
- * it has ended by then, /proc has no mappings of it any more: a program of a tenth of a second on a
- * busy machine. Its events are still here, from its last exec on.
+ * An unknown process is adopted when its first record comes out of a ring. If it has ended by then,
+ * such as a program of a tenth of a second on a busy machine, /proc no longer has its mappings.
+ * This still has its events since its last exec.
  */
 #ifndef XPU_LOADER_RECENT_H
 #define XPU_LOADER_RECENT_H
@@ -21,23 +21,25 @@ struct recent *recent__new(void);
 void recent__free(struct recent *r);
 
 /**
- * recent__add - keep a copy of an event, and forget those that are too old or too many
- * @pid: the process it is about
- * @begins: it is an exec: earlier events of @pid are about another image
- * @time_ns: its time; events are added in the order of their times
+ * recent__add - keep a copy of an event, and forget events that are too old or too many
+ * @pid: the event's process
+ * @begins: the event is an exec: earlier events of @pid belong to another image
+ * @time_ns: the event's time; events are added in the order of time
  *
- * Without memory for it, all events of @pid are forgotten.
+ * Without memory, all events of @pid are forgotten.
  */
 void recent__add(struct recent *r, pid_t pid, bool begins, uint64_t time_ns,
 		 const struct perf_event_header *event);
 
-/* Forgets the events of @pid: a new process has its number, or it is recorded from now on. */
+/*
+ * Forgets the events of @pid, because a new process has the number, or the process is now recorded.
+ */
 void recent__forget(struct recent *r, pid_t pid);
 
 /**
  * recent__take - pass the events of @pid to @fn, in their order, and forget them
  *
- * These are all since its last exec, or none if they are not all here.
+ * These are all events since its last exec, or none if some were forgotten.
  */
 void recent__take(struct recent *r, pid_t pid,
 		  void (*fn)(void *ctx, const struct perf_event_header *event), void *ctx);

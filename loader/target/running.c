@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PF_KTHREAD	0x00200000	/* of the kernel's include/linux/sched.h */
+#define PF_KTHREAD	0x00200000	/* from the kernel's include/linux/sched.h */
 
-/* Reads the process @pid. Return: whether it is there. */
+/* Reads the process @pid. Return: whether it exists. */
 static bool running_process__read(struct running_process *p, pid_t pid)
 {
 	char path[64], text[1024], state, *comm, *end;

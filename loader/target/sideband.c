@@ -33,17 +33,16 @@
 #include "record/writer.h"
 #include "xpu_time.h"
 
-#define VERDICT_NS	5000000000ull	/* an exec that takes longer is never reported */
-#define SWEEP_NS	(2 * VERDICT_NS)	/* this long after its end a process has no more
+#define VERDICT_NS	5000000000ull	/* after this, an exec will not be reported any more */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* so long after its end, a process has no more
 						 * events */
 /*
- * Pages of a ring; powers of two. Each CPU has a ring. The mappings of the whole machine must fit
- * while probes are detached, which takes the kernel longer the busier the machine is. If the
- * invoker may not lock so much memory, the rings are small enough for perf_event_mlock_kb to allow
- * two of them.
+ * Pages of a CPU's ring; powers of two. The ring must hold the mappings of the whole machine while
+ * probes are detached, which takes the kernel longer on a busier machine. If the invoker may not
+ * lock so much memory, the rings are so small that perf_event_mlock_kb allows two of them.
  */
 #define RING_PAGES	256
-#define MAX_KNOWN	(1u << 18)	/* of one process; it may map without end */
+#define MAX_KNOWN	(1u << 18)	/* mappings of a process, which may map any number */
 #define LOOK_PAUSES	4		/* times as long as it takes to look at a process */
 #define FEW_RING_PAGES	64
 
@@ -55,55 +54,55 @@
 struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-	uint64_t head, tail;		/* of the part that is being drained */
-	uint64_t next_ns;		/* of the event at tail */
+	uint64_t head, tail;		/* bounds of the part that is being drained */
+	uint64_t next_ns;		/* time of the event at tail */
 };
 
 struct adopted {
 	UT_hash_handle hh;
 	pid_t pid;
 	uint64_t since_ns;
-	uint64_t ended_ns;		/* 0: it lives */
+	uint64_t ended_ns;		/* 0: not ended */
 	/* If restricted: the last reports about the process, or 0. */
-	uint64_t allowed_ns;		/* its image still was its user's */
-	uint64_t stopped_ns;		/* it ceased to be its user's */
-	bool denied;			/* nothing more of it is recorded */
-	bool missing;			/* it ended before its mappings were read */
+	uint64_t allowed_ns;		/* the invoker could read its image */
+	uint64_t stopped_ns;		/* the invoker could no longer read it */
+	bool denied;			/* no longer recorded */
+	bool missing;			/* ended before its mappings were read */
 };
 
-/* A process that is not followed, as far as it was read in /proc. */
+/* A process that is not followed by events, but read in /proc. */
 struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;
-	struct numbers known;		/* hashes of its mappings and of its threads' names */
-	uint64_t next_ns;		/* not to be read again before */
+	struct numbers known;		/* hashes of mappings and thread names that were written */
+	uint64_t next_ns;		/* not to be read again before this */
 };
 
 struct sideband {
 	bool restricted;		/* see caps__restricted() */
-	bool chooses;			/* only events of adopted processes are recorded */
-	bool waits;			/* waits for a report from the kernel's programs */
-	bool over;			/* no more reports come */
-	bool no_children;		/* children of adopted processes are not adopted */
+	bool chooses;			/* records only events of adopted processes */
+	bool waits;			/* events wait for a report from the BPF programs */
+	bool over;			/* no more reports will come */
+	bool no_children;		/* do not adopt children of adopted processes */
 	struct adopted *adopted;
 	int epoll_fd;
 	int nr_rings;
 	struct cpu_ring *rings;
 	size_t ring_pages;
-	uint64_t swept_ns;		/* when ended processes were last forgotten */
+	uint64_t swept_ns;		/* last call of sideband__sweep() */
 	uint64_t nr_lost, nr_missing;
-	struct recent *recent;		/* of those not adopted, if it chooses */
-	uint8_t *event;			/* one event, made contiguous */
+	struct recent *recent;		/* if @chooses, events of processes that are not adopted */
+	uint8_t *event;			/* an event, made contiguous */
 	struct build_ids *build_ids;
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
-	sideband_task_fn task;		/* the caller's, or NULL */
+	sideband_task_fn task;		/* called for tasks, or NULL */
 	void *task_ctx;
-	struct viewed *viewed;		/* if no events can be had */
-	struct viewed *viewing;		/* the one that is being read, or NULL */
+	struct viewed *viewed;		/* used without events */
+	struct viewed *viewing;		/* the process that is being read, or NULL */
 };
 
-/* The data that sample_id_all puts behind every event, with TID and TIME. */
+/* The data at the end of every event, by sample_id_all with TID and TIME. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -170,8 +169,8 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		/*
-		 * Wake up at once, so that the keeper finds the process alive; for all processes,
-		 * now and then.
+		 * Wake up at once, so that the keeper finds the process alive; with all processes,
+		 * only now and then.
 		 */
 		.wakeup_watermark = pid == -1 ? FEW_RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
@@ -339,7 +338,7 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	return true;
 }
 
-/* Forgets ended processes whose pids no new process has. */
+/* Forgets ended processes whose pids were not reused. */
 static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 {
 	struct adopted *a, *next;
@@ -353,7 +352,7 @@ static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 			table_remove(s->adopted, a);
 }
 
-/* Return: the process's entry, if it is adopted. */
+/* Return: the entry of @pid if it is adopted, or NULL. */
 static struct adopted *find_adopted(const struct sideband *s, pid_t pid)
 {
 	struct adopted *a;
@@ -378,9 +377,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether a child of @p is adopted, too. If restricted, a child that was made before @p was adopted
- * is adopted only if the kernel's programs have reported it: they record nothing of other children,
- * so no report would come.
+ * Whether a child of @p is adopted, too. If restricted, a child from before the adoption of @p is
+ * adopted only if the BPF programs have reported it: they do not record other children, so no
+ * report would come.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
@@ -390,7 +389,10 @@ static bool takes_child(const struct sideband *s, const struct adopted *p, const
 	return !s->restricted || time_ns >= p->since_ns || (c && c->allowed_ns);
 }
 
-/* Handles a new process: the child of an adopted one, or one that has the pid of an ended one. */
+/*
+ * Handles a new process, which may be a child of an adopted process or have the pid of an ended
+ * one.
+ */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
 	struct adopted *p = find_adopted(s, fork->ppid), *c;
@@ -417,7 +419,7 @@ static bool is_exec(const struct perf_event_header *hdr)
 	return hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
-/* The kernel leaves the build-id zero where there is no file: [vdso], JIT code. */
+/* The kernel leaves the build-id zero for mappings without a file: [vdso], JIT code. */
 static bool has_build_id(const struct mmap2_event *e)
 {
 	static const uint8_t none[sizeof(e->build_id)];
@@ -469,9 +471,7 @@ static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
 
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
-	/*
-	 * The kernel makes the name, terminates it with a NUL and pads it; the sample id follows.
-	 */
+	/* The kernel terminates the name with a NUL and pads it; the sample id follows. */
 	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
 	size_t size = (sizeof(struct xpu_record_mmap) + len + 7) & ~(size_t)7;
 	struct xpu_record_mmap *r = writer__reserve(w, size);
@@ -538,10 +538,9 @@ static void write_task(const struct task_event *e, struct writer *w)
 }
 
 /*
- * Whether an event of an adopted process belongs to the recording. The events of an exec and of its
- * mappings come before it is known whose the new image is, so they wait for a report from the
- * kernel's programs. If a process has ceased to be its user's, its events wait for the report of
- * when that happened.
+ * Whether an event of an adopted process belongs to the recording. After an exec, events wait for a
+ * report from the BPF programs whether the invoker may read the new image. If the invoker can no
+ * longer read a process, its events wait for the report of the time when that began.
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {
@@ -550,7 +549,7 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 
 	if (!s->restricted)
 		return true;
-	/* Earlier events are covered by what /proc told when the process was adopted. */
+	/* Earlier mappings were read from /proc when the process was adopted. */
 	if (a->denied || time_ns < a->since_ns || (a->stopped_ns && time_ns >= a->stopped_ns))
 		return false;
 	if ((!exec || time_ns < a->allowed_ns) &&
@@ -562,7 +561,7 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 	return false;
 }
 
-/* Tells the caller of forks, execs, and ends of threads. */
+/* Reports forks, execs and ends of threads to the caller. */
 static void tell_of_task(struct sideband *s, const struct perf_event_header *hdr)
 {
 	const struct task_event *task = (const void *)hdr;
@@ -608,7 +607,7 @@ struct claim {
 	bool first, whole;
 };
 
-/* The image that was reported is the one that ran then: a later one may be another user's. */
+/* Only events up to the report: a later image may belong to another user. */
 static void claim_event(void *ctx, const struct perf_event_header *hdr)
 {
 	struct claim *c = ctx;
@@ -623,7 +622,7 @@ static void claim_event(void *ctx, const struct perf_event_header *hdr)
 		c->s->nr_lost++;
 }
 
-/* Writes the events of @a up to since_ns, which have all been read. */
+/* Writes the kept events of @a. All events up to since_ns have been read. */
 static void claim_events(struct sideband *s, struct adopted *a, struct writer *w)
 {
 	struct claim c = { .s = s, .w = w, .since_ns = a->since_ns, .first = true };
@@ -646,8 +645,8 @@ static void claim_all(struct sideband *s, uint64_t until_ns, struct writer *w)
 /* ---- the rings ------------------------------------------------------------------------------- */
 
 /*
- * Whether the event is to be written. Adopts the children of adopted processes. Keeps the event if
- * its process may be adopted for the time when it happened.
+ * Whether to write the event. Adopts children of adopted processes. Keeps the events of other
+ * processes, which may be adopted later for the time of the event.
  */
 static bool wanted(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
@@ -661,7 +660,7 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr, stru
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
 	time_ns = event_time(hdr);
-	a = find_adopted(s, task->pid);		/* the pid is the first field of all these events */
+	a = find_adopted(s, task->pid);		/* all these events begin with the pid */
 	if (a && a->missing && time_ns > a->since_ns)
 		claim_events(s, a, w);
 	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid) {
@@ -690,7 +689,7 @@ static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *rin
 	return (const void *)buf;
 }
 
-/* Return: the ring whose next event is the oldest; NULL when there are none. */
+/* Return: the ring with the oldest event; NULL without events. */
 static struct cpu_ring *sideband__oldest(struct sideband *s)
 {
 	struct cpu_ring *ring, *oldest = NULL;
@@ -708,8 +707,8 @@ static void sideband__peek(struct sideband *s, struct cpu_ring *ring)
 }
 
 /*
- * Events are taken in the order of their times, because an earlier event on another CPU may tell
- * whether a process is adopted.
+ * Takes events in the order of time, because an earlier event on another CPU may decide whether a
+ * process is adopted.
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 {
@@ -744,7 +743,7 @@ void sideband__finish(struct sideband *s, struct writer *w)
 
 /* ---- processes that run already -------------------------------------------------------------- */
 
-/* Whether a process's view had these words before; it has them now. */
+/* Notes @words for the process that is being read. Return: whether they were already noted. */
 static bool is_known(struct sideband *s, const uint64_t *words, size_t nr)
 {
 	struct numbers_key key;
@@ -773,7 +772,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
 		return;
 	if (!line[name])
-		line = "//anon";		/* as perf names it */
+		line = "//anon";		/* perf's name for it */
 	else
 		line += name;
 	if (is_known(s, (uint64_t[]){ start, end, pgoff, ino, (uint64_t)major << 32 | minor }, 5))
@@ -809,7 +808,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	tell_of_mmap(s, r);
 }
 
-/* Return: whether there were any: an ended process has none. */
+/* Return: whether there were mappings: an ended process has no more. */
 static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
@@ -864,8 +863,8 @@ static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t t
 }
 
 /*
- * The last events of an ended process, whose number may be another one's by now: some may still be
- * in the rings.
+ * Adopts an ended process, whose pid may have been reused: some of its last events may still be in
+ * the rings.
  */
 static void adopt_ended(struct sideband *s, pid_t pid)
 {
@@ -893,13 +892,13 @@ static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, st
 		closedir(dir);
 }
 
-/* @ended_counts: its mappings are missed if it has ended; else it is not adopted then */
+/* @ended_counts: an ended process is adopted, too, with its mappings missing */
 static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
 			  bool ended_counts)
 {
 	/*
-	 * The time is a little early, so that the mappings hold for launches that are already on
-	 * their way, and for children that were made while @since_ns was noted.
+	 * A little early, so that the mappings apply to launches that are already on their way, and
+	 * to children that were made while @since_ns was read.
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, since_ns);
 	struct adopted *a;

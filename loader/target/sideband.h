@@ -2,7 +2,7 @@
 /*
  * sideband.h - mmap, comm, fork and exit events of the target's process tree
  *
- * They come from the kernel's own perf events, inherited from parent to child, as perf record's do.
+ * They come from the kernel's perf events, inherited from parent to child, as with perf record.
  */
 #ifndef XPU_LOADER_SIDEBAND_H
 #define XPU_LOADER_SIDEBAND_H
@@ -17,27 +17,26 @@ struct sideband;
 struct writer;
 
 /**
- * sideband__open - follow @pid and all that it forks from now on
- * @pid: the root process, or -1: the processes given to sideband__adopt(), and all that they fork
+ * sideband__open - follow @pid and its future descendants
+ * @pid: the root process; -1: processes given to sideband__adopt(), and their descendants
  *
  * Return: 0 or a negative errno; -EACCES or -EPERM without CAP_PERFMON.
  */
 int sideband__open(pid_t pid, struct sideband **s);
 
 /*
- * As sideband__open(), without reports of the kernel's programs about whose processes these are: the
- * kernel ends the events of a process that gains privileges. Needs none, unless perf_event_paranoid is 3 or
- * more.
+ * Like sideband__open(), but without reports of the BPF programs: the kernel itself ends the events
+ * of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3 or more.
  */
 int sideband__open_own(pid_t pid, struct sideband **s);
 
-/* Follows nothing, if that is not allowed, either: see sideband__look(). */
+/* Follows nothing, if even that is not allowed: see sideband__look(). */
 int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
 
 /*
- * Calls @fn for each fork of a process, exec of a process, and end of a thread. @other: the parent of a fork,
- * the thread that has ended.
+ * Sets @fn, which is called for each fork and exec of a process and each end of a thread. @other:
+ * the parent after a fork, or the ended thread.
  */
 enum sideband_task { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_EXIT };
 typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, pid_t other,
@@ -45,39 +44,38 @@ typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, 
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
- * Writes from /proc the mappings of a process that is not followed, and the names of its threads,
- * as far as they are new, as if all had happened at @time_ns. @is_new: it is the first time for the
- * image that it runs. sideband__unlook() forgets the process. Return: whether it was looked at; not if
- * that was lately and takes long.
+ * For a process that is not followed: writes the new mappings and names of threads from /proc, as
+ * events at @time_ns. @is_new: the first call for its current image. sideband__unlook() forgets the
+ * process. Return: false if it was not looked at, because the last time was recent and took long.
  */
 bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns,
 		    struct writer *w);
 void sideband__unlook(struct sideband *s, pid_t pid);
 
 /**
- * sideband__adopt - take up a process that runs already
+ * sideband__adopt - begin to record a running process
  * @since_ns: a time at which it was known to run
  *
  * Writes its mappings, its name and the names of its threads from /proc, or, if it has ended, from
- * its last events; writes nothing of a process that permit__check() refuses.
+ * its last events. Writes nothing about a process that permit__check() refuses.
  */
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
 
 /*
- * Does so before the kernel's programs have reported anything of the process. If it has ended, it
- * need not have done anything that is recorded, and is not adopted.
+ * Adopts a process before the BPF programs have reported it. If it has ended, it is not adopted,
+ * since it may have done nothing that is recorded.
  */
 void sideband__adopt_idle(struct sideband *s, pid_t pid, struct writer *w);
 
-/* Whether children of adopted processes are adopted, too; they are if this is not called. */
+/* Sets whether children of adopted processes are adopted, too; the default is true. */
 void sideband__set_children(struct sideband *s, bool adopted);
 
-/* Adopts the process that sideband__open() was given, which has nothing to report yet. */
+/* Adopts the process given to sideband__open(), which has done nothing yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
 
 /*
- * Takes a report of the programs in the kernel about a process: the invoker may read its new image;
- * the invoker may no longer read it; it has ended. If xpuload is restricted, the mappings of a new
+ * Takes a report of the BPF programs about a process: the invoker may read its new image, the
+ * invoker may no longer read it, or it has ended. If xpuload is restricted, the mappings of a new
  * image are written only after such a report.
  */
 enum sideband_word { SIDEBAND_ALLOWED, SIDEBAND_STOPPED, SIDEBAND_ENDED };
@@ -93,23 +91,22 @@ void sideband__set_pyfind(struct sideband *s, struct pyfind *f);
 int sideband__fd(const struct sideband *s);
 
 /*
- * Turns the events before @until_ns into records. All earlier reports of the kernel's programs must
- * have been given to sideband__hear().
+ * Turns the events before @until_ns into records. All earlier reports of the BPF programs must have
+ * been passed to sideband__hear().
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 
-/* Turns all events that are left into records: nothing waits for a report any more. */
+/* Turns all remaining events into records: none waits for a report any more. */
 void sideband__finish(struct sideband *s, struct writer *w);
 
 /*
- * Whether events wait for a report of the kernel's programs, so that polling for more events is no
- * use.
+ * Whether events wait for a report of the BPF programs, so that polling for more events is useless.
  */
 bool sideband__waits(const struct sideband *s);
 
 /*
- * Return: how many events the kernel could not deliver so far, and how many processes had ended
- * before their mappings were read.
+ * Return: how many events the kernel could not deliver so far, plus events of ended processes that
+ * were missing.
  */
 uint64_t sideband__nr_lost(const struct sideband *s);
 

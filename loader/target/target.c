@@ -22,20 +22,20 @@
 #include "xpu_slot.h"
 #include "xpu_time.h"
 
-#define DEFAULT_PATH	"/bin:/usr/bin"	/* execvp()'s, if PATH is unset */
-#define RELAY_WAIT_NS	20000000	/* for the same signal to reach the target by itself */
-#define RELAY_SAME_NS	500000000	/* apart at most: one signal of one sender, to both */
+#define DEFAULT_PATH	"/bin:/usr/bin"	/* of execvp() if PATH is unset */
+#define RELAY_WAIT_NS	20000000	/* wait for a signal to reach the target by itself */
+#define RELAY_SAME_NS	500000000	/* closer signals of one sender to both are the same */
 
 extern char **environ;
 
 static sigset_t original_mask;
 static struct rlimit original_files;
-static char *kept_env;			/* a copy of /proc/self/environ, and a NUL */
+static char *kept_env;			/* a copy of /proc/self/environ, with a NUL added */
 static size_t kept_bytes;
 
 /*
- * The kernel's own struct: glibc hides the two signals that it uses itself, and changes one of
- * them as soon as there is a thread.
+ * The kernel's own struct: glibc hides the two signals that it uses itself, and changes the action
+ * of one when the first thread is made.
  */
 struct kernel_action {
 	void (*handler)(int);
@@ -52,9 +52,9 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 }
 
 /*
- * With file capabilities the dynamic loader takes LD_LIBRARY_PATH and the like out of our
+ * With file capabilities the dynamic loader removes LD_LIBRARY_PATH and the like from our
  * environment. The target runs without capabilities and gets the user's environment back. We can
- * read /proc/self only while our user can read our memory, so it is read early, while that memory
+ * read /proc/self only while our user can read our memory, so this is done early, while that memory
  * holds no secrets.
  */
 static void keep_environment(void)
@@ -91,7 +91,7 @@ void target__init(void)
 {
 	int sig, fd;
 
-	/* If stdin, stdout or stderr is closed, no file of ours may get its number. */
+	/* If stdin, stdout or stderr is closed, none of our files must get its number. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
@@ -118,7 +118,7 @@ void target__restore(void)
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }
 
-/* Return: 0 if @path is a program, or a negative errno. */
+/* Return: 0 if @path is an executable program, or a negative errno. */
 static int find_program(const char *path)
 {
 	struct stat st;
@@ -150,7 +150,7 @@ int target__find(const char *name)
 	return err;
 }
 
-/* Puts back the environment that keep_environment() has kept. */
+/* Restores the environment that keep_environment() has kept. */
 static void restore_environment(void)
 {
 	char *line, *end = kept_env + kept_bytes, *eq;
@@ -167,8 +167,8 @@ static void restore_environment(void)
 }
 
 /*
- * The shim sets XPU_INJECTION_ENV, too, but its constructor runs after those of the target's own
- * libraries, which may use CUDA.
+ * The shim also sets XPU_INJECTION_ENV, but its constructor runs after the constructors of the
+ * target's own libraries, which may use CUDA.
  */
 static int set_injection(const char *shim)
 {
@@ -180,8 +180,8 @@ static int set_injection(const char *shim)
 }
 
 /*
- * AddressSanitizer ends a program if a library is loaded before its own; this option allows it, and
- * it works.
+ * AddressSanitizer ends a program if another library is loaded before its own. This option allows
+ * that, and it works.
  */
 static int allow_preload(void)
 {
@@ -230,7 +230,7 @@ static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
 	int err;
 
 	if (read(go_fd, &go, 1) != 1)
-		_exit(125);		/* xpuload is gone */
+		_exit(125);		/* xpuload has died */
 	restore_environment();
 	err = shim ? set_preload(shim, waits) : 0;
 	target__restore();
@@ -289,7 +289,7 @@ int target__exec(struct target *t)
 	} while (n < 0 && errno == EINTR);
 	close(t->error_fd);
 	if (n != sizeof(err))
-		return 0;		/* closed by the exec */
+		return 0;		/* the exec has closed it */
 	waitpid(t->pid, NULL, 0);
 	return err;
 }
@@ -348,9 +348,9 @@ void target__exit_like(int wait_status)
 	if (WIFEXITED(wait_status))
 		_exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
-	setrlimit(RLIMIT_CORE, &no_core);	/* only the target's core dump is of interest */
+	setrlimit(RLIMIT_CORE, &no_core);	/* the target may have dumped core; we do not */
 	target__restore();
-	signal(sig, SIG_DFL);		/* the signal may have been ignored when we were started */
+	signal(sig, SIG_DFL);		/* it may have been ignored when we were started */
 	kill(getpid(), sig);
 	_exit(128 + sig);
 }

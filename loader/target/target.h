@@ -14,12 +14,12 @@ struct witness;
 
 struct target {
 	pid_t pid;
-	int go_fd;			/* the child starts when it reads from here */
+	int go_fd;			/* the child waits until it can read from here */
 	int error_fd;			/* the child writes the error of its exec here */
 	bool waits;			/* for others to attach to it: nobody records it from its start */
 	bool exited;
-	int wait_status;		/* once exited, as wait(2) encodes it */
-	struct {			/* signals that came to us, perhaps to be passed on */
+	int wait_status;		/* after the exit, as wait(2) encodes it */
+	struct {			/* signals that we got, and may have to pass on */
 		bool pending;
 		pid_t sender_pid;
 		uint64_t time_ns;
@@ -32,19 +32,19 @@ struct target {
  */
 void target__init(void);
 
-/* For a child of xpuload's: restores the signals and limits that target__init() found. */
+/* For a child of xpuload: restores the signals and limits that target__init() found. */
 void target__restore(void);
 
 /*
- * Checks that the command exists, so that a typing error does not cost an old recording. Return: 0
- * or a negative errno.
+ * Checks that the command exists, so that a typing error does not replace an old recording. Return:
+ * 0 or a negative errno.
  */
 int target__find(const char *name);
 
 /**
  * target__fork - make the child, stopped before its exec
  * @argv: the command, NULL-terminated
- * @shim: put first into its LD_PRELOAD; NULL: no shim
+ * @shim: put first into the child's LD_PRELOAD; NULL: no shim
  *
  * Return: 0 or a negative errno.
  */
@@ -60,7 +60,9 @@ int target__exec(struct target *t);
 /* Reaps the target if it has ended, without waiting; sets @exited. */
 void target__reap(struct target *t);
 
-/* Signal @sig came to xpuload, with si_code @code; target__relay() decides a moment later. */
+/*
+ * Notes that xpuload got signal @sig, with si_code @code; target__relay() decides a moment later.
+ */
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
 
 /**
@@ -68,7 +70,7 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
  *
  * A signal from the terminal, or to the whole group, has reached the target already; a signal to
  * xpuload alone has not. @p knows from the kernel which signals reached the target; without @p, @w
- * knows which were to the group. Either may be NULL.
+ * knows which signals went to the group. Either may be NULL.
  *
  * Return: whether any signal is still undecided: then call again within some milliseconds.
  */

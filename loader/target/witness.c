@@ -13,18 +13,18 @@
 
 struct witness {
 	pid_t pid;
-	int fd;				/* where it tells of signals */
+	int fd;				/* the pipe on which it reports signals */
 	struct xpu_signal signals[XPU_SIGNALS];
 };
 
-/* One message of the witness. */
+/* The message that the witness sends for a signal. */
 struct told {
 	int sig;
 	pid_t sender_pid;
 	uint64_t time_ns;
 };
 
-/* The witness. It ends with xpuload, which holds the other end of the pipe. */
+/* Becomes the witness, which ends with xpuload, the holder of the pipe's other end. */
 static _Noreturn void be_witness(int fd, pid_t parent)
 {
 	struct told told;

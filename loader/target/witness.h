@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * witness.h - tells signals to the whole process group from those to xpuload alone
+ * witness.h - distinguishes signals to the whole process group from signals to xpuload alone
  *
- * A process of our group that does nothing but take signals: what it gets, the target has got, too.
- * The kernel's programs know better, where there are any.
+ * The witness is a process of our group that does nothing but take signals: a signal that reaches
+ * it has also reached the target. The BPF programs know more, if they are used.
  */
 #ifndef XPU_LOADER_WITNESS_H
 #define XPU_LOADER_WITNESS_H
@@ -16,11 +16,11 @@
 
 struct witness;
 
-/* To be called with the signals blocked that matter. Return: NULL if there can be none. */
+/* To be called with the relevant signals blocked. Return: NULL on failure. */
 struct witness *witness__new(void);
 void witness__free(struct witness *w);
 
-/* The last signal @sig that the group has got; all 0 if there was none. */
+/* Sets *@s to the last signal @sig that the group got; all 0 if it got none. */
 void witness__signal(struct witness *w, int sig, struct xpu_signal *s);
 
 #endif /* XPU_LOADER_WITNESS_H */
