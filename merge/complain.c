@@ -27,8 +27,8 @@ void complain(const char *fmt, ...)
 
 int complain_error(struct memory_limit *memory, const char *file, int err)
 {
-	const char *why = memory_limit__why(memory, err);	/* from here on there is memory
-								 * for the line */
+	const char *why = memory_limit__why(memory, err);	/* after this, memory for the line
+								 * is available */
 
 	if (err)
 		complain("%s: %s", file, why);

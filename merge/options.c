@@ -42,7 +42,7 @@ static const char footer[] =
 "cannot be read or is damaged, or output that could not be written. All that a cut or\n"
 "damaged recording has is written.\n";
 
-/* Habits of users of perf report and nsys stats. */
+/* options that users of perf report and nsys stats may try */
 static const struct cmdline_habit habits[] = {
 	{ "-r", "--table NAME picks a table" },
 	{ "--report", "--table NAME picks a table" },
@@ -69,7 +69,10 @@ static const struct cmdline_habit habits[] = {
 #define MAX_JOBS	1024
 #define MIN_MAX_MEMORY	(32ull << 20)
 
-/* The names of the formats that have all of @options, and are for diff: "folded, html and text". */
+/*
+ * Return: the names of the formats that have all of @options, with @diff for diff: "folded, html
+ * and text".
+ */
 static const char *formats__list(uint32_t options, bool diff, char buf[128])
 {
 	const char *names[MAX_FORMATS + 1] = { NULL };
@@ -83,7 +86,7 @@ static const char *formats__list(uint32_t options, bool diff, char buf[128])
 	return buf;
 }
 
-/* For --help: the formats, a line or more for each. */
+/* Lists the formats for --help, each in one or more lines. */
 static void list_formats(char *buf, size_t size)
 {
 	const struct named_format *f;
@@ -101,7 +104,7 @@ static void list_suffixes(char *buf, size_t size)
 
 /* ---- one option ----------------------------------------------------------------------------- */
 
-/* The commands for which an option has a meaning. */
+/* the commands for which an option has a meaning */
 enum use {
 	USE_ANY,
 	USE_ALWAYS,			/* all commands, dump included */
@@ -112,7 +115,7 @@ enum use {
 	USE_NSYS,
 };
 
-/* Prints that @arg is none of the option's names, or not a valid number. */
+/* Prints that @arg is not one of the option's names, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
@@ -208,7 +211,7 @@ static int set_memory(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Moments with commas between. */
+/* Reads moments, separated by commas. */
 static int set_at(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -269,7 +272,7 @@ static int set_by(void *target, const struct cmdline_given *given)
 	}
 }
 
-/* -t: a number is a tolerance, names are activities; more of them may follow. */
+/* Sets -t: a number is a tolerance, names are activities; more names may follow. */
 static int set_t(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -338,7 +341,7 @@ static int set_prefixes(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes the first file, and further files: one for each rank. */
+/* Takes the first file, and further files, one for each rank. */
 static int take_gpu(struct import_opts *im, const char *file, size_t max)
 {
 	if (!im->gpu) {
@@ -418,7 +421,7 @@ static const char *const format_names[] = { FORMATS(NAME) NULL };
 #define FILTER(kind)	.set = set_filter, .value = kind, .group = FORMAT_MERGED
 #define MANY(kind)	FILTER(kind), .many = true
 
-/* A group is one of options that not all formats have; use is an enum use. */
+/* group: FORMAT_* if only some formats have the option; use: an enum use. */
 static const struct cmdline_option rows[] = {
 	{ "input", 'i', "FILE", .set = set_input, .many = true, .use = USE_ALWAYS,
 	  .help = "the recording (default xpu.data; '-': standard input)" },
@@ -597,7 +600,7 @@ bool options__has_by(const struct options *o, enum by by)
 	return false;
 }
 
-/* ---- what goes with what -------------------------------------------------------------------- */
+/* ---- options that exclude each other -------------------------------------------------------- */
 
 /* Return: why an option has no effect, or NULL. */
 static const char *option__refuses(const struct cmdline_option *option, const struct options *o)
@@ -683,7 +686,7 @@ static bool is_trace_name(const char *name)
 	return has_suffix(name, ".json") || has_suffix(name, ".json.gz");
 }
 
-/* Takes the files of --gpu rank*.json, which the shell has expanded: they look like inputs. */
+/* Takes the files of --gpu rank*.json, which the shell has expanded: these look like inputs. */
 static int options__more_gpu(struct options *o)
 {
 	size_t i, nr = 0;
@@ -703,8 +706,8 @@ static int options__more_gpu(struct options *o)
 }
 
 /*
- * Finds the files that other tools of these formats write, and that their scripts read by default:
- * with -c alone, or where there is no recording.
+ * Finds the files that other tools with these formats write, and their scripts read by default.
+ * Only does so with -c alone, or if no recording exists.
  */
 static void options__find_results(struct options *o)
 {
@@ -752,7 +755,7 @@ static int options__complete_import(struct options *o)
 			 o->inputs[0]);
 		return -EINVAL;
 	}
-	/* Among several inputs, the import is the last one. */
+	/* The import is the last one of several inputs. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;
@@ -762,8 +765,8 @@ static int options__complete_import(struct options *o)
 }
 
 /*
- * Return: the format that the name of the output says, or NULL. Tables that were asked for may have any name,
- * and JSON has the suffix of a timeline.
+ * Return: the format for the name of the output, or NULL. Requested tables may have any name, and
+ * their JSON has the suffix of a timeline.
  */
 static const struct named_format *options__format_of_output(const struct options *o)
 {
@@ -813,7 +816,7 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
-/* Memory is counted in bytes, unless its allocations are to be counted. */
+/* Checks options of memory, which is counted in bytes, or in allocations. */
 static int options__check_memory(struct options *o)
 {
 	const struct format *format = o->format->format;
@@ -861,7 +864,7 @@ static int options__check_memory(struct options *o)
 	return 0;
 }
 
-/* Return: -EINVAL, said, if the format does not have what --by asks for. */
+/* Return: -EINVAL, after a message, if the format lacks a property of --by. */
 static int options__check_by(const struct options *o)
 {
 	char known[128] = "";
@@ -887,10 +890,10 @@ static int options__check_by(const struct options *o)
 	return 0;
 }
 
-/* The command "dump" takes one recording and writes text. */
+/* Checks the options of the command "dump", which takes one recording and writes text. */
 static int options__complete_dump(struct options *o)
 {
-	/* Makes the output as private as the recording. */
+	/* This makes the output as private as the recording. */
 	o->format = format__find("data");
 	if (options__check_given(o))
 		return -EINVAL;
@@ -906,7 +909,7 @@ static int options__complete_dump(struct options *o)
 	return 0;
 }
 
-/* Standard input can be read for one output alone. */
+/* Checks that standard input is only read for a single output. */
 static int options__check_stdin(const struct options *o)
 {
 	size_t i;
@@ -973,7 +976,7 @@ static int options__complete(struct options *o)
 		complain("ranks: expected -f text or html");
 		return -EINVAL;
 	}
-	/* Time of one function counts together. */
+	/* The time of all lines of a function counts together. */
 	if (o->ranks && !options__given(o, "python-frames"))
 		o->python_style = PYTHON_NO_LINE;
 	o->write.unit_given = options__given(o, "unit");
@@ -1014,7 +1017,7 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 	*o = (struct options){
 		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
 	};
-	/* At most as many as arguments, or one default. */
+	/* Inputs are at most as many as arguments, or one default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	o->outputs = calloc(argc + 1, sizeof(*o->outputs));
 	o->which = which;

@@ -21,14 +21,14 @@ enum color {
 	COLOR_NEVER,
 };
 
-#define MAX_MOMENTS	256		/* of --at */
+#define MAX_MOMENTS	256		/* moments of --at */
 
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
-	const char **outputs;		/* of -o, each time that it was given */
+	const char **outputs;		/* the arguments of all -o */
 	size_t nr_outputs;
-	size_t which;			/* the one to write now, of several: */
+	size_t which;			/* the output to write now, if there are several: */
 	const char *output;		/* NULL: stdout */
 	bool compress;			/* its name ends in .gz */
 	const struct named_format *format;
@@ -41,11 +41,11 @@ struct options {
 	bool show_inline, show_srcline;
 	const char *symfs, *debug_dirs, *buildid_dir;
 	bool gpu_only, cpu_only;
-	uint32_t width;			/* --width, if it was given */
+	uint32_t width;			/* --width, if given */
 	enum color color;
 	bool no_pager;
 	enum memory_view view;
-	uint64_t at_ns[MAX_MOMENTS];	/* --at; of diff, of each side */
+	uint64_t at_ns[MAX_MOMENTS];	/* --at; for diff, a moment for each side */
 	size_t nr_at;
 	bool at_failure[MAX_MOMENTS];
 	bool strict;
@@ -55,24 +55,24 @@ struct options {
 	enum normalize normalize;
 	double fail_over;		/* percent; see diff__print_grown() */
 	struct importer importer;
-	uint32_t jobs;			/* recordings to read at a time; 0: as many as there are CPUs */
-	uint64_t max_memory;		/* bytes; 0: half of what is free */
+	uint32_t jobs;			/* recordings to read at a time; 0: as many as CPUs */
+	uint64_t max_memory;		/* bytes; 0: half of the free memory */
 	struct memory_limit memory;	/* main() sets it */
-	uint64_t given;			/* the options that were given, as bits by place in the
-					 * table */
+	uint64_t given;			/* the given options, as bits by place in the table */
 };
 
 /*
+ * options__parse - parse the command line
  * @argv: is changed
- * @which: the output to write, of those of -o
+ * @which: which of the outputs of -o to write
  *
  * Return: 0; 1 if nothing is left to do; or -errno after a message. The caller calls
- * options__free() in any case.
+ * options__free(), even after a failure.
  */
 int options__parse(struct options *o, int argc, char **argv, size_t which);
 void options__free(struct options *o);
 
-/* Return: whether an option of that name was given. */
+/* Return: whether the option called @name was given. */
 bool options__given(const struct options *o, const char *name);
 
 /* Return: whether --by has @by. */

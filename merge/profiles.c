@@ -26,20 +26,22 @@
 #include "write/pprof.h"
 
 #define MAX_JOBS	8		/* files that wait to be merged */
-#define MAX_HANDED	256		/* profiles that xpuload-push has not answered for */
-#define MERGE_SECONDS	120		/* that a merge may take, of CPU */
-#define RESTART_MS	5000		/* between two starts of xpuload-push */
-#define FINISH_MS	20000		/* that files are merged for at the end */
-#define PUSH_FINISH_MS	6000		/* that profiles are sent for then: xpuload-push gives up after 3 s */
-#define NICE		10		/* of merges; with 19 a busy machine makes no profile */
+#define MAX_HANDED	256		/* profiles for which xpuload-push has not answered yet */
+#define MERGE_SECONDS	120		/* CPU time that a merge may take */
+#define RESTART_MS	5000		/* least time between two starts of xpuload-push */
+#define FINISH_MS	20000		/* time for merging files at the end */
+#define PUSH_FINISH_MS	6000		/* time for sending profiles after that: xpuload-push gives
+					 * up after 3 s */
+#define NICE		10		/* nice value of merges; with 19 a busy machine would make
+					 * no profile */
 
 struct job {
-	char *name;			/* of the file */
+	char *name;			/* name of the file */
 	struct profile_time time;
 	uint64_t *waits;
 };
 
-/* A profile that xpuload-push was told of. */
+/* a profile that was passed to xpuload-push */
 struct handed {
 	uint64_t id;
 	char *path;
@@ -49,17 +51,17 @@ struct profiles {
 	const char *url, *labels, *program;
 	enum push_kind kind;
 	bool remove;
-	struct job jobs[MAX_JOBS];	/* the oldest first; a child merges it */
+	struct job jobs[MAX_JOBS];	/* the oldest first; a child merges that one */
 	size_t nr_jobs;
 	pid_t merger;			/* the child, or 0 */
 	pid_t pusher;			/* xpuload-push, or 0 */
-	int to, from;			/* its pipes */
+	int to, from;			/* pipes to and from it */
 	uint64_t started_ms;
 	unsigned int nr_starts;
 	struct handed handed[MAX_HANDED];
 	size_t nr_handed;
 	uint64_t last_id;
-	char answers[512];		/* the last line of it, as far as it has come */
+	char answers[512];		/* the incomplete last line of its answers */
 	size_t nr_answers;
 	bool finishing;
 	struct profile_counts *counts;
@@ -83,7 +85,7 @@ static void remove_file(const char *name)
 	close(dir);
 }
 
-/* Return: the name of a profile of a file, to be freed; NULL without memory. */
+/* Return: the name of a profile of a file, for the caller to free; NULL if memory is short. */
 static char *profile_name(const char *file, const char *kind)
 {
 	char *name;
@@ -135,7 +137,7 @@ static int profiles__start_pusher(struct profiles *p)
 	return 0;
 }
 
-/* Takes a profile off the list. Return: whether it was there. */
+/* Removes a profile from the list. Return: whether it was in the list. */
 static bool profiles__forget(struct profiles *p, uint64_t id)
 {
 	size_t i;
@@ -149,7 +151,7 @@ static bool profiles__forget(struct profiles *p, uint64_t id)
 	return true;
 }
 
-/* It has ended: what it has not answered for is lost. */
+/* Handles the end of xpuload-push: profiles that it has not answered for are lost. */
 static void profiles__pusher_ended(struct profiles *p)
 {
 	size_t i;
@@ -165,7 +167,7 @@ static void profiles__pusher_ended(struct profiles *p)
 	p->nr_handed = 0;
 }
 
-/* Reads what became of profiles. */
+/* Reads which profiles were sent or lost. */
 static void profiles__answers(struct profiles *p)
 {
 	unsigned long long id;
@@ -191,7 +193,7 @@ static void profiles__answers(struct profiles *p)
 	}
 }
 
-/* Notices that it has ended, and starts it again, but not all the time. */
+/* Notices the end of xpuload-push, and starts it again, but not too often. */
 static void profiles__watch_pusher(struct profiles *p)
 {
 	int status;
@@ -207,7 +209,7 @@ static void profiles__watch_pusher(struct profiles *p)
 		profiles__start_pusher(p);
 }
 
-/* Tells it of a profile, which becomes its own. Never waits. */
+/* Passes a profile to xpuload-push, which then owns the file. Never waits. */
 static void profiles__hand(struct profiles *p, char *path, const char *kind, const struct profile_time *time)
 {
 	uint64_t id = ++p->last_id;
@@ -216,7 +218,7 @@ static void profiles__hand(struct profiles *p, char *path, const char *kind, con
 			   time->start_ns, time->start_ns + time->duration_ns, path);
 
 	p->counts->nr_made++;
-	/* A line is shorter than what a pipe takes as a whole or not at all. */
+	/* A line is short enough (PIPE_BUF) for a pipe to take it as a whole or not at all. */
 	if (p->pusher && p->nr_handed < MAX_HANDED && len < (int)sizeof(line) &&
 	    write(p->to, line, len) == len) {
 		p->handed[p->nr_handed++] = (struct handed){ id, path };
@@ -266,7 +268,7 @@ static int write_profiles(const struct profiles *p, const struct session *s, con
 	return err;
 }
 
-/* In a child: merges a file. Return: its exit status. */
+/* Merges a file, in a child process. Return: its exit status. */
 static int merge_file(const struct profiles *p, const struct job *job)
 {
 	struct session_opts opts = { .by_thread = true, .by_stream = true, .trim = true };
@@ -288,7 +290,7 @@ static int merge_file(const struct profiles *p, const struct job *job)
 		err = session__process(&s, &reader, 1) ?: write_profiles(p, &s, job);
 	if (err)
 		complain("%s: no profiles: %s", job->name, safefile__strerror(err));
-	/* The memory goes with the process. */
+	/* The end of the process frees the memory. */
 	return err ? 1 : 0;
 }
 
@@ -300,7 +302,7 @@ static void profiles__merge_next(struct profiles *p)
 	if (!p->merger)
 		_exit(merge_file(p, &p->jobs[0]));
 	if (p->merger < 0)
-		p->merger = 0;		/* tried again at the next poll */
+		p->merger = 0;		/* the next poll tries again */
 }
 
 static void profiles__drop_job(struct profiles *p, size_t i)
@@ -313,7 +315,10 @@ static void profiles__drop_job(struct profiles *p, size_t i)
 	memmove(&p->jobs[i], &p->jobs[i + 1], (p->nr_jobs - i) * sizeof(p->jobs[0]));
 }
 
-/* Hands the profiles on that the child has made, and removes what it has left. @whole: it succeeded */
+/*
+ * Passes on the profiles that the child made, and removes other files of it. @whole: the child
+ * succeeded
+ */
 static void profiles__take(struct profiles *p, bool whole)
 {
 	const struct job *job = &p->jobs[0];
@@ -404,7 +409,7 @@ void profiles__add(struct profiles *p, char *name, const struct profile_time *ti
 		return;
 	}
 	if (p->nr_jobs == MAX_JOBS) {
-		/* The first one is being merged. */
+		/* Keep the first job, which is being merged. */
 		profiles__drop_job(p, 1);
 		p->counts->nr_unmerged++;
 	}
@@ -419,7 +424,7 @@ void profiles__poll(struct profiles *p)
 	profiles__watch_merger(p);
 }
 
-/* Waits for @done, with polls in between. */
+/* Waits for @done, and polls meanwhile. */
 static void profiles__wait(struct profiles *p, uint64_t end_ms, bool (*done)(const struct profiles *p))
 {
 	struct pollfd fd = { .events = POLLIN };
@@ -455,10 +460,13 @@ void profiles__finish(struct profiles *p)
 	p->finishing = true;
 	if (p->pusher) {
 		close(p->to);
-		/* It sees the end, and tries the rest once more. */
+		/*
+		 * xpuload-push sees the end of its input, and tries the remaining profiles once
+		 * more.
+		 */
 		p->to = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
-	/* A request may be under way, which a receiver that stalls holds for longer. */
+	/* A request may be in progress, and a receiver that stalls may hold it for longer. */
 	profiles__wait(p, now_ms() + PUSH_FINISH_MS, is_answered);
 	if (p->pusher) {
 		kill(p->pusher, SIGKILL);

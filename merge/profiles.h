@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * profiles.h - makes profiles of each file of a recording, and has them sent
+ * profiles.h - makes profiles of each file of a recording, and sends them
  *
- * A child merges a file, at low priority, one at a time; xpuload-push sends the profiles. Neither is ever
- * waited for before the end: where they are too slow, profiles are lost, and counted.
+ * A child merges one file at a time, at low priority; xpuload-push sends the profiles. Nothing
+ * waits for either before the end: if they are too slow, profiles are lost, and counted.
  */
 #ifndef MERGE_PROFILES_H
 #define MERGE_PROFILES_H
@@ -16,30 +16,39 @@
 struct profiles;
 struct profile_counts;			/* in split_journal.h */
 
-/* *@waits of profiles__add(); 0: the file is done with */
+/* values of *@waits of profiles__add(); 0: the file is finished */
 #define PROFILES_WAIT		1
-#define PROFILES_HANDED		2	/* profiles of the file may have been sent, or some of them */
+#define PROFILES_HANDED		2	/* some or all profiles of the file may have been sent */
 
 /**
  * profiles__new - start xpuload-push
  * @url: see lib/push_url.h
  * @labels: "key=value,key=value", or NULL
  * @program: the path of xpuload-push
- * @remove: remove each file once it is merged
- * @counts: those of a program that was killed, in whose place this one goes on; or all 0
+ * @remove: remove each file after it is merged
+ * @counts: the counts of a killed program that this one replaces, or all 0
  *
- * Prints a message on failure. Return: NULL then.
+ * Return: NULL after a failure and a message.
  */
 struct profiles *profiles__new(const char *url, const char *labels, const char *program, bool remove,
 			       struct profile_counts *counts);
 
-/* Has a file merged. @name becomes ours. @waits: PROFILES_WAIT, or as a program that was killed left it */
+/*
+ * Adds a file to merge, and takes @name over. @waits: PROFILES_WAIT, or the value that a killed
+ * program left
+ */
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time, uint64_t *waits);
 
-/* Goes on with what has been done meanwhile; never waits. To be called every second or so. */
+/*
+ * Handles finished merges and answers, and starts new merges; never waits. Call it about every
+ * second.
+ */
 void profiles__poll(struct profiles *p);
 
-/* Waits, for a bounded time, for what is left, says how many profiles were sent and lost, and frees. */
+/*
+ * Waits for remaining work, for a bounded time, prints how many profiles were sent and lost, and
+ * frees @p.
+ */
 void profiles__finish(struct profiles *p);
 
 #endif /* MERGE_PROFILES_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The command "split": several files of one recording. xpuload runs it as a child for --every, with
- * the recording at its standard input.
+ * This is the command "split", which makes several files of one recording. xpuload runs it as a
+ * child for --every, with the recording on its standard input.
  */
 #include "split.h"
 
@@ -31,7 +31,7 @@ struct options {
 	uint32_t keep, level;
 	const char *push, *labels, *program;
 	bool remove;
-	uint32_t journal;		/* a descriptor; 0: none */
+	uint32_t journal;		/* a file descriptor; 0: none */
 };
 
 static int complain_number(const struct cmdline_given *given)
@@ -125,7 +125,9 @@ static void on_trouble(void *ctx, const char *text)
 	complain("%s", text);
 }
 
-/* Return: the counts of profiles so far, which outlive this program if there is a journal; or NULL. */
+/*
+ * Return: the counts of profiles so far, which outlive this program if it has a journal; or NULL.
+ */
 static struct profile_counts *map_counts(int journal_fd)
 {
 	int flags = journal_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;

@@ -3,7 +3,7 @@
 #ifndef MERGE_SPLIT_COMMAND_H
 #define MERGE_SPLIT_COMMAND_H
 
-/* @argv: from the word "split" on. Return: the status to exit with. */
+/* @argv: begins with the word "split". Return: the exit status. */
 int split_command(int argc, char **argv);
 
 #endif /* MERGE_SPLIT_COMMAND_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The command "top": shows a recording while it is made. xpuload top runs it as a child, with the recording
- * at its standard input, in which marks say where each second ends (stream/split.h).
+ * This is the command "top", which shows a recording while it is made. xpuload top runs it as a
+ * child, with the recording on its standard input, in which marks say where each second ends
+ * (stream/split.h).
  */
 #include "top.h"
 
@@ -33,17 +34,18 @@
 
 struct options {
 	bool batch;
-	uint32_t frames;		/* to show; 0: no limit */
+	uint32_t frames;		/* frames to show; 0: no limit */
 };
 
 struct top {
 	struct options opts;
-	pthread_mutex_t lock;		/* of the members below: keys come on a thread of their own */
+	pthread_mutex_t lock;		/* for the members below, because another thread reads
+					 * keys */
 	struct top_frames frames;
 	struct top_look look;
 	uint64_t nr_shown;
-	int place_fd, dir_fd;		/* the directory of the files, and the one that it is in */
-	char dir[64];			/* its path */
+	int place_fd, dir_fd;		/* the directory of the files (dir_fd), and its parent */
+	char dir[64];			/* path of dir_fd */
 };
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
@@ -51,7 +53,7 @@ struct top {
 static struct termios old_termios;
 static volatile sig_atomic_t is_raw;
 
-/* Gives the terminal back as it was; for signal handlers, too. */
+/* Restores the terminal; also for signal handlers. */
 static void terminal__restore(void)
 {
 	static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
@@ -74,12 +76,12 @@ static void on_fatal(int sig)
 
 static void on_resize(int sig)
 {
-	(void)sig;			/* it interrupts poll() */
+	(void)sig;			/* the signal only interrupts poll() */
 }
 
 /*
- * The alternate screen, without a cursor, where lines end at the edge; keys come at once and are not echoed.
- * Ctrl-C stays.
+ * Switches to the alternate screen, without a cursor and without wrapping lines; keys are read at
+ * once and not echoed. Ctrl-C still works.
  */
 static int terminal__take(void)
 {
@@ -106,7 +108,7 @@ static int terminal__take(void)
 	return 0;
 }
 
-/* Writes a frame over the one before: each line ends with the erasure of its rest. */
+/* Writes a frame over the previous one: each line erases the rest of the old line. */
 static void screen__write(const char *text, unsigned int height)
 {
 	const char *end;
@@ -153,7 +155,7 @@ static void top__draw(struct top *t)
 	free(text);
 }
 
-/* Removes the directory, with a file that may be half made in it. */
+/* Removes the directory, including a file that may be half written. */
 static void top__remove_dir(const struct top *t)
 {
 	DIR *dir = opendir(t->dir);
@@ -169,7 +171,7 @@ static void top__remove_dir(const struct top *t)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* Removes what is there, and ends the process: xpuload sees that the pipe is closed, and detaches. */
+/* Removes the files, and ends the process: xpuload sees that the pipe is closed, and detaches. */
 static _Noreturn void top__quit(struct top *t, int status)
 {
 	terminal__restore();
@@ -229,7 +231,7 @@ static void *keys_thread(void *arg)
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* A file of an interval is whole. */
+/* Shows the file of an interval, when it is complete. */
 static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits)
 {
 	struct top *t = ctx;
@@ -248,7 +250,7 @@ static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration
 		top__quit(t, 0);
 }
 
-/* Makes a directory for the files, in memory if there is such a place. Return: 0 or a negative errno. */
+/* Makes a directory for the files, in memory if possible. Return: 0 or a negative errno. */
 static int top__make_dir(struct top *t)
 {
 	static const char *const places[] = { "/dev/shm", "/tmp" };

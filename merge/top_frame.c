@@ -11,20 +11,21 @@
 #include "write/section.h"
 #include "write/table.h"
 
-/* The session begins anew after so many files, or bytes of them. */
+/* The session begins again after this many files, or bytes of files. */
 #define MAX_READERS	120
 #define MAX_BYTES	(256ull << 20)
-#define MAX_ROWS	200		/* of each list */
+#define MAX_ROWS	200		/* rows of each list */
 #define ROWS_ALONE	10
 
 /* ---- sums of one interval -------------------------------------------------------------------- */
 
-/* A part of a row: the time of one aggregate. */
+/* a part of a row: the time of one aggregate */
 struct part {
-	uintptr_t key;			/* equal: one row */
-	const struct stack *stack;	/* of a path */
-	const char *name;		/* of other rows; of a path: of all that it launches, or NULL */
-	const char *prefix;		/* before it */
+	uintptr_t key;			/* parts with equal keys make one row */
+	const struct stack *stack;	/* the call path, for rows of paths */
+	const char *name;		/* for a path, the name of all that it launches, or NULL;
+					 * otherwise the row's name */
+	const char *prefix;		/* before the name */
 	uint64_t ns, nr;
 };
 
@@ -44,7 +45,7 @@ static int part__cmp_ns(const void *va, const void *vb)
 	return cmp3(b->ns, a->ns) ?: cmp3(b->nr, a->nr) ?: cmp3(a->key, b->key);
 }
 
-/* Makes one part for each key, the longest first. */
+/* Makes one part of each key, the longest first. */
 static void parts__sum(parts_t *parts)
 {
 	size_t i, nr = 0;
@@ -110,7 +111,7 @@ static int frame__take(struct top_frame *frame, enum top_list list, parts_t *par
 	return err;
 }
 
-/* Sums up the aggregates from @first on, which are those of the last recording. Return: 0 or -ENOMEM. */
+/* Sums up the aggregates of the last recording, which start at @first. Return: 0 or -ENOMEM. */
 static int frame__sum(struct top_frame *frame, const struct session *s, size_t first)
 {
 	parts_t parts[NR_TOP_LISTS] = { { 0 } };
@@ -180,7 +181,10 @@ void top_frames__exit(struct top_frames *f)
 	array_free(&f->frame.gpus);
 }
 
-/* Opens the recording, in a session that has room for it. Return: 0 or a negative errno after a message. */
+/*
+ * Opens the recording @name, in a session that has room for it. Return: 0 or a negative errno after
+ * a message.
+ */
 static int frames__open(struct top_frames *f, const char *name)
 {
 	struct reader *r;
@@ -205,7 +209,7 @@ static int frames__open(struct top_frames *f, const char *name)
 		free(r);
 		return err;
 	}
-	r->name = "the recording";		/* @name is the caller's */
+	r->name = "the recording";		/* the caller owns @name */
 	f->bytes += r->size;
 	return 0;
 }
@@ -320,7 +324,7 @@ int top_frame__print(struct top_frame *frame, const struct top_look *look, FILE 
 		shown[TOP_WORK] = shown[TOP_PATHS] = !(shown[TOP_FUNCTIONS] = true);
 	for (i = 0; i < NR_TOP_LISTS; i++)
 		nr += shown[i];
-	/* A line above all, and two above each list. */
+	/* One line is above everything, and two are above each list. */
 	if (look->height)
 		rows = look->height > 1 + 3 * nr ? (look->height - 1 - 2 * nr) / nr : 1;
 	print_head(frame, look, out);

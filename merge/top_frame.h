@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * top_frame.h - the latest interval of a recording that goes on: kernels, call paths and functions by time
+ * top_frame.h - the latest interval of a running recording: kernels, call paths and functions by
+ * time
  *
  *	top_frames__init(&f);
  *	top_frames__add(&f, name, seconds);	a file of one interval, each second
  *	top_frame__print(&f.frame, &how, out);	any number of times
  *	top_frames__exit(&f);
  *
- * The files are read by one session, so that names are looked up once. It begins anew after some time, or
- * when the files get large, so the memory is bounded.
+ * The files are read by one session, so that names are looked up once. It begins again after some
+ * time, or when the files get large, so the memory is bounded.
  */
 #ifndef MERGE_TOP_FRAME_H
 #define MERGE_TOP_FRAME_H
@@ -21,13 +22,13 @@
 #include "read/reader.h"
 #include "util.h"
 
-/* Kernels and copies, call paths that launched them, functions that ran. */
+/* kernels and copies; call paths that launched them; functions that ran */
 enum top_list { TOP_WORK, TOP_PATHS, TOP_FUNCTIONS, NR_TOP_LISTS };
 
 enum top_order { TOP_BY_TIME, TOP_BY_COUNT, TOP_BY_AVERAGE };
 
 struct top_row {
-	char *name;			/* of a path: as shorten.h has it */
+	char *name;			/* for a path, in the form of shorten.h */
 	uint64_t ns, nr;
 };
 
@@ -37,7 +38,7 @@ struct top_gpu {
 };
 
 struct top_frame {
-	double seconds;			/* of the interval */
+	double seconds;			/* length of the interval */
 	uint64_t nr;			/* frames so far */
 	uint64_t nr_launches, nr_lost, nr_samples, cpu_ns;
 	uint64_t total_ns[NR_TOP_LISTS];
@@ -48,16 +49,17 @@ struct top_frame {
 struct top_frames {
 	struct session_opts opts;
 	struct session s;
-	bool open;			/* @s is */
-	ARRAY(struct reader *) readers;	/* that @s refers to */
-	uint64_t bytes;			/* of them */
+	bool open;			/* @s is open */
+	ARRAY(struct reader *) readers;	/* recordings that @s refers to */
+	uint64_t bytes;			/* bytes of these recordings */
 	struct top_frame frame;
 };
 
-/* How a frame is shown. */
+/* the way a frame is shown */
 struct top_look {
 	enum top_order order;
-	bool work, paths;		/* which lists; functions are shown if there is no work at all */
+	bool work, paths;		/* lists to show; functions are shown if a frame has no work
+					 * at all */
 	unsigned int width, height;	/* height 0: ten rows of each list */
 	bool color, paused;
 };
@@ -65,7 +67,10 @@ struct top_look {
 void top_frames__init(struct top_frames *f);
 void top_frames__exit(struct top_frames *f);
 
-/* Reads the recording @name, and makes f->frame of it. Return: 0, or a negative errno after a message. */
+/*
+ * Reads the recording @name, and makes f->frame from it. Return: 0, or a negative errno after a
+ * message.
+ */
 int top_frames__add(struct top_frames *f, const char *name, double seconds);
 
 /* Return: 0 or -ENOMEM. */

@@ -7,7 +7,7 @@
 #include "complain.h"
 #include "write/output.h"
 
-/* The input and options of one output. */
+/* the input and the options of one output */
 struct job {
 	struct options *o;
 	const struct session *session;
@@ -27,7 +27,7 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 	struct output out;
 	int err;
 
-	/* A recording that is written here is as private as xpuload's. */
+	/* A recording written here is as private as one that xpuload makes. */
 	err = output__open(&out, path ?: "-", job->o->format->format->imported);
 	if (!err && job->o->compress) {
 		err = output__compress(&out);

@@ -11,19 +11,22 @@
 #include "join/session.h"
 
 /*
- * Before the session: sets the sink of a format that wants single events, and *@events, for
- * writers__close(). Return: 0, or -errno after a message; then there is nothing to close.
+ * Sets the sink of a format that needs single events, and *@events, for writers__close(). Call it
+ * before the session. Return: 0, or -errno after a message, with nothing to close.
  */
 int writers__open(struct options *o, struct session_opts *opts, void **events);
 void writers__close(struct options *o, void *events);
 
-/* Says why a session failed, that of @input or of the format's own files, unless @err is 0. Return: @err. */
+/*
+ * Unless @err is 0, says why the session of @input failed, or why files of the format could not be
+ * written. Return: @err.
+ */
 int writers__error(struct options *o, const char *input, void *events, int err);
 
 /*
- * Writes the output. Return: 0, or -errno after a message; then no file was made or changed, but for a
- * directory, which may have some of the recordings.
- * @events: of writers__open()
+ * Writes the output. Return: 0, or -errno after a message. After a failure no file was made or
+ * changed, except in a directory, which may have some of the recordings.
+ * @events: from writers__open()
  */
 int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);
@@ -32,10 +35,10 @@ int writers__write_diff(struct options *o, const struct diff *d,
 
 int writers__write_ranks(struct options *o, const struct ranks *r);
 
-/* Writes each record of @r as text. dump_result__free() is due in any case. */
+/* Writes each record of @r as text. The caller calls dump_result__free(), even after a failure. */
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);
 
-/* Writes an import unchanged: the events of an export of Nsight Systems, or a recording. */
+/* Writes an import unchanged: the events of a Nsight Systems export, or a recording. */
 int writers__write_import(struct options *o);
 
 #endif /* MERGE_WRITERS_H */

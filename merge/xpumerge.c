@@ -31,14 +31,14 @@
 
 enum {
 	EXIT_OK		= 0,
-	EXIT_LOSS	= 1,		/* the recording is not whole; or --strict, and anything is
-					 * missing; or --fail-over, and something grew: what is
-					 * there is written */
+	EXIT_LOSS	= 1,		/* the recording is incomplete, or --strict and anything is
+					 * missing, or --fail-over and something grew: the output is
+					 * written nevertheless */
 	EXIT_BAD	= 2,		/* usage, input or output */
 };
 
-#define MAX_OWN_MESSAGES	32	/* messages that are shown of one process */
-#define MAX_MESSAGES		64	/* messages that are shown of all processes */
+#define MAX_OWN_MESSAGES	32	/* messages that are shown for one process */
+#define MAX_MESSAGES		64	/* messages that are shown for all processes */
 
 struct progress {
 	struct timespec start;
@@ -82,7 +82,7 @@ static void progress__show(void *ctx, unsigned int permille)
 
 	if (!p->tty || permille / 10 == p->percent)
 		return;
-	/* A merge of less than a second shows no progress. */
+	/* Show no progress for a merge shorter than a second. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (!p->percent && (now.tv_sec - p->start.tv_sec) * 1000000000ll + now.tv_nsec -
 			   p->start.tv_nsec < 1000000000)
@@ -110,7 +110,10 @@ static void warn_root(const char *path)
 		 "better merge as that user", path, (unsigned int)st.st_uid);
 }
 
-/* The warnings of the recorded processes: a hostile one may have sent any number of them. */
+/*
+ * Reports warnings of the recorded processes, but not all: a hostile process may have sent any
+ * number.
+ */
 static void report_messages(const struct model *m)
 {
 	uint32_t *shown = calloc(m->machine.procs.nr + 1, sizeof(*shown));
@@ -137,8 +140,8 @@ static void report_messages(const struct model *m)
 }
 
 /*
- * @said: the output has the account of losses, and is on the terminal that standard error is, too
- * @again: all but that of this output was printed with another one
+ * @said: the output has the account of losses, and is on the same terminal as standard error
+ * @again: everything except messages of this output was printed with another output
  */
 static void report(const struct session *s, const struct folded_result *folded, bool said, bool again)
 {
@@ -162,10 +165,11 @@ static void report(const struct session *s, const struct folded_result *folded, 
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
-/* How the output is shown. */
+/* the way the output is shown */
 struct screen {
 	pid_t pager;
-	bool said;			/* the summary has the account of losses, before the user's eyes */
+	bool said;			/* the summary, which the user sees, has the account of
+					 * losses */
 };
 
 static struct screen screen__open(struct options *o)
@@ -184,7 +188,7 @@ static struct screen screen__open(struct options *o)
 	return screen;
 }
 
-/* Return: on how many CPUs this process may run, at least 1. */
+/* Return: how many CPUs this process may run on, at least 1. */
 static uint32_t nr_cpus(void)
 {
 	cpu_set_t cpus;
@@ -192,10 +196,10 @@ static uint32_t nr_cpus(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
 }
 
-/* @side: of diff; else 0 */
+/* @side: the side of diff, otherwise 0 */
 static struct session_opts options__session(struct options *o, unsigned int side, struct progress *progress)
 {
-	/* A merge has all moments, a side of diff has its own. */
+	/* A merge has all moments; each side of diff has its own moment. */
 	size_t last = o->nr_at ? o->nr_at - 1 : 0, moment = o->diff ? min_t(size_t, side, last) : 0;
 	size_t nr_moments = o->diff ? o->nr_at != 0 : o->nr_at;
 
@@ -234,7 +238,7 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	};
 }
 
-/* Whether windows alone were asked for, and some are there: nothing was launched in those. */
+/* Whether only --window was given, and windows match: nothing was launched in them. */
 static bool session__has_windows(const struct session *s)
 {
 	enum filter_kind kind;
@@ -245,7 +249,7 @@ static bool session__has_windows(const struct session *s)
 	return s->sums.nr_windows;
 }
 
-/* Whether there is a filter that has left nothing, of a recording that has something. */
+/* Whether a filter left out everything that the recording has. */
 static bool session__is_empty(const struct session *s)
 {
 	const struct loss *l = &s->sums.loss;
@@ -265,12 +269,12 @@ static int session__exit_status(const struct session *s, bool strict)
 	return EXIT_OK;
 }
 
-/* Return: why there is nothing to show of what an option asks for; NULL: there is something. */
+/* Return: why the recording has nothing to show for an option; NULL: it has something. */
 static const char *session__lacks(const struct session *s, const struct options *o)
 {
 	if (o->view && !s->sums.heaps.nr)
 		return "no memory in the recording: xpuload --memory records it";
-	/* Formats of single events have more than there are sums of. */
+	/* Formats of single events may have events without sums. */
 	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
 		return NULL;
 	if (o->cpu_only)
@@ -278,7 +282,7 @@ static const char *session__lacks(const struct session *s, const struct options 
 	return o->gpu_only ? "no work of GPUs in the recording, and --gpu-only leaves out all else" : NULL;
 }
 
-/* Tells that the table or the column that was asked for is not there. Return: the exit status. */
+/* Reports that the requested table or column has no rows. Return: the exit status. */
 static int report_no_rows(const struct options *o, const struct session *s)
 {
 	const char *table = o->write.table, *why;
@@ -368,7 +372,7 @@ static int compare_growth(struct options *o, const struct diff *d)
 	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
 }
 
-/* The command "diff": @r are A and B. */
+/* Runs the command "diff". @r: A and B */
 static int compare(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -429,7 +433,7 @@ out:
 	return ret;
 }
 
-/* The command "ranks". */
+/* Runs the command "ranks". */
 static int show_ranks(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -471,7 +475,7 @@ out_ranks:
 	return ret;
 }
 
-/* The command "dump". */
+/* Runs the command "dump". */
 static int dump(struct options *o, const struct reader *r)
 {
 	struct screen screen = screen__open(o);
@@ -486,7 +490,7 @@ static int dump(struct options *o, const struct reader *r)
 	return result.cut ? EXIT_LOSS : EXIT_OK;
 }
 
-/* Opens the first @nr inputs. Return: 0 or -errno; then none is open. */
+/* Opens the first @nr inputs. Return: 0; or -errno, with none open. */
 static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 {
 	struct stat *stats = calloc(nr + 1, sizeof(*stats));
@@ -509,7 +513,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 				 ": xpuload makes one" : "");
 			break;
 		}
-		/* A dump reads no other files. */
+		/* A dump reads no other files, so root is no danger. */
 		if (!o->dump)
 			warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))
@@ -531,7 +535,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 }
 
 /*
- * Opens the import, which is the last input, and prints all messages. @beside: the first recording,
+ * Opens the import, which is the last input, and prints its messages. @beside: the first recording,
  * or NULL
  */
 static int open_import(struct options *o, struct reader *reader, const struct reader *beside)
@@ -559,8 +563,8 @@ static int convert(struct options *o)
 /* ---- one output, or several ------------------------------------------------------------------ */
 
 /*
- * Parses the command line for one of the outputs. Return: as options__parse(); the caller calls
- * options__free() and frees *@argv_copy in any case.
+ * Parses the command line for one of the outputs. Return: as options__parse(). The caller calls
+ * options__free() and frees *@argv_copy, even after a failure.
  */
 static int parse(struct options *o, int argc, char **argv, size_t which, char ***argv_copy)
 {
@@ -573,11 +577,11 @@ static int parse(struct options *o, int argc, char **argv, size_t which, char **
 		return -ENOMEM;
 	}
 	memcpy(*argv_copy, argv, bytes);
-	optind = 0;				/* begins anew */
+	optind = 0;				/* getopt begins again */
 	return options__parse(o, argc, *argv_copy, which);
 }
 
-/* Return: the exit status. */
+/* Merges, compares or converts. Return: the exit status. */
 static int run(struct options *o)
 {
 	struct reader *readers;
@@ -616,7 +620,7 @@ out:
 	return ret;
 }
 
-/* Writes one of several outputs in a process of its own, whose memory is free for the next one. */
+/* Writes one of several outputs in a child process, whose end frees its memory for the next one. */
 static int run_apart(int argc, char **argv, size_t which)
 {
 	struct options o;
