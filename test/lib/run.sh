@@ -71,8 +71,10 @@ else
 fi
 status=$(cat status)
 [ "$status" = 124 ] && echo "# $name: timed out"
-if [ "$status" != 0 ] && [ -s stderr.log ]; then
+if [ "$status" != 0 ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
+	# prove shows no comments of stdout, and no names of checks.
+	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ } bad { print name ": " $0 }' out.log | head -n 60 >&2
 fi
 if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all output, diagnostics included
 	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"

@@ -16,12 +16,56 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
+# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, whatever its variables are
+lines_of() {
+	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
+		# mawk finds no leftmost match of several alternatives: each is asked for alone.
+		function variable_length(text) {
+			if (match(text, /^\$\(+[^()]*(\([^()]*\)[^()]*)*\)+/) || match(text, /^\$[{][^}]*[}]/) ||
+			    match(text, /^\$[A-Za-z_]+/))
+				return RLENGTH
+			return 2
+		}
+		# Whether the name is @text, in which each $variable and $(command) may be any text.
+		function is_named(text,   rest, first, at, literal, letters) {
+			rest = ENVIRON["name"]
+			gsub(/\$/, "\001", rest)
+			for (first = 1; at = index(text, "$"); first = 0) {
+				literal = substr(text, 1, at - 1)
+				letters = letters literal
+				text = substr(text, at)
+				text = substr(text, 1 + variable_length(text))
+				at = literal == "" ? 1 : index(rest, literal)
+				if (!at || (first && at != 1))
+					return 0
+				rest = substr(rest, at + length(literal))
+			}
+			if (letters text !~ /[A-Za-z]/ || length(rest) < length(text) || (first && rest != text))
+				return 0
+			return substr(rest, length(rest) - length(text) + 1) == text
+		}
+		{
+			for (line = $0; match(line, /"([^"\\]|\\.)*"/); ) {
+				text = substr(line, RSTART + 1, RLENGTH - 2)
+				line = substr(line, RSTART + RLENGTH)
+				gsub(/\\"/, "\"", text)
+				gsub(/\\\$/, "\001", text)
+				if (is_named(text)) {
+					found = found (found ? ", " : "") file ":" NR
+					next
+				}
+			}
+		}
+		END { print found ? found : file }' "$0"
+}
+
 ok() {			# ok STATUS NAME: returns STATUS; for example: [ a = b ]; ok $? "a is b"
 	tap_nr=$((tap_nr + 1))
 	if [ "$1" = 0 ]; then
 		echo "ok $tap_nr - $2"
 	else
 		echo "not ok $tap_nr - $2"
+		diag "at $(lines_of "$2")"
 		tap_failed=$((tap_failed + 1))
 	fi
 	return "$1"

@@ -19,4 +19,22 @@ awk '$2 == "one.sh" && $1 >= 0.3 && $1 < 60 { found = 1 } END { exit !found }' t
 ok $? "the line has the seconds that the test took" || diag "$(cat times)"
 is "$(cat notrun)" "NOT RUN: one.sh: no such device" "a skipped test is listed with its reason"
 is "$(grep -c '^# stderr: why' two.out)" 1 "a failing test's stderr is shown"
+like "$(cat two.out)" '^two.sh: not ok 1 - wrong$' "the check that failed is shown"
+
+# ---- a check that fails names its file and line
+
+cat >src/three.sh <<'END'
+. "$XPU_SRC/test/lib/tap.sh"
+what="a (b) [c]"
+is 1 1 "right"
+is 1 2 "$what: one + 1 is $((1 + 1)), says \"he\" of ${what}"
+like abc \
+	xyz "two"
+[ 1 = 2 ]
+ok $? "three: $(echo three)" || diag "so"
+done_testing
+END
+XPU_TEST_TIMES='' XPU_TEST_NOTRUN='' XPU_TEST_LOGS='' sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/three.sh" >three.out 2>&1
+is "$(grep -o '^# at .*:[0-9, a-z.:]*$' three.out | sed 's|.*/||' | tr '\n' ' ')" "three.sh:4 three.sh:6 three.sh:8 " \
+	"a failing check names its file and line" || diag "$(cat three.out)"
 done_testing
