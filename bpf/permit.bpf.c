@@ -2,35 +2,34 @@
 /*
  * Part of xpu.bpf.c: decides which processes the loader's invoker may record.
  *
- * The programs here run with power over every process. Where the invoker has no CAP_SYS_PTRACE, the
- * loader sets "restricted", and a process is recorded only as long as the kernel would let the
- * invoker read it: the rules are those of ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which
- * perf_event_open() keeps to for ordinary users. The rules are checked at each event of a process,
- * so that no event gets into the ring once the process has executed a set-user-ID program, for
- * example. A process that has been stopped is not recorded again.
+ * BPF programs may read every process. If the invoker has no CAP_SYS_PTRACE, the loader sets
+ * "restricted", and a process is recorded only as long as the kernel would let the invoker read it.
+ * The rules are the same as in ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which
+ * perf_event_open() applies to ordinary users. They are checked at each event of a process, so that
+ * no event gets into the ring after the process has executed a set-user-ID program, for example. A
+ * process whose recording was stopped is not recorded again.
  */
 
-#define MAX_USER_NS	33		/* the kernel nests no more user namespaces */
-#define HIDDEN_KERNEL	(~0ull << 12)	/* an address that none of the kernel's functions has */
+#define MAX_USER_NS	33		/* the kernel's limit of nested user namespaces */
+#define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no kernel function has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
-#define DUMPABLE_USER	1		/* SUID_DUMP_USER: by its user, not by root alone */
+#define DUMPABLE_USER	1		/* SUID_DUMP_USER: by its user, not only by root */
 
 const volatile bool restricted = false;
-const volatile bool hide_kernel = false;	/* hide the addresses of kernel functions from the
-						 * invoker */
+const volatile bool hide_kernel = false;	/* hide the addresses of kernel functions */
 
-/* Set by identify(): who the loader runs for. */
+/* The user that the loader runs for; set by identify(). */
 struct {
 	__u32 uid, gid, euid;
-	__u32 knows_dumpable;		/* this kernel's mm_struct is known */
-	__u64 caps;			/* the invoker's own, without those of the loader's file */
+	__u32 knows_dumpable;		/* the layout of this kernel's mm_struct is known */
+	__u64 caps;			/* without the capabilities of the loader's file */
 	__u64 user_ns;
 } invoker = {};
 
 __u64 nr_stopped = 0;
 __u64 nr_left_alone = 0;
 
-/* Before Linux 6.18, and from then on. */
+/* Linux 6.18 changed the type of the flags. */
 struct mm_struct___word {
 	unsigned long flags;
 } __attribute__((preserve_access_index));
@@ -42,9 +41,8 @@ struct mm_struct___bitmap {
 } __attribute__((preserve_access_index));
 
 /*
- * Hides the kernel's part of a stack, @bytes long, where the invoker may not know the kernel's
- * addresses: one frame then says that there is such a part. Return: the bytes of the part that is
- * left.
+ * Hides the kernel's part of a stack, of @bytes, if the invoker may not know the kernel's
+ * addresses: replaces it by one frame. Return: the bytes of the part now.
  */
 static __always_inline long kernel_frames(__u64 *frames, long bytes)
 {
@@ -71,7 +69,7 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 	return (flags & DUMPABLE_MASK) == DUMPABLE_USER;
 }
 
-/* A set of capabilities is two words before Linux 6.3, one from then on; both have the same bytes. */
+/* A set of capabilities is two words before Linux 6.3, then one; both have the same bytes. */
 #define READ_CAPS(cred, field)							\
 ({										\
 	__u64 _caps = ~0ull;							\
@@ -82,7 +80,8 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 })
 
 /*
- * Part of identify(). Without file capabilities, an ordinary user's program has the ambient ones.
+ * Part of identify(). Without file capabilities, an ordinary user's program has only ambient
+ *  capabilities.
  */
 static __always_inline void identify_invoker(struct task_struct *task)
 {
@@ -97,7 +96,8 @@ static __always_inline void identify_invoker(struct task_struct *task)
 }
 
 /*
- * Whether the invoker has every capability in @ns: it made @ns, or a namespace that contains @ns.
+ * Whether the invoker has every capability in @ns, because it made @ns or a namespace that contains
+ *  @ns.
  */
 static __always_inline bool owns(struct user_namespace *ns)
 {
@@ -117,7 +117,7 @@ static __always_inline bool owns(struct user_namespace *ns)
 }
 
 /*
- * Whether the kernel would let the invoker read @task. Each thread has credentials of its own. They
+ * Whether the kernel would let the invoker read @task. Each thread has its own credentials. They
  * are read without helpers, because this runs at each event.
  */
 static __noinline bool may_record(struct task_struct *task)
@@ -135,14 +135,17 @@ static __noinline bool may_record(struct task_struct *task)
 		      cred->egid.val == invoker.gid && cred->sgid.val == invoker.gid &&
 		      !(READ_CAPS(cred, cap_permitted) & ~invoker.caps);
 	else
-		own = owns(cred->user_ns);	/* in a container without root, say */
+		own = owns(cred->user_ns);	/* for example in a rootless container */
 	if (!own)
 		return false;
 	mm = task->mm;
 	return !mm || is_dumpable(mm) || owns(BPF_CORE_READ(mm, user_ns));
 }
 
-/* Tells the loader that @proc has been stopped. If the ring is full, a later call tells it. */
+/*
+ * Reports to the loader, once, that the recording of @proc was stopped. If the ring is full, a
+ * later call does it.
+ */
 static __always_inline void tell_stop(struct xpu_proc *proc)
 {
 	struct xpu_record_process_exit *r;
@@ -167,9 +170,9 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 }
 
 /*
- * Whether the process of @task, whose entry is @proc, is still to be recorded. If not, it stops the
- * process's recording: as of now if an exec is the reason; else nobody saw when the reason arose,
- * and the recording stops as of the last time that the check passed.
+ * Whether to go on recording the process of @task, whose entry is @proc. If not, stops its
+ * recording: at the current time if an exec is the reason; otherwise, since nobody saw when the
+ * reason arose, at the last time that the check passed.
  */
 static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *proc)
 {
@@ -196,15 +199,15 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 }
 
 /*
- * Counts the process of @task, once, as left alone: it would be recorded if it were not another
- * user's.
+ * Counts the process of @task, once, as left alone: it would be recorded if it did not belong to
+ * another user.
  */
 static __noinline int leave_alone(struct task_struct *task)
 {
 	struct xpu_proc proc = { .stop = XPU_STOP_LEFT_ALONE };
 	__u32 tgid = BPF_CORE_READ(task, tgid), pid = task_pid(task), *how;
 
-	if (!BPF_CORE_READ(task, mm))		/* a thread of the kernel */
+	if (!BPF_CORE_READ(task, mm))		/* a kernel thread */
 		return 0;
 	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
 		return 0;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: tells the native stacks of blocked threads apart without unwinding them. It
- * uses the words of the stack that point behind a call instruction. All return addresses are among
- * these words. Some stale ones are, too; at worst they make two stacks of one.
+ * Part of xpu.bpf.c: distinguishes the native stacks of blocked threads without unwinding them. It
+ * compares the words on the stack that point behind a call instruction. All return addresses are
+ * among these words, and so are some stale ones, which at worst make two stacks of one.
  *
  * The search runs once for each place, which is a stack pointer and an instruction. When a thread
- * is at that place again and all those words are unchanged, its callers are unchanged: from the
- * innermost function on, the return address of each tells where the caller's return address is.
- * Callers beyond the window are not compared.
+ * is at a place again and all those words are unchanged, its callers are unchanged, too: beginning
+ * with the innermost function, the return address of each determines where the caller's return
+ * address is. Callers beyond the window are not compared.
  */
 
-#define PLACE_BYTES	4096		/* the window: of the stack, from its top on */
-#define PLACE_RETURNS	48		/* return addresses in a window, at most */
+#define PLACE_BYTES	4096		/* the window: bytes at the top of the stack */
+#define PLACE_RETURNS	48		/* maximum number of return addresses in a window */
 
 struct off_place_key {
 	__u32 proc_id;
@@ -22,7 +22,7 @@ struct off_place_key {
 struct off_place {
 	__u64 hash[2];			/* of ret[] */
 	__u32 nr;
-	__u32 at[PLACE_RETURNS];	/* the offset of each in the window */
+	__u32 at[PLACE_RETURNS];	/* the offset of each return address in the window */
 	__u64 ret[PLACE_RETURNS];
 };
 
@@ -33,7 +33,7 @@ struct {
 	__type(value, struct off_place);
 } off_places SEC(".maps");
 
-/* In the scratch memory of this CPU. */
+/* Kept in the scratch memory of this CPU. */
 struct place_scratch {
 	__u8 window[PLACE_BYTES + PAGE_BYTES];
 	struct off_place place;
@@ -55,7 +55,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	if (at >= s->bytes || nr >= PLACE_RETURNS)
 		return 1;
 	word = *(__u64 *)(s->scratch->window + at);
-	/* Not an address in user space, or an address in the stack itself. */
+	/* Skip words that are no address in user space, or an address in the stack itself. */
 	ret = machine_strip(word);
 	if (ret < PAGE_BYTES || ret >> USER_BITS || ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
 	    !follows_call(ret))
@@ -67,7 +67,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	return 0;
 }
 
-/* Whether the window has the words that @p lists, where @p lists them. */
+/* Whether the window has the words of @p, at the same offsets. */
 static __always_inline bool same_place(const struct off_place *p, const struct place_scratch *s,
 				       __u32 bytes)
 {
@@ -83,11 +83,11 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
 }
 
 /**
- * hash_place - add to a hash where the current thread is in its program
- * @task: the current one, of a 64-bit program
+ * hash_place - add the current thread's place in its program to a hash
+ * @task: the current task, of a 64-bit program
  * @s: scratch memory
- * @exact: hash the instruction, not the function. A preempted thread stops at an arbitrary
- *	instruction, and each would make another stack
+ * @exact: also hash the instruction. Not for a preempted thread, which stops at an arbitrary
+ *	instruction: each would make another stack
  * @hash: the hash to add to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Part of xpu.bpf.c: accounts for the time in which threads do not run. For every thread of the
- * recorded process tree it measures how long the thread ran, was runnable, and was blocked, by
- * kind, and where.
+ * recorded process tree it measures how long the thread ran, was runnable, and was blocked, by kind
+ * and by place.
  *
- * A thread is in one of three states; every switch and wakeup changes the state and adds the time
- * since the last change to the old state's sum, so the sums of a thread add up to its life exactly.
- * Blocked and runnable time is summed up here, by thread, stack and kind, so that most switches cost no
- * record. A sum covers a short span of time only, so that a window of time can be cut out. A stack goes
- * out through the ring when it is met for the first time and is known by a hash of 128 bits from then on:
- * among a million stacks, two share one with odds of 1 in 10^27. Long intervals go out one by one.
+ * A thread is in one of three states. Every switch and wakeup changes the state, and adds the time
+ * since the last change to the old state's sum, so a thread's sums add up to its life exactly.
+ * Blocked and runnable time is summed up here, by thread, stack and kind, so that most switches
+ * make no record. A sum covers only a short span of time, so that a window of time can be cut out.
+ * Long intervals are sent one by one. A stack is sent through the ring when it is first met, and
+ * later referred to by a hash of 128 bits: among a million stacks, two have the same hash with odds
+ * of 1 in 10^27.
  *
- * sched_switch runs with interrupts off, and nothing in here sleeps: all maps are preallocated.
+ * sched_switch runs with interrupts off, and nothing here may sleep: all maps are preallocated.
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
-#define OFF_COPY_BYTES	1024	/* of the stack: for functions without a frame pointer */
+#define OFF_COPY_BYTES	1024	/* bytes of the stack to copy with frame pointers */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
-#define OFF_LONG_NS	1000000		/* an interval of this length or more gets a record */
+#define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
 #define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time, ... */
-#define OFF_GAP_NS	2000000		/* ... and there are less than this between them */
+#define OFF_GAP_NS	2000000		/* ... with less than this between them */
 
-const volatile __u64 off_min_ns = 0;		/* no stack's sum counts shorter intervals */
+const volatile __u64 off_min_ns = 0;		/* sums do not include shorter intervals */
 
 static const volatile struct xpu_thread_state new_thread;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 15);
-	__type(key, __u32);			/* pid of the task in the initial namespace */
+	__type(key, __u32);			/* the task's pid in the initial namespace */
 	__type(value, struct xpu_thread_state);
 } thread_states SEC(".maps");
 
@@ -47,7 +48,7 @@ struct {
 	__type(value, __u8);
 } off_stacks SEC(".maps");
 
-/* One for each CPU. It is not sample_scratches, because a sampler may interrupt a switch. */
+/* One for each CPU. Separate from sample_scratches, because a sample may interrupt a switch. */
 struct off_scratch {
 	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
 		    REGS_BYTES + XPU_STACK_MAX + PAGE_BYTES] __attribute__((aligned(8)));
@@ -55,12 +56,12 @@ struct off_scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);			/* the loader sets it: CPUs */
+	__uint(max_entries, 1);			/* the loader sets it to the number of CPUs */
 	__type(key, __u32);
 	__type(value, struct off_scratch);
 } off_scratches SEC(".maps");
 
-/* Return: the image that @task runs, if its time is to be accounted for. */
+/* Return: the image of @task, or NULL if its time is not accounted for. */
 static __always_inline struct xpu_proc *accounted_process(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -85,7 +86,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	struct xpu_thread_state *t;
 	__u32 pid = task->pid;
 
-	/* The state is longer than the stack of a BPF program. */
+	/* From a map's constant: the state does not fit on the stack of a BPF program. */
 	bpf_map_update_elem(&thread_states, &pid, (const void *)&new_thread, BPF_ANY);
 	t = bpf_map_lookup_elem(&thread_states, &pid);
 	if (!t) {
@@ -99,7 +100,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	t->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
-/* Before Linux 5.14. */
+/* The type before Linux 5.14. */
 struct task_struct___old {
 	long state;
 } __attribute__((preserve_access_index));
@@ -117,7 +118,7 @@ static __always_inline bool is_iowait(struct task_struct *task)
 }
 
 /*
- * Return: the kind of thing that a thread waits for when it stops running in @state, by its system
+ * Return: what kind of event a thread waits for when it stops running in @state, by its system
  * call.
  */
 static __always_inline __u32 off_kind(struct task_struct *task, unsigned int state)
@@ -133,13 +134,13 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	}
 	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
 		return kind_of_call[nr] - 1;
-	/* In a page fault, a driver, the kernel's own locks: the disk, as a rule. */
+	/* In a page fault, a driver or a lock of the kernel: usually waits for the disk. */
 	return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
 }
 
 /*
- * Reads the kernel's frames and, with @user, behind them the user's along frame pointers. Return:
- * bytes of both.
+ * Reads the kernel's frames and, with @user, the user's frames after them, along frame pointers.
+ * Return: the bytes of both.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
@@ -147,7 +148,9 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 	long n = sizeof(r->frames[0]), m = 0;
 	__u32 bytes;
 
-	/* To walk the kernel's frames takes longer than all else, some 2 us: not if nobody may see them. */
+	/*
+	 * Walking the kernel's frames takes longest, about 2 us: skip that if nobody may see them.
+	 */
 	if (!hide_kernel)
 		n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0);
 	n = kernel_frames(r->frames, n);
@@ -170,9 +173,9 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 }
 
 /*
- * Sends a stack of the current task that nobody has seen before: @bytes of frames are in @r, and
- * Python's frames behind them. With @copy, or where there are frames along frame pointers, as much of
- * the stack as there is room for goes along.
+ * Sends a new stack of the current task: @bytes of frames are in @r, followed by Python's frames.
+ * With @copy, or if there are frames along frame pointers, also sends as much of the stack as there
+ * is room for. Return: whether it was sent.
  */
 static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring_off_stack *r,
 				       __u32 bytes, bool copy, bool user)
@@ -181,9 +184,9 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 
 	r->nr_frames = bytes / sizeof(__u64);
 	/*
-	 * Along frame pointers the callers of the C library's system calls are missing, which have
-	 * no frames as a rule: the registers and the top of the stack tell who they are. Half of
-	 * the ring is for launches.
+	 * The C library's functions for system calls usually have no frame pointer, so their
+	 * callers are missing in a chain along frame pointers; the registers and the top of the
+	 * stack identify them. Half of the ring is reserved for launches.
 	 */
 	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 	BOUND(python_bytes, PYTHON_BYTES);
@@ -209,9 +212,8 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 
 /*
  * Takes the stack of the current task, which is about to stop running, and puts its hash into
- * @t->hash. A stack that has not been seen before is sent: the kernel's frames, Python's, and a
- * copy of as much of the stack as a sample has. If a copy is not wanted, or not possible, frame
- * pointers are followed instead.
+ * @t->hash. Sends a new stack: the kernel's frames, Python's frames, and as large a copy of the
+ * stack as a sample has. If a copy is not wanted or not possible, follows frame pointers instead.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
@@ -257,7 +259,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
-	/* The stack is sent again until it is among those that were sent. */
+	/* If this fails, the stack is sent again next time. */
 	if (send_stack(task, r, bytes, copy, user_bytes))
 		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
 	else
@@ -291,9 +293,9 @@ static __always_inline void send_off(const struct xpu_thread_state *t, struct xp
 }
 
 /*
- * Adds an interval: the thread was off the CPU from @start_ns to @end_ns, because of @kind. An interval
- * that is long goes out at once; others add up for a short time. A thread that blocks in more places
- * than it has sums sends the oldest sum.
+ * Adds an interval: the thread was off the CPU from @start_ns to @end_ns, because of @kind. Sends a
+ * long interval at once; others are summed up for a short time. If a thread blocks in more places
+ * than it has sums, sends the oldest sum.
  */
 static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 start_ns, __u64 end_ns)
 {
@@ -311,7 +313,10 @@ static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 star
 		send_off(t, &one);
 		return 0;
 	}
-	/* The result of the search is in memory: the verifier need not follow each way through the loop. */
+	/*
+	 * Keep the search's result in memory, so that the verifier need not follow every path
+	 * through the loop.
+	 */
 	t->sum = XPU_OFF_SUMS;
 	t->oldest = 0;
 	for (i = 0; i < XPU_OFF_SUMS; i++) {
@@ -345,11 +350,11 @@ static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 star
 }
 
 /*
- * The next two functions are global: so the verifier checks each once, not once for every way to each call.
- * Before Linux 5.12 they can have no pointers.
+ * The next two functions are global, so that the verifier checks each once, not once for every path
+ * to each call. Before Linux 5.12 they cannot have pointer arguments.
  */
 
-/* Adds both parts of the time in which the thread with the number @pid did not run. */
+/* Adds both parts of the time in which the thread @pid did not run. */
 __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 end_ns, __u32 kind)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -361,7 +366,7 @@ __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 en
 	return 0;
 }
 
-/* Sends the sums of the thread with the number @pid, which ends. */
+/* Sends the sums of the thread @pid, which ends. */
 __noinline int send_sums(__u32 pid)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -388,12 +393,12 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
 }
 
 /*
- * Accounts for a running thread up to @now_ns; the kernel says that it has run for @exec_ns of its
- * life.
+ * Accounts for a running thread up to @now_ns. @exec_ns: the running time of its whole life, by the
+ * kernel.
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns, __u64 now_ns)
 {
-	/* The switch to it may have been missed, which is rare. */
+	/* The switch to the thread may have been missed, which is rare. */
 	if (t->state != XPU_THREAD_RUNNING)
 		begin_running(t, pid, xpu_thread__unseen_begin(t, exec_ns, now_ns));
 	t->exec_ns = exec_ns;
@@ -401,8 +406,8 @@ static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u
 }
 
 /*
- * Closes the account of an image's thread, when the thread ends or execs. @task is running and had
- * the number @pid in the image.
+ * Closes the account of a thread that ends or execs. @task is running, and had the number @pid
+ * before the exec.
  */
 static __always_inline void close_account(struct task_struct *task, __u32 pid, __u64 now_ns)
 {
@@ -430,19 +435,19 @@ static __always_inline void close_account(struct task_struct *task, __u32 pid, _
 	bpf_map_delete_elem(&thread_states, &pid);
 }
 
-/* Closes the account of @task: the recording of its process has stopped at @stop_ns. */
+/* Closes the account of @task, whose process's recording has stopped at @stop_ns. */
 static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns)
 {
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* A thread that did not run was reported when it last ran. */
+	/* A thread that does not run is accounted for until it last ran. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);
 }
 
-/* Whether the recording of @task's process has stopped; if so, closes the account of @task. */
+/* Whether the recording of @task's process has stopped. If so, closes the account of @task. */
 static __always_inline bool is_stopped(struct task_struct *task, bool current)
 {
 	__u32 tgid = task->tgid;
@@ -482,7 +487,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
 	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
-	/* A call that waits for the device is recorded in another way. */
+	/* Calls that wait for the device are recorded by the shim. */
 	if (t->slot && !bpf_probe_read_user(&in_call, sizeof(in_call), (void *)t->slot +
 					    offsetof(struct xpu_slot, in_call)) && in_call) {
 		t->kind = XPU_OFF_CALL;
@@ -524,8 +529,8 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 }
 
 /*
- * The next three programs run after those on the same events in xpu.bpf.c, so that they see the new
- * image. This one: a thread of a recorded image is born, and waits to run.
+ * The next three programs run after the programs on the same events in xpu.bpf.c, so that they see
+ * the new image. This one is called for a new thread of a recorded image, which waits to run.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_thread_start, struct task_struct *parent, struct task_struct *child)

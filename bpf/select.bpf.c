@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: decides which running processes the loader's user has asked for. Whether the
- * user may record them is decided in permit.bpf.c.
+ * Part of xpu.bpf.c: decides which running processes the loader's user has asked for. permit.bpf.c
+ * decides whether the user may record them.
  */
 
 #define MAX_CGROUP_LEVELS	64
 #define MAX_SUBSYSTEMS		32	/* the kernel has fewer */
 
-/* Whether processes are recorded with all that they fork, even if they never launch themselves. */
+/*
+ * Whether processes are recorded with all their descendants, even if they never launch themselves.
+ */
 static __always_inline bool has_roots(void)
 {
 	return attach_wanted || (attach_all && (filter_comm[0] || filter_cgroup));
@@ -52,7 +54,7 @@ static __noinline bool is_in_cgroup(struct task_struct *task)
 	return false;
 }
 
-/* Whether the process of @task has the name that the filter asks for. */
+/* Whether the process of @task has the name in the filter. */
 static __noinline bool has_comm(struct task_struct *task)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -71,12 +73,12 @@ static __noinline bool has_comm(struct task_struct *task)
 	return true;
 }
 
-/* Whether the process of @task, which is not recorded yet, is to be. */
+/* Whether to begin to record the process of @task. */
 static __noinline bool is_wanted(struct task_struct *task)
 {
 	__u32 pid = task_pid(task);
 
-	if (!pid)				/* idle, or of another pid namespace */
+	if (!pid)				/* idle, or in another pid namespace */
 		return false;
 	if (attach_wanted && bpf_map_lookup_elem(&wanted, &pid))
 		return true;
@@ -84,8 +86,8 @@ static __noinline bool is_wanted(struct task_struct *task)
 }
 
 /*
- * Counts a child of a process that may not be recorded; and remembers it, because it may execute a
- * program that may.
+ * Counts the child of a process that may not be recorded, and remembers it, because it may execute
+ * a program that may be recorded.
  */
 static __always_inline void leave_child_alone(struct task_struct *child)
 {

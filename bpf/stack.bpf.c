@@ -1,32 +1,31 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: reads what the frame pointers of the current thread's stack do not tell:
- * Python's frames, and a copy of the registers and of the top of the stack, for xpumerge to unwind.
+ * Part of xpu.bpf.c: reads data of the current thread that frame pointers do not give: Python's
+ * frames, and the registers and a copy of the top of the stack, for xpumerge to unwind.
  */
 
 #define PAGE_BYTES	4096
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
-#define LARGEST_STACK	(256ull << 20)	/* an end further away than this is of another stack */
-#define WINDOW_BYTES	2048		/* of frames, read at once */
-#define BLOCK_BYTES	128		/* read of one frame or one code object, at most */
+#define LARGEST_STACK	(256ull << 20)	/* an end further away belongs to another stack */
+#define WINDOW_BYTES	2048		/* bytes of frames that are read at once */
+#define BLOCK_BYTES	128		/* read from a frame or a code object, at most */
 #define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
-#define MAX_TSTATES	256		/* threads of an interpreter to search */
+#define MAX_TSTATES	256		/* maximum number of threads to search */
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
 /* Bytes of the stack to copy, together with Python's frames; 0: follow frame pointers instead. */
 const volatile __u32 sample_stack_bytes = 0;
-const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end is not known */
+const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end is unknown */
 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /*
- * Interpreters, by the process image that reported one; the children that the image forks use it,
- * too.
+ * Interpreters, by the process image that reported them; also used for the image's forked children.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -36,7 +35,7 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * The state of walk_python() between its steps. Each read of the target's memory costs some 40 ns,
+ * The state of walk_python() between its steps. Each read of the target's memory costs about 40 ns,
  * whatever its size, so the reads are few and large. The frames of Python 3.11 and later lie close
  * to one another.
  */
@@ -44,13 +43,13 @@ struct python_walk {
 	const struct xpu_python *py;
 	__u32 *nr;
 	struct xpu_python_frame *out;
-	__u64 *hash;			/* of the frames; or NULL */
+	__u64 *hash;			/* of the frames, or NULL */
 	void *window;			/* a copy of WINDOW_BYTES of memory */
 	__u64 start;			/* the address of that memory */
 	__u32 window_bytes;
 	__u32 frame_bytes;		/* bytes to read of a frame */
 	__u32 code_from, code_bytes;	/* the part of a code object to read */
-	__u64 tls;			/* of this thread */
+	__u64 tls;			/* machine_tls() of this thread */
 	__u64 tstate, frame, cframe;
 };
 
@@ -62,7 +61,7 @@ static __always_inline __u64 read64(__u64 addr)
 	return value;
 }
 
-/* Reads a value of 8, 4 or 1 bytes out of @block, BLOCK_BYTES long. */
+/* Reads a value of 8, 4 or 1 bytes from @block, of BLOCK_BYTES. */
 #define BLOCK_AT(type, block, offset)			\
 ({							\
 	__u32 _at = offset;				\
@@ -81,8 +80,8 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
 }
 
 /*
- * The address of a loop's frame is not hashed: another thread at the same place has another
- * address.
+ * Adds a frame. Does not hash the address of a loop's frame: it differs for another thread at the
+ * same place.
  */
 static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
 {
@@ -113,8 +112,8 @@ static long find_tstate(__u32 i, struct python_walk *w)
 }
 
 /*
- * Return: the offset of @w->frame in the window, which is moved there if need be. On Python's own
- * stack callers come before the frame, and its whole page can be read.
+ * Return: the offset of @w->frame in the window, which is moved if needed. On Python's own stack
+ * callers come before the frame, and the frame's whole page can be read.
  */
 static __always_inline __u32 find_in_window(struct python_walk *w)
 {
@@ -133,7 +132,7 @@ static __always_inline __u32 find_in_window(struct python_walk *w)
 	bytes = w->window_bytes;
 	BOUND(bytes, WINDOW_BYTES);
 	if (bpf_probe_read_user(w->window, bytes, (void *)w->start))
-		w->window_bytes = 0;		/* and it is all 0 */
+		w->window_bytes = 0;		/* the window is all 0 now */
 	return frame - w->start;
 }
 
@@ -163,7 +162,7 @@ static long walk_frame(__u32 i, struct python_walk *w)
 	if (py->minor == 11)
 		ends = BLOCK_AT(__u8, frame, py->f_entry);
 	BOUND(bytes, BLOCK_BYTES);
-	/* A number that tells a code object from another one at the same address. */
+	/* A number that distinguishes a code object from a later one at the same address. */
 	if (!bpf_probe_read_user(code_block, bytes, (void *)code + from))
 		print = XPU_PYTHON_PRINT(BLOCK_AT(__u64, code_block, py->co_name - from),
 					 BLOCK_AT(__u64, code_block, py->co_linetable - from),
@@ -176,7 +175,7 @@ static long walk_frame(__u32 i, struct python_walk *w)
 	return 0;
 }
 
-/* Sets which bytes of frames and of code objects to read. */
+/* Sets which bytes of frames and code objects to read. */
 static __always_inline void set_blocks(struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
@@ -190,16 +189,16 @@ static __always_inline void set_blocks(struct python_walk *w)
 }
 
 /**
- * walk_python - the Python frames of the current thread, innermost first
- * @proc: its process
- * @nr: 0; set to the number of frames. It is in a map, since the verifier would follow each
- * possible number apart
- * @out: room for XPU_MAX_PYTHON, and then for PYTHON_SCRATCH bytes
+ * walk_python - read the Python frames of the current thread, innermost first
+ * @proc: the thread's process
+ * @nr: 0; set to the number of frames. In a map, since the verifier would follow each possible
+ * number separately
+ * @out: room for XPU_MAX_PYTHON frames, followed by PYTHON_SCRATCH bytes
  * @hash: the hash that the frames are added to, or NULL
- * @tstate: the address of this thread's PyThreadState now or before, or 0; set
+ * @tstate: the address of this thread's PyThreadState, which may be outdated, or 0; set
  *
- * The thread's interpreter may be in the middle of a call, so the frames may be inconsistent: the
- * code that gives frames their names checks them. Needs Linux 5.17.
+ * The interpreter may be in the middle of a call, so the frames may be inconsistent; the code that
+ * finds their names checks them. Needs Linux 5.17.
  */
 static __always_inline void walk_python(struct task_struct *task, struct xpu_proc *proc,
 					__u32 *nr, struct xpu_python_frame *out, __u64 *hash,
@@ -219,7 +218,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 		return;
 	w.window = out + XPU_MAX_PYTHON;
 	set_blocks(&w);
-	/* Finds the thread by its own address. */
+	/* The thread is found by the address of its C library data. */
 	w.tls = machine_tls(task);
 	w.tstate = *tstate;
 	if (!w.tstate || !machine_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
@@ -240,7 +239,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	bpf_loop(XPU_MAX_PYTHON, walk_frame, &w, 0);
 }
 
-/* Return: the registers with which @task will continue in its program. */
+/* Return: the user-space registers of @task. */
 static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
@@ -256,10 +255,7 @@ struct stack_copy {
 	__u32 max;
 };
 
-/*
- * Copies one page of the stack; the stack ends before a page that cannot be read. Return: 1 at the
- * end.
- */
+/* Copies one page of the stack, which ends before an unreadable page. Return: 1 at the end. */
 static long copy_page(__u32 i, struct stack_copy *c)
 {
 	__u32 bytes = *c->bytes, n;
@@ -278,9 +274,9 @@ static long copy_page(__u32 i, struct stack_copy *c)
 }
 
 /*
- * Return: the bytes of the stack from @sp on, at most @max. The first thread's stack begins below
- * the program's arguments; the C libraries put their data of other threads above the
- * stacks of these.
+ * Return: the bytes of the stack above @sp, at most @max. The first thread's stack is below the
+ * program's arguments; other threads' stacks are below the data that the C library keeps for the
+ * thread.
  */
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
 {
@@ -294,8 +290,8 @@ static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u3
 }
 
 /*
- * Return: the bytes of @ring to spend on a copy of the stack, at most @max. Large copies are cut
- * first when the ring fills.
+ * Return: the bytes of @ring to use for a copy of the stack, at most @max. When the ring fills,
+ * large copies are cut first.
  */
 static __always_inline __u32 stack_room(void *ring, __u32 max)
 {
@@ -307,12 +303,12 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
 
 /**
  * copy_stack - copy the registers and the top of the stack, for xpumerge to unwind
- * @task: the current one
- * @to: room for REGS_BYTES and XPU_STACK_MAX, and a page
- * @bytes: 0; set to the bytes copied of the stack. It is in a map, as walk_python()'s @nr is
+ * @task: the current task
+ * @to: room for REGS_BYTES, XPU_STACK_MAX and a page
+ * @bytes: 0; set to the copied bytes of the stack. In a map, like @nr of walk_python()
  * @max: bytes of the stack to copy, at most XPU_STACK_MAX
  *
- * Return: false if this is no 64-bit program.
+ * Return: false if this is not a 64-bit program.
  */
 static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32 *bytes, __u32 max)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * The programs that run in the kernel: those on the shim's probe sites, which read the exact
- * correlation ids and the finished device work, and those that follow the target's process tree.
- * The other *.bpf.c files here have the programs for CPU samples and off-CPU time.
+ * The BPF programs on the shim's probe sites, which read the exact correlation ids and the finished
+ * device work, and the programs that follow the target's process tree. The other *.bpf.c files have
+ * the programs for CPU samples and off-CPU time.
  *
  * A uprobe program can be preempted by another task that enters the same program on the same CPU,
  * so a per-CPU scratch area would mix two launches. Scratch memory is per task here.
@@ -26,27 +26,27 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 const volatile __u64 ring_wakeup_bytes = 0;
 const volatile bool want_waits = true;
 const volatile bool want_accounts = false;
-const volatile bool only_windows = false;	/* processes say when they are to be sampled */
-const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* in a call chain made here; not more */
+const volatile bool only_windows = false;	/* sample only while a process's window is open */
+const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* limit of call chains made here */
 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
-__u64 loader_pidns = 0;			/* the namespace's number, among those of that level */
+__u64 loader_pidns = 0;			/* address of the pid namespace */
 
 /*
- * Running processes to record once they call a probe site, are sampled, or make a child: those in
- * the map "wanted", or every one that passes the filter.
+ * Which running processes to record once they call a probe site, are sampled, or make a child:
+ * processes in the map "wanted", or every process that passes the filter.
  */
 bool attach_wanted = false;
 bool attach_all = false;
-bool sample_all = false;		/* with attach_all: those without the shim, too */
-bool no_children = false;		/* what a recorded process forks is not recorded */
+bool sample_all = false;		/* with attach_all: processes without the shim, too */
+bool no_children = false;		/* do not record children of recorded processes */
 
-/* With attach_all: only processes of that name and in that cgroup. The empty name is every name. */
+/* With attach_all: only processes with this name and in this cgroup. An empty name matches all. */
 const volatile char filter_comm[XPU_COMM_LEN] = "";
-const volatile __u64 filter_cgroup = 0;		/* inode of its directory; 0: any cgroup */
-const volatile __u32 filter_hierarchy = 0;	/* number of its hierarchy; 0: cgroup v2 */
+const volatile __u64 filter_cgroup = 0;		/* the inode of its directory; 0: any */
+const volatile __u32 filter_hierarchy = 0;	/* the number of its hierarchy; 0: cgroup v2 */
 
 /* Children that called CUDA before the loader had raised the semaphores of their shim. */
 __u64 nr_late = 0;
@@ -72,7 +72,7 @@ struct {
 	__type(value, struct xpu_proc);
 } procs SEC(".maps");
 
-/* The keys are process ids, as the loader's pid namespace numbers them. */
+/* The keys are process ids in the loader's pid namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 18);
@@ -82,9 +82,9 @@ struct {
 } wanted SEC(".maps");
 
 /*
- * The losses of each process, so that a broken or hostile process is not mistaken for another. If
- * more processes than the map holds lose something, only the sums are known. A process that loses
- * nothing has no entry.
+ * The losses of each process, so that the losses of a broken or hostile process are not blamed on
+ * others. A process without losses has no entry. For more processes than the map holds, only the
+ * sums are known.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -130,7 +130,7 @@ static __always_inline void drop(__u32 kind)
 	drop_many(kind, 1);
 }
 
-/* Counts @nr losses of @kind, in all and for the process image @proc_id. */
+/* Counts @nr losses of @kind, in total and for the process image @proc_id. */
 static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 {
 	struct xpu_loss *loss, none = {};
@@ -162,13 +162,15 @@ static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 
 static __always_inline __u64 ring_flags(void)
 {
-	/* Wake the reader when there is enough to be worth it; it looks on its own now and then. */
+	/*
+	 * Wake the reader only when there is enough to read; it also looks by itself now and then.
+	 */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= ring_wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* Return: the number that @pid has in its pid namespace of that @level. */
+/* Return: the number of @pid in its pid namespace at @level. */
 static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 {
 	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
@@ -178,9 +180,7 @@ static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 	return upid;
 }
 
-/*
- * Return: the number of @pid in the loader's pid namespace; 0 if that namespace does not have it.
- */
+/* Return: the number of @pid in the loader's pid namespace; 0 if it is not in there. */
 static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 {
 	struct upid upid;
@@ -216,9 +216,9 @@ static __always_inline __u32 task_pid(struct task_struct *task)
 
 /**
  * new_process - give a process image an id and tell the loader
- * @task: the task whose group leader's image it is
+ * @task: a task of the process
  * @how: XPU_MISC_PROCESS_*
- * @parent: the image it was made from, or NULL
+ * @parent: the image that it was made from, or NULL
  */
 static __always_inline void new_process(struct task_struct *task, __u16 how,
 					const struct xpu_proc *parent)
@@ -230,8 +230,8 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	/*
-	 * The process's end has been reported, and it still runs in the kernel for a while: no new
-	 * image.
+	 * The process's end has been reported, and it still runs in the kernel for a while: this is
+	 * no new image.
 	 */
 	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return;
@@ -243,7 +243,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 		proc.python_from = parent->python_from ?: parent->proc_id;
 	if (how == XPU_MISC_PROCESS_ATTACH &&
 	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
-		return;				/* another thread was quicker */
+		return;				/* another thread has made it meanwhile */
 	if (how != XPU_MISC_PROCESS_ATTACH &&
 	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
 		drop(XPU_LOST_PROCESS);
@@ -265,13 +265,13 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	r->pid = proc.pid;
 	r->parent_proc_id = parent_id;
 	r->reserved = 0;
-	/* In processes that run already, the shim's thread usually calls first. */
+	/* The leader's name: in running processes, the shim's thread usually calls first. */
 	leader = BPF_CORE_READ(task, group_leader);
 	bpf_core_read_str(r->comm, sizeof(r->comm), &leader->comm);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Begins to record a running process, unless it is another user's. Return: its entry. */
+/* Begins to record a running process, if the invoker may. Return: the process's entry, or NULL. */
 static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -284,7 +284,7 @@ static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 	return bpf_map_lookup_elem(&procs, &tgid);
 }
 
-/* The loader runs this once, in its own context, to set its own ids and namespace here. */
+/* The loader runs this once, in its own context, to store its ids and namespace here. */
 SEC("syscall")
 int identify(void *ctx)
 {
@@ -308,8 +308,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc && has_roots() && is_wanted(parent)) {
-		proc = take_up(parent);		/* it may never launch */
-		if (!proc)			/* it may not be recorded, but its child may */
+		proc = take_up(parent);		/* the parent may never launch */
+		if (!proc)			/* the child may still be recorded */
 			proc = bpf_map_lookup_elem(&procs, &tgid);
 	}
 	if (proc) {
@@ -333,13 +333,13 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	struct xpu_proc *proc = bpf_map_lookup_elem(&procs, &tgid);
 
 	if (!proc) {
-		/* Restricted, the loader waits to hear whose the new image is. */
+		/* If restricted, the loader waits for a report about the new image. */
 		if (restricted && attach_wanted && is_wanted(task))
 			take_up(task);
 	} else if (proc->stop == XPU_STOP_LEFT_ALONE) {
 		if (!may_record(task))
 			return 0;
-		bpf_map_delete_elem(&procs, &tgid);	/* it is the invoker's now */
+		bpf_map_delete_elem(&procs, &tgid);	/* the invoker may record it now */
 		if (attach_wanted && is_wanted(task))
 			take_up(task);
 	} else {
@@ -354,13 +354,13 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 /* ---- launches that threads have logged ------------------------------------------------------- */
 
-/* Counts the entries of a log as lost: the ring is full. */
+/* Counts the entries of a log as lost, because the ring is full. */
 static __noinline int drop_log(const struct xpu_ring_log *r)
 {
 	const struct xpu_log_entry *e = (const struct xpu_log_entry *)(r + 1);
 	__u32 i, id, nr_ranges = 0, nr_allocs = 0, nr_launches = r->nr;
 
-	/* Without branches, each of which the verifier would follow. */
+	/* No branches: the verifier would follow each of them. */
 	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++) {
 		id = e[i].path_id;
 		nr_ranges += id >> 31;
@@ -374,13 +374,13 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
 }
 
 /**
- * send_log - put launches that a thread has logged into the ring
- * @task: the current one, which need not be the thread that owns the log
- * @proc_id: of its image
- * @s: its scratch
- * @user_log: the struct xpu_log
+ * send_log - put the launches in a thread's log into the ring
+ * @task: the current task, which need not own the log
+ * @proc_id: its image
+ * @s: its scratch memory
+ * @user_log: the address of the struct xpu_log
  * @end: the number of the entry to stop before; 0: the head
- * @own: only if it is @task's own log
+ * @own: do this only if the log belongs to @task
  */
 static __always_inline void send_log(struct task_struct *task, __u32 proc_id, struct scratch *s,
 				     const void *user_log, __u64 end, bool own)
@@ -397,14 +397,14 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 		return;
 	}
 	if (own && (log.size != XPU_LOG_BYTES || log.tid != ns_tid))
-		return;			/* its memory has been given back */
+		return;			/* the log's memory has been freed */
 	if (!end)
 		end = log.head;
 	at = log.tail % XPU_LOG_ENTRIES;
 	nr = end - log.tail;
 	if (end <= log.tail || end - log.tail > XPU_LOG_ENTRIES - at)
 		return;
-	if (log.size != XPU_LOG_BYTES) {	/* of another version */
+	if (log.size != XPU_LOG_BYTES) {	/* a log of another version */
 		drop_of(proc_id, XPU_LOST_READ, nr);
 		return;
 	}
@@ -437,7 +437,7 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 		drop_log(r);
 }
 
-/* Sends the rest of the current task's log: the task ends or execs, and the shim cannot send it. */
+/* Sends the last entries of the current task's log: the task ends or execs, so the shim cannot. */
 static __always_inline void send_last(struct task_struct *task)
 {
 	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
@@ -447,7 +447,7 @@ static __always_inline void send_last(struct task_struct *task)
 	if (!s || !s->log || !task->mm)
 		return;
 	if (restricted) {
-		/* There is no entry if another thread was taken for the last one. */
+		/* If another thread was taken for the last one, there is no entry any more. */
 		proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (proc ? !is_recorded(task, proc) : !may_record(task))
 			return;
@@ -464,9 +464,9 @@ static __always_inline void forget_log(struct task_struct *task)
 }
 
 /*
- * Before Linux 6.16 a thread's memory is gone when on_exit() is called. When a process is killed,
- * ends or execs, each of its threads gets a SIGKILL, except the thread that causes it. Entries that
- * are sent twice are recognized by their numbers.
+ * Sends logs before on_exit(), which before Linux 6.16 is called when the thread's memory is gone.
+ * When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the thread
+ * that causes it. Entries that are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -482,8 +482,8 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 }
 
 /*
- * The current task's memory is about to be replaced. Linux has this tracepoint since 6.10. The
- * program is a raw one, because older kernels load that too and only refuse to attach it.
+ * Runs before the current task's memory is replaced. Linux has this tracepoint since 6.10. The
+ * program is a raw one, because older kernels load it, too, and only refuse to attach it.
  */
 SEC("raw_tp/sched_prepare_exec")
 int on_prepare_exec(void *ctx)
@@ -508,12 +508,12 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct xpu_record_process_exit *r;
 	struct xpu_proc *proc, gone;
 
-	/* First, and by what the thread knows itself: the last one may already have been here. */
+	/* First, and using only the task's own data: the process's entry may be gone already. */
 	send_last(task);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (attach_wanted) {
-		pid = task_pid(task);		/* another process may get the number */
+		pid = task_pid(task);		/* the pid may be reused */
 		bpf_map_delete_elem(&wanted, &pid);
 	}
 	proc = bpf_map_lookup_elem(&procs, &tgid);
@@ -521,7 +521,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		return 0;
 	gone = *proc;
 	if (bpf_map_delete_elem(&procs, &tgid))
-		return 0;			/* two threads took themselves for the last one */
+		return 0;			/* another thread was taken for the last one, too */
 	if (gone.stop != XPU_STOP_NONE) {
 		tell_stop(&gone);
 		return 0;
@@ -546,8 +546,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 /*
  * Notes each signal that is sent to the root process. A signal to the whole foreground group
- * reaches the target without the loader's help, a signal to the loader alone does not; by this note
- * the loader tells the two apart.
+ * reaches the target without the loader's help, but a signal to the loader alone does not; this
+ * note distinguishes the two.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
@@ -557,14 +557,14 @@ int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct
 	if (!root_tgid || (__u32)task->tgid != root_tgid || i >= XPU_SIGNALS)
 		return 0;
 	root_signals[i].sender_pid = 0;
-	if ((unsigned long)info > 2)		/* not SEND_SIG_NOINFO, SEND_SIG_PRIV */
+	if ((unsigned long)info > 2)		/* neither SEND_SIG_NOINFO nor SEND_SIG_PRIV */
 		root_signals[i].sender_pid = BPF_CORE_READ(info, _sifields._kill._pid);
 	root_signals[i].time_ns = bpf_ktime_get_ns();
 	__sync_fetch_and_add(&root_signals[i].nr, 1);
 	return 0;
 }
 
-/* Return: the image that the current task runs, if it is recorded. */
+/* Return: the image of the current task, or NULL if it is not recorded. */
 static __always_inline struct xpu_proc *current_process(struct task_struct *task)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
@@ -575,12 +575,14 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	return is_wanted(task) ? take_up(task) : NULL;
 }
 
-/* Defined in sched.bpf.c, which reads in the slot whether the thread is in a call that may wait. */
+/*
+ * Defined in sched.bpf.c, which reads from the slot whether the thread is in a call that may wait.
+ */
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
 /*
- * Puts the call chain of a launch into @r, with its flags: the one that the shim has made, or the
- * one along frame pointers. Return: its bytes.
+ * Puts the call chain of a launch and its flags into @r: the chain that the shim has made, or a
+ * chain along frame pointers. Return: the chain's bytes.
  */
 static __always_inline __u32 read_chain(void *ctx, struct xpu_ring_launch *r, struct xpu_slot *slot)
 {
@@ -590,7 +592,10 @@ static __always_inline __u32 read_chain(void *ctx, struct xpu_ring_launch *r, st
 	r->flags = slot->flags;
 	if (slot->nr_frames) {
 		r->flags |= XPU_CHAIN_SHIM;
-		/* The shim keeps to its limit; Python's frames may come on top of that. */
+		/*
+		 * The shim's own frames are within the limit, but Python's frames come on top of
+		 * them.
+		 */
 		if (slot->nr_frames > XPU_MAX_FRAMES)
 			r->flags |= XPU_CHAIN_TRUNCATED;
 		BOUND(slot->nr_frames, XPU_MAX_FRAMES);
@@ -688,7 +693,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 }
 
 /*
- * A program that xpuload did not start calls CUDA for the first time. @heard: whether its shim knows
+ * Called when a program that xpuload did not start first calls CUDA. @heard: whether its shim knows
  * that somebody listens.
  */
 SEC("uprobe")
@@ -700,8 +705,8 @@ int BPF_KPROBE(on_init, unsigned long heard)
 }
 
 /*
- * A batch is copied straight into the ring. bpf_ringbuf_reserve() wants a constant size, so it
- * gets the smallest of four that holds the batch.
+ * Copies a batch straight into the ring. bpf_ringbuf_reserve() takes only a constant size, so the
+ * smallest of four sizes that holds the batch is used.
  */
 #define BATCH_RECORD(total)						\
 ({									\
@@ -762,7 +767,7 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 		note_window(proc, records);
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(1024);
-	else if (bytes <= 4 * 1024 - sizeof(struct xpu_record_batch))	/* a thread's log of calls */
+	else if (bytes <= 4 * 1024 - sizeof(struct xpu_record_batch))	/* a log of API calls */
 		sent = BATCH_RECORD(4 * 1024);
 	else if (bytes <= 16 * 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(16 * 1024);

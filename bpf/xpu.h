@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu.h - types that the BPF programs share with their loader, beside the wire format. Include
+ * xpu.h - types, outside of the wire format, that the BPF programs share with their loader. Include
  * xpu_record.h and xpu_time.h before it
  */
 #ifndef XPU_H
@@ -15,45 +15,45 @@
 /* The last signal that reached the root process, by number: see loader/target/target.c. */
 struct xpu_signal {
 	__u64	time_ns;
-	__u32	sender_pid;		/* si_pid, as the receiver's namespace numbers it */
-	__u32	nr;			/* how many so far */
+	__u32	sender_pid;		/* si_pid, in the receiver's pid namespace */
+	__u32	nr;			/* number of such signals so far */
 };
 
 enum xpu_stop {
 	XPU_STOP_NONE,			/* the process is recorded */
 	XPU_STOP_UNTOLD,		/* no longer recorded; the ring had no room to say so */
 	XPU_STOP_TOLD,
-	XPU_STOP_LEFT_ALONE,		/* it never was recorded: it is another user's */
+	XPU_STOP_LEFT_ALONE,		/* never recorded: it belongs to another user */
 };
 
-/* A process that is to be recorded as soon as it does something. */
+/* Why a process is recorded as soon as it does something. */
 enum xpu_wanted {
 	XPU_WANTED = 1,
-	XPU_WANTED_DENIED,		/* another user's so far, and counted */
+	XPU_WANTED_DENIED,		/* so far it belongs to another user, and was counted */
 };
 
-/* One process image being recorded; the key is its tgid in the initial pid namespace. */
+/* A process image that is recorded; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;
-	__u32	pid;			/* as the loader's pid namespace numbers it */
+	__u32	pid;			/* in the loader's pid namespace */
 	__u32	unsampled;		/* still runs the loader's code, before the target's exec */
-	__u32	python_from;		/* 0, or the image whose interpreter it has, by a fork */
+	__u32	python_from;		/* the image whose interpreter it has since a fork, or 0 */
 	__u32	stop;			/* enum xpu_stop */
 	__u32	execs;			/* another image is replacing it */
-	__u64	ok_ns;			/* the last time that the invoker might record it */
-	__u64	stop_ns;		/* the recording has nothing later than this */
-	__u64	in_window;		/* with windows: one is open */
+	__u64	ok_ns;			/* when the invoker was last allowed to record it */
+	__u64	stop_ns;		/* the recording has no later events */
+	__u64	in_window;		/* with windows: whether one is open */
 };
 
-/* Counts what could not be sent of a process image; the key is its proc_id. */
+/* Counts the losses of a process image; the key is its proc_id. */
 struct xpu_loss {
 	__u64	nr_launches;		/* the ring was full, or there was no scratch memory */
 	__u64	nr_ranges;		/* events of NVTX ranges, lost for the same reasons */
-	__u64	nr_unread;		/* slots, log entries and batches that could not be read, or
-					 * have an unknown version */
+	__u64	nr_unread;		/* slots, log entries and batches that were unreadable, or
+					 * of an unknown version */
 	__u64	nr_batches;		/* the ring was full */
 	__u64	nr_waits;		/* waits for the device: the ring was full */
-	__u64	nr_allocs;		/* events of memory: the ring was full */
+	__u64	nr_allocs;		/* memory events: the ring was full */
 };
 
 enum {
@@ -63,8 +63,8 @@ enum {
 };
 
 /*
- * The sum of a thread's times off the CPU with one stack and of one kind, which lie close together in
- * time: see add_off() in sched.bpf.c. Without any, nr is 0.
+ * The sum of intervals off the CPU of a thread, with the same stack and kind and close together in
+ * time: see add_off() in sched.bpf.c. nr is 0 if it is empty.
  */
 struct xpu_off_sum {
 	__u64	hash[2];		/* of the stack */
@@ -82,37 +82,36 @@ struct xpu_off_sum {
 /* The account of a thread so far; the key is its pid in the initial pid namespace. */
 struct xpu_thread_state {
 	__u64	start_ns;
-	__u64	since_ns;		/* when the present state began */
+	__u64	since_ns;		/* when the current state began */
 	__u64	wake_ns;		/* in state BLOCKED: when it was woken, or 0 */
-	__u64	exec_ns;		/* the kernel's sum of its running time, when it last
-					 * stopped */
+	__u64	exec_ns;		/* the kernel's sum of its running time when it last stopped */
 	__u64	slot;			/* address of its struct xpu_slot, or 0 */
 	__u64	tstate;			/* address of its PyThreadState, or 0 */
 	__u64	hash[2];		/* hash of the stack with which it stopped */
 	__u32	proc_id;
 	__u32	tid;
 	__u32	state;			/* XPU_THREAD_* */
-	__u32	kind;			/* enum xpu_off_kind, unless it runs */
+	__u32	kind;			/* enum xpu_off_kind, unless RUNNING */
 	struct xpu_thread_time time;
 	volatile __u32 sum, oldest;	/* scratch of add_off() */
 	struct xpu_off_sum sums[XPU_OFF_SUMS];
 };
 
 /*
- * The times of a thread never go back, so they add up to its life. A time that is earlier than the
- * one before it counts as that one. Such times occur: the clock of one CPU says when a thread is
- * woken, and the clock of another CPU says when it begins to run; and if nobody saw it begin to
- * run, that time is computed from how long the kernel says that the thread ran.
+ * A thread's times never go backwards, so they add up to its life: a time before the previous one
+ * counts as equal to it. Such times occur because the clock of one CPU gives the time of a wakeup,
+ * and the clock of another CPU gives the time when the thread begins to run. If nobody saw it begin
+ * to run, that time is computed from the kernel's sum of its running time.
  */
 
-/* A thread that did not run: blocked until woken_ns, then runnable. */
+/* A time in which a thread did not run: blocked until woken_ns, then runnable. */
 struct xpu_off_time {
 	__u64	start_ns;
 	__u64	woken_ns;
 	__u64	end_ns;
 };
 
-/* Return: the times of @t, which is not running, from when it stopped up to @now_ns. */
+/* Return: the times of @t, which does not run, since it stopped and up to @now_ns. */
 XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = { .start_ns = t->since_ns };
@@ -126,7 +125,7 @@ XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t,
 	return off;
 }
 
-/* @t, which was not running, begins to run at @now_ns. Return: its times until then. */
+/* Notes that @t begins to run at @now_ns. Return: the times in which it did not run. */
 XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = xpu_thread__off(t, now_ns);
@@ -145,8 +144,8 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 }
 
 /*
- * Return: when @t began to run, which nobody saw. At @now_ns the kernel says that @t has run for
- * @exec_ns in all.
+ * Return: when @t began to run, if nobody saw that. @exec_ns: its total running time at @now_ns, by
+ * the kernel.
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)
@@ -157,7 +156,7 @@ XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u6
 	return now_ns - (ran_ns < off_ns ? ran_ns : off_ns);
 }
 
-/* @t has run up to @now_ns. */
+/* Notes that @t has run up to @now_ns. */
 XPU_INLINE void xpu_thread__ran(struct xpu_thread_state *t, __u64 now_ns)
 {
 	t->time.run_ns += xpu_ns_between(t->since_ns, now_ns);

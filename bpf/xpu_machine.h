@@ -2,13 +2,13 @@
 /*
  * xpu_machine.h - all that the BPF programs know of the processor that they run on
  *
- * Another processor needs a part like these two, with the same definitions. Functions that take
- * registers take those of a program, which user_regs() returns.
+ * Another processor needs a part like these two, with the same definitions. Parameters that are
+ * registers are user-space registers, from user_regs().
  */
 #ifndef XPU_MACHINE_H
 #define XPU_MACHINE_H
 
-/* An XPU_OFF_*, plus 1: 0 says that the number of a system call does not tell. */
+/* XPU_OFF_* plus 1; 0: the number of the system call does not say. */
 #define LOCK	(1 + XPU_OFF_LOCK)
 #define SLEEP	(1 + XPU_OFF_SLEEP)
 #define POLL	(1 + XPU_OFF_POLL)
@@ -20,18 +20,18 @@
 /* User space ends at the address with this bit. */
 #define USER_BITS	47
 
-/* The address that a return address has; other processors may sign those. */
+/* Return: @ra without a signature, which other processors may add. */
 static __always_inline __u64 machine_strip(__u64 ra)
 {
 	return ra;
 }
 
-/* Whether a program's registers are those of a 64-bit program. */
+/* Whether user-space registers are from a 64-bit program. */
 #define machine_is_64bit(regs)	(BPF_CORE_READ(regs, cs) != 0x23)
 
 /*
- * Whether a perf event struck in user space. The context is read by whole words only, whatever type cs
- * has.
+ * Whether a perf event interrupted user space. A BPF context must be read in whole words, whatever
+ * the type of cs.
  */
 #define machine_in_user(ctx)	(*(volatile __u64 *)&(ctx)->regs.cs & 3)
 
@@ -39,7 +39,7 @@ static __always_inline __u64 machine_strip(__u64 ra)
 #define machine_sp(regs)	BPF_CORE_READ(regs, sp)
 #define machine_ip(regs)	BPF_CORE_READ(regs, ip)
 
-/* The address of the C library's data of a thread, which are above its stack. */
+/* The address of the data that the C library keeps for a thread, above its stack. */
 #define machine_tls(task)	BPF_CORE_READ(task, thread.fsbase)
 
 /* Whether pthread_self() is @self in the thread with @tls. */
@@ -48,7 +48,9 @@ static __always_inline bool machine_is_self(__u64 tls, __u64 self)
 	return tls == self;
 }
 
-/* Copies registers, in the order of enum xpu_reg. Return: 0, or -1 if this is no 64-bit program. */
+/*
+ * Copies registers, in the order of enum xpu_reg. Return: 0, or -1 if this is not a 64-bit program.
+ */
 static __always_inline int machine_copy_regs(const struct pt_regs *from, __u64 *r)
 {
 	struct pt_regs regs = {};
@@ -82,14 +84,14 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (bpf_probe_read_user(b, sizeof(b), (void *)ret - sizeof(b)))
 		return false;
-	/* call rel32; or call *r/m, in its encodings of each length */
+	/* call rel32, or call *r/m in its encodings of each length */
 	return b[3] == 0xe8 ||
 	       (b[6] == 0xff && (b[7] & 0x38) == 0x10) || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
 	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
 	       (b[1] == 0xff && (b[2] & 0x38) == 0x10);
 }
 
-/* Why a thread waits in a system call. */
+/* The reason for a wait in each system call. */
 static const __u8 kind_of_call[512] = {
 	[202] = LOCK,	/* futex */
 	[449] = LOCK,	/* futex_waitv */
@@ -166,7 +168,7 @@ static __always_inline __u64 machine_strip(__u64 ra)
 #define machine_ip(regs)	BPF_CORE_READ(regs, pc)
 #define machine_tls(task)	BPF_CORE_READ(task, thread.uw.tp_value)
 
-/* The C library's struct pthread, of some 2000 bytes, is right before what the register points to. */
+/* The C library's struct pthread, of about 2000 bytes, ends where the register points to. */
 static __always_inline bool machine_is_self(__u64 tls, __u64 self)
 {
 	return tls - self < 4096;
@@ -177,7 +179,7 @@ static __always_inline int machine_copy_regs(const struct pt_regs *from, __u64 *
 	const struct user_pt_regs *u = (const void *)from;
 	__u64 pstate;
 
-	/* Piece by piece: all of them are too many for the stack of a BPF program. */
+	/* In pieces: all registers do not fit on the stack of a BPF program. */
 	if (bpf_probe_read_kernel(&pstate, sizeof(pstate), &u->pstate) || pstate & 0x10)
 		return -1;
 	bpf_probe_read_kernel(r + XPU_REG_X19, 6 * sizeof(*r), &u->regs[19]);
@@ -196,7 +198,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (ret & 3 || bpf_probe_read_user(&insn, sizeof(insn), (void *)ret - sizeof(insn)))
 		return false;
-	/* bl; or blr and its forms that check the address's signature */
+	/* bl, or blr and its forms that check the address's signature */
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 

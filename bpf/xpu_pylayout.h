@@ -11,14 +11,14 @@
 #include <string.h>
 
 /*
- * Offsets in bytes, with CPython's names. The release named beside each version is the one whose
- * headers the numbers were taken from; the numbers do not change within a version once it is
- * released. Python 3.13 publishes most of its own offsets, in _PyRuntime.debug_offsets.
+ * Offsets in bytes, with CPython's names. The numbers are from the headers of the release that is
+ * named with each version; they do not change within a version once it is released. Python 3.13
+ * publishes most of its own offsets, in _PyRuntime.debug_offsets.
  */
 struct py_layout {
 	uint8_t minor;
 	bool anchored;			/* each evaluation loop leaves an anchor on the stack */
-	bool has_cframe;		/* tstate leads to a _PyCFrame, and that to the frame */
+	bool has_cframe;		/* tstate points to a _PyCFrame, and that to the frame */
 	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
 	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor there */
 	uint16_t cframe_frame, cframe_previous;
@@ -26,7 +26,7 @@ struct py_layout {
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
 	uint16_t ascii_bytes, compact_bytes;	/* size of the header before the characters */
-	/* For readers outside of the process. */
+	/* For readers outside the process. */
 	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
@@ -51,8 +51,8 @@ static const struct py_layout py_layouts[] = {
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
 		/*
-		 * Files as for 3.9; 3.10.13. struct CFrame has no frame, but is on the loop's
-		 * stack.
+		 * Files as for 3.9; 3.10.13. struct CFrame has no frame, but is on the evaluation
+		 * loop's stack.
 		 */
 		.minor = 10,
 		.anchored = true,
@@ -84,10 +84,7 @@ static const struct py_layout py_layouts[] = {
 		.co_linetable = 136, .co_firsttraceable = 176, .co_code = 192, .co_bytes = 192,
 		.ascii_bytes = 40, .compact_bytes = 56,
 	}, {
-		/*
-		 * Files as for 3.11; 3.13.0. Where debug_offsets differs from these numbers, it
-		 * wins.
-		 */
+		/* Files as for 3.11; 3.13.0. debug_offsets takes precedence over these numbers. */
 		.minor = 13,
 		.anchored = true,
 		.runtime_main = 640, .interp_threads = 7344, .ts_thread_id = 152,
@@ -99,12 +96,12 @@ static const struct py_layout py_layouts[] = {
 	},
 };
 
-/* Equal in all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
+/* Numbers for all versions: Include/object.h, Include/cpython/{bytesobject,unicodeobject}.h. */
 #define OB_TYPE		8
 #define BYTES_SIZE	16
 #define BYTES_DATA	32
 #define STR_LENGTH	16
-#define STR_HASH	24		/* -1: not known */
+#define STR_HASH	24		/* -1: unknown */
 #define STR_STATE	32
 #define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
 #define STATE_COMPACT	0x20
@@ -144,7 +141,7 @@ struct py_debug_offsets {
 	} unicode;
 };
 
-/* The layout of a CPython of @version, a PY_VERSION_HEX. Return: false if it is not known. */
+/* Finds the layout of CPython @version, a PY_VERSION_HEX. Return: false if it is unknown. */
 static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 {
 	size_t i;
@@ -161,7 +158,7 @@ static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 }
 
 /*
- * Takes the offsets that Python 3.13 publishes. Return: false if they contradict @l otherwise, or
+ * Takes the offsets that Python 3.13 publishes. Return: false if its other data contradict @l, or
  * if this Python has no GIL.
  */
 static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_offsets *d)

@@ -3,10 +3,10 @@
  * xpu_pyline.h - reads CPython's line tables. The shim reads them in the process; the merger reads
  * copies that the loader has made
  *
- * line__* - the line of the instruction @addr bytes into the code, 0 if it has none
- * @p, @end: the table; nothing outside of it is read, whatever it holds
- * @line: the code object's first
- * @stop: set to the end of the entry that has the line: the bytes behind it do not matter
+ * line__* - return the line of the instruction at byte @addr of the code, 0 if it has none
+ * @p, @end: the table; nothing outside it is read, whatever it contains
+ * @line: the code object's first line
+ * @stop: set to the end of the entry that has the line: later bytes do not matter
  *
  * Sources: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9); advance() in
  * Objects/codeobject.c (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).

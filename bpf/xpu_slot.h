@@ -4,18 +4,18 @@
  *
  * A thread that launches owns one struct xpu_slot. Before a launch, and when a CUDA graph gets a
  * new node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that
- * site reads it at that instant, on that thread. Finished device work goes out through the probe
- * site xpu_batch(records, bytes), with records as xpu_record.h has them.
+ * site reads it at that instant, on that thread. Finished device work is sent through the probe
+ * site xpu_batch(records, bytes), with the records of xpu_record.h.
  *
  * With XPUSHIM_PROBE=path the shim calls xpu_launch(slot) only for the first launch of each call
- * path, and slot.path_id gives the path its number. Further launches from the path go into the
- * thread's struct xpu_log by that number. The log's entries go out through the probe site
+ * path, and slot.path_id gives the path its number. Later launches from the path go into the
+ * thread's struct xpu_log with that number. The log's entries are sent through the probe site
  * xpu_log(log, end) when the log is full, and now and then; if the thread is killed, the BPF
- * programs on its end send the rest. The probe site xpu_path(slot) repeats the definition of a
- * number, without a launch, for listeners that came late or lost it.
+ * programs that run at its end send the last ones. The probe site xpu_path(slot) repeats the
+ * definition of a number, without a launch, for listeners that came late or lost it.
  *
- * Each site has a semaphore beside it, 16 bits that the kernel raises from 0 to 1 while a uprobe is
- * there (its ref_ctr_offset), however many are attached. Zero: nobody listens, do no work.
+ * Each site has a semaphore (ref_ctr_offset), 16 bits that the kernel raises from 0 to 1 while
+ * uprobes are attached, however many. If it is 0, nobody listens, and the shim does no work.
  */
 #ifndef XPU_SLOT_H
 #define XPU_SLOT_H
@@ -25,8 +25,8 @@
 #endif
 
 struct xpu_slot {
-	__u32	size;			/* sizeof(struct xpu_slot), as the shim was compiled */
-	__u32	correlation_id;		/* CUPTI's, of the launch that is about to happen */
+	__u32	size;			/* sizeof(struct xpu_slot) when the shim was compiled */
+	__u32	correlation_id;		/* CUPTI's id of the launch that is about to happen */
 	__u32	cbid;			/* CUPTI callback id of the API call; 0: no call, this
 					 * thread only announces its slot ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
@@ -35,27 +35,27 @@ struct xpu_slot {
 	__u32	path_id;		/* not 0: the number of this call path in logs */
 	__u32	nr_frames;		/* 0: the BPF program walks the stack */
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
-					 * where a signal struck, that address plus one */
-	__u64	graph_node_id;		/* not 0: no launch, but this graph node was made here, by
-					 * the captured launch correlation_id, or explicitly if that
-					 * is 0 */
-	/* If wait_ns is not 0, this is no launch: a call that waited for the device is over. */
+					 * for an instruction that a signal interrupted, its address
+					 * plus one */
+	__u64	graph_node_id;		/* not 0: no launch, but this new graph node, made by the
+					 * captured launch correlation_id, or explicitly if that is
+					 * 0 */
+	/* If wait_ns is not 0, this is no launch, but a call that has waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* the object of the wait, in CUPTI's ids ... */
+	__u32	wait_context;		/* CUPTI's ids of the object of the wait, ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
-	__u32	in_call;		/* in the slot at home: not 0 while its thread is in a call
+	__u32	in_call;		/* in the slot at home: not 0 while the thread is in a call
 					 * that may wait; readable at any time */
-	__u64	home;			/* address of the slot that the thread keeps for good; may
-					 * be this slot */
-	__u64	log;			/* address of the thread's struct xpu_log; 0: it has none */
-	__u32	range_id;		/* the innermost NVTX range that is open on this thread, an
-					 * XPU_RECORD_RANGE's id; 0: none */
+	__u64	home;			/* address of the thread's permanent slot; may be this slot */
+	__u64	log;			/* address of the thread's struct xpu_log, or 0 */
+	__u32	range_id;		/* the id of the thread's innermost open NVTX range, from
+					 * XPU_RECORD_RANGE, or 0 */
 	__u32	reserved;
 };
 
-/* The CPU's tick counter and CLOCK_MONOTONIC at the same instant. */
+/* The CPU's tick counter and CLOCK_MONOTONIC, read at the same instant. */
 struct xpu_clock {
 	__u64	ticks;
 	__u64	ns;
@@ -64,12 +64,12 @@ struct xpu_clock {
 
 #define XPU_CLOCK_SHIFT	40
 
-/* One launch from a call path that has been defined; or one event of the thread's NVTX ranges. */
+/* A launch from a defined call path, or an event of the thread's NVTX ranges or of memory. */
 struct xpu_log_entry {
 	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
 	__u32	correlation_id;		/* a range's id, with XPU_LOG_RANGE */
-	__u32	path_id;		/* as in a slot of the same process; or XPU_LOG_RANGE and
-					 * the other members of struct xpu_range_event */
+	__u32	path_id;		/* the path's number, as in a slot; or XPU_LOG_RANGE and the
+					 * other members of struct xpu_range_event */
 };
 
 #define XPU_LOG_TICKS	(1ull << 63)
@@ -79,18 +79,18 @@ struct xpu_log_entry {
 #define XPU_LOG_RANGE_PLACE(path_id)	((__u16)((path_id) >> 8 & 0xff))
 
 /*
- * An event of memory is three entries, one behind the other, written at once:
+ * A memory event is three consecutive entries, written at once:
  *
- *	time		correlation_id	path_id, beside the flags
+ *	time		correlation_id	path_id, with the flags
  *	when		path		what, space << 4, device << 8
  *	address		order		order >> 32
  *	bytes		extra
  *
- * as struct xpu_alloc has them. Entries with XPU_LOG_ALLOC_MORE that do not follow one of the first form mean
- * nothing: they fill up the end of the array.
+ * with the values of struct xpu_alloc. Entries with XPU_LOG_ALLOC_MORE that do not follow a first
+ * entry are padding at the end of the array.
  *
- * Most events have no extra, a size in units of 512 bytes, below 2^29 of them, and an address below 2^48.
- * Such an event is two entries, the first with XPU_LOG_ALLOC_SHORT, too:
+ * Most events have no extra, a size of less than 2^29 units of 512 bytes, and an address below
+ * 2^48. Such an event is two entries, the first also with XPU_LOG_ALLOC_SHORT:
  *
  *	when		path		what, space << 4, device << 8
  *	address,	order		order >> 32,
@@ -103,37 +103,40 @@ struct xpu_log_entry {
 #define XPU_LOG_IS_ALLOC(path_id)	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
 #define XPU_LOG_ALLOC_ENTRIES	3	/* at most */
 
-/* The content of the entries behind the first one. */
+/* These values are in the entries after the first one. */
 struct xpu_log_alloc {
 	__u64	address, bytes;
 	__u64	order;
 	__u32	extra;
 };
 
-/* The domain of the functions of allocators other than CUDA's, beside CUPTI's; and these functions. */
+/*
+ * Functions of allocators other than CUDA have a domain of their own, in addition to CUPTI's
+ * domains.
+ */
 #define XPU_DOMAIN_ALLOCATORS	64
 #define XPU_ALLOCATOR_TORCH	1
 
 /*
- * Each log that is sent brings the kernel's code into the caches, in place of the program's. So there
- * are as many as fit into XPU_SHM_THREAD_BYTES with what is before them, and into a copy that the
- * kernel has for each thread: that is allocated in powers of two pages, four of them.
+ * As many as possible, since sending a log puts code of the kernel into the caches, in place of the
+ * program. They must fit into XPU_SHM_THREAD_BYTES, with the data before them, and into a copy that
+ * the kernel keeps for each thread, which is allocated in powers of two pages: four of them.
  */
 #define XPU_LOG_ENTRIES	992
 
 /*
- * Launches of one thread that are not yet sent: the entries from tail on, before head. Entry number
- * n is in entries[n % XPU_LOG_ENTRIES], and the unsent entries never wrap around the array's end.
+ * Launches of a thread that are not yet sent: the entries with numbers in [tail, head). Entry n is
+ * in entries[n % XPU_LOG_ENTRIES], and the unsent entries never wrap around the array's end.
  */
 struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
 	__u32	tid;			/* gettid() in the thread's own pid namespace */
 	__u32	id;			/* unique in the process */
-	__u32	clock;			/* index of the clock that turns ticks into ns: the other
-					 * one may be changing */
+	__u32	clock;			/* index of the clock to convert ticks with: the other clock
+					 * may be changing */
 	__u64	head;			/* written by the thread, after the entry */
 	__u64	tail;			/* written after entries were sent */
-	__u32	range_id;		/* as in the slot, before the entry at tail */
+	__u32	range_id;		/* the slot's range_id before the entry at tail */
 	__u32	reserved;
 	struct xpu_clock clocks[2];
 	struct xpu_log_entry entries[];
@@ -142,7 +145,7 @@ struct xpu_log {
 #define XPU_LOG_BYTES	(sizeof(struct xpu_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 #ifndef __VMLINUX_H__
-/* Return: the time at @ticks, which may be before or after @clock was read. */
+/* Return: the time in ns at @ticks, before or after @clock was read. */
 static inline __u64 xpu_clock__ns(const struct xpu_clock *clock, __u64 ticks)
 {
 	return clock->ns + (__u64)((__int128)(__s64)(ticks - clock->ticks) * clock->rate >>
@@ -154,7 +157,7 @@ static inline int xpu_log_alloc__is_short(const struct xpu_log_alloc *a)
 	return !(a->extra | a->bytes % 512 | a->bytes >> (9 + 29) | a->address >> 48);
 }
 
-/* Writes the entries behind the first, @e. @is_short: for an event that is. */
+/* Writes the entries after the first one, @e. @is_short: whether the event is short. */
 static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xpu_log_entry *e,
 					int is_short)
 {
@@ -172,8 +175,8 @@ static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xp
 }
 
 /*
- * Reads the event that begins at @e, of @nr entries that are left. Return: how many of them it has; 0 if it
- * is not whole.
+ * Reads the event that begins at @e, where @nr entries are left. Return: how many entries it takes;
+ * 0 if it is incomplete.
  */
 static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xpu_log_entry *e, __u32 nr)
 {
@@ -200,7 +203,7 @@ static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xp
 	return nr_own;
 }
 
-/* Return: the time of a log entry in ns, by the log's @clock. */
+/* Return: a log entry's @time in ns, by the log's @clock. */
 static inline __u64 xpu_log__ns(const struct xpu_clock *clock, __u64 time)
 {
 	return time & XPU_LOG_TICKS ? xpu_clock__ns(clock, time & ~XPU_LOG_TICKS) : time;
@@ -216,9 +219,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
- * sets: one for processes that xpuload started, which have XPU_RUN_ENV in their environment, and
- * one for processes that were started with the shim preloaded and wait to be attached to. So a
- * recording that starts its own target wakes no other process on the machine.
+ * sets, so that a recording that starts its own target wakes no other process on the machine. One
+ * is for processes that xpuload started, which have XPU_RUN_ENV in their environment; the other is
+ * for processes that were started with the shim preloaded and wait to be attached to.
  */
 #define XPU_SITE_LAUNCH		"xpu_launch"
 #define XPU_SITE_BATCH		"xpu_batch"
@@ -231,25 +234,24 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_SEMAPHORE_SUFFIX	"_semaphore"
 
 /*
- * Each site has a switch beside it, an instruction that is never run. The loader attaches to the
- * site in every process, without a semaphore, so that a process is heard from its first
- * instruction on; and to the switch in those processes that are to be awake, with the site's
- * semaphore. So a child that a recorded process forks, which has its parent's semaphores, loses
- * nothing before the loader hears of it.
+ * Each site has a switch next to it, an instruction that is never run. The loader attaches to the
+ * site in every process, without a semaphore, so that calls of the site are never missed, and to
+ * the switch, with the site's semaphore, in the processes that are to be awake. So a forked child,
+ * which has its recorded parent's semaphores, loses nothing before the loader knows about it.
  */
 #define XPU_SWITCH_SUFFIX	"_switch"
 
 /*
- * Like XPU_SITE_BATCH, but for one XPU_RECORD_RANGE. While nobody is attached here, the shim
+ * Like XPU_SITE_BATCH, with a single XPU_RECORD_RANGE. While nobody is attached here, the shim
  * ignores NVTX ranges.
  */
 #define XPU_SITE_RANGE		"xpu_range"
 #define XPU_SITE_LIVE_RANGE	"xpu_live_range"
 
 /*
- * Like XPU_SITE_BATCH, in processes that xpuload started and that have not called CUDA yet: such a
- * process may fork children that call CUDA. A child whose parent has called one of the sites above
- * must not call that site, since the kernel may have rewritten the site as a call into a page that
+ * Like XPU_SITE_BATCH, for processes that xpuload started and that have not called CUDA yet, so
+ * that they may fork children that call CUDA. If the parent has called one of the sites above, the
+ * child must not call it, since the kernel may have rewritten the site as a call into a page that
  * the child does not have.
  */
 #define XPU_SITE_EARLY		"xpu_early"
@@ -263,47 +265,47 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_HELLO_NS		500000000ull
 
 /*
- * A loader that attaches to running processes and records the calls of CUDA's API is attached here
- * as long as it records.
+ * A loader that attaches to running processes and records calls of CUDA's API is attached here as
+ * long as it records.
  */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
 
-/* So is one that takes PC samples. */
+/* A loader that attaches and takes PC samples is attached here. */
 #define XPU_SITE_LIVE_STALLS	"xpu_live_stalls"
 
-/* So is one that records memory. */
+/* A loader that attaches and records memory events is attached here. */
 #define XPU_SITE_LIVE_MEMORY	"xpu_live_memory"
 
 /*
  * A program that xpuload did not start calls this site once, when it initializes CUDA. The argument
- * says whether its semaphores were raised by then. If not, the loader knows that launches may be
- * missing. The site is a plain nop, like XPU_SITE_EARLY.
+ * says whether its semaphores were raised by then; if not, launches may be missing. The site is a
+ * plain nop, like XPU_SITE_EARLY.
  */
 #define XPU_SITE_LIVE_INIT	"xpu_live_init"
 
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
 /*
- * The variable by which the CUDA driver finds the shim, and the one that keeps the user's own value
- * of it: the shim calls that library, too.
+ * The variable by which the CUDA driver finds the shim, and a variable that keeps the user's own
+ * value, a library that the shim calls, too.
  */
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
 
-/* How the shim makes call chains: "auto", "fp" or "dwarf"; and the most frames in one. */
+/* How the shim makes call chains, "auto", "fp" or "dwarf", and their maximum number of frames. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"
 
 /*
- * Whether the shim calls the BPF program for each "launch", or only for each new "path" and for
+ * "launch": the shim calls the BPF program for each launch; "path": only for each new path and for
  * logs.
  */
 #define XPU_PROBE_ENV		"XPUSHIM_PROBE"
 
-/* Whether call chains hold Python's frames: "on", "off", or "only" Python's. */
+/* Whether call chains have Python's frames: "on", "off", or "only" Python frames. */
 #define XPU_PYTHON_ENV		"XPUSHIM_PYTHON"
 
-/* Set if CPU samples need Python's frames, too: the shim then reports where the interpreter is. */
+/* Set if CPU samples need Python's frames: the shim then reports where the interpreter is. */
 #define XPU_SAMPLES_ENV		"XPUSHIM_SAMPLES"
 
 /* "off": the shim does not report calls that wait. */
@@ -315,36 +317,39 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  */
 #define XPU_API_ENV		"XPUSHIM_API"
 
-/* "on": the shim reports memory, in processes that xpuload started; "only": and nothing else. */
+/* "on": the shim reports memory events, in processes that xpuload started; "only": nothing else. */
 #define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
 #define XPU_MEMORY_ONLY		"only"
 
-/* "share": the shim keeps CUPTI, and serves a profiler in the program; else it yields to that. */
+/*
+ * "share": the shim keeps CUPTI, and serves a profiler in the program; otherwise it yields CUPTI to
+ * the profiler.
+ */
 #define XPU_CUPTI_ENV		"XPUSHIM_CUPTI_FOR"
 
 /*
- * "N" or "N,exact": the shim samples program counters in kernels, each SM's once in 2^N cycles; exact: one
- * kernel at a time.
+ * "N" or "N,exact": the shim samples the program counter of each SM once in 2^N cycles; exact:
+ * kernels run one at a time.
  */
 #define XPU_STALLS_ENV		"XPUSHIM_STALLS"
 #define XPU_STALLS_EXACT	",exact"
-#define XPU_STALLS_PERIOD	"18"	/* what XPU_SITE_LIVE_STALLS asks for */
+#define XPU_STALLS_PERIOD	"18"	/* the period with XPU_SITE_LIVE_STALLS */
 
 /*
- * The program opens and closes windows, and nothing is recorded outside of them. One of:
- * "cuda-profiler-api"; "nvtx:REGEX", of "DOMAIN:NAME"; "launch:N-M", of each process. With "most:N,"
- * in front: only the first N windows.
+ * Names what opens windows in the program; nothing is recorded outside of them. The value is
+ * "cuda-profiler-api", "nvtx:REGEX", which matches "DOMAIN:NAME", or "launch:N-M", counted in each
+ * process. With "most:N," in front, only the first N windows are recorded.
  */
 #define XPU_CAPTURE_ENV		"XPUSHIM_CAPTURE"
 #define XPU_CAPTURE_MOST	"most:"
 #define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
 #define XPU_CAPTURE_NVTX	"nvtx:"
 #define XPU_CAPTURE_LAUNCH	"launch:"
-#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: the C library takes stack for each that opens a group */
+#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: regcomp() takes stack for each group */
 
 /*
- * Whether an expression refers back to a group, as "(a*)\\1" does. POSIX's extended ones cannot; the C
- * library takes them, and may then compare one name for hours.
+ * Whether an expression refers back to a group, like "(a*)\\1". POSIX does not allow that in
+ * extended expressions, but the C library does, and may then compare a name for hours.
  */
 static inline int xpu_capture__refers_back(const char *regex)
 {

@@ -15,13 +15,13 @@
 
 #define XPU_INLINE	static inline __attribute__((always_inline))
 
-/* Return: the time from @from_ns to @to_ns; 0 if @to_ns is the earlier one. */
+/* Return: the time from @from_ns to @to_ns; 0 if @to_ns is earlier. */
 XPU_INLINE __u64 xpu_ns_between(__u64 from_ns, __u64 to_ns)
 {
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* Return: the time between @a_ns and @b_ns, either of which may be the earlier one. */
+/* Return: the time between @a_ns and @b_ns, in either order. */
 XPU_INLINE __u64 xpu_ns_apart(__u64 a_ns, __u64 b_ns)
 {
 	return a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* xpu_utf8.h - characters as UTF-8: the shim and the merger both have Python's strings */
+/* xpu_utf8.h - converts characters to UTF-8, for Python's strings in the shim and the merger */
 #ifndef XPU_UTF8_H
 #define XPU_UTF8_H
 
 #include <stdint.h>
 
-/* Writes @c, up to 0x10ffff, as 1 to 4 bytes. Return: the place behind them. */
+/* Writes @c, up to 0x10ffff, as 1 to 4 bytes. Return: the place after them. */
 static inline char *utf8__put(char *to, uint32_t c)
 {
 	if (c < 0x80) {
@@ -27,8 +27,8 @@ static inline char *utf8__put(char *to, uint32_t c)
 }
 
 /*
- * Writes a character of a Python string, which may be anything. Python stores a byte of a file name
- * that is not UTF-8 as a lone surrogate; this turns it into the byte again. Never writes a NUL.
+ * Writes a character of a Python string, with any value. Python stores a byte of a file name that
+ * is not UTF-8 as a lone surrogate; this writes the original byte. Never writes a NUL.
  */
 static inline char *utf8__put_python(char *to, uint32_t c)
 {
