@@ -5,9 +5,9 @@
 # thread, with WRONG for each figure that is off.
 #
 # A share may be off by 5 %, or by 3 ms. On a busy machine a thread waits for a CPU within the times
-# that it measures; so the kernel measures how long it was blocked. The wait for the device is at
-# most as long as its phase, and at least as long as the thread was blocked or, on one that spins,
-# as the work took from its launch on.
+# that it measures, so the kernel measures how long it was blocked. The wait for the device is at
+# most as long as its phase. It is at least as long as the thread was blocked or, if the thread
+# spins, as the work took after its launch.
 use strict;
 use warnings;
 
@@ -39,7 +39,7 @@ while (<$f>) {
 	my $row = $threads{$tid} or do { print "thread $name WRONG: not in the table\n"; next };
 	my %got = (sleep => $row->{sleep_ns}, lock => $row->{lock_ns}, read => $row->{io_ns},
 		   gpu => $row->{gpu_wait_ns});
-	# The phase begins at a barrier, and waits for its partner, too.
+	# The phase begins at a barrier, where it also waits for its partner.
 	$blocked{lock} = $blocked{life};
 	$blocked{lock} -= $blocked{$_} for qw(spin sleep read gpu);
 	for my $what (sort keys %got) {

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # agree.pl NAMES NR FILE [DEBUG_FILE] - compares our names of NR random places in the code of FILE
-# with addr2line -fCi, outermost function. DEBUG_FILE: where its stripped symbols are.
+# with addr2line -fCi, outermost function. DEBUG_FILE has the symbols that were stripped from it.
 #
-# Each difference must be one that a rule explains, by FILE's own symbol tables:
-#	alias	the same symbol's extent under another of its names
+# A rule must explain each difference by FILE's own symbol tables:
+#	alias	both are names of one symbol
 #	beyond	addr2line takes the last symbol before the place; that one ended before it
 #	plt	we name the PLT's entries
 #	root	we name stripped functions at the root of stacks (roots.h)
-#	nested	both cover it; ours begins later
-#	clone	a part or a copy that the compiler made, which DWARF calls like the whole: f.cold
-# Prints a line of figures, up to 5 examples of each rule as comments, and fails on what none
-# explains.
+#	nested	both functions cover the place; ours begins later
+#	clone	a part or a copy that the compiler made, which has the whole function's name in DWARF: f.cold
+# Prints a line of figures, up to 5 examples of each rule as comments, and fails on differences that
+# no rule explains.
 use strict;
 use warnings;
 
@@ -100,7 +100,7 @@ sub explain {
 	return '';
 }
 
-# Return: whether both names are one function's.
+# Return: whether both are names of one function.
 sub same_function {
 	my ($one, $other) = @_;
 	return 1 if $one eq $other;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long a thread was blocked, as the kernel tells: it neither ran nor waited for a CPU."""
+"""How long a thread was blocked, as the kernel reports it: it neither ran nor waited for a CPU"""
 import time
 
 def waited():

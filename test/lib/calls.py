@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """calls.py OUT TABLE.csv TIMELINE.json: what test/workload/calls says that it called, against the
-table of API calls and the timeline. Prints what was compared, and WRONG beside what differs.
+table of API calls and the timeline. Prints what was compared, and WRONG next to each difference.
 
 Names may begin with "__", as CUDA 13's cudaLaunchKernel does; of a thread, a call in the timeline
 counts if the program says that it makes such calls.

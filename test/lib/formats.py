@@ -23,7 +23,7 @@ sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 
 def frame(name):
-    """A name as a folded line has it."""
+    """A name in the form that it has in a folded line."""
     return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name).replace(";", ":")
 
 
@@ -47,7 +47,7 @@ def pprof(path, unit):
         assert 0 not in table and len(table) == len(entries), "ids are unique and not 0"
     for l in profile.location:
         assert l.line and (not l.mapping_id or l.mapping_id in mappings)
-    # Each time is of one kind: "all" adds up all kinds.
+    # Each time is of one kind; "all" adds up all kinds.
     values = {"ns": [0], "cpu": [1], "count": [2], "bytes": [3], "all": [0, 1, 4]}[unit]
     for s in profile.sample:
         assert len(s.value) == len(types)
@@ -65,7 +65,7 @@ def pprof(path, unit):
 
 
 def go(path, unit):
-    """What `go tool pprof -raw` prints of a profile."""
+    """The output of `go tool pprof -raw` for a profile."""
     raw = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, stdout=subprocess.PIPE)
     _, rest = raw.stdout.decode().split("\nSamples:\n")
     samples, rest = rest.split("\nLocations\n")
@@ -96,8 +96,8 @@ def go(path, unit):
 
 
 def perf(path, unit):
-    """With the expressions of stackcollapse-perf.pl, speedscope and the Firefox Profiler, the
-    strictest of each; lines that match none are an error."""
+    """Uses the expressions of stackcollapse-perf.pl, speedscope and the Firefox Profiler, the
+    strictest of each. Lines that match none are an error."""
     head = re.compile(r"([^\s#{]\S*)\s+(\d+)/(\d+)\s+(\d+\.\d{9}):\s+(\d+) (\S+):$")
     line = re.compile(r"\s+(\w+) (.+) \(([^()\s]*)\)$")
     sample, last = None, 0.0
@@ -149,7 +149,7 @@ def check_nesting(spans):
 
 
 def chrome(path, unit):
-    """What arrows lead to, under the call path of the launch where they begin."""
+    """The device work that arrows lead to, under the call path of the launch where the arrows begin."""
     def ns(us):
         return int(us * 1000)
 
@@ -232,7 +232,7 @@ def unknown_fields(message):
 
 
 def pftrace(path, unit):
-    """Device slices under the call paths of the launches that flows lead from; CPU samples."""
+    """Device slices, under the call paths of the launches from which flows lead to them; CPU samples."""
     import perfetto_pb2
     from google.protobuf.internal import decoder
     with open(path, "rb") as f:
@@ -279,7 +279,7 @@ def pftrace(path, unit):
             s = packet.perf_sample
             frames = [tables["frames"][i] for i in tables["callstacks"][s.callstack_iid].frame_ids]
             assert all(f.mapping_id in tables["mappings"] for f in frames)
-            # Only the folded stacks tell how long each launch was.
+            # Only the folded stacks have the duration of each launch.
             yield ([threads[s.pid, s.tid]] + [tables["function_names"][f.function_name_id].str.decode()
                                               for f in frames], 1)
         if not packet.HasField("track_event"):
@@ -342,7 +342,7 @@ def sites(rows, unit):
 
 
 def csv_rows(f):
-    """Rows of CSV, whose cells have ' before what a spreadsheet would take for a formula."""
+    """Rows of CSV. Cells that a spreadsheet would take for a formula begin with '."""
     for row in csv.DictReader(f, strict=True):
         assert not any(cell[:1] in ("=", "+", "-", "@", "\t", "\r") for cell in row.values()), row
         yield {key: cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
@@ -350,13 +350,13 @@ def csv_rows(f):
 
 
 def csv_table(path, unit):
-    """The table of launch sites, alone; stacks without their leaf."""
+    """The table of launch sites, written alone; stacks without their leaf."""
     with open(path, encoding="utf-8", newline="") as f:
         yield from sites(csv_rows(f), unit)
 
 
 def names(path, unit):
-    """Kernels by name, in a table alone or among all of them; to the leaves of stacks."""
+    """Kernels by name, in a table alone or among all tables; for the leaves of stacks."""
     with open(path, encoding="utf-8", newline="") as f:
         text = f.read()
     if text.startswith("{"):

@@ -52,15 +52,16 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# Removes what a timeline's tracks cannot show: a thread's names over time, because each track has
-# one name; and the difference between a captured call and a launch whose work was never seen.
+# Removes differences that a timeline's tracks cannot show: a thread's names over time, because each
+# track has one name; and the difference between a captured call and a launch whose work was never
+# seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
 }
 
-# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: the readers' results for FORMAT, written from
-# NAME.data with FILE_OPTIONS, equal the folded stacks after FILTER; both are made with the options
-# in $both, after those in $common. A reader whose unit is not --unit's is written READER=UNIT.
+# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: readers' results for FORMAT, written from NAME.data
+# with FILE_OPTIONS, equal the folded stacks after FILTER. Both are made with the options in $both,
+# after those in $common. A reader whose unit is not the unit of --unit is written READER=UNIT.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4
@@ -74,6 +75,6 @@ same() {
 		${python:-python3} "$XPU_SRC/test/lib/formats.py" "$format" file "${unit%=*}" |
 			${common:-cat} | LC_ALL=C sort >got
 		cmp got want && [ -s want ]
-		ok $? "$name: $format${both:+, $both}: $unit of $(wc -l <want) stacks are those of the folded ones"
+		ok $? "$name: $format${both:+, $both}: $unit of $(wc -l <want) stacks equal the folded stacks"
 	done
 }

@@ -5,8 +5,9 @@ gdb_stacks.py - compares each chain that the shim hands over with gdb's backtrac
     gdb -batch -x gdb_stacks.py --args PROGRAM [ARG...]
 
 Run with XPU_SHIM=libxpushim.so in the environment, without anybody attached: this plays the
-listener. With XPU_REMOTE=SOCKET the program of another machine waits there, started by an emulator with the
-shim, and below XPU_SYSROOT are its libraries. Prints what differs and "stacks N same N differ N none N cut N frames N".
+listener. With XPU_REMOTE=SOCKET the program of another machine waits there, started by an emulator
+with the shim, and below XPU_SYSROOT are its libraries. Prints the differences and "stacks N same N
+differ N none N cut N frames N".
 """
 import os
 import struct
@@ -34,15 +35,14 @@ def aarch64():
 
 
 def gdb_chain():
-    """Return addresses as gdb sees them, from the caller of the shim's callback on."""
+    """Return addresses as gdb sees them, beginning with the caller of the shim's callback."""
     chain = []
     frame = gdb.newest_frame()
     start_context = int(gdb.parse_and_eval("(long)&" + START_CONTEXT[aarch64()]))
     interrupted = False
     while frame is not None and frame.is_valid():
         kind = frame.type()
-        # Inlined functions have no frame, and neither has a function that jumped into its last
-        # call.
+        # Inlined functions have no frame; nor has a function that jumped into its last call.
         if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             # An address that is not a return address is stored plus one.
             last = frame.pc() == start_context

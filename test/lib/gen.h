@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gen.h - recordings made to measure, for tests
+ * gen.h - recordings with given contents, for tests
  *
  * Appends records, in the order of the calls, to a buffer in memory. Nothing is checked: a test may
  * want nonsense. A test that runs out of memory aborts.
@@ -28,8 +28,8 @@
 
 struct gen {
 	uint8_t *v;
-	size_t nr, cap;			/* bytes */
-	size_t batch;			/* offset of the batch that is open, 0: none */
+	size_t nr, cap;			/* in bytes */
+	size_t batch;			/* offset of the open batch, or 0 */
 	uint64_t node;			/* node of the next records with XPU_MISC_GRAPH_NODE; 0:
 					 * any */
 	uint32_t ns_tid;		/* ns_tid of the next BATCH and THREAD records */
@@ -50,7 +50,7 @@ void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 		 size_t fixed_bytes, const void *tail, size_t tail_bytes);
 
 void gen__header(struct gen *g);
-/* Turns the header at the start of @g into that of a recording of blocks. */
+/* Turns the header at the start of @g into the header of a recording of blocks. */
 void gen__seal(struct gen *g);
 /*
  * Adds records as blocks of @block_bytes bytes of records; a longer record gets a block of its own.
@@ -89,8 +89,8 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
 /*
- * @stack: the stack's @bytes bytes from regs[XPU_REG_SP] on; with XPU_MISC_STACK_DELTA only the
- * blocks of @mask.
+ * @stack: the @bytes bytes of the stack that begin at regs[XPU_REG_SP]; with XPU_MISC_STACK_DELTA
+ * only the blocks of @mask.
  */
 void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
 		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
@@ -101,7 +101,7 @@ void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name,
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
 		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);
-/* Times off the CPU between @first_ns and @end_ns, all as long as each other. */
+/* Times off the CPU between @first_ns and @end_ns, all equally long. */
 void gen__off_sum(struct gen *g, uint16_t kind, uint64_t first_ns, uint64_t end_ns, uint64_t nr,
 		  uint64_t sum_ns, uint32_t path_id, uint32_t thread_id);
 void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns,
@@ -126,7 +126,7 @@ void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
 void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
 /* As gen__device(), with the limits of an H100. */
 void gen__limits(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
-/* How kernels of that string were launched. */
+/* Describes how kernels with that string were launched. */
 void gen__shape(struct gen *g, uint32_t name, const struct xpu_shape *shape);
 void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream);
 void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
@@ -140,7 +140,7 @@ void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_
 /* Adds an NVTX range in a batch of its own. */
 void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
 		const char *domain, const char *name);
-/* As gen__range(), of an operation of NCCL. */
+/* Adds a range as gen__range() does, for an operation of NCCL. */
 void gen__nccl_range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id,
 		     uint32_t parent, const char *name, const struct xpu_range_payload *payload);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
@@ -152,7 +152,7 @@ void gen__graph_clone(struct gen *g, uint64_t node_id, uint64_t original_id);
 void gen__message(struct gen *g, uint16_t level, const char *s);
 
 /*
- * A small ELF file (x86-64, ET_DYN) whose code is mapped from offset 0x1000 to address 0x1000 and
+ * A small ELF file (x86-64, ET_DYN) whose code is mapped from offset 0x1000 to address 0x1000, and
  * whose symbol table is exactly @symbols.
  */
 struct gen_symbol {

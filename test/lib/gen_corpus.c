@@ -5,8 +5,8 @@
  *	gen_corpus FILE [LEVEL]		version 2, blocks compressed with LEVEL (default 3)
  *	gen_corpus --plain FILE		version 1, without blocks
  *
- * Its output goes into test/t1/corpus/ once for each version of the format and stays there as it
- * is: later versions of xpumerge must read it and write the same. See test/t1/corpus/README.md.
+ * For each version of the format, its output goes into test/t1/corpus/ once and is never changed.
+ * Later versions of xpumerge must read it and write equal results. See test/t1/corpus/README.md.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -147,7 +147,7 @@ static void add_reason(struct gen *g, uint32_t index, uint32_t name)
 	gen__record(g, XPU_RECORD_STALL_REASON, 0, &rec, sizeof(rec), NULL, 0);
 }
 
-/* Samples of both kernels, in two windows, and of one launch. */
+/* Adds samples of both kernels, in two windows, and of one launch. */
 static void add_stalls(struct gen *g)
 {
 	const struct xpu_stall stalls[] = {
@@ -352,7 +352,7 @@ static void add_threads(struct gen *g)
 	gen__account(g, 2300, 19300, 2, &time);
 }
 
-/* The records that the second file of a recording begins with. */
+/* Adds the records that the second file of a recording begins with. */
 static void add_part(struct gen *g)
 {
 	const struct xpu_record_part part = { .time_ns = 1000, .number = 1, .first_mono_ns = 1000 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_data - a recording made to measure, as a file
+ * gen_data - a recording with given contents, as a file
  *
- * Threads launch from many call paths, each of which has a kernel of its own; the device records
- * come later, in another order. So a merge is right if every kernel sits under its own call path,
- * and the counts are known beforehand. Equal options give equal bytes.
+ * Threads launch from many call paths, each of which has a kernel of its own. The device records
+ * come later, in another order. So a merge is right if every kernel is under its own call path, and
+ * the counts are known beforehand. Equal options give equal bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,34 +33,36 @@ enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 }
 
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
-	uint64_t window;		/* most launches in flight */
+	uint64_t window;		/* the largest number of launches in flight */
 	uint64_t jitter;		/* the next launch to finish is one of the oldest, up to
-					 * this many; 0: any */
-	uint64_t thread_batch;		/* number of launches of a thread that come together */
+					 * this many; 0: any launch */
+	uint64_t thread_batch;		/* how many launches of a thread come together */
 	uint64_t memcpy_every, graph_every, graph_nodes;
-	uint64_t parts;			/* so many files begin while a graph runs, and between @early device
-					 * records and their launches */
+	uint64_t parts;			/* how many files begin while a graph runs, and between
+					 * @early device records and their launches */
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
 	uint64_t cut;
 	uint64_t block_bytes;		/* bytes of records per block; 0: no blocks */
 	uint64_t level;			/* compression level of the blocks */
-	uint64_t host;			/* number of the host, which is called after it; 0: none */
+	uint64_t host;			/* number of the host, which has it in its name; 0: none */
 	uint64_t pid;			/* of the first process */
-	uint64_t nccl_every;		/* each so-manieth call path is an operation of NCCL */
-	uint64_t slow;			/* percent that other kernels last longer */
-	uint64_t samples_every;		/* a CPU sample for so many launches */
-	uint64_t off_every;		/* a time off the CPU for so many launches */
-	uint64_t pause_every;		/* nothing is launched for 100 us after so many launches */
-	uint64_t noise;			/* up to so many ns are added to times, at random */
-	uint64_t rank;			/* of the first process, and so on; UINT64_MAX: none */
+	uint64_t nccl_every;		/* every Nth call path is an operation of NCCL */
+	uint64_t slow;			/* how many percent longer other kernels last */
+	uint64_t samples_every;		/* a CPU sample for every N launches */
+	uint64_t off_every;		/* a time off the CPU for every N launches */
+	uint64_t pause_every;		/* nothing is launched for 100 us after every N launches */
+	uint64_t noise;			/* up to N ns are added to times, at random */
+	uint64_t rank;			/* rank of the first process, from which the next ones count
+					 * on; UINT64_MAX: none */
 	bool early;			/* device records before their launches */
 	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
-	bool api;			/* also calls of the API: each launch, and a call within
-					 * it */
+	bool api;			/* with calls of the API, too: each launch, and a call
+					 * within it */
 	bool no_end;
-	bool name_all;			/* names for threads and functions, as by --names */
+	bool name_all;			/* names for threads and functions as well, taken from
+					 * --names */
 	const char *map;
 	const char *names;		/* file of names for the first paths' kernels, each ended
 					 * by NUL */
@@ -77,7 +79,7 @@ struct flight {
 
 struct held {
 	struct xpu_launch *launches;
-	uint32_t *ranges;		/* with nccl_every: those that the launches are in */
+	uint32_t *ranges;		/* with nccl_every: the ranges that the launches are in */
 	size_t nr;
 	uint64_t base_ns;
 };
@@ -86,7 +88,7 @@ struct state {
 	const struct options *o;
 	struct gen g;			/* records that go out next */
 	struct gen batch;		/* records of the next batch */
-	struct held *held;		/* launches that are not out yet: of all threads, or by
+	struct held *held;		/* launches that are not written yet: of all threads, or by
 					 * thread */
 	struct flight *window;
 	size_t nr_window, window_head;
@@ -139,7 +141,7 @@ static size_t held_max(const struct options *o)
 	return o->thread_batch ? o->thread_batch : LAUNCHES_MAX;
 }
 
-/* Opens a range around each launch that is in one, and closes it. */
+/* Opens and closes a range around each launch that is in one. */
 static void emit_range_events(struct state *s, const struct held *h)
 {
 	size_t i;
@@ -164,7 +166,7 @@ static void emit_samples(struct state *s, const struct held *h)
 		const struct xpu_launch *l = &h->launches[i];
 		const struct xpu_sample sample = { l->path_id, l->thread_id, l->delta_ns + 5000, 0, 0 };
 
-		/* The last one before a pause is among them. */
+		/* The last launch before a pause is among them. */
 		if (++s->nr_until_sample % s->o->samples_every == s->o->samples_every - 1)
 			gen__samples(&s->g, h->base_ns, 1000000, &sample, 1);
 	}
@@ -199,7 +201,7 @@ static void emit_held(struct state *s, struct held *h)
 	h->nr = 0;
 }
 
-/* With thread batches, launches do not wait for device records, nor these for them. */
+/* With thread batches, launches do not wait for device records, nor records for launches. */
 static void emit_launches(struct state *s)
 {
 	if (!s->o->thread_batch)
@@ -218,7 +220,7 @@ static void emit_batch(struct state *s)
 	s->batch.nr = 0;
 }
 
-/* Writes all records, but not the last bytes, which are to be cut. */
+/* Writes all records except the last bytes, which are to be cut. */
 static void flush(struct state *s)
 {
 	struct gen *g = &s->g;
@@ -259,7 +261,7 @@ static void emit(struct state *s)
 		flush(s);
 }
 
-/* Adds API calls around the launch, as long as the thread's next launch allows. */
+/* Adds API calls around the launch, as far as the thread's next launch leaves time. */
 static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 {
 	const struct xpu_call calls[] = {
@@ -272,7 +274,7 @@ static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 	s->counters.nr_calls += sizeof(calls) / sizeof(calls[0]);
 }
 
-/* Return: a number of ns to add to a time. */
+/* Return: how many ns to add to a time. */
 static uint64_t noise_ns(struct state *s)
 {
 	return s->o->noise ? next_random(s) % s->o->noise : 0;
@@ -435,7 +437,7 @@ static void emit_path(struct state *s, uint32_t path)
 	else if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
 		bytes = st.st_size - 0x1000;
 	for (i = 0; i < nr; i++) {
-		/* The outer half is common to all paths, as with main() and a framework. */
+		/* The outer half is common to all paths, like main() and a framework. */
 		uint64_t seed = i < nr / 2 ? path * 131 + i + 1 : 100000 + i;
 
 		frames[i] = APP_BASE + 0x1000 + seed * 2654435761u % bytes;

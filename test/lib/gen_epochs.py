@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gen_epochs.py FORMAT OUT [KEY=VALUE...] - a trace whose correlation ids begin again; its truth is in its names
+"""gen_epochs.py FORMAT OUT [KEY=VALUE...] - a trace whose correlation ids begin again; its truth is
+in its names
 
-Launch i is made in site_i, launches kernel_i and takes i + 1 ns. FORMAT is chrome, lines, text or sql (for
-gen_sqlite); "stacks" writes the launches' stacks, by the clock of the calls. Keys: runs of ids, nr launches each, first id,
-lost calls and works (shares), late (ns from a call to its work), together (1: the runs are of two processes with
-one pid, at one time), driver (1: calls of the driver, too), seed.
+Launch i is made in site_i, launches kernel_i and takes i + 1 ns. FORMAT is chrome, lines, text or
+sql (for gen_sqlite); "stacks" writes the launches' stacks, by the clock of the calls. Keys: runs of
+ids, nr launches each, first id, lost calls and works (shares), late (ns from a call to its work),
+together (1: the runs are of two processes with one pid, at one time), driver (1: calls of the
+driver, too), seed.
 
-gen_epochs.py verdict FOLDED prints right, wrong, and how many works have no launch.
+gen_epochs.py verdict FOLDED prints how many works are right, are wrong, and have no launch.
 """
 import json
 import random

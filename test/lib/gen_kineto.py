@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""gen_kineto.py OUT.json [KEY=VALUE...]: a trace as PyTorch's profiler writes it, made up.
+"""gen_kineto.py OUT.json [KEY=VALUE...]: a trace as PyTorch's profiler writes it, with random
+contents
 
 Threads are in nested functions of Python, operators and annotations at random, and launch work at
-any depth. Beside it goes what is to come out, as the folded stacks of --unit ns: OUT.json.folded, and
-OUT.json.nvtx for --by nvtx. Events are in no order.
+any depth. The expected results, the folded stacks of --unit ns, are written next to it:
+OUT.json.folded, and OUT.json.nvtx for --by nvtx. Events are in no order.
 
-nr=N launches of each thread, threads=N, rank=N (-1: not distributed), base=NS: times are counted from
-there; seed=N, pid=N; old=1: categories, names of threads and whole microseconds as in 2021.
+Keys: nr=N launches of each thread, threads=N, rank=N (-1 if not distributed), base=NS, from which
+times are counted, seed=N, pid=N, old=1 for categories, names of threads and whole microseconds as
+in 2021.
 """
 import collections
 import gzip

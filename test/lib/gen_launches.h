@@ -3,7 +3,7 @@
  * gen_launches.h - launches as two tools see them, neither of which knows both stacks and calls
  *
  * One tool took the stacks, the other saw the calls, each with its own clock and its own losses.
- * The truth is kept beside their events.
+ * The truth is stored with their events.
  */
 #ifndef TEST_LIB_GEN_LAUNCHES_H
 #define TEST_LIB_GEN_LAUNCHES_H
@@ -25,7 +25,7 @@ struct gen_launches {
 	double fixed;			/* constant share of the gap */
 	uint32_t burst;			/* launches that follow one another closely */
 	double jitter_us;		/* largest time from a stack to its call, */
-	double spread_us;		/* and what one in 100 has more, at most */
+	double spread_us;		/* and the largest time that one in 100 has more */
 	double lost_stacks, lost_launches;
 	double offset_ms, drift_ppm;	/* offset and drift of the stacks' clock */
 	double quantum_ns;		/* resolution of the stacks' clock */
@@ -94,7 +94,7 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 				step = 4000 + 500 * gen_uniform();
 			else
 				in_burst = 0;
-			/* A thread launches again only after its last launch is done. */
+			/* A thread launches again only after the end of its last launch. */
 			step = fmax(step, 2000);
 			at += step;
 			if (gen_uniform() >= g->lost_launches)
@@ -105,7 +105,7 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 			early = 1000 + g->jitter_us * 1000 * gen_uniform();
 			if (g->spread_us && gen_uniform() < 0.01)
 				early += g->spread_us * 1000 * gen_uniform();
-			/* A thread does not reach its next launch before its last launch. */
+			/* A thread does not reach its next launch before its last one. */
 			early = fmin(early, step - 200);
 			if (gen_uniform() < g->lost_stacks)
 				continue;

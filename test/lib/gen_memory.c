@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_memory FILE - a recording with the events of memory that standard input tells, a line each
+ * gen_memory FILE - a recording of the events of memory on standard input, a line each
  *
- *	blocks				the recording has blocks, as xpumerge split wants it
- *	options WORD			what xpuload was given
- *	start NS			the recording starts so much later
- *	cut NS				where it goes on in the next file
+ *	blocks				the recording has blocks, as xpumerge split expects
+ *	options WORD			xpuload's options
+ *	start NS			the recording starts NS later
+ *	cut NS				it goes on in the next file at NS
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
- *	device N D NR			what process N calls device D has a UUID of that number
+ *	device N D NR			device D of process N has a UUID made of NR
  *	rank N R			process N is rank R of a job
  *	exit N NS
  *	map N NS			the process runs the file /app
  *	gone N NS			its thread has ended
- *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have so many events
- *					more
+ *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have EXTRA more
+ *					events than it has
  *	WHAT SPACE DEVICE ADDRESS BYTES ORDER [PATH [NS [CONTEXT]]]
- *					an event of it: its number and its time are those of the
- *					record, and so much more. PATH: 1 to 9, of its process, which
- *					is its thread, too
+ *					an event of the record. ORDER and NS are added to the
+ *					record's number and time. PATH: 1 to 9, of its process,
+ *					and also its thread
  *	sum WHAT SPACE DEVICE ADDRESS BYTES ORDER NR STEP
- *					NR events, each with the next number, STEP bytes behind the
- *					one before
+ *					NR events, each with the next number and STEP bytes behind
+ *					the previous one
  *
- * WHAT and SPACE are as xpumerge dump has them, or numbers. Nothing is checked: a test may want nonsense.
+ * WHAT and SPACE are as xpumerge dump has them, or numbers. Nothing is checked: a test may need
+ * invalid events.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -100,7 +100,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = {
 		.trim = !opts->no_trim, .by_range = opts->no_trim, .stats = true,
-		/* Few times become coarser, and stand together. */
+		/* Times become coarser soon, and are merged. */
 		.by_time = true, .times_by_path = opts->no_trim, .by_thread = opts->no_trim,
 		.max_times = size / 8 % 3 ? 0 : 16,
 	};
@@ -294,7 +294,7 @@ static inline const char *json__value(const char *p, int depth)
 	return json__number(p);
 }
 
-/* Return: NULL if @json is one valid JSON value, else where it is not. */
+/* Return: NULL if @json is one valid JSON value, else the place of the fault. */
 static inline bool json__valid(const char *json)
 {
 	const char *end = json__value(json__space(json), 0);
@@ -348,7 +348,7 @@ static inline bool folded__valid(const char *folded)
 	return true;
 }
 
-/* Return: whether @pprof is a profile whose device time is @sum_ns. */
+/* Return: whether @pprof is a profile with device time @sum_ns. */
 static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 {
 	z_stream z = { .next_in = (unsigned char *)pprof, .avail_in = size };
@@ -379,7 +379,7 @@ static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 	return !sum_ns;
 }
 
-/* Return: what is broken in a merge that got as far as writing, or NULL. */
+/* Return: what is inconsistent in a merge that got as far as writing, or NULL. */
 static inline const char *merged__broken(const struct merged *m)
 {
 	const struct loss *l = &m->loss;

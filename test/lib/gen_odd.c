@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_odd FILE WHAT [NAMES] - recordings that no ordinary program leaves, for what shows them to people
+ * gen_odd FILE WHAT [NAMES] - unusual recordings, for tests of the outputs that people read
  *
  * WHAT:
- *	names	each name of the file NAMES, which NUL ends, is that of a kernel, of a function, of a
- *		thread, of an NVTX range and of a mapped file; the first is the command's and the GPU's,
- *		too; each function holds memory, that with an escape in its name most
+ *	names	each name of the file NAMES, which ends with NUL, names a kernel, a function, a
+ *		thread, an NVTX range and a mapped file; the first also names the command and the GPU;
+ *		each function holds memory, the one with an escape in its name most
  *	years	a kernel of ten years, one of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us
- *	back	each kernel begins before the launch that caused it; each is launched before the one before
+ *	back	each kernel begins before its launch; each is launched before the previous one
  *	crowd	300 threads, 64 GPUs, 10,000 kernels
- *	deep	a launch and two CPU samples; the call path of one of these is deeper than recorded
+ *	deep	a launch and two CPU samples; one sample's call path is deeper than recorded
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@
 
 enum { DRIVER = 1, CBID_LAUNCH = 307, PROC = 1, PID = 1000, S_LAUNCH = 1, S_MAIN, S_GPU, S_FIRST };
 
-/* A recording in the making: the batches come behind all else. */
+/* A recording in the making. The batches come after all other records. */
 struct odd {
 	struct gen records, batches;
 	uint32_t nr_launches, nr_strings, nr_allocs;
@@ -37,7 +37,7 @@ static void begin_batch(struct odd *o)
 	gen__batch_begin(&o->batches, 20 * YEAR, PROC, PID);
 }
 
-/* A batch has its limit, and the longest string must have room. */
+/* A batch has a limit, and the longest string must fit. */
 static void room_in_batch(struct odd *o)
 {
 	if (gen__batch_bytes(&o->batches) < XPU_BATCH_MAX / 2)
@@ -55,7 +55,10 @@ static uint32_t add_string(struct odd *o, const char *text)
 	return id;
 }
 
-/* Adds memory that is never freed; the first event tells that all of the process's are there. */
+/*
+ * Adds memory that is never freed. The first event says that all of the process's events are
+ * recorded.
+ */
 static void add_memory(struct odd *o, uint32_t path, uint32_t thread, uint64_t bytes)
 {
 	const struct xpu_alloc start = {
@@ -75,7 +78,7 @@ static void add_memory(struct odd *o, uint32_t path, uint32_t thread, uint64_t b
 	gen__record(&o->records, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &made, sizeof(made));
 }
 
-/* Threads are numbered from 1 on; the first is the process's own. */
+/* Threads are numbered from 1; thread 1 is the process's first. */
 static void add_thread(struct odd *o, uint32_t thread, const char *name)
 {
 	if (thread > 1)
@@ -92,7 +95,7 @@ static void add_path(struct odd *o, uint32_t path, uint64_t innermost)
 	gen__callchain(&o->records, XPU_CHAIN_SHIM, SECOND, path, PROC, DRIVER, CBID_LAUNCH, frames, 2);
 }
 
-/* Adds a launch at @time_ns in a range, 0: none, and its kernel, which starts @after_ns later. */
+/* Adds a launch at @time_ns in @range (0: none), and its kernel, which starts @after_ns later. */
 static void add_launch(struct odd *o, uint64_t time_ns, uint32_t path, uint32_t thread, uint32_t range,
 		       int64_t after_ns, uint64_t duration_ns, uint32_t name, uint32_t stream)
 {
@@ -178,7 +181,7 @@ static void make_deep(struct odd *o)
 	gen__samples(&o->records, 100 * SECOND, 10000, samples, 2);
 }
 
-/* Tells of the devices, each with one stream, and begins a batch. */
+/* Defines the devices, each with one stream, and begins a batch. */
 static void add_devices(struct odd *o, uint32_t nr)
 {
 	uint8_t uuid[16] = { 0 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files whose truth is known
- * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf: prints how many
- * launches are right, wrong, uncertain and without a stack, and how many there are that a file has
+ * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf: prints
+ * how many launches are right, wrong, uncertain and without a stack, and how many launches at least
+ * one file has
  *
  * Each thread works, comes to a launch, where one tool takes its stack, and makes the call, which
  * the other tool sees; the call returns, and the thread works again. So a stack is always between
@@ -13,8 +14,8 @@
  * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
  * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
  * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
- * first "head" of the time, the file of stacks the last "tail". The stacks' clock steps by "step" ms
- * in the middle. With "apis" there are copies, sets and graphs, too.
+ * first "head" of the time, the file of stacks the last "tail". The stacks' clock steps by "step"
+ * ms in the middle. With "apis" there are copies, sets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -112,7 +113,7 @@ static void set(struct opts *o, const char *key, const char *value)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Prints a kernel's name: a function's, a template's or one in a namespace, by its number. */
+/* Prints the name of kernel @k: of a function, a template, or a function in a namespace. */
 static void print_kernel(FILE *f, const struct opts *o, uint32_t k, bool mangled)
 {
 	char name[32];
@@ -161,7 +162,7 @@ static uint32_t kernel_of(const struct opts *o, uint32_t thread, uint32_t step)
 	return o->own ? k + thread * nr : k;
 }
 
-/* Return: whether the next event is lost, of which the share @lost is. */
+/* Return: whether the next event is lost; @lost is the share of lost events. */
 static bool loses(const struct opts *o, double lost, bool *losing)
 {
 	if (o->run <= 1)
@@ -237,7 +238,7 @@ static uint64_t tid_of(const struct opts *o, uint32_t thread, bool gpu)
 	return 1000 + 100 * proc + thread / (uint32_t)o->procs;
 }
 
-/* The API of a launch: it is of its path. */
+/* The API of a launch, which depends on its path. */
 static const struct {
 	const char *call, *work;
 } apis[] = {

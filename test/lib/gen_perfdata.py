@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gen_perfdata.py OUT [KEY=VALUE...] - perf.data as perf record -g writes it, and the truth
 
-Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns shows. Keys: seed, nr,
-event (cpu-clock, cycles), freq, clockid (-1: perf's own), events (2: another event beside it, with
-ids), identifier, pipe, zstd (with the program of that name), dwarf (copies of stacks), chains (0: no
-call chains), order (1: records in no order of time), lost, start (ns), wall (ns since 1970), big (the
-other byte order), cut (bytes off the end).
+Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns shows. Keys: seed,
+nr, event (cpu-clock, cycles), freq, clockid (-1 for perf's own), events (2 for one more event, with
+ids), identifier, pipe, zstd (with the program of that name), dwarf (copies of stacks), chains (0
+for no call chains), order (1 for records in no order of time), lost, start (ns), wall (ns since
+1970), big (the other byte order), cut (bytes off the end).
 """
 import random
 import struct
@@ -46,7 +46,7 @@ def record(kind, body, misc=0):
 
 
 def side(pid, tid, time_ns):
-    """The end of records that are no samples."""
+    """The end of records that are not samples."""
     b = struct.pack("<IIQ", pid, tid, time_ns)
     if TYPE & ID:
         b += struct.pack("<Q", IDS[0][0])
@@ -130,7 +130,7 @@ def event(b):
 
 
 def maybe_change(i):
-    """Threads, processes, other programs and libraries come: equal addresses get other meanings."""
+    """Threads, processes, other programs and libraries appear: equal addresses get other meanings."""
     if i == 20:
         event(fork(pid, pid, pid + 1, pid, now))
         names[(pid, pid + 1)] = names[(pid, pid)]

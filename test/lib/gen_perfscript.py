@@ -3,9 +3,10 @@
 """gen_perfscript.py OUT [KEY=VALUE...] - text as perf script prints it, and the truth
 
 Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns shows. Keys: seed,
-nr (samples), event, period (ns; 0: of other events, see want), want (the ns that a sample should
-count as; 0: its period), ids (tid, both, pid, none), cpu, mode, time (us, ns, none), header, inline,
-srcline, wide (columns as without call chains), comment, other (also samples that are no time), junk.
+nr (samples), event, period (ns; 0 if the period counts other events), want (the ns that a sample
+should count as, or 0 for its period), ids (tid, both, pid, none), cpu, mode, time (us, ns, none),
+header, inline, srcline, wide (columns as without call chains), comment, other (also samples that
+are not of time), junk.
 """
 import random
 import sys
@@ -21,7 +22,7 @@ for arg in sys.argv[2:]:
 rng = random.Random(opts["seed"])
 
 COMMS = ["app", "my app", "wo rk 12", "cafe", "a", "kworker/1:2-ev", "[odd] 3.5", "x: y", "naïve"]
-# Of each frame: name and file as printed, and the frame in the folded line.
+# For each frame: name and file as printed, and the frame in the folded line.
 FRAMES = [
     ("main+0x1d", "/usr/bin/app", "main"),
     ("Net::step(float*, int)+0x2a", "/opt/my libs/libnet.so", "Net::step(float*, int)"),

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_ranks DIR [KEY=VALUE...] - recordings of ranks that communicate by NCCL, whose truth is known
+ * gen_ranks DIR [KEY=VALUE...] - recordings of ranks that communicate by NCCL, with known truth
  *
  * Writes DIR/0.data and so on, and prints the truth, a line each:
  *
- *	ops NR paired NR captured NR	of all ranks
- *	rank NR wait NS transfer NS	of the kernels of paired operations
+ *	ops NR paired NR captured NR	for all ranks
+ *	rank NR wait NS transfer NS	for the kernels of paired operations
  *
- * All ranks run one random program: collectives of several communicators on streams of their own, in
- * and out of groups, also of several communicators; rings of sends and receives; launches of a CUDA
- * graph with collectives; a communicator that is destroyed and made again under its id. Between them
- * is other work, and time off the CPU. Keys, with times in us:
+ * All ranks run one random program. It has collectives of several communicators on streams of their
+ * own, in and out of groups, also of several communicators; rings of sends and receives; and
+ * launches of a CUDA graph with collectives. A communicator is destroyed and made again under its
+ * id. Between these are other work and time off the CPU. Keys, with times in us:
  *
  *	ranks, steps, seed
- *	files		ranks R with one R % files are in one recording
- *	hosts		files with one F % hosts are of one host
- *	offset		each host's clock is ahead of the one before by that much; drift: in ppm
- *	apart		the most that ends of one collective are apart
+ *	files		ranks with equal R % files are in one recording
+ *	hosts		files with equal F % hosts are of one host
+ *	offset		each host's clock is this much ahead of the previous host's clock; drift: in ppm
+ *	apart		the largest time between ends of one collective
  *	slow_host, slow_gpu	the rank that loads its data slowly, or has a slow kernel; -1: none
- *	cut		the last rank ends after that many steps; 0: it does not
+ *	cut		the last rank ends after this many steps; 0: with the others
  *	lose		the last rank lacks its events of one collective
- *	payload		0: an NCCL without payloads
- *	blocking	0: communicators do not block: launches are outside of their calls' ranges, on a third
- *			thread; there is one communicator then
- *	attach		rank R is attached to before step R * attach, rank 0 before all
+ *	payload		0: NCCL makes no payloads
+ *	blocking	0: communicators do not block, and launches are outside of their calls' ranges,
+ *			on a third thread; there is one communicator then
+ *	attach		xpuload attaches to rank R before step R * attach, to rank 0 at the start
  *	destroy		0: ranks that are attached to do not destroy their communicators
- *	other		1: a rank's own kernels are those of another library that communicates
- *	hostile		1: names of hosts, programs, functions and kernels that would be markup
+ *	other		1: a rank's own kernels are from another library that communicates
+ *	hostile		1: names of hosts, programs, functions and kernels contain markup
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -107,13 +107,13 @@ static uint32_t comm_rank(uint32_t comm, uint32_t rank)
 	return comm == COMM_HALF ? (nr_ranks - 1 - rank) / 2 : rank;
 }
 
-/* Return: whether a rank takes part, and is recorded. */
+/* Return: whether a rank takes part and is recorded. */
 static bool is_recorded(uint32_t rank)
 {
 	return !ranks[rank].done && !ranks[rank].quiet;
 }
 
-/* Return: whether another recorded rank takes part in what a rank does. */
+/* Return: whether another recorded rank takes part in the operation. */
 static bool has_partner(uint32_t comm, uint32_t rank)
 {
 	uint32_t i;
@@ -195,7 +195,7 @@ static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t 
 	return l.correlation_id;
 }
 
-/* A launch of NCCL's; where calls do not block, on another thread, which has no range open. */
+/* A launch of NCCL. If calls do not block, it is on another thread, which has no range open. */
 static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
 {
 	return o.blocking ? launch(r, thread, P_NCCL, range) : launch(r, 1, P_NCCL, 0);
@@ -239,7 +239,7 @@ static void mark_comm(struct rank *r, const char *name, uint32_t rank, uint32_t 
 	mark(r, name, &p);
 }
 
-/* Half of the ranks are split off; their keys are in the order opposite to their ranks. */
+/* Splits off half of the ranks. Their keys are in the order opposite to their ranks. */
 static void split_comm(struct rank *r, uint32_t rank)
 {
 	const struct xpu_range_payload p = {
@@ -269,8 +269,8 @@ static void end_comm(struct rank *r, uint32_t rank, uint32_t comm)
 static uint64_t begins[MAX_RANKS], ends[MAX_RANKS];
 
 /*
- * Sets when the kernels of a collective begin and end. @ready: when each rank's is launched; @take_ns:
- * the transfer
+ * Sets when the kernels of a collective begin and end. @ready: when each rank's kernel is launched;
+ * @take_ns: duration of the transfer
  */
 static void run_collective(uint32_t comm, uint32_t stream, const uint64_t *ready, uint64_t take_ns)
 {
@@ -338,7 +338,7 @@ static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t
 			kernel(&ranks[i], ids[i], S_NCCL_KERNEL, comm, begins[i], ends[i], 0);
 }
 
-/* A group of collectives of one communicator, in one kernel, or of two, with a kernel of each. */
+/* A group of collectives: of one communicator, in one kernel; or of two, with a kernel each. */
 static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 {
 	uint64_t ready[2][MAX_RANKS] = { { 0 } };
@@ -392,7 +392,7 @@ static struct xpu_range_payload payload_to(uint32_t comm, uint32_t rank, uint32_
 	return p;
 }
 
-/* Return: the next rank of a communicator, or the one before. */
+/* Return: the next or the previous rank of a communicator. */
 static uint32_t neighbour(uint32_t comm, uint32_t rank, uint32_t step)
 {
 	uint32_t other = rank;
@@ -403,7 +403,7 @@ static uint32_t neighbour(uint32_t comm, uint32_t rank, uint32_t step)
 	return other;
 }
 
-/* Each rank sends to the next one and receives from the one before. */
+/* Each rank sends to the next rank and receives from the previous one. */
 static void do_ring(uint32_t comm, uint64_t bytes)
 {
 	uint64_t ready;
@@ -590,7 +590,7 @@ static void add_names(struct rank *r, uint32_t rank)
 	uint32_t i;
 
 	gen__batch_begin(r->g, 1, r->proc, 0);
-	/* Losses before the recording are none of its own. */
+	/* Losses before the recording do not belong to it. */
 	if (o.attach)
 		gen__counters(r->g, &(struct xpu_record_counters){ 0 });
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -666,7 +666,7 @@ static void close_files(const char *dir, uint32_t nr_files)
 
 static void run_step(uint32_t step)
 {
-	/* No graph is older than a recording. */
+	/* No graph is older than its recording. */
 	uint32_t what = chance(o.attach || !o.blocking ? 7 : 12);
 	bool whole = !ranks[nr_ranks - 1].done, lose = o.lose && step == (uint32_t)o.steps / 2;
 

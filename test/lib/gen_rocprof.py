@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """gen_rocprof.py OUT [KEY=VALUE...] - JSON as AMD's rocprofv3 writes it, and the truth
 
-Writes OUT and OUT.folded: the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed, nr
-(launches of each thread), threads, procs, old (one process, no array; queues, no streams), hsa (some
-device work has the id of HSA's call within HIP's, which names its ancestor), only_hsa (HIP's calls
+Writes OUT and OUT.folded: the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed,
+nr (launches of each thread), threads, procs, old (one process, no array; queues, no streams), hsa
+(some device work has the id of HSA's call inside HIP's call, its ancestor), only_hsa (HIP's calls
 were not traced), names (of kernels: formatted or kernel), ranges (ROCTX).
 """
 import json
@@ -72,7 +72,7 @@ def process(pid):
                 hip.append(record("HIP_RUNTIME_API", 0, start, end, tid, cid))
                 continue
             api = 1 if what == "kernel" else 2
-            # Device work can have the id of a call of HSA's API.
+            # Device work may have the id of an HSA call.
             of, ancestor = cid, 0
             if opts["hsa"] and rng.random() < 0.5:
                 of, ancestor = next_id(), cid

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gen_times.py IN OUT KIND - false times for the last process of a recording by gen_data, without blocks
+"""gen_times.py IN OUT KIND - false times for the last process of a recording by gen_data, without
+blocks
 
-The recording gets the version of a recorder, and begins with its first process; of the last process it gets a
-wait, a range, an event of memory and a window more. KIND says which times its launches, device work and the rest have; honest: true ones.
+The recording gets a recorder's version, and begins with its first process. The last process gets
+one more wait, range, event of memory and window. KIND says which times its launches, device work
+and other records have; honest: true times.
 """
 import struct
 import sys
@@ -36,7 +38,7 @@ def record(kind, misc, body):
 
 
 def more(end, false, proc, thread):
-    """What else a process tells times of, 100 us before the recording ends."""
+    """Other records of a process with times, 100 us before the recording ends."""
     ns = false(end - 100000)
     window = record(WINDOW, 0, struct.pack("<QQIIQ", ns, max(ns - 1000, 0), 1, 0, 1))
     alloc = struct.pack("<IIIiiBBHIIQQ", 0, thread, 0, 0, 0, 0, 0, 0, 0, 0, 4096, 4096)

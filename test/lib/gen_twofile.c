@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 	}
 	if (!o.nr_sites)
 		o.nr_sites = o.gen.nr;
-	/* Drift accumulates from 1970 on, so with drift the times begin soon after 1970. */
+	/* Drift accumulates since 1970, so with drift the times begin soon after 1970. */
 	if (o.gen.drift_ppm)
 		o.gen.base_ns = 17000000000000ull;
 	gen_launches__run(&o.gen, &seen);

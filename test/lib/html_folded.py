@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """html_folded.py ns|us|nr|bytes [SIDE]: folded stacks out of a page of `xpumerge -f html` on stdin.
 
-Checks on the way that the page is whole and that nothing in its data can end the script element."""
+Also checks that the page is complete and that nothing in its data can end the script element."""
 import html.parser
 import json
 import sys
@@ -37,13 +37,14 @@ class Page(html.parser.HTMLParser):
 
 
 def roots_of(data, by, owner):
-    """The frames at the root that --by BY gives the owner of a cell."""
+    """The root frames that --by BY gives to a cell's owner."""
     idx = data["owners"][by][owner]
     return [data["labels"][k] for k in (data["ranges"][idx] if by == "nvtx" else [idx])]
 
 
 def names_of(data, path, gpu):
-    """The names of frames, with the label of the first that has a kind, which the page leaves out."""
+    """The names of frames. The page leaves out a kernel's label, so the first frame with a kind
+    gets it."""
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     others = {"pending": "[GPU_Launch_Pending]", "off_cpu": "[Off_CPU]", "gpu_wait": "[GPU_Wait]"}
     names, labelled = [], False
@@ -57,15 +58,15 @@ def names_of(data, path, gpu):
 
 
 def cell_is_rest(data, i):
-    """Whether the cell only has times, of small call paths together."""
+    """Whether the cell has only the times of several small call paths."""
     node = data["cells"]["node"][i]
     name = data["frames"]["name"][data["nodes"]["frame"][node]] if node >= 0 else ""
     return name == "[call paths too small to have times of their own]"
 
 
 def check_times(data):
-    """What cells have in bins of time is no more than what they have; of device work it is as much, unless
-    its times are bad, or they stand together with those of other small call paths."""
+    """A cell's bins of time never have more than the cell. For device work they have as much,
+    unless its times are bad, or the cell holds several small call paths."""
     times, values = data["times"], data["cells"]["values"][0]
     bad = any("without valid times" in line for line in data["sides"][0]["account"])
     if not times:
@@ -100,7 +101,7 @@ def check_times(data):
 
 
 def data_of(text):
-    """The data of a page, which is whole."""
+    """The data of a page, which must be complete."""
     page = Page()
     page.feed(text)
     page.close()
@@ -113,7 +114,7 @@ def data_of(text):
 
 
 def paths_of(data):
-    """The frames of each node, from the root."""
+    """Returns the frames of each node, beginning at the root."""
     frames, nodes = data["frames"], data["nodes"]
     nr_frames, nr_nodes = len(frames["name"]), len(nodes["frame"])
     assert all(len(frames[k]) == nr_frames for k in ("file", "kind"))

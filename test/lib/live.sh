@@ -7,13 +7,14 @@
 
 live="$XPU_BUILD/workload/live"
 
-# uptime_s: prints the seconds since the machine began, whatever is done to its clock
+# uptime_s: prints the seconds since the machine started, even if its clock was set
 uptime_s() {
 	read -r now_s _ </proc/uptime
 	echo "${now_s%.*}"
 }
 
-# wait_for COMMAND...: until it succeeds, for two minutes at most; says if it does not. It may itself wait for something.
+# wait_for COMMAND...: waits until COMMAND succeeds, for two minutes at most; says if it does not.
+# COMMAND may itself wait.
 wait_for() {
 	set -- $(($(uptime_s) + 120)) "$@"
 	until behind_limit "$@"; do
@@ -31,7 +32,7 @@ behind_limit() {
 	"$@"
 }
 
-# start NAME COMMAND...: runs COMMAND, which in the end runs live, with NAME's descriptors
+# start NAME COMMAND...: runs COMMAND, which eventually runs live, with NAME's descriptors
 start() {
 	name=$1
 	shift
@@ -42,7 +43,7 @@ start() {
 	wait_for grep -qs ready "$name.out" || diag "$name does not get ready"
 }
 
-start_dormant() {	# start_dormant NAME ARGS...: with the shim, by nobody's session
+start_dormant() {	# start_dormant NAME ARGS...: with the shim, outside of any session
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 "$@"
@@ -57,7 +58,7 @@ is_over() {
 	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
 }
 
-has_answered() {	# has_answered NAME LINES: or cannot
+has_answered() {	# has_answered NAME LINES: succeeds if it has, or cannot answer any more
 	has_lines "$1.out" "$2" || is_over "$1"
 }
 
@@ -79,7 +80,7 @@ ask() {
 	fi
 }
 
-finish() {		# finish NAME: ends it; returns its status
+finish() {		# finish NAME: ends it, and returns its status
 	tell "$1" quit
 	eval "wait \$${1}_pid"
 }
@@ -87,23 +88,24 @@ finish() {		# finish NAME: ends it; returns its status
 attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.data
 	observer=$1
 	shift
-	rm -f "$observer.data" "$observer.log"	# removes the output of the observer before
+	rm -f "$observer.data" "$observer.log"	# removes the output of the previous observer
 	"$XPULOAD" -z 0 -o "$observer.data" "$@" 2>"$observer.log" &
 	eval "${observer}_pid=$!"
 }
 
-# is_attached: succeeds when all probes are there: xpuload has its file, and waits in poll(), system
-# call 7, for their events.
+# is_attached: succeeds when all probes are attached: xpuload has opened its file, and waits in
+# poll(), system call 7, for their events.
 is_attached() {
 	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
 }
 
-attached() {		# attached OBSERVER: waits until it is, also where no shim is to awake
+attached() {		# attached OBSERVER: waits until it is attached, even if there is no shim to wake
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# An awake shim sends definitions first. attach() makes xpuload write them uncompressed. One that falls asleep,
-# because the observer before has left, sends them, too, and says that they are its last.
+# An awake shim sends definitions first. attach() makes xpuload write them uncompressed. A shim that
+# falls asleep because the previous observer has left also sends them, and says that they are its
+# last.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data" && "$XPUMERGE" dump "$1.data" 2>/dev/null | awk '
 		/ COUNTERS / { awake = !/ misc=LAST/ }
@@ -111,20 +113,20 @@ is_awake() {
 		END { exit !found }'
 }
 
-awake() {		# awake OBSERVER...: waits until what it recorded says that the shim is awake
+awake() {		# awake OBSERVER...: waits until the recording shows that the shim is awake
 	for observer; do
 		wait_for is_awake "$observer" ||
 			diag "$observer hears nothing: $(cat "$observer.log")"
 	done
 }
 
-# holds FILE NUMBER: succeeds if the recording, which is being written, has that many launches, with
-# their device work.
+# holds FILE NUMBER: succeeds if the recording, which is still being written, has that many launches
+# with their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
-leave() {		# leave OBSERVER [SIGNAL]: ends it; returns its status
+leave() {		# leave OBSERVER [SIGNAL]: ends it, and returns its status
 	eval "kill -${2:-INT} \$${1}_pid; wait \$${1}_pid" 2>/dev/null
 }
 
@@ -134,7 +136,7 @@ verdict() {		# verdict NAME: prints the results of xpumerge and verdict.sh for N
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
 }
 
-exact() {		# exact NAME LAUNCHES TEST: NAME.data holds just so many, each in its place
+exact() {		# exact NAME LAUNCHES TEST: NAME.data has exactly LAUNCHES launches, each in its place
 	line=$(verdict "$1")
 	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" || diag "$(cat "$1.mlog")"
 }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# memory_torch.sh - compares a recording with what PyTorch says of its memory, after memory_verdict.sh:
-# . "$XPU_SRC/test/lib/memory_torch.sh"
+# memory_torch.sh - compares a recording with PyTorch's own figures for its memory, after
+# memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch.sh"
 #
-# At each moment, and of each device, the program prints
+# For each device, at each moment, the program prints
 #
 #	moment NS DEVICE ALLOCATED RESERVED	NS: CLOCK_MONOTONIC
 #
 # and at its end "peak DEVICE ALLOCATED RESERVED".
 
-# torch_said OUT START FIRST GPUS: "NS GPU ALLOCATED RESERVED" of the moments from number FIRST on. GPUS: the
-# numbers that the recording gives to devices 0, 1, ...
+# torch_said OUT START FIRST GPUS: prints "NS GPU ALLOCATED RESERVED" of the moments since number
+# FIRST. GPUS: the numbers that the recording gives to devices 0, 1, ...
 torch_said() {
 	awk -v start="$2" -v first="$3" -v gpus="$4" 'BEGIN { split(gpus, gpu, " ") }
 		$1 != "moment" { next }
@@ -18,8 +18,8 @@ torch_said() {
 		nr >= first { printf "%.0f %s %s %s\n", $2 - start, gpu[$3 + 1], $4, $5 }' "$1"
 }
 
-# torch_table DATA TABLE FIELD...: the fields of a table of memory by device, each row with its GPU in the
-# second place.
+# torch_table DATA TABLE FIELD...: prints fields of a table of memory by device, with the GPU as the
+# second field.
 torch_table() {
 	data=$1 table=$2
 	shift 2
@@ -27,8 +27,8 @@ torch_table() {
 		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print $1, $NF, $4, $5 }'
 }
 
-# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks of OUT that are otherwise in DATA.
-# FIELDS: 3: without RESERVED, and without the peaks.
+# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks of OUT that differ in
+# DATA. FIELDS: with 3, neither RESERVED nor the peaks are compared.
 torch_differs() {
 	gpus=${4:-0 1 2 3 4 5 6 7}
 	: >merge.log
@@ -46,15 +46,16 @@ torch_differs() {
 	comm -23 peaks found
 }
 
-# torch_agrees NAME [FIRST [GPUS [FIELDS]]]: NAME.data has what NAME.out says, and nothing is lost.
+# torch_agrees NAME [FIRST [GPUS [FIELDS]]]: NAME.data agrees with NAME.out, and nothing is lost.
 torch_agrees() {
 	name=$1
 	shift
 	is "$(torch_differs "$name.data" "$name.out" "$@")" "" \
-		"$name: what is allocated and reserved at each of $(wc -l <said) moments, and at the peaks" ||
+		"$name: allocated and reserved memory at each of $(wc -l <said) moments, and at the peaks" ||
 		diag "$(comm -13 said found | head -n 4)"
-	unlike "$(cat merge.log)" 'events of memory' "$name: no event is missing or cannot be"
+	unlike "$(cat merge.log)" 'events of memory' "$name: no event is missing or impossible"
 	xpumerge -i "$name.data" --limit 3 >"$name.txt" 2>merge.log
 	like "$(tr '\n' ' ' <"$name.txt" | tr -s ' ')" \
-		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' "$name: the allocator's own totals"
+		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+			"$name: the allocator's own totals do not differ"
 }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# memory_verdict.sh - compares folded lines of memory with what test/workload/memory.cu says:
+# memory_verdict.sh - compares folded lines of memory with the output of test/workload/memory.cu:
 # . "$XPU_SRC/test/lib/memory_verdict.sh"
 
-# memory_sums FOLDED: "SITE KIND BYTES", the sum of each site and kind, sorted; without what CUDA holds itself.
+# memory_sums FOLDED: prints "SITE KIND BYTES", the sum of each site and kind, sorted, without
+# memory that CUDA itself holds.
 memory_sums() {
 	awk '!/\](rest|unused) [0-9]+$/ {
 		bytes = $NF
@@ -14,7 +15,8 @@ memory_sums() {
 	} END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' "$1" | sort
 }
 
-# memory_truth OUTPUT WHAT [MOMENT]: the same, as the program says it; of the MOMENTth, from 1.
+# memory_truth OUTPUT WHAT [MOMENT]: prints these sums as the program reports them; of moment number
+# MOMENT, from 1.
 memory_truth() {
 	awk -v what="$2" -v nr="${3:-0}" '
 		$1 == "moment" { moment++ }
@@ -22,13 +24,13 @@ memory_truth() {
 		END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' "$1" | sort
 }
 
-# memory_start DATA: CLOCK_MONOTONIC when the recording began, in ns.
+# memory_start DATA: prints CLOCK_MONOTONIC when the recording began, in ns.
 memory_start() {
 	xpumerge dump "$1" 2>/dev/null | sed -n '1s/.*start_mono_ns=\([0-9]*\).*/\1/p'
 }
 
-# memory_wrong DATA OUTPUT: compares ten moments, the peak, the leaks, all allocations and the failures, and
-# prints a line for each, and "wrong N" with the number of sums that differ.
+# memory_wrong DATA OUTPUT: compares ten moments, the peak, the leaks, all allocations and the
+# failures. Prints a line for each, and "wrong N" with the number of sums that differ.
 memory_wrong() {
 	start=$(memory_start "$1")
 	wrong=0 nr=0

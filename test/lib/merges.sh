@@ -19,6 +19,6 @@ fails() {
 	shift 2
 	xpumerge "$@" -f folded >out 2>log
 	is $? 2 "$name: exit status 2"
-	like "$(cat log)" "$regex" "$name: says so"
+	like "$(cat log)" "$regex" "$name: the message says why"
 	is "$(wc -l <log)" 1 "$name: prints one line"
 }

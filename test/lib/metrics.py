@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """
-metrics.py DUMP KERNELS PATHS GPUS: compares xpumerge's tables of metrics with a dump of the recording
+metrics.py DUMP KERNELS PATHS GPUS: compares xpumerge's tables of metrics with a recording's dump
 
 DUMP is what `xpumerge dump` prints; the others are tables as JSON. The simulated GPU's metric m is
 (7 * n + 13 * m) % 101 percent in its sample n, and the GPU takes 200 W.
@@ -38,7 +38,7 @@ def number_of(names, what):
     return next(n for n in names if what in names[n].values())
 
 
-# The samples are those of the GPU, in the order of time; its clock is compared with ours now and then.
+# The samples of the GPU are in the order of time. Its clock is compared with ours now and then.
 pm = rows[number_of(sets, "SM active")]
 assert len(pm) > 100, len(pm)
 for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
@@ -73,7 +73,7 @@ for kernel in kernels:
     want = sums[mangled] / ns[mangled]
     assert abs(kernel["sm_active_percent"] - want) < 1e-4 * (1 + want), (kernel, want)
 
-# Energy: 200 W; what the kernels, the paths and nothing took adds up to it.
+# Energy: 200 W. The energy of kernels, of paths and of idle time adds up to it.
 nvml = rows[number_of(sets, "energy")]
 seconds = (nvml[-1][1] - nvml[0][0]) / 1e9
 total = next(row for row in gpus if row["metric"] == "energy")

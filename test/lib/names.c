@@ -3,7 +3,7 @@
  * names [-i] FILE [DEBUG_DIRS] - prints xpumerge's names for addresses of a file
  *
  * Reads the file's own addresses, in hexadecimal, one per line. Prints one line for each address:
- * its name, or "??" for none. With -i the output is that of addr2line -afi: the address, then two
+ * its name, or "??" for none. With -i it prints what addr2line -afi prints: the address, then two
  * lines for each inlined function and for the function that contains it, innermost first.
  */
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "gen.h"
 #include "symbols/srcline.h"
 
-/* Return: the file offset of the code at @vaddr; UINT64_MAX if the file has no such code. */
+/* Return: the file offset of the code at @vaddr, or UINT64_MAX if the file has no such code. */
 static uint64_t offset_of(const struct dso *dso, uint64_t vaddr)
 {
 	size_t i;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * nowhere - to be preloaded: as if the C library had no _dl_find_object(), as before glibc 2.35
+ * nowhere - to be preloaded: hides _dl_find_object(), which the C library lacks before glibc 2.35
  *
  * Only libgcc_s, which was built for this C library and relies on it, gets its answers.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * oom.h - an allocator that fails when it is told to; to be included by one file of a program
+ * oom.h - an allocator that fails on request; to be included by one file of a program
  *
- * Its functions take the place of glibc's in this process, libraries included. A sanitizer has an
- * allocator of its own: OOM_CANNOT is defined then, and nothing else.
+ * Its functions replace glibc's in this process, libraries included. A sanitizer has an allocator
+ * of its own: then OOM_CANNOT is defined, and nothing else.
  */
 #ifndef XPU_TEST_OOM_H
 #define XPU_TEST_OOM_H

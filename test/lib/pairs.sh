@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# shellcheck shell=sh
-# pairs.sh - launches whose truth is known, imported from two files: right, wrong, uncertain
+# pairs.sh - launches with known truth, imported from two files: right, wrong, uncertain
 #
 # pairs NAMED "KEY=VALUE ...": makes and imports such files, and calls row NAMED KEYS RIGHT WRONG
-# UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these tell the call paths. A
-# launch is wrong, too, if it is reported to have lost its stack but has one.
+# UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the call
+# paths. A launch that has a stack and is reported to have lost it is also wrong.
+# shellcheck shell=sh
 
 pairs() {
 	# shellcheck disable=SC2086 # words are arguments
@@ -14,10 +14,10 @@ pairs() {
 	row "$1" "$2" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out)
 }
 
-# pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, ends that are missing, ids,
-# threads, APIs and gaps vary at random, and prints right, wrong and uncertain of each. A recording is right if at
-# most one in 1000 of the certain launches is wrong, none is said to have lost a stack that it has, and there are not
-# more launches than were made.
+# pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, missing ends,
+# ids, threads, APIs and gaps vary at random. Prints right, wrong and uncertain for each. A
+# recording is right if at most one in 1000 of the certain launches is wrong, no launch is said to
+# have lost a stack that it has, and there are not more launches than were made.
 pairs_truth() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -36,8 +36,8 @@ pairs_truth() {
 	done
 }
 
-# pairs_waits SEED NR: the same for NR recordings whose threads wait for each other in their calls. Each stack
-# comes soon after the call before, and long before its own call.
+# pairs_waits SEED NR: does so for NR recordings whose threads wait for each other in their calls.
+# Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
 	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do
 		pairs_one "nr=1000 threads=2 tids=pid gap=0.3 work=0.2 burst=200 pause=1000 jitter=50 shape=exp lost=0.05 kernels=3 seed=$pairs_seed"
@@ -59,7 +59,7 @@ truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
 	ok $? "right $2 wrong $3 uncertain $4 none $5 launches $7 of $6: $1"
 }
 
-# The small table, which the test suite runs.
+# The small table, which belongs to the test suite.
 pairs_table() {
 	burst="gap=0.3 work=0.2 burst=200 pause=1000"
 	tight="gap=0.3 work=0.2"
@@ -77,7 +77,7 @@ pairs_table() {
 	pairs 0 "$tight lost=0.01"
 	pairs 0 "$tight lost=0.01 shape=exp"
 	pairs 0 "$tight shape=exp jitter=10"
-	# The way from a stack to its call varies as work does, and the way back hardly.
+	# The time from a stack to its call varies as work does; the time back hardly varies.
 	pairs 0 "shape=exp jitter=50 gap=10 work=0.2 lost=0.01"
 	pairs 0 "shape=exp jitter=200 work=0.2 dur_jitter=0.3 threads=8 cut=1"
 	pairs 0 "shape=exp jitter=100 gap=10 work=0.2 lost=0.02 lost_calls=0.02 seed=2"
@@ -123,7 +123,7 @@ pairs_table() {
 	pairs 1 "nr=100 $tight $named"
 }
 
-# A large table, in which each parameter varies with each other one, in turns.
+# A large table, in which each pair of parameters varies together, in turns.
 pairs_grid() {
 	seed=100
 	for threads in 1 2 8 64; do

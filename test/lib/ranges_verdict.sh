@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # ranges_verdict.sh FOLDED MERGE_LOG: prints the exactness line of the workload ranges.cu, whose
-# kernels tell in which NVTX ranges they were launched. FOLDED is folded by nvtx, in units of
+# kernels show in which NVTX ranges they were launched. FOLDED is folded by nvtx, in units of
 # records.
 
 wrong=$(sed 's/;[^[][^;]*//g; s/;\(\[GPU[^;]*\)$/ \1/' "$1" | awk '

@@ -15,7 +15,7 @@
 #include "gen_merge.h"
 #include "write/ranks.h"
 
-/* Return: what is broken in the sums of ranks, or NULL. */
+/* Return: what is inconsistent in the sums of ranks, or NULL. */
 static inline const char *ranks__broken(const struct ranks *r)
 {
 	const struct nccl_counts *c = &r->s->model.nccl.counts;
@@ -57,7 +57,9 @@ static inline int ranks__write_one(const struct ranks *r, size_t i, FILE *f)
 	       ranks__write_text(r, f, &(struct ranks_opts){ .format = tables[i], .human = true });
 }
 
-/* Writes all outputs to @out, or checks them if it is NULL. Return: what is broken, or NULL. */
+/*
+ * Writes all outputs to @out, or checks them if it is NULL. Return: what is inconsistent, or NULL.
+ */
 static inline const char *ranks__write_all(const struct ranks *r, FILE *out, int *err)
 {
 	const char *broken = NULL;
@@ -86,11 +88,11 @@ static inline const char *ranks__write_all(const struct ranks *r, FILE *out, int
 }
 
 /**
- * ranked__run - reads recordings, @nr times @buf, and writes all that "ranks" can
- * @out: where to; NULL: it is checked
- * @err: 0, or why it cannot be read, or -ENOMEM
+ * ranked__run - reads @buf as @nr recordings, and writes all outputs of "ranks"
+ * @out: the output; NULL: it is checked
+ * @err: 0, the reader's error, or -ENOMEM
  *
- * Return: what is broken, or NULL.
+ * Return: what is inconsistent, or NULL.
  */
 static inline const char *ranked__run(const void *buf, size_t size, size_t nr, FILE *out, int *err)
 {

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""receiver.py PORT_FILE LOG MODE_FILE: takes profiles as Pyroscope, an OpenTelemetry collector and Parca do.
+"""receiver.py PORT_FILE LOG MODE_FILE: takes profiles as Pyroscope, an OpenTelemetry collector and
+Parca do.
 
-It is built from the published protocol definitions, which protoc has made readers of, and checks every field.
-LOG gets a line of JSON for each request: what it was and what is wrong with it. MODE_FILE says how to answer:
-ok, 500, 400, stall, long (an answer without an end), garbage (none of HTTP), lie (OTLP: all are rejected).
+It reads with code that protoc makes from the published protocol definitions, and checks every
+field. LOG gets a line of JSON for each request: the kind of request and its faults. MODE_FILE says
+how to answer: ok, 500, 400, stall, long (an answer without an end), garbage (not HTTP), lie (OTLP:
+all are rejected).
 """
 import base64
 import email.parser

@@ -24,8 +24,8 @@ test/t3/*,*thread* | test/long/*,*thread*)
 esac
 export XPU_BUILD XPU_SAN XPU_TOOLS_SAN
 
-# A probe wakes every process that has the shim's file mapped: each test with real probes gets a file
-# of its own, so that tests can run side by side.
+# A probe wakes every process that has mapped the shim's file. Each test with real probes gets a
+# file of its own, so that tests can run side by side.
 case $name in
 test/t3/* | test/long/*)
 	if [ -x "$XPU_BUILD/xpuload" ]; then
@@ -55,7 +55,7 @@ once() {
 	{ timeout -k 10 "$limit" "$@" </dev/null 2>stderr.log; echo $? >status; }
 }
 # A test that compares times with the clock has a line "# timing" and may try again: a busy machine
-# can spoil its measurement, but cannot make a wrong one right.
+# can spoil its measurement, but cannot make a wrong result right.
 if [ "${test%.sh}" != "$test" ] && grep -q '^# timing$' "$test"; then
 	try=1
 	once "$@" >out.log
@@ -82,7 +82,7 @@ fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \
 	>>"$XPU_TEST_NOTRUN"
 if [ -n "${XPU_TEST_TIMES:-}" ]; then
-	times >cpu.log		# this shell's line, then that of all its children: 0m1.234s 0m0.567s
+	times >cpu.log		# this shell's line, then its children's line: 0m1.234s 0m0.567s
 	tail -n 1 cpu.log | tr 'ms' '  ' | awk -v s="$(date +%s.%N)" -v from="$started" -v name="$name" \
 		'{ printf "%.1f %s (%.1f of CPU)\n", s - from, name, $1 * 60 + $2 + $3 * 60 + $4 }' \
 		>>"$XPU_TEST_TIMES"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shm_caller.py - speaks with xpuload as the shim does with shared memory: see bpf/xpu_shm.h
+# shm_caller.py - speaks to xpuload through shared memory, as the shim does: see bpf/xpu_shm.h
 import fcntl, mmap, os, socket, struct, time
 
 F_ADD_SEALS = 1033

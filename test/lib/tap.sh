@@ -154,7 +154,7 @@ done_testing() {
 }
 
 # quiet_sanitizers: in a sanitizer build the shim brings the sanitizer's runtime into targets that
-# are not built for it. Keeps it from handling their signals and from looking for their leaks in a
+# are not built for it. Keeps it from handling their signals, and from looking for their leaks in a
 # child process.
 quiet_sanitizers() {
 	[ -n "${XPU_SAN:-}" ] || return 0
@@ -162,7 +162,7 @@ quiet_sanitizers() {
 	export ASAN_OPTIONS="${ASAN_OPTIONS:-}:$quiet:handle_abort=0:use_sigaltstack=0"
 }
 
-# use_sim: uses the simulated device in place of a real one.
+# use_sim: uses the simulated device instead of a real one.
 use_sim() {
 	need shim
 	LD_LIBRARY_PATH=$XPU_BUILD/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -173,7 +173,7 @@ xpuload() {
 	"$XPULOAD" "$@"
 }
 
-# Lines of the summary are whole: test/t1/summary.sh has the width as its subject.
+# Lines of the summary are not cut: only test/t1/summary.sh tests the width.
 COLUMNS=1000
 export COLUMNS
 

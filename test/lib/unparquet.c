@@ -112,7 +112,7 @@ static void add_child(struct reader *r, struct node *parent, const struct node *
 {
 	struct node *old = parent->children;
 
-	/* There is room up to the next power of two. */
+	/* The array has room up to the next power of two. */
 	if (!(parent->nr & (parent->nr - 1))) {
 		parent->children = zalloc(r, 2 * parent->nr + 1, sizeof(*child));
 		if (parent->nr)
@@ -472,7 +472,7 @@ static void check_encodings(struct reader *r, const struct node *meta, bool has_
 	CHECK(r, told == wanted, "encodings %x are told, %x are there", told, wanted);
 }
 
-/* Reads one column of a row group, which begins at *@at. */
+/* Reads the column of a row group that begins at *@at. */
 static void get_chunk(struct reader *r, struct chunk *c, const struct node *node, uint64_t *at)
 {
 	const struct node *meta = member(node, 3), *path = member(meta, 3);

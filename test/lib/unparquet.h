@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * unparquet.h - reads Parquet files as strictly as can be, for tests of the writer
+ * unparquet.h - reads Parquet files as strictly as possible, for tests of the writer
  *
- * It is written from the format's documents and shares no code with the writer. It knows the features
- * that our files may have: columns that are flat, data pages of version 1, zstd, and the encodings
- * PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for granted: sizes and
- * offsets that fit one another, pages without bytes left over, statistics that are those of the values.
+ * It is written from the format's documents and shares no code with the writer. It knows the
+ * features that our files may have: flat columns, data pages of version 1, zstd, and the encodings
+ * PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for granted: sizes
+ * and offsets that fit one another, pages without bytes left over, statistics that match the
+ * values.
  */
 #ifndef TEST_LIB_UNPARQUET_H
 #define TEST_LIB_UNPARQUET_H
@@ -41,7 +42,7 @@ struct unparquet {
 	struct unparquet_memory *memory;	/* all of it */
 };
 
-/* Return: 0, or -1 with u->error set. In any case to be freed. */
+/* Return: 0, or -1 with u->error set. To be freed in both cases. */
 int unparquet__read(struct unparquet *u, const char *path);
 void unparquet__free(struct unparquet *u);
 

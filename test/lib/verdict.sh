@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file in units of records.
 #
-# In the workloads one function alone launches each kernel: site_NN launches kernel_NN, NAME
-# launches k_NAME. A record under another function is wrong. The other figures are xpumerge's own,
-# the first ones that it prints: those of all recordings.
+# In the workloads exactly one function launches each kernel: site_NN launches kernel_NN, NAME
+# launches k_NAME. A record under another function is wrong. The other figures are the first ones
+# that xpumerge prints: the figures of all recordings.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;

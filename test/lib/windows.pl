@@ -1,14 +1,15 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# windows.pl XPUMERGE RECORDING TRUTH WINDOW...: compares the time off the CPU in windows (FROM-TO, in s since
-# the recording began) with TRUTH, which test/workload/blocks printed: a table window | truth | xpumerge |
-# error for each thread.
+# windows.pl XPUMERGE RECORDING TRUTH WINDOW...: compares the time off the CPU in windows (FROM-TO,
+# in s since the recording began) with TRUTH, which test/workload/blocks printed. Prints a table
+# window | truth | xpumerge | error for each thread.
 #
-# A thread runs for some us in each wait that it measures, longer where an interrupt comes or on a busy machine:
-# so all windows of a thread together may differ by 5 %, and a window by 1 % from its part of them all, or by 20 us.
-# A sum of short times covers up to 10 ms, so in a window of less than 100 ms the edges cost up to 1 ms.
-# What is between the waits with and without the thread's own CPU time in them, or within 0.5 % of it, is right,
-# too. Windows that adjoin add up to the whole, to the ns. Else the line says WRONG.
+# A thread runs for some us in each wait that it measures, longer when an interrupt comes or on a
+# busy machine. So all windows of a thread together may differ by 5 %, and a window by 1 % of its
+# share of them all, or by 20 us. A sum of short times covers up to 10 ms, so in a window of less
+# than 100 ms the edges cost up to 1 ms. A result between the waits with and without the thread's
+# own CPU time in them, or within 0.5 % of that, is right, too. Adjoining windows add up to the
+# whole, to the ns. Otherwise the line says WRONG.
 use strict;
 use warnings;
 
@@ -59,7 +60,7 @@ for my $window (@windows) {
 	my $got = $got{$window} = merged($to eq 'end' ? "--from $from" : "--from $from --to $to");
 	for my $name (keys %spans) {
 		$sums{$name} += $got->{$name} // 0;
-		# The thread begins and ends beyond its first and last line.
+		# The thread begins before its first line and ends after its last one.
 		next if $from == 0 || $to eq 'end';
 		$within{$name} += $got->{$name} // 0;
 		my ($wall, $cpu) = true_ns($name, $from * 1e9, $to * 1e9);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * again.cu - threads that are nearly always inside of a call that waits for the device: for tests that attach
- * again and again
+ * again.cu - threads that are nearly always inside a call that waits for the device: for tests that
+ * attach again and again
  *
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
- * THREADS threads of each KIND launch by a site of their kind, some short kernels and one of MS ms or less, then
- * wait for it in the call of their kind.
+ * THREADS threads of each KIND make launches of some short kernels and one of at most MS ms, from a
+ * site of their kind. Then they wait for it in the call of their kind.
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -24,8 +24,8 @@
 static unsigned long long wait_ns = 200000000;
 static volatile bool over;
 static long nr_launches;
-static int nr_ready;		/* threads that have come out of their first wait */
-static int (*ctx_synchronize)(void);	/* the driver's */
+static int nr_ready;		/* threads whose first wait has ended */
+static int (*ctx_synchronize)(void);	/* the driver's function */
 
 #define SITE(name)								\
 	KERNEL(kernel_##name)							\
@@ -87,7 +87,7 @@ static void wait_free(struct own *o)
 	CHECK(cudaFree(p));
 }
 
-/* Waits by asking. */
+/* Waits by asking again and again. */
 static void wait_none(struct own *o)
 {
 	while (cudaStreamQuery(o->stream) == cudaErrorNotReady)
@@ -98,7 +98,7 @@ static const struct kind {
 	const char *name;
 	void (*site)(cudaStream_t stream, unsigned long long ns);
 	void (*wait)(struct own *o);
-	bool by_default;	/* the default stream */
+	bool by_default;	/* uses the default stream */
 } kinds[] = {
 	{ "stream", site_stream, wait_stream, false },
 	{ "event", site_event, wait_event, false },

@@ -4,11 +4,12 @@
  *
  *	apis [-n ROUNDS] [-d]
  *
- * Each call is made ROUNDS times, in a round each once. Launches: site_NAME alone launches
- * kernel_NAME. Copies and sets: site_NAME alone, with a number of bytes that no other site has; for
- * each the program prints "apis: NAME API KIND BYTES", for launches "apis: NAME API kernel". Graphs
- * are captured and built in functions of their own: kernel_NAME runs by site_NAME all the same,
- * because capture_site_NAME is no site. Without -d a second device is used if there is one.
+ * A round makes each call once; there are ROUNDS rounds. Launches: site_NAME alone launches
+ * kernel_NAME. Copies and sets: only site_NAME makes them, with a number of bytes that no other
+ * site has. For each copy or set the program prints "apis: NAME API KIND BYTES", for launches
+ * "apis: NAME API kernel". Graphs are captured and built in functions of their own: kernel_NAME
+ * still runs by site_NAME, because capture_site_NAME is not a site. Without -d a second device is
+ * used if there is one.
  */
 #include <cuda.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static size_t next_blocks = 1;
 
 #define COST	2000
 
-/* ---- what is not linked: driver functions and the forms for the per-thread default stream ------ */
+/* ---- functions that are not linked: of the driver, and for the per-thread default stream ------ */
 
 #define DRIVER(fn)	static __typeof__(&fn) d_##fn, d_##fn##_pt
 
@@ -109,7 +110,7 @@ static void find_all(void)
 	} while (0)
 
 /*
- * The runtime's forms for the per-thread default stream: a compiler flag selects them, cudart
+ * The runtime's forms for the per-thread default stream. A compiler flag selects them; cudart
  * exports them.
  */
 extern "C" {

@@ -4,17 +4,17 @@
  *
  *	bare [ACTION]...
  *
- * Does what its arguments say, in that order, then exits with status 0:
+ * Does what its arguments say, in their order, then exits with status 0:
  *
  *	out=N		N bytes of the alphabet to stdout
- *	err=N		the same to stderr
+ *	err=N		N bytes of the alphabet to stderr
  *	in		copies stdin to stdout
  *	env=NAME	prints NAME's value and a newline, or "(unset)"
  *	burn=MS		MS milliseconds of CPU time in burn_cpu
  *	sleep=MS
  *	threads=N	N threads, each burns 1 ms
  *	fork=N		N children, one after the other; each exits with its number
- *	exec		replaces itself with itself and the arguments that are left
+ *	exec		executes itself with the remaining arguments
  *	signal=N	kills itself with signal N
  *	exit=N		exits with status N
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * blocked.h - how long a thread was blocked, as the kernel tells: it neither ran nor waited for a CPU
+ * blocked.h - how long a thread was blocked, as the kernel reports it: it neither ran nor waited
+ * for a CPU
  *
- * By this, programs that measure themselves need no quiet machine.
+ * With this, programs that measure themselves need no quiet machine.
  */
 #ifndef WORKLOAD_BLOCKED_H
 #define WORKLOAD_BLOCKED_H
@@ -38,13 +39,16 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Return: the times of the calling thread, up to now; only differences of two are meaningful. */
+/*
+ * Return: the times of the calling thread, up to now. Only the difference of two results has a
+ * meaning.
+ */
 static inline struct thread_times thread_times_now(void)
 {
 	uint64_t delay_ns, nr, delay_after_ns, nr_after;
 	struct thread_times t;
 
-	do {				/* until all times are of one instant */
+	do {				/* until all times are from one instant */
 		read_schedstat(&delay_ns, &nr);
 		t.wall_ns = clock_ns(CLOCK_MONOTONIC);
 		t.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

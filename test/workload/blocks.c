@@ -4,10 +4,9 @@
  *
  *	blocks SECONDS		prints a line for each wait, in ns: NAME BEGIN END CPU
  *
- * BEGIN and END are of CLOCK_MONOTONIC; CPU is the thread's own CPU time in between.
- * Each thread has its name from what it does: sleeps of 0.2, 1 and 20 ms and of 3 s, sleeps of 0.2 ms in
- * bursts, few sleeps of 0.2 ms, sleeps in 24 functions in turn, and waits for a lock that another thread
- * holds.
+ * BEGIN and END are CLOCK_MONOTONIC; CPU is the thread's own CPU time between them. Each thread is
+ * named after its waits: sleeps of 0.2, 1 and 20 ms and of 3 s, sleeps of 0.2 ms in bursts, few
+ * sleeps of 0.2 ms, sleeps in 24 functions in turn, and waits for a lock that another thread holds.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -5,10 +5,10 @@
  *	calls [-t THREADS] [-n ROUNDS] [-u US]
  *
  * A round is a launch, a copy to the device and, every tenth time, a synchronization of the stream;
- * a kernel takes US microseconds. Then one thread more asks for errors only, and launches nothing.
- * Prints, at the end, "calls NAME COUNT" of each function, "thread NAME TID COUNT" of each thread and
- * all of its calls, and "time NAME NS DELAYED_NS" of what was measured around the calls of one
- * function, and how much of it the threads may have waited for a CPU.
+ * a kernel takes US microseconds. One more thread only asks for errors, and launches nothing.
+ * Prints, at the end, "calls NAME COUNT" of each function, "thread NAME TID COUNT" of each thread
+ * and all of its calls, and "time NAME NS DELAYED_NS" of the time around the calls of one function,
+ * and the part of it in which the threads may have waited for a CPU.
  */
 #include <pthread.h>
 #include <string.h>

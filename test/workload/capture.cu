@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * capture.cu - launches in and out of windows: for tests of xpuload --capture
+ * capture.cu - launches inside and outside of windows: for tests of xpuload --capture
  *
  *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-e] [-p MS]
  *
- * In each of WINDOWS rounds each of THREADS threads makes LAUNCHES launches out of the window, by site_out,
- * then the main thread opens the window, the threads make as many in it, by site_in, and it closes the
- * window, while the device is busy still. HOW: profiler, by cudaProfilerStart() and Stop(); push, by an
- * NVTX range "window" that is pushed; start, by one that is started, and that another thread ends; domain, by
- * one of the domain "test"; none, by nothing. RACERS threads launch all the time, by site_any, in and out. -f:
- * a child that is forked before CUDA is used does it, and the parent launches by site_out alone. -e: nothing is
- * launched in each second window. -p: after each window all pause for MS. HOW random: each of THREADS threads,
- * in as many steps as WINDOWS says, opens and closes windows and launches by site_any, at random.
+ * In each of WINDOWS rounds, each of THREADS threads makes LAUNCHES launches outside of the window,
+ * from site_out. Then the main thread opens the window, the threads make as many launches from
+ * site_in, and it closes the window while the device is still busy. HOW is profiler (by
+ * cudaProfilerStart() and Stop()), push (by pushing an NVTX range "window"), start (by starting a
+ * range that another thread ends), domain (by a range of the domain "test"), or none. RACERS
+ * threads launch all the time from site_any, inside and outside. -f: a child, forked before CUDA is
+ * used, does all this, and the parent launches only from site_out. -e: nothing is launched in each
+ * second window. -p: after each window all pause for MS. HOW random: each of THREADS threads, in
+ * WINDOWS steps, opens and closes windows and launches from site_any, at random.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -76,7 +77,7 @@ static bool nvtx_window(bool open)
 	if (!strcmp(how, "push") && open) {
 		nvtxRangePushA("outer");
 		nvtxRangePushA("window");
-		nvtxRangePushA("window");	/* within: no window of its own */
+		nvtxRangePushA("window");	/* inside another range, so no window of its own */
 		nvtxRangePop();
 	} else if (!strcmp(how, "push")) {
 		nvtxRangePop();
@@ -130,7 +131,7 @@ static void *worker(void *arg)
 	return arg;
 }
 
-/* One step of a thread's, of which nobody knows the next. */
+/* One random step of a thread. */
 static void step(unsigned int *seed, cudaStream_t stream)
 {
 	switch (rand_r(seed) % 8) {
@@ -145,7 +146,7 @@ static void step(unsigned int *seed, cudaStream_t stream)
 		nvtxRangePushA(rand_r(seed) % 2 ? "window" : "other");
 		break;
 	case 3:
-		nvtxRangePop();		/* of none, often */
+		nvtxRangePop();		/* often without an open range */
 		break;
 	case 4:
 		nvtxRangeEnd(nvtxRangeStartA("window"));

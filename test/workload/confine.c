@@ -4,7 +4,7 @@
  *
  *	confine COMMAND [ARG]...
  *
- * A system call filter answers both with EPERM, as Docker's and Podman's default one does.
+ * A system call filter answers both with EPERM, as the default filter of Docker and Podman does.
  */
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpu MS STEP... - burns CPU time in known places, MS of it at each step
+ * cpu MS STEP... - burns CPU time in known places, for MS at each step
  *
  *	user		in burn_user(), called by call_user()
  *	kernel		in the kernel, by read()s from /dev/zero that burn_kernel() makes
  *	clock		in the vdso, by clock_gettime() in burn_clock()
- *	threads=N	N threads at a time, each in burn_thread() and called "burner"
+ *	threads=N	N threads at a time, named "burner", each in burn_thread()
  *	late		a thread that begins half a second from now, in burn_late()
- *	rename		in burn_renamed(), by the name "renamed"
+ *	rename		in burn_renamed(), under the name "renamed"
  *	fork		a child, in burn_child()
- *	exec		itself anew, with what follows
- *	deep=N		in burn_deep() below N calls of itself, some 250 bytes of stack each
- *	naps		none: 20 times 3 ms of sleep below nap_one(), and 6 ms below nap_two(), which
- *			is like it, in this thread and in another one; each thread prints for how many
- *			ns it was blocked in them, and how many it did not run:
+ *	exec		executes itself with the remaining steps
+ *	deep=N		in burn_deep() below N calls of itself, of some 250 bytes of stack each
+ *	naps		no CPU time, but 20 times 3 ms of sleep below nap_one(), and 6 ms below
+ *			the similar nap_two(), in this thread and in another one; each prints for how many
+ *			ns it was blocked in them, and for how many it did not run:
  *			"napped main one BLOCKED OFF two BLOCKED OFF"
- *	vfork		none: 60 ms of waiting for a child in wait_vfork()
- *	context		in burn_context(), on a stack that is no thread's
- *	wait		none: waits for a line, or the end, of standard input
- *	memory=MB	none of its own: touches as much, which the kernel has to free in the end
+ *	vfork		no CPU time: waits 60 ms for a child in wait_vfork()
+ *	context		in burn_context(), on a stack that no thread was started with
+ *	wait		no CPU time: waits for a line, or the end, of standard input
+ *	memory=MB	no own CPU time: touches MB of memory, which the kernel frees at the end
  *
- * At the end it prints how many us of CPU time it has had, its children and former selves included.
+ * At the end it prints its CPU time in us, with its children and the programs before its execs.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -137,7 +137,10 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
-/* Adds how long the calling thread has been blocked since @from, and how long it has not run. */
+/*
+ * Adds for how long the calling thread has been blocked since @from, and for how long it has not
+ * run.
+ */
 static void add_off(int64_t off_ns[2], struct thread_times from)
 {
 	struct thread_times now = thread_times_now();
@@ -298,7 +301,7 @@ int main(int argc, char **argv)
 	burn_ns = atoi(argv[1]) * 1000000ull;
 	for (i = 2; i < argc; i++) {
 		if (!strcmp(argv[i], "exec")) {
-			/* Runs this program again with the time and the steps that are left. */
+			/* Runs this program again with MS and the remaining steps. */
 			argv[i] = argv[1];
 			argv[--i] = argv[0];
 			execv("/proc/self/exe", argv + i);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * demo.cu - something to look at: an inference server that also trains
+ * demo.cu - a program worth looking at: an inference server that also trains
  *
  *	demo [-s SECONDS]
  *
  * Request threads take turns between the tokenizer, which costs CPU time, and the model, which
- * costs GPU time; one thread trains, one loads its data. Kernels cost what their layer would: the
- * flame graph has wide and narrow towers, and one of them is wide by mistake (see softmax()).
+ * costs GPU time. One thread trains, another one loads its data. Kernels take as long as their
+ * layer would. The flame graph has wide and narrow towers, and one of them is wide by mistake (see
+ * softmax()).
  *
- * As in all workloads, kernel k_NAME is launched by the function NAME alone.
+ * As in all workloads, only the function NAME launches kernel k_NAME.
  */
 #include <atomic>
 #include <chrono>
@@ -66,7 +67,7 @@ struct half_t {};
 namespace model
 {
 
-/* T shows in the kernels' names only, as it would in those of a real model. */
+/* T appears in the kernels' names only, as in a real model. */
 template <typename T>
 class transformer_layer {
 public:

@@ -9,24 +9,24 @@
  *
  *	return, exit, _exit, quick_exit, abort, segv, kill, int		as the name says
  *	running		exit() while its last kernel has a second to run
- *	running_exit	the same with _exit()
+ *	running_exit	as running, with _exit()
  *	threads		exit() while other threads launch, from site_other
- *	threads_exit	the same with _exit()
- *	reset		cudaDeviceReset(), and as many launches again, from site_again
- *	context		the same, with a context of its own that it destroys
+ *	threads_exit	as threads, with _exit()
+ *	reset		cudaDeviceReset(), and as many launches again from site_again
+ *	context		as reset, with a context of its own that it destroys
  *	wait		waits for a signal
- *	waiting		the same, while kernels run that nobody waits for
+ *	waiting		as wait, while kernels run that nobody waits for
  *	daemon		its child becomes a daemon, launches and goes on launching, from site_again,
- *			until the file "stop" is there, and then writes to the file "daemon" what it
- *			launched; returns as soon as the child has launched its first ones
- *	badexec		tries to execute a file that is not there, and goes on with site_again
+ *			until the file "stop" exists, and then writes to the file "daemon" what it
+ *			launched; the parent returns as soon as the child has launched for the first time
+ *	badexec		tries to execute a missing file, and goes on with site_again
  *	vfork		vfork and exec of /bin/true, and goes on with site_again
  *	fork		a child that does nothing and ends by exit(), and goes on with site_again
  *	exec		executes itself with HOW return: a new image with the same pid
- *	exec=FILE	executes that, without arguments
+ *	exec=FILE	executes FILE without arguments
  *	killed		SIGKILL while other threads launch, from site_other, and count that in the
- *			file "counts": of each how many it has begun, and how many are done
- *	rawexec		the same with /bin/true executed, past the C library
+ *			file "counts": for each thread how many it has begun, and how many are done
+ *	rawexec		as killed, but executes /bin/true, bypassing the C library
  *
  * Each kernel_NAME is launched by site_NAME alone.
  */
@@ -48,7 +48,7 @@ static unsigned long long cost_ns = 3000;
 static long nr_launches = 1000;
 static long nr_made;
 static cudaStream_t stream;
-static int *volatile nowhere = (int *)4096;	/* not NULL, because UBSan would look for that */
+static int *volatile nowhere = (int *)4096;	/* not NULL, because UBSan would report that */
 
 #define SITE(name)								\
 	KERNEL(kernel_##name)							\

@@ -4,13 +4,13 @@
  *
  *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] [-d] [-m]
  *
- * Threads launch at once, each from random sites into random streams of its own, from call depths
- * that vary; kernels last differently, so they end in another order than they were launched in.
- * kernel_NN is launched by site_NN alone. A profile is exact if every kernel sits under its site.
+ * Threads launch at the same time, each from random sites into random streams of its own, from
+ * varying call depths. Kernels last differently, so they do not end in the order of their launches.
+ * kernel_NN is launched by site_NN alone. A profile is exact if every kernel is under its site.
  *
- *	-p	so many launches a second, of all threads together; without it as fast as they can
+ *	-p	RATE launches a second, of all threads together; without it as fast as possible
  *	-d	every fourth launch by the driver API, cuLaunchKernel
- *	-m	copies and sets as well, one for every eight launches, by site_h2d, site_d2h,
+ *	-m	also copies and sets, one for every eight launches, from site_h2d, site_d2h,
  *		site_d2d and site_set
  */
 #include <cuda.h>
@@ -37,7 +37,7 @@ struct worker {
 	unsigned long long ns;		/* duration of the next launch */
 	bool by_driver;
 	char *host;			/* COPY_BYTES, pinned */
-	char *device;			/* two times COPY_BYTES */
+	char *device;			/* twice COPY_BYTES */
 };
 
 typedef void (*site_fn)(struct worker *w);
@@ -52,7 +52,7 @@ static long rate;			/* launches a second, of all threads together; 0: as fast
 					 * as possible */
 static bool use_driver;
 static bool use_copies;
-static launch_fn driver_launch;		/* not linked: the runtime tells its address */
+static launch_fn driver_launch;		/* not linked: the runtime returns its address */
 
 /* Launches by the driver API, in the site's own frame. */
 #define DRIVER_LAUNCH(kernel, w)						\
@@ -123,7 +123,7 @@ extern "C" NOINLINE void site_set(struct worker *w)
 
 static const site_fn copy_sites[] = { site_h2d, site_d2h, site_d2d, site_set };
 
-/* Two ways to go deeper, so that many call paths reach a site. */
+/* Two functions that go deeper, so that many call paths reach a site. */
 extern "C" void down_left(struct worker *w, site_fn site, unsigned int path, int depth);
 extern "C" void down_right(struct worker *w, site_fn site, unsigned int path, int depth);
 
@@ -175,7 +175,7 @@ static void launch_one(struct worker *w, long i)
 	}
 }
 
-/* Sleeps until a thread may have made @nr launches since @start at its share of the rate. */
+/* Sleeps until a thread, at its share of the rate, may have made @nr launches since @start. */
 static void pace(const struct timespec *start, long nr)
 {
 	uint64_t ns = (uint64_t)start->tv_nsec +

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * family.cu - a parent that launches nothing, and children that do, as gunicorn and vLLM are
+ * family.cu - a parent that launches nothing, and children that do, like gunicorn and vLLM
  *
  *	family [-w WORKERS] [-x NAME=VALUE]
  *
  * The parent forks WORKERS children, never uses CUDA, says "ready" and reads commands:
  *
- *	burst N		each child launches N times; "burst SUM"
- *	churn N MS	for so many ms the oldest child ends and a new one launches N times, at once,
+ *	burst N		each child launches N times; the answer is "burst SUM"
+ *	churn N MS	for MS ms the oldest child ends while a new one launches N times,
  *			again and again; "churn SUM OF-LAUNCHES"
- *	quit		the children end, then the parent; "family: launches SUM"
+ *	quit		the children end, then the parent, with "family: launches SUM"
  *
  *	-x	children execute this program again, with that variable in their environment; without
  *		it they are only forked
@@ -31,7 +31,8 @@ KERNEL(k_work)
 
 struct child {
 	pid_t pid;
-	int fd;				/* it reads how often to launch, and ends when it is closed */
+	int fd;				/* the child reads how often to launch, and ends when it is
+					 * closed */
 };
 
 static struct child children[MAX_WORKERS];
@@ -143,7 +144,7 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Return: how often in all. */
+/* Return: how many launches were made. */
 static long churn(long nr, long ms)
 {
 	double end = now() + ms / 1e3;

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Launches from Python's own processes: forking.py fork|spawn|forkserver N
 
-Kernels and streams by ctypes on libcudart, no compiled code: a copy per launch, by the function
-copy_in_parent or copy_in_child, N in each of three processes (the parent and two children).
+Kernels and streams by ctypes on libcudart, no compiled code. A launch is a copy, by the function
+copy_in_parent or copy_in_child; there are N in each of three processes (the parent and two
+children).
 """
 import ctypes
 import multiprocessing

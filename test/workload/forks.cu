@@ -4,9 +4,9 @@
  *
  *	forks [-n LAUNCHES]
  *
- * The process forks before it uses CUDA, parent and child then launch at the same time, and at
- * last the parent executes itself: a third image, with the parent's pid, that launches again. The
- * ids of all three start anew, so joining by pid and id alone mixes them up. k_parent, k_child and
+ * The process forks before it uses CUDA, and parent and child launch at the same time. Then the
+ * parent executes itself: a third image, with the parent's pid, launches again. The ids of all
+ * three begin at the start, so joining by pid and id alone would mix them up. k_parent, k_child and
  * k_again belong to the function and to the process image of that name.
  */
 #include <string.h>

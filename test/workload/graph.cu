@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * graph.cu - CUDA graphs: where was each node made, and by which launch did it run?
+ * graph.cu - CUDA graphs: where each node was made, and which launch ran it
  *
  *	graph [-n LAUNCHES]
  *

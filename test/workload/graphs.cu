@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * graphs.cu - graphs made in all the ways there are
+ * graphs.cu - graphs made in all possible ways
  *
  *	graphs [-n LAUNCHES] [-w]
  *
- * Makes graphs, says "ready", with -w waits for a line on stdin, and launches each LAUNCHES times.
- * Each k_NAME is made a node in the function NAME, and by no other; each graph is launched by a
- * function launch_GRAPH of its own. Per launch of each graph run
+ * Makes graphs, says "ready", with -w waits for a line on stdin, and launches each graph LAUNCHES
+ * times. Only the function NAME makes k_NAME a node; a function launch_GRAPH launches each graph.
+ * These nodes run for each launch of a graph:
  *
  *	captured	captured_one, captured_two
- *	built		built_one, behind it built_two
+ *	built		built_one, then built_two
  *	cloned		the nodes of built, by cudaGraphClone
- *	nested		outer, behind it a child graph of inner_one and inner_two
- *	updated		before, which cudaGraphExecUpdate has made after, of a graph with that node
- *	changed		changed, whose time cudaGraphExecKernelNodeSetParams has made 9 us
- *	again		captured once more for each launch, as some frameworks do: again_one, instantiated
- *			and destroyed behind the launch
+ *	nested		outer, then a child graph of inner_one and inner_two
+ *	updated		cudaGraphExecUpdate has changed before into after, from a graph with that node
+ *	changed		changed; cudaGraphExecKernelNodeSetParams has set its time to 9 us
+ *	again		captured again for each launch, as some frameworks do: again_one, instantiated
+ *			before the launch and destroyed after it
  *
  * and then "graphs: launches N kernels M" on stdout.
  */

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * held.cu - memory that CUDA holds without a call for each piece: of pools, of graphs, of a context
+ * held.cu - memory that CUDA holds without a call for each piece: in pools, in graphs, in a context
  *
- * Prints what CUDA says of each when all is there, after a second in which a profiler can ask, too, and when
- * memory was refused, before which CUDA takes back what pools do not use:
+ * Prints CUDA's own figures twice: when all memory is allocated, after a second in which a profiler
+ * can also ask CUDA; and when memory was refused, before which CUDA takes back unused memory of
+ * pools:
  *
  *	moment NS			CLOCK_MONOTONIC
  *	unused BYTES		reserved by the default pool, and not in use
  *	graphs BYTES		of nodes of graphs
  *	used BYTES		of the device, by anybody
  *
- * Memory is allocated by held_pool() and held_device(); in graphs by held_captured(), in a capture, and by
- * held_node(), as a node. With an argument the program then asks for too much; with a second one, when it has
- * read a line.
+ * Memory is allocated by held_pool() and held_device(); in graphs by held_captured(), in a capture,
+ * and by held_node(), as a node. With an argument the program then asks for too much; with a second
+ * one, when it has read a line.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -133,14 +134,14 @@ static CUmemoryPool default_pool(void)
 	return pool;
 }
 
-/* So that the pool keeps what it has. */
+/* Makes the pool keep its memory. */
 static void keep_all(CUmemoryPool pool)
 {
 	CUresult (*set)(CUmemoryPool, CUmemPool_attribute, void *);
 	void *cuda = dlopen("libcuda.so.1", RTLD_NOW);
 	cuuint64_t all = UINT64_MAX;
 
-	*(void **)&set = dlsym(cuda, "cuMemPoolSetAttribute");	/* the simulated device has none */
+	*(void **)&set = dlsym(cuda, "cuMemPoolSetAttribute");	/* the simulated device lacks it */
 	if (set)
 		check(set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all), "cuMemPoolSetAttribute");
 }

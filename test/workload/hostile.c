@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sends what a hostile process may send through the shim's probe sites:
+ * Sends data that a hostile process may send through the shim's probe sites:
  *
  *	hostile WHAT [N]
  *
  *	paths	N launches, each from a path of 500 frames of its own
- *	entries	N log entries that no shim makes, and N that name paths nobody told of
- *	numbers	N children, one after the other, whose only path has the highest number
+ *	entries	N log entries that no shim makes, and N that name undefined paths
+ *	numbers	N children in turn, whose only path has the highest number
  *	unread	N slots and N batches that cannot be read
  *	batches	N batches of 64 KB, as fast as they go
- *	says	N messages for the user, with what terminals act on
+ *	says	N messages for the user, with control characters for terminals
  *	map FILE	maps FILE, executable, and unlinks it; then waits for a line
  *
- * It needs the shim preloaded, and uses the sites of processes that are attached to.
+ * It needs the shim preloaded, and uses the probe sites for processes that xpuload attaches to.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -131,7 +131,7 @@ static void send_unread(long n)
 	}
 }
 
-/* Sends batches that begin with the shim's counters; none of these is true. */
+/* Sends batches that begin with false values of the shim's counters. */
 static void send_batches(long n, const char *text)
 {
 	static uint64_t memory[XPU_BATCH_MAX / 8];

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * hostile_probes.c - a target that does its worst to whoever records it
+ * hostile_probes.c - a target that tries to harm its recorder
  *
  *	hostile_probes [-s SEED] [-d SECONDS] [-r MB_PER_SECOND] [-p PID] [-u UID]
  *
- * It has the shim loaded, as any target, and calls the probe sites itself, with whatever its random
- * numbers tell: slots, logs and batches that are unmapped, cut by the end of a page, changed by
- * another thread meanwhile, or full of nonsense; ids of others; Python frames that go round in
- * circles; threads with a stack pointer and a thread pointer into nowhere; processes that fork,
- * exec and end; names and files with control characters; many mappings.
+ * It has the shim loaded, as any target has, and calls the probe sites itself, at random: with
+ * slots, logs and batches that are unmapped, cut by the end of a page, changed by another thread
+ * meanwhile, or full of nonsense; with ids of other processes; with Python frames that form
+ * circles. It has threads whose stack pointer and thread pointer point nowhere, processes that
+ * fork, exec and end, names and files with control characters, and many mappings.
  *
- *	-s	one seed is one run, as far as threads go
- *	-r	how much it puts into the ring buffer at most; 0: as much as it can (20)
- *	-p	a process whose numbers it takes where it may choose some
+ *	-s	equal seeds give equal runs, as far as threads do
+ *	-r	the most that it puts into the ring buffer; 0: as much as it can (20)
+ *	-p	a process whose ids it uses where it may choose ids
  *	-u	becomes that user first (65534)
  *
- * It ends with status 0, however many of its children have died.
+ * It ends with status 0, even if some of its children have died.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -130,8 +130,8 @@ static uint64_t odd_value(struct prng *r)
 }
 
 /*
- * Return: memory to read from: mostly mapped, now and then cut, misaligned, unmapped, or the
- * kernel's.
+ * Return: memory to read from. Most is mapped; some is cut, misaligned, unmapped, or the kernel's
+ * own.
  */
 static void *place(struct prng *r, size_t bytes)
 {
@@ -284,7 +284,9 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/* Then nothing of this process is recorded, and xpuload's status tells that. */
+		/*
+		 * In this case nothing of this process is recorded, and xpuload's status shows it.
+		 */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);
@@ -328,7 +330,7 @@ static void send_python(struct prng *r)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Runs for some 20 ms with registers that lead nowhere, so that the sampler meets them. */
+/* Runs for some 20 ms with registers that point nowhere, so that samples hit it. */
 static void run_nowhere(struct prng *r)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -401,7 +403,7 @@ static void make_threads(struct prng *r)
 	pthread_attr_destroy(&attr);
 }
 
-/* Acts as a child, which may lack a page that the kernel has made calls to. */
+/* Acts as a child, which may lack a page that the kernel has changed code to call. */
 static void child(struct prng *r)
 {
 	char seed[32];
@@ -471,7 +473,7 @@ static void map_files(struct prng *r)
 		snprintf(path, sizeof(path), "/tmp/hostile.%d.%s", getpid(), name);
 		fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0700);
 	}
-	/* A file begins as this program does, so that it has a build-id, with some damage. */
+	/* Some files begin with this program's bytes, so they have a build-id, with some damage. */
 	n = self < 0 ? 0 : read(self, buf, sizeof(buf));
 	if (n > 1024 && one_in(r, 2))
 		spoil(r, buf + below(r, 1024), 512);
@@ -492,7 +494,7 @@ static void map_files(struct prng *r)
 		close(self);
 }
 
-/* Maps the same place again and again, with a file or without one. */
+/* Maps one place again and again, with a file or without one. */
 static void map_much(struct prng *r)
 {
 	void *at = mmap(NULL, 64 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

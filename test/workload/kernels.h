@@ -6,12 +6,12 @@
  *	LAUNCH(k_norm, stream, 20000)		20 us of it, by <<<>>>
  *
  * Compiled with nvcc, the kernel spins on the GPU. Compiled with gcc or g++ (-x c++), it has no
- * body; the simulated device takes its duration from its argument. Either way the host side is
- * what nvcc makes of it: a stub of the kernel's name that calls __cudaLaunchKernel.
+ * body; the simulated device takes its duration from its argument. Either way the host side is the
+ * code that nvcc generates: a stub with the kernel's name that calls __cudaLaunchKernel.
  *
- * Who launches what: a kernel k_NAME is launched by a function called NAME and by no other, and a
- * kernel kernel_NAME by site_NAME; namespaces and template arguments of the function do not count.
- * So a test can tell from a profile alone whether each kernel sits under its launch site.
+ * Which function launches which kernel: only a function NAME launches k_NAME, and only site_NAME
+ * launches kernel_NAME. Namespaces and template arguments of the function do not count. So a
+ * profile alone shows a test whether each kernel is under its launch site.
  */
 #ifndef TEST_WORKLOAD_KERNELS_H
 #define TEST_WORKLOAD_KERNELS_H
@@ -27,7 +27,7 @@
 #define KERNELS_C
 #endif
 
-/* Marks a launch site: it has a frame of its own, and is not the last call of its caller. */
+/* Marks a launch site: it has a frame of its own, and its caller does not end with a call of it. */
 #define NOINLINE	__attribute__((noinline))
 #define NO_TAIL_CALL()	__asm__ volatile("" : : : "memory")
 
@@ -114,7 +114,7 @@ static inline void kernels_register(const void *func, const char *name)
 	kernels_set_cost(func);
 }
 
-/* Runs once per kernel; each thread would set the same value. */
+/* Runs once per kernel; all threads would set an equal value. */
 static inline cudaKernel_t kernels_get(cudaKernel_t *cached, const void *func)
 {
 	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_ACQUIRE);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * leaks.cu - memory that is never freed, or late, in shapes that a leak can be mistaken for
+ * leaks.cu - memory that is never freed, or freed late, in patterns that look like a leak or are
+ * one
  *
  *	leaks [STEPS [stay]]
  *
- * With stay it says "done", and ends when standard input does. Each shape allocates from a function of its own, leak_NAME, in all of the steps (256) or in some:
+ * With stay it says "done", and ends when standard input ends. Each pattern allocates from a
+ * function of its own, leak_NAME, in all of the 256 steps or in some:
  *
  *	one_time	one large block, before the first step
  *	cache		many blocks, in the first steps only
  *	steady		one in each step, never freed
  *	slow		one in each 20th step, never freed
- *	ending		one in each 2nd step; all of them are freed behind the last
- *	saw		one in each step; all of them are freed in each 40th, and the last ones not
- *	ring		one in each step, in the place of the one of 60 steps ago
- *	handed		as steady, by a thread of its own each
+ *	ending		one in each 2nd step; all are freed after the last step
+ *	saw		one in each step; all are freed in each 40th step, except the last ones
+ *	ring		one in each step, which replaces the block from 60 steps ago
+ *	handed		as steady, each by a new thread
  */
 #include <cuda_runtime.h>
 #include <pthread.h>
@@ -85,7 +87,7 @@ static void step(int i)
 	saw[i % 40] = leak_saw(300 * KB);
 	cudaFree(ring[i % RING]);
 	ring[i % RING] = leak_ring(200 * KB);
-	/* A thread's name and number are its own: the path is what they have in common. */
+	/* Each thread has another name and number; they have only the path in common. */
 	if (pthread_create(&thread, NULL, hand, NULL) || pthread_join(thread, NULL))
 		exit(1);
 }

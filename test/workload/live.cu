@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * live.cu - launches when it is told to: for tests that come and go while it runs
+ * live.cu - launches on command: for tests that attach and leave while it runs
  *
  *	live [-t THREADS] [-g DEVICES] [-s SECONDS] [-i]
  *
@@ -11,11 +11,11 @@
  *	on, off		a launch every 100 us or so from site_bg, by a thread of its own; "on"
  *	rss		resident memory in KiB: "rss N"
  *	env NAME	the value of an environment variable: "env VALUE"
- *	subscribe	to CUPTI, as a profiler within the program does: "subscribe ERROR"
+ *	subscribe	to CUPTI, as a profiler inside the program does: "subscribe ERROR"
  *	unsubscribe	"unsubscribe ERROR"
- *	quit		the same as the end of stdin
+ *	quit		as the end of stdin
  *
- * and says at its end what it launched: "live: launches N copies N sum X", where X depends on all
+ * and prints at its end what it launched: "live: launches N copies N sum X", where X depends on all
  * data that was copied. -s ends it after SECONDS in any case; -i makes it launch nothing and call
  * nothing of CUDA until the first burst.
  *
@@ -182,7 +182,7 @@ static void CUPTIAPI callback(void *, CUpti_CallbackDomain, CUpti_CallbackId, co
 
 /*
  * Finds CUPTI's functions by name, because the program is linked without CUPTI. Return: CUPTI's
- * error; -1 if there is no CUPTI.
+ * error, or -1 if there is no CUPTI.
  */
 static int subscribe(bool on)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine.h - what tests and workloads need of the processor: assembly, generated code, signal frames
+ * machine.h - the processor's parts of tests and workloads: assembly, generated code, signal frames
  *
- * C and C++. Functions in assembly are texts, for one __asm__ each.
+ * For C and C++. Functions in assembly are texts, each for one __asm__.
  */
 #ifndef TEST_MACHINE_H
 #define TEST_MACHINE_H
@@ -16,10 +16,10 @@
 /* Whether linkers write no unwind information for the linkage table. */
 #define MACHINE_BARE_STUBS	0
 
-/* A function that can be found behind generated code. */
+/* Makes a function that can be found behind generated code. */
 #define MACHINE_FRAME
 
-/* Goes on behind an instruction that MACHINE_TRAPS has trapped with. */
+/* Goes on behind an instruction of MACHINE_TRAPS that has trapped. */
 #define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
 
 /* traps(): is interrupted at its first instruction and again at each later one. */
@@ -44,7 +44,7 @@
 	".size traps, . - traps\n"
 
 /*
- * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for that: a walk that
+ * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for it. A walk that
  * follows only the stack pointer and the frame pointer cannot pass it.
  */
 #define MACHINE_CFA_IN_RBX							\
@@ -69,7 +69,9 @@
 	"	.cfi_endproc\n"							\
 	".size cfa_in_rbx, . - cfa_in_rbx\n"
 
-/* lie(f, bp): calls f() with that frame pointer; its unwind tables claim that its frame is there. */
+/*
+ * lie(f, bp): calls f() with that frame pointer; its unwind tables claim that its frame is at bp.
+ */
 #define MACHINE_LIE								\
 	".text\n"								\
 	"lie:\n"								\
@@ -100,7 +102,10 @@
 	"	ret\n"								\
 	"	.cfi_endproc\n"
 
-/* Code as a JIT compiler makes it, f(g): frame pointers, and more instructions after the call of g(). */
+/*
+ * Code as a JIT compiler makes it, f(g): with frame pointers, and more instructions after the call
+ * of g().
+ */
 static const unsigned char machine_framed[] = {
 	0x55,				/* push %rbp */
 	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
@@ -114,7 +119,10 @@ static const unsigned char machine_framed[] = {
 	0xc3,				/* ret */
 };
 
-/* Code as in Python's perf trampoline: here without a frame pointer, but it returns right after the call. */
+/*
+ * Code as in Python's perf trampoline: without a frame pointer, but it returns right after the
+ * call.
+ */
 static const unsigned char machine_trampoline[] = {
 	0xf3, 0x0f, 0x1e, 0xfa,		/* endbr64 */
 	0x48, 0x83, 0xec, 0x08,		/* sub $8, %rsp */
@@ -165,7 +173,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 
 #define MACHINE_BARE_STUBS	1
 
-/* Without unwind information, only frame pointers tell where the caller's frame is. */
+/* Without unwind information, only frame pointers lead to the caller's frame. */
 #define MACHINE_FRAME	__attribute__((optimize("no-omit-frame-pointer")))
 
 #define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.pc += 4)
@@ -249,8 +257,8 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 	"	.cfi_endproc\n"
 
 /*
- * with_value(f, depth, value): calls f(depth) with that value in the frame pointer, where compilers other
- * than GCC may have any.
+ * with_value(f, depth, value): calls f(depth) with that value in the frame pointer, where compilers
+ * other than GCC may have any value.
  */
 #define MACHINE_WITH_VALUE							\
 	".text\n"								\

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * memory.cu - allocates memory of every kind, and says what is live: the truth to compare a recording with
+ * memory.cu - allocates memory of every kind, and prints what is live, for comparison with a
+ * recording
  *
  *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w] [-p MS]
  *
- * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free what any of
- * them has allocated. Between the rounds all of them stand still, and the program prints
+ * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free
+ * what any of them has allocated. Between the rounds all of them stand still, and the program
+ * prints
  *
  *	moment NS			CLOCK_MONOTONIC
- *	live SITE KIND BYTES NR		what is live then, of each site and kind
+ *	live SITE KIND BYTES NR		live memory at that moment, of each site and kind
  *
- * Then one thread alone makes a peak that is higher than any moment before ("peak ..."), asks for more than
- * there is ("failed SITE device BYTES NR"), frees pointers that are none, forks, and ends without freeing
- * the rest ("leaked ..."). All that was ever allocated: "allocated ...".
+ * Then one thread alone makes a peak that is higher than any earlier moment ("peak ..."), asks for
+ * more memory than the device has ("failed SITE device BYTES NR"), frees invalid pointers, forks,
+ * and ends without freeing the rest ("leaked ..."). The sum of all allocations: "allocated ...".
  *
  *	-M	without managed memory
  *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
@@ -38,7 +40,7 @@
 
 enum kind { DEVICE, ASYNC, FROM_POOL, MANAGED, PINNED, REGISTERED, PHYSICAL, ARRAY, NR_KINDS };
 
-/* As xpumerge calls them. */
+/* xpumerge's names for them. */
 static const char *const names[NR_KINDS] = {
 	"device", "pool", "pool", "managed", "pinned", "registered", "physical", "array",
 };
@@ -69,7 +71,7 @@ static struct sum sums[NR_SITES][NR_KINDS], allocated[NR_SITES][NR_KINDS];
 static pthread_barrier_t still;
 static CUmemoryPool pool;
 
-/* Not linked: the program runs with and without a driver library to link to. */
+/* These are not linked: the program must run without a driver library, too. */
 static struct {
 	CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
 			   unsigned long long);
@@ -126,7 +128,7 @@ static CUmemAllocationProp on_device(void)
 	return prop;
 }
 
-/* All levels that there can be, which a program need not count. */
+/* All possible levels, of which a program may leave some out. */
 static void allocate_mipmaps(struct live *l)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc;
@@ -174,7 +176,7 @@ static __attribute__((noinline)) void allocate(struct live *l)
 		check(cu.create(&l->handle, l->bytes, &prop, 0), "cuMemCreate");
 		check(cu.reserve(&at, l->bytes, 0, 0, 0), "cuMemAddressReserve");
 		check(cu.map(at, l->bytes, 0, l->handle, 0), "cuMemMap");
-		/* The mapping keeps the memory. */
+		/* The mapping keeps the memory alive. */
 		if (l->site % 2) {
 			check(cu.release(l->handle), "cuMemRelease");
 			l->handle = 0;
@@ -221,7 +223,7 @@ static void free_it(struct live *l)
 		free(l->at);
 		break;
 	case PHYSICAL:
-		/* Either may be the last to let go. */
+		/* Handle or mapping may be the last to be released. */
 		if (l->handle && l->site % 4)
 			check(cu.release(l->handle), "cuMemRelease");
 		check(cu.unmap((CUdeviceptr)l->at, l->bytes), "cuMemUnmap");
@@ -281,7 +283,7 @@ static void make(int site, enum kind kind, size_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Takes one of those that are live, whoever has made it. */
+/* Frees one of the live allocations, whichever thread made it. */
 static void drop(uint64_t random)
 {
 	struct live l;
@@ -355,7 +357,7 @@ static void watch(void)
 	}
 }
 
-/* More than all that went before could ever have had. */
+/* Allocates more than was ever live before. */
 static void make_peak(void)
 {
 	int first = nr_live;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * memory_ends.cu - memory that ends in other ways than by one free of its own, and what is left of it
+ * memory_ends.cu - memory that ends in other ways than by its own free, and memory that is left
  *
  *	memory_ends WHAT [ARG]
  *
- * double	frees twice, frees what is none, and of a size that cannot be asked for
- * reset	cudaDeviceReset() with memory of each kind, then more of it
- * context	cuCtxDestroy() with memory of each kind, beside another context that has some
- * exec		a child has its own, and the program executes itself with memory: ARG is internal
- * exit		frees in an exit handler, in a destructor, and as a thread ends, by its key's destructor
- * hook LIB	PyTorch's function to report to, of LIB, with values that cannot be
- * loop		allocates and frees, in several threads, until it is killed
+ * double	frees twice, frees an invalid pointer, and asks for an impossible size reset
+ * cudaDeviceReset() with memory of each kind, then more of it context	cuCtxDestroy() with memory of
+ * each kind, while another context has some exec		a child has its own memory, and the program
+ * executes itself while it has some: ARG is internal exit		frees in an exit handler, in a
+ * destructor, and in the destructor of a thread's key hook LIB	calls PyTorch's reporting function,
+ * of LIB, with impossible values loop		allocates and frees, in several threads, until it is killed
  *
- * Prints "leaked SITE KIND BYTES" as memory.cu does, for what is not freed.
+ * Prints "leaked SITE KIND BYTES" as memory.cu does, for memory that is not freed.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -220,7 +219,7 @@ static void absurd_reports(const char *lib)
 
 	check(!dlopen(lib, RTLD_NOW | RTLD_LOCAL), lib);
 	*(void **)&report = dlsym(RTLD_DEFAULT, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
-	if (!report)			/* without the shim */
+	if (!report)			/* the shim is not loaded */
 		return;
 	for (i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		report(NULL, INT64_MIN, SIZE_MAX, SIZE_MAX, devices[i]);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * mute DIR SECONDS - mounts a file system at DIR that never reads, and a process that has its file mapped
+ * mute DIR SECONDS - mounts a file system at DIR that never answers reads, and starts a process
+ * that has mapped its file
  *
- * The file system (FUSE) has one file, DIR/file. It says what the file is and opens it, and is silent
- * when the file is to be read. A child maps the file executable and prints "ready PID". Both end after
- * so many seconds, or when they are killed; whoever waits for the file then goes on.
+ * The file system (FUSE) has one file, DIR/file. It answers when the file is looked up and opened,
+ * and never when it is read. A child maps the file executable and prints "ready PID". Both end
+ * after SECONDS, or when they are killed; then processes that wait for the file go on.
  */
 #include <err.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ static void answer(int fd, uint64_t unique, int error, const void *body, size_t 
 	};
 	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)body, size } };
 
-	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* who asked is gone */
+	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* the asking process is gone */
 		err(1, "fuse: write");
 }
 

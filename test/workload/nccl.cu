@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * nccl.cu - ranks that say what NCCL 2.28 says of its operations, by NVIDIA's own NVTX headers
+ * nccl.cu - ranks that make the NVTX calls of NCCL 2.28 for its operations, by NVIDIA's own NVTX
+ * headers
  *
  *	nccl RANKS STEPS SLOW [nonblocking]
  *
- * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more, launches a kernel,
- * and then an all-reduce; two of them in a group; and, in each third step, a send to the next rank and a receive
- * from the one before, in a group; and such a ring in a communicator that was split off, with the ranks the
- * other way round. Kernels of one operation end at about the same time. At the end the
- * communicator is destroyed. With "nonblocking" it does not block: its id is not known yet when the call that makes
- * it returns, and each launch is on a thread of its own. Prints how many operations and kernels there are.
+ * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more. Then it
+ * launches a kernel, an all-reduce, and a group of two all-reduces. In each third step it also
+ * launches a group of a send to the next rank and a receive from the previous one, and such a ring
+ * in a communicator that was split off, with the ranks in reverse order. Kernels of one operation
+ * end at about the same time. At the end the communicator is destroyed. With "nonblocking" it does
+ * not block: its id is not known yet when the call that makes it returns, and each launch is on a
+ * thread of its own. Prints how many operations and kernels there are.
  */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
@@ -17,7 +19,8 @@
 #ifndef NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID
 int main()
 {
-	return 77;			/* skipped: the installed CUDA headers lack NVTX's payloads, or name them otherwise */
+	return 77;			/* skipped: the installed CUDA headers lack NVTX's payloads,
+					 * or have other names for them */
 }
 #else
 #include <pthread.h>
@@ -50,7 +53,7 @@ struct making {
 	int nr_ranks, rank, device;
 };
 
-struct splitting {			/* the ranks are those of the parent */
+struct splitting {			/* the ranks are the parent's ranks */
 	uint64_t comm, parent;
 	int nr_ranks, rank, device, color, key;
 };
@@ -157,7 +160,7 @@ static void make_communicator(void)
 	nvtxRangePopPayload(domain, &data, 1);
 }
 
-/* All ranks, in the opposite order. */
+/* Splits off all ranks, in the opposite order. */
 static void split_communicator(void)
 {
 	const struct splitting splitting = { SPLIT_COMM, COMM, nr_ranks, rank_nr, 0, 0, -rank_nr };
@@ -206,14 +209,14 @@ static void launch_nccl(bool sends, unsigned long long ns)
 		exit(1);
 }
 
-/* The next call is made when the one before has launched, as ncclCommGetAsyncError() tells. */
+/* The next call is made when ncclCommGetAsyncError() says that the previous call has launched. */
 static void finish_call(void)
 {
 	if (!blocking)
 		pthread_join(launcher, NULL);
 }
 
-/* The rank that is late launches a kernel that only transfers. */
+/* The last rank's kernel only transfers. */
 static unsigned long long kernel_ns(bool first)
 {
 	return TRANSFER_NS + (first && rank_nr != slow ? SLOW_NS : 0);
@@ -255,7 +258,7 @@ static NOINLINE void ring(void)
 	finish_call();
 }
 
-/* A ring of the communicator that was split off; each message has a size of its own. */
+/* A ring in the communicator that was split off. Each message has a size of its own. */
 static NOINLINE void split_ring(void)
 {
 	int rank = nr_ranks - 1 - rank_nr;

@@ -4,38 +4,38 @@
  *
  *	odd HOW
  *
- * Prints how many launches it has made, "odd: launches N", and anything it saw that a profiler could have
- * changed. Each kernel_NAME is launched by site_NAME alone. HOW:
+ * Prints how many launches it has made, "odd: launches N", and any effect of a profiler that it
+ * noticed. Only site_NAME launches kernel_NAME. HOW:
  *
  *	atexit		exit handlers that launch: registered before CUDA was used, and after
  *	destructor	a static object's destructor that launches
  *	thread_local	destructors of thread_local objects, and of thread-specific data
  *	threads		200 short threads, 8 at a time
  *	crowd		2000 threads at once
- *	stack=BYTES	a thread with that much stack; with ODD_SAY in the environment it says
- *			how much of that it has used
- *	switch		coroutines on stacks that come and go, resumed by threads in turn
- *	signal		handlers of signals, on the stack and on one of their own
+ *	stack=BYTES	a thread with BYTES of stack; with ODD_SAY in the environment it prints
+ *			how much of it was used
+ *	switch		coroutines on short-lived stacks, which threads resume in turn
+ *	signal		signal handlers, on the thread's stack and on their own
  *	jump		siglongjmp() out of a handler that interrupted launches
- *	modules		100 modules and libraries, loaded for one launch each or one graph's
+ *	modules		100 modules and libraries, each loaded for one launch or one graph
  *	unloads		500 libraries that come and go while two threads launch
  *	throw		exceptions through the frames of a launch site
- *	refused		6050 launches of more threads than a block may have, some by a handler
+ *	refused		6050 launches with more threads than a block may have, some in a handler
  *	sigwait		all signals blocked, a thread that takes them one by one
  *	closefrom	closes all descriptors before it launches
- *	nofile		may open no further file once CUDA is there
- *	seccomp		forbids almost everything once CUDA is there; what is forbidden kills
- *	setuid		becomes another user once CUDA is there
- *	mlockall	memory is locked, and what comes is, too
- *	limit		200 threads at a time, with 500 MB of address space to have once CUDA is there
+ *	nofile		may open no more files once CUDA is initialized
+ *	seccomp		forbids most system calls once CUDA is initialized; others kill
+ *	setuid		becomes another user once CUDA is initialized
+ *	mlockall	locks present and future memory
+ *	limit		200 threads at a time, with 500 MB more address space once CUDA is initialized
  *	rawfork		a child made by the bare system call, which ends by exit()
- *	rawthread	the same, which ends its only thread
+ *	rawthread	as rawfork, but ends its only thread
  *	vfork		a child in its parent's memory, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
- *	exec_thread	a thread other than the first executes this program anew, with HOW throw
+ *	exec_thread	a thread other than the first executes this program, with HOW throw
  *	exit_thread	a thread other than the first calls exit()
  *	main_exits	the first thread ends by pthread_exit(), the last one ends the process
- *	tasks		says how many threads block no signal but one of the program's own
+ *	tasks		prints how many threads block no signal except the program's own one
  *	early		launches in a constructor; ODD_EARLY must be in the environment
  */
 #include <cuda.h>
@@ -238,7 +238,7 @@ static void how_stack(size_t bytes)
 
 	start();
 	bytes = (bytes + 4095) & ~(size_t)4095;
-	/* The room below shows an overrun without a crash. */
+	/* The room below the stack shows an overrun without a crash. */
 	stack = (uint8_t *)mmap(NULL, bytes + 65536, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(stack, pattern, bytes + 65536);
@@ -283,7 +283,7 @@ static void how_crowd(void)
 }
 
 /*
- * Coroutines: each has a stack of its own size, two threads resume it in turn, and then its stack
+ * Coroutines: each has a stack of its own size. Two threads resume it in turn, and then its stack
  * is unmapped.
  */
 struct coroutine {
@@ -530,7 +530,7 @@ MODULE(first)
 MODULE(second)
 MODULE(third)
 
-/* A module is unloaded, and the next module's kernel finds itself in its place. */
+/* A module is unloaded, and the next module's kernel gets its address. */
 static void how_modules(void)
 {
 	static const struct {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* odd_library.cc - a library, in C, that uses CUDA when it is loaded: ten sets, by in_constructor() */
+/*
+ * odd_library.cc - a library that uses CUDA when it is loaded: ten sets, by in_constructor();
+ * written in C
+ */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 

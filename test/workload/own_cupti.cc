@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * own_cupti.cc - a program, in C, that is a profiler itself
+ * own_cupti.cc - a program that is a profiler itself; written in C
  *
  *	own_cupti [both|activity [first]]
  *
- * Makes 100 sets in before(), 100 more while it counts calls and activity records of sets (with
- * "activity", only the latter), and when it has let go of CUPTI for a while 100 in after(). With
- * "first" it takes CUPTI before it uses CUDA, and leaves before() out. Says what it has seen, and
- * whether the times were CUPTI's. Ends with status 1 if CUPTI refuses.
+ * Makes 100 sets in before(), and 100 more while it counts calls and activity records of sets (with
+ * "activity", only the records). When it has released CUPTI for a while, it makes 100 in after().
+ * With "first" it takes CUPTI before it uses CUDA, and leaves before() out. Prints what it has
+ * seen, and whether the times were CUPTI's times. Ends with status 1 if CUPTI refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -114,7 +114,8 @@ static __attribute__((noinline)) void before(void)
 static __attribute__((noinline)) void after(void)
 {
 	set_all();
-	__asm__ volatile("nop");	/* keeps this from being merged with the other function */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this with the other
+					 * function */
 }
 
 int main(int argc, char **argv)

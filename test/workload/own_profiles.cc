@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * own_profiles.cc - a program, in C, that profiles itself time and again while its threads launch
+ * own_profiles.cc - a program that profiles itself again and again while its threads launch;
+ * written in C
  *
  *	own_profiles late|kineto|stranger [THREADS]
  *
  * Three times: 100 sets that nobody collects, then a profile of 100 sets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
- *	kineto		as PyTorch's profiler: subscribes and registers a clock once and for good,
- *			which its records' times have to be by; each time registers its
- *			callbacks, enables, disables, flushes. It knows its buffers, and no other,
- *			and reads them behind the flush; while CUPTI has none of them it neither
+ *	kineto		as PyTorch's profiler: subscribes and registers a clock once,
+ *			by which its records must be timed; each time registers its
+ *			callbacks, enables, disables, flushes. It knows only its own buffers,
+ *			and reads them after the flush; while CUPTI has none of them it neither
  *			flushes nor reads, as PyTorch 2.11 does
- *	stranger	finds CUPTI's functions with dlsym(), and frees whatever CUPTI gives it
+ *	stranger	finds CUPTI's functions with dlsym(), and frees every buffer that CUPTI gives it
  *
- * THREADS others make smaller sets all the time. Says what each profile has of the 100 sets.
+ * THREADS other threads make smaller sets all the time. Prints how many of the 100 sets each
+ * profile has.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -69,7 +71,7 @@ static const CUpti_ActivityKind kinetos_kinds[] = {
 static bool knows_buffers;
 static atomic_int nr_sets, nr_calls, nr_unknown;
 static atomic_bool over;
-static atomic_uint_fast64_t begun_ns;	/* the profile's begin; 0: CUPTI's own clock */
+static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: times are by CUPTI's own clock */
 static uint64_t CUPTIAPI odd_ns(void);
 static void *memory;
 
@@ -89,7 +91,7 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
 		atomic_fetch_add(&nr_calls, 1);
 }
 
-/* Replaces @from by @to. Return: whether @from was there. */
+/* Replaces @from by @to. Return: whether @from was found. */
 static bool change(uint8_t *from, uint8_t *to)
 {
 	size_t i;
@@ -122,7 +124,7 @@ static void read_buffer(uint8_t *buffer, size_t valid_bytes)
 
 		if (begun_ns && (set->start + SLACK_NS < begun_ns || set->end < set->start ||
 				    set->end > odd_ns() + SLACK_NS))
-			continue;		/* not of this profile, or by another clock */
+			continue;		/* of another profile, or timed by another clock */
 		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET && set->bytes == SET_BYTES)
 			atomic_fetch_add(&nr_sets, 1);
 	}
@@ -176,7 +178,7 @@ static void collect(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A clock that is neither the shim's nor CUPTI's; the simulated CUPTI can only do ns. */
+/* A clock that belongs neither to the shim nor to CUPTI. The simulated CUPTI supports only ns. */
 static uint64_t CUPTIAPI odd_ns(void)
 {
 	struct timespec ts;
@@ -226,7 +228,8 @@ static __attribute__((noinline)) void between(cudaStream_t stream)
 static __attribute__((noinline)) void profiled(cudaStream_t stream)
 {
 	set_all(stream);
-	__asm__ volatile("nop");	/* keeps this from being merged with the other function */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this with the other
+					 * function */
 }
 
 static void *find(void *library, const char *name)

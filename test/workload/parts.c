@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * parts - does the same work each time, in functions with known shares of it; prints its CPU time
- * in us
+ * parts - does equal work each time, in functions with known shares of it; prints its CPU time in
+ * us
  *
  * It has twenty functions; the n-th works n times as long as the first. Each is called many times,
- * so that no clock falls into step with it. Some of the work is system calls.
+ * so that no sampling clock gets into step with it. Some of the work is system calls.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  *
  *	procs HOW... COMMAND [ARG]...
  *
- *	closefrom	closes all descriptors but the first three
- *	fork		in a child, and waits for it; its status
- *	pid=N		in a child whose pid is N, as far as the kernel lets us choose
- *	twice		COMMAND runs in a child and then again, in its own image, here
+ *	closefrom	closes all descriptors except the first three
+ *	fork		runs in a child, and waits for it; has the child's status
+ *	pid=N		runs in a child with pid N, if the kernel allows choosing
+ *	twice		COMMAND runs in a child, and then again in this process
  */
 #include <errno.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
 #
 #	VERSION EXECUTABLE PREFIX LIBPYTHON, or - where it has none
 #
-# Of each release one that is all in its executable and one that is a shared library. XPU_TEST_PYTHONS
-# names other executables.
+# For each release: one that is entirely in its executable, and one that is a shared library.
+# XPU_TEST_PYTHONS names other executables.
 
 ask='
 import os, sys, sysconfig

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that test/workload/py_stacks.py calls; they are C, so that ctypes finds them. Loaded as
- * a library, or linked into a test. Kernels have numbers, one for each place that launches.
+ * Functions that test/workload/py_stacks.py calls. They are C, so that ctypes finds them; loaded as
+ * a library, or linked into a test. Each place that launches has a kernel with its own number.
  */
 #include <cuda.h>
 #include <pthread.h>

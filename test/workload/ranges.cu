@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * ranges.cu - launches in NVTX ranges, on many threads, each in a range that tells its kernel
+ * ranges.cu - launches in NVTX ranges, on many threads; the ranges identify the kernel
  *
  *	ranges [-t THREADS] [-n ROUNDS] [-m MODULE] [-u] [-f] [-b]
  *
  * Each thread does ROUNDS rounds. In a round it opens ranges and launches from them: kernel_00 in
  * none, kernel_01 in "one", kernel_02 in "one", "two", kernel_03 in "three" of the domain "other",
- * kernel_04 in "four", which is started, not pushed, and ends before a range that was opened in it
- * does: "five", of kernel_05. All of it stands in "thread", which each thread opens first; the main
+ * kernel_04 in "four", which is started, not pushed, and ends earlier than "five", of kernel_05,
+ * which was opened inside it. All of this is in "thread", which each thread opens first; the main
  * thread opens "main" before it has called CUDA.
  *
- *	-m	the module, a library with NVTX of its own, launches kernel_02, in "module" as well
- *	-u	each round is in a range of a name that no other has, too
- *	-f	ranges that are started are ended by another thread
- *	-b	prints what a push and its pop take, and does nothing else
+ *	-m	the module, a library with its own copy of NVTX, launches kernel_02, in "module" as well
+ *	-u	each round is also in a range with a name of its own
+ *	-f	another thread ends the started ranges
+ *	-b	prints the time of a push and its pop, and does nothing else
  */
 #if !__has_include(<nvtx3/nvToolsExt.h>)
 int main()
@@ -75,7 +75,7 @@ static void *end_range(void *id)
 	return NULL;
 }
 
-/* Ends a range, perhaps on another thread. */
+/* Ends a range, possibly on another thread. */
 static void end(nvtxRangeId_t id)
 {
 	pthread_t thread;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * several.cc - a program, in C, with a profiler as CUPTI 13.3 wants it: one subscriber of several
+ * several.cc - a program with a profiler as CUPTI 13.3 allows: one subscriber of several; written
+ * in C
  *
  *	several [first] [alone] [threads]
  *
- * Makes 200 sets in before(), 200 in during() while its own profiler counts calls and records, and 200
- * in after(), when that has unsubscribed. With "first" the profiler subscribes before CUDA is used, and
- * there is no before(). With "alone" another profiler, one of the old kind, comes at the end, for which
- * all others have to leave: it counts 200 in alone(). Three profilers are there in during(): two of its
- * own. With "threads" four more threads launch all the time. Says what they have seen. Ends with status 1 if CUPTI refuses.
+ * Makes 200 sets in before(), 200 in during() while its own profiler counts calls and records, and
+ * 200 in after(), when the profiler has unsubscribed. With "first" the profiler subscribes before
+ * CUDA is used, and before() is not called. With "alone" another profiler, one of the old kind,
+ * comes at the end, for which all others must leave: it counts 200 in alone(). During during()
+ * there are three profilers: two of the program's own, and the recorder. With "threads" four more
+ * threads launch all the time. Prints what the profilers have seen. Ends with status 1 if CUPTI
+ * refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -33,7 +36,7 @@
 		}							\
 	} while (0)
 
-/* The headers of 13.0 do not have what follows. */
+/* The headers of 13.0 lack the following. */
 struct params {
 	CUpti_SubscriberParams params;
 	uint8_t allow_several, padding[7];
@@ -109,7 +112,7 @@ static __attribute__((noinline)) void set_all(void)
 	cudaDeviceSynchronize();
 }
 
-/* Differ, so that they are not merged. */
+/* These functions differ, so that the compiler does not merge them. */
 static __attribute__((noinline)) void before(void) { set_all(); __asm__ volatile("# before"); }
 static __attribute__((noinline)) void during(void) { set_all(); __asm__ volatile("# during\n\tnop"); }
 static __attribute__((noinline)) void after(void) { set_all(); __asm__ volatile("# after\n\tnop\n\tnop"); }
@@ -191,7 +194,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; threads && i < 4; i++)
 		pthread_create(&thread[i], NULL, go_on, NULL);
-	/* They come and go. */
+	/* Profilers come and go. */
 	for (k = 0; threads && k < 20; k++) {
 		begin(0);
 		finish(0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * shapes - launches a kernel in many ways, and tells how
+ * shapes - launches a kernel in many shapes, and prints them
  *
  *	shapes LAUNCHES WAYS
  *
- * Launch i is of way i % WAYS. Prints a line for each way, in their order: grid, block, dynamic shared memory and
- * cluster, as xpumerge's tables have them, and how often.
+ * Launch i has shape i % WAYS. Prints a line for each shape, in order: grid, block, dynamic shared
+ * memory and cluster, as in xpumerge's tables, and the number of launches.
  */
 #include "kernels.h"
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * shares.cu - threads that spend known times on known things, and measure themselves
+ * shares.cu - threads that spend known times in known ways, and measure themselves
  *
  *	shares [-t THREADS] [-s SCALE] [-w WAIT] [-r ROUNDS]
  *
- * Each thread, called shares-N: computes for 300 ms, sleeps 200 ms, waits 150 ms for a mutex, 100 ms
- * in read() of an empty pipe, and 250 ms for the device, each in a function of its own: phase_spin,
- * phase_sleep, phase_lock, phase_read, phase_gpu. The device's 250 ms are ROUNDS kernels k_workN (1),
- * launched by workN, in a stream of the thread's own. All times are multiplied by SCALE (1).
+ * Each thread, called shares-N: computes for 300 ms, sleeps 200 ms, waits 150 ms for a mutex, 100
+ * ms in read() of an empty pipe, and 250 ms for the device, each in a function of its own:
+ * phase_spin, phase_sleep, phase_lock, phase_read, phase_gpu. The device's 250 ms are ROUNDS
+ * kernels k_workN (1), launched by workN, in the thread's own stream. All times are multiplied by
+ * SCALE (1).
  *
- * WAIT is what it waits in: stream, context, event, copy (a blocking one behind the kernels), or queue
- * (launches of short kernels until the queue is full, and on; use ROUNDS well above 1024).
+ * WAIT is the call that it waits in: stream, context, event, copy (a blocking one after the
+ * kernels), or queue (launches of short kernels until the queue is full, and beyond; use ROUNDS
+ * well above 1024).
  *
  * With WAIT context, all threads begin that phase together.
  *
@@ -19,9 +21,9 @@
  *	shares-N TID spin WALL CPU BLOCKED sleep WALL CPU BLOCKED ... gpu WALL CPU BLOCKED
  *	         launch WALL CPU BLOCKED life WALL CPU BLOCKED whole WALL 0 0
  *
- * launch is of phase_gpu, up to the call that waits; whole from before the thread is made until it
- * is joined. BLOCKED is when it neither ran nor waited for a
- * CPU, as the kernel tells.
+ * launch is the part of phase_gpu before the call that waits. whole lasts from before the thread is
+ * made until it is joined. BLOCKED is the time in which the thread neither ran nor waited for a
+ * CPU, as the kernel reports it.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -147,7 +149,7 @@ extern "C" NOINLINE void phase_gpu(struct worker *w)
 	if (!strcmp(wait_in, "event"))
 		CHECK(cudaEventRecord(w->event, w->stream));
 	add(&w->phases[LAUNCH_GPU], t);
-	/* Asking the kernel has taken time, too. */
+	/* Reading the kernel's figures has taken time, too. */
 	w->phases[LAUNCH_GPU].wall_ns = clock_ns(CLOCK_MONOTONIC) - t.wall_ns;
 	if (!strcmp(wait_in, "context")) {
 		CHECK(cudaDeviceSynchronize());
@@ -258,7 +260,8 @@ int main(int argc, char **argv)
 		CHECK(cudaStreamCreateWithFlags(&w->stream, flags));
 		CHECK(cudaEventCreateWithFlags(&w->event, cudaEventDisableTiming));
 		CHECK(cudaMalloc((void **)&w->device, 64));
-		works[i](w->stream, 1000);	/* loads the module now, and not in the phase */
+		works[i](w->stream, 1000);	/* loads the module now, and not in the measured
+						 * phase */
 		CHECK(cudaStreamSynchronize(w->stream));
 	}
 	for (int i = 0; i < nr_threads; i++) {

@@ -2,10 +2,10 @@
 /*
  * stacks - launches from every kind of stack that compiled C++ makes
  *
- *	stacks [-n TIMES] [SCENARIO...]		all of them without one; -l lists them
+ *	stacks [-n TIMES] [SCENARIO...]		without a scenario all of them; -l lists them
  *
- * Built with -O2 -fomit-frame-pointer: a walk along frame pointers gets nowhere in here. Every
- * scenario is a function scenario_NAME(); launches are made by launch() alone.
+ * Built with -O2 -fomit-frame-pointer: a walk along frame pointers fails in this program. Every
+ * scenario is a function scenario_NAME(); only launch() launches.
  */
 #include <alloca.h>
 #include <cerrno>
@@ -35,7 +35,7 @@ KERNEL(k_launch)
 
 static char program_dir[4096];
 
-/* Not static, because the plug-ins launch, too. */
+/* It is not static, because the plug-ins launch, too. */
 extern "C" NOINLINE void launch(void);
 extern "C" void launch(void)
 {
@@ -301,7 +301,8 @@ NOINLINE void scenario_coroutines()
 }
 
 /*
- * Coroutines with stacks of their own; each stack is unmapped, and the next one may take its place.
+ * Coroutines with stacks of their own. Each stack is unmapped, and the next one may get its
+ * address.
  */
 static ucontext_t main_context, other_context;
 
@@ -449,7 +450,9 @@ static void use_plugin(const char *name)
 	dlclose(handle);
 }
 
-/* The two plug-ins differ only in the size of their frames, and take each other's place. */
+/*
+ * The two plug-ins differ only in the size of their frames, and replace each other at one address.
+ */
 NOINLINE void scenario_plugin()
 {
 	for (int i = 0; i < 3; i++) {
@@ -461,8 +464,8 @@ NOINLINE void scenario_plugin()
 
 /*
  * Launches in constructors while other threads load and unload libraries, and makes first launches
- * of threads for which a constructor waits: a launch that needs the dynamic loader's lock never
- * ends.
+ * of threads for which a constructor waits. A launch that needs the dynamic loader's lock would
+ * never end.
  */
 static void *first_launch(void *)
 {
@@ -570,8 +573,7 @@ NOINLINE void scenario_jit()
 		*reinterpret_cast<void **>(&call) = emit(machine_framed,
 								sizeof(machine_framed));
 	call([] {
-		call([] {			/* through known code and into the JIT's code
-						 * again */
+		call([] {			/* through known code and back into the JIT's code */
 			recurse(3);
 		});
 		NO_TAIL_CALL();

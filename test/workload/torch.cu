@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * torch.cu - blocks of an allocator like PyTorch's, and the truth about them
+ * torch.cu - blocks of an allocator like PyTorch's own, and the truth about them
  *
  *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-d DEVICES] [-e] [-w] [-p MS] DIR
  *
- * Loads libc10_cuda.so and libc10.so of DIR as Python loads PyTorch's, where no other library sees them, and
- * prints as memory.cu does, with "block" as the kind of memory, and at each moment, of each device
+ * Loads libc10_cuda.so and libc10.so of DIR as Python loads PyTorch's libraries, so that no other
+ * library sees them. Prints as memory.cu does, with "block" as the kind of memory, and for each
+ * device at each moment
  *
  *	moment NS DEVICE ALLOCATED RESERVED
  *
- * and at the end "peak DEVICE ALLOCATED RESERVED", and how often the allocator's reports have come to
- * libc10.so: "reports N of N".
+ * and at the end "peak DEVICE ALLOCATED RESERVED", and how many of the allocator's reports have
+ * reached libc10.so: "reports N of N".
  *
- *	-e	physical memory that is mapped, in place of cudaMalloc()
+ *	-e	mapped physical memory instead of cudaMalloc()
  *	-p	twice as long a pause at each moment (3)
  *	-w	after the first half of the moments waits for a line on standard input
  */

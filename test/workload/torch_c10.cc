@@ -15,7 +15,7 @@ struct Device {
 std::atomic<long> nr_reports;
 
 #ifdef OTHER_ABI
-/* As a version of PyTorch may have it that the shim does not know. */
+/* A form of the function that a version of PyTorch may have and the shim does not know. */
 __attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, size_t, Device)
 #else
 __attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, Device)

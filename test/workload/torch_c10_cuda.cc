@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * torch_c10_cuda.cc - a stand-in for PyTorch's libc10_cuda.so: an allocator that cuts blocks from segments
+ * torch_c10_cuda.cc - a stand-in for PyTorch's libc10_cuda.so: an allocator that cuts blocks from
+ * segments
  *
- * As PyTorch's it rounds sizes up to 512 bytes, takes segments of 2 and 20 MB or as large as a block needs,
- * from cudaMalloc() or as physical memory of 2 MB that it maps behind what it has, and reports each block with
- * its lock held.
+ * Like PyTorch's allocator it rounds sizes up to 512 bytes. It takes segments of 2 and 20 MB, or as
+ * large as a block needs, from cudaMalloc() or as physical memory of 2 MB that it maps behind its
+ * earlier memory. It reports each block while it holds its lock.
  */
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,7 @@ static struct {
 	CUresult (*unmap)(CUdeviceptr, size_t);
 } cu;
 
-/* A device's. */
+/* Each device has one allocator. */
 struct allocator {
 	std::mutex lock;
 	std::map<char *, size_t> free_blocks, used_blocks, segments;
@@ -195,7 +196,7 @@ EXPORT __attribute__((noinline)) void fake_free(int device, void *at)
 	a.report(at, -(int64_t)bytes);
 }
 
-/* Gives back the segments in which there is no block. */
+/* Gives back the segments without blocks. */
 __attribute__((noinline)) void allocator::empty_cache()
 {
 	std::lock_guard<std::mutex> guard(lock);
