@@ -154,7 +154,7 @@ static int start_writer(const struct options *opts, int fd, int level, struct wr
 		.header_bytes = sizeof(hdr),
 		.clockid = CLOCK_MONOTONIC,
 		.start_mono_ns = clock__now(),
-		.start_real_ns = clock__read(CLOCK_REALTIME),
+		.start_real_ns = now_ns(CLOCK_REALTIME),
 		.nr_cpus = sysconf(_SC_NPROCESSORS_CONF),
 	};
 	int err = open_writer(fd, &hdr, w);

@@ -16,6 +16,7 @@
 
 #include "complain.h"
 #include "join/session.h"
+#include "now.h"
 #include "push_url.h"
 #include "read/reader.h"
 #include "safefile.h"
@@ -69,10 +70,7 @@ struct profiles {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+	return now_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 static void remove_file(const char *name)

@@ -19,6 +19,7 @@
 #include "complain.h"
 #include "write/diff.h"
 #include "import/importer.h"
+#include "now.h"
 #include "options.h"
 #include "write/output.h"
 #include "write/terminal.h"
@@ -41,7 +42,7 @@ enum {
 #define MAX_MESSAGES		64	/* messages that are shown for all processes */
 
 struct progress {
-	struct timespec start;
+	uint64_t start_ns;
 	bool tty;
 	unsigned int percent;		/* percentage shown last, 0: none yet */
 };
@@ -78,14 +79,11 @@ static void catch_signals(void)
 static void progress__show(void *ctx, unsigned int permille)
 {
 	struct progress *p = ctx;
-	struct timespec now;
 
 	if (!p->tty || permille / 10 == p->percent)
 		return;
 	/* Show no progress for a merge shorter than a second. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!p->percent && (now.tv_sec - p->start.tv_sec) * 1000000000ll + now.tv_nsec -
-			   p->start.tv_nsec < 1000000000)
+	if (!p->percent && now_ns(CLOCK_MONOTONIC) - p->start_ns < 1000000000)
 		return;
 	p->percent = permille / 10;
 	fprintf(stderr, "\rxpumerge: %3u %%", p->percent);
@@ -320,7 +318,7 @@ static int merge(struct options *o, const struct reader *r)
 
 	if (writers__open(o, &opts, &events))
 		return EXIT_BAD;
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	err = session__init(&s, &opts);
 	if (err) {
 		complain_error(&o->memory, o->inputs[0], err);
@@ -387,7 +385,7 @@ static int compare(struct options *o, const struct reader *r)
 	struct diff d;
 	size_t i, nr;
 
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	for (nr = 0; nr < TREE_SIDES && !err; nr++) {
 		struct session_opts opts = options__session(o, nr, &progress);
 
@@ -450,7 +448,7 @@ static int show_ranks(struct options *o, const struct reader *r)
 	}
 	opts.sink = &ranks->sink;
 	opts.by_range = opts.by_thread = opts.by_time = opts.stats = false;
-	clock_gettime(CLOCK_MONOTONIC, &progress.start);
+	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	err = session__init(&s, &opts);
 	if (err) {
 		complain_error(&o->memory, o->inputs[0], err);

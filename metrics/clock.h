@@ -3,21 +3,18 @@
 #ifndef XPU_METRICS_CLOCK_H
 #define XPU_METRICS_CLOCK_H
 
-#include <time.h>
-
+#include "now.h"
 #include "timens.h"
 
 static inline uint64_t clock__now(void)
 {
 	static bool known;
 	static int64_t ahead_ns;
-	struct timespec ts;
 
 	if (!known)
 		ahead_ns = timens__offset_ns();
 	known = true;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec - ahead_ns;
+	return now_ns(CLOCK_MONOTONIC) - ahead_ns;
 }
 
 #endif /* XPU_METRICS_CLOCK_H */

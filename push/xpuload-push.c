@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "now.h"
 #include "privileges.h"
 #include "receiver.h"
 #include "safefile.h"
@@ -59,10 +60,7 @@ struct pusher {
 
 static uint64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+	return now_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 static void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -8,16 +8,7 @@
 #ifndef XPU_LOADER_CLOCK_H
 #define XPU_LOADER_CLOCK_H
 
-#include <stdint.h>
-#include <time.h>
-
-static inline uint64_t clock__read(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
+#include "now.h"
 
 /* How far CLOCK_MONOTONIC is ahead in the recorder's time namespace. */
 extern int64_t clock__ahead_ns;
@@ -25,7 +16,7 @@ extern int64_t clock__ahead_ns;
 /* Return: CLOCK_MONOTONIC without time namespaces, which all records use. */
 static inline uint64_t clock__now(void)
 {
-	return clock__read(CLOCK_MONOTONIC) - clock__ahead_ns;
+	return now_ns(CLOCK_MONOTONIC) - clock__ahead_ns;
 }
 
 #endif /* XPU_LOADER_CLOCK_H */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "now.h"
 #include "read/reader.h"
 #include "safefile.h"
 #include "stream/carry.h"
@@ -104,14 +105,6 @@ char *split__name(const char *pattern, uint64_t number)
 		return name;
 	free(name);
 	return NULL;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -240,7 +233,7 @@ static void split__note_file(struct split *s)
 	state->file_bytes = s->open ? s->part.safe : 0;
 	state->file_blocks = s->part.nr_blocks;
 	state->file_launches = s->part.nr_launches;
-	state->file_end_ns = max_t(uint64_t, now_ns(), s->start_ns);
+	state->file_end_ns = max_t(uint64_t, now_ns(CLOCK_MONOTONIC), s->start_ns);
 	state->since_bytes = s->told_bytes + s->lost_bytes;
 }
 
@@ -279,7 +272,7 @@ static int split__checkpoint(struct split *s)
 	if (err)
 		return split__failed(s, err);
 	split__settle(s);
-	return journal__is_long(&s->journal) ? split__save(s, now_ns()) : 0;
+	return journal__is_long(&s->journal) ? split__save(s, now_ns(CLOCK_MONOTONIC)) : 0;
 }
 
 /* Begins the next file, @time_ns is when. */
@@ -496,11 +489,11 @@ static int split__records(struct split *s, size_t bytes)
 		return split__fail(s, -EBADMSG, "the recording is damaged: %s", it.what);
 	s->journal.state.nr_blocks = s->journal.head->nr_blocks + 1;
 	s->journal.state.since_bytes = s->part.since + s->part.used + s->told_bytes + s->lost_bytes;
-	if (now_ns() - s->flushed_ns < FLUSH_NS) {
+	if (now_ns(CLOCK_MONOTONIC) - s->flushed_ns < FLUSH_NS) {
 		journal__commit(&s->journal);
 		return 0;
 	}
-	s->flushed_ns = now_ns();
+	s->flushed_ns = now_ns(CLOCK_MONOTONIC);
 	return split__checkpoint(s);
 }
 
@@ -833,7 +826,7 @@ static int split__go_on(struct split *s)
 	s->lost_bytes = s->journal.state.since_bytes;
 	err = split__find_block(s);
 	carry__recalled(s->carry);
-	s->end_ns = now_ns();
+	s->end_ns = now_ns(CLOCK_MONOTONIC);
 	err = err ?: split__open(s, s->end_ns);
 	if (s->journal.state.nr_blocks > s->journal.head->nr_blocks)
 		split__used(s);
@@ -855,7 +848,7 @@ static int split__read(struct split *s)
 		split__used(s);
 	}
 	err = min_t(int, err, 0);
-	s->flushed_ns = now_ns();
+	s->flushed_ns = now_ns(CLOCK_MONOTONIC);
 	while (!err && !s->ended) {
 		split__await(s);
 		err = split__block(s);

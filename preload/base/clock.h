@@ -15,9 +15,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "arch/machine.h"
+#include "now.h"
 #include "xpu_slot.h"
 
 static inline uint64_t clock__ticks(void)
@@ -37,11 +37,7 @@ extern _Atomic int64_t clock__ahead_ns;
  */
 static inline uint64_t clock__ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec -
-	       atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
+	return now_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
 }
 
 /*

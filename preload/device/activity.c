@@ -712,10 +712,7 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 /* The clock that CUPTI uses if none is registered. */
 static uint64_t CUPTIAPI realtime_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return now_ns(CLOCK_REALTIME);
 }
 
 void activity__init(void)

@@ -163,12 +163,7 @@ void copies__disable(CUpti_ActivityKind kind)
 
 static uint64_t read_clock(CUpti_TimestampCallbackFunc clock)
 {
-	struct timespec ts;
-
-	if (clock)
-		return clock();
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	return clock ? clock() : now_ns(CLOCK_REALTIME);
 }
 
 uint64_t copies__now(void)

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "now.h"
 #include "xpu_record.h"
 
 #define LISTENER_MAX	(1 << 20)
@@ -177,14 +178,6 @@ pid_t listener__fork(void);
  * -1.
  */
 int listener__run(const char *program, const char *arg, const char *name, const char *value);
-
-static inline uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
 
 static inline void pause_ms(long ms)
 {

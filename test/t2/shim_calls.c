@@ -134,12 +134,12 @@ static void threads(void)
 	void *tids[NR_THREADS];
 	uint64_t before, after;
 
-	before = now_ns();
+	before = now_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&thread[i], NULL, caller, NULL);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(thread[i], &tids[i]);
-	after = now_ns();
+	after = now_ns(CLOCK_MONOTONIC);
 	/* Each thread calls cuCtxSetCurrent, makes its calls, and calls cuLaunchKernel. */
 	ok(listener__wait(&listener.nr_calls, from + NR_THREADS * (NR_CALLS + 2)),
 	   "all calls are sent without a request");
@@ -168,7 +168,7 @@ static void nested(void)
 	uint64_t before, end, kernel_end;
 
 	device__launch(function, NULL, 30 * MS);
-	before = now_ns();
+	before = now_ns(CLOCK_MONOTONIC);
 	cudaDeviceSynchronize();
 	ok(listener__wait(&listener.nr_calls, from + 2),
 	   "a launch and a synchronization are two calls");
@@ -250,7 +250,7 @@ static void far_apart(void)
 
 	memset(l, 0, call_log__bytes());
 	call_log__start(l);
-	begin = now_ns();
+	begin = now_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < 2; i++) {
 		CUpti_CallbackData d = { .correlationId = 2000000 + i };
 
@@ -263,7 +263,7 @@ static void far_apart(void)
 	call_log__send(l);
 	apart = listener.calls[from + 1].start_ns - listener.calls[from].start_ns;
 	ok(heard(nr_calls) == from + 2 && listener.calls[from].start_ns >= begin && apart >= 2250 * MS &&
-		   listener.calls[from + 1].start_ns <= now_ns(),
+		   listener.calls[from + 1].start_ns <= now_ns(CLOCK_MONOTONIC),
 	   "calls far apart have their times");
 	free(l);
 }

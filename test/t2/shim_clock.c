@@ -27,9 +27,9 @@ static uint32_t nr_made;
 
 static __attribute__((noinline)) void launch(void)
 {
-	around[nr_made].before = now_ns();
+	around[nr_made].before = now_ns(CLOCK_MONOTONIC);
 	device__launch(function, stream, 1);
-	around[nr_made++].after = now_ns();
+	around[nr_made++].after = now_ns(CLOCK_MONOTONIC);
 }
 
 static void launches(int nr, long apart_us)

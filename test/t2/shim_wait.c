@@ -47,7 +47,7 @@ static uint32_t nr_before;
 static void begin(void)
 {
 	nr_before = heard(nr_waits);
-	begin_ns = now_ns();
+	begin_ns = now_ns(CLOCK_MONOTONIC);
 }
 
 /*
@@ -56,7 +56,7 @@ static void begin(void)
  */
 static const struct listener_wait *waited(uint64_t ms, const char *what)
 {
-	uint64_t end_ns = now_ns();
+	uint64_t end_ns = now_ns(CLOCK_MONOTONIC);
 	const struct listener_wait *longest = NULL;
 	uint32_t i;
 
