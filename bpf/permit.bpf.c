@@ -81,7 +81,7 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 
 /*
  * Part of identify(). Without file capabilities, an ordinary user's program has only ambient
- *  capabilities.
+ * capabilities.
  */
 static __always_inline void identify_invoker(struct task_struct *task)
 {
@@ -97,7 +97,7 @@ static __always_inline void identify_invoker(struct task_struct *task)
 
 /*
  * Whether the invoker has every capability in @ns, because it made @ns or a namespace that contains
- *  @ns.
+ * @ns.
  */
 static __always_inline bool owns(struct user_namespace *ns)
 {

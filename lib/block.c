@@ -9,8 +9,8 @@
 
 #include "columns.h"
 
-#define HEADER_MAX	1024u		/* bytes; later versions may have longer headers */
-#define PACKED_MAX	(2 * XPU_BLOCK_MAX)	/* columns may be more than the records were */
+#define HEADER_MAX	1024u		/* bytes: room for the longer headers of later versions */
+#define PACKED_MAX	(2 * XPU_BLOCK_MAX)	/* columns can be larger than the records */
 
 static size_t padded(size_t bytes)
 {
@@ -52,7 +52,7 @@ struct block_packer {
 	ZSTD_CCtx *zstd;
 	struct xpu_record_block *out;
 	size_t out_bytes;
-	uint64_t number, nr_launches;	/* of the blocks so far */
+	uint64_t number, nr_launches;	/* the totals of the blocks so far */
 };
 
 struct block_packer *block_packer__new(int level)
@@ -116,8 +116,8 @@ static int block_packer__reserve(struct block_packer *p, size_t bytes)
 }
 
 /*
- * Packs @bytes at @data into p->out. With @level 0, or if packing makes them no smaller, stores
- * them unpacked.
+ * Packs @bytes at @data into p->out. Stores them unpacked if @level is 0, or if packing would not
+ * make them smaller.
  */
 static int block_packer__compress(struct block_packer *p, const void *data, size_t bytes, int level)
 {
@@ -250,7 +250,7 @@ int block_unpacker__unpack(struct block_unpacker *u, const struct xpu_record_blo
 		memcpy(records, data, bytes);
 		return 0;
 	}
-	/* Columns must be aligned, and the file's data need not be. */
+	/* Columns must be aligned, but the file's data may not be. */
 	if (!u->packed || u->room < bytes) {
 		free(u->packed);
 		u->packed = malloc(bytes ?: 1);

@@ -9,7 +9,7 @@
 
 #include "util.h"
 
-#define LETTERLESS	256		/* + its place: getopt's value of an option without a letter */
+#define LETTERLESS	256		/* plus its index: getopt's value without a letter */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -119,7 +119,7 @@ int cmdline__version(void *target, const struct cmdline_given *given)
 
 /* ---- --help --------------------------------------------------------------------------------- */
 
-/* Breaks @text, which begins at @column, into lines of @columns at most. */
+/* Breaks @text, which begins at @column, into lines of at most @columns. */
 static void wrap(char *text, size_t column, size_t columns)
 {
 	char *at = text, *blank;
@@ -134,7 +134,7 @@ static void wrap(char *text, size_t column, size_t columns)
 	}
 }
 
-/* Makes the whole help of an option, with its list in lines of @columns. */
+/* Makes the whole help text of an option. Its list is wrapped at @columns. */
 static void option__describe(const struct cmdline_option *o, char *text, size_t size,
 			     size_t columns)
 {
@@ -156,7 +156,7 @@ static void option__describe(const struct cmdline_option *o, char *text, size_t 
 	snprintf(text, size, "%.*s%s%s", (int)(place - o->help), o->help, list, place + 2);
 }
 
-/* Adds the option's spelling to @head, which is empty or has options that share its help. */
+/* Adds the option's spelling to @head, where options that share its help may already be. */
 static void option__add_to_head(const struct cmdline_option *o, char *head, size_t size)
 {
 	size_t len = strlen(head);
@@ -193,7 +193,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 		for (at = text; *at; at = *end ? end + 1 : end) {
 			end = strchrnul(at, '\n');
 			len = end - at;
-			/* The first line goes on the option's line, if both fit. */
+			/* The help begins on the option's own line if it fits there. */
 			if (used && used >= c->column && used + 2 + len > c->columns) {
 				putchar('\n');
 				used = 0;
@@ -207,7 +207,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 	return CMDLINE_DONE;
 }
 
-/* Prints the table for scripts/completion.sh and for tests: see cmdline__parse(). */
+/* Prints the table for scripts/completion.sh and for tests, as cmdline__parse() says. */
 static void list_options(const struct cmdline *c)
 {
 	const struct cmdline_option *o;
@@ -223,7 +223,7 @@ static void list_options(const struct cmdline *c)
 		printf("command %s\n", *name);
 }
 
-/* ---- an option that is none ----------------------------------------------------------------- */
+/* ---- unknown and ambiguous options ---------------------------------------------------------- */
 
 size_t cmdline__distance(const char *a, const char *b)
 {
@@ -244,7 +244,7 @@ size_t cmdline__distance(const char *a, const char *b)
 	return row[len];
 }
 
-/* Return: the option that @name, without dashes, was meant to be, or NULL. */
+/* Return: the option that the user probably meant by @name, which has no dashes, or NULL. */
 static const char *nearest(const struct cmdline *c, const char *name)
 {
 	size_t best = strlen(name) / 4 + 1, i, d;
@@ -254,7 +254,7 @@ static const char *nearest(const struct cmdline *c, const char *name)
 		known = c->options[i].name;
 		if (!known || strlen(known) > CMDLINE_MAX_NAME)
 			continue;
-		/* --frequency is --freq. */
+		/* Whoever types --frequency means --freq. */
 		d = strlen(known) > 2 && !strncmp(name, known, strlen(known)) ? 0 :
 			cmdline__distance(name, known);
 		if (d < best || (d == best && !found)) {
@@ -265,7 +265,7 @@ static const char *nearest(const struct cmdline *c, const char *name)
 	return found;
 }
 
-/* Return: whether @name abbreviates several options; prints the error if so. */
+/* Return: whether @name abbreviates several options. Prints the error if it does. */
 static bool explain_ambiguous(const struct cmdline *c, const char *name)
 {
 	char line[512];
@@ -288,7 +288,7 @@ static int option__value(const struct cmdline *c, const struct cmdline_option *o
 	return o->letter ?: LETTERLESS + (int)(o - c->options);
 }
 
-/* Return: the option to which getopt_long()'s @value belongs, and whose name begins so; or NULL. */
+/* Return: the option with this @value from getopt_long() whose name begins with @begin, or NULL. */
 static const struct cmdline_option *find_option(const struct cmdline *c, int value,
 						const char *begin, size_t len)
 {
@@ -309,7 +309,10 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	const struct cmdline_option *known = optopt ? find_option(c, optopt, arg + 2, len) : NULL;
 	char word[64];
 
-	/* @arg is an earlier word if the letter is not the last in its word; optopt has the letter. */
+	/*
+	 * If the letter is not the last of its word, @arg is an earlier word. optopt has the
+	 * letter.
+	 */
 	if (known && known->name && len)
 		snprintf(word, sizeof(word), "--%s", known->name);
 	else if (optopt)
@@ -338,20 +341,20 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* Return: the value of has_arg that getopt_long() needs. */
+/* Return: the option's value of has_arg for getopt_long(). */
 static int option__takes(const struct cmdline_option *o)
 {
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;
 }
 
-/* Whether @set does nothing but to set the option's member. */
+/* Whether the option's function only sets its member. */
 static bool option__sets_member(const struct cmdline_option *o)
 {
 	return o->set == cmdline__set_string || o->set == cmdline__set_number ||
 	       o->set == cmdline__set_name || o->set == cmdline__set_word || o->set == cmdline__set_value;
 }
 
-/* Whether @o with @arg takes the place of @before, which was given with @arg_before, without a word. */
+/* Whether @o with @arg would silently override @before, which was given with @arg_before. */
 static bool option__replaces(const struct cmdline_option *o, const char *arg,
 			     const struct cmdline_option *before, const char *arg_before)
 {
@@ -361,7 +364,7 @@ static bool option__replaces(const struct cmdline_option *o, const char *arg,
 	       o->value != before->value;
 }
 
-/* Puts an option as the user may have written it into @buf. */
+/* Prints an option into @buf, spelled as the user may have written it. */
 static void option__print(const struct cmdline_option *o, const char *arg, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s%.40s", o->name ? "--" : "-", o->name ?: (char[]){ o->letter, '\0' },
@@ -369,8 +372,8 @@ static void option__print(const struct cmdline_option *o, const char *arg, char 
 }
 
 /*
- * Looks for an earlier option of which nothing would be left; prints the error if there is one.
- * @args: of the options that were given, by place in the table
+ * Looks for an earlier option that this one would override. Prints the error if there is one.
+ * @args: the arguments of the options given so far, by place in the table
  */
 static bool conflicts(const struct cmdline *c, const struct cmdline_given *g, const char *const *args,
 		      uint64_t given)

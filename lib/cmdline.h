@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CMDLINE_MAX_NAME	32	/* of an option or a suffix that could be meant */
-#define CMDLINE_MAX_OPTIONS	64	/* each has a bit in an uint64_t */
+#define CMDLINE_MAX_NAME	32	/* of an option or a suffix that can be suggested */
+#define CMDLINE_MAX_OPTIONS	64	/* each has a bit in a uint64_t */
 
 struct cmdline;
 struct cmdline_option;
@@ -22,46 +22,49 @@ struct cmdline_option;
 struct cmdline_given {
 	const struct cmdline *cmdline;
 	const struct cmdline_option *option;
-	const char *arg;		/* NULL: there is none */
-	int argc;			/* a function may take the words from argv[optind] on, too */
+	const char *arg;		/* NULL without an argument */
+	int argc;			/* a function may also take words, from argv[optind] */
 	char **argv;
 };
 
-/* Return: 0, CMDLINE_DONE, or -errno after printing the error; @target: as given to cmdline__parse(). */
+/*
+ * @target: as passed to cmdline__parse(). Return: 0, CMDLINE_DONE, or -errno after the error
+ *	message.
+ */
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);
 
 struct cmdline_option {
-	const char *name;		/* without dashes; NULL: it has a letter only */
+	const char *name;		/* without dashes; NULL if it has only a letter */
 	char letter;			/* 0: none */
-	const char *arg;		/* its argument in --help; NULL: it takes none; "[=x]": it may */
+	const char *arg;		/* argument in --help, or NULL; "[=x]" is optional */
 	cmdline_set_fn *set;
-	size_t member;			/* of the target: the functions below set it */
-	const char *const *names;	/* its argument is one of these, up to a NULL */
-	const char *const *(*get_names)(void);	/* in place of @names, if they are no constant */
-	uint32_t min, max;		/* of a number */
+	size_t member;			/* offset in the target, for the functions below */
+	const char *const *names;	/* the arguments allowed, up to a NULL */
+	const char *const *(*get_names)(void);	/* replaces @names if they are not constant */
+	uint32_t min, max;		/* of the number that it takes */
 	uint32_t value;			/* for @set */
-	bool many;			/* adds to those before; else a second one that differs is refused */
-	uint32_t use, group;		/* for the program */
+	bool many;			/* repeatable; else only with the same argument */
+	uint32_t use, group;		/* for the program's own purposes */
 
 	/*
-	 * Lines, without the last \n; NULL: the next option's help is about this one, too. In place
-	 * of "%s" comes the text that @list makes or, without it, the names.
+	 * Lines, without the last \n. NULL if the next option's help covers this one, too. "%s"
+	 * stands for the text that @list makes or, without @list, for the names.
 	 */
 	const char *help;
 	void (*list)(char *buf, size_t size);
 };
 
-/* A word of another tool that people may try here. */
+/* A word from another tool that people may try here. */
 struct cmdline_habit {
-	const char *word;		/* an option with its dashes, or a command; NULL: the last */
+	const char *word;		/* an option with dashes, or a command; NULL at the end */
 	const char *here;		/* the replacement, to follow "there is no option X: " */
 };
 
 struct cmdline {
 	const char *version;		/* "PROGRAM VERSION" */
 	const char *usage, *footer;	/* the text of --help before and after the options */
-	unsigned int column, columns;	/* where the help of an option begins, and a line ends */
-	bool stop_at_word;		/* the first word that is no option ends them */
+	unsigned int column, columns;	/* where an option's help begins, and where a line ends */
+	bool stop_at_word;		/* the first word that is not an option ends the options */
 	const struct cmdline_option *options;
 	size_t nr_options;
 	const char *const *commands;	/* words that may come first, up to a NULL */
@@ -71,39 +74,39 @@ struct cmdline {
 	void (*invalid)(const struct cmdline_option *option, const char *arg);
 };
 
-#define CMDLINE_DONE	1		/* --help and the like: nothing else is to be done */
+#define CMDLINE_DONE	1		/* --help and the like: the program is to end now */
 
 /**
- * cmdline__parse - set the members of @target that the options on the command line are for
- * @given: bits of the options that are there, by their places in the table; or NULL
+ * cmdline__parse - set the members of @target to which the command line's options belong
+ * @given: NULL, or set to the options that were given: bit i stands for the table's row i
  *
- * optind is then the place of the first word that is no option. "--list-options" as the only
- * argument lists the table for scripts: lines "option NAME LETTER ARGUMENT [VALUE...]", with "-" for
- * what is missing, and "command WORD".
+ * optind is then the index of the first word that is not an option. "--list-options" as the only
+ * argument lists the table for scripts, in lines "option NAME LETTER ARGUMENT [VALUE...]", where
+ * "-" means none, and "command WORD".
  *
- * Return: 0, CMDLINE_DONE, or -errno with all said.
+ * Return: 0, CMDLINE_DONE, or -errno after printing the error.
  */
 int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv, uint64_t *given);
 
-/* Return: whether @given, of cmdline__parse(), has the option @name. */
+/* Return: whether the option @name is in @given, which cmdline__parse() set. */
 bool cmdline__has(const struct cmdline *c, uint64_t given, const char *name);
 
-/* Return: the text that stands in place of @word, or NULL. */
+/* Return: what to use here instead of @word, or NULL. */
 const char *cmdline__habit(const struct cmdline_habit *habits, const char *word);
 
 /*
- * Return: how many letters must be put in, taken out or replaced to make one of the other. @b: of at most
- * CMDLINE_MAX_NAME letters
+ * Return: how many letters must be inserted, removed or replaced to turn @a into @b. @b may have at
+ * most CMDLINE_MAX_NAME letters.
  */
 size_t cmdline__distance(const char *a, const char *b);
 
-/* Joins @names, up to a NULL: "a, b and c", if @last is " and ". */
+/* Joins @names, which end with a NULL, as in "a, b and c" where @last is " and ". */
 void cmdline__join(char *buf, size_t size, const char *const *names, const char *last);
 
-/* Return: the names that the argument of @option can be, or NULL. */
+/* Return: the names among which the argument of @option must be, or NULL. */
 const char *const *cmdline__names(const struct cmdline_option *option);
 
-/* Return: which of the option's names @word is, or -EINVAL after printing the error. */
+/* Return: the index of @word among the option's names, or -EINVAL after printing the error. */
 int cmdline__find_name(const struct cmdline_given *given, const char *word);
 
 /* ---- what a row has: its function and the member of struct options ---------------------------- */
@@ -115,21 +118,21 @@ cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdli
 #define CMDLINE_MEMBER(type, m)	\
 	(offsetof(struct options, m) + 0 * _Generic(&((struct options *)0)->m, type *: 1))
 
-/* bool: true */
+/* Sets a bool to true. */
 #define CMDLINE_FLAG(m)		.set = cmdline__set_flag, .member = CMDLINE_MEMBER(bool, m)
-/* unsigned int or an enum: @v */
+/* Sets an unsigned int or an enum to @v. */
 #define CMDLINE_VALUE(m, v)	.set = cmdline__set_value, .value = v, \
 				.member = CMDLINE_MEMBER(unsigned int, m)
-/* const char *: the argument */
+/* Sets a const char * to the argument. */
 #define CMDLINE_STRING(m)	.set = cmdline__set_string, .member = CMDLINE_MEMBER(const char *, m)
-/* uint32_t: the argument is a number; RANGE: for a function that calls cmdline__set_number() */
+/* Sets a uint32_t to the argument. RANGE is for a function that calls cmdline__set_number(). */
 #define CMDLINE_NUMBER(m, least, most)	.set = cmdline__set_number, CMDLINE_RANGE(m, least, most)
 #define CMDLINE_RANGE(m, least, most)	.min = least, .max = most, \
 				.member = CMDLINE_MEMBER(uint32_t, m)
-/* unsigned int or an enum: the argument's place among the names */
+/* Sets an unsigned int or an enum to the argument's index among the names. */
 #define CMDLINE_NAME(m, list)	.set = cmdline__set_name, .names = list, \
 				.member = CMDLINE_MEMBER(unsigned int, m)
-/* const char *: the argument, which is one of the names */
+/* Sets a const char * to the argument, which must be one of the names. */
 #define CMDLINE_WORD(m)		.set = cmdline__set_word, .member = CMDLINE_MEMBER(const char *, m)
 
 #endif /* LIB_CMDLINE_H */

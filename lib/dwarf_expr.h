@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dwarf_expr.h - the stack of a DWARF expression, and the operations that need nothing but it
+ * dwarf_expr.h - the stack of a DWARF expression, and the operations that need only the stack
  *
- * The caller reads operands and registers and follows jumps: the shim reads bytes of the running
- * process, xpumerge has operations that libdw has decoded. No lock, no allocation, no system call.
+ * The caller reads operands and registers and follows jumps: the shim takes them from the bytes of
+ * the running process, xpumerge from operations that libdw has decoded. Nothing here locks,
+ * allocates or makes a system call.
  */
 #ifndef LIB_DWARF_EXPR_H
 #define LIB_DWARF_EXPR_H
@@ -11,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPR_DEPTH	16		/* compilers' need four */
+#define EXPR_DEPTH	16		/* the expressions of compilers need four */
 
-/* DWARF's numbers: DW_OP_*. */
+/* The numbers of DW_OP_*. */
 enum expr_op {
 	EXPR_DEREF = 0x06, EXPR_DUP = 0x12, EXPR_DROP, EXPR_OVER, EXPR_SWAP = 0x16,
 	EXPR_AND = 0x1a, EXPR_MINUS = 0x1c, EXPR_MUL = 0x1e, EXPR_NEG, EXPR_NOT, EXPR_OR,
@@ -24,7 +25,7 @@ enum expr_op {
 struct expr {
 	uint64_t v[EXPR_DEPTH];
 	unsigned int nr;
-	/* Reads eight bytes at an address. Return: whether that could be done. */
+	/* Reads eight bytes at an address. Return: whether they could be read. */
 	bool (*read)(void *ctx, uint64_t addr, uint64_t *value);
 	void *ctx;
 };
@@ -38,7 +39,7 @@ static inline bool expr__push(struct expr *e, uint64_t value)
 	return true;
 }
 
-/* Replaces the two topmost values by the result of @op. */
+/* Replaces the top two values by the result of @op. */
 static inline bool expr__binary(struct expr *e, uint8_t op)
 {
 	uint64_t a, b;
@@ -70,8 +71,7 @@ static inline bool expr__binary(struct expr *e, uint8_t op)
 }
 
 /*
- * @operand: of EXPR_PLUS_UCONST. Return: whether that worked; false for an operation that is not in
- * enum expr_op.
+ * @operand: of EXPR_PLUS_UCONST. Return: false if the operation failed or is not in enum expr_op.
  */
 static inline bool expr__operate(struct expr *e, uint8_t op, uint64_t operand)
 {

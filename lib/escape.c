@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return: bytes of the well-formed character at @s (RFC 3629), 0 if there is none. */
+/* Return: the length of the well-formed character at @s (RFC 3629), 0 if it is not well-formed. */
 static size_t utf8__len(const unsigned char *s)
 {
 	size_t len, i;
@@ -20,11 +20,11 @@ static size_t utf8__len(const unsigned char *s)
 		len = 4;
 	else
 		return 0;
-	/* A NUL is no continuation, so this does not run past the end. */
+	/* A NUL is not a continuation byte, so this does not run past the end. */
 	for (i = 1; i < len; i++)
 		if ((s[i] & 0xc0) != 0x80)
 			return 0;
-	/* Overlong forms, surrogates, and what is beyond U+10FFFF. */
+	/* Overlong forms, surrogates, and numbers beyond U+10FFFF are not well-formed. */
 	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
 	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
@@ -117,7 +117,7 @@ void escape__print(FILE *f, const char *s, enum escape how)
 	size_t len;
 
 	for (;;) {
-		/* Most names are all of these. */
+		/* Most names need no escapes at all. */
 		len = escape__plain(s);
 		if (len)
 			fwrite(s, 1, len, f);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * escape.h - makes names from outside safe for the output that they are printed to
+ * escape.h - makes names from other people's files safe to print
  *
- * Names come out of other people's files: they may hold control characters, terminal escapes and
- * bytes that are not UTF-8. Every name is printed through here. Bytes that are not UTF-8 become
- * U+FFFD, one for each byte, in all outputs.
+ * Such names may hold control characters, terminal escapes and bytes that are not UTF-8. Every name
+ * is printed through here. In all outputs, each byte that is not UTF-8 becomes a U+FFFD.
  */
 #ifndef LIB_ESCAPE_H
 #define LIB_ESCAPE_H
@@ -18,13 +17,15 @@ enum escape {
 	 * terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
-	/* A frame of a folded line: as TEXT, and ';', which separates frames, becomes ':'. */
+	/*
+	 * A frame of a folded line: like TEXT, but ';', which separates frames, also becomes ':'.
+	 */
 	ESCAPE_FOLDED,
-	/* Inside the quotes of a JSON string: \", \\, and \uXXXX for all that TEXT has as '?'. */
+	/* Inside the quotes of a JSON string: \", \\, and \uXXXX where TEXT has '?'. */
 	ESCAPE_JSON,
 	/*
-	 * Inside a JSON string in a script element of HTML: as JSON, but without '<', so that no
-	 * text can end the element.
+	 * Inside a JSON string in a script element of HTML: like JSON, but '<' is escaped, too, so
+	 * that no text can end the element.
 	 */
 	ESCAPE_SCRIPT,
 };
@@ -33,23 +34,23 @@ enum escape {
 
 /**
  * escape__next - take one character off a string
- * @s: advanced behind it
+ * @s: moved past the character
  * @how: the kind of output
- * @out: what to print for it, NUL-terminated
+ * @out: set to the text to print for the character, with a NUL
  *
  * Return: length of @out, 0 at the end of the string.
  */
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
-/* Return: how many bytes at @s all outputs print unchanged. More such bytes may follow them. */
+/* Return: how many bytes at @s all outputs print unchanged. More of them may follow. */
 size_t escape__plain(const char *s);
 
 /* Prints all of @s; errors stay in @f's error flag. */
 void escape__print(FILE *f, const char *s, enum escape how);
 
 /*
- * Puts @s into @to, of @len bytes (not 0), as far as whole characters fit, with a NUL. Return: the
- * bytes before the NUL.
+ * Copies as many whole characters of @s as fit into @to, which has @len bytes (not 0), and a NUL.
+ * Return: the bytes before the NUL.
  */
 size_t escape__line(char *to, size_t len, const char *s, enum escape how);
 

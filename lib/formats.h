@@ -2,9 +2,9 @@
 /*
  * formats.h - the list of formats that xpumerge writes, in the order of help and messages
  *
- * FORMAT(IDENTIFIER, NAME, SUFFIX): IDENTIFIER_format is its struct format, in a file of
- * merge/write/formats/; -f takes the NAME; a file with that SUFFIX is of the format. The
- * suffix / is that of directories.
+ * FORMAT(IDENTIFIER, NAME, SUFFIX) adds the struct format IDENTIFIER_format, which a file in
+ * merge/write/formats/ defines. -f takes its NAME, and an output whose name ends with SUFFIX gets
+ * this format. SUFFIX is "/" for a directory.
  */
 #ifndef LIB_FORMATS_H
 #define LIB_FORMATS_H

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Prints @n in the first of the units in which it is below @base, or in the last one. */
+/* Prints @n in the first unit in which it is below @base, or else in the last unit. */
 static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base, const char *const *units)
 {
 	double value = n;

@@ -5,15 +5,15 @@
 
 #include <stdint.h>
 
-#define HUMAN_MAX	32		/* bytes of any of these, NUL included */
+#define HUMAN_MAX	32		/* bytes of the longest text, NUL included */
 
 /* Puts a time in ns, us, ms or s into @buf: "0", "175 us", "1.05 s", "86400 s". Return: @buf. */
 char *human__time(char buf[HUMAN_MAX], uint64_t ns);
 
-/* Puts a size in B, KiB, MiB, GiB or TiB into @buf, as the page has sizes. Return: @buf. */
+/* Puts a size in B, KiB, MiB, GiB or TiB into @buf, as the HTML page prints it. Return: @buf. */
 char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
 
-/* Puts a number into @buf: as it is, or, from 100000 on, as "742 k", "5.00 M". Return: @buf. */
+/* Puts a number into @buf, unchanged below 100000, else as "742 k" or "5.00 M". Return: @buf. */
 char *human__count(char buf[HUMAN_MAX], uint64_t n);
 
 #endif /* LIB_HUMAN_H */

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 /*
- * Capabilities that override what the owner and the mode of a file allow, and disk quotas. The
- * kernel drops all but the last with the file system user id of root, unless securebits forbid it.
+ * Capabilities that override a file's owner and mode, and (the last one) disk quotas. When a thread
+ * gives up root's file system user id, the kernel drops all but the last, unless securebits forbid
+ * it.
  */
 static const uint64_t file_caps =
 	1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH |
@@ -41,9 +42,7 @@ static __thread struct {
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/*
- * Return: whether @text is a user or group id and nothing else. The greatest number is not an id.
- */
+/* Return: whether @text is a user or group id and nothing else. UINT32_MAX is not an id. */
 static bool parse_id(const char *text, uint32_t *id)
 {
 	uint64_t n = 0;
@@ -55,7 +54,7 @@ static bool parse_id(const char *text, uint32_t *id)
 	return p != text && !*p && n < UINT32_MAX;
 }
 
-/* Return: the user's name. If several names have this id, it is the name that sudo gives. */
+/* Return: the user's name. If several names have this id, the one that sudo gave is returned. */
 static char *find_name(uid_t uid)
 {
 	const char *name = getenv("SUDO_USER");
@@ -147,7 +146,7 @@ uid_t invoker__uid(void)
 
 /* ---- being the invoker ----------------------------------------------------------------------- */
 
-/* Sets the groups of this thread only: the C library's setgroups() sets those of all threads. */
+/* Sets the groups of this thread only. The C library's setgroups() would change all threads. */
 static int set_groups(const struct groups *g)
 {
 	return g->v && syscall(SYS_setgroups, g->nr, g->v) ? -errno : 0;
@@ -186,8 +185,8 @@ static int set_ids(uid_t uid, gid_t gid)
 }
 
 /*
- * Undoes invoker__enter(). Root's file system user id gives root's capabilities back; then they are
- * set to those before.
+ * Undoes invoker__enter(). With root's file system user id, the kernel gives root's capabilities
+ * back. The thread then keeps only the ones that it had before.
  */
 static void be_oneself(void)
 {

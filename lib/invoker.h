@@ -15,13 +15,13 @@
 
 /**
  * invoker__find - find out who called this program
- * @why: set on failure to a sentence that says the reason
+ * @why: set on failure to a sentence with the reason
  *
- * To be called once, before there are threads. If the real ids differ from the effective ones, they
- * name the invoker, since the caller could then set SUDO_UID at will. Else, for root, SUDO_UID
- * names the invoker.
+ * Call it once, before there are threads. If the real ids differ from the effective ones, the real
+ * ids name the invoker, since the caller could then set SUDO_UID at will. Otherwise, for root,
+ * SUDO_UID names the invoker.
  *
- * Return: 0, or a negative errno: nothing may be done for an unknown user.
+ * Return: 0, or a negative errno. Then the invoker is unknown, and the program must do nothing.
  */
 int invoker__find(const char **why);
 
@@ -31,8 +31,8 @@ bool invoker__is_other(void);
 uid_t invoker__uid(void);
 
 /*
- * From here on this thread has the invoker's rights to files, until invoker__leave(). Calls nest.
- * Return: 0, or a negative errno: then the thread is as it was.
+ * Gives this thread the invoker's rights to files until invoker__leave(). Calls nest.
+ * Return: 0, or a negative errno with the thread unchanged.
  */
 int invoker__enter(void);
 void invoker__leave(void);

@@ -79,7 +79,7 @@ void json_out__add(struct json_out *j, const char *s)
 	size_t len;
 
 	for (;;) {
-		/* Most names are all of these. */
+		/* Most names need no escapes at all. */
 		len = escape__plain(s);
 		json_out__raw(j, s, len);
 		s += len;

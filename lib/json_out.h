@@ -9,11 +9,11 @@
  *	json_out__close(&j, '}');
  *	json_out__exit(&j);
  *
- * The writer puts the commas. The caller closes the objects and arrays that it opened, and gives each
- * member a key. Errors stay in the stream's error flag.
+ * The writer adds the commas. The caller closes the objects and arrays that it opened, and gives
+ * each member a key. Errors stay in the stream's error flag.
  *
- * A timeline has hundreds of millions of values, so the short ones are written in the caller, where
- * the lengths of most keys are constants.
+ * A timeline has hundreds of millions of values, so the functions for short ones are inlined into
+ * the caller, where the lengths of most keys are constants.
  */
 #ifndef LIB_JSON_OUT_H
 #define LIB_JSON_OUT_H
@@ -27,16 +27,16 @@
 #include "escape.h"
 
 #define JSON_OUT_BYTES	(64 * 1024)
-#define JSON_OUT_DIGITS	20		/* of the largest number */
+#define JSON_OUT_DIGITS	20		/* in the largest number */
 #define JSON_OUT_THOUSANDTHS	(JSON_OUT_DIGITS + 1)
 
 struct json_out {
 	FILE *f;
-	char *buf;			/* JSON_OUT_BYTES that are yet to be written */
+	char *buf;			/* JSON_OUT_BYTES, not yet written to the stream */
 	size_t nr;
 	enum escape how;		/* ESCAPE_JSON or ESCAPE_SCRIPT */
-	bool spaced;			/* a blank follows commas and colons; set it after json_out__init() */
-	bool comma;			/* the next key or value needs one in front of it */
+	bool spaced;			/* blanks after , and :, set after json_out__init() */
+	bool comma;			/* the next key or value needs a comma before it */
 };
 
 #define JSON_OUT_INLINE	static inline __attribute__((always_inline))
@@ -49,10 +49,13 @@ void json_out__exit(struct json_out *j);
 
 void json_out__flush(struct json_out *j);
 
-/* Writes bytes of JSON as they are. */
+/* Writes bytes that are already JSON. */
 void json_out__raw(struct json_out *j, const char *s, size_t len);
 
-/* Return: where the next @len bytes go, at most JSON_OUT_BYTES. json_out__end_at() takes their end. */
+/*
+ * Return: the place for the next @len bytes, at most JSON_OUT_BYTES. Pass their end to
+ * json_out__end_at().
+ */
 JSON_OUT_INLINE char *json_out__room(struct json_out *j, size_t len)
 {
 	if (len > JSON_OUT_BYTES - j->nr)
@@ -65,7 +68,9 @@ JSON_OUT_INLINE void json_out__end_at(struct json_out *j, const char *end)
 	j->nr = end - j->buf;
 }
 
-/* json_out__room() for a key or a value of @len bytes, which may need a comma. */
+/*
+ * Like json_out__room(), for a key or a value of @len bytes. Writes the comma before it if needed.
+ */
 JSON_OUT_INLINE char *json_out__item(struct json_out *j, size_t len)
 {
 	char *p = json_out__room(j, len + 2);
@@ -86,8 +91,8 @@ JSON_OUT_INLINE unsigned int json_out__nr_digits(uint64_t n)
 }
 
 /*
- * Digits go to their place one by one: to copy several that were just written, the CPU would wait
- * for them.
+ * Writes each digit straight to its place. A copy from a buffer of digits just written would make
+ * the CPU wait for them.
  */
 JSON_OUT_INLINE char *json_out__digits(char *p, uint64_t n)
 {
@@ -132,7 +137,7 @@ JSON_OUT_INLINE void json_out__close(struct json_out *j, char bracket)
 	j->comma = true;
 }
 
-/* Begins a line with the next key or value, after @nr_blanks blanks. */
+/* Puts the next key or value on a new line, after @nr_blanks blanks. */
 JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 {
 	char *p = json_out__room(j, nr_blanks + 2);
@@ -146,7 +151,7 @@ JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 	j->comma = false;
 }
 
-/* Ends a line, before a closing bracket or after the last of them. */
+/* Ends a line, before a closing bracket or after the last one. */
 void json_out__end_line(struct json_out *j);
 
 /* @key: short, without characters that need an escape */
@@ -171,7 +176,7 @@ void json_out__key_u64(struct json_out *j, uint64_t key);
 
 void json_out__string(struct json_out *j, const char *s);
 
-/* A short string without characters that need an escape. */
+/* Writes a short string without characters that need an escape. */
 JSON_OUT_INLINE void json_out__word(struct json_out *j, const char *word)
 {
 	size_t len = strlen(word);
@@ -187,10 +192,10 @@ JSON_OUT_INLINE void json_out__word(struct json_out *j, const char *word)
 
 void json_out__u64(struct json_out *j, uint64_t n);
 
-/* A number with three decimals: ns as us, for one. */
+/* Writes n / 1000 with three decimals, for example ns as us. */
 void json_out__thousandths(struct json_out *j, uint64_t n);
 
-/* null, true, -1, 0.5: a value that is JSON already. */
+/* Writes a value that is already JSON: null, true, -1, 0.5. */
 JSON_OUT_INLINE void json_out__literal(struct json_out *j, const char *value)
 {
 	size_t len = strlen(value);
@@ -201,7 +206,7 @@ JSON_OUT_INLINE void json_out__literal(struct json_out *j, const char *value)
 	j->comma = true;
 }
 
-/* A string of several parts. */
+/* Begins a string whose parts json_out__add() and json_out__add_u64() write. */
 JSON_OUT_INLINE void json_out__open_string(struct json_out *j)
 {
 	char *p = json_out__item(j, 1);
@@ -220,7 +225,7 @@ JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
 
 /* ---- members: a key and its value at once ----------------------------------------------------- */
 
-/* Return: the place for the value's @len bytes, after the key. */
+/* Writes the key. Return: the place for the @len bytes of its value. */
 JSON_OUT_INLINE char *json_out__member(struct json_out *j, const char *key, size_t len)
 {
 	size_t key_len = strlen(key);

@@ -13,7 +13,7 @@
 
 #define MAX_PATH	8192
 
-/* A process that reads a file of a few bytes needs this much. */
+/* Even to read a file of a few bytes, a process needs this much. */
 #define LEAST_BYTES	(32ull << 20)
 
 #define LARGE_BYTES	(1 << 20)
@@ -21,8 +21,8 @@
 /* ---- what is free --------------------------------------------------------------------------- */
 
 /*
- * Return: the number behind @key in a file of lines "KEY NUMBER ...", or for @key NULL the number
- * that is all of it; @none if there is none.
+ * Return: the number after @key in a file of lines "KEY NUMBER ...", or, if @key is NULL, the only
+ * number in the file. Without such a number, @none.
  */
 static uint64_t read_number(const char *path, const char *key, uint64_t none)
 {
@@ -44,7 +44,7 @@ static uint64_t read_number(const char *path, const char *key, uint64_t none)
 	return none;
 }
 
-/* The names of a control group's files, in versions 1 and 2. */
+/* Names of a control group's files in cgroup v1 or v2. */
 struct cgroup_files {
 	const char *mount, *limit, *usage, *inactive, *active;
 };
@@ -80,7 +80,10 @@ static uint64_t cgroup__free(const struct cgroup_files *files, const char *dir)
 	return limit - min_t(uint64_t, used, limit);
 }
 
-/* The group at @path and those that it is in. A container may not see the outer ones. */
+/*
+ * Return: the least that is free in the group at @path and in the groups around it. A container may
+ * not see the outer ones.
+ */
 static uint64_t cgroups__free(const char *root, const struct cgroup_files *files, char *path)
 {
 	uint64_t least = UINT64_MAX;
@@ -97,7 +100,7 @@ static uint64_t cgroups__free(const char *root, const struct cgroup_files *files
 	}
 }
 
-/* Return: whether a list, "cpu,memory", has the word. */
+/* Return: whether the word is in a list like "cpu,memory". */
 static bool list__has(const char *list, const char *word)
 {
 	size_t len = strlen(word);
@@ -118,7 +121,7 @@ static uint64_t all_cgroups__free(const char *root)
 
 	snprintf(line, sizeof(line), "%s/proc/self/cgroup", root);
 	f = fopen(line, "re");
-	/* Lines "4:memory:/path" or, of version 2, "0::/path". */
+	/* Lines are "4:memory:/path" in cgroup v1 and "0::/path" in v2. */
 	while (f && fgets(line, sizeof(line), f)) {
 		line[strcspn(line, "\n")] = 0;
 		controllers = strchr(line, ':');
@@ -137,7 +140,10 @@ static uint64_t all_cgroups__free(const char *root)
 	return least;
 }
 
-/* Return: how much a ulimit leaves of what the process may have; @key: of it, in /proc/self/status. */
+/*
+ * Return: how much the process may still take under a ulimit. @key: the line of /proc/self/status
+ * that says how much it has taken.
+ */
 static uint64_t ulimit__free(int resource, const char *key)
 {
 	struct rlimit limit;
@@ -170,7 +176,7 @@ uint64_t memory__free(const char *root)
 #define LIMITS	1
 #endif
 
-/* The limit counts memory that the process writes to, not files that it maps to read. */
+/* RLIMIT_DATA counts memory that the process writes to, not files that it maps for reading. */
 static void set_limit(uint64_t bytes)
 {
 	struct rlimit limit;
@@ -209,7 +215,7 @@ void memory__map_large(void)
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);
 }
 
-/* "512M", "11.7G" */
+/* Prints as "512M" or "11.7G". */
 static void print_bytes(char *buf, size_t size, uint64_t bytes)
 {
 	static const char units[] = "KMGTPE";

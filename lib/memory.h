@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - a limit to the memory that a program takes
+ * memory.h - limits the memory of a program
  *
- * The kernel keeps the limit, so it holds for libraries, too: beyond it every allocation fails, and
- * a function of ours returns -ENOMEM.
+ * The kernel enforces the limit, so it holds for libraries, too. Beyond it every allocation fails,
+ * and our functions return -ENOMEM.
  */
 #ifndef LIB_MEMORY_H
 #define LIB_MEMORY_H
@@ -12,37 +12,37 @@
 #include <stdint.h>
 
 struct memory_limit {
-	uint64_t bytes;			/* UINT64_MAX: none */
-	bool by_default;		/* it is half of what was free */
-	bool by_ulimit;			/* it is less than was asked for, because a ulimit is */
+	uint64_t bytes;			/* UINT64_MAX: no limit */
+	bool by_default;		/* it is half of the free memory */
+	bool by_ulimit;			/* a ulimit made it less than the caller wanted */
 	char text[160];			/* made by memory_limit__why() */
 };
 
 /**
- * memory__free - how much memory there is for this process to take
- * @root: before the paths of files in /proc and /sys: "", but for tests
+ * memory__free - how much memory this process may take
+ * @root: prefix for paths in /proc and /sys; "" except in tests
  *
- * Return: the least of what is free in the machine, in each of the process's control groups, where
- * the cache of files counts as free, and within its limits (ulimit -v and -d).
+ * Return: the least of these amounts: the memory free in the machine, the memory free in each of
+ * the process's control groups (cached files count as free), and the rest under ulimit -v and -d.
  */
 uint64_t memory__free(const char *root);
 
 /*
- * Sets the limit: @bytes or, if that is 0, half of the free memory. Sanitizers reserve more memory
- * than any machine has, so with them there is no limit.
+ * Sets the limit to @bytes or, if that is 0, to half of the free memory. Sanitizers reserve more
+ * memory than any machine has, so a build with one sets no limit.
  */
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
- * Has the C library map each large piece of memory by itself, so that what is freed goes back to the
- * kernel, and what grows is not copied. Otherwise it stops to do so for pieces that are as large as one
- * that was freed.
+ * Makes the C library map each large block separately, so that a freed block goes back to the
+ * kernel, and a growing one is not copied. By default, glibc stops doing so for sizes up to the
+ * largest block that was ever freed.
  */
 void memory__map_large(void);
 
 /*
- * Return: the text of an error, a negative errno. -ENOMEM lifts the limit, so that the message can
- * be printed and everything cleaned up.
+ * Return: the text of the negative errno @err. For -ENOMEM this lifts the limit, so that there is
+ * memory to print the message and to clean up.
  */
 const char *memory_limit__why(struct memory_limit *l, int err);
 

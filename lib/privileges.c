@@ -16,8 +16,9 @@ int privileges__bound(uint64_t keep)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return -errno;
 	/*
-	 * A program that root executes gets the whole bounding set. Without CAP_SETPCAP the set stays as it
-	 * is; then no_new_privs alone holds the program to the capabilities that this process has.
+	 * A program that root executes gets the whole bounding set. Without CAP_SETPCAP this
+	 * process cannot change that set. Then only no_new_privs keeps the program from getting
+	 * more than this process has.
 	 */
 	for (cap = 0; cap < MAX_CAPS; cap++)
 		if (!(keep & CAP_BIT(cap)) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* privileges.h - gives up privileges for good, before a process reads or runs anything of others */
+/*
+ * privileges.h - gives up privileges for good, before a process reads or runs other people's files
+ */
 #ifndef LIB_PRIVILEGES_H
 #define LIB_PRIVILEGES_H
 
@@ -8,14 +10,14 @@
 #define CAP_BIT(cap)	(1ull << (cap))
 
 /*
- * From the next exec on, this process has no capabilities but @keep, a mask of CAP_BIT(), and gains no
- * others. The capabilities that it has stay until then. Return: 0 or a negative errno.
+ * Limits this process to the capabilities in @keep, a mask of CAP_BIT(), after its next exec and
+ * for good. Until then it keeps the capabilities that it has. Return: 0 or a negative errno.
  */
 int privileges__bound(uint64_t keep);
 
 /*
- * Gives up all capabilities but @keep, now and for all programs executed later. Return: 0 or a negative
- * errno.
+ * Gives up all capabilities except @keep, now and in all programs executed later. Return: 0 or a
+ * negative errno.
  */
 int privileges__drop(uint64_t keep);
 

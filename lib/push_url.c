@@ -13,7 +13,7 @@ static const struct {
 	[PUSH_PARCA] = { "parca+", "/profiles/writeraw" },
 };
 
-/* Return: whether all characters are in one line and one word. */
+/* Return: whether all of @s is printable ASCII without blanks. */
 static bool is_word(const char *s)
 {
 	for (; *s > ' ' && *s < 0x7f; s++)

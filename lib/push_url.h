@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* push_url.h - where profiles are sent to, and how */
+/* push_url.h - where profiles are sent, and how */
 #ifndef LIB_PUSH_URL_H
 #define LIB_PUSH_URL_H
 
@@ -18,9 +18,9 @@ struct push_url {
 };
 
 /**
- * push_url__parse - find out what kind of receiver a URL means
- * @text: "pyroscope+http://host:4040", "otlp+https://host:4318", "parca+http://host:7070", without a path
- *	or with one before the kind's own; or a whole URL that ends with the kind's path
+ * push_url__parse - find out which kind of receiver a URL means
+ * @text: "pyroscope+http://host:4040", "otlp+https://host:4318" or "parca+http://host:7070", to
+ *	which the kind's path is added; or a whole URL that already ends with a kind's path
  *
  * Return: NULL, or what is wrong with it.
  */
@@ -28,7 +28,10 @@ const char *push_url__parse(struct push_url *u, const char *text);
 
 #define PUSH_TOKEN_MAX	4000
 
-/* Return: NULL, or what is wrong with a token, which becomes a line of a request; NULL is no token. */
+/*
+ * Return: NULL, or what is wrong with a token, which becomes a header of a request. @token is NULL
+ * without one.
+ */
 const char *push_token__check(const char *token);
 
 #endif /* LIB_PUSH_URL_H */

@@ -18,8 +18,8 @@
 
 #include "invoker.h"
 
-#define MAX_LINKS	40		/* as the kernel follows */
-#define MAX_STEM	200		/* of a temporary name: NAME_MAX is 255 */
+#define MAX_LINKS	40		/* as in the kernel */
+#define MAX_STEM	200		/* for a temporary name; NAME_MAX is 255 */
 #define RANDOM_DIGITS	16
 #define TMP_SUFFIX	".tmp"
 
@@ -132,8 +132,7 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 }
 
 /*
- * Opens @name to write in place. It was seen not to be a regular file, but may have become one
- * since.
+ * Opens @name to write in place. It was not a regular file just now, but may have become one since.
  */
 static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
 {
@@ -151,9 +150,9 @@ static int open_in_place(struct safefile *f, const char *name, unsigned int flag
 }
 
 /*
- * In /proc/self/fd: takes the descriptor of that number, which this program's caller has passed to
- * it. Opening the file anew may be forbidden, or impossible (a socket).
- * Return: whether the descriptor can be written to.
+ * For @name in /proc/self/fd: duplicates the descriptor of that number, which this program's caller
+ * passed to it. To open the file again may be forbidden, or impossible (a socket).
+ * Return: whether @f now has a descriptor that can be written to.
  */
 static bool take_descriptor(struct safefile *f, const char *name)
 {
@@ -163,7 +162,7 @@ static bool take_descriptor(struct safefile *f, const char *name)
 
 	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
 		return false;
-	/* The directory may be another process's. */
+	/* The directory may belong to another process. */
 	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
 	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return false;
@@ -172,8 +171,8 @@ static bool take_descriptor(struct safefile *f, const char *name)
 }
 
 /*
- * Return: 1, with the target of the link @name in @path; 0 if the link's file is open now; or
- * -errno.
+ * Return: 1 with the target of the link @name in @path; 0 if the file that it leads to is open now;
+ * or -errno.
  */
 static int follow(struct safefile *f, const char *name, char *path)
 {
@@ -207,7 +206,10 @@ out:
 	return err;
 }
 
-/* Replaces the directory that @path was relative to by the directory that @path is in. */
+/*
+ * Makes @f->dir_fd the directory that @path is in. Until now it was the one that @path is relative
+ * to.
+ */
 static int enter_dir(struct safefile *f, const char *path)
 {
 	int fd = open_dir_of(f->dir_fd, path);
@@ -235,7 +237,7 @@ static int open_step(struct safefile *f, char *path, bool linked, unsigned int f
 	if (fstatat(f->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT)
 			return -errno;
-		st.st_mode = S_IFREG;		/* the file is going to be a regular one */
+		st.st_mode = S_IFREG;		/* it will be made as a regular file */
 	}
 	if (S_ISLNK(st.st_mode))
 		return follow(f, name, path);
@@ -393,7 +395,7 @@ int safefile__open_parent(const char *path)
 	return fd;
 }
 
-/* @mode: to make it with; 0: not to make it */
+/* @mode: for a new directory; 0: make none */
 static int open_dir(int dir_fd, const char *name, mode_t mode, unsigned int flags)
 {
 	int nofollow = flags & SAFEFILE_LINKS ? 0 : O_NOFOLLOW;

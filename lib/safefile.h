@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * safefile.h - makes, renames and removes files in directories where other users may do so at the
- * same time
+ * safefile.h - makes, renames and removes files safely where other users can do so at the same time
  *
- * Every file that the programs make goes through here. A new file gets a random temporary name,
- * which does not exist yet, in its own directory, and then takes its own name by rename: no
- * existing file is written to, whatever links there are. All of it is done with the rights of the
- * invoker (invoker.h).
+ * The programs make every file with these functions. A new file first gets a random, unused
+ * temporary name in its directory, and is later renamed to its own name. So no existing file is
+ * written to, whatever links other users make. Everything is done with the rights of the invoker
+ * (invoker.h).
  *
- * Links in place of a directory on the way are followed, as by any program; the invoker's rights
- * decide where they may lead.
+ * Links to directories within a path are followed, as by any program. The invoker's rights decide
+ * where they may lead.
  *
- * A file that is not a regular one (a FIFO, a device) is written in place, and never created.
- * /dev/stdout and the like mean the descriptors that the program was given.
+ * A FIFO or a device is written in place, and never created. /dev/stdout and the like mean the
+ * descriptors that the program was given.
  *
- * Names are below a descriptor of a directory, or AT_FDCWD. Errors are negative errnos, which
- * safefile__strerror() explains; -ELOOP is a symbolic link that is not followed.
+ * A relative name starts at a descriptor of a directory, or at AT_FDCWD. Errors are negative
+ * errnos, which safefile__strerror() explains. -ELOOP means a symbolic link that is not followed.
  */
 #ifndef LIB_SAFEFILE_H
 #define LIB_SAFEFILE_H
@@ -26,58 +25,59 @@
 
 struct safefile {
 	int fd;			/* open for writing; the caller closes it */
-	int dir_fd;		/* of the directory that @name is in, for functions here; or -1 */
-	char *name;		/* NULL: written in place */
+	int dir_fd;		/* the directory of @name, for the functions here; or -1 */
+	char *name;		/* NULL if written in place */
 	char *tmp;		/* its temporary name until safefile__commit(), then NULL */
-	dev_t dev;		/* identity of the file that was made */
+	dev_t dev;		/* identify the file that was made */
 	ino_t ino;
 };
 
 enum {
-	SAFEFILE_PRIVATE = 1,	/* mode 0600; else 0666 less umask */
-	SAFEFILE_LINKS = 2,	/* follow a symbolic link of the invoker's or of root's, and replace
+	SAFEFILE_PRIVATE = 1,	/* mode 0600, instead of 0666 less umask */
+	SAFEFILE_LINKS = 2,	/* follow a symbolic link that the invoker or root owns, and replace
 				 * the file that it leads to */
 	SAFEFILE_NO_WAIT = 4,	/* a FIFO without a reader fails with -ENXIO */
 };
 
 /**
- * safefile__open - begin a file
- * @f: closed by safefile__close()
- * @dir_fd: what a relative @path is relative to, or AT_FDCWD
+ * safefile__open - begin to write a file
+ * @f: to be closed by safefile__close()
+ * @dir_fd: directory for a relative @path, or AT_FDCWD
  * @flags: SAFEFILE_*
  *
  * A file that exists at @path stays until safefile__commit().
  *
- * Return: 0 or a negative errno; then @f holds nothing.
+ * Return: 0, or a negative errno. After an error, @f holds nothing.
  */
 int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned int flags);
 
 /**
  * safefile__keep_old - rename the file that this one will replace
- * @suffix: put behind its name
+ * @suffix: appended to its name
  *
- * An empty file is not kept. To be called before safefile__commit().
+ * An empty file is not kept. Call this before safefile__commit().
  *
  * Return: 1 if an old file was kept, 0 if there was none, or a negative errno.
  */
 int safefile__keep_old(struct safefile *f, const char *suffix);
 
 /*
- * Gives the file its name and replaces the file that has it. A file written in place has its name
- * already.
+ * Gives the file its name, and so replaces a file that has it now. A file written in place already
+ * has its name.
  */
 int safefile__commit(struct safefile *f);
 
-/* Removes a committed file, if its name still names it. */
+/* Removes a committed file, unless its name now belongs to another file. */
 void safefile__remove(const struct safefile *f);
 
 /*
- * Opens a committed file to write on, cut off after @bytes. Return: a descriptor, or a negative errno;
- * -ENOENT also if its name does not name it any more or it is shorter.
+ * Cuts a committed file off after @bytes, and opens it to append. Return: a descriptor, or a
+ * negative errno. -ENOENT can also mean that the file is shorter, or that its name now belongs to
+ * another file.
  */
 int safefile__shorten(const struct safefile *f, off_t bytes);
 
-/* Forgets the file and closes all but @f->fd. Removes the file if it was not committed. */
+/* Frees all of @f except @f->fd, which stays open. Removes the file if it was not committed. */
 void safefile__close(struct safefile *f);
 
 /* For a signal handler: removes the file if it was not committed. */
@@ -85,24 +85,25 @@ void safefile__abort_from_signal(const struct safefile *f);
 
 /* ---- directories of our own ------------------------------------------------------------------ */
 
-/* Return: a descriptor of the directory that @path is in, for the functions here, or -errno. */
+/* Return: a descriptor, for the functions here, of the directory that @path is in, or -errno. */
 int safefile__open_parent(const char *path);
 
 /* Return: the last component of @path. */
 const char *safefile__name(const char *path);
 
 /*
- * Opens a directory that the invoker owns, not through a link; with @make it is made, with mode
- * 0700, if it does not exist.
+ * Opens a directory that the invoker owns and that is not a link. With @make, creates it with mode
+ * 0700 if it does not exist.
  * Return: a descriptor, -EPERM if somebody else owns it, or another negative errno.
  */
 int safefile__open_dir(int dir_fd, const char *name, bool make);
 
 /**
- * safefile__result_dir - open a directory for results, and make it if it does not exist
- * @flags: SAFEFILE_LINKS: a link is followed, as any program does, and the directory may be anybody's
+ * safefile__result_dir - open a directory for results, and create it if it does not exist
+ * @flags: with SAFEFILE_LINKS a link is followed, as in any program, and anyone may own the
+ *	directory
  *
- * It is made with mode 0777 less umask. Without SAFEFILE_LINKS it has to be the invoker's own.
+ * A new directory gets mode 0777 less umask. Without SAFEFILE_LINKS, the invoker must own it.
  *
  * Return: a descriptor, -EPERM if somebody else owns it, or another negative errno.
  */
@@ -112,15 +113,16 @@ int safefile__result_dir(int dir_fd, const char *name, unsigned int flags);
 int safefile__rename(int dir_fd, const char *from, const char *to);
 int safefile__unlink(int dir_fd, const char *name, int flags);
 
-/* Return: the length of @name without the part that makes it a temporary name. */
+/* Return: the length of @name without the suffix of a temporary name. */
 size_t safefile__stem(const char *name);
 
 /* Return: the text for a negative errno of these functions. */
 const char *safefile__strerror(int err);
 
 /*
- * Opens a FIFO that is there already, as the invoker, for both directions, so that a writer that goes is
- * no end. Return: a descriptor that does not block, or a negative errno; -ENOTSUP: it is no FIFO.
+ * Opens an existing FIFO as the invoker, for reading and writing: this process then counts as a
+ * writer, and sees no end of file when the others close it. Return: a descriptor that does not
+ * block, or a negative errno. -ENOTSUP: not a FIFO.
  */
 int safefile__open_fifo(const char *name);
 

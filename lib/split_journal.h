@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * split_journal.h - the memory file that xpuload gives to "xpumerge split"
+ * split_journal.h - the memory file that xpuload passes to "xpumerge split"
  *
- * It begins with what xpuload reads at the end. All behind it is that program's own: see
- * merge/stream/journal.h. It is empty for the first child, and as the last one left it for each that follows.
+ * xpuload starts "xpumerge split" again if it dies. The first one gets an empty file, and each
+ * later one the file as its predecessor left it. At the end xpuload reads the counts at its
+ * beginning. The rest belongs to xpumerge, see merge/stream/journal.h.
  */
 #ifndef LIB_SPLIT_JOURNAL_H
 #define LIB_SPLIT_JOURNAL_H
@@ -11,15 +12,15 @@
 #include <stdint.h>
 
 struct split_journal {
-	uint64_t nr_lost_files;		/* that could not be written, or only their beginnings */
-	uint64_t nr_lost_bytes;		/* of records that belonged there */
-	uint64_t failing;		/* the last file is one of them */
-	/* With --push, see merge/profiles.h. */
+	uint64_t nr_lost_files;		/* not written, or only their beginnings */
+	uint64_t nr_lost_bytes;		/* bytes of records that those files lack */
+	uint64_t failing;		/* the last file is among the lost ones */
+	/* For --push, see merge/profiles.h. */
 	struct profile_counts {
 		uint64_t nr_made, nr_sent, nr_lost;	/* profiles */
-		uint64_t nr_unknown;	/* that may have been sent: who knew was killed */
-		uint64_t nr_unmerged;	/* files that no profiles were made of */
-		uint64_t nr_unknown_files;	/* whose profiles may have been made, or some of them */
+		uint64_t nr_unknown;	/* possibly sent: the process that knew was killed */
+		uint64_t nr_unmerged;	/* files from which no profiles were made */
+		uint64_t nr_unknown_files;	/* files with profiles possibly made */
 	} profiles;
 };
 

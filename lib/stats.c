@@ -11,9 +11,9 @@
 #define HISTOGRAM_SUB_BITS	7
 #define HISTOGRAM_SUBS		(1u << HISTOGRAM_SUB_BITS)
 #define HISTOGRAM_OCTAVES	(64 - HISTOGRAM_SUB_BITS + 1)
-#define HISTOGRAM_FEW		32u		/* a power of two */
+#define HISTOGRAM_FEW		32u		/* must be a power of two */
 
-/* The count of the values of one bucket, whose number is octave * HISTOGRAM_SUBS + sub. */
+/* The number of values in one bucket. The bucket's own number is octave * HISTOGRAM_SUBS + sub. */
 struct bucket {
 	uint64_t number : 13;
 	uint64_t count : 51;
@@ -22,8 +22,8 @@ struct bucket {
 _Static_assert(HISTOGRAM_OCTAVES * HISTOGRAM_SUBS <= 1u << 13, "bucket.number");
 
 /*
- * Return: the bucket of a value. Octave 0 has the values below HISTOGRAM_SUBS, each later one those
- * of one power of two.
+ * Return: the bucket of a value. Octave 0 has the values below HISTOGRAM_SUBS. Each later octave
+ * has the values between two powers of two.
  */
 static unsigned int value__bucket(uint64_t value)
 {
@@ -47,15 +47,15 @@ static uint64_t bucket__value(unsigned int bucket)
 	return (HISTOGRAM_SUBS + bucket % HISTOGRAM_SUBS) * width + (width - 1) / 2;
 }
 
-/* The sums and the histogram of values that are not all equal. */
+/* The sums and the histogram, for values that are not all equal. */
 struct spread {
 	uint64_t sum;
 	uint64_t max;
 	unsigned __int128 sum_of_squares;
 	uint32_t nr_few;
 	union {
-		struct bucket *few;	/* nr_few <= HISTOGRAM_FEW, in order of value */
-		uint64_t **octaves;	/* nr_few is more */
+		struct bucket *few;	/* if nr_few <= HISTOGRAM_FEW; sorted by value */
+		uint64_t **octaves;	/* if nr_few is more */
 	};
 };
 
@@ -115,7 +115,7 @@ static int octaves__count(uint64_t **octaves, unsigned int bucket, uint64_t coun
 	return 0;
 }
 
-/* Replaces a list that is full. Return: 0, or -ENOMEM with the list as it was. */
+/* Replaces a full list. Return: 0, or -ENOMEM with the list unchanged. */
 static int spread__make_octaves(struct spread *s)
 {
 	uint64_t **octaves = calloc(HISTOGRAM_OCTAVES, sizeof(*octaves));
@@ -154,7 +154,7 @@ static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 		err = spread__make_octaves(s);
 		return err ?: octaves__count(s->octaves, bucket, count);
 	}
-	/* It has room for two, or for the next power of two. */
+	/* It has room for two, then for the next power of two. */
 	if (!s->nr_few || (s->nr_few > 1 && !(s->nr_few & (s->nr_few - 1)))) {
 		few = realloc(s->few, max_t(size_t, 2, 2 * s->nr_few) * sizeof(*few));
 		if (!few)
@@ -167,7 +167,9 @@ static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 	return 0;
 }
 
-/* Makes the sums and the histogram, which equal values do not have. Return: 0 or -ENOMEM. */
+/*
+ * Makes the sums and the histogram as soon as the values are not all equal. Return: 0 or -ENOMEM.
+ */
 static int stats__make_spread(struct stats *s)
 {
 	struct spread *spread;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stats.h - sum, extremes, standard deviation and median of values that are not kept
+ * stats.h - sum, extremes, standard deviation and median, without storing the values
  *
- * All are exact but the median. For the median a histogram counts values below 128 exactly, others
- * to 7 bits after the first, so the median is off by 1/256 at most.
+ * All are exact except the median. It comes from a histogram that is exact for values below 128 and
+ * keeps 7 bits after the first one bit of others, so the median is off by 1/256 at most.
  *
- * There may be a struct stats for each of a million names, most of them with one value. So there are
- * no sums and no histogram while all values are equal, then a list of the buckets that have values,
- * and only when that gets long a kilobyte for each power of two that has a value.
+ * There may be a struct stats for each of a million names, most of them with one value. So while
+ * all values are equal, there are no sums and no histogram. Then the histogram is a list of the
+ * buckets that have values. Only a long list is replaced by a kilobyte for each power of two that
+ * has a value.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
@@ -20,7 +21,7 @@ struct spread;
 struct stats {
 	uint64_t nr;
 	uint64_t min;			/* 0 without values */
-	struct spread *spread;		/* NULL: all values are min */
+	struct spread *spread;		/* NULL while all values are min */
 };
 
 void stats__free(struct stats *s);
@@ -37,7 +38,7 @@ uint64_t stats__max(const struct stats *s);
 
 /* Rounded down. 0 without values; stats__stddev() is also 0 with a single value. */
 uint64_t stats__mean(const struct stats *s);
-uint64_t stats__stddev(const struct stats *s);	/* of the sample: divided by nr - 1 */
-uint64_t stats__median(const struct stats *s);	/* or the mean of the two in the middle */
+uint64_t stats__stddev(const struct stats *s);	/* of a sample: divides by nr - 1 */
+uint64_t stats__median(const struct stats *s);	/* or the mean of the middle two */
 
 #endif /* LIB_STATS_H */

@@ -38,7 +38,7 @@ const char *suffix__looks_like(const char *path)
 	return *at ? NULL : dot;
 }
 
-/* Formats of pictures, for which nothing near is known. */
+/* Formats of pictures are not close to any known suffix, but get advice of their own. */
 static bool is_picture(const char *suffix)
 {
 	static const char *const pictures[] = { ".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp" };
@@ -50,7 +50,7 @@ static bool is_picture(const char *suffix)
 	return false;
 }
 
-/* Return: how far a suffix is from a known one: 0 if one begins with the other. */
+/* Return: the distance of a suffix from a known one, 0 if one begins with the other. */
 static size_t suffix__distance(const char *suffix, const char *known)
 {
 	size_t len = strlen(suffix), known_len = strlen(known);
@@ -74,7 +74,7 @@ const char *suffix__meant(const char *path, const char *const *known, char *buf,
 		snprintf(buf, size, "pictures are .html and, drawn by flamegraph.pl, .svg");
 		return buf;
 	}
-	/* With one dot, and with more: ".json" and ".cupti.json". */
+	/* Suffixes may have several dots: try both ".cupti.json" and ".json". */
 	for (dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
 		for (i = 0; known[i]; i++) {
 			d = suffix__distance(dot, known[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* suffix.h - names of files whose suffix picks a format */
+/* suffix.h - file names whose suffix selects a format */
 #ifndef LIB_SUFFIX_H
 #define LIB_SUFFIX_H
 
@@ -8,18 +8,22 @@
 
 /*
  * suffix__of - find the suffix that a name ends with
- * @known: suffixes up to a NULL, such as ".json" and ".cupti.json"; of several the longest is taken
+ * @known: suffixes up to a NULL, such as ".json" and ".cupti.json". The longest one that fits is
+ *	returned.
  *
- * Return: one of @known, or NULL. A name that is a suffix and nothing else has none.
+ * Return: one of @known, or NULL. A name that is only a suffix counts as a name without one.
  */
 const char *suffix__of(const char *path, const char *const *known);
 
-/* Return: what the last dot of the name begins, if it looks like a suffix, with a letter first; or NULL. */
+/*
+ * Return: the part of the name from its last dot, if that looks like a suffix: a letter, then only
+ * letters and digits. Else NULL.
+ */
 const char *suffix__looks_like(const char *path);
 
 /*
- * Puts what may have been meant by @path, whose suffix is not one of @known, into @buf: "perhaps .pb.gz", or
- * "" if nothing is near. Return: @buf.
+ * Puts a hint for @path, whose suffix is not one of @known, into @buf: "perhaps .pb.gz", or "" if
+ * no known suffix is close. Return: @buf.
  */
 const char *suffix__meant(const char *path, const char *const *known, char *buf, size_t size);
 

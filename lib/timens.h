@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * timens.h - by how much the CLOCK_MONOTONIC of a process differs from the machine's
+ * timens.h - how far a process's CLOCK_MONOTONIC is from the machine's clock
  *
- * In a time namespace the clock is shifted by an offset. The times of BPF programs and of perf events are
- * those of the initial namespace, so a program that compares its own times with them subtracts its offset.
+ * A time namespace shifts the clock by an offset. BPF programs and perf events use the clock of the
+ * initial namespace, so a program that compares its own times with these must subtract its offset.
  */
 #ifndef TIMENS_H
 #define TIMENS_H
@@ -21,7 +21,7 @@ static inline const char *timens__skip_blanks(const char *text)
 	return text;
 }
 
-/* Reads digits at *@text. Return: false if there are none, or too many. */
+/* Reads digits at *@text. Return: false without a digit, or with too many. */
 static inline bool timens__digits(const char **text, int64_t *n)
 {
 	const char *p = *text;
@@ -36,10 +36,10 @@ static inline bool timens__digits(const char **text, int64_t *n)
 }
 
 /**
- * timens__read - find the clock's line in a text as /proc/PID/timens_offsets has it
- * @text: lines of a clock's name (its number in Linux 5.6), seconds, which may be negative, and ns
+ * timens__read - find the offset of CLOCK_MONOTONIC in the text of /proc/PID/timens_offsets
+ * @text: lines with a clock's name (its number in Linux 5.6), seconds (may be negative), and ns
  *
- * Return: the offset of CLOCK_MONOTONIC in ns; 0 if the text has none.
+ * Return: the offset in ns; 0 if the text has none.
  */
 static inline int64_t timens__read(const char *text)
 {
@@ -71,8 +71,8 @@ static inline int64_t timens__read(const char *text)
 }
 
 /*
- * Whether the file below tells the offsets of this process: it has those that its next children get, which
- * differ in a process that has made a namespace for them.
+ * Whether /proc/self/timens_offsets has the offsets of this process. It has the offsets for the
+ * next children, which differ if this process has made a time namespace for them.
  */
 static inline bool timens__is_own(void)
 {
@@ -83,8 +83,8 @@ static inline bool timens__is_own(void)
 }
 
 /*
- * Return: what the CLOCK_MONOTONIC of this process is ahead of the machine's, in ns. 0 where /proc does not
- * tell. A handler of fork() may call it.
+ * Return: how many ns this process's CLOCK_MONOTONIC is ahead of the machine's clock; 0 if /proc
+ * does not say. A handler of fork() may call it.
  */
 static inline int64_t timens__offset_ns(void)
 {

@@ -28,7 +28,7 @@ void *huge__alloc(size_t bytes)
 		return malloc(bytes);
 	if (posix_memalign(&p, HUGE_BYTES, bytes))
 		return NULL;
-	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* the rest is in small pages */
+	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* the rest gets small pages */
 	return p;
 }
 
@@ -52,7 +52,7 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes)
 
 	if (want < need)
 		want = need;
-	/* A small first room: each of many processes may have several arrays of a few elements. */
+	/* Start small: each of many processes may have several arrays of a few elements. */
 	if (want < ARRAY_FIRST_BYTES / elem_bytes)
 		want = ARRAY_FIRST_BYTES / elem_bytes;
 	if (__builtin_mul_overflow(want, elem_bytes, &bytes))
@@ -115,7 +115,8 @@ void *arena__alloc(struct arena *a, size_t size)
 		chunk->bytes = bytes;
 		if (bytes == size && a->head) {
 			/*
-			 * A large allocation gets a chunk of its own behind the one being filled.
+			 * A large allocation gets its own chunk, after the one that is being
+			 * filled.
 			 */
 			chunk->next = a->head->next;
 			a->head->next = chunk;
@@ -165,7 +166,7 @@ static uint32_t string__hash(const char *s, size_t len)
 	return hash >> 32;
 }
 
-/* Return: the slot that has the string, or the free slot where it belongs. */
+/* Return: the slot that has the string, or else the free slot where it belongs. */
 static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s, uint32_t len,
 					  uint32_t hash)
 {
@@ -194,7 +195,7 @@ static int strpool__grow(struct strpool *p)
 	for (i = 0; i < old.nr_slots; i++) {
 		if (!old.slots[i].s)
 			continue;
-		/* All strings in the pool differ, so none need be compared. */
+		/* All strings in the pool differ, so there is no need to compare them. */
 		k = slots__home(old.slots[i].hash, p->nr_slots);
 		while (p->slots[k].s)
 			k = slots__next(k, p->nr_slots);
@@ -322,7 +323,10 @@ void idmap__free(struct idmap *m)
 
 /* ---- ids of processes' things ---------------------------------------------------------------- */
 
-/* So many ids may be missing in a list: threads that define things at a time send them in any order. */
+/*
+ * A list may skip this many ids: threads that define things at the same time send them in any
+ * order.
+ */
 #define IDS_GAP		16
 
 int ids__add(struct ids *ids, uint32_t proc, uint32_t id, uint32_t index)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * util.h - large memory, growing arrays, an arena, interned strings, an id map, kept messages
+ * util.h - large memory, growing arrays, an arena, interned strings, hash tables, stored messages
  *
- * Nothing here prints, exits or aborts: functions that can fail return -errno (or NULL for
- * -ENOMEM).
+ * Nothing here prints, exits or aborts. Functions that can fail return -errno, or NULL if memory is
+ * short.
  */
 #ifndef LIB_UTIL_H
 #define LIB_UTIL_H
@@ -25,8 +25,8 @@ bool has_suffix(const char *s, const char *suffix);
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /*
- * malloc() and calloc() for memory that may be large and is used at random: in huge pages, if the
- * kernel has them. free() and realloc() work as usual.
+ * malloc() and calloc() for memory that may be large and is accessed at random: in huge pages, if
+ * the kernel has them. free() and realloc() work as usual.
  */
 void *huge__alloc(size_t bytes);
 void *huge__zalloc(size_t nr, size_t elem_bytes);
@@ -34,11 +34,11 @@ void *huge__zalloc(size_t nr, size_t elem_bytes);
 /* ---- arrays --------------------------------------------------------------------------------- */
 
 /**
- * array__reserve - make room for at least @need elements, growing by half
- * @v: address of the array pointer, kept as it was on failure
- * @cap: its capacity in elements
- * @need: elements wanted
- * @elem_bytes: size of one
+ * array__reserve - make room for at least @need elements
+ * @v: address of the array's pointer, which does not change on failure
+ * @cap: the array's capacity in elements; grows at least by half
+ * @need: number of elements wanted
+ * @elem_bytes: size of an element
  *
  * Return: 0 or -ENOMEM (also when the size would overflow).
  */
@@ -46,7 +46,7 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
 
 void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 
-/* struct { type *v; size_t nr, cap; } a; array_push(&a, value) is 0 or -ENOMEM. */
+/* A growing array, zeroed to start. array_push(&a, value) returns 0 or -ENOMEM. */
 #define ARRAY(type)	struct { type *v; size_t nr, cap; }
 #define array_reserve(a, need) \
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
@@ -56,20 +56,20 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 #define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
-/* Like qsort_r(), for arrays that mostly are in order already: then it takes one pass. */
+/* Like qsort_r(), for arrays that are usually sorted already, which then takes one pass. */
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
-/* The index of no element. */
+/* Means no element where an index is expected. */
 #define NO_INDEX	UINT32_MAX
 
-/* The word for a number of things. */
+/* Return: the word that fits the number @n, singular or plural. */
 #define PLURAL(n, one, many)	((n) == 1 ? (one) : (many))
 
-/* Three-way comparison that cannot overflow, for qsort comparators. */
+/* A three-way comparison that cannot overflow, for the comparators of qsort(). */
 #define cmp3(a, b)	(((a) > (b)) - ((a) < (b)))
 
-/* Return: a number that the author of an input file cannot know. Each run has another one. */
+/* Return: a number that the author of an input file cannot know. It differs in each run. */
 uint64_t secret(void);
 
 /* ---- arena ---------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ struct arena_chunk;
 /* Memory that is freed all at once; zero it to start. */
 struct arena {
 	struct arena_chunk *head;
-	size_t used;			/* bytes of head's payload */
+	size_t used;			/* bytes used in head */
 };
 
 /* Return: @size zeroed bytes aligned to 8, valid until arena__free(), or NULL. */
@@ -89,23 +89,23 @@ void arena__free(struct arena *a);
 /* ---- hash tables ---------------------------------------------------------------------------- */
 
 /*
- * Tables of open addressing are between 3/5 and 3/4 full once they are large: there may be a million
- * names, each with a place in several of them.
+ * Large tables with open addressing are kept between 3/5 and 3/4 full, because there may be a
+ * million names, each in several tables.
  */
 static inline bool slots__full(size_t nr, size_t nr_slots)
 {
 	return nr >= nr_slots / 4 * 3;
 }
 
-/* Return: the number of slots of a table that follows a full one of @nr_slots. */
+/* Return: the number of slots of the table that replaces a full one of @nr_slots. */
 static inline size_t slots__more(size_t nr_slots)
 {
 	return nr_slots < 4096 ? max_t(size_t, 2 * nr_slots, 16) : nr_slots / 4 * 5;
 }
 
 /*
- * Return: the slot where the search for a hash begins. A larger table has the slots in the order of
- * the hashes, too, so that it is filled from one end to the other.
+ * Return: the slot where the search for a hash begins. A higher hash never begins at a lower slot,
+ * so copying to a larger table fills it from one end to the other.
  */
 static inline size_t slots__home(uint32_t hash, size_t nr_slots)
 {
@@ -121,19 +121,19 @@ static inline size_t slots__next(size_t i, size_t nr_slots)
 
 struct strpool_slot;
 
-/* One copy of each distinct string: equal strings are equal pointers. Zero it to start. */
+/* Has one copy of each distinct string, so equal strings have equal pointers. Zero it to start. */
 struct strpool {
-	struct strpool_slot *slots;	/* open addressing: a look-up meets little memory */
+	struct strpool_slot *slots;	/* open addressing: look-ups touch little memory */
 	size_t nr_slots;
 	size_t nr;
 	struct arena arena;
 };
 
-/* Return: the pool's own copy of @s[0..@len), with a NUL, until strpool__free(); or NULL. */
+/* Return: the pool's own copy of @s[0..@len), with a NUL, valid until strpool__free(); or NULL. */
 const char *strpool__intern(struct strpool *p, const char *s, size_t len);
 /*
- * Return: the number, from 0, of a string of the pool, in the order in which strings were added.
- * @copy: the pool's own.
+ * Return: the number of a string of the pool. Strings are numbered from 0 as they are added.
+ * @copy: the pool's own copy.
  */
 static inline uint32_t strpool__id(const char *copy)
 {
@@ -143,7 +143,10 @@ static inline uint32_t strpool__id(const char *copy)
 	return id;
 }
 
-/* Return: whether @s, which ends with its first NUL, is the pool's own copy and no other one of that text. */
+/*
+ * Return: whether @s is the pool's own copy of its text (up to the first NUL), and not another
+ * copy.
+ */
 bool strpool__owns(const struct strpool *p, const char *s);
 
 const char *strpool__internf(struct strpool *p, const char *fmt, ...)
@@ -159,18 +162,18 @@ struct idmap_slot {
 };
 
 /*
- * 64-bit id to 32-bit index, open addressing. The ids come from a file and need not be dense: its
- * size follows the number of ids put, never their values. The file's author cannot know which ids
- * share a slot. Zero it to start.
+ * Maps 64-bit ids to 32-bit indices, with open addressing. The ids come from a file and need not be
+ * dense: the size of the map depends on the number of ids in it, never on their values. The file's
+ * author cannot know which ids share a slot. Zero it to start.
  */
 struct idmap {
 	struct idmap_slot *slots;
 	size_t nr_slots;
 	size_t nr;
-	uint64_t secret;		/* differs in each run; set once there are slots */
+	uint64_t secret;		/* differs in each run; set when the first slots are made */
 };
 
-/* Makes one id of two 32-bit ids; for ids of a process, the upper half is the process's index. */
+/* Makes one id from two 32-bit ids. For ids of a process, the upper half is the process's index. */
 #define ID_KEY(high, low)	((uint64_t)(high) << 32 | (low))
 
 static inline size_t idmap__home(const struct idmap *m, uint64_t key)
@@ -180,7 +183,7 @@ static inline size_t idmap__home(const struct idmap *m, uint64_t key)
 	return slots__home(((uint64_t)product ^ (uint64_t)(product >> 64)) >> 32, m->nr_slots);
 }
 
-/* Return: whether @key is there; sets *@value to its value. */
+/* Return: whether the map has @key. Sets *@value to its value. */
 static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *value)
 {
 	size_t i;
@@ -199,24 +202,27 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 	}
 }
 
-/* Return: the value of @key, to be changed, until the next one is put; NULL: it is not there. */
+/*
+ * Return: a pointer to the value of @key, to change it, valid until a key is added; or NULL without
+ * this key.
+ */
 uint32_t *idmap__find(const struct idmap *m, uint64_t key);
 
-/* Adds @key, which must not be there yet. Return: 0 or -ENOMEM. */
+/* Adds @key, which the map must not have. Return: 0 or -ENOMEM. */
 int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 
-/* Adds @key unless it is there. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+/* Adds @key unless the map has it. Return: 1 if it was added, 0 if not, or -ENOMEM. */
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
 void idmap__free(struct idmap *m);
 
 /* ---- ids of processes' things ---------------------------------------------------------------- */
 
 /*
- * Ids that each process counts from 1 as it defines its things, to indices. They come from a file:
- * ids that are not in order are kept, too, in more room. Zero it to start.
+ * Maps ids to indices, where each process numbers its things from 1 as it defines them. The ids
+ * come from a file, so ids far out of order work, too, but take more memory. Zero it to start.
  */
 struct ids_list {
-	uint32_t *v;			/* by id - 1; NO_INDEX: none, or in rest */
+	uint32_t *v;			/* by id - 1; NO_INDEX: unknown, or in rest */
 	size_t nr, cap;
 };
 
@@ -236,15 +242,15 @@ static inline bool ids__get(const struct ids *ids, uint32_t proc, uint32_t id, u
 	return idmap__get(&ids->rest, ID_KEY(proc, id), index);
 }
 
-/* Adds an id, which is not 0, unless it is there. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+/* Adds an id (not 0) unless it is known. Return: 1 if it was added, 0 if not, or -ENOMEM. */
 int ids__add(struct ids *ids, uint32_t proc, uint32_t id, uint32_t index);
 void ids__free(struct ids *ids);
 
 /* ---- hash index ----------------------------------------------------------------------------- */
 
 /*
- * Finds elements of an array by the hash of what they are: the array has the keys, and here are only
- * the elements' indices. Zero it to start.
+ * Finds elements of an array by the hashes of their keys. The keys stay in the array: the table has
+ * only hashes and indices. Zero it to start.
  *
  *	for (at = HASHES_START; hashes__next(&h, hash, &at, &i);)
  *		if (v[i] is meant)
@@ -270,7 +276,7 @@ static inline uint32_t hash__mix(uint64_t a, uint64_t b, uint64_t secret)
 
 #define HASHES_START	SIZE_MAX
 
-/* Return: whether there is another element of that hash; *@index is set to it. */
+/* Return: whether there is another element with that hash. Sets *@index to its index. */
 static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *at, uint32_t *index)
 {
 	size_t i = *at == HASHES_START ? slots__home(hash, h->nr_slots) : *at;
@@ -292,9 +298,9 @@ void hashes__free(struct hashes *h);
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /*
- * Lines for the user, kept until they are printed: merging works on hostile files and inside a
- * fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX lines are kept; the rest are
- * counted.
+ * Lines for the user, stored until they are printed: merging reads hostile files and also runs
+ * inside a fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX lines are stored.
+ * The rest are counted.
  */
 #define MSGS_MAX	64
 
@@ -304,7 +310,7 @@ struct msgs {
 };
 
 void msgs__add(struct msgs *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Adds the lines of @from, which loses them. */
+/* Moves the lines of @from to the end of @m. */
 void msgs__move(struct msgs *m, struct msgs *from);
 void msgs__free(struct msgs *m);
 

@@ -100,7 +100,7 @@ void options__free(struct options *opts);
 
 /**
  * options__name - name the output, and the recording, which is next to it if the output is a merged
- *  result
+ * result
  * @pid: the target, or the first process to attach to
  *
  * Return: 0, or -1 after a message.

@@ -25,7 +25,7 @@ struct gpu_metrics_stats {
 /*
  * Starts the program, early so that it inherits little. @hz: samples a second; 0: only NVML;
  * @names: metrics, separated by commas, or NULL. Return: NULL after a message if it cannot be
- *  started.
+ *	started.
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 

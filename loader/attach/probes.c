@@ -413,7 +413,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 
 /*
  * Return: one entry for each @bytes of the ring, since a user with many threads asks for a larger
- *  ring.
+ * ring.
  */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {

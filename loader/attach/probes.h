@@ -76,7 +76,7 @@ void probes__close(struct probes *p);
  * @fd: from shim_file__open_mapped(); now owned by @p
  *
  * Return: 0, also if that file is already known; -E2BIG if there are too many; or another negative
- *  errno.
+ * errno.
  */
 int probes__add_shim(struct probes *p, int fd);
 

@@ -93,7 +93,7 @@ void *cupti__loaded_symbol(const char *name);
  * @subscriber: the result, also stored in c->among
  *
  * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its subscriber
- *  allows no others.
+ * allows no others.
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback);
 

@@ -101,7 +101,7 @@ static atomic_int nr_pool, nr_buffers;
 
 /*
  * All buffers of the shim, each at one of the OWN_WINDOW places after own__place(). No thread
- *  waits.
+ * waits.
  */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64

@@ -49,7 +49,7 @@ enum call_weight calls__weigh(const char *name);
  * its launches cannot be told apart. Disabling a whole domain does no harm: see calls__disabled().
  *
  * Called by the shim's thread, or under capture__lock(). Return: whether CUPTI knows any wanted
- *  call.
+ * call.
  */
 bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
 		 bool (*used)(uint32_t cbid, const char *name));

@@ -376,7 +376,7 @@ static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const C
 
 /*
  * Records a call that took long, so it may have waited for the device. The call has ended, so this
- *  may take time.
+ * may take time.
  */
 static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
@@ -532,7 +532,7 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	ticks = tell(t, &t->slot, 0);
 	/*
 	 * Counted after the launch is logged: a thread that sees the count can also send the
-	 *  launch.
+	 * launch.
 	 */
 	machine__count(&t->nr_launches);
 	begin_call(t, cbid, d, ticks);

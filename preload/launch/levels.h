@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * levels.h - memory that CUDA takes by itself, without a call of the program: CUDA is asked how
- *  much
+ * much
  *
  * On devices where the program has pools or graphs that allocate, the shim's thread asks a few
  * times a second for the unused part of the pools and for the memory of graphs. The memory of a

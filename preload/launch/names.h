@@ -30,7 +30,7 @@ void names__start(void);
 
 /*
  * Notes the kernel's name at a launch's entry, after names__start(). Called on any thread, in
- *  signal handlers, too.
+ * signal handlers, too.
  */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 

@@ -116,7 +116,7 @@ size_t unwinder__trace_bytes(const struct unwinder *u);
 
 /*
  * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may have
- *  equal keys, too.
+ * equal keys, too.
  */
 uint64_t unwinder__trace_key(const struct unwinder *u);
 

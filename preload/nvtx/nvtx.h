@@ -13,7 +13,7 @@
 
 /*
  * Makes NVTX find the shim, if ranges are wanted or may be wanted later; called when the shim is
- *  loaded.
+ * loaded.
  * @path: the shim's path; @may_set: whether the environment may be changed. If the program or user
  * has chosen another library, that one stays.
  */

@@ -59,7 +59,7 @@ struct device {
 
 /*
  * CUPTI returns the same pointer each time for a kernel's name. This cache saves hashing the name;
- *  it still compares the text.
+ * it still compares the text.
  */
 #define NAME_CACHE	256		/* a power of two */
 
