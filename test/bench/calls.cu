@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * calls.cu - what it costs to be told of a call of CUDA's API, in each way that CUPTI has
+ * calls.cu - the cost of observing a call of CUDA's API, in each way that CUPTI offers
  *
- *	calls [ROUNDS]		prints ns per call, for each way and function, and what it adds to "path"
+ *	calls [ROUNDS]		prints ns per call for each way and function, and the difference to "path"
  *
- * One process for each way; they take turns, so a slow moment of the machine hits all alike. CUPTI may
- * only be called after the first fork. "path" is what xpuload turns on for every recording: kernel, copy
- * and set activity, and callbacks of the driver's launches, copies, sets, waits and recorded events.
- * Callbacks read the CPU's counter twice and keep what they measured, as the shim does.
+ * Each way has a process. They take turns, so a slow moment of the machine affects all of them.
+ * CUPTI may only be called after the first fork. "path" is the set that xpuload enables for every
+ * recording: kernel, copy and set activity, and callbacks of the driver's launches, copies, sets,
+ * waits and recorded events. Callbacks read the CPU's counter twice and keep what they measured, as
+ * the shim does.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -26,7 +27,7 @@ KERNEL(null_kernel)
 
 #define MAX_CBID	4096
 #define MAX_ROUNDS	1000
-#define NR_CALLS	400		/* in one go: fewer than a stream's queue takes */
+#define NR_CALLS	400		/* at a time: fewer than the queue of a stream takes */
 
 enum way {
 	BARE, KERNELS, PATH, RUNTIME_TIMED, RUNTIME_ALL, BOTH_TIMED, DRIVER_TIMED, ACTIVITY_TIMED, ACTIVITY_ALL,
@@ -47,7 +48,7 @@ static const char *const function_names[] = {
 static cudaStream_t stream;
 static cudaEvent_t event;
 static void *memory;
-static void *function;			/* null_kernel's, for the driver */
+static void *function;			/* null_kernel for the driver */
 static CUresult (*get_current)(CUcontext *);
 static CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
 			  unsigned int, unsigned int, CUstream, void **, void **);
@@ -94,7 +95,7 @@ static void CUPTIAPI completed(CUcontext, uint32_t, uint8_t *buffer, size_t, siz
 	free(buffer);
 }
 
-/* A part of a name that begins with a capital: as the shim's rule has it. */
+/* A part of a name that begins with a capital letter, as in the shim's rule. */
 static bool has_word(const char *name, const char *const *words)
 {
 	for (; *words; words++)

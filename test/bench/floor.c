@@ -5,10 +5,10 @@
  * An injection library (CUDA_INJECTION64_PATH) that enables kernel activity records with buffers of
  * the usual size and throws the records away. It has no callbacks, takes no stacks and writes
  * nothing. With FLOOR_CALLBACKS in the environment, callbacks that do nothing are enabled for the
- * driver's launches, copies and sets: the least cost of finding out what made each launch. With
- * FLOOR_CALLS=runtime, all calls of the runtime have such callbacks as well; FLOOR_CALLS=both, and all of the
- * driver; FLOOR_CALLS=records, they have activity records instead. With FLOOR_COUNT, says at exit how often
- * which functions were called.
+ * driver's launches, copies and sets: the least cost of finding the caller of each launch. With
+ * FLOOR_CALLS=runtime, all calls of the runtime have such callbacks as well; with FLOOR_CALLS=both,
+ * all driver calls, too; with FLOOR_CALLS=records, they have activity records instead. With
+ * FLOOR_COUNT, it prints at exit how often each function was called.
  */
 #include <cupti.h>
 #include <stdio.h>

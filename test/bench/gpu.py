@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gpu.py: what recording costs on this machine's GPU, beside CUPTI alone and beside other tools
+"""gpu.py: the cost of recording on this machine's GPU, compared with CUPTI alone and with other
+tools
 
 `make bench-gpu`; TREE= for a portable tree, SIM=1 for the simulated device. Settings:
 
   WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
-             cycle random        the same from one thread and 16 sites, in turn and in random order
+             cycle random        null kernels from one thread and 16 sites, in turn and in random order
              alloc               cudaMallocAsync() and cudaFreeAsync(): ns of both; without torch and proton
              mixalloc            one of them, from 16 sites in random order
              step memstep graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
-             calls               CUPTI alone: what each way to be told of a call of the API adds to
+             calls               CUPTI alone: the cost of each way to observe a call of the API, added to
                                  it, see calls.cu; without rows
   ROWS       bare                nothing on
              dormant             the shim preloaded, nobody attached
-             floor               CUPTI's kernel activity alone, see floor.c: nobody gets kernel
+             floor               CUPTI's kernel activity alone, see floor.c: no tool gets kernel
                                  times for less
-             callbacks           the same, and callbacks at the launches that do nothing
-             calls-runtime calls-both calls-records    and at all calls of the runtime; and at all of the
+             callbacks           as floor, with callbacks at launches that do nothing
+             calls-runtime calls-both calls-records    and at all calls of the runtime; and at all calls of the
                                  driver, too; activity records of all calls instead
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
              shm                 the first of these with --transport shm
@@ -29,22 +30,23 @@
              torch torch-cpu torch-stack proton proton-python    see step.py
              nsys                Nsight Systems, CUDA trace only: kernels, and the calls that it
                                  deems worth it; no stacks
-             nsys-calls          the same with all calls
-             nsys-all            the first with CPU samples and context switches, of which it has both or
+             nsys-calls          as nsys, with all calls
+             nsys-all            as nsys, with CPU samples and context switches, of which it takes both or
                                  none
-  ROUNDS     of turns, by tens (15)
-  COPIES     of each row's program at a time (3)
-  STARTS     how often all of them are started (1)
+  ROUNDS     rounds of turns, in tens (15)
+  COPIES     copies of each row's program at a time (3)
+  STARTS     how often all programs are started (1)
 
-Every row has programs of its own, all are started together, and then take turns: in each round,
-one block of some 15 to 30 ms each, in random order; what launches from one thread does so from the
-same CPU. So a slow moment of the machine hits all alike. But where a program's memory is makes a
-difference, too, for as long as it runs; so each row has several. A ratio is the mean of those of all
-copies, the first of one row with the first of the other and so on, each the median of those within
-its rounds; its standard error is from how they differ. The accounts are xpumerge's, of all that the
-row recorded; a stack is not whole if it does not begin where threads begin. A row that cannot run
-says why. "of nsys" is what a row adds to bare, in parts of what Nsight Systems adds that records as
-much: nsys-calls beside api-all, nsys-all beside merge and all, nsys beside all others.
+Every row has programs of its own. All programs are started together and then take turns: in each
+round, each gets one block of some 15 to 30 ms, in random order. Programs that launch from one
+thread do so on one CPU. So a slow moment of the machine affects all of them. But the place of a
+program's memory also makes a difference, as long as it runs, so each row has several programs. A
+ratio is the mean over all copies, where copy N of one row is compared with copy N of the other.
+Each copy's ratio is the median over its rounds, and the standard error comes from the copies'
+differences. The accounts are xpumerge's accounts of everything that the row recorded. A stack is
+incomplete if it does not begin where threads begin. A row that cannot run says why. "of nsys" is
+the cost of a row over bare, as a share of the cost of Nsight Systems when it records as much:
+nsys-calls for api-all, nsys-all for merge and all, nsys for all others.
 """
 import concurrent.futures
 import glob
@@ -72,7 +74,7 @@ OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all
 CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
 ROWS = (["bare", "dormant"] + CUPTI + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls", "nsys-all"])
-# Of Nsight Systems' rows, the one that records as much as a row of ours.
+# The row of Nsight Systems that records as much as a row of ours.
 PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
         "nsys-calls": ["-s", "none", "--cpuctxsw", "none", "--cuda-trace-all-apis=true"],
@@ -96,7 +98,7 @@ def settings(name, default):
 
 
 def output(*command):
-    """What a command prints, or the last thing it says when it fails."""
+    """Returns a command's output, or its last line if it fails."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     if done.returncode:
@@ -110,7 +112,7 @@ def last_line(text):
 
 
 def check(statement):
-    """None, or why that cannot be done in Python."""
+    """Returns None, or why that cannot be done in Python."""
     try:
         output(PYTHON, "-c", statement)
     except (Failed, OSError) as why:
@@ -121,7 +123,7 @@ def check(statement):
 # ---- what there is -------------------------------------------------------------------------------
 
 class Tools:
-    """The programs of this bench, built in the current directory, and what the machine has."""
+    """The programs of this bench, built in the current directory, and the machine's tools."""
 
     def __init__(self):
         tree = os.path.exists(f"{BUILD}/bin/xpuload")
@@ -175,7 +177,7 @@ class Tools:
         return re.search(rf"{option}[ ,=[]", self.help)
 
     def why_not(self, row):
-        """None, or why there is no such row here."""
+        """Returns None, or why there is no such row here."""
         needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "memory": "--memory", "api": "--api", "api-all": "--api",
                  "merge": "--freq", "all": "--off-cpu", "capture": "--capture", "captured": "--capture"}
         if row in needs and not self.has(needs[row]):
@@ -187,7 +189,7 @@ class Tools:
         return None
 
     def options(self, row):
-        """xpuload's, for a row of ours."""
+        """Returns xpuload's options for a row of ours."""
         if row == "merge":
             return ["-F", "99"]
         if row == "all":
@@ -210,7 +212,7 @@ class Tools:
         return f"{directory}/xpuload"
 
     def under(self, row, data, command):
-        """The command as it is run for a row, and its environment."""
+        """Returns the command of a row, and its environment."""
         env = dict(os.environ)
         if row == "dormant":
             env["LD_PRELOAD"] = self.shim
@@ -251,7 +253,7 @@ class Tools:
 # ---- programs that take turns --------------------------------------------------------------------
 
 class Program:
-    """A program of one row and one group of workloads; see launch.cu and step.py for the other end."""
+    """A program of one row and one group of workloads; see launch.cu and step.py for its other end."""
 
     def __init__(self, tools, row, name, command):
         self.row = row
@@ -274,7 +276,7 @@ class Program:
         raise Failed(self.why)
 
     def hear(self, seconds):
-        """The next line that it says."""
+        """Returns the next line that the program prints."""
         until = time.monotonic() + seconds
         while not select.select([self.fds[1]], [], [], 0.1)[0]:
             if self.process.poll() is not None:
@@ -291,7 +293,7 @@ class Program:
         os.close(self.fds[0])       # no other process has it open for writing
 
     def end(self):
-        """Waits until it has ended. Return: whether it did so in good order."""
+        """Waits until it has ended. Returns whether it ended without an error."""
         try:
             self.process.wait(0 if self.why else END_S)
         except subprocess.TimeoutExpired:
@@ -306,12 +308,13 @@ class Program:
         return self.process.returncode == 0
 
     def nr_events(self):
-        """How many events of memory were recorded, as xpuload says when it ends."""
+        """Returns how many events of memory were recorded, as xpuload prints at its end."""
         return sum(map(int, re.findall(r"(\d+) events of memory", read(f"{self.name}.log"))))
 
 
 def take_turns(programs, workload, rounds):
-    """[the figures of each program's turns]; one that fails is left with what it has."""
+    """Returns [the figures of each program's turns]; a program that fails keeps the figures that it
+    has."""
     figures = [[] for _ in programs]
     order = list(range(len(programs)))
     shuffle = random.Random(1).shuffle
@@ -330,7 +333,7 @@ def take_turns(programs, workload, rounds):
 # ---- accounts ------------------------------------------------------------------------------------
 
 class Account:
-    """What xpumerge says of a recording: launches, matched, wrong, unmatched, lost, not whole."""
+    """xpumerge's account of a recording: launches, matched, wrong, unmatched, lost, incomplete."""
 
     def __init__(self, tools, data):
         folded = f"{data}.folded"
@@ -377,12 +380,12 @@ LINE = "{:8} {:13} {:>9} {:>9} {:>6} {:9} {:>14} {:>14} {:>14}  {}"
 
 
 def error(values):
-    """The standard error of their mean; of a single one, nobody knows."""
+    """Returns the standard error of the mean; a single value has none."""
     return statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else math.nan
 
 
 def within(figures, a, b, what):
-    """what(a's, b's) in the middle of the rounds, by copy."""
+    """Returns what(a's value, b's value) in the middle of the rounds, by copy."""
     pairs = zip(figures.get(a, []), figures.get(b, []))
     return [statistics.median(map(what, x, y)) for x, y in pairs if x and y]
 
@@ -393,12 +396,12 @@ def ratio(figures, row, of):
 
 
 def added(figures, row, of, to):
-    """What one adds to a row, beside what another one adds."""
+    """Returns the cost of one row over another, as a share of a third row's cost."""
     a, b = (within(figures, name, to, lambda x, y: x - y) for name in (row, of))
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # Both shares have the same base, and so its errors.
+    # Both shares have one base, and so its errors.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 
@@ -412,7 +415,8 @@ def header():
 
 
 def print_row(workload, row, values, unit, compared, account):
-    """compared: to bare, to the floor, and what it adds to bare of what Nsight Systems adds."""
+    """Returns comparisons: with bare, with the floor, and the cost over bare as a share of Nsight
+    Systems' cost."""
     median = statistics.median(values)
     # Half of the rounds differ from the median by at most this.
     spread = statistics.median(abs(v - median) for v in values) / median * 100 if median else 0
@@ -437,7 +441,7 @@ class Bench:
             self.status = 1
 
     def group(self, name, workloads, unit, command):
-        """command(row)(name) is the command of a row's program, command(row) may be None."""
+        """command(row)(name) is the command of a row's program; command(row) may be None."""
         commands, accounts = {}, {}
         for row in self.rows:
             line = command(row)
@@ -470,7 +474,7 @@ class Bench:
                 None if row in ["bare", *NSYS] else added(figures, row, peer, "bare"))
 
     def turns(self, programs, workloads, accounts):
-        """All that programs do between their start and their end; their accounts are added up."""
+        """The account of programs between their start and their end, added up over all programs."""
         for program in programs:
             try:
                 program.hear(READY_S)
@@ -521,7 +525,7 @@ class Bench:
         self.group("pytorch", workloads, "us/step", command)
 
     def cpu(self):
-        """xpuload's CPU time in percent of the time that passes, at a steady rate."""
+        """Returns xpuload's CPU time in percent of the passing time, at a steady rate."""
         for row in (row for row in self.rows if row in OURS and row not in WINDOWS):
             why = self.tools.why_not(row)
             if why:
@@ -569,7 +573,7 @@ class Bench:
         return shares, rates, total
 
     def aims(self):
-        """What is aimed at, of one row to another."""
+        """Returns the goals, as ratios of rows."""
         best, f = "path", self.figures
         lines = [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.10)
                  for w in ("null1", "null8")]
@@ -624,7 +628,7 @@ class Bench:
 
 
 def cpu_seconds(pid):
-    """What all its threads have used: exact where the kernel tells, or else in clock ticks."""
+    """Returns the CPU time of all its threads: exact if the kernel counts it, or else in clock ticks."""
     exact = glob.glob(f"/proc/{pid}/task/*/schedstat")
     if exact:
         return sum(int(read(path).split()[0]) for path in exact) / 1e9

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""inside.py: what --stalls and --gpu-metrics cost on this machine's GPU, beside --gpu-only
+"""inside.py: the cost of --stalls and --gpu-metrics on this machine's GPU, compared with --gpu-only
 
-`make bench-inside`; TREE= for a portable tree. Both work on the whole GPU, so programs are not side by
-side but take turns: --gpu-only, the row, the row, --gpu-only, and so on. Settings:
+Run `make bench-inside`; TREE= names a portable tree. Both work on the whole GPU, so programs do not run side by side but take turns: --gpu-only, the row, the row, --gpu-only, and so on. Settings:
 
   WORKLOADS  null	null kernels, in steady state: ns a launch
              long	kernels of some 20 ms: us of 100
              step	a training step of a small transformer: us
   ROWS       stalls metrics all (both)
-  STARTS     of each (6)
+  STARTS     starts of each (6)
 
-A ratio is the mean of those of neighbours in time; then its standard error. MB is the most memory that
-the program had, median, and what it is more than under --gpu-only; `sampler` the CPU time of
-xpuload-metrics, in percent of a core.
+A ratio is the mean over neighbours in time, followed by its standard error. MB is the median of the program's peak memory, and the difference to --gpu-only. `sampler` is the CPU time of xpuload-metrics, in percent of a core.
 """
 import glob
 import math
@@ -41,7 +38,7 @@ def settings(name, default):
 
 
 def sampler_ticks(parent):
-    """The CPU time so far of a process's xpuload-metrics."""
+    """Returns the CPU time so far of the xpuload-metrics of a process."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8") as f:
@@ -56,7 +53,7 @@ def sampler_ticks(parent):
 
 
 class Watch(threading.Thread):
-    """Follows the sampler of a recording, from two seconds on: before, it starts."""
+    """Follows the sampler of a recording, beginning after two seconds, when it has started."""
 
     def __init__(self, parent):
         super().__init__(daemon=True)
@@ -73,7 +70,7 @@ class Watch(threading.Thread):
 
 
 def measure(xpuload, row, command):
-    """What the program says of itself, its memory in MB, and the sampler's percent of a core."""
+    """Returns the program's own figure, its memory in MB, and the sampler's percent of a core."""
     with subprocess.Popen([xpuload, "--gpu-only", *OPTIONS[row], "-o", "bench.data", *command],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         watch = Watch(p.pid)

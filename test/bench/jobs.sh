@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# jobs.sh [PATHS...]: reading recordings of ranks -j at a time beside one after the other: 8 of a million launches
-# each, of 8 threads, from so many call paths (1,000 and 10,000) of 30 frames. Five pairs of runs, one right after the
-# other, -j 1 and -j 2, 4 and so on up to the CPUs (2 at least); "x faster" is the median of the pairs' ratios, with the
-# least and the most. A machine that does other work at the time shows less: its load stands above. Then the peak of
-# memory for 1, 8 and 32 recordings.
+# jobs.sh [PATHS...]: reading recordings of ranks with -j N, compared with one after the other: 8
+# recordings of a million launches each, of 8 threads, from PATHS call paths (1,000 and 10,000) of
+# 30 frames. Runs come in five pairs, one right after the other: -j 1 and then -j 2, 4 and so on up
+# to the number of CPUs (2 at least). "x faster" is the median of the pairs' ratios, with the least
+# and the most. A machine that does other work meanwhile shows less: its load is printed above. Then
+# the peak of memory for 1, 8 and 32 recordings.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000 10000
 
@@ -22,7 +23,7 @@ gen() {			# gen FILES PATHS
 	done
 }
 
-run() {			# run FILES JOBS COMMAND...: "SECONDS KB"
+run() {			# run FILES JOBS COMMAND...: prints "SECONDS KB"
 	files=$(seq -f 'rank%g.data' 1 "$1") jobs=$2
 	shift 2
 	rm -rf out

@@ -3,21 +3,21 @@
  * launch.cu - a loop of null kernels
  *
  *	launch [-t THREADS] [-n LAUNCHES]	prints ns of wall time per launch of a thread
- *	launch ... -c CONTROL			the same once for each line that it reads from the
- *						FIFO CONTROL.go, to CONTROL.said; first "ready".
- *						A single thread is always on the same CPU.
+ *	launch ... -c CONTROL			as above, once for each line that it reads from the
+ *						FIFO CONTROL.go, into CONTROL.said, after "ready".
+ *						A single thread stays on one CPU.
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
- *	launch ... -x alloc			a launch, and then memory: in place of each further launch
+ *	launch ... -x alloc			a launch, and then memory: instead of each later launch
  *						cudaMallocAsync() and cudaFreeAsync()
- *	launch ... -x mixalloc			the same from the 16 sites in random order: each
- *						allocates if it has no memory, and else frees it
+ *	launch ... -x mixalloc			memory from the 16 sites in random order: each
+ *						allocates if it has no memory, or frees it
  *	launch ... -w				first 1,000 in a window: cudaProfilerStart() to Stop()
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
  *
  * Each thread has a stream, a kernel and a launch site of its own (kernel_NN is launched by site_NN
- * alone, so a profile shows whether it is exact) and calls from a dozen frames deep, as programs
- * do. Threads start together, warm; making them and warming them up is not timed.
+ * alone, so a profile shows whether it is exact). It launches a dozen frames deep, as programs do.
+ * Threads start together and warm; making them and warming them up is not timed.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@
 #define NR_ORDER	4096		/* a power of two */
 #define MAX_THREADS	256
 #define DEPTH		12
-#define CHUNK		1000		/* launches between two looks at the clock */
+#define CHUNK		1000		/* launches between two readings of the clock */
 
 #ifdef __CUDACC__
 #define NULL_KERNEL(name) extern "C" __global__ void name(unsigned long long) {}
@@ -51,17 +51,17 @@ struct worker {
 
 static struct worker workers[MAX_THREADS];
 static int nr_threads = 1;
-static long nr_launches = 100000;	/* of each thread */
-static double seconds;			/* not 0: so long, and not so many */
-static double rate;			/* not 0: of all threads */
-static const char *control;		/* of FIFOs; NULL: one turn */
-static unsigned char order[NR_ORDER];	/* of sites */
-static bool mixed;			/* launches go by that */
+static long nr_launches = 100000;	/* per thread */
+static double seconds;			/* not 0: run this long instead */
+static double rate;			/* not 0: launches a second, of all threads */
+static const char *control;		/* name of the FIFOs; NULL: one turn */
+static unsigned char order[NR_ORDER];	/* order of sites */
+static bool mixed;			/* launches follow that order */
 static bool allocates, mix_allocates;
 static bool window;
 static bool done;
-static pthread_barrier_t turn;		/* of all and main() */
-static pthread_barrier_t start_line;	/* of all, warm */
+static pthread_barrier_t turn;		/* for all threads and main() */
+static pthread_barrier_t start_line;	/* for all threads, when they are warm */
 
 static double now(void)
 {
@@ -192,7 +192,7 @@ static void run(struct worker *w)
 	w->end = now();
 }
 
-/* To the last CPU: but those threads that CUDA has made by now stay where they are. */
+/* Moves to the last CPU. Threads that CUDA has already made stay on their CPUs. */
 static void stay_here(void)
 {
 	cpu_set_t all, one;
@@ -226,7 +226,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* One run of all threads, and its figure. */
+/* Makes one run of all threads, and prints its figure. */
 static void take_turn(FILE *out)
 {
 	double start = 1e300, end = 0;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
+# lib.sh - the common beginning of xpumerge's benchmarks; to be sourced. Each benchmark runs in a
+# directory of its own, which is removed at the end. $time is GNU time.
 # shellcheck shell=sh
-# lib.sh - the common begin of xpumerge's benchmarks; to be sourced. Each benchmark runs in a
-# directory of its own, which is removed at the end; $time is GNU time.
 set -u
 : "${XPU_BUILD:?run it as: make bench}"
 time=/usr/bin/time

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * memory.c - memory FILE EVENTS [LIVE]: a recording of so many events of memory, and the truth about it
+ * memory.c - memory FILE EVENTS [LIVE]: a recording of EVENTS events of memory, and the truth about
+ * it
  *
- * Eight threads of one process make and free blocks of an allocator, at most LIVE at a time (2,000), each
- * in a slot of its segments. Events come to the recording as threads' logs do: 42 of one thread, then 42 of
- * another, so that their numbers are out of order. Prints "peak BYTES left BYTES bytes FILE-SIZE".
+ * Eight threads of one process make and free blocks of an allocator, at most LIVE at a time
+ * (2,000), each in a slot of its segments. Events arrive as threads' logs do: 42 of one thread,
+ * then 42 of another, so their numbers are out of order. Prints "peak BYTES left BYTES bytes
+ * FILE-SIZE".
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -41,7 +41,7 @@ static __attribute__((noinline)) void both(void)
 	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
 }
 
-/* Measures a repeated chain, which is the usual case: all input of the walk is compared. */
+/* Measures a repeated chain, the usual case, in which all input of the walk is compared. */
 static uint64_t trace[1 << 14];
 static unsigned int nr_not_again;
 

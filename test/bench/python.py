@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""python.py LIBRARY: see python.c. Plain calls, and methods called through C as modules are."""
+"""python.py LIBRARY: see python.c. Plain calls, and methods called through C as modules are"""
 import ctypes
 import sys
 
@@ -14,7 +14,7 @@ def plain(depth, total):
 
 
 class Module:
-    """As torch.nn's: each call goes through the interpreter's C code."""
+    """Like modules of torch.nn: each call goes through the interpreter's C code."""
 
     def __init__(self, inner):
         self.inner = inner

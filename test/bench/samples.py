@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What a CPU sample costs, by how deep its stack is: the program in the kernel, xpuload, the file.
+"""The cost of a CPU sample, by the depth of its stack: of the program in the kernel, of xpuload, in
+the file.
 
-Needs root. The kernel's own count of the time that BPF programs take (kernel.bpf_stats_enabled); medians
-of 5 runs. XPU_BEFORE=DIR: of the xpuload there, too, in turns.
+Needs root. Uses the kernel's own count of the time in BPF programs (kernel.bpf_stats_enabled);
+medians of 5 runs. XPU_BEFORE=DIR also measures the xpuload in DIR, in turns.
 """
 import os
 import re
@@ -20,7 +21,7 @@ STACKS = (("main thread, shallow", "user"), ("thread, shallow", "threads=1"), ("
 
 
 def sampler_ns(pid):
-    """Of the sampling program that @pid holds."""
+    """Returns the figures of the sampling program that @pid holds."""
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         with open(f"/proc/{pid}/fdinfo/{fd}") as f:
             info = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)

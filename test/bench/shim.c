@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * shim [--cold [STEPS]] - measures each part of what the shim does at a launch, in nanoseconds
+ * shim [--cold [STEPS]] - measures each part of the shim's work at a launch, in nanoseconds
  *
  * It calls the shim's own objects as CUPTI calls them, with nobody at the probe sites and without
  * CUPTI. Caches are warm, and the best of many rounds is taken, because machines are busy. With
@@ -144,7 +144,7 @@ static __attribute__((noinline)) void mixed(void)
 	asm volatile("");
 }
 
-/* Events of memory, from as many places. */
+/* Makes events of memory, from as many places. */
 static uint8_t alloc_what;
 static uint32_t nr_events;
 
@@ -179,7 +179,7 @@ static __attribute__((noinline)) void mixed_events(void)
 	asm volatile("");
 }
 
-/* A call of the driver that makes or frees memory of a pool. */
+/* A driver call that allocates or frees memory of a pool. */
 #define POOL_CBID(fn)	CUPTI_DRIVER_TRACE_CBID_##fn
 
 static CUptiResult first_device(CUcontext context, uint32_t *device)
@@ -272,9 +272,10 @@ static uint8_t *other_data, *other_code;
 static uint64_t *cold_ticks, *event_ticks;
 static unsigned int nr_cold, nr_steps = NR_STEPS;
 static bool with_events;
-static bool is_counted;			/* an emulator counts: it is slow to learn new code */
+static bool is_counted;			/* an emulator counts instructions, and is slow to learn new
+					 * code */
 
-/* Each call reads other cache lines: those of a whole step exceed the second-level cache. */
+/* Each call reads other cache lines; all lines of a step exceed the second-level cache. */
 static __attribute__((noinline)) void something_else(unsigned int path)
 {
 	uint8_t *data = other_data + (size_t)path * OTHER_DATA;
@@ -287,7 +288,7 @@ static __attribute__((noinline)) void something_else(unsigned int path)
 		((void (*)(void))(uintptr_t)(code + i))();
 }
 
-/* Other code between a block and the launch that is to use it. */
+/* Runs other code between an allocation and the launch that uses it. */
 static __attribute__((noinline)) void something_small(unsigned int path)
 {
 	const uint8_t *data = other_data + (size_t)path * OTHER_DATA;
@@ -392,7 +393,7 @@ static double median_ns(uint64_t *ticks, const struct xpu_clock *from, const str
 	return (double)ticks[nr_cold / 2] * (to->ns - from->ns) / (to->ticks - from->ticks);
 }
 
-/* Return: the median of a launch, and with with_events of a block that was made. */
+/* Return: the median time of a launch, and with with_events of an allocation. */
 static double cold_ns(unsigned int nr_inner, double *event)
 {
 	struct xpu_clock from = { .ticks = clock__ticks(), .ns = clock__ns() }, to;
@@ -409,7 +410,7 @@ static double cold_ns(unsigned int nr_inner, double *event)
 	return median_ns(cold_ticks, &from, &to);
 }
 
-/* @nr_inner: how many frames are a path's own */
+/* @nr_inner: how many frames each path has of its own */
 static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 {
 	double calls, all, event;
@@ -545,7 +546,7 @@ int main(int argc, char **argv)
 	const char *why;
 	pid_t pid;
 
-	/* Pretends that somebody is at the probe site. */
+	/* Pretends that a listener is at the probe site. */
 	xpu_live_launch_semaphore = 1;
 	unwind__init();
 	why = unwind__message(&level);
@@ -567,7 +568,7 @@ int main(int argc, char **argv)
 		return nr_steps ? cold() : 2;
 	}
 
-	/* The cost without paths can only be measured in a process of its own. */
+	/* The cost without paths can only be measured in a separate process. */
 	if (pipe(fds))
 		return 1;
 	pid = fork();

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""step.py [--tool TOOL] CONTROL WORKLOAD...: steps of PyTorch, with a profiler on or without
+"""step.py [--tool TOOL] CONTROL WORKLOAD...: steps of PyTorch, with or without a profiler
 
   step    forward through 12 transformer layers at batch 1, eager: some 120 launches
-  graph   the same as one CUDA graph
+  graph   the step as one CUDA graph
   memstep forward, backward and AdamW of the same layers: some 2,000 blocks of memory and their frees
   matmul  ten 8192 x 8192 products in bfloat16: the device is busy, the host is not
 
-TOOL is none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack (the same,
-with_stack), proton (Triton's, shadow context) or proton-python (Python context). It is on from the
-warm-up to the end; what it would do with its data afterwards is left out.
+TOOL can be none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack (with_stack as well), proton (of Triton, shadow context) or proton-python (Python context). It is on between the warm-up and the end. Its later processing of its data is left out.
 
-Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers each
-with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a
-synchronization. All programs of a bench launch from the same CPU, one after the other.
+Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers each with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a synchronization. All programs of a bench use one CPU, one after the other.
 """
 import argparse
 import contextlib
@@ -123,7 +119,7 @@ def run(step, nr):
 
 
 def block(step, nr):
-    """Microseconds of a step. Others had their turns: warm up again first."""
+    """Returns microseconds per step. Other programs have had their turns, so it warms up again first."""
     run(step, nr // 5 + 1)
     times = []
     for _ in range(nr):
@@ -146,7 +142,7 @@ def main():
         workloads = {name: WORKLOADS[name]() for name in args.workload}
         for step, nr in workloads.values():
             run(step, 5 * nr)
-        # Bind this thread alone: the threads of CUDA and of the profilers exist already and run on
+        # Binds this thread alone: the threads of CUDA and of the profilers exist already and run on
         # any CPU.
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
         with open(args.control + ".go") as go, open(args.control + ".said", "w") as said:

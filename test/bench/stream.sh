@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# stream.sh [SECONDS [EVERY [KIND [RATE]]]]: xpuload --every EVERY (5) --push, for SECONDS (60), to a receiver of
-# KIND (otlp) that in between answers 500, stalls, and is killed, while 8 threads make RATE launches a second
-# (10,000). Prints the share of a core that xpuload and its children take together, the memory of each over
-# time and by how much it grew, the disk's, and whether what was printed as sent is what the receiver took.
-# Needs root, BPF, libcurl, and protobuf for Python.
+# stream.sh [SECONDS [EVERY [KIND [RATE]]]]: runs xpuload --every EVERY (5) --push for SECONDS (60)
+# to a receiver of KIND (otlp), while 8 threads make RATE launches a second (10,000). Meanwhile the
+# receiver answers 500, stalls, and is killed. Prints the share of a core that xpuload and its
+# children take together, the memory of each over time and its growth, the use of the disk, and
+# whether the profiles that were printed as sent are those that the receiver got. Needs root, BPF,
+# libcurl, and protobuf for Python.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
 . "$XPU_SRC/test/lib/formats.sh"
@@ -38,17 +39,17 @@ loader=$!
 sleep 2
 splitter=$(pgrep -P $loader -x xpumerge | head -n 1)
 
-# ticks PID: of the process and of its children that it has waited for
+# ticks PID: prints the CPU time of the process and of the children that it has waited for
 ticks() {
 	sed 's/.*) //' /proc/"$1"/stat 2>/dev/null | awk '{ print $12 + $13 + $14 + $15 }'
 }
 own_ticks() {
 	sed 's/.*) //' /proc/"$1"/stat 2>/dev/null | awk '{ print $12 + $13 }'
 }
-rss() {			# of a process, in KB, without files and shared memory
+rss() {			# rss PID: prints its memory in KB, without files and shared memory
 	awk '/^RssAnon/ { print $2 }' /proc/"$1"/status 2>/dev/null
 }
-# The processes' CPU so far; xpuload has no children that it has waited for but helpers.
+# The processes' CPU time so far. Of its children xpuload has waited only for helpers.
 cpu() {
 	echo $(($(own_ticks "$loader") + $(ticks "$splitter") + $(own_ticks "$(pgrep -P "$splitter" -x xpuload-push)")))
 }
@@ -56,7 +57,7 @@ begin=$(date +%s) before=$(cpu)
 while kill -0 $loader 2>/dev/null; do
 	now=$(($(date +%s) - begin))
 	at=$((100 * now / seconds))
-	# The receiver's troubles, in the middle of the time.
+	# The receiver's failures, in the middle of the time.
 	if [ $at -ge 35 ] && [ $at -lt 40 ]; then want=500
 	elif [ $at -ge 45 ] && [ $at -lt 50 ]; then want=stall
 	else want=ok; fi
@@ -77,7 +78,7 @@ echo "$(cat load.log)"
 awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 	{ t[NR] = $1; x[NR] = $2; s[NR] = $3; p[NR] = $4; d[NR] = $5; if ($6 > before) { cpu = $6; end = $1 } }
 	function peak(v, from, to, i, m) { m = 0; for (i = from; i <= to; i++) if (v[i] > m) m = v[i]; return m }
-	# Before the receiver'"'"'s troubles, and when what had waited for it is sent.
+	# The figures before the receiver'"'"'s failures, and after all waiting profiles were sent.
 	function tell(name, v, a, b) {
 		a = peak(v, int(NR / 6) + 1, int(NR / 3)); b = peak(v, int(9 * NR / 10) + 1, NR - 1)
 		printf "%-12s peak KB: before %d, in between %d, at the end %d: %+.1f %%\n", name, a, peak(v, 1, NR), b,

@@ -2,8 +2,8 @@
 /*
  * symbols FILE... - measures the cost of naming addresses
  *
- * It reads each file, names 100,000 distinct places in all of them, and names these places once
- * more. The goal is one second at most for the 100,000 places.
+ * It reads each file, names 100,000 distinct places in all of them, and then names these places
+ * again. The goal is one second at most for the 100,000 places.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "symbols: too little code in these files\n");
 		return 2;
 	}
-	/* Names them in random order, which helps no cache. */
+	/* Names them in random order, so that no cache helps. */
 	srand(1);
 	for (i = nr - 1; i > 0; i--) {
 		size_t k = ((size_t)rand() << 15 ^ rand()) % (i + 1);

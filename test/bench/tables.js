@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* tables.js DIR [RECIPE...]: how long each recipe of scripts/sql/ takes in DuckDB on the tables in DIR, each time in a new one */
+/*
+ * tables.js DIR [RECIPE...]: measures each recipe of scripts/sql/ in DuckDB on the tables in DIR,
+ * each time in a new DuckDB
+ */
 "use strict";
 
 const fs = require("fs");

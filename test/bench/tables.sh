@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tables.sh [RANKS [LAUNCHES]]: the tables of so many ranks (50) of so many launches each (100,000): how fast
-# xpumerge writes them, what they take on the disk, and how long each recipe of scripts/sql/ takes in DuckDB on all
-# of them. Each rank is recorded, written and forgotten before the next one: 1000 ranks take 2 GB of disk. DuckDB
-# comes with make check-formats. DIR=... keeps the tables there.
+# tables.sh [RANKS [LAUNCHES]]: the tables of RANKS ranks (50) with LAUNCHES launches each
+# (100,000): how fast xpumerge writes them, their size on the disk, and how long each recipe of
+# scripts/sql/ takes in DuckDB on all of them. Each rank is recorded, written and removed before the
+# next one; 1000 ranks take 2 GB of disk. DuckDB comes with make check-formats. DIR=... keeps the
+# tables there.
 . "$(dirname "$0")/lib.sh"
 ranks=${1:-50} launches=${2:-100000} to=${DIR:-$dir/tables}
 
@@ -20,7 +21,7 @@ while [ "$rank" -lt "$ranks" ]; do
 	stat -c %s rank.data >>sizes
 	rank=$((rank + 1))
 done
-bytes() {		# bytes TABLE...: of all files of these tables
+bytes() {		# bytes TABLE...: prints the size of all files of these tables
 	for table; do
 		find "$to/$table" -name '*.parquet' -printf '%s\n'
 	done | awk '{ n += $1 } END { printf "%.0f", n }'
@@ -36,7 +37,7 @@ if [ ! -d "$modules/@duckdb" ]; then
 	echo "recipes: not run, there is no DuckDB: make check-formats T=test/formats/sql.sh gets it"
 	exit 0
 fi
-# Events of memory: one recording's tables, as each rank's.
+# Events of memory: one recording's tables, used for each rank.
 "$XPU_BUILD/bench/memory" memory.data "$launches" >/dev/null && "$XPU_BUILD/xpumerge" memory.data -o "$dir/memory/" 2>log || {
 	cat log
 	exit 1

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# twofile.sh [LAUNCHES]: time and memory of importing so many launches (92,732), and then ten times as
-# many, from two files, one with stacks and one with calls and kernels, whose clocks differ by 370 ms,
-# to folded stacks. "sites" is from how many call paths, each with a kernel of its own: 64, as programs
-# are, and as many as launches, where nothing is met twice. Medians of 3 runs. "ns each" is CPU time
-# per launch; "right" is how many launches got a stack of their own kernel, which only time tells.
+# twofile.sh [LAUNCHES]: time and memory of importing LAUNCHES launches (92,732), and then ten times
+# as many, from two files, one with stacks and one with calls and kernels, whose clocks differ by
+# 370 ms, to folded stacks. "sites" is the number of call paths, each with a kernel of its own: 64,
+# as in real programs, and as many as launches, so that no path is met twice. Medians of 3 runs. "ns
+# each" is CPU time per launch. "right" is how many launches got a stack of their own kernel, which
+# only times can identify.
 #
-# Then, for hundreds of recordings whose truth is known, how many launches are right, wrong, uncertain
-# and said to have lost their stack; what is over one wrong in 1000 is marked.
+# Then, for hundreds of recordings with known truth: how many launches are right, wrong, uncertain,
+# and said to have lost their stack. Results with more than one wrong launch in 1000 are marked.
 . "$(dirname "$0")/lib.sh"
 . "$XPU_SRC/test/lib/pairs.sh"
 launches=${1:-92732}

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * activity.c - libcupti.so.N: activity records and the buffers they travel in
+ * activity.c - libcupti.so.N: activity records and the buffers that carry them
  *
- * Each launching thread fills a buffer of its own, as CUPTI does by default: room for a record is
- * taken at the launch, and its times are filled in when the work has ended. A buffer goes back to
- * the client, on a thread of this library, once it is full and all its records are complete; or by
- * a flush, if they are; or by a forced flush, complete or not.
+ * Each launching thread fills a buffer of its own, as CUPTI does by default. Room for a record is
+ * reserved at the launch, and its times are filled in when the work has ended. A buffer goes back
+ * to the client, on a thread of this library, when it is full and all its records are complete; or
+ * by a flush, if they are complete; or by a forced flush in any case.
  *
  * One lock guards lanes, buffers and the queue. The client's bufferRequested runs under it, as it
- * may under CUPTI's own: so a client may only move memory there. bufferCompleted runs without it.
+ * may run under CUPTI's own lock, so a client may only move memory there. bufferCompleted runs
+ * without it.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -30,18 +31,18 @@ struct buffer {
 	size_t max_records;		/* 0: as many records as fit */
 	size_t nr_records;
 	unsigned int nr_incomplete;
-	unsigned int nr_refs;		/* records that are not complete, and one until it is
+	unsigned int nr_refs;		/* records that are not complete, plus one until it is
 					 * delivered */
 	bool closed;			/* takes no more records */
 	unsigned int client;
-	bool posted;			/* is on its way to the client, which owns the data from
-					 * now on */
+	bool posted;			/* is on its way to the client, which owns the data since
+					 * then */
 	struct buffer *next;		/* in live_buffers, then in the queue */
 };
 
 /*
- * A lane holds the buffers of one thread, one for each client; a lane that is not in use belongs to no
- * thread.
+ * A lane holds the buffers of one thread, one for each client. A lane that is not in use belongs to
+ * no thread.
  */
 struct lane {
 	struct buffer *buffers[NR_CLIENTS];
@@ -55,7 +56,7 @@ struct record {
 	size_t offsets[NR_CLIENTS];
 };
 
-/* Buffer callbacks that get a structure more, from 13.2 on. */
+/* Since 13.2 buffer callbacks get one more structure. */
 typedef void (*request_v2_t)(uint8_t **data, size_t *bytes, size_t *max_records, void *info);
 typedef void (*complete_v2_t)(uint8_t *data, size_t bytes, size_t valid_bytes, void *info);
 
@@ -64,8 +65,9 @@ static struct client {
 	CUpti_BuffersCallbackCompleteFunc complete;
 	request_v2_t request_v2;
 	complete_v2_t complete_v2;
-	uint8_t kinds[NR_KINDS];	/* enabled */
-	bool zeroed;			/* its buffers are: CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER */
+	uint8_t kinds[NR_KINDS];	/* enabled kinds */
+	bool zeroed;			/* its buffers are zeroed:
+					 * CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER */
 } clients[NR_CLIENTS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,7 +116,7 @@ static bool client__wants(unsigned int client, CUpti_ActivityKind kind)
 	return __atomic_load_n(&clients[client].kinds[kind], __ATOMIC_RELAXED);
 }
 
-/* Whether the client without a subscriber wants it. */
+/* Whether the client without a subscriber wants records of @kind. */
 static bool kind_is_enabled(CUpti_ActivityKind kind)
 {
 	return client__wants(0, kind);
@@ -139,7 +141,7 @@ static uint64_t realtime_ns(void)
 /*
  * Return: the offset between the client's clock and CLOCK_MONOTONIC, the best of several
  * measurements. A clock that reads like CLOCK_MONOTONIC is CLOCK_MONOTONIC: then the offset is 0,
- * and the records' times are exactly those of the device model.
+ * and the records' times are exactly the times of the device model.
  */
 static int64_t measure_offset(CUpti_TimestampCallbackFunc clock)
 {
@@ -188,7 +190,9 @@ static uint64_t client_time(uint64_t mono_ns)
 	return mono_ns + (uint64_t)__atomic_load_n(&clock_offset_ns, __ATOMIC_RELAXED);
 }
 
-/* ---- records: their size in each CUPTI version, and what is in them -------------------------- */
+/*
+ * ---- records: their size in each CUPTI version, and their contents -----------------------------
+ */
 
 static size_t kernel_bytes(void)
 {
@@ -399,7 +403,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	return true;
 }
 
-/* Fills in the times, whose place depends on the kind. */
+/* Fills in the times. Their place depends on the kind. */
 static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 {
 	CUpti_ActivityKind kind;
@@ -539,7 +543,7 @@ static struct lane *lane__get(void)
 	return lane;
 }
 
-/* Leaves the buffer in the lane: flushes find it there, and the next thread goes on filling it. */
+/* Leaves the buffer in the lane. Flushes find it there, and the next thread goes on filling it. */
 void activity__thread_exit(void *data)
 {
 	struct lane *lane = data;
@@ -623,7 +627,7 @@ static struct buffer *lane__append(unsigned int client, const void *record, size
 		lane->buffers[client] = NULL;
 		buffer->closed = true;
 		if (!buffer->nr_incomplete)
-			buffer__post(buffer);	/* else the last of its records to end posts it */
+			buffer__post(buffer);	/* or the last of its records to end posts it */
 		buffer = NULL;
 	}
 	if (!buffer && lane)
@@ -693,7 +697,8 @@ void *activity__reserve(const struct sim_activity *act)
 }
 
 /*
- * Times of 0 mean that the work was given up. A buffer that a forced flush took is no longer ours.
+ * Times of 0 mean that the work was given up. A buffer that a forced flush took does not belong to
+ * us any more.
  */
 static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
 {
@@ -837,7 +842,10 @@ static void enable_calls(uint32_t domain, bool on)
 		__atomic_store_n(&call_enabled[domain][i], on, __ATOMIC_RELAXED);
 }
 
-/* Return: an error if clients that give their subscriber are there, who cannot be mixed with others. */
+/*
+ * Return: an error if there are clients that pass their subscriber, since these cannot be mixed
+ * with others.
+ */
 static CUptiResult alone(void)
 {
 	return profiler__several() ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : CUPTI_SUCCESS;
@@ -920,7 +928,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId c
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t on)
 {
 	PROFILER_CHECK();
-	(void)on;	/* the times queued and submitted stay CUPTI_TIMESTAMP_UNKNOWN */
+	(void)on;	/* the times of queueing and submission stay CUPTI_TIMESTAMP_UNKNOWN */
 	return CUPTI_SUCCESS;
 }
 
@@ -945,7 +953,7 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
 	return CUPTI_SUCCESS;
 }
 
-/* @clients_wanted: bits */
+/* @clients_wanted: bits of clients */
 static void flush(bool forced, unsigned int clients_wanted)
 {
 	struct buffer *buffer, *next;
@@ -988,7 +996,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext ctx, uint32_t strea
 	return cuptiActivityFlushAll(flag);
 }
 
-/* A full and complete buffer is delivered at once here, so there is nothing to do periodically. */
+/* Here a full and complete buffer is delivered at once, so there is nothing to do periodically. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t ms)
 {
 	PROFILER_CHECK();
@@ -1057,7 +1065,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetAttribute(CUpti_ActivityAttribut
 		return profiler__result(CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
 	*bytes = attribute_bytes(attr);
 	v = __atomic_load_n(&attributes[attr], __ATOMIC_RELAXED);
-	memcpy(value, &v, *bytes);	/* little endian, as is every machine with this API */
+	memcpy(value, &v, *bytes);	/* little endian, like every machine with this API */
 	return CUPTI_SUCCESS;
 }
 

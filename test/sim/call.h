@@ -2,9 +2,9 @@
 /*
  * call.h - exported driver functions, which report their entry and exit to the tool
  *
- * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: its parameters are
- * those of NVIDIA's cuFoo_params, its callback id is CUPTI_DRIVER_TRACE_CBID_cuFoo, its result is
- * that of the expression. An order or a type that differs from NVIDIA's headers does not compile.
+ * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: with the parameters
+ * of NVIDIA's cuFoo_params, the callback id CUPTI_DRIVER_TRACE_CBID_cuFoo, and the result of the
+ * expression. Parameters whose order or types differ from NVIDIA's headers do not compile.
  */
 #ifndef TEST_SIM_CALL_H
 #define TEST_SIM_CALL_H

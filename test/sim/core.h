@@ -36,7 +36,7 @@ struct CUctx_st {
 	struct device *dev;
 	struct CUctx_st *next;
 	unsigned int flags;
-	int has_module;			/* a kernel was launched, so its module is loaded */
+	int has_module;			/* a kernel was launched, so its module was loaded */
 	struct CUstream_st *legacy;	/* the NULL stream */
 	uint64_t tail_ns;		/* end of all work so far */
 	uint64_t blocking_tail_ns;	/* end of all work in streams that wait for the NULL
@@ -51,7 +51,7 @@ struct CUstream_st {
 	unsigned int flags;
 	int priority;
 	bool is_legacy;
-	bool is_users;			/* made by cuStreamCreate; CUPTI hears of no other
+	bool is_users;			/* made by cuStreamCreate; CUPTI is not told about other
 					 * streams */
 	uint64_t tail_ns;		/* end of the last work */
 	unsigned int nr_pending;
@@ -63,9 +63,9 @@ struct CUevent_st {
 	unsigned int flags;
 	struct device *dev;		/* device where it was recorded last; NULL: never
 					 * recorded */
-	uint64_t behind_ns;		/* end of the work it waits for; 0: none */
-	uint64_t time_ns;		/* when it happens */
-	struct branch *branch;		/* owned: recorded in a capture, where that stood */
+	uint64_t behind_ns;		/* end of the work that it waits for; 0: none */
+	uint64_t time_ns;		/* when the event happens */
+	struct branch *branch;		/* owned: recorded in a capture; the place in the capture */
 };
 
 struct CUfunc_st {
@@ -73,8 +73,8 @@ struct CUfunc_st {
 	int cost_arg;			/* -1: unknown */
 	struct CUfunc_st *next;
 	const char *name;
-	const char *told;		/* the name that CUPTI was told at the handle's first
-					 * launch: see kernel__told() */
+	const char *told;		/* the name that CUPTI got at the handle's first launch: see
+					 * kernel__told() */
 };
 
 /* A piece of device work. The heap of its device owns it from device__enqueue to its end. */
@@ -100,7 +100,7 @@ struct thread {
 	uint32_t correlation_id;	/* id of the outermost API call; 0 outside of calls */
 	uint32_t depth;
 	bool in_callback;
-	bool is_stuck;			/* at its correlation id */
+	bool is_stuck;			/* keeps its correlation id */
 	bool has_destructor;
 	void *tool_data;
 	struct CUctx_st *contexts[SIM_MAX_CONTEXTS];
@@ -159,10 +159,10 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
-/* Takes bytes of a device's memory, or gives them back. Return: whether there are as many. */
+/* Takes bytes of a device's memory, or gives them back. Return: whether it has as many. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
-size_t memory__pool(int device);	/* that its default pool has reserved and does not use */
+size_t memory__pool(int device);	/* bytes that its default pool has reserved and does not use */
 void memory__info(int device, size_t *free_bytes, size_t *total);
 
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out);

@@ -2,8 +2,8 @@
 /*
  * cupti.c - libcupti.so.N: the subscriber and its callbacks, ids, versions
  *
- * This library may be opened late, privately, and from inside cuInit. As NVIDIA's does, it finds
- * libcuda.so.1 by name, and asks it for its table of functions.
+ * This library may be opened late, privately, and from inside cuInit. Like NVIDIA's library it
+ * finds libcuda.so.1 by name, and asks it for its table of functions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,16 +35,14 @@ const struct sim_core *core;
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
 								 * callbacks */
-static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: there is none */
-static struct CUpti_Subscriber_st *subscribers;		/* all that ever were, the latest first */
+static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: no such client */
+static struct CUpti_Subscriber_st *subscribers;		/* all subscribers so far, the latest first */
 static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
-static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* disabled by themselves: bits of clients */
+static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* disabled individually: bits of
+								 * clients */
 static uint32_t version;
-/*
- * Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before such memory for a
- * header.
- */
+/* Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before it for a header. */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
 /* ---- what libcuda tells ---------------------------------------------------------------------- */
@@ -59,7 +57,7 @@ static bool client_wants(unsigned int client, uint32_t domain, uint32_t cbid)
 	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) && is_set(enabled, domain, cbid, client);
 }
 
-/* Holds a thread up now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
+/* Delays a thread now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
 static void hold_up(void)
 {
 	static const struct timespec pause = { 0, 3000000 };
@@ -70,9 +68,9 @@ static void hold_up(void)
 }
 
 /*
- * Calls the client back. CUDA calls that the callback makes have no callbacks of their own. CUPTI
- * 13.0 frees a subscriber while other threads are about to call back, and those threads use the
- * freed memory: here such a thread aborts with a message.
+ * Calls the client back. CUDA calls made by the callback have no callbacks of their own. CUPTI 13.0
+ * frees a subscriber while other threads are about to call back, and those threads use the freed
+ * memory. Here such a thread aborts with a message.
  */
 static __attribute__((noinline)) void call_back_client(unsigned int client, uint32_t domain,
 							uint32_t cbid, const void *data)
@@ -95,7 +93,7 @@ static __attribute__((noinline)) void call_back_client(unsigned int client, uint
 	core->in_callback(was);
 }
 
-/* Calls back all clients that want it. */
+/* Calls back all clients that want the callback. */
 static void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
 	for (unsigned int i = 0; i < NR_CLIENTS; i++)
@@ -124,7 +122,10 @@ static __attribute__((noinline)) void call_back_api(unsigned int client, struct 
 	call_back_client(client, call->domain, call->cbid, &data);
 }
 
-/* CUPTI does not say what a client's data are at a call's entry: here, those of the thread's last call. */
+/*
+ * CUPTI does not define a client's data at a call's entry. Here they are the data of the thread's
+ * last call.
+ */
 static __thread uint64_t old_data[NR_CLIENTS] __attribute__((tls_model("initial-exec")));
 
 static void tool_api_enter(struct sim_call *call)
@@ -142,8 +143,9 @@ static void tool_api_enter(struct sim_call *call)
 }
 
 /*
- * Whether CUPTI 13.0 loses count if the callback of the call is disabled while a thread is inside of it:
- * calls of the driver but launches, copies and sets, which it follows for itself.
+ * Whether CUPTI 13.0 loses count if the callback of the call is disabled while a thread is inside
+ * the call. This concerns all driver calls except launches, copies and sets, which it tracks
+ * itself.
  */
 static bool loses_count(const struct sim_call *call)
 {
@@ -156,9 +158,9 @@ static bool loses_count(const struct sim_call *call)
 }
 
 /*
- * A client that subscribes during the call gets no exit without an entry. If the callback was disabled during
- * the call, by itself, all later calls of the thread have the call's correlation id, whoever subscribes after
- * that. It does no harm to disable the whole domain, or to unsubscribe.
+ * A client that subscribes during the call gets no exit without an entry. If the callback was
+ * disabled individually during the call, all later calls of the thread have the call's correlation
+ * id, whoever subscribes after that. Disabling the whole domain, or unsubscribing, does no harm.
  */
 static void tool_api_exit(struct sim_call *call)
 {
@@ -269,7 +271,7 @@ uint32_t profiler__version(void)
 }
 
 /*
- * Updates which events libcuda has to report; this depends on the subscription and on the enabled
+ * Updates which events libcuda has to report. They depend on the subscription and on the enabled
  * activity kinds.
  */
 void profiler__update(void)
@@ -295,7 +297,10 @@ unsigned int profiler__client(CUpti_SubscriberHandle subscriber)
 	return subscriber && subscriber->callback ? subscriber->client : 0;
 }
 
-/* Return: the number of a new client, or NR_CLIENTS if it cannot be. @several: it gives its subscriber. */
+/*
+ * Return: the number of a new client, or NR_CLIENTS if it is refused. @several: it passes its
+ * subscriber.
+ */
 static unsigned int new_client(bool several)
 {
 	unsigned int i;
@@ -371,7 +376,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscribe
 }
 
 #if SIM_CUDA_MAJOR >= 13
-/* From 13.3 on, these have one member more. */
+/* Since 13.3 these have one more member. */
 struct params_of_several {
 	CUpti_SubscriberParams params;
 	uint8_t allow_multiple, padding[7];
@@ -655,7 +660,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* There are no events here: whoever asks well gets the list back, so that a test sees its arguments. */
+/* There are no events here. A valid call gets its list back, so that a test sees its arguments. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t bytes,
 							  CUpti_EventID *ids,
 							  CUpti_EventGroupSets **sets)
@@ -674,7 +679,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
 	if (profiler__several())
-		return CUPTI_SUCCESS;	/* no client ends the others */
+		return CUPTI_SUCCESS;	/* no client may end the others */
 	unsubscribe(current[0]);
 	activity__reset();
 	profiler__update();

@@ -4,9 +4,9 @@
  *
  * Work gets its start and end when it is enqueued. Each device keeps its unfinished work in a heap
  * ordered by end. The device's thread sleeps until the first end has passed, then moves the data,
- * has the activity record completed, and wakes the waiting threads. Because an end always lies in
- * the future when it is given out, one number per device, done_ns, says that all work with an end
- * up to done_ns has ended. To wait for a stream, an event or a context is to wait until done_ns
+ * has the activity record completed, and wakes the waiting threads. An end is always in the future
+ * when it is assigned. So one number per device, done_ns, says that all work with an end up to
+ * done_ns has ended. Waiting for a stream, an event or a context means waiting until done_ns
  * reaches its tail.
  */
 #include <dlfcn.h>
@@ -47,8 +47,8 @@ struct device {
 	struct work *finishing;		/* taken off the heap, not yet done */
 	uint64_t done_ns;		/* all work with an end up to here has ended */
 	uint64_t next_seq;
-	uint64_t kernel_tail_ns;	/* end of the last kernel, for
-					 * CUPTI_ACTIVITY_KIND_KERNEL, which serializes kernels */
+	uint64_t kernel_tail_ns;	/* end of the last kernel; CUPTI_ACTIVITY_KIND_KERNEL
+					 * serializes kernels */
 	unsigned int nr_waiters;
 	bool idle;			/* its thread sleeps without a deadline */
 	bool started;
@@ -62,7 +62,8 @@ struct allocation {
 	char *base;
 	size_t bytes;
 	int device;
-	struct CUctx_st *ctx;		/* it ends with it; NULL: none owns it */
+	struct CUctx_st *ctx;		/* the memory ends with this context; NULL: no context owns
+					 * it */
 	uint8_t kind;			/* CUpti_ActivityMemoryKind */
 	bool registered;		/* memory of the program that cuMemHostRegister
 					 * registered */
@@ -105,7 +106,8 @@ static struct {
 	size_t nr;
 	size_t size;
 	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes */
-	_Atomic size_t pool[SIM_MAX_DEVICES];	/* of these, reserved by its default pool, and not used */
+	_Atomic size_t pool[SIM_MAX_DEVICES];	/* bytes of these that its default pool has reserved
+						 * and does not use */
 	size_t total;			/* of each device */
 } memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
@@ -406,7 +408,7 @@ void work__reserve(struct work *work)
 	const struct sim_tool *t = tool();
 
 	work->act.queued_ns = now_ns();
-	/* A call without an id began before the tool subscribed, or a callback made it. */
+	/* A call without an id began before the tool subscribed, or was made by a callback. */
 	if (t && work->act.kind != SIM_HOST && work->act.correlation_id &&
 	    __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		work->record = t->reserve(&work->act);
@@ -640,7 +642,7 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 	pthread_mutex_lock(&dev->lock);
 	done = dev->done_ns >= time_ns;
 	if (!done && now_ns() >= time_ns)
-		pthread_cond_signal(&dev->wake);	/* the work would end anyway, but late */
+		pthread_cond_signal(&dev->wake);	/* the work would end without that, but late */
 	pthread_mutex_unlock(&dev->lock);
 	return done;
 }
@@ -718,12 +720,12 @@ CUresult work__submit(struct work *work)
 
 /**
  * work__submit_graph - enqueue the nodes of one graph launch
- * @works: in an order in which no node comes before what it depends on; taken over as by
+ * @works: each after the nodes that it depends on; taken over as by
  *	work__submit; NULL for an empty node
  * @nr: of works
- * @first_dep: nr + 1 indices into @deps: node i depends on deps[first_dep[i]] and so on
+ * @first_dep: nr + 1 indices into @deps; node i depends on deps[first_dep[i]] and the next ones
  * @deps: indices into @works
- * @stream: the launch stream: all nodes start behind its tail, its next work behind all nodes
+ * @stream: the launch stream; all nodes start behind its tail, and its next work behind all nodes
  */
 CUresult work__submit_graph(struct work **works, size_t nr, const uint32_t *first_dep,
 			    const uint32_t *deps, struct CUstream_st *stream)
@@ -808,7 +810,7 @@ static struct CUstream_st *stream__per_thread(struct CUctx_st *ctx)
 }
 
 /**
- * stream__resolve - from a handle, which may be one of the special ones, to a stream
+ * stream__resolve - finds the stream of a handle, which may be a special one
  * @handle: as the program passed it
  * @per_thread: NULL means the per-thread default stream (the API's _ptsz form)
  * @out: the stream, owned by its context
@@ -924,7 +926,7 @@ CUresult ctx__synchronize(struct CUctx_st *ctx)
 	return core__check();
 }
 
-/* Return: the module's file, which XPU_SIM_CUBIN names, or one that is none. */
+/* Return: the module's file, which XPU_SIM_CUBIN names, or an invalid one. */
 static const void *module_file(size_t *bytes)
 {
 	static _Alignas(64) char cubin[64 * 1024] = "simulated";
@@ -980,7 +982,7 @@ int device__ordinal(const struct device *dev)
 	return dev->ordinal;
 }
 
-/* Another lock than the device's, because a new context calls the tool. */
+/* This is not the device's lock, because a new context calls the tool. */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUctx_st *device__primary_retain(struct device *dev, CUresult *err)
@@ -1052,9 +1054,9 @@ const char *kernel__name(const char *name)
 }
 
 /*
- * Return: the name that CUPTI reports. CUPTI 13.0 remembers a name by where the driver keeps it,
- * here with the handle, and goes on doing so when the module is gone and another kernel's name is
- * there.
+ * Return: the name that CUPTI reports. CUPTI 13.0 remembers a name by the driver's address for it,
+ * here with the handle. It continues to do so when the module is gone and another kernel's name is
+ * at that address.
  */
 const char *kernel__told(struct CUfunc_st *kernel)
 {
@@ -1141,7 +1143,10 @@ out:
 	return err;
 }
 
-/* Before CUDA refuses memory, it takes back what pools do not use. Return: how much that was. */
+/*
+ * Before CUDA refuses memory, it takes back unused memory of pools. Return: how many bytes that
+ * was.
+ */
 static size_t memory__trim_pool(int device)
 {
 	return atomic_exchange(&memory.pool[device], 0);
@@ -1176,7 +1181,7 @@ void memory__info(int device, size_t *free_bytes, size_t *total)
 	*free_bytes = memory.total - atomic_load(&memory.used[device]);
 }
 
-/* Frees what a context owns. */
+/* Frees all objects of a context. */
 static void memory__end_context(const struct CUctx_st *ctx)
 {
 	struct allocation *a;
@@ -1297,8 +1302,8 @@ static void core__in_child(void)
 }
 
 /*
- * Stops the device threads, so that nothing calls into a library that is about to be torn down.
- * Work that has not ended is left where it is: leak checkers see it, and nobody frees it.
+ * Stops the device threads, so that nothing calls into a library that is being torn down. Work that
+ * has not ended is left alone: leak checkers see it, and nobody frees it.
  */
 static void core__teardown(void)
 {
@@ -1371,8 +1376,8 @@ static void core__setup(void)
 }
 
 /*
- * Initializes CUDA. The injected library runs inside the first cuInit and must not use CUDA there:
- * the driver answers its calls with errors, and its cuInit with success, but is of no use after
+ * Initializes CUDA. The injected library runs inside the first cuInit and must not use CUDA there.
+ * The driver answers its calls with errors, and its cuInit with success, but does not work after
  * that.
  */
 CUresult core__init(void)

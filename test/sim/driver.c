@@ -30,7 +30,7 @@ SIM_EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 	cuInit_params params = { flags };
 
 	/*
-	 * The injected library subscribes inside cuInit: it hears of the exits of later calls only.
+	 * The injected library subscribes inside cuInit, so it gets only the exits of later calls.
 	 */
 	DRIVER_CALL(cuInit, &params, NULL, CUDA_SUCCESS, core__init());
 }
@@ -357,7 +357,7 @@ DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, ver
 DRIVER_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest), NULL,
 	   ctx_priority_range(least, greatest))
 
-/* No effect on the device: profilers are told of the calls. */
+/* These have no effect on the device, but profilers see the calls. */
 DRIVER_API_VOID(cuProfilerStart, CUDA_SUCCESS)
 DRIVER_API_VOID(cuProfilerStop, CUDA_SUCCESS)
 
@@ -409,7 +409,7 @@ static CUresult module_unload(CUmodule mod)
 	return CUDA_SUCCESS;
 }
 
-/* Kernels have no body, so a module has every kernel that anyone asks for. */
+/* Kernels have no body, so a module has every kernel that a program asks for. */
 static CUresult module_function(CUfunction *out, CUmodule mod, const char *name)
 {
 	struct CUfunc_st *func;
@@ -597,7 +597,7 @@ static CUresult launch_kernel(const struct launch *l)
 	return work__submit(work);
 }
 
-/* Return: the value of an attribute, all 0 if it is not given. */
+/* Return: the value of an attribute, or all 0 if it is missing. */
 static CUlaunchAttributeValue config_value(const CUlaunchConfig *config, CUlaunchAttributeID id)
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++)
@@ -687,7 +687,7 @@ DRIVER_API_PTSZ(cuLaunchHostFunc, (CUstream s, CUhostFn fn, void *data), (s, fn,
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int nr;		/* threads that free memory, and wait for the device */
+	unsigned int nr;		/* threads that are freeing memory, and wait for the device */
 } freeing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 
 static void count_freeing(unsigned int change)
@@ -698,7 +698,10 @@ static void count_freeing(unsigned int change)
 	pthread_mutex_unlock(&freeing.lock);
 }
 
-/* As in the driver, an allocation waits for a thread that frees memory: here 0.1 s at most. */
+/*
+ * As in the driver, an allocation waits for a thread that is freeing memory; here for at most 0.1
+ * s.
+ */
 static void wait_for_frees(void)
 {
 	struct timespec end;
@@ -742,7 +745,7 @@ static CUresult mem_free(CUdeviceptr ptr)
 
 	if (!ptr)
 		return CUDA_SUCCESS;
-	/* As in the driver: no work may still use the memory. */
+	/* As in the driver, no work may still be using the memory. */
 	if (ctx) {
 		count_freeing(1);
 		ctx__wait(ctx);
@@ -797,7 +800,7 @@ static CUresult mem_free_async(CUdeviceptr ptr, CUstream handle, bool per_thread
 
 	if (err)
 		return err;
-	if (stream->branch)		/* a node of a graph: its memory stays */
+	if (stream->branch)		/* a node of a graph, whose memory stays */
 		return CUDA_SUCCESS;
 	device__wait(stream->ctx->dev, stream__tail(stream));
 	return memory__free((void *)ptr, 0);
@@ -1335,8 +1338,8 @@ PTSZ(cuStreamGetCaptureInfo_v3)
 
 static const struct entry {
 	const char *name;
-	int since;			/* version of this form; an older caller expects another
-					 * form */
+	int since;			/* the first version with this form; an older caller expects
+					 * another form */
 	void *fn;
 	void *per_thread_fn;
 } entries[] = {
@@ -1463,7 +1466,9 @@ static const struct entry {
 	ENTRY("cuGetProcAddress", 12000, cuGetProcAddress_v2)
 };
 
-/* Finds a function. *pfn is NULL if there is none, or none as old as cuda_version. */
+/*
+ * Finds a function. *pfn is NULL if no function has that name, or none is as old as cuda_version.
+ */
 SIM_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,
 						cuuint64_t flags,
 						CUdriverProcAddressQueryResult *status)

@@ -3,8 +3,8 @@
  * graph.c - graphs and stream capture of libcuda.so.1
  *
  * A node holds its work as a template, and a launch submits copies of the templates. An executable
- * graph owns a clone of its graph, whose nodes have ids of their own, in an order that respects the
- * dependencies. A child graph is cloned into its node, and in place of this node the child graph's
+ * graph owns a clone of its graph, with nodes that have ids of their own and are in the order of
+ * the dependencies. A child graph is cloned into its node; instead of this node the child graph's
  * nodes run, one after the other.
  *
  * A capturing stream has a branch: the capture it belongs to and the nodes that its next node will
@@ -19,7 +19,7 @@
 struct CUgraphNode_st {
 	uint32_t magic;
 	uint32_t index;			/* in graph->nodes */
-	uint64_t id;			/* CUPTI's */
+	uint64_t id;			/* an id of CUPTI */
 	struct CUgraph_st *graph;
 	struct CUgraphNode_st *original;	/* the original of a clone */
 	CUgraphNodeType type;
@@ -34,7 +34,7 @@ struct CUgraphNode_st {
 
 struct CUgraph_st {
 	uint32_t magic;
-	uint32_t id;			/* CUPTI's */
+	uint32_t id;			/* an id of CUPTI */
 	uint32_t next_node;
 	struct CUgraphNode_st **nodes;
 	size_t nr_nodes;
@@ -43,10 +43,10 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
 	uint32_t magic;
-	struct CUgraph_st *graph;	/* owned clone, whose nodes are in an order that can be
+	struct CUgraph_st *graph;	/* owned clone; its nodes are in an order that can be
 					 * submitted */
 	struct CUgraph_st *hidden;	/* owned; a second graph that CUPTI reports, with an id */
-	struct CUgraphNode_st **steps;	/* all nodes; those of child graphs come after their node */
+	struct CUgraphNode_st **steps;	/* all nodes; nodes of child graphs come after their node */
 	size_t nr_steps;
 	uint32_t *first_dep;		/* by step, as work__submit_graph() takes them */
 	uint32_t *deps;
@@ -64,8 +64,8 @@ struct branch {
 	struct capture *capture;
 	struct CUgraphNode_st **nodes;
 	size_t nr_nodes;
-	struct CUstream_st *stream;	/* the stream of the branch; NULL: the branch is an
-					 * event's */
+	struct CUstream_st *stream;	/* the stream of the branch; NULL: the branch belongs to an
+					 * event */
 	struct branch *next;		/* next branch in the list of streams' branches */
 };
 
@@ -226,7 +226,7 @@ static struct work *work__copy(const struct work *work)
 	return copy;
 }
 
-/* Clones a graph. The clone's nodes have the order and the numbers of the original's. */
+/* Clones a graph. The clone's nodes have the order and the numbers of the original nodes. */
 static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 {
 	struct CUgraph_st *clone = graph__new();
@@ -264,8 +264,7 @@ static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 }
 
 /*
- * Reports a clone as CUPTI does: each node is first created, with an id of its own, and then
- * cloned.
+ * Reports a clone as CUPTI does: each node is first created with an id of its own, and then cloned.
  */
 static void graph__announce_clone(struct CUgraph_st *clone, CUgraph original)
 {
@@ -552,7 +551,7 @@ DRIVER_API(cuGraphAddEmptyNode,
 	   (out, graph, deps, nr_deps), NULL,
 	   graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL))
 
-/* It takes no memory: XPU_SIM_GRAPHS says how much nodes have. */
+/* Takes no memory here: XPU_SIM_GRAPHS says how much memory nodes have. */
 static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
 				CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
@@ -776,7 +775,10 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 			work__free(work);
 			break;
 		}
-		/* The stream and the correlation id belong to this launch, all else to the node. */
+		/*
+		 * The stream and the correlation id are taken from this launch, everything else
+		 * from the node.
+		 */
 		works[i]->stream = stream;
 		works[i]->act.correlation_id = work->act.correlation_id;
 		works[i]->act.device = work->act.device;
@@ -941,7 +943,7 @@ static struct branch *branch__new(struct capture *capture, const struct branch *
 	return branch;
 }
 
-/* Makes @branch the stream's. The caller holds the registry lock. */
+/* Makes @branch the branch of the stream. The caller holds the registry lock. */
 static void branch__attach(struct branch *branch, struct CUstream_st *stream)
 {
 	branch->stream = stream;
@@ -1167,7 +1169,7 @@ static CUresult capture_info_v3(CUstream handle, CUstreamCaptureStatus *status, 
 				CUgraph *graph, const CUgraphNode **nodes, size_t *nr_nodes,
 				bool per_thread)
 {
-	/* The nodes would have to outlive the lock; no caller here asks for them. */
+	/* The nodes would have to outlive the lock. No caller here asks for them. */
 	if (nodes)
 		*nodes = NULL;
 	if (nr_nodes)

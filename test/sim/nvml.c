@@ -2,8 +2,8 @@
 /*
  * nvml.c - libnvidia-ml.so.1 of the simulated GPUs
  *
- * Each takes 200 W, always; its energy changes every 90 ms. Counters of GPM are constants, and NaN for
- * less than 100 ms, of which there is an error, too. XPU_SIM_NVML=old: no GPM.
+ * Each GPU always takes 200 W, and its energy changes every 90 ms. GPM counters are constants; for
+ * less than 100 ms they are NaN, and the call returns an error. XPU_SIM_NVML=old has no GPM.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -2,25 +2,25 @@
 /*
  * pc.c - PC sampling, in libcupti.so
  *
- * A kernel of N us has N samples, at least one. The k-th of a function is at pc 0x10 * (k % 4), and its
- * reason is that of the function's name: the length of it % NR_REASONS. Of each place's samples every
- * second one issued nothing. In the continuous mode samples know no launch; in the serialized one they
- * do, each kernel having functions of its own here. XPU_SIM_PC makes what CUPTI is known to do:
+ * A kernel of N us has N samples, at least one. The k-th of a function is at pc 0x10 * (k % 4), and
+ * its reason is the length of the function's name % NR_REASONS. Every second sample of each place
+ * issued nothing. In the continuous mode samples know no launch. In the serialized mode they do,
+ * since here each kernel has its own functions. XPU_SIM_PC imitates known behaviour of CUPTI:
  *
  *	refused		the size of the hardware's memory cannot be set
  *	unsupported	it cannot be enabled
  *	unfetched	the thread that fetches samples keeps its 100 ms
  *	full		every third reading finds the hardware's memory full, and has no samples
- *	slow		a launch comes back a while after its kernel's samples are there
+ *	slow		a launch returns some time after its kernel's samples exist
  *	late		samples come with the second reading after their kernel; later: with the fourth
  *
- * In the continuous mode a thread of CUPTI's fetches samples, 100 ms apart or as often as it is asked to: a
- * reading has the samples of earlier spans only.
+ * In the continuous mode a thread of CUPTI fetches samples every 100 ms, or as often as requested.
+ * A reading has the samples of earlier spans only.
  *
- * A launch's samples may come with the number of a later one, that another thread has begun. While two
- * contexts of a GPU are sampled readings fail.
+ * A launch's samples may have the number of a later launch, which another thread has begun.
+ * Readings fail while two contexts of a GPU are sampled.
  *
- * Disabling does not come back while other threads launch: here it aborts.
+ * CUPTI's disabling does not return while other threads launch; here it aborts.
  */
 #include "profiler.h"
 
@@ -46,28 +46,28 @@ static const char *const names[NR_REASONS] = {
 	"selected", "long_scoreboard", "wait", "barrier", "mio_throttle",
 };
 
-/* Of one context. */
+/* Each context has its own. */
 struct function {
 	const char *name;
 	uint32_t correlation_id;	/* 0: of any launch */
 	uint64_t nr;			/* samples so far */
-	uint64_t samples[NR_PLACES];	/* fetched, and not read yet */
-	uint64_t taken[NR_PLACES];	/* not fetched yet ... */
-	uint64_t span;			/* ... since the last of these began */
-	int nr_seen;			/* by readings, which were too early */
+	uint64_t samples[NR_PLACES];	/* fetched, and not yet read */
+	uint64_t taken[NR_PLACES];	/* not yet fetched ... */
+	uint64_t span;			/* ... since the first unfetched one */
+	int nr_seen;			/* number of readings that came too early */
 };
 
 static uint32_t latest_launch;		/* of any thread */
-static __thread uint32_t launched_by;	/* call that has launched last */
-static unsigned int nr_in_flight;	/* works of the device */
+static __thread uint32_t launched_by;	/* the call that launched last */
+static unsigned int nr_in_flight;	/* pieces of work on the device */
 static bool serializes;			/* there is a context in which kernels run one at a time */
-static uint64_t module_crc;		/* of the module that was asked for last */
+static uint64_t module_crc;		/* the module that was asked for last */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampled {
 	CUcontext ctx;
 	uint32_t id, device;
 	bool on, serialized;
-	uint32_t span_ms;		/* of the thread that fetches samples */
+	uint32_t span_ms;		/* interval of the thread that fetches samples */
 	unsigned int nr_functions, nr_readings;
 	struct function functions[MAX_FUNCTIONS];
 } contexts[MAX_CONTEXTS];
@@ -166,7 +166,7 @@ void pc__over(void)
 	__atomic_sub_fetch(&nr_in_flight, 1, __ATOMIC_RELEASE);
 }
 
-/* A kernel that waits for a later one is not waited for. */
+/* pc__begins() does not wait for a kernel that itself waits for a later one. */
 void pc__ends(uint32_t correlation_id)
 {
 	if (launched_by != correlation_id || !__atomic_load_n(&serializes, __ATOMIC_RELAXED))
@@ -177,7 +177,7 @@ void pc__ends(uint32_t correlation_id)
 		usleep(300);
 }
 
-/* CUPTI does not begin with kernels' records in that time. */
+/* CUPTI cannot start kernel records in that time. */
 bool pc__is_on(void)
 {
 	bool on = false;
@@ -201,7 +201,7 @@ static bool is_on(CUcontext ctx)
 	return on;
 }
 
-/* Like CUPTI's, which knows no reasons before PC sampling is enabled. */
+/* Like CUPTI's function, which knows no reasons before PC sampling is enabled. */
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 {
@@ -211,7 +211,7 @@ cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 	return CUPTI_SUCCESS;
 }
 
-/* Indices are not those of the list. */
+/* The indices differ from those in the list. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 {
 	if (!is_on(p->ctx))
@@ -279,7 +279,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisablePa
 	abort();
 }
 
-/* As CUPTI's, it need only differ. */
+/* Like CUPTI's function, it only has to give different results for different modules. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
 {
 	const uint8_t *at = p->cubin;
@@ -347,7 +347,7 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		}
 	}
 	if (c->serialized && !remaining)
-		c->nr_functions = 0;	/* they do not come again */
+		c->nr_functions = 0;	/* these functions are not returned again */
 	if (nr) {
 		data->totalSamples += OTHERS + DROPPED;
 		data->nonUsrKernelsTotalSamples = OTHERS;

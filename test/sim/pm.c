@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * pm.c - PM sampling and its host functions, in libcupti.so: for processes of their own
+ * pm.c - PM sampling and its host functions, in libcupti.so, for separate processes
  *
- * A sample's metrics are known from its begin n = begin / interval, by CUPTI's clock: each is, of some peak,
- * (7 * n + 13 * m) % 101 percent, m being its line below, or its place in the list where it has none. A
- * cycle takes 2/3 ns. XPU_SIM_PM makes what CUPTI is known to do:
+ * A sample's metrics depend on its begin n = begin / interval, by CUPTI's clock. Each is (7 * n +
+ * 13 * m) % 101 percent of some peak, where m is its line below or, if it has none, its place in
+ * the list. A cycle takes 2/3 ns. XPU_SIM_PM imitates known behaviour of CUPTI:
  *
  *	privilege	cuptiPmSamplingEnable fails
  *	busy		another program samples the GPU: cuptiPmSamplingGetCounterAvailability fails
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
- *	slow		cuptiPmSamplingEnable takes so long that what other GPUs sample meanwhile is lost
+ *	slow		cuptiPmSamplingEnable takes so long that samples of other GPUs are lost meanwhile
  *
- * What an image has no room for is thrown away, as NVIDIA's does it; but a sampler that came late because
- * others had the CPUs gets it with the next image, so that a busy machine costs no sample. The host object
- * reads the image of available counters as long as it lives.
+ * Samples that do not fit into an image are dropped, as in NVIDIA's library. But a sampler that
+ * came late because other programs had the CPUs gets them with the next image, so that a busy
+ * machine costs no samples. The host object reads the image of available counters as long as it
+ * exists.
  */
 #include "sim.h"
 
@@ -35,7 +36,7 @@
 #define SMALL_MEMORY	20
 
 #define CYCLES		1.5		/* a ns */
-#define PEAK		528		/* a cycle */
+#define PEAK		528		/* per cycle */
 
 static const char *const known[] = {
 	"gr__cycles_active", "sm__cycles_active", "sm__inst_executed_realtime",
@@ -51,8 +52,9 @@ struct CUpti_Profiler_Host_Object {
 
 struct CUpti_PmSampling_Object {
 	uint64_t interval_ns, next_ns;
-	uint64_t starved_ns;		/* that its thread had waited for a CPU when it had read all */
-	unsigned int nr_enables;	/* of all objects, when it had read all */
+	uint64_t starved_ns;		/* how long its thread had waited for a CPU when it had read
+					 * all samples */
+	unsigned int nr_enables;	/* of all objects, when it had read all samples */
 	bool runs;
 };
 
@@ -78,7 +80,9 @@ static uint64_t now(void)
 	return ns;
 }
 
-/* Return: how long this thread has waited for a CPU until now; 0 where the kernel does not count that. */
+/*
+ * Return: how long this thread has waited for a CPU so far, or 0 if the kernel does not count that.
+ */
 static uint64_t starved(void)
 {
 	FILE *f = fopen("/proc/thread-self/schedstat", "r");
@@ -152,7 +156,7 @@ cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p
 
 	memcpy(&magic, host->available, sizeof(magic));
 	if (magic != IMAGE_MAGIC)
-		abort();		/* it was freed: NVIDIA's crashes as well */
+		abort();		/* the image was freed: NVIDIA's library crashes, too */
 	for (i = 0; i < p->numMetrics; i++)
 		host->spoiled |= is_asked_for("lacks") && !strncmp(p->ppMetricNames[i], "nvl", 3);
 	host->nr += p->numMetrics;

@@ -14,16 +14,17 @@
 #define NR_CBIDS	1024		/* more than there are callback ids in a domain */
 
 /*
- * Clients: number 0 is that of the functions without a subscriber, which have one alone. From CUDA 13.3
- * on there may be several that give their subscriber to each function, but not both sorts in a process.
+ * Clients. Number 0 is the client of the functions without a subscriber; there is only one. Since
+ * CUDA 13.3 there may be several clients that pass their subscriber to each function. A process
+ * cannot have both sorts.
  */
 #define NR_CLIENTS	SIM_NR_CLIENTS
 #define SEVERAL_VERSION	130300
 
 /* cupti.c */
-/* Return: the number of a subscriber's client, 1 and more; 0 if it is none of several. */
+/* Return: the number of a subscriber's client, from 1; 0 if it is not one of several. */
 unsigned int profiler__client(CUpti_SubscriberHandle subscriber);
-/* Return: whether there are clients that give their subscriber. */
+/* Return: whether there are clients that pass their subscriber. */
 bool profiler__several(void);
 extern const struct sim_core *core;
 
@@ -37,7 +38,7 @@ uint64_t profiler__env(const char *name);
 bool activity__any_enabled(void);
 /* Whether functions without a subscriber are in use. */
 bool activity__is_used_alone(void);
-/* Forgets what a client has enabled; its buffers go back to it. */
+/* Forgets the kinds that a client has enabled. Its buffers go back to it. */
 void activity__leave(unsigned int client);
 bool activity__serializes(void);
 bool activity__wants_call(const struct sim_call *call);
@@ -54,11 +55,13 @@ void activity__reset(void);
 /* pc.c */
 void pc__kernel(const struct sim_activity *act);
 
-/* A call; at its end a launch waits for its kernel, if kernels run one at a time. */
+/*
+ * A call begins, and ends. At its end a launch waits for its kernel, if kernels run one at a time.
+ */
 void pc__begins(uint32_t correlation_id);
 void pc__ends(uint32_t correlation_id);
 
-/* Work of that call was handed to the device; some is over. */
+/* Work of that call was handed to the device, and has ended. */
 void pc__launched(uint32_t correlation_id);
 void pc__over(void);
 

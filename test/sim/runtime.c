@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * runtime.c - libcudart.so.N: the runtime API, and the functions that nvcc's output calls
+ * runtime.c - libcudart.so.N: the runtime API, and the functions that code from nvcc calls
  *
- * As NVIDIA's does, this library opens libcuda.so.1 at the first call that needs it, and does its
+ * Like NVIDIA's library, this one opens libcuda.so.1 at the first call that needs it, and does its
  * work by driver calls: a launch is cudaLaunchKernel, some frames of this library, and
  * cuLaunchKernel.
  */
@@ -90,7 +90,7 @@ static struct {
 #undef X
 } driver;
 
-/* driver.fn or driver.fn_ptsz, by the caller's own form */
+/* driver.fn or driver.fn_ptsz, depending on the caller's own form */
 #define PTSZ(fn)	(per_thread ? driver.fn##_ptsz : driver.fn)
 #define PTDS(fn)	(per_thread ? driver.fn##_ptds : driver.fn)
 
@@ -137,7 +137,7 @@ static cudaError_t to_error(CUresult err)
 	return (cudaError_t)err;
 }
 
-/* Queries the devices for the library, by calls of its own ahead of the program's. */
+/* Queries the devices for the library itself, before the program's calls. */
 static cudaError_t runtime__look_at_devices(void)
 {
 	CUmoduleLoadingMode mode;
@@ -286,7 +286,7 @@ static cudaError_t runtime__result(cudaError_t err)
 		RUNTIME_CALL(fn, fn##_##ver, NULL, NULL, runtime__init(), expression);	\
 	}
 
-/* Makes sure that there is a context: the first call that needs one makes it. */
+/* Ensures that there is a context: the first call that needs one makes it. */
 static cudaError_t with_context(void)
 {
 	return runtime__context();
@@ -401,7 +401,10 @@ out:
 	pthread_rwlock_unlock(&symbols.lock);
 }
 
-/* Loads a kernel, unless another thread has. The driver calls back: not under the lock of the symbols. */
+/*
+ * Loads a kernel, unless another thread has done so. The driver calls back, so this is not done
+ * under the lock of the symbols.
+ */
 static CUfunction symbol__load_locked(const void *host, struct fat_binary *owner, const char *name)
 {
 	CUfunction kernel = NULL;
@@ -431,7 +434,10 @@ static CUfunction symbol__load_locked(const void *host, struct fat_binary *owner
 	return kernel;
 }
 
-/* At a kernel's first use. As NVIDIA's, each library and each kernel is loaded once. */
+/*
+ * Runs at a kernel's first use. As in NVIDIA's library, each library and each kernel is loaded
+ * once.
+ */
 static CUfunction symbol__load(const void *host, struct fat_binary *owner, const char *name)
 {
 	static pthread_mutex_t loading = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
@@ -708,8 +714,8 @@ RUNTIME_API(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, v7000,
 /* ---- launches -------------------------------------------------------------------------------- */
 
 /*
- * These two functions are frames between the exported function and the driver, as profilers find
- * them.
+ * These two functions are frames between the exported function and the driver, as in NVIDIA's
+ * library.
  */
 static __attribute__((noinline)) cudaError_t launch_in_context(CUfunction kernel, dim3 grid,
 							       dim3 block, void **args,
@@ -981,7 +987,7 @@ SIM_EXPORT const char *cudaGetErrorName(cudaError_t code)
 }
 
 /*
- * Error calls take an id and have callbacks as all calls do, but must not set the error that they
+ * Error calls take an id and have callbacks like all calls, but must not set the error that they
  * return.
  */
 static cudaError_t last_error_call(uint32_t cbid, const char *name, bool reset)
@@ -1217,7 +1223,7 @@ RUNTIME_API_PT(cudaMemcpyFromSymbol, v3020, _ptds, v7000,
 	       (dst, symbol, bytes, offset, kind), NULL,
 	       IN_CONTEXT(copy_from_symbol(dst, symbol, bytes, offset, kind, per_thread)))
 /*
- * Gets the primary contexts of both devices, and makes them if need be; the caller's context stays
+ * Gets the primary contexts of both devices, and makes them if needed. The caller's context stays
  * current.
  */
 static cudaError_t peers(int dst, int src, CUcontext *dst_ctx, CUcontext *src_ctx)
@@ -1372,7 +1378,7 @@ static cudaError_t add_memcpy_node(cudaGraphNode_t *node, cudaGraph_t graph,
 		.Depth = 1,
 	};
 
-	(void)kind;	/* the addresses tell the kind */
+	(void)kind;	/* the addresses determine the kind */
 	return to_error(driver.cuGraphAddMemcpyNode(node, graph, deps, nr_deps, &cu,
 						    core->current()));
 }

@@ -5,60 +5,61 @@
  * Three libraries with NVIDIA's names and ABI, built against NVIDIA's headers:
  *
  *	libcuda.so.1		device model (device.c), driver API (driver.c), graphs (graph.c)
- *	libcudart.so.N		runtime API and what nvcc's output calls (runtime.c)
+ *	libcudart.so.N		runtime API and functions that code from nvcc calls (runtime.c)
  *	libcupti.so.N		callbacks (cupti.c) and activity buffers (activity.c)
  *
- * N is SIM_CUDA_MAJOR, 13 unless the compiler is told otherwise (-DSIM_CUDA_MAJOR=12).
+ * N is SIM_CUDA_MAJOR, 13 unless the compiler gets another number (-DSIM_CUDA_MAJOR=12).
  *
- * Real are API calls, their nesting and stack frames, correlation ids, callbacks, streams, events,
- * graphs, waiting, copied and set memory, activity buffers and who owns them, threads. Not real are
- * kernels, which have no body. A piece of device work gets its start and end when it is enqueued,
- * from the tail of its stream and a duration known beforehand; one thread per device completes the
- * work in that order once the time has really passed. So a run is cheap (no sleep per kernel) and
- * yet asynchronous, with streams that overtake one another.
+ * These are real: API calls, their nesting and stack frames, correlation ids, callbacks, streams,
+ * events, graphs, waiting, copied and set memory, activity buffers and their owners, threads.
+ * Kernels are not real: they have no body. A piece of device work gets its start and end when it is
+ * enqueued, from the tail of its stream and a known duration. One thread per device completes the
+ * work in that order when the time has really passed. So a run is cheap (no sleep per kernel) but
+ * asynchronous, with streams that overtake one another.
  *
- * A kernel takes, in this order of preference: the value of its uint64_t argument in nanoseconds,
- * if sim_kernel_cost_arg() has named one; XPU_SIM_KERNEL_NS.
+ * A kernel takes as many nanoseconds as its uint64_t argument says, if sim_kernel_cost_arg() has
+ * named one, or else XPU_SIM_KERNEL_NS.
  *
  * Environment:
  *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
  *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process of another machine has
  *				other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
- *	XPU_SIM_REST=N		bytes of it that contexts and others use, default 0
+ *	XPU_SIM_REST=N		bytes of it that contexts and other processes use, default 0
  *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does not
  *				use, until memory is refused; default 0
- *	XPU_SIM_GRAPHS=N	bytes that nodes of graphs are said to have of each device, default 0
+ *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for nodes of graphs on each device, default 0
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
  *				piece of device work
  *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE
- *				KIND is kernel, memcpy or memset; NAME the kernel's, or HtoD, DtoH,
+ *				KIND is kernel, memcpy or memset; NAME the kernel's name, or HtoD, DtoH,
  *				DtoD, HtoH, PtoP, or "-"; START and END are in the clock of the activity
  *				records, END 0 if the process ended first; NODE is the graph node
  *				id or 0; CORRELATION is 0 if CUPTI was not in use at the launch.
  *				Written when a device falls idle and at exit.
  *	XPU_SIM_STATS=FILE	appended at exit: "PID NAME VALUE" lines, see enum sim_stat
- *	XPU_SIM_STRICT=1	abort() on what a client must never do, instead of counting it: hand
- *				out a dirty buffer after it promised zeroed ones, call CUPTI in a
+ *	XPU_SIM_STRICT=1	abort() at calls that a client must never make, instead of counting them: hand
+ *				out a dirty buffer after it promised zeroed ones, or call CUPTI in a
  *				forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
- *	XPU_SIM_LATE_CALLBACKS=1	threads are now and then held up just before they call back
- *	XPU_SIM_CUPTI_VERSION=N	what cuptiGetVersion returns (18, 24, 130000, ...); records take the
- *				size they had in that version. Default: the library's own
+ *	XPU_SIM_LATE_CALLBACKS=1	threads are delayed now and then just before they call back
+ *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have the size that
+ *				they had in that version. Default: the library's own version
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
- *	XPU_SIM_FLUSH_US=N	a flush takes so long before it hands anything out
+ *	XPU_SIM_FLUSH_US=N	a flush waits N us before it hands anything out
  *
  * The callbacks and records of CUPTI 13.0 for a call, their order and their ids were compared with
  * a real GPU (sim_selftest dump). Known differences: how cudart makes its first context, and the
  * resource callbacks of the second, internal graph of an instantiation. Not compared: child graphs,
- * updates of executable graphs (here the nodes keep their ids and nothing is told), and copies
- * between devices, which have CUPTI's record of their own whether or not peer access was enabled.
+ * updates of executable graphs (here the nodes keep their ids and nothing is reported), and copies
+ * between devices, which have their own kind of record whether or not peer access was enabled.
  *
- * Not modelled: kernel bodies, device-side launches, textures, managed memory that
- * migrates, enabling of peer access, what memory pools keep (cudaMallocAsync allocates at once), IPC, MPS,
- * statically linked libcudart (it needs private export tables), CUPTI beyond callbacks and activity.
+ * Not modelled: kernel bodies, device-side launches, textures, managed memory that migrates,
+ * enabling of peer access, memory that pools keep (cudaMallocAsync allocates at once), IPC, MPS,
+ * statically linked libcudart (it needs private export tables), CUPTI beyond callbacks and
+ * activity.
  */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H
@@ -79,7 +80,7 @@
 
 #define SIM_ABI		2
 
-/* Counted in libcuda, for tests. */
+/* Counters in libcuda, for tests. */
 enum sim_stat {
 	SIM_STAT_KERNELS,		/* pieces of device work that were enqueued */
 	SIM_STAT_MEMCPYS,
@@ -107,7 +108,7 @@ struct sim_activity {
 	uint32_t correlation_id;	/* 0: CUPTI was not in use */
 	const char *name;		/* name of a kernel; lives until exit */
 	const char *told;		/* the name that CUPTI reports */
-	uint64_t queued_ns;		/* CLOCK_MONOTONIC, as the next two times */
+	uint64_t queued_ns;		/* CLOCK_MONOTONIC, like the next two times */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t device;
@@ -135,7 +136,7 @@ struct sim_activity {
 	uint32_t shared_bytes;
 };
 
-/* The needs of a kernel depend on the length of its name, so that tests know it. */
+/* The resources of a kernel depend on the length of its name, so that tests know them. */
 static inline uint32_t sim_registers(const char *name)
 {
 	return 16 + 8 * (strlen(name) % 4);
@@ -152,7 +153,7 @@ static inline uint32_t sim_local_bytes(const char *name)
 }
 
 /* One API call in progress; lives on the caller's stack. */
-#define SIM_NR_CLIENTS	4		/* of CUPTI at a time */
+#define SIM_NR_CLIENTS	4		/* clients of CUPTI at a time */
 
 struct sim_call {
 	uint32_t domain;		/* CUpti_CallbackDomain */
@@ -168,11 +169,11 @@ struct sim_call {
 	uint32_t correlation_id;
 	bool nested;			/* the call is inside another call, and shares its id */
 	bool live;			/* the call has an id */
-	uint8_t entered;		/* the clients that were told of the call's entry: bits */
+	uint8_t entered;		/* bits of the clients that saw the call's entry */
 };
 
 /**
- * struct sim_tool - what libcupti wants to hear of, installed with sim_core.set_tool
+ * struct sim_tool - the events that libcupti receives, installed with sim_core.set_tool
  *
  * api_enter, api_exit, resource and synchronized run on the calling thread, with no lock held.
  * reserve runs on the launching thread before the work is enqueued and returns a handle for its
@@ -192,15 +193,16 @@ struct sim_tool {
 };
 
 /**
- * struct sim_core - what libcuda offers to the other two, by its one private symbol
+ * struct sim_core - the functions that libcuda offers to the other two, through its one private
+ * symbol
  *
- * Ids are CUPTI's: small numbers, unique in the process.
+ * Ids are ids of CUPTI: small numbers, unique in the process.
  */
 struct sim_core {
 	uint32_t abi;			/* SIM_ABI */
 	uint32_t bytes;			/* sizeof(struct sim_core) */
 
-	/* for API calls; *active is 0 as long as no tool wants anything */
+	/* for API calls; *active is 0 while no tool wants anything */
 	const uint32_t *active;
 	void (*call_enter)(struct sim_call *call);
 	void (*call_exit)(struct sim_call *call);
