@@ -127,7 +127,8 @@ def paragraphs(lines):
     """Yields (number of the first line, text) of each paragraph of (number, text), and of each row of a table."""
     first, words = 0, []
     for number, line in lines:
-        starts = not line or "\t" in line or re.match(r"(?:[-*] |@\w+[^:]*: |Return:|Source:|\d+\. )", line)
+        starts = not line or re.search(r"\t|\S {3,}\S", line) or re.match(
+            r"(?:[-*] |@\w+[^:]*: |Return:|Source:|\d+\. )", line)
         if starts and words:
             yield first, " ".join(words)
             words = []
