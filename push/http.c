@@ -13,12 +13,17 @@
 #include "push_url.h"
 #include "version.h"
 
-/* The headers have macros of this name, which call the function of that name. */
+/*
+ * curl's headers define these names as macros that call the functions, which are only loaded here.
+ */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
 #define CONNECT_MS	5000L
-/* Newer headers warn of its name; the one that they have in its place is not in libcurl before 7.85. */
+/*
+ * CURLOPT_PROTOCOLS: newer headers warn about its use, but libcurl has its replacement only since
+ * 7.85.
+ */
 #define PROTOCOLS	((CURLoption)181)
 
 struct http {
@@ -47,7 +52,7 @@ struct http {
 	void (*slist_free_all)(struct curl_slist *list);
 };
 
-/* Return: whether all functions are there. */
+/* Return: whether libcurl was loaded and has all functions. */
 static bool http__load(struct http *h)
 {
 	static const char *const names[] = { "libcurl.so.4", "libcurl-gnutls.so.4" };
@@ -94,7 +99,10 @@ struct http *http__open(const char *token, const char **why)
 		return NULL;
 	}
 	h->curl = h->easy_init();
-	/* Without it, libcurl asks first, and waits for an answer that many servers never give. */
+	/*
+	 * Without this, libcurl asks the server before it sends a long body, and many servers never
+	 * answer that.
+	 */
 	h->headers = h->slist_append(NULL, "Expect:");
 	if (token && *token) {
 		snprintf(line, sizeof(line), "Authorization: Bearer %s", token);
@@ -124,7 +132,7 @@ char *http__escape(struct http *h, const char *text)
 	return copy;
 }
 
-/* Takes a part of the answer; the rest of a long one is not read. */
+/* Takes a part of the answer. Fails when the buffer is full, so the rest is not read. */
 static size_t on_body(char *data, size_t size, size_t nr, void *ctx)
 {
 	struct http_answer *a = ctx;
@@ -204,7 +212,7 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms, s
 	code = !r->type && !form ? CURLE_OUT_OF_MEMORY : h->easy_perform(h->curl);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		code = CURLE_OPERATION_TIMEDOUT;
-	/* An answer that is longer than what is read has its status, too. */
+	/* If the answer was only too long for the buffer, it has a status, too. */
 	if (!code || (code == CURLE_WRITE_ERROR && a->bytes == sizeof(a->body)))
 		h->easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &a->status);
 	else

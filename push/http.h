@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http.h - sends a request and reads the answer, by libcurl, which is loaded at run time */
+/* http.h - sends a request and reads the answer with libcurl, which is loaded at run time */
 #ifndef PUSH_HTTP_H
 #define PUSH_HTTP_H
 
@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_ANSWER_MAX	4096		/* bytes of an answer that are read */
+#define HTTP_ANSWER_MAX	4096		/* bytes read of an answer */
 
 struct http;
 
-/* A part of a form. */
+/* One part of a multipart form. */
 struct http_part {
 	const char *name, *file, *type;
 	const void *data;
@@ -20,7 +20,7 @@ struct http_part {
 
 struct http_request {
 	const char *url;
-	const char *type;		/* of the body; NULL: a form */
+	const char *type;		/* the body's type; NULL: send the parts as a form */
 	const void *body;
 	size_t bytes;
 	const struct http_part *parts;
@@ -28,26 +28,32 @@ struct http_request {
 };
 
 struct http_answer {
-	long status;			/* 0: there was no answer */
+	long status;			/* 0 without an answer */
 	size_t bytes;
-	uint8_t body[HTTP_ANSWER_MAX];	/* the first bytes of it */
-	char error[256];		/* why there was no answer */
+	uint8_t body[HTTP_ANSWER_MAX];	/* the beginning of the answer */
+	char error[256];		/* the reason if there was no answer */
 };
 
 /*
- * Return: NULL without libcurl or memory, with *@why set. @token: for Authorization: Bearer, checked;
- * or NULL
+ * Return: NULL without libcurl or memory; *@why then says so. @token: a checked token for
+ * "Authorization: Bearer", or NULL.
  */
 struct http *http__open(const char *token, const char **why);
 void http__close(struct http *h);
 
-/* Asks @gives_up each second while a request is under way; if it says so, the request has timed out. */
+/*
+ * Calls @gives_up once a second during a request. If it returns true, the request ends as if it had
+ * timed out.
+ */
 void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 
-/* Sends a request; a receiver that does not answer within @timeout_ms has not answered. */
+/* Sends a request, and waits @timeout_ms at most for the answer. */
 void http__post(struct http *h, const struct http_request *r, long timeout_ms, struct http_answer *a);
 
-/* Return: @text with what a query may not have as %XX, to be freed; NULL without memory. */
+/*
+ * Return: a copy of @text, escaped with %XX for a query, which the caller frees; NULL without
+ * memory.
+ */
 char *http__escape(struct http *h, const char *text);
 
 #endif /* PUSH_HTTP_H */

@@ -12,14 +12,14 @@
 
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceResponse response_msg;
 
-/* The names that protoc-c makes are long. */
+/* Shortens the long names that protoc-c makes. */
 #define RESPONSE(verb)	\
 	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_response__##verb
 
 #define WHY_BYTES	256
 #define APPLICATION	"xpuload"
 
-/* Calls @label for the host and each label that the user gave. */
+/* Calls @label for the host and for each of the user's labels. */
 static void receiver__each_label(const struct receiver *r, void (*label)(void *ctx, const char *key,
 									   size_t key_len, const char *value,
 									   size_t value_len), void *ctx)
@@ -42,7 +42,7 @@ struct name {
 	bool more;
 };
 
-/* Characters that end a label there are replaced. */
+/* Adds a label to the name. Replaces characters that would end the label in Pyroscope's syntax. */
 static void name__add(void *ctx, const char *key, size_t key_len, const char *value, size_t value_len)
 {
 	struct name *n = ctx;
@@ -73,7 +73,9 @@ static char *receiver__name(const struct receiver *r)
 	return NULL;
 }
 
-/* The form and its parts are those of Pyroscope's clients for Go, which send other types than CPU, too. */
+/*
+ * Sends the same form as Pyroscope's clients for Go, which also send profiles other than CPU time.
+ */
 static int send_pyroscope(struct receiver *r, const struct profile *p, long timeout_ms, struct http_answer *a)
 {
 	char *name = receiver__name(r), *escaped = name ? http__escape(r->http, name) : NULL, *url = NULL;
@@ -143,7 +145,7 @@ static void put_json_label(void *ctx, const char *key, size_t key_len, const cha
 	json_out__close(j, '}');
 }
 
-/* WriteRawRequest as JSON. Return: 0 or -1 without memory. */
+/* Writes a WriteRawRequest as JSON. Return: 0, or -1 without memory. */
 static int write_raw(const struct receiver *r, const struct profile *p, FILE *f)
 {
 	char *raw = base64(p->data, p->bytes);
@@ -213,7 +215,7 @@ static int send_otlp(struct receiver *r, const struct profile *p, long timeout_m
 	return 0;
 }
 
-/* Return: how many profiles the collector says that it has refused, with status 200. */
+/* Return: how many profiles the collector refused, although its status is 200. */
 static int64_t nr_rejected(const struct http_answer *a, char *why)
 {
 	response_msg *m = RESPONSE(unpack)(NULL, a->bytes, a->body);
@@ -229,7 +231,7 @@ static int64_t nr_rejected(const struct http_answer *a, char *why)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Prints the status and the answer's first line, as far as it can be printed. */
+/* Prints the status and the answer's first line, with '?' for bytes that are not printable. */
 static void tell_status(const struct http_answer *a, char *why)
 {
 	size_t i, at = snprintf(why, WHY_BYTES, "HTTP status %ld", a->status);
@@ -261,7 +263,7 @@ enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p
 	if (a.status >= 200 && a.status < 300)
 		return r->url.kind == PUSH_OTLP && nr_rejected(&a, why) ? RECEIVER_REFUSED : RECEIVER_TOOK;
 	tell_status(&a, why);
-	/* These may take it later: the receiver is overloaded, or is just being started. */
+	/* The receiver is overloaded or still starting. It may take the profile later. */
 	if (a.status >= 500 || a.status == 429 || a.status == 408)
 		return RECEIVER_FAILED;
 	return RECEIVER_REFUSED;

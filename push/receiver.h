@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * receiver.h - how each kind of receiver takes a profile
+ * receiver.h - sends a profile in the way that each kind of receiver needs
  *
- * Sources: Pyroscope's documentation, "Server HTTP API", POST /ingest; OTLP 1.7, "OTLP/HTTP", with
- * third_party/opentelemetry-proto; parca, proto/parca/profilestore/v1alpha1/profilestore.proto, WriteRaw,
- * which its gateway serves as POST /profiles/writeraw with JSON.
+ * Sources: for Pyroscope, "Server HTTP API", POST /ingest; for OpenTelemetry, OTLP 1.7,
+ * "OTLP/HTTP", and third_party/opentelemetry-proto. For Parca, WriteRaw in
+ * proto/parca/profilestore/v1alpha1/profilestore.proto, which its gateway serves as POST
+ * /profiles/writeraw with JSON.
  */
 #ifndef PUSH_RECEIVER_H
 #define PUSH_RECEIVER_H
@@ -21,7 +22,7 @@ struct receiver {
 	char host[256];
 };
 
-/* A profile of a time: a gzipped pprof of one kind, or an OTLP request. */
+/* A profile of a period: a gzipped pprof of one kind, or an OTLP request. */
 struct profile {
 	char kind[32];			/* "gpu_kernel_time" ... */
 	uint64_t start_ns, end_ns;	/* CLOCK_REALTIME */
@@ -31,11 +32,11 @@ struct profile {
 
 enum receiver_verdict {
 	RECEIVER_TOOK,
-	RECEIVER_REFUSED,		/* and always will */
-	RECEIVER_FAILED,		/* it may take it later */
+	RECEIVER_REFUSED,		/* do not send it again */
+	RECEIVER_FAILED,		/* the receiver may take it later */
 };
 
-/* Sends a profile. @why: why it was not taken, 256 bytes; unchanged if it was */
+/* Sends a profile. @why: 256 bytes for the reason if it was not taken, else unchanged. */
 enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p, long timeout_ms,
 				     char *why);
 

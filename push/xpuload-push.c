@@ -4,12 +4,13 @@
  *
  *	xpuload-push URL [LABELS]
  *
- * Each line at standard input names a profile: "ID KIND START_NS END_NS PATH". It is read and its file
- * removed at once; it waits in memory, which is bounded. At standard output there is a line for each
- * profile in the end: "sent ID", or "lost ID". At the end of the input the rest is tried for some
- * seconds. XPULOAD_PUSH_TOKEN is sent as a bearer's token.
+ * Each line of standard input names a profile: "ID KIND START_NS END_NS PATH". This program reads
+ * the profile's file and removes it at once. The profile then waits in memory, within fixed limits.
+ * Each profile finally gets a line on standard output, "sent ID" or "lost ID". After the end of its
+ * input, the program tries for a few more seconds to send what is left. XPULOAD_PUSH_TOKEN is sent
+ * as a bearer token.
  *
- * It has no capabilities, and opens no file but those of the profiles and those of libcurl.
+ * It has no capabilities, and opens only profiles and files that libcurl needs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,11 +33,11 @@
 #include "safefile.h"
 
 #define MAX_WAITING	64		/* profiles */
-#define MAX_BYTES	(64u << 20)	/* of these */
-#define MAX_PROFILE	(16u << 20)	/* bytes of one */
+#define MAX_BYTES	(64u << 20)	/* of all waiting profiles */
+#define MAX_PROFILE	(16u << 20)	/* bytes of one profile */
 #define SEND_MS		10000
 #define FINISH_MS	3000
-#define FIRST_PAUSE_MS	500		/* after a failure; it doubles */
+#define FIRST_PAUSE_MS	500		/* after a failure; then doubles */
 #define MAX_PAUSE_MS	15000
 #define MAX_COMPLAINTS	8
 
@@ -47,15 +48,15 @@ struct waiting {
 
 struct pusher {
 	struct receiver receiver;
-	struct waiting v[MAX_WAITING];	/* the oldest first */
+	struct waiting v[MAX_WAITING];	/* oldest first */
 	size_t nr, bytes;
 	char line[PUSH_URL_MAX + 4096];
 	size_t line_bytes;
-	bool ended;			/* the input */
-	uint64_t end_ms;		/* when to give up */
-	uint64_t next_ms, pause_ms;	/* when to try again */
+	bool ended;			/* end of input was read */
+	uint64_t end_ms;		/* when to give up; 0 before the end */
+	uint64_t next_ms, pause_ms;	/* when to send again, and after how long */
 	unsigned int nr_complaints;
-	char said[256];			/* the last complaint */
+	char said[256];			/* the reason in the last complaint */
 };
 
 static uint64_t now_ms(void)
@@ -86,7 +87,7 @@ static void pusher__drop(struct pusher *p, const char *word)
 	memmove(p->v, p->v + 1, --p->nr * sizeof(p->v[0]));
 }
 
-/* Reads the file of a profile and removes it. Return: whether it could be read. */
+/* Reads a profile from its file and removes the file. Return: whether it could be read. */
 static bool profile__read(struct profile *profile, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), dir;
@@ -122,33 +123,33 @@ static void pusher__take(struct pusher *p, const char *line)
 		printf("lost %llu\n", w.id);
 		return;
 	}
-	/* The oldest give way. */
+	/* Make room by dropping the oldest profiles. */
 	while (p->nr && (p->nr == MAX_WAITING || p->bytes + w.profile.bytes > MAX_BYTES))
 		pusher__drop(p, "lost");
 	p->bytes += w.profile.bytes;
 	p->v[p->nr++] = w;
 }
 
-/* The input ends: the rest is tried for @ms. */
+/* Called at the end of the input. What is left may be sent for @ms more. */
 static void pusher__end(struct pusher *p, unsigned int ms)
 {
 	if (!p->end_ms)
 		p->end_ms = now_ms() + ms;
 }
 
-/* Return: whether the input has ended for so long that the request under way is given up. */
+/* Return: whether to give up the current request, because the input ended some seconds ago. */
 static bool pusher__gives_up(void *ctx)
 {
 	struct pollfd fd = { .fd = STDIN_FILENO };
 	struct pusher *p = ctx;
 
-	/* It may have ended up to a second ago. */
+	/* The end was not noticed until now, and may be up to a second old. */
 	if (!p->end_ms && poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR))
 		pusher__end(p, FINISH_MS - 1000);
 	return p->end_ms && now_ms() >= p->end_ms;
 }
 
-/* Takes the lines that are there. */
+/* Reads input that has arrived, and takes the profile of each whole line. */
 static void pusher__read(struct pusher *p)
 {
 	ssize_t n = read(STDIN_FILENO, p->line + p->line_bytes, sizeof(p->line) - p->line_bytes);
@@ -173,7 +174,7 @@ static void pusher__read(struct pusher *p)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* One line for each new reason; a receiver that is away must not fill a disk with lines. */
+/* Prints a reason only when it changes, so that a receiver that is away does not fill a log. */
 static void pusher__complain(struct pusher *p, const char *what, const char *why)
 {
 	if (!strcmp(p->said, why) || p->nr_complaints >= MAX_COMPLAINTS)
@@ -230,7 +231,7 @@ static void pusher__run(struct pusher *p)
 		if (p->nr && now >= p->next_ms)
 			pusher__send(p);
 		if (fflush(stdout))
-			return;		/* nobody listens any more */
+			return;		/* nobody reads the output any more */
 		now = now_ms();
 	}
 	while (p->nr)
@@ -253,7 +254,7 @@ int main(int argc, char **argv)
 		complain("cannot give up privileges: %s", strerror(-err));
 		return 2;
 	}
-	/* Profiles that waited leave no memory behind. */
+	/* Map each profile's memory separately, so that it goes back to the kernel when freed. */
 	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	signal(SIGPIPE, SIG_IGN);
 	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));
