@@ -243,7 +243,7 @@ int top_frames__add(struct top_frames *f, const char *name, double seconds)
 	return 0;
 }
 
-/* ---- what is shown --------------------------------------------------------------------------- */
+/* ---- the shown rows -------------------------------------------------------------------------- */
 
 static double row__average(const struct top_row *row)
 {

@@ -402,7 +402,7 @@ static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_
 	return err ?: f->frames.err ?: f->annotations.err ?: f->im->err;
 }
 
-/* ---- what comes out ----------------------------------------------------------------------------- */
+/* ---- the imported recording --------------------------------------------------------------------- */
 
 /* Return: the path that leads to a call of @api, which is made once. */
 static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struct idmap *known,

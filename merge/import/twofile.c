@@ -482,7 +482,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 	return err;
 }
 
-/* ---- what comes out ----------------------------------------------------------------------------- */
+/* ---- the imported recording --------------------------------------------------------------------- */
 
 static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *comm)
 {

@@ -16,15 +16,15 @@
 #include "xpu_record.h"
 
 struct loss {
-	uint64_t nr_launches;		/* launch records, except those counted apart below */
+	uint64_t nr_launches;		/* launch records, except those counted separately below */
 	uint64_t nr_matched;		/* those among nr_launches with at least one device
 					 * record */
 	uint64_t nr_pending;		/* those among nr_launches without device records */
 	uint64_t nr_duplicates;		/* those among nr_pending whose id was already in use */
-	uint64_t nr_captured;		/* counted apart: captured into graphs, not run */
-	uint64_t nr_refused;		/* counted apart: CUDA returned an error */
-	uint64_t nr_no_bytes;		/* counted apart: copies and sets of 0 bytes */
-	uint64_t at_detach;		/* counted apart: without device work at the detach */
+	uint64_t nr_captured;		/* counted separately: captured into graphs, not run */
+	uint64_t nr_refused;		/* counted separately: CUDA returned an error */
+	uint64_t nr_no_bytes;		/* counted separately: copies and sets of 0 bytes */
+	uint64_t at_detach;		/* counted separately: without device work at the detach */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_orphans;		/* device records without a launch, except the next two */
 	uint64_t before_attach;		/* device records launched before xpuload attached */

@@ -11,7 +11,7 @@
 
 #define MAX_ENDS	(1u << 20)	/* differences of clocks that are kept */
 
-/* ---- which unit a kernel is of --------------------------------------------------------------- */
+/* ---- the unit of a kernel -------------------------------------------------------------------- */
 
 #define STREAM_SEVERAL	(NO_INDEX - 1)
 
@@ -718,7 +718,7 @@ static int nccl__number(struct nccl *n, const struct model *m)
 	return err;
 }
 
-/* ---- what is not known -------------------------------------------------------------------------- */
+/* ---- unknown operations ------------------------------------------------------------------------- */
 
 /*
  * Finds the time of each process's last launch of an NCCL kernel with an unknown operation, after

@@ -32,7 +32,7 @@ void cubin_lines__free(struct cubin_lines *l)
 	array_free(&l->by_name);
 }
 
-/* A part of the table that is being read; everything behind its end or behind damage reads as 0. */
+/* A part of the table that is being read; everything after its end or after damage reads as 0. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;

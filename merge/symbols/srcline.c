@@ -132,7 +132,7 @@ static void __attribute__((noreturn)) serve(int fd)
 	_exit(0);
 }
 
-/* ---- the one that asks ----------------------------------------------------------------------- */
+/* ---- the process that asks ------------------------------------------------------------------- */
 
 void srclines__init(struct srclines *s, struct strpool *strings)
 {

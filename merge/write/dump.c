@@ -262,7 +262,7 @@ static void print_flags(FILE *f, const char *const *names, uint32_t flags)
 		fprintf(f, "%s%#x", separator, flags);
 }
 
-/* ---- what each record has behind its members ------------------------------------------------ */
+/* ---- data after the members of a record ----------------------------------------------------- */
 
 static void dump__info(struct dump *d, const struct xpu_record *rec)
 {

@@ -100,7 +100,7 @@ static void ranks__sort(void *ctx)
 	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
 }
 
-/* ---- recordings that are read apart ------------------------------------------------------------ */
+/* ---- recordings that are read separately ------------------------------------------------------- */
 
 static int sink__part(void *ctx, struct session_sink **sink)
 {

@@ -220,7 +220,7 @@ static void print_waits(const struct session *s, FILE *f, const busy_gpus_t *gpu
 	fprintf(f, "%s%s%s%s%s\n", l.who, l.where, l.others, l.gpu, l.whom);
 }
 
-/* ---- the largest ----------------------------------------------------------------------------- */
+/* ---- the largest kernel and call path -------------------------------------------------------- */
 
 /* Return: @text, safe, at most @width characters if that is not 0, for the caller to free(); or NULL. */
 static char *fit(const char *text, size_t width)

@@ -118,7 +118,7 @@ static const struct column threads_columns[] = {
 
 SECTION(threads, struct thread_account, .from = "xpuload --off-cpu records them");
 
-/* ---- what the devices did not do, and those who could have given them something to do -------- */
+/* ---- idle gaps of devices, and what caused them ---------------------------------------------- */
 
 /* Return: the frame that the thread was in; NULL if it is unknown. */
 static const struct frame *idle_row__place(const struct session *s, const struct idle_row *row)

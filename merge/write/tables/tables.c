@@ -322,7 +322,7 @@ static int tables__alloc(void *ctx, const struct model *m, const struct heap_eve
 	});
 }
 
-/* ---- recordings that are read apart ---------------------------------------------------------- */
+/* ---- recordings that are read separately ----------------------------------------------------- */
 
 static void tables__init(struct tables *t, bool filtered);
 

@@ -185,7 +185,7 @@ function drawCollectives() {
 			"Count and bytes are of one rank; of sends and receives, all sends. Times are of all ranks."));
 }
 
-/* ---- what else there is ----------------------------------------------------------------------------- */
+/* ---- other tables ----------------------------------------------------------------------------------- */
 
 function section(title, titles, rows, more) {
 	return make("section", null, make("h2", null, title), make("div", { class: "wide" }, make("table", null,
