@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the machine's CLOCK_MONOTONIC, which all records use: see loader/base/clock.h */
+/* clock.h - CLOCK_MONOTONIC of the machine, which all records use, see loader/base/clock.h */
 #ifndef XPU_METRICS_CLOCK_H
 #define XPU_METRICS_CLOCK_H
 

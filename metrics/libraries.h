@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libraries.h - CUDA's driver, CUPTI and NVML, which may be missing: found and opened at run time */
+/*
+ * libraries.h - finds and opens CUDA's driver, CUPTI and NVML at run time, since they may be
+ * missing
+ */
 #ifndef METRICS_LIBRARIES_H
 #define METRICS_LIBRARIES_H
 
@@ -7,20 +10,21 @@
 #include <stddef.h>
 
 struct function {
-	void *fn;			/* address of the pointer to it */
+	void *fn;			/* address of the pointer to set */
 	const char *name;
 	bool optional;
 };
 
-/* Looks the functions up. Return: NULL, or the name of one that the library lacks. */
+/* Looks up the functions. Return: NULL, or the name of one that the library lacks. */
 const char *library__functions(void *library, const struct function *functions, size_t nr);
 
-/* Return: the library of that name, by the dynamic loader's rules, or NULL. */
+/* Return: the library of that name, found like any shared library, or NULL. */
 void *library__open(const char *name);
 
 /*
- * Looks for CUPTI as the shim does: XPUSHIM_CUPTI, the dynamic loader's path, CUDA_HOME, CUDA_PATH and the
- * usual prefixes. @major: CUDA's, tried first. Return: NULL if there is none.
+ * Looks for CUPTI in the same places as the shim: XPUSHIM_CUPTI, the dynamic loader's path,
+ * CUDA_HOME, CUDA_PATH and the usual prefixes. @major: CUDA's major version, tried first. Return:
+ * NULL if no CUPTI was found.
  */
 void *library__open_cupti(int major);
 

@@ -24,7 +24,7 @@ static const struct metric figures[] = {
 	[MEMORY_CLOCK] = { "mem clock", "MHz", XPU_METRIC_MEAN },
 };
 
-/* Of NVML's reference: ids of metrics, and how their values become ours. */
+/* Metric ids from NVML's reference, and factors that convert their values to our units. */
 static const struct {
 	unsigned int id;
 	double factor;
@@ -102,7 +102,7 @@ bool nvml__open(void)
 	return !err;
 }
 
-/* Return: whether NVML's text, "GPU-" and 32 digits with dashes between, is of that id. */
+/* Return: whether NVML's text, "GPU-" and 32 hexadecimal digits with dashes, is this UUID. */
 static bool is_uuid(const char *text, const uint8_t uuid[16])
 {
 	unsigned int byte, i;
@@ -174,7 +174,7 @@ static void sample_gpm(struct nvml_gpu *g)
 	void *sample;
 	size_t i;
 
-	/* Below 100 ms it has no figures. */
+	/* NVML returns no values for less than 100 ms. */
 	if (g->gpm_ns && ns - g->gpm_ns < NVML_INTERVAL_NS)
 		return;
 	if (nvml.gpm_take(g->device, g->gpm[1]))

@@ -18,15 +18,16 @@
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)
-#define CYCLES_PER_NS	1.4		/* where a GPU has no timer for it: the system clock's, about */
+#define CYCLES_PER_NS	1.4		/* rough; for GPUs that cannot sample by time */
 
 #define PERCENT		".avg.pct_of_peak_sustained_elapsed"
 #define PEAK		".peak_sustained"
 #define CYCLES		"gpc__cycles_elapsed.max"
 
 /*
- * Those that fit one pass on all GPUs that have them; a GPU may lack some. A percentage of the SMs' own
- * costs a counter more for each SM, of the cycles: those of their common clock do.
+ * The default metrics fit into one pass on every GPU that has them. A GPU may lack some. CUPTI's
+ * own percentage of an SM metric would take one more counter in each SM, for its cycles. PM_OF_PEAK
+ * uses the cycles of the SMs' common clock instead.
  */
 static const struct {
 	const char *name;
@@ -158,8 +159,8 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 }
 
 /*
- * Chips of a name may have a metric that this GPU lacks: NVLink's. Adding it fails, after which the
- * object is of no use.
+ * A GPU may lack a metric, such as NVLink traffic, that other GPUs with this chip have. To add it
+ * fails and makes the host object useless, so each metric is tried with an object of its own.
  */
 static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
 {
@@ -184,7 +185,10 @@ static void add_column(struct pm_gpu *g, const char *name, enum pm_column column
 	g->factors[g->nr++] = factor;
 }
 
-/* Those that are shares of a peak need that, once, and the cycles of each sample. */
+/*
+ * Chooses the default metrics that the GPU has. Shares of a peak also need the peak, read once, and
+ * the cycles of each sample.
+ */
 static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 {
 	bool has_cycles;
@@ -235,7 +239,7 @@ static bool choose(struct pm_gpu *g, const char *const *names, struct metric *me
 	return true;
 }
 
-/* Makes the image of what to collect. Return: an error of CUPTI's, or 0. */
+/* Makes CUPTI's image of the counters to collect. Return: 0 or CUPTI's error. */
 static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 {
 	CUpti_Profiler_Host_GetConfigImageSize_Params *size =
@@ -263,7 +267,7 @@ static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* An image holds so many samples, is filled once, and then has to be made anew. */
+/* Makes g->data ready for max_samples samples. CUPTI fills it once, and then it must be emptied. */
 static CUptiResult empty_data(struct pm_gpu *g)
 {
 	return cupti.cuptiPmSamplingCounterDataImageInitialize(
@@ -362,7 +366,10 @@ void pm_gpu__start(struct pm_gpu *g, unsigned int index)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-/* Return: what to add to CUPTI's times to get CLOCK_MONOTONIC's; the clocks drift. */
+/*
+ * Return: how many ns to add to a time of CUPTI to get CLOCK_MONOTONIC. The clocks drift, so read
+ * this often.
+ */
 static int64_t read_clocks(void)
 {
 	uint64_t before_ns = clock__now(), ns = 0;
@@ -386,7 +393,7 @@ static void forget_peaks(struct pm_gpu *g)
 		free((char *)g->names[g->nr + --g->nr_peaks]);
 }
 
-/* Peaks are the same in each sample: reads them in the first. */
+/* Peaks are the same in all samples, so this reads them only from the first. */
 static bool read_peaks(struct pm_gpu *g, size_t i)
 {
 	double values[XPU_MAX_METRICS];
@@ -433,7 +440,7 @@ static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 	set__row(&g->set, info->startTimestamp + shift_ns, info->endTimestamp + shift_ns, row);
 }
 
-/* Return: whether there may be more. */
+/* Return: whether more samples may be waiting. */
 static bool drain_once(struct pm_gpu *g)
 {
 	CUpti_PmSampling_DecodeData_Params *decode =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pm.h - a GPU's performance monitors, sampled by CUPTI from outside of the programs that use the GPU
+ * pm.h - a GPU's performance monitors, sampled by CUPTI from outside the programs that use the GPU
  *
- * CUPTI collects raw counters in memory of its own; each sample is evaluated here.
+ * CUPTI collects raw counters in its own memory. Each sample is evaluated here.
  */
 #ifndef METRICS_PM_H
 #define METRICS_PM_H
@@ -13,11 +13,14 @@
 
 #include "sink.h"
 
-/* How a column is made of the value that CUPTI has for its name; each times the column's factor. */
+/*
+ * How to compute a column from the value that CUPTI has for its name. The column's factor is
+ * applied as well.
+ */
 enum pm_column {
 	PM_VALUE,
 	PM_PER_NS,		/* the value / the sample's ns */
-	PM_OF_PEAK,		/* the value / (the most in a cycle * the sample's cycles) */
+	PM_OF_PEAK,		/* the value / (the peak per cycle * the sample's cycles) */
 };
 
 struct pm_gpu {
@@ -25,27 +28,29 @@ struct pm_gpu {
 	uint64_t interval_ns;
 	const char *chip;
 	void *host, *sampling;		/* CUPTI's objects */
-	uint8_t *available;		/* images: what can be collected, which @host refers to; */
-	uint8_t *config, *data;		/* what to collect, and what was */
+	uint8_t *available;		/* image of the GPU's counters, which @host uses */
+	uint8_t *config, *data;		/* images of the counters to collect, and of their values */
 	size_t config_bytes, data_bytes;
 	unsigned int max_samples;	/* in @data */
 	unsigned int nr, nr_peaks;
-	const char *names[2 * XPU_MAX_METRICS];	/* as CUPTI calls them; of @nr columns, then of peaks */
+	const char *names[2 * XPU_MAX_METRICS];	/* in CUPTI: @nr columns, then peaks */
 	enum pm_column columns[XPU_MAX_METRICS];
 	double factors[XPU_MAX_METRICS];
-	unsigned int cycles;		/* the column that has them */
+	unsigned int cycles;		/* index of the column with cycles */
 	struct set set;
 };
 
-/* Opens CUPTI. @major: CUDA's version. Return: false without PM sampling, after a message. */
+/*
+ * Opens CUPTI. @major: CUDA's major version. Return: false, after a message, without PM sampling.
+ */
 bool pm__open(int major);
 
 /**
- * pm_gpu__prepare - get all ready for sampling a GPU, which takes some 0.3 s
- * @g: to be passed to pm_gpu__end() in any case
- * @index: CUDA's of the GPU
- * @max_samples: to have room for between two drains; when there is none for more, those are lost
- * @names: metrics by their full names, up to NULL; or NULL: those that most people want
+ * pm_gpu__prepare - prepare to sample a GPU, which takes some 0.3 s
+ * @g: must be passed to pm_gpu__end(), even after an error
+ * @index: CUDA's index of the GPU
+ * @max_samples: how many samples there is room for between two drains; more are lost
+ * @names: full names of metrics, up to a NULL; or NULL for the default metrics
  *
  * Return: false after a message.
  */
@@ -53,18 +58,19 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 		     unsigned int max_samples, const char *const *names);
 
 /*
- * Samples a GPU, if it is ready: from then on it is to be drained in time, so that all GPUs are prepared
- * before the first one is started, and stopped before the first one is let go.
+ * Begins to sample a GPU, if it is ready. A running GPU must be drained in time, and other calls
+ * take long. So prepare all GPUs before you start the first one, and stop all before you end the
+ * first one.
  */
 void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 
-/* Evaluates and sends what was collected. */
+/* Evaluates and sends the samples collected so far. */
 void pm_gpu__drain(struct pm_gpu *g);
 
-/* Drains for the last time. */
+/* Stops sampling, and drains for the last time. */
 void pm_gpu__stop(struct pm_gpu *g);
 
-/* Stops, and lets go of the GPU. */
+/* Stops if it is still running, and frees the GPU for other programs. */
 void pm_gpu__end(struct pm_gpu *g);
 
 #endif /* METRICS_PM_H */

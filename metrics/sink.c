@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ROW_MAX_NS	4000000000ull	/* times in a row are of 32 bits, from the first one's begin */
+#define ROW_MAX_NS	4000000000ull	/* a row's times are 32-bit offsets from base_ns */
 
 static int sink_fd;
 static uint16_t nr_sets;

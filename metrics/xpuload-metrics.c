@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * xpuload-metrics - samples GPUs' own counters, power and energy, for xpuload --gpu-metrics
+ * xpuload-metrics - samples the counters, power and energy of GPUs, for xpuload --gpu-metrics
  *
- *	xpuload-metrics HZ [METRIC...]
- *	xpuload-metrics nvml	what NVML has alone
+ *	xpuload-metrics HZ [METRIC...] xpuload-metrics nvml only the metrics of NVML
  *
- * xpuload runs it, with a socket as descriptor 3 for the records of sink.h, until it closes its own
- * end or shuts it down for writing. It is a program apart so that NVIDIA's libraries, wherever they are
- * from, are loaded neither into xpuload, which may hold capabilities, nor into the recorded programs.
+ * xpuload runs it with a socket as descriptor 3, to which it sends the records of sink.h. It ends
+ * when xpuload closes its end of the socket, or shuts that end down for writing. It is a separate
+ * program because NVIDIA's libraries, wherever they come from, must be loaded neither into xpuload,
+ * which may hold capabilities, nor into the recorded programs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define SAMPLES_A_DRAIN	300		/* each drain has a price, and so has room for samples */
+#define SAMPLES_A_DRAIN	300		/* balances the cost of a drain and of memory */
 #define DRAIN_MS	300		/* at most */
 #define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 
@@ -49,7 +49,7 @@ static struct {
 	int (*old_uuid)(uint8_t *uuid, int device);
 } cuda;
 
-/* Return: how many GPUs there are, after a message if that is 0. */
+/* Return: the number of GPUs, after a message if it is 0. */
 static int find_gpus(int *major)
 {
 	static const struct function functions[] = {
@@ -89,10 +89,13 @@ static int drain_ms(unsigned long hz)
 	return ms > DRAIN_MS ? DRAIN_MS : ms > NVML_MS ? ms / NVML_MS * NVML_MS : ms ?: 1;
 }
 
-/* @hz: 0: without CUPTI */
+/* @hz: 0 means without CUPTI. */
 static void start(int nr, int major, unsigned long hz, const char *const *names)
 {
-	/* CUPTI clears all of it at each drain, used or not, and throws away what it has no room for. */
+	/*
+	 * CUPTI clears the whole room at each drain, used or not, and drops samples that do not
+	 * fit.
+	 */
 	unsigned int room = hz * drain_ms(hz) / 1000 * 5 / 3 + 16;
 	uint64_t interval_ns = hz ? 1000000000ull / hz : 0;
 	bool pm = hz && pm__open(major), nvml = nvml__open(), gpm;
@@ -109,7 +112,7 @@ static void start(int nr, int major, unsigned long hz, const char *const *names)
 		pm_gpu__start(&gpus[i].pm, i);
 }
 
-/* Samples until xpuload has no more use for it. */
+/* Samples until xpuload ends it. */
 static void run(int nr, int drain)
 {
 	struct pollfd p = { .fd = SINK_FD, .events = POLLIN | POLLRDHUP };
@@ -142,7 +145,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
 		return 2;
 	}
-	signal(SIGINT, SIG_IGN);	/* the terminal's is for xpuload, which ends this */
+	signal(SIGINT, SIG_IGN);	/* Ctrl-C is for xpuload, which then ends this program */
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
