@@ -12,8 +12,8 @@
  *
  *	bins become twice as long, while there are more than BINS_MIN of them; then
  *	the keys of the smallest times are summed up by group, if their times are a small part of all times;
- *	else keys that their owner can do without become one, see struct bins_keys; and then
- *	as many keys are summed up by group as have to be, the smallest ones first.
+ *	else keys are united as far as their owner allows it, see struct bins_keys; and then
+ *	as many keys as necessary are summed up by group, the smallest ones first.
  *
  * If keys have no groups, all sums are dropped instead, and full is set.
  */

@@ -41,7 +41,7 @@ void captured__free(struct captured *c);
 int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec, uint64_t shift_ns);
 
 /*
- * Leaves out windows that are not between two times, of process @first_proc and all later ones.
+ * Leaves out windows of @first_proc and later processes that are not between two times.
  * Return: how many.
  */
 size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns, uint64_t to_ns);

@@ -121,8 +121,8 @@ struct heap_point {
 };
 
 /*
- * An answer of CUDA on how much of a device anybody uses. rest: how much that is above the bytes
- * that the processes reserved.
+ * An answer of CUDA to how much of a device is in use. rest: the part that is not in the bytes that
+ * the processes reserved.
  */
 struct heap_asked {
 	uint64_t time_ns, rest;
