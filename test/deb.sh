@@ -49,10 +49,10 @@ fi
 
 # ---- inside
 
-# Uses the installed programs, not the build's.
+# Uses the installed programs, not those in the build.
 unset -f xpuload xpumerge
 
-ours() {		# lists all files of the package, except the state that dpkg and apt keep
+ours() {		# ours: lists all files of the package, except the state of dpkg and apt
 	find / -xdev \( -path /proc -o -path /sys -o -path /src -o -path /build -o -path /var/log \
 		-o -path /tmp -o -path /var/cache \) -prune -o -name '*xpu*' -print
 }
@@ -60,60 +60,61 @@ install() {
 	apt-get install -y -qq --no-install-recommends "$@" >/build/apt.log 2>&1
 }
 
-is "$(cat /build/lintian.status)" 0 "lintian: no errors" || diag "$(cat /build/lintian.log)"
-is "$(ours)" "" "before: nothing"
+is "$(cat /build/lintian.status)" 0 "lintian finds no errors" || diag "$(cat /build/lintian.log)"
+is "$(ours)" "" "before: no file of the package exists"
 apt-get update -qq >/build/apt.log 2>&1
 install man-db bash bash-completion libcap2-bin
-ok $? "Debian's own packages" || diag "$(tail -n 3 /build/apt.log)"
+ok $? "Debian's own packages are unchanged" || diag "$(tail -n 3 /build/apt.log)"
 
 install /build/first.deb
 is $? 0 "install: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
-is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" "install: done"
+is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" "install: dpkg reports it as installed"
 version=$(dpkg-query -W -f '${Version}' xpuload)
-is "$(xpuload --version)" "xpuload ${version%-*}" "xpuload --version: the package's"
-is "$(xpumerge --version)" "xpumerge ${version%-*}" "xpumerge --version: the package's"
+is "$(xpuload --version)" "xpuload ${version%-*}" "xpuload --version is the package's version"
+is "$(xpumerge --version)" "xpumerge ${version%-*}" "xpumerge --version is the package's version"
 xpuload --check >/build/check.log 2>&1
 status=$?
-like "$status $(head -n 1 /build/check.log)" '^(0|125) .' "xpuload --check: says what this machine allows"
-is "$(grep -c -i 'shim.*missing\|cannot find' /build/check.log)" 0 "xpuload --check: it finds its shim"
+like "$status $(head -n 1 /build/check.log)" '^(0|125) .' "xpuload --check says what this machine allows"
+is "$(grep -c -i 'shim.*missing\|cannot find' /build/check.log)" 0 "xpuload --check finds its shim"
 diag "$(cat /build/check.log)"
 xpuload --cpu-only -q -o /build/cpu.folded sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' \
 	>/build/record.log 2>&1
 is "$?$(grep -c '^sh;' /build/cpu.folded 2>/dev/null | sed 's/^[1-9].*/ lines/')" "0 lines" \
-	"xpuload records, xpumerge merges" || diag "$(cat /build/record.log)"
+	"xpuload records, and xpumerge merges" || diag "$(cat /build/record.log)"
 for page in xpuload xpumerge; do
-	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" "man $page"
+	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" "man $page works"
 done
 is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader xpuload
 	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" "--gpu-metrics --gpu-only" \
 	"completion is found and works"
 [ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
-ok $? "what it is and who owns it"
+ok $? "the package's files have the right types and owners"
 
 # The group: an administrator must make it before anyone can record without sudo.
-is "$(stat -c '%a %G' /usr/bin/xpuload)$(getcap /usr/bin/xpuload)" "755 root" "no capabilities"
+is "$(stat -c '%a %G' /usr/bin/xpuload)$(getcap /usr/bin/xpuload)" "755 root" \
+	"without the group there are no capabilities"
 groupadd --system xpuload
 dpkg-reconfigure -f noninteractive xpuload >/build/reconfigure.log 2>&1
 is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
-	"750 xpuload cap_perfmon,cap_bpf=p" "the group: its members may record" ||
+	"750 xpuload cap_perfmon,cap_bpf=p" "with the group its members may record" ||
 	diag "$(cat /build/reconfigure.log)"
 
 install /build/second.deb
 is $? 0 "upgrade: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
-is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" "upgrade: done"
+is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" "upgrade: the new version is installed"
 is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
-	"750 xpuload cap_perfmon,cap_bpf=p" "upgrade: the group's members still may"
+	"750 xpuload cap_perfmon,cap_bpf=p" "upgrade: the group's members may still record"
 
 dpkg --verify xpuload >/build/verify.log 2>&1
-is "$(cat /build/verify.log)" "" "all files are as the package has them"
+is "$(cat /build/verify.log)" "" "all files are as in the package"
 apt-get remove -y -qq xpuload >/build/apt.log 2>&1
 is $? 0 "remove: exit status 0"
-is "$(ours)" "" "remove: nothing is left"
+is "$(ours)" "" "remove: no file is left"
 dpkg --purge xpuload >/build/apt.log 2>&1
 is $? 0 "purge: exit status 0"
 is "$(dpkg-query -W xpuload 2>/dev/null)$(ours)" "" "purge: nothing is left"
 install /build/first.deb
-is $? 0 "install again, behind a purge: exit status 0"
+is $? 0 "install again, after a purge: exit status 0"
 dpkg --purge xpuload >/build/apt.log 2>&1
 is "$?$(ours)" 0 "purge at once: nothing is left"
 done_testing

@@ -5,9 +5,10 @@
 #
 #	sh test/debian.sh bullseye sh test/portable.sh build/portable/xpuload-VERSION-x86_64.tar.gz
 #
-# Tests a tree that make portable made, on this kernel in a fresh Debian that may have an older C
-# library than the builder's. The tree is unpacked into $O, and the programs that it records, with the
-# simulated device, are built there by that Debian's compiler. The tests are some of those in test/t3.
+# Tests a tree that make portable made, on this kernel in a fresh Debian, which may have an older C
+# library than the builder has. The tree is unpacked into $O. The programs that it records and the
+# simulated device are built there by that Debian's compiler. The tests are some of the tests in
+# test/t3.
 set -e
 tree=$1
 [ -e "$tree" ] || { echo "portable.sh: expected a tarball of make portable, not '$tree'" >&2; exit 1; }
@@ -35,7 +36,7 @@ echo "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release), $(ldd --version | sed 1q)"
 "$O/bin/xpumerge" --version
 "$O/bin/xpuload" --check || true
 
-# g++ 10 has coroutines only when it is told so.
+# g++ 10 needs an option for coroutines.
 make --no-print-directory O="$O" CXX='g++ -fcoroutines' WERROR=0 \
 	"$O/workload/exact" "$O/workload/stacks" "$O/workload/stacks_a.so" "$O/workload/stacks_b.so" \
 	"$O/workload/py_launch.so" "$O/workload/py_fake.so" "$O/sim/libcupti.so.13" >"$O/make.log" ||

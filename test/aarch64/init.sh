@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The first process of the system that system.sh starts: records with real BPF, merges, compares, and
-# switches the machine off.
+# The first process of the system that system.sh starts. It records with real BPF, merges, compares,
+# and switches the machine off.
 /bin/busybox mkdir -p /proc /sys /dev /tmp /bin /sbin /usr/bin
 /bin/busybox --install -s /bin
 export PATH=/bin:/usr/bin:/build HOME=/tmp XPU_BUILD=/build
@@ -19,7 +19,8 @@ say() { echo "system: $*"; }
 say "$(uname -srm), $(nproc) CPUs"
 xpuload --check 2>&1 | sed 's/^/system: check: /'
 export LD_LIBRARY_PATH=/build/sim
-# Stacks by the shim's unwinder, by frame pointers in the kernel, and one probe for each launch.
+# Unwinds by the shim's unwinder, then along frame pointers in the kernel; then uses one probe for
+# each launch.
 for how in "" "--call-graph fp" "--probe launch"; do
 	# shellcheck disable=SC2086 # options
 	xpuload $how -o x.data /build/workload/exact -t "$threads" -s 4 -n "$launches" 2>load.log
@@ -30,7 +31,7 @@ for how in "" "--call-graph fp" "--probe launch"; do
 done
 grep -v '^$' load.log merge.log | sed 's/^/system: /' | tail -n 20
 
-# The last recording goes out through the console, to be read on another machine.
+# The last recording is sent through the console, to be read on another machine.
 echo "data: begin"
 base64 x.data
 echo "data: end"

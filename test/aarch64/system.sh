@@ -3,17 +3,18 @@
 #
 # system.sh BUILD SYSROOT [THREADS LAUNCHES]
 #
-# Boots Debian's arm64 kernel in qemu, with an initial file system of this build (of ARCH=aarch64) and
-# the libraries that it needs, and there records the simulated device with real BPF and real uprobes
-# (init.sh); one of its recordings is left in BUILD/system/x.data. Needs neither root nor KVM. Prints what the system said; its status is 0 if every line of
-# exactness is exact. SYSTEM_SECONDS=: a limit.
+# Boots Debian's arm64 kernel in qemu, with an initial file system of this build (of ARCH=aarch64)
+# and the libraries that it needs. There it records the simulated device with real BPF and real
+# uprobes (init.sh), and leaves one of its recordings in BUILD/system/x.data. Needs neither root nor
+# KVM. Prints the system's output. Its status is 0 if every recording is exact. SYSTEM_SECONDS= is a
+# limit.
 
 build=$1 sysroot=$2 threads=${3:-8} launches=${4:-4000}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$build/system/root
 rm -rf "$build/system" && mkdir -p "$root/build/workload" "$root/bin" "$root/lib" "$root/usr/bin" || exit 1
 
-# needs FILE: copies the libraries that a program or library needs, and those that they need
+# needs FILE: copies the libraries that a program or library needs, directly or indirectly
 needs() {
 	for lib in $(readelf -d "$1" 2>/dev/null | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
 		[ ! -e "$root/lib/$lib" ] && [ ! -e "$root/build/sim/$lib" ] || continue
@@ -35,7 +36,7 @@ cp "$here/../lib/verdict.sh" "$root/build" || exit 1
 for file in "$root"/build/* "$root"/build/*/* "$root/usr/bin/perl"; do
 	[ ! -f "$file" ] || needs "$file"
 done
-# The shim loads one of these to see the loader count (generation.c).
+# The shim loads one of these libraries to see the loader count (generation.c).
 cp -L "$sysroot/lib/aarch64-linux-gnu/libanl.so.1" "$sysroot/lib/aarch64-linux-gnu/libutil.so.1" "$root/lib"
 ln -s . "$root/lib/aarch64-linux-gnu"
 echo "$threads $launches" >"$root/build/size"

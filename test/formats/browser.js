@@ -14,7 +14,7 @@ const tap = require("./tap.js");
 let browser;
 
 /*
- * Opens a file, or a page of the browser's own. page.complaints gets its messages on the console,
+ * Opens a file, or a page of the browser itself. page.complaints gets its messages on the console,
  * the exceptions that it throws, and its requests for other files.
  */
 async function open(file, options = {}) {
@@ -39,7 +39,7 @@ async function shot(page, name) {
 	await page.screenshot({ path: path.join(process.env.XPU_SHOTS, name + ".png") });
 }
 
-/* Return: what axe finds that is serious. */
+/* Return: the serious findings of axe. */
 async function findings(page) {
 	await page.evaluate(fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
 	const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
@@ -48,11 +48,11 @@ async function findings(page) {
 		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
 }
 
-/* Runs @tests with a browser, and says how it went. */
+/* Runs @tests with a browser, and reports the result. */
 async function run(tests) {
 	browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-		/* Its own sandbox wants what containers and root do not have. */
+		/* The browser's own sandbox needs features that containers and root lack. */
 		args: ["--no-sandbox"],
 	});
 	await tap.run(tests, () => browser.close());

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The panel draws on a canvas: rows are where they are, and what is clicked at is told below. */
+/*
+ * The panel draws on a canvas. Rows have fixed places, and the text below describes the clicked
+ * item.
+ */
 "use strict";
 const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 
 const PANEL = "devtools://devtools/bundled/devtools_app.html?panel=timeline";
-const FIRST_ROW = 129, CHILD = 17, ROW = 21;	/* pixels, as it draws them */
+const FIRST_ROW = 129, CHILD = 17, ROW = 21;	/* pixels, as the panel draws them */
 
 async function click(page, x, y) {
 	await page.mouse.click(x, y);
@@ -32,13 +35,13 @@ run(async () => {
 
 	const sidebar = page.getByRole("button", { name: "Hide sidebar" });
 
-	/* A panel that is not ready yet takes no file, and does not say so. */
+	/* A panel that is not ready yet ignores a file without a message. */
 	for (let i = 0; i < 5 && !await sidebar.count(); i++) {
 		await page.waitForTimeout(2000);
 		await page.locator("input[type=file]").first().setInputFiles("demo.json");
 		await sidebar.waitFor({ timeout: 15000 }).catch(() => {});
 	}
-	/* Hints come some time after the timeline, and are in the way until they are closed. */
+	/* Hints appear some time after the timeline, and cover it until they are closed. */
 	for (let i = 0; i < 20 && await sidebar.count(); i++) {
 		await page.waitForTimeout(2000);
 		await click(page, 1372, 77);
@@ -46,7 +49,7 @@ run(async () => {
 	}
 	await page.waitForTimeout(1000);
 
-	/* From below, where nothing moves what is above: both processes, then each track. */
+	/* Opens from below, so that the rows above do not move: both processes, then each track. */
 	const first = FIRST_ROW + CHILD, gpu = first + tracks.host.size * ROW;
 
 	await click(page, 60, FIRST_ROW + ROW);
@@ -61,7 +64,9 @@ run(async () => {
 		await page.waitForTimeout(250);
 	}
 
-	/* Something on a stream: those are at the bottom, but how high a thread's calls pile up differs. */
+	/*
+	 * Work on a stream. Streams are at the bottom, but the height of a thread's calls varies.
+	 */
 	let told = "";
 
 	for (const x of [700, 450, 950, 200])

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * flamegraph.js - what a page of xpumerge shows, and folded stacks to compare it with
- */
+/* flamegraph.js - reads what a page of xpumerge shows, and folded stacks to compare it with */
 "use strict";
 const fs = require("fs");
 
-/* [[frames, value...], ...] of folded lines with @nr values. */
+/* Return: [[frames, value...], ...] of folded lines with @nr values. */
 function folded(file, nr = 1) {
 	return fs.readFileSync(file, "utf8").split("\n").filter(line => line).map(line => {
 		const words = line.split(" "), values = words.splice(-nr).map(Number);
@@ -17,7 +15,7 @@ function folded(file, nr = 1) {
 const sum = (lines, column = 1) => lines.reduce((a, l) => a + l[column], 0);
 const leaf = line => line[0][line[0].length - 1];
 
-/* Return: the page's name of a piece of work, by that of folded stacks. */
+/* Return: the page's name for a piece of work, from its name in folded stacks. */
 function shown(name) {
 	const m = /^\[(GPU\d*_Kernel|GPU\d*_Memcpy|GPU\d*_Memset|GPU_Launch_Pending|Off_CPU|GPU_Wait)\](.*)$/s.exec(name);
 	const what = m && m[1].replace(/^GPU\d*_/, "");
@@ -31,7 +29,7 @@ async function ready(page) {
 	await settle(page);
 }
 
-/* The page draws at once; what is drawn is there with the next frame of the screen. */
+/* The page draws at once; the result is visible in the next frame of the screen. */
 async function settle(page) {
 	await page.evaluate(() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))));
 }
@@ -50,7 +48,9 @@ async function frame(page, name) {
 	return (await drawn(page)).filter(f => f.name === name).sort((a, b) => b.width - a.width)[0];
 }
 
-/* The frame, scrolled to: the pointer reaches nothing outside the window. */
+/*
+ * Return: the frame, after scrolling to it, because the pointer reaches nothing outside the window.
+ */
 async function reached(page, name) {
 	const f = await frame(page, name);
 
@@ -70,7 +70,7 @@ async function click(page, name) {
 	await settle(page);
 }
 
-/* The tooltip of a frame, by its labels. */
+/* Return: the tooltip of a frame, by its labels. */
 async function tip(page, name) {
 	const f = await reached(page, name);
 

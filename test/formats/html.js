@@ -265,7 +265,7 @@ async function testWide() {
 	await page.context().close();
 }
 
-/* An element for each of thousands of frames took seconds. */
+/* An element for each of thousands of frames would take seconds. */
 async function testThin() {
 	const page = await open("thin.html");
 
@@ -318,7 +318,9 @@ async function testDiff() {
 
 		if (!pair)
 			continue;
-		/* Frames of the same name elsewhere may have changed in other ways; these have not. */
+		/*
+		 * Frames with this name elsewhere may have changed in other ways; these have not.
+		 */
 		if (!pair[1])
 			ok(/^hsl\(214,/.test(f.fill), `${f.name} is gone, and blue`, f.fill);
 		if (!pair[0])
@@ -380,7 +382,7 @@ async function testBig() {
 	await page.context().close();
 }
 
-/* Lines of kernels, against the table. */
+/* Lines of kernels, compared with the table. */
 async function testLines() {
 	const table = JSON.parse(fs.readFileSync("stalls.json")).stalls, page = await open("stalls.html");
 	const rows = () => page.$$eval("#lines tbody tr", list => list.map(tr => [...tr.cells].map(c =>
@@ -408,7 +410,7 @@ async function testLines() {
 	   "the search narrows them down");
 	await page.fill("#search", "");
 
-	/* From the graph to a kernel's lines. */
+	/* Goes from the graph to a kernel's lines. */
 	await page.click("#tab-graph");
 	await settle(page);
 	await click(page, (await drawn(page)).find(f => f.name === first).name);

@@ -5,7 +5,7 @@ const { ok, is, near, findings, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, rows, shown, ready, settle, drawn, click, tip, number } =
 	require("./flamegraph.js");
 
-/* Frames of where a kernel stood still may come behind it. */
+/* Frames for a kernel's stalls may come behind it. */
 const isDevice = line => line[0].some(name => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(name));
 const total = async page => number((await tip(page, "all")).total);
 const chip = (page, mode) => page.textContent(`[data-mode="${mode}"] b`);
@@ -51,7 +51,7 @@ async function testTables() {
 	}
 }
 
-/* The peak of memory, in a line of the header and whole in its panel. */
+/* The peak of memory: one line in the header, and all of it in its panel. */
 async function testPeak() {
 	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r => /^GPU/.test(r.device));
 	const [, held, path] = /^largest holder then: (\d+) bytes \(\S+ \S+\): (.*)$/m
@@ -245,7 +245,7 @@ async function testAddress() {
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 
-	/* Addresses come from anybody. */
+	/* Addresses may come from anybody. */
 	for (const hash of ["zoom=99999999&frame=7777777", "by=__proto__&time=constructor&unit=x&of=-5&view=lines2",
 			    "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kernel=%3Cscript%3E", "narrow=0-999999-0&zoom=1",
 			    "from=9&to=3", "from=-1&to=1e9", "open=1.2.3.x", "%%%&&&=&=", "without=gpu.cpu&sort=toString"]) {
@@ -318,7 +318,7 @@ async function testSandwich() {
 	const lines = folded("app.folded"), page = await open("app.html#unit=ns&view=top&sort=total");
 
 	await ready(page);
-	/* A function in the middle, with callers and callees. */
+	/* Selects a function in the middle, with callers and callees. */
 	const name = lines.find(isDevice)[0][3], of = lines.filter(l => l[0].includes(name));
 	const near1 = (l, by) => l[0][l[0].indexOf(name) + by];
 	const level = (id, edge) => page.$$eval(`#${id} g.frame`, (list, edge) => {

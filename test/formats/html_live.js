@@ -4,14 +4,14 @@ const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, ready, settle, drawn, tip, number } = require("./flamegraph.js");
 
-/* By the kinds of the page: the lines of folded stacks that have them at their ends. */
+/* For each kind of the page: the lines of folded stacks that end with it. */
 const ENDS = {
 	kernel: /^\[GPU_Kernel\]/, memcpy: /^\[GPU_Memcpy\]/, memset: /^\[GPU_Memset\]/,
 	pending: /^\[GPU_Launch_Pending\]/, gpu_wait: /^\[GPU_Wait\]/, off_cpu: /^\[Off_CPU\]/,
 	cpu: /^(?!\[(GPU_|Off_CPU))/,
 };
 
-/* Return: how busy the first line of the summary says that GPU 0 was. */
+/* Return: how busy GPU 0 was, by the first line of the summary. */
 const busy = file => /GPU 0 busy ([\d.]+) %/.exec(fs.readFileSync(file, "utf8"))[1];
 
 async function testKinds() {
@@ -57,7 +57,7 @@ async function testKinds() {
 	await page.context().close();
 }
 
-/* Nothing was recorded between windows: there a device was neither busy nor idle. */
+/* Nothing was recorded between windows, so a device was neither busy nor idle there. */
 async function testWindows() {
 	const page = await open("windows.html");
 

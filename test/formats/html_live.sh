@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html pages of programs that were recorded here: device work, CPU time and waits in one graph; windows of --capture;
-# memory.
+# The html pages of programs that are recorded here: device work, CPU time and waits in one graph;
+# windows of --capture; memory.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 use_sim

@@ -136,7 +136,7 @@ async function testCrowd() {
 	await page.context().close();
 }
 
-/* Several recordings, and two moments of one. */
+/* Several recordings, and two moments of one recording. */
 async function testSeveral() {
 	const several = await open("several.html"), moments = await open("moments.html");
 
@@ -151,7 +151,7 @@ async function testSeveral() {
 	await moments.context().close();
 }
 
-/* A window of --capture may be longer than what was in it. */
+/* A window of --capture may be longer than its contents. */
 async function testWindows() {
 	const page = await open("all.html#unit=ns"), ns = text => number(text) * { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 }[text.split(" ")[1]];
 
@@ -165,7 +165,10 @@ async function testWindows() {
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-/* Copies, sets and functions on the CPU in Top have what the tables have; html_explore.js compares kernels. */
+/*
+ * Copies, sets and functions on the CPU have the tables' values in Top; html_explore.js compares
+ * kernels.
+ */
 async function testTables() {
 	const read = name => JSON.parse(fs.readFileSync(`app.${name}.json`))[name], copies = read("memory_time"), functions = read("cpu_functions");
 	const top = async page => new Map((await rows(page)).map(row => [row[0], row.map(number)]));
@@ -232,7 +235,7 @@ async function testPaper() {
 	await ready(page);
 	is(await page.evaluate("document.getAnimations().length"), 0, "nothing moves");
 	await page.emulateMedia({ media: "print", colorScheme: "dark" });
-	/* Where the page draws again while its size changes, elements do not last. */
+	/* The page replaces its elements while it draws again after a change of size. */
 	const box = sel => page.$eval(sel, e => e.getBoundingClientRect().toJSON());
 	const light = async sel => page.$eval(sel, e => globalThis.getComputedStyle(e).color.match(/\d+/g).slice(0, 3).every(v => v < 128));
 
@@ -266,7 +269,7 @@ const focused = page => page.evaluate(() => {
 	return e === document.body ? "body" : e.id || e.dataset.sort || e.dataset.frame || e.textContent.slice(0, 40);
 });
 
-/* Presses Tab until the element that has the focus is one of @selector. */
+/* Presses Tab until the focused element matches @selector. */
 async function tabTo(page, selector) {
 	for (let i = 0; i < 400; i++) {
 		await page.keyboard.press("Tab");
@@ -319,7 +322,7 @@ async function testKeys() {
 
 /* ---- the address ---------------------------------------------------------------------------- */
 
-const STEPS = 48;		/* a tab of Chromium remembers 50 pages; one is blank */
+const STEPS = 48;		/* a tab of Chromium remembers 50 pages, one of which is blank */
 
 async function testAddress() {
 	const page = await open("app.html"), seen = [];
@@ -348,7 +351,7 @@ async function testAddress() {
 	is(await look(), last, "and Forward makes them again");
 	const hash = new URL(page.url()).hash;
 
-	/* Safari takes a hundred steps in half a minute. */
+	/* Safari allows a hundred steps in half a minute. */
 	await page.evaluate(() => { globalThis.history.pushState = () => { throw new Error("SecurityError"); }; });
 	await page.keyboard.press("2");
 	await settle(page);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Our timelines as Perfetto's trace processor has them in its tables, against the folded stacks. */
+/*
+ * Our timelines, as Perfetto's trace processor has them in its tables, compared with the folded
+ * stacks.
+ */
 "use strict";
 const fs = require("fs");
 const { ok, is, run } = require("./tap.js");
@@ -8,18 +11,18 @@ const { load } = require("./perfetto_engine.js");
 
 const WORK = /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/;
 
-/* A name as a folded line has it. */
+/* A name in the form that it has in a folded line. */
 function frame(name) {
 	return name.replace(/[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "?")
 		.replace(/;/g, ":");
 }
 
-/* The API's call has the name that CUPTI has for it, a frame that of the function, which may differ. */
+/* The API call has CUPTI's name, and a frame has the function's name, which may differ. */
 function called(stack) {
 	return stack.replace(/;__cuda/g, ";cuda");
 }
 
-/* The first few keys that do not have the same value in both. */
+/* Return: the first few keys whose values differ. */
 function differences(got, wanted) {
 	return [...new Set([...got.keys(), ...wanted.keys()])]
 		.filter(key => got.get(key) !== wanted.get(key)).slice(0, 3)
@@ -30,7 +33,10 @@ function add(sums, key, value) {
 	sums.set(key, (sums.get(key) || 0) + value);
 }
 
-/* Time, or number, of the device's work by the last @nr frames of the call path; 0: all of them. */
+/*
+ * Return: time or number of the device's work by the last @nr frames of the call path; 0: all
+ * frames.
+ */
 function wanted(file, nr) {
 	const sums = new Map();
 
@@ -41,7 +47,8 @@ function wanted(file, nr) {
 }
 
 /*
- * Computes these sums from the tables: the devices' slices, and the origins of the arrows to them.
+ * Computes these sums from the tables: from the devices' slices, and the origins of the arrows to
+ * them.
  */
 async function work(engine, format, unit) {
 	const rows = await engine.rows(format === "pftrace" ? `

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * perfetto_engine.js - Perfetto's trace processor, which is what its UI reads traces with
+ * perfetto_engine.js - Perfetto's trace processor, with which its UI reads traces
  *
- * XPU_PERFETTO has it as the UI has it: a script for a worker, and WebAssembly. Here it runs in the
- * process: of the script's text, three places are for a browser only.
+ * XPU_PERFETTO has it in the UI's form: a script for a worker, and WebAssembly. Here it runs in the
+ * process. Three places of the script's text are for browsers only.
  */
 "use strict";
 const fs = require("fs");
@@ -31,7 +31,7 @@ function script() {
 	return text;
 }
 
-/* Return: an engine that has read @file, with rows(sql): an array of objects. */
+/* Return: an engine that has read @file, with rows(sql), which returns an array of objects. */
 async function load(file) {
 	const { EngineBase } = await import(pathToFileURL(path.join(dir, "engine.mjs")).href);
 	const { port1, port2 } = new MessageChannel();
@@ -64,7 +64,7 @@ async function load(file) {
 		}
 	}
 
-	/* The engine gives answers that the package's decoder does not know. */
+	/* The engine gives some answers that the package's decoder does not know. */
 	console.warn = () => {};
 	globalThis.self = globalThis;
 	globalThis.WorkerGlobalScope = function () {};

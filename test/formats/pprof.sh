@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Profiles as Go's pprof reads them, by whole stacks against the folded ones.
+# Profiles as Go's pprof reads them, compared with the folded stacks by whole stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats.sh"
 need root bpf shim go
@@ -20,10 +20,10 @@ same odd go cat "-f pprof" ns
 "$gen" --launches 300 --paths 60 --map "$XPUMERGE" -o inline.data
 both="--inline --srcline"
 same inline go cat "-f pprof" ns
-like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "inlined functions, with their lines, were among them"
+like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "some of the functions are inlined, with their lines"
 both=
 xpuload -q --off-cpu -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log
-is $? 0 "recorded" || diag "$(cat load.log)"
+is $? 0 "the program is recorded" || diag "$(cat load.log)"
 same live go cat "-f pprof" all=ns
 both=--cpu-only
 same live go drop_waits "-f pprof" cpu=ns
@@ -36,14 +36,14 @@ for unit in gpu:ns launches:count; do
 	total=$(xpumerge app.data -f folded --unit "${unit#*:}" 2>/dev/null |
 		awk '{ n += $NF } END { printf "%.0f", n }')
 	like "$(cat top)" "^Showing nodes accounting for $total(ns)?, 100% of $total(ns)? total" \
-		"${unit%:*}: all of $total"
+		"${unit%:*}: pprof shows all of $total"
 	like "$(cat top)" '^ +[0-9]+(ns)? +[0-9.]+% +[0-9.]+% +[0-9]+(ns)? +[0-9.]+% +\[GPU0_Kernel\]site' \
-		"${unit%:*}: kernels by name"
+		"${unit%:*}: pprof shows kernels by name"
 done
 
-# Memory, as people know it of Go's own programs.
+# Memory in the form that people know from Go's own programs.
 xpuload -q --memory --gpu-only -o memory.data "$XPU_BUILD/workload/memory" >/dev/null 2>load.log
-is $? 0 "memory: recorded" || diag "$(cat load.log)"
+is $? 0 "memory: the program is recorded" || diag "$(cat load.log)"
 xpumerge memory.data --memory live -o memory.pb.gz 2>/dev/null
 for type in inuse_space:live:bytes inuse_objects:live:count alloc_space:allocated:bytes alloc_objects:allocated:count; do
 	unit=${type##*:} view=${type#*:}
@@ -51,7 +51,8 @@ for type in inuse_space:live:bytes inuse_objects:live:count alloc_space:allocate
 	is $? 0 "go tool pprof -top: ${type%%:*}: exit status 0" || diag "$(cat top.log)"
 	total=$(xpumerge memory.data --memory "${view%:*}" --unit "$unit" -f folded 2>/dev/null |
 		awk '{ n += $NF } END { printf "%.0f", n }')
-	like "$(cat top)" "^Showing nodes accounting for ${total}B?, 100% of ${total}B? total" "${type%%:*}: all of $total"
-	like "$(cat top)" ' mem_site_07$' "${type%%:*}: by function"
+	like "$(cat top)" "^Showing nodes accounting for ${total}B?, 100% of ${total}B? total" \
+		"${type%%:*}: pprof shows all of $total"
+	like "$(cat top)" ' mem_site_07$' "${type%%:*}: pprof shows functions"
 done
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The requests of xpuload --push beside those of Pyroscope's own client for Node.js: the same endpoint, the same
-# names in the query, a profile that one reader reads.
+# The requests of xpuload --push are compared with those of Pyroscope's own client for Node.js:
+# endpoint, names in the query, and a profile that the same reader accepts.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/formats.sh"
@@ -71,7 +71,7 @@ xpuload -q --every 0.5 --push "pyroscope+http://127.0.0.1:$(cat port)" --push-la
 	"$XPU_BUILD/workload/exact" -t 2 -p 20000 -n 20000 >/dev/null 2>load.log
 is $? 0 "xpuload: exit status 0" || diag "$(cat load.log)"
 
-# of SPY: what is in all of its requests, without what differs from one to the next
+# of SPY: prints the contents that all of its requests have in common
 of() {
 	$python -c "import json
 rows = [r for r in map(json.loads, open('requests')) if r['spy'] == '$1']
@@ -80,6 +80,8 @@ print(len(rows) > 0, {r['path'] for r in rows}, {r['labels'] for r in rows}, {r[
 }
 diag "Pyroscope's client: $(of nodespy)"
 diag "xpuload:            $(of xpuload)"
-like "$(of nodespy)" "^True .*'/ingest'.* True \\['format', 'from', 'name', 'spyName', 'until'\\]" "the client's requests are there"
-is "$(of xpuload)" "$(of nodespy)" "endpoint, query, labels and form of the profile are those of Pyroscope's client"
+like "$(of nodespy)" "^True .*'/ingest'.* True \\['format', 'from', 'name', 'spyName', 'until'\\]" \
+	"the client's requests have arrived"
+is "$(of xpuload)" "$(of nodespy)" \
+	"endpoint, query, labels and form of the profile equal those of Pyroscope's client"
 done_testing

@@ -6,7 +6,7 @@ const { ready, settle, drawn, frame, tip, number } = require("./flamegraph.js");
 
 const tables = name => JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
 
-/* The rows of the table of ranks, as an object by the columns' titles. */
+/* Return: the rows of the table of ranks, as objects by the columns' titles. */
 const rows = page => page.$$eval("#ranks-table tbody tr", list => {
 	const titles = [...document.querySelectorAll("#ranks-table thead th")].map(th => th.textContent);
 
@@ -14,7 +14,7 @@ const rows = page => page.$$eval("#ranks-table tbody tr", list => {
 		[titles[k], cell.title && / ns$/.test(cell.title) ? cell.title : cell.textContent])));
 });
 const text = (page, id) => page.textContent("#" + id);
-/* Without what the browser says of heatRow(). */
+/* Returns the complaints without the browser's message about heatRow(). */
 const complaints = page => page.complaints.filter(line => !line.includes("willReadFrequently")).join("\n");
 const shownTab = page => page.$eval('[role="tab"][aria-selected="true"]', e => e.textContent);
 
@@ -78,7 +78,7 @@ async function testPaths() {
 		is(`${number(t.rank)} ${number(t.median)}`, `${late.rank_ns} ${late.median_ns}`, `${name}: its time and the median's`);
 		is(number(t["rank \u2212 median"].replace("+", "")), late.late_ns, `${name}: and the difference`);
 		await shot(page, `ranks-paths-${name}`);
-		/* Red is more than the median. */
+		/* Red means more than the median. */
 		const [hue] = /hsla?\((\d+)/.exec((await frame(page, words)).fill).slice(1);
 
 		is(hue, "4", `${name}: it is red`);
@@ -161,7 +161,7 @@ async function testMany() {
 	await shot(page, "ranks-many");
 	await page.click('[data-heat="caused"]');
 	await shot(page, "ranks-many-caused");
-	/* Five ranks have a row together. */
+	/* Five ranks share a row. */
 	const rest = (await heatRow(page, 100, 200))[1], its = (await heatRow(page, 62, 200))[1];
 
 	ok(its < rest - 50, "and is seen over time", `${its} ${rest}`);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The page of `xpumerge ranks` in a browser: what it shows and answers to, against the tables; hostile names; 1,000 ranks;
-# what axe finds.
+# The page of `xpumerge ranks` in a browser: its contents and reactions, compared with the tables;
+# hostile names; 1,000 ranks; and the findings of axe.
 . "$XPU_SRC/test/lib/tap.sh"
 
 ranks() {		# ranks NAME KEY=VALUE...

@@ -8,11 +8,11 @@ const { ok, is, open, shot, run } = require("./browser.js");
 
 const index = path.join(process.env.NODE_PATH, "speedscope/dist/release/index.html");
 
-/* Return: speedscope's own JSON of @file, once it has imported it. */
+/* Return: speedscope's own JSON for @file, after importing it. */
 async function imported(file) {
 	const base64 = fs.readFileSync(file).toString("base64");
 
-	/* As its command line does it. */
+	/* speedscope's command line does this. */
 	fs.writeFileSync("load.js", `speedscope.loadFileFromBase64(${JSON.stringify(file)}, "${base64}")`);
 	fs.writeFileSync("load.html", `<script>window.location = ${JSON.stringify(
 		pathToFileURL(index) + "#localProfilePath=" + path.resolve("load.js"))}</script>`);
@@ -38,7 +38,7 @@ function stacks(json) {
 		const open = [];
 		let last = profile.startValue;
 
-		/* Frames open and close; what lies in between is of those that are open. */
+		/* Frames open and close; time in between belongs to the open frames. */
 		for (const e of profile.events) {
 			const stack = open.map(f => json.shared.frames[f].name).join(";");
 
@@ -67,7 +67,7 @@ function leaves(sums) {
 	return leaves;
 }
 
-/* Return: value by stack of a folded file; @keep: with the name of the thread. */
+/* Return: value by stack of a folded file; with @keep the thread's name stays. */
 function folded(file, keep) {
 	const sums = new Map();
 
@@ -89,7 +89,7 @@ run(async () => {
 	is(differences(stacks(await imported("app.folded")), folded("app.folded", true)), "",
 	   "folded: each stack has its nanoseconds");
 
-	/* Samples last until the next one here, so it is their stacks that can be compared. */
+	/* Here samples last until the next one, so only their stacks can be compared. */
 	const perf = await imported("app.perf"), wanted = folded("app.folded", false);
 	const got = [...stacks(perf).keys()].filter(s => s);
 
@@ -100,14 +100,14 @@ run(async () => {
 	is(differences(stacks(await imported("app.pb.gz")), wanted), "", "pprof: each stack has its nanoseconds");
 
 	/*
-	 * Each track is a profile; the profiles of streams show the work on them. Its times are in
+	 * Each track is a profile; the profiles of streams show the work on them. Times are in
 	 * microseconds.
 	 */
 	const json = await imported("app.json"), ran = new Map();
 	const streams = json.profiles.filter(p => / stream \d+ context /.test(p.name));
 
 	for (const [name, us] of leaves(stacks({ ...json, profiles: streams }))) {
-		/* It puts the arguments behind the name. */
+		/* speedscope appends the arguments to the name. */
 		const leaf = name.replace(/ \{"correlation":.*/, "").replace(/^memcpy /, "[GPU_Memcpy]")
 			.replace(/^(?!\[)/, "[GPU_Kernel]");
 

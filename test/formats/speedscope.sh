@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# speedscope's importers: folded stacks and perf script text, against the folded stacks.
+# speedscope's importers of folded stacks and of perf script's text, compared with the folded
+# stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# Every function has a name: what has none is the same to speedscope wherever it is.
+# Every function has a name, because speedscope merges all functions without one.
 for i in $(seq 40); do
 	printf 'ns::f%d<int, char>(void (*)(int))\0' "$i"
 done >names

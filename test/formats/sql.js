@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sql.js: the recipes of scripts/sql/ in DuckDB, on the tables of recordings made by sql.sh, against what
- * xpumerge itself has of the same recordings, as CSV.
+ * sql.js: the recipes of scripts/sql/ in DuckDB, on the tables of recordings made by sql.sh,
+ * compared with xpumerge's own CSV of these recordings.
  */
 "use strict";
 
@@ -25,7 +25,7 @@ function csv(file) {
 	return rows.map(cells => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
 }
 
-/* The recipe without its comments; @limit: in place of the number of rows for each rank. */
+/* Return: the recipe without its comments; @limit replaces the number of rows for each rank. */
 function recipe(name, limit) {
 	const text = fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8").replace(/^--.*$/gm, "");
 
@@ -47,7 +47,7 @@ function median(values) {
 	return v.length % 2 ? v[(v.length - 1) / 2] : (v[v.length / 2 - 1] + v[v.length / 2]) / 2;
 }
 
-/* Device time by call path of a rank, outside of collectives. */
+/* Return: device time by call path of a rank, outside of collectives. */
 function ownByPath(rank) {
 	const paths = new Map();
 
@@ -178,7 +178,10 @@ async function main() {
 	ok(waits.length > 2, `host_waits: ${waits.length} lines`);
 	is(lines([...shown].map(([line, ns]) => `${line} ${ns}`)), lines(waits), "host_waits: as xpumerge's folded waits");
 
-	/* ---- windows of --capture: what was between them was not recorded, and no GPU was idle then */
+	/*
+	 * ---- windows of --capture: the time between them was not recorded, and no GPU was idle
+	 * there
+	 */
 	await open("windows");
 	rows = await query("SELECT \"window\", open_ns, close_ns, launches FROM windows ORDER BY open_ns");
 	const closed = [...fs.readFileSync("windows.dump", "utf8").matchAll(
@@ -192,7 +195,7 @@ async function main() {
 	ok(rows.every(r => r.longest_ns <= longest), "idle: no gap reaches back to before its window",
 	   `${Math.max(...rows.map(r => r.longest_ns))} ns, of ${longest}`);
 
-	/* ---- memory: but for physical memory, whose mappings the recipe does not follow */
+	/* ---- memory, except physical memory, whose mappings the recipe does not follow */
 	await open("memory");
 	rows = await query(recipe("memory", ALL));
 	for (const [view, key] of [["allocated", "allocated_bytes"], ["leaked", "never_freed_bytes"]]) {
@@ -206,7 +209,7 @@ async function main() {
 	}
 	await open("live");
 
-	/* Samples in gaps, without slots: work by work. */
+	/* Computes samples in gaps without slots: piece of work by piece of work. */
 	rows = await query(recipe("idle_host", ALL));
 	const plain = await query(`WITH ends AS (SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
 			max(start_ns + duration_ns) OVER (PARTITION BY gpu ORDER BY start_ns, duration_ns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tables.js DIR...: every value of every table, as DuckDB, hyparquet and parquet-wasm (arrow-rs) read it,
- * against what the tests' own reader has printed beside each file, as FILE.tsv
+ * tables.js DIR...: compares every value of every table, as DuckDB, hyparquet and parquet-wasm
+ * (arrow-rs) read it, with the output of the tests' own reader, in FILE.tsv next to each file
  */
 "use strict";
 
@@ -13,12 +13,12 @@ const { ok, is, run } = require("./tap.js");
 const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples", "waits", "allocations",
 		"metrics", "windows", "losses"];
 
-/* Imports a package that is a module, from where NODE_PATH says. */
+/* Imports a package that is a module, from NODE_PATH. */
 async function load(name) {
 	return import(pathToFileURL(require.resolve(name)).href);
 }
 
-/* Return: a value as the tests' own reader prints it; a number by its value. */
+/* Return: a value as the tests' own reader prints it; numbers are printed by value. */
 function text(value) {
 	if (value === null || value === undefined)
 		return "NULL";
@@ -82,7 +82,7 @@ async function main() {
 						arrow.tableFromIPC(wasm.intoIPCStream()).toArray().map(r => r.toJSON()));
 				}
 			}
-			/* By statistics, engines leave row groups out. */
+			/* Engines skip row groups by their statistics. */
 			if (["launches", "device"].includes(table)) {
 				const all = `read_parquet('${dir}/${table}/*/*.parquet')`;
 				const [{ n, half }] = await duckdb(`SELECT count(*) n, median(correlation_id)::BIGINT half

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The tables in DuckDB, hyparquet and parquet-wasm: all agree on every value.
+# The tables in DuckDB, hyparquet and parquet-wasm: all three agree on every value.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats.sh"
 need root bpf shim

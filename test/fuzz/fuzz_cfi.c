@@ -24,7 +24,7 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 
 	if (addr < STACK || addr > STACK + STACK_BYTES - 8)
 		return false;
-	/* The value is a place in the file or on the stack. */
+	/* The value is an address in the file or on the stack. */
 	*value = addr & 8 ? STACK + (*salt * addr) % STACK_BYTES : 0x1000 + (*salt ^ addr) % 0x400;
 	return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_cgroup - fuzzes a line of /proc/PID/cgroup, whose names anybody may choose who may make cgroups
+ * fuzz_cgroup - fuzzes a line of /proc/PID/cgroup; anybody who may make cgroups can choose its
+ * names
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the fuzzer if a label is not a text that ends in its place and can be shown. */
+/* Ends the fuzzer if a label does not end in its place, or is not printable text. */
 static void check(const char *text, size_t room)
 {
 	size_t i;

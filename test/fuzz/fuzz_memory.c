@@ -2,7 +2,7 @@
 /*
  * fuzz_memory - fuzzes the views of memory, of two recordings of one device
  *
- * The first byte says what is shown, and how many of the records that follow are in the first recording.
+ * The first bytes choose the view, and say how many of the records are in the first recording.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void check(bool right, const char *what)
 	abort();
 }
 
-/* Whether each line's value is one that memory can have. */
+/* Whether each line has a value that memory can have. */
 static bool is_possible(const char *folded)
 {
 	const char *line = folded, *end, *value;
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct session s;
 	int err = 0;
 
-	/* As far as the records say where others begin. */
+	/* Takes records as far as their sizes say where the next ones begin. */
 	for (i = 0; size > 3 && i < data[3] && first + sizeof(*rec) <= bytes; i++) {
 		rec = (const void *)(data + HEAD + first);
 		if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > bytes - first)
@@ -101,7 +101,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Keeps sizes of records right most of the time, or else nothing behind the first one is read. */
+/*
+ * Keeps the sizes of records right most of the time. Otherwise nothing behind the first one would
+ * be read.
+ */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	struct xpu_record *rec;

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	memcpy(copy, data, size);
 	err = nsys__open_mem(&n, copy, size, &msgs);
-	/* A file can make SQLite ask for more memory than it is allowed. */
+	/* A file can make SQLite ask for more memory than allowed. */
 	if (err && err != -ENOMEM && !msgs.lines.nr) {
 		fprintf(stderr, "failed without a word\n");
 		abort();

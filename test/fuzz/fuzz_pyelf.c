@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * fuzz_pyelf - fuzzes an executable that is called python3.12
- */
+/* fuzz_pyelf - fuzzes an executable with the name python3.12 */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_ring - fuzzes what a hostile target can send through the probes, beside two honest processes
+ * fuzz_ring - fuzzes the data that a hostile target can send through the probes, next to two honest
+ * processes
  *
  * The input is a program: each of its steps makes one record as the ring buffer has it, changes
  * some of its fields, and gives it to the recorder. In between, the honest processes launch, with
- * the same ids, path numbers and correlation ids as the hostile process. Then the file is merged.
- * All launches of the honest processes must be there, each under its own call path, with its own
- * kernel, and the honest processes must have no other launches.
+ * the ids, path numbers and correlation ids that the hostile process uses. Then the file is merged.
+ * It must have all launches of the honest processes, each under its own call path, with its own
+ * kernel, and no other launches of these processes.
  *
  * The BPF programs set proc_id and pid, which a target cannot choose; so the input cannot choose
  * them either. All other fields may have any value, including those that the BPF programs set.
@@ -63,7 +64,7 @@ static struct honest honest[] = {
 
 static struct recorder *rec;
 static struct writer *writer;
-static const uint8_t *at, *end;		/* what is left of the input */
+static const uint8_t *at, *end;		/* the rest of the input */
 
 /* ---- the input ------------------------------------------------------------------------------- */
 
@@ -128,7 +129,7 @@ ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_
 	return remote->iov_len;
 }
 
-/* Replaces the real ksyms, because reading the machine's takes a tenth of a second. */
+/* Replaces the real ksyms, because reading the machine's symbols takes a tenth of a second. */
 struct ksyms *ksyms__new(void)
 {
 	return malloc(1);
@@ -285,7 +286,7 @@ static void send_process(uint32_t proc_id, uint32_t pid, uint32_t parent, uint16
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* As the kernel tells it: which program the code is of. */
+/* Sends what the kernel reports: the program that the code belongs to. */
 static void honest__map(const struct honest *h)
 {
 	struct gen g = { 0 };
@@ -526,7 +527,7 @@ static void hostile_log(void)
 
 	for (i = 0; i < nr; i++)
 		r.e[i] = (struct xpu_log_entry){ NOW + i, 1 + i % NR_LAUNCHES, 1 + i % NR_SITES };
-	/* Events of memory among the launches. */
+	/* Puts events of memory among the launches. */
 	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
 		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) | XPU_ALLOC_MADE |
 				 (i % XPU_SPACE_NR) << 4;
@@ -577,7 +578,7 @@ static void hostile_nested(struct gen *g)
 			.id = id, .name_bytes = 5, .domain_bytes = 1,
 		 }, sizeof(struct xpu_record_range), "evil\0\0\0", 8);
 		break;
-	/* Records that only the recorder writes; they are about an honest process. */
+	/* Records that only the recorder may write, about an honest process. */
 	case 16: gen__process(g, XPU_MISC_PROCESS_EXEC, NOW, FIRST_HONEST, 1001, 1, "evil"); break;
 	case 17: gen__process_exit(g, NOW, FIRST_HONEST, 1001, 0); break;
 	case 18: gen__thread(g, id, FIRST_HONEST, 1001); break;
@@ -608,7 +609,7 @@ static void hostile_batch(void)
 	struct gen g = { 0 };
 
 	gen__bytes(&g, &b, sizeof(b));
-	if (nr == 11) {			/* an event of memory that came by itself */
+	if (nr == 11) {			/* a single event of memory */
 		struct xpu_record_alloc alloc = {
 			.time_ns = NOW, .order = take(1),
 			.event = { .path_id = 1, .what = XPU_ALLOC_MADE, .address = 0x1000, .bytes = 4096 },
@@ -711,7 +712,7 @@ static void hostile_account(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* Begins and ends the hostile process's images, its children's, and those after an exec. */
+/* Begins and ends the images of the hostile process and of its children, also after an exec. */
 static void hostile_process(void)
 {
 	static const uint16_t how[] = {
@@ -831,7 +832,10 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
 		fail("something that is no kernel of a launch", h->proc_id);
-	/* A call is in front of where it returns to; the kernel's stacks begin in a function. */
+	/*
+	 * A call is before the address that it returns to; the kernel's stacks begin inside a
+	 * function.
+	 */
 	if (stack->nr != 2 || strcmp(stack->frames[0]->name, "honest+0x17ff") ||
 	    sscanf(stack->frames[1]->name, "honest+0x%x", &site) != 1 || (++site & 0xff) > 1)
 		fail("a call path that it does not have", h->proc_id);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_shm - what a hostile process can write into the memory that it shares with xpuload
+ * fuzz_shm - fuzzes the memory that a hostile process shares with xpuload
  *
  * The input is a program: its steps write records as the shim does, change any word of the memory,
- * or let the reader read. Whatever is there, the reader hands on no record that is too small for its
- * type, reads no more than a ringful at a time, and comes to an end. As long as nothing was changed,
- * all records come out as they were, in order. What the reader hands on goes to the
- * recorder in fuzz_ring.
+ * or let the reader read. Whatever the contents, the reader passes on no record that is too small
+ * for its type, reads no more than one ring's bytes at a time, and ends. As long as nothing was
+ * changed, all records come out unchanged, in order. Records that the reader passes on are given to
+ * the recorder in fuzz_ring.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -25,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MAX_STEPS	300
 
-static const uint8_t *at, *end;		/* of the input */
-static uint8_t *map;			/* the memory, as the process has it */
+static const uint8_t *at, *end;		/* the input */
+static uint8_t *map;			/* the memory, mapped as by the process */
 static uint64_t ring_at, map_bytes, ring_bytes;
 static uint64_t nr_written, nr_seen, bytes_seen;
 static bool hostile;
@@ -95,7 +95,7 @@ static void write_record(unsigned int state)
 	uint64_t head = writer()->head;
 	uint8_t *to = map + ring_at + head % ring_bytes;
 
-	/* At the end of the ring the shim goes on in its second mapping. */
+	/* At the end of the ring the shim continues in its second mapping. */
 	if (head % 8 || head % ring_bytes + sizeof(word) + bytes > ring_bytes)
 		return;
 	memcpy(to, &word, sizeof(word));
@@ -141,7 +141,7 @@ static void drain(struct shm_reader *r)
 	check(hostile || nr_seen == nr_written, "an honest record is missing");
 }
 
-/* Pages are gone, and come back empty. */
+/* Removes pages, which come back empty. */
 static void punch(void)
 {
 	uint64_t from = take(3) * 4096 % map_bytes;
@@ -149,7 +149,7 @@ static void punch(void)
 	madvise(map + from, (take(1) + 1) * 4096, MADV_REMOVE);
 }
 
-/* From here on everything may be wrong; what was written before is read first. */
+/* After this anything may be wrong. Everything written before is read first. */
 static void be_hostile(struct shm_reader *r)
 {
 	if (!hostile)

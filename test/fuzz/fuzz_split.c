@@ -2,7 +2,7 @@
 /*
  * fuzz_split - fuzzes xpumerge split, which reads a recording from a pipe
  *
- * The files that it makes are removed as it goes; a merge of them is what fuzz_reader does.
+ * The files that it makes are removed at once; fuzz_reader tests their merge.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
-/* The input is records; they are put into blocks here, so that what is fuzzed is behind the checksums. */
+/*
+ * The input is records. They are put into blocks here, so that the fuzzed bytes are behind the
+ * checksums.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char name[] = "/tmp/fuzz_split.XXXXXX";
@@ -59,7 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	return 0;
 }
 
-/* Keeps sizes of records right most of the time, or else nothing behind the first one is read. */
+/*
+ * Keeps the sizes of records right most of the time. Otherwise nothing behind the first one would
+ * be read.
+ */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
 	struct xpu_record *rec;

@@ -25,7 +25,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 #define MAX_RECORDS	512
 
-/* Sets @at to the offsets of the records in [from, to), nested ones too. */
+/* Sets @at to the offsets of the records in [from, to), also of nested ones. */
 static size_t find_records(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;
@@ -94,7 +94,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 
 #define MAX_BLOCKS	64
 
-/* Sets @at to the offsets of the blocks whose headers are right. */
+/* Sets @at to the offsets of the blocks with valid headers. */
 static size_t find_blocks(const uint8_t *data, size_t size, size_t *at)
 {
 	struct xpu_record_block h;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # run.sh FUZZER...: runs each fuzzer for its share of FUZZ_SECONDS, from seeds made here and the
-# seeds of corpus/FUZZER, which include inputs that once crashed it. A new finding stays beside the
+# seeds of corpus/FUZZER, which include inputs that once crashed it. A new finding stays next to the
 # fuzzer as crash-*, and fails this script.
 set -u
 : "${XPU_BUILD:?run it as: make fuzz}" "${XPU_SRC:?}"
@@ -309,7 +309,7 @@ seed_nsys() {
 	END
 }
 
-# Any bytes are valid steps: seeds of many bytes reach more than seeds of few.
+# Any bytes are valid steps. Long seeds reach more than short ones.
 seed_steps() {
 	for n in $(seq 24); do
 		perl -e 'srand($ARGV[0]); print chr(int(rand(256))) for 1 .. 100 * $ARGV[0]' "$n" \

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-# capture.py profiler|nvtx: PyTorch with windows: of products in them, of sums outside, always as many.
+# capture.py profiler|nvtx: PyTorch with windows. There are products inside them and sums outside,
+# always equally many.
 import sys
 import threading
 
@@ -12,7 +13,7 @@ torch.cuda.synchronize()
 
 
 def spread(work):
-    """Runs work(its tensor) on threads of their own, and waits for them, not for the GPU."""
+    """Runs work(its tensor) on separate threads, and waits for them, not for the GPU."""
     threads = [threading.Thread(target=work, args=(own,)) for own in x]
     for thread in threads:
         thread.start()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * crash.c - preloaded into a program, prints the stack of a thread that dies of a signal
+ * crash.c - preloaded into a program, prints the stack of a thread that is killed by a signal
  *
  * A machine with a GPU may have no debugger and no room for core files.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""memory.py WHAT [STEPS]: trains, and says what PyTorch says of its memory
+"""memory.py WHAT [STEPS]: trains, and prints PyTorch's own figures of its memory
 
 WHAT is
 
@@ -12,7 +12,7 @@ At each moment, when the devices are idle:
 
     moment NS DEVICE ALLOCATED RESERVED         NS: CLOCK_MONOTONIC
 
-and at the end of each device "peak DEVICE ALLOCATED RESERVED".
+and at the end, for each device, "peak DEVICE ALLOCATED RESERVED".
 """
 import sys
 import time

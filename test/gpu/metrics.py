@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """
-metrics.py SECONDS: copies memory for some seconds, then multiplies matrices, each from a function of
-its own; then a minute, if SECONDS allows, of both in turns. Prints when, by CLOCK_MONOTONIC, and the
-millijoules that NVML counted between.
+metrics.py SECONDS: copies memory for some seconds, then multiplies matrices, each from a function
+of its own; then, if SECONDS allows, does both in turns for a minute. Prints the times, by
+CLOCK_MONOTONIC, and the millijoules that NVML counted in between.
 
 metrics.py --steps N: training steps of a small transformer; prints the median of a step in us, and
 the most memory that it had.
@@ -23,7 +23,7 @@ nvml.nvmlDeviceGetHandleByUUID(uuid.encode(), ctypes.byref(device))
 
 
 def millijoules():
-    """The counter changes ten times a second: reads it when it has just changed."""
+    """The counter changes ten times a second, so this reads it when it has just changed."""
     value, last = ctypes.c_ulonglong(), ctypes.c_ulonglong()
     nvml.nvmlDeviceGetTotalEnergyConsumption(device, ctypes.byref(last))
     value.value = last.value

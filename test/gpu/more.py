@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# more.py WHAT: things that PyTorch programs do beside eager mode.
+# more.py WHAT: uses of PyTorch other than eager mode
 import sys
 
 import torch
@@ -132,7 +132,7 @@ def forked():
 
 
 def loop():
-    """Runs until it is told to stop, then says what it has computed."""
+    """Runs until it gets a signal, then prints its results."""
     import signal
     stop = []
     signal.signal(signal.SIGTERM, lambda *_: stop.append(1))

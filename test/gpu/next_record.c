@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether cuptiActivityGetNextRecord() reads buffers that CUPTI never saw: it steps over a record
- * by its kind alone, whatever else is in it, wherever it lies, and refuses one that is cut short.
- * Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and how many
- * have not that property.
+ * Whether cuptiActivityGetNextRecord() reads buffers that CUPTI never saw. It should step over a
+ * record by its kind alone, whatever its contents and its place, and refuse one that is cut short.
+ * Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and for how many
+ * of them this is not so.
  */
 #include <cupti.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #define BYTES	4096
 
-/* Return: bytes from the record at @at to the one behind it; 0 if it is no record. */
+/* Return: bytes from the record at @at to the next one; 0 if it is no record. */
 static size_t step(uint8_t *at)
 {
 	CUpti_Activity *record = NULL;
@@ -33,7 +33,7 @@ static void fill(uint8_t *at, uint32_t kind)
 		memcpy(at + i, &kind, sizeof(kind));
 }
 
-/* Whether a record of @bytes, with other bytes in it, at another place, is stepped over alike. */
+/* Whether the step over a record of @bytes is equal with other contents at another place. */
 static int is_plain(uint8_t *at, uint32_t kind, size_t bytes)
 {
 	CUpti_Activity *record = NULL;

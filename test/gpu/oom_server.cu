@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * oom_server.cu - a server of a language model in C++, as far as its memory goes: weights, workspaces, and a cache
- * of each conversation, until the GPU's memory is full
+ * oom_server.cu - imitates the memory use of a language model's server in C++: weights, workspaces,
+ * and a cache of each conversation, until the GPU's memory is full
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define NR_PAGES 64	/* of a conversation, at most */
+#define NR_PAGES 64	/* per conversation, at most */
 #define NR_LAYERS 32
 
 static size_t total;			/* bytes of the device that are free at first */
@@ -94,7 +94,7 @@ struct Server {
 	NOINLINE void handle_request(size_t nr)
 	{
 		if (!(nr % 3)) {
-			conversations.emplace_back();		/* and none ever ends */
+			conversations.emplace_back();		/* and no conversation ever ends */
 			conversations.back().pages.reserve(NR_PAGES);
 		}
 		Conversation &c = conversations.back();

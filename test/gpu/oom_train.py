@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""oom_train.py: trains until the GPU's memory is full, for it keeps the graph of each step's loss: a common mistake"""
+"""oom_train.py: trains until the GPU's memory is full, because it keeps the graph of each step's
+loss: a common mistake"""
 import torch
 from torch import nn
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads go on
-# launching. Prints each profile's counts of this thread's kernels and copies; no other thread makes
-# such.
+# launching. Prints each profile's counts of this thread's kernels and copies, which no other thread
+# makes.
 import sys
 import threading
 import time

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ranks.py WHAT SLOW [STEPS]: a rank of a job that trains on several GPUs; with no RANK, starts them all
+"""ranks.py WHAT SLOW [STEPS]: a rank of a job that trains on several GPUs; without RANK, starts all
+ranks
 
-WHAT is ddp, fsdp, two (two communicators at once), groups (coalesced sends and receives, and collectives), split
-(a communicator that is split off) or single (one communicator, and no groups);
-SLOW is loader, kernel or none: what rank 1 is slow in. Each rank prints how many collectives PyTorch itself
-has recorded.
+WHAT is ddp, fsdp, two (two communicators at once), groups (coalesced sends and receives, and
+collectives), split (a communicator that is split off) or single (one communicator, and no groups);
+SLOW is the part in which rank 1 is slow: loader, kernel or none. Each rank prints how many
+collectives PyTorch itself has recorded.
 """
 import collections
 import os
@@ -156,7 +157,7 @@ def main():
         names = collections.Counter()
         print(f"rank {rank}: no flight recorder: {error!r}", flush=True)
     coalesced = names.pop("nccl:coalesced", 0)
-    # In one piece: all ranks write into one file.
+    # In one call, because all ranks write into one file.
     os.write(1, (f"rank {rank} ops {sum(names.values())} coalesced {coalesced} nccl "
                  f"{'.'.join(map(str, torch.cuda.nccl.version()))} {dict(names)}\n").encode())
     dist.destroy_process_group()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A training loop whose data comes slower than the GPU works: the loader reads each batch from a pipe
-# that another process fills every 20 ms.
+# A training loop whose data arrive more slowly than the GPU works: the loader reads each batch from
+# a pipe that another process fills every 20 ms.
 import os
 import sys
 import time

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * stalls.cu - kernels that stand still in a known way, each launched by a function of its own
+ * stalls.cu - kernels that stall for a known reason, each launched by a function of its own
  *
- *	stalls [THREADS]	the same kernels from so many threads
+ *	stalls [THREADS]	these kernels from THREADS threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
- *	stalls short N US	N kernels, each with a name of its own, of some US each; 200 at most
- *	stalls long		a kernel of 20 ms, 100 times; prints the us of all
+ *	stalls short N US	N kernels of US us each, each with a name of its own; 200 at most
+ *	stalls long		a kernel of 20 ms, 100 times; prints the total us
  *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a new one;
  *				d: that is destroyed
  *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded, graphs; prints how
@@ -36,7 +36,7 @@
 
 #define NR_WORDS	(64 << 20)
 
-/* Each load waits for the one before it, far away in memory. */
+/* Each load waits for the previous load, far away in memory. */
 __global__ void k_global(unsigned int *p, int n)
 {
 	unsigned int at = (blockIdx.x * blockDim.x + threadIdx.x) * 977u % NR_WORDS;
@@ -47,7 +47,7 @@ __global__ void k_global(unsigned int *p, int n)
 		p[0] = 1;
 }
 
-/* All threads of a warp in one bank. */
+/* All threads of a warp use one bank. */
 __global__ void k_shared(unsigned int *p, int n)
 {
 	__shared__ unsigned int s[32 * 32];
@@ -64,7 +64,7 @@ __global__ void k_shared(unsigned int *p, int n)
 		p[0] = sum;
 }
 
-/* One warp on each scheduler, whose instructions wait for one another. */
+/* One warp on each scheduler; its instructions wait for one another. */
 __global__ void k_chain(unsigned int *p, int n)
 {
 	float x = threadIdx.x;
@@ -100,7 +100,7 @@ template <int N> __device__ __forceinline__ float straight(float x, float y)
 	return x * y + N;
 }
 
-/* Straight code that no cache of instructions holds, of one warp. */
+/* Straight code that does not fit into the instruction cache, run by one warp. */
 __global__ void k_code(unsigned int *p, int n)
 {
 	float a = threadIdx.x;
@@ -154,7 +154,7 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* The most memory that this had, in MB. */
+/* Return: the peak memory of this process, in MB. */
 static double megabytes(void)
 {
 	struct rusage usage;
@@ -315,7 +315,7 @@ static void *mix_graphs(void *arg)
 		k_null<<<1, 32, 0, stream>>>();
 	}
 	CHECK(cudaStreamEndCapture(stream, &graph));
-	count(10, 0);		/* they are recorded as launches, without kernels */
+	count(10, 0);		/* they are recorded as launches without kernels */
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	while (!is_over) {
 		for (int i = 0; i < 10; i++)
@@ -355,7 +355,7 @@ static void mix(double seconds, bool quit)
 	printf("launches %lu kernels %lu\n", nr_launches, nr_kernels);
 }
 
-/* Contexts of one GPU, as the letters say. */
+/* Makes contexts of one GPU, in the order of the letters. */
 static void contexts(const char *letters)
 {
 	CUresult (*create)(CUcontext *, unsigned int, CUdevice);

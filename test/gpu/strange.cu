@@ -4,8 +4,8 @@
  *
  *	strange HOW
  *
- * Says how many launches, copies and sets it has made, "strange: launches N", and what it computed.
- * Each kernel_NAME is launched by site_NAME alone. strange -l lists every HOW.
+ * Prints how many launches, copies and sets it has made, "strange: launches N", and its results.
+ * Only site_NAME launches kernel_NAME. strange -l lists every HOW.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -167,7 +167,7 @@ static unsigned int read_counter(CUdeviceptr p)
 	return n;
 }
 
-/* The driver API alone; modules, libraries and their kernels; several contexts. */
+/* Uses the driver API alone: modules, libraries and their kernels; several contexts. */
 static void how_driver(void)
 {
 	CUcontext contexts[3];
@@ -354,7 +354,7 @@ static void how_copies(void)
 	say();
 }
 
-/* Copies of no bytes, and copies without a device. */
+/* Makes copies of no bytes, and copies without a device. */
 static void how_nothing(void)
 {
 	char *host = (char *)calloc(2, 65536), *dev, *pinned;
@@ -366,7 +366,7 @@ static void how_nothing(void)
 	CHECK(cudaMemcpyAsync(dev, pinned, 0, cudaMemcpyHostToDevice, stream));
 	CHECK(cudaMemset(dev, 0, 0));
 	CHECK(cudaMemsetAsync(dev, 0, 0, stream));
-	CHECK(cudaStreamSynchronize(stream));	/* the driver was not told of these calls */
+	CHECK(cudaStreamSynchronize(stream));	/* the driver did not get these calls */
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyHostToHost));
 	CHECK(cudaMemcpyAsync(pinned, host, 65536, cudaMemcpyHostToHost, stream));
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyDefault));
@@ -495,7 +495,7 @@ static void how_driver_copies(void)
 	say();
 }
 
-/* Memory that is mapped and unmapped at addresses that the program chooses. */
+/* Maps and unmaps memory at addresses that the program chooses. */
 static void how_virtual_memory(void)
 {
 	CUmemGenericAllocationHandle handle;
@@ -630,7 +630,7 @@ static void sub_top(void)
 	site_top2();
 }
 
-/* Return: a graph of the work of @fn, and then @nr child graphs, one after the other. */
+/* Return: a graph of the work of @fn, followed by @nr child graphs, one after the other. */
 static cudaGraph_t with_children(void (*fn)(void), cudaGraph_t *children, int nr)
 {
 	cudaGraph_t graph = capture(fn);
@@ -754,7 +754,7 @@ static void *capture_main(void *arg)
 	return arg;
 }
 
-/* One graph captured by two threads. */
+/* One graph is captured by two threads. */
 static void how_capture(void)
 {
 	cudaGraph_t graph;
@@ -1083,7 +1083,10 @@ static void how_fault(void)
 	CHECK(cudaStreamSynchronize(stream));
 }
 
-/* A context after an error: work launched before the error, and calls that it refuses since. */
+/*
+ * A context after an error: work launched before the error, and calls that the context refuses
+ * after it.
+ */
 __global__ void kernel_trap(void)
 {
 	asm volatile("trap;");

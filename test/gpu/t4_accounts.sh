@@ -18,8 +18,8 @@ for how in stream event context; do
 	xpumerge -i $how.data -f folded --unit ns -o $how.folded 2>/dev/null
 	"$XPU_SRC/test/lib/accounts.pl" $how.out $how.csv $how.folded >verdict
 	diag "$(cat verdict)"
-	is "$(grep -c '^thread' verdict)" 4 "$how: four threads compared"
-	is "$(grep -c 'WRONG' verdict)" 0 "$how: shares within 5 %, sums within 2 %"
+	is "$(grep -c '^thread' verdict)" 4 "$how: four threads are compared"
+	is "$(grep -c 'WRONG' verdict)" 0 "$how: shares are right within 5 %, sums within 2 %"
 done
 for n in 0 1 2 3; do
 	like "$(cat stream.folded)" "^shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
@@ -31,7 +31,8 @@ for how in copy 'queue -r 5000'; do
 	xpumerge -i how.data -f folded --unit ns -o how.folded 2>/dev/null
 	diag "$(cat how.out)"
 	diag "$(grep 'GPU_Wait' how.folded)"
-	like "$(cat how.folded)" '^shares-0;.*phase_gpu;.*\[GPU_Wait\]k_work0' "$how: waited"
+	like "$(cat how.folded)" '^shares-0;.*phase_gpu;.*\[GPU_Wait\]k_work0' \
+		"$how: the wait for the kernel has its call path"
 done
 
 if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
@@ -48,19 +49,19 @@ like "$(cat merge.log)" ' unmatched 0 lost 0$' "slow loader: nothing is lost"
 diag "$(sed -n '/^threads/,/^stacks/p' loader.txt | cut -c1-400)"
 xpumerge -i loader.data --table idle --csv --limit 0 >idle.csv 2>/dev/null
 diag "$(grep '^GPU .* idle' loader.txt)"
-# 60 batches, each 20 ms late. Before them come imports and the kernels' first launches.
+# 60 batches, each 20 ms late. Imports and the kernels' first launches come before them.
 row=$(grep ': io in ' idle.csv | head -n 1)
 diag "$row"
-# The name is qualified from Python 3.11 on.
+# Since Python 3.11 the name is qualified.
 loader='slow_loader.py:(SlowDataset.)?__getitem__'
-like "$row" "$loader" "the GPU is idle because its thread reads, in the data loader"
-# A batch comes every 20 ms, and the step before ends within that time.
+like "$row" "$loader" "the GPU is idle because its thread reads in the data loader"
+# A batch comes every 20 ms, and the previous step ends within that time.
 took=$(sed -n 's/^slow_loader: \([0-9]*\) steps, \([0-9.]*\) ms each.*/\1 * \2/p' loader.out)
 awk "BEGIN { exit !($(echo "$row" | cut -d, -f2) / 1e6 > ($took) / 2) }"
-ok $? "for most of the time that the training took"
+ok $? "the GPU is idle for most of the training"
 xpumerge -i loader.data -f folded -o loader.folded 2>/dev/null
-like "$(cat loader.folded)" "$loader.*\\[Off_CPU\\]io" "which the graph names"
+like "$(cat loader.folded)" "$loader.*\\[Off_CPU\\]io" "the flame graph names the data loader"
 xpumerge -i loader.data -o loader.html 2>/dev/null
-ok $? "slow loader: a page"
+ok $? "slow loader: a page is made"
 
 done_testing

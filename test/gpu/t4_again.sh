@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches again and again, on a real GPU, to servers whose threads launch and wait all the time: each
-# recording is exact, also those after a detach that came while threads were inside of calls that wait.
+# xpuload attaches again and again, on a real GPU, to servers whose threads launch and wait all the
+# time. Each recording is exact, also after a detach at a moment when threads were inside calls that
+# wait.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root gpu nvcc bpf
@@ -21,9 +22,10 @@ attach() {
 	is $? 0 "$name $*: exit status 0" || diag "$(cat load.log)"
 	xpumerge again.data -f folded --unit count -o again.folded 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" again.folded merge.log)" \
-		'^launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' "$name $*: exact" ||
+		'^launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
+			"$name $*: every launch is matched, under its own site" ||
 		diag "$(cat merge.log)"
-	is "$(grep -c duplicate merge.log)" 0 "$name $*: no launches with one correlation id"
+	is "$(grep -c duplicate merge.log)" 0 "$name $*: no two launches have one correlation id"
 }
 
 LD_PRELOAD=$XPU_SHIM ./demo -s 12 >out &
@@ -33,10 +35,10 @@ for i in 1 2 3; do
 	attach "demo, $i" 1
 done
 wait $pid
-is $? 0 "demo ends well"
+is $? 0 "demo ends with exit status 0"
 
-# Threads that are nearly always inside of calls that wait, each kind of them; and of one kind that --api alone has
-# callbacks for.
+# Threads that are nearly always inside calls that wait, of each kind; and threads of a kind that
+# only --api has callbacks for.
 for kind in '' '-k free -t 8'; do
 	# shellcheck disable=SC2086
 	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &

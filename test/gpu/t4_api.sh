@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api=all on a real GPU: the calls recorded are those that the program made, on the threads that made them,
-# and no longer than the program measured; --api: but for trifles. make bench-gpu measures their cost.
+# --api=all on a real GPU: the recorded calls are the calls that the program made, on their threads,
+# and last no longer than the program measured. --api leaves out trifles. make bench-gpu measures
+# their cost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -12,7 +13,7 @@ ok $? "nvcc builds calls" || diag "$(cat nvcc.log)"
 
 compare() {		# compare NAME: compares the recording with the program's output
 	xpumerge -i "$1.data" --table api_calls --csv --limit 0 >"$1.csv" 2>merge.log
-	is $? 0 "$1: a table"
+	is $? 0 "$1: the table of calls is made"
 	diag "$(head -n 30 "$1.csv")"
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$1: nothing is lost"
 	diag "$(cat merge.log)"
@@ -20,7 +21,7 @@ compare() {		# compare NAME: compares the recording with the program's output
 	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
 	diag "$(cat verdict)"
 	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -c WRONG verdict)" \
-		"9 $2 0" "$1: all calls, of all threads"
+		"9 $2 0" "$1: all calls of all threads are recorded"
 }
 
 xpuload --api=all -o few.data ./calls >few.out 2>load.log
@@ -32,19 +33,19 @@ is $? 0 "many: exit status 0"
 diag "$(cat load.log)"
 compare many 9
 xpumerge -i many.data -f pftrace -o many.pftrace 2>/dev/null
-ok $? "many: Perfetto's format"
+ok $? "$1: Perfetto's format is written"
 diag "$(ls -l many.data many.json many.pftrace)"
 
 xpuload --api --gpu-only -o timed.data ./calls -t 8 -n 3000 -u 1 >timed.out 2>load.log
 is $? 0 "timed: exit status 0"
 diag "$(cat load.log)"
-functions() {		# functions FILE: "NUMBER NAME" of each
+functions() {		# functions FILE: prints "NUMBER NAME" of each function
 	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' | grep -v -e Peek -e Get -e Current | sort
 }
 xpumerge -i timed.data --table api_calls --csv --limit 0 >timed.csv 2>merge.log
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing is lost"
-unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: no trifle"
-is "$(functions timed.csv)" "$(functions many.csv)" "timed: all others, as often as with all"
+unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: trifles are left out"
+is "$(functions timed.csv)" "$(functions many.csv)" "timed: all other calls are as frequent as with --api=all"
 
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	xpuload --api -o torch.data python3 "$XPU_SRC/test/gpu/eager.py" >torch.out 2>load.log

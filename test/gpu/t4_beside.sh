@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ten windows of torch.profiler in the target, in each of XPU_BESIDE_RUNS runs (default 1): its events
-# are those of a run without xpuload, nothing crashes, and what is recorded is lost nowhere. How much
-# of the run is recorded is printed; with XPU_BESIDE_WHOLE=1 it is served beside us, and that has to
-# be all: doc/beside.md.
+# Ten windows of torch.profiler in the target, in each of XPU_BESIDE_RUNS runs (default 1). Its
+# events are those of a run without xpuload, nothing crashes, and no recorded launch lacks its work.
+# The share of the run that is recorded is printed. With XPU_BESIDE_WHOLE=1 xpuload shares CUPTI
+# with it, and the share must be 100 %: doc/beside.md.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_BESIDE_RUNS:-1}
@@ -26,7 +26,7 @@ timeout 120 python3 "$program" >want.out 2>want.err
 is $? 0 "without xpuload: exit status 0" || diag "$(tail -n 5 want.err)"
 diag "$(cat want.out)"
 is "$(grep -c '^beside: window [0-9]: 50 tanh, 50 exp, 50 Memcpy HtoD, 50 aten::tanh, .* 150 with a stack, 0 backwards, 0 out of order$' \
-	want.out)" 10 "without xpuload: ten whole windows"
+	want.out)" 10 "without xpuload: there are ten complete windows"
 
 nr_failed=0 nr_other=0 nr_lossy=0 nr_whole=0
 total=$(sed -n 's/^beside: in all \([0-9]*\) tanh.*/\1/p' want.out)
@@ -51,9 +51,9 @@ for i in $(seq "$runs"); do
 	diag "run $i: $got of $total tanh recorded; $line" "$(grep 'uses CUPTI itself' x.err)"
 	rm -rf x.data x.data.files
 done
-is $nr_failed 0 "$runs runs: each ends well"
-is $nr_other 0 "$runs runs: its events are those without xpuload"
-is $nr_lossy 0 "$runs runs: what is recorded is lost nowhere"
+is $nr_failed 0 "$runs runs: each exits with 0"
+is $nr_other 0 "$runs runs: the events equal those without xpuload"
+is $nr_lossy 0 "$runs runs: recorded launches have their work"
 diag "$nr_whole of $runs runs recorded as a whole"
-[ -z "${XPU_BESIDE_WHOLE:-}" ] || is $nr_whole "$runs" "$runs runs: recorded as a whole"
+[ -z "${XPU_BESIDE_WHOLE:-}" ] || is $nr_whole "$runs" "$runs runs: each is recorded completely"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --capture on a real GPU: exactly the launches in windows, of C++ with eight threads and of PyTorch; and, to be
-# read, what a launch costs outside of them.
+# --capture on a real GPU: exactly the launches in windows, of C++ with eight threads and of
+# PyTorch. It also prints the cost of a launch outside of them.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -10,7 +10,7 @@ need root gpu nvcc bpf
 	-I"$XPU_SRC/test/workload" -o capture "$XPU_SRC/test/workload/capture.cu" -lcuda -ldl 2>nvcc.log
 ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
 
-counts() {		# counts NAME: the launches of each site, and the account
+counts() {		# counts NAME: prints the launches of each site, and the account
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
 	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" |
 		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
@@ -24,7 +24,8 @@ run() {			# run NAME CAPTURE KERNELS OPTIONS-OF-XPULOAD ARGS...
 	# shellcheck disable=SC2086
 	xpuload --strict --capture "$what" $opts -o "$name.data" ./capture "$@" >out 2>load.log
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
-	is "$(counts "$name")" "${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" "$name: exact" ||
+	is "$(counts "$name")" "${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" \
+		"$name: exactly the launches in windows are recorded" ||
 		diag "$(cat load.log)"
 }
 
@@ -39,8 +40,8 @@ fi
 run first launch:1-10 "out 10" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run second launch:3201-6400 "in 3200" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run none launch:100000-200000 "" '--gpu-only' -t 8 -w 1 -n 400 -m none
-# Threads that launch and wait all the time, also while the callbacks of what they are in come and go: CUPTI 13.0 has
-# then given all calls of a thread one correlation id.
+# Threads launch and wait all the time, also while the callbacks of the calls that they are in are
+# switched. CUPTI 13.0 then gave all calls of a thread one correlation id.
 race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	name=$1 opts=$2
 	shift 2
@@ -48,7 +49,7 @@ race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	xpuload --strict $opts -o race.data ./capture -t 4 -w 100 -n 10 -r 4 "$@" >out 2>load.log
 	is $? 0 "racers, $name: exit status 0" || diag "$(cat load.log)"
 	like "$(counts race)" '^any [0-9]+ in 4000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
-		"racers, $name: nothing of a launch is missing, and nothing is left over"
+		"racers, $name: no part of a launch is missing or left over"
 	diag "racers, $name: $(cat out); $(counts race)"
 }
 
@@ -59,7 +60,7 @@ race api '--capture cuda-profiler-api --api'
 ! ./capture -t 1 -n 1 -m push >/dev/null || race nvtx '--capture nvtx:^window$' -m push
 is "$(xpumerge -i race.data --window 7 -f folded --gpu-only --unit count 2>/dev/null | awk '{ n += $NF } END { print n }')" \
 	"$(xpumerge dump race.data | sed -n 's/.*WINDOW misc=closed number=7 .*nr_launches=//p')" \
-	"--window 7: as many launches as the shim has counted in it"
+	"--window 7: it has as many launches as the shim counted"
 
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	for how in profiler nvtx; do
@@ -71,9 +72,10 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 		diag "PyTorch, $how: $(grep 'launches from' load.log)"
 		xpumerge -i torch.data -f folded --gpu-only --unit count -o torch.folded 2>merge.log
 		is "$(sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log)" \
-			"launches 8000 matched 8000 unmatched 0 lost 0" "PyTorch, $how: exact"
+			"launches 8000 matched 8000 unmatched 0 lost 0" \
+				"PyTorch, $how: exactly the launches in windows are recorded"
 		is "$(grep -v -i 'mul' torch.folded | awk '{ n += $NF } END { print n + 0 }')" 0 \
-			"PyTorch, $how: nothing of outside"
+			"PyTorch, $how: no launch outside of windows is recorded"
 	done
 else
 	skip "windows of PyTorch" "no PyTorch with CUDA"

@@ -21,10 +21,11 @@ run() {			# run NAME LAUNCHES COMMAND...
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	diag "$name: $(grep 'launches from' load.log)"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
-	is $? 0 "$name: merged"
+	is $? 0 "$name: the recording is merged"
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)
 	diag "$name: $line"
-	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
+	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
+		"$name: every launch is matched, under its own site"
 }
 
 build exact_shared -cudart shared

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers;
+# Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers,
 # each with CPU samples. The readers' results for each format must equal the folded lines.
 #
 # RECORDINGS=DIR uses the recordings that another run left in DIR. OUT=DIR leaves this run's
@@ -12,7 +12,7 @@ record() {		# record NAME COMMAND...
 	name=$1
 	shift
 	xpuload -o "$name.data" "$@" >out 2>load.log
-	is $? 0 "$name: recorded" || diag "$(cat load.log)"
+	is $? 0 "$name: it is recorded" || diag "$(cat load.log)"
 	diag "$name: $(grep 'launches from' load.log)"
 	[ -z "${OUT:-}" ] || cp "$name.data" "$OUT"
 }

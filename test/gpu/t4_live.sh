@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A PyTorch loop, to which xpuload attaches again and again: no crash, no hang, no growth, same
-# results.
+# xpuload attaches to a PyTorch loop again and again: no crash, no hang, no growth, equal results.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 times=${XPU_ATTACH_TIMES:-20}
@@ -25,18 +24,18 @@ while [ $i -lt "$times" ]; do
 	[ $i = 5 ] && before=$(rss)
 done
 after=$(rss)
-is $bad 0 "attached and detached $times times"
-is $empty 0 "each time launches were recorded"
+is $bad 0 "it is attached and detached $times times"
+is $empty 0 "each time launches are recorded"
 xpumerge -i a.data -f folded --unit count -o a.folded 2>merge.log
-is $? 0 "the last one merges"
+is $? 0 "the last recording is merged"
 diag "$(cat merge.log)"
 like "$(cat merge.log)" 'lost 0' "nothing lost"
 diag "resident: $before KiB after 5 rounds, $after KiB after $times"
 [ $((after - before)) -lt 20000 ]
-ok $? "no growth"
+ok $? "the loop's memory does not grow"
 kill -TERM $pid
 wait $pid
-is $? 0 "the loop ends as it wants to"
+is $? 0 "the loop ends with exit status 0"
 diag "$(cat out)"
-like "$(cat out)" 'different 0' "its results are unchanged"
+like "$(cat out)" 'different 0' "the loop's results are unchanged"
 done_testing

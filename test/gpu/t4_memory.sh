@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory on a real GPU: a program that knows the truth, PyTorch with what it says of its own memory at each
-# moment, JAX and CuPy; who runs out of memory. What it costs: make bench-gpu.
+# --memory on a real GPU: a program that knows the truth, PyTorch with its own figures of its memory
+# at each moment, JAX and CuPy; and which code runs out of memory. make bench-gpu measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch.sh"
@@ -20,14 +20,14 @@ diag "memory: $(tail -n 1 load.log)"
 memory_wrong run.data run.out >verdict
 [ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
 is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "14 wrong 0" \
-	"memory: each byte under its path at ten moments, at the peak, in all, leaked, refused"
+	"memory: each byte is under its path, at ten moments, at the peak, in total, leaked, refused"
 diag "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | head -n 2 | cut -c1-200)"
 events=$(sed -n 's/.*, \([0-9]*\) events of memory.*/\1/p' load.log)
 diag "memory: $(($(wc -c <run.data) / (events + 1))) bytes an event"
 [ "$(wc -c <run.data)" -le $((24 * events)) ]
-ok $? "memory: at most 24 bytes an event"
+ok $? "memory: an event takes at most 24 bytes"
 
-# ---- what CUDA holds without a call for each piece
+# ---- memory that CUDA holds without a call for each piece
 
 "$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -Xcompiler -fno-optimize-sibling-calls \
 	-o held "$XPU_SRC/test/workload/held.cu" -lcuda -ldl 2>nvcc.log
@@ -44,7 +44,7 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 	exit
 fi
 
-# ---- PyTorch: what it says itself
+# ---- PyTorch's own figures
 
 xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train 22 >train.out 2>load.log
 is $? 0 "train: exit status 0" || diag "$(tail -n 5 load.log train.out)"
@@ -58,7 +58,7 @@ xpuload --memory --gpu-only -o graph.data python3 "$XPU_SRC/test/gpu/memory.py" 
 is $? 0 "graph: exit status 0" || diag "$(tail -n 5 load.log graph.out)"
 torch_agrees graph
 
-first() {		# first TABLE: its first row
+first() {		# first TABLE: prints its first row
 	xpumerge -i train.data --table "$1" --csv --limit 1 2>/dev/null | tail -n 1
 }
 diag "$(xpumerge -i train.data --table memory_leaks --csv --limit 4 2>/dev/null | cut -c1-300)"
@@ -80,10 +80,10 @@ xpuload --memory -o oom.data python3 oom.py >oom.out 2>load.log
 is $? 1 "out of memory: exit status 1"
 xpumerge -i oom.data --memory live --at failed -f folded -o oom.folded 2>/dev/null
 diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn | head -n 1) bytes by the largest holder"
-like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: who held it"
+like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: the holder is named"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
-# Its picture, and that of a server in C++: $OUT, if it is set, gets the pages.
+# The page of that moment, also for a server in C++. If $OUT is set, the pages go there.
 picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory ran out
 	name=$1 who=$2
 	shift 2
@@ -91,7 +91,7 @@ picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory r
 	is $? 1 "$name: exit status 1" || diag "$(tail -n 3 "$name.out" load.log)"
 	xpumerge -i "$name.data" --memory live --at failed -f folded 2>/dev/null |
 		awk '{ bytes = $NF; sub(/ [0-9]+$/, ""); print bytes, $0 }' | sort -rn >"$name.held"
-	like "$(head -n 1 "$name.held")" "$who" "$name: the largest holder when it ran out" ||
+	like "$(head -n 1 "$name.held")" "$who" "$name: the largest holder when memory ran out is named" ||
 		diag "$(head -n 3 "$name.held" | cut -c1-400)"
 	xpumerge -i "$name.data" --memory live --at failed -o "$name.html" 2>/dev/null
 	[ "$(wc -c <"$name.html")" -lt 1500000 ]
@@ -104,7 +104,7 @@ picture oom_train 'oom_train.py:train_step:' python3 "$XPU_SRC/test/gpu/oom_trai
 ok $? "nvcc builds oom_server" || diag "$(cat nvcc.log)"
 picture oom_server 'Server::extend_cache' ./oom_server
 
-# ---- JAX and CuPy: what they have of CUDA
+# ---- JAX and CuPy: the memory that they have from CUDA
 
 if python3 -c 'import cupy' 2>/dev/null; then
 	cat >cupy.py <<'PY'
@@ -119,7 +119,7 @@ PY
 	is $? 0 "CuPy: exit status 0" || diag "$(tail -n 3 cupy.out load.log)"
 	xpumerge -i cupy.data --memory leaked -f folded 2>/dev/null | grep -F 'use_cupy.py' |
 		awk '{ sum += $NF } END { printf "%.0f\n", sum }' >found
-	is "$(cat found)" "$(cat cupy.out)" "CuPy: what its pool has of CUDA"
+	is "$(cat found)" "$(cat cupy.out)" "CuPy: the memory of its pool is right"
 else
 	skip "CuPy" "no CuPy"
 fi
@@ -136,7 +136,7 @@ PY
 	xpumerge -i jax.data --table memory_devices --csv 2>/dev/null >found
 	diag "JAX: pool_bytes $(tail -n 1 jax.out); $(grep GPU found)"
 	largest=$(xpumerge -i jax.data --memory peak -f folded 2>/dev/null | awk '{ print $NF }' | sort -n | tail -n 1)
-	is "$largest" "$(tail -n 1 jax.out)" "JAX: its pool is what it has of CUDA"
+	is "$largest" "$(tail -n 1 jax.out)" "JAX: the memory of its pool is right"
 else
 	skip "JAX" "no JAX"
 fi

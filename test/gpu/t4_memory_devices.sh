@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory of PyTorch on two GPUs, by one process and by one process each: what PyTorch says of each device, at each
-# moment; a leak on one of them.
+# --memory of PyTorch on two GPUs, in one process and in one process for each GPU: PyTorch's own
+# figures for each device, at each moment; and a leak on one of them.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch.sh"
@@ -11,7 +11,7 @@ nr=$(python3 -c 'import torch; print(torch.cuda.device_count())')
 unset CUDA_VISIBLE_DEVICES
 train=$XPU_SRC/test/gpu/memory.py
 
-first() {		# first NAME TABLE: its first row
+first() {		# first NAME TABLE: prints its first row
 	xpumerge -i "$1.data" --table "$2" --csv --limit 1 2>/dev/null | tail -n 1
 }
 
@@ -22,11 +22,12 @@ is $? 0 "both: exit status 0" || diag "$(tail -n 5 load.log both.out)"
 like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing is lost"
 torch_agrees both
 is "$(awk '{ print $1 }' said | uniq | wc -l) $(awk '{ print $2 }' said | sort -u | wc -l)" "22 2" \
-	"both: moments, devices"
+	"both: 22 moments of 2 devices are compared"
 line=$(grep -n 'kept.append' "$train" | cut -d: -f1)
 like "$(first both memory_leaks)" "memory.py:plant_leak:$line.*\\[GPU1_Memory\\]block" \
 	"both: the planted leak is the first row, with its line and its device"
-like "$(first both memory_holders)" 'memory.py:plant_peak:' "both: so is the planted peak"
+like "$(first both memory_holders)" 'memory.py:plant_peak:' \
+	"both: the planted peak is the first row, with its line"
 
 # ---- a process for each device
 
@@ -35,7 +36,7 @@ xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "
 	CUDA_VISIBLE_DEVICES=1 python3 "$1" train 22 >each.1 && wait $!' sh "$train" 2>load.log
 is $? 0 "each: exit status 0" || diag "$(tail -n 5 load.log each.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing is lost"
-# Either GPU may be the first that the recording hears of.
+# Either GPU may be the first in the recording.
 for order in "0 1" "1 0"; do
 	torch_differs each.data each.0 1 "${order% *}" >differ
 	nr=$(awk '{ print $1 }' said | uniq | wc -l)
@@ -43,14 +44,15 @@ for order in "0 1" "1 0"; do
 	echo "$nr $(awk '{ print $1 }' said | uniq | wc -l) $(wc -l <differ)"
 done >both_ways
 diag "$(cat both_ways)"
-is "$(sort -n -k 3 both_ways | head -n 1)" "22 22 0" "each: each process's device, at each moment and at the peaks"
+is "$(sort -n -k 3 both_ways | head -n 1)" "22 22 0" \
+	"each: each process's device is right, at each moment and at the peaks"
 xpumerge -i each.data --limit 3 >each.txt 2>merge.log
 like "$(tr '\n' ' ' <each.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
-	"each: the allocators' own totals"
-unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or cannot be"
+	"each: the allocators' own totals do not differ"
+unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or impossible"
 like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted leak is the first row"
 
-# ---- ranks, whose NCCL imports memory of its peer and releases it
+# ---- ranks whose NCCL imports memory of its peer and releases it
 
 WRAP="$XPULOAD --memory --api --gpu-only -o fsdp-%q{RANK}.data" NR_RANKS=2 \
 	python3 "$XPU_SRC/test/gpu/ranks.py" fsdp none >ranks.out 2>load.log
@@ -61,6 +63,6 @@ for rank in 0 1; do
 	unlike "$(cat merge.log)" 'events of memory' "fsdp, rank $rank: no event is missing or impossible" ||
 		diag "$(cat merge.log)"
 	like "$(tr '\n' ' ' <out.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
-		"fsdp, rank $rank: the allocator's own totals"
+		"fsdp, rank $rank: the allocator's own totals do not differ"
 done
 done_testing

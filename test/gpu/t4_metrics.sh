@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --gpu-metrics on a real GPU: copies are bound by memory, products by the tensor pipe, each under its
-# own call path; energy is NVML's own; and what sampling costs the program and the recorder.
+# xpuload --gpu-metrics on a real GPU: copies are bound by memory, products by the tensor pipe, each
+# under its own call path. Energy is NVML's own figure. It also measures the cost of sampling for
+# the program and the recorder.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 
 seconds=${XPU_METRICS_SECONDS:-60}
 xpuload --gpu-metrics -o m.data python3 "$XPU_SRC/test/gpu/metrics.py" "$seconds" >truth 2>load.log &
-# Looks at the CPU time of the sampler while it runs.
+# Reads the CPU time of the sampler while it runs.
 sleep 10
 sampler=$(pgrep -f 'xpuload-metrics 1000' | tail -n 1)
 ticks() { awk '{ print $14 + $15 }' "/proc/$sampler/stat"; }
@@ -16,7 +17,7 @@ from=$(ticks)
 [ "$seconds" -lt 30 ] || diag "xpuload-metrics: $(awk -v n="$(($(ticks) - from))" 'BEGIN { print n / 10 }') % of a core"
 wait
 is "$(grep -c 'lost 0$' load.log)" 1 "nothing is lost" || diag "$(cat load.log)"
-is "$(grep -c 'warning' load.log)" 0 "nothing is amiss"
+is "$(grep -c 'warning' load.log)" 0 "there is no warning"
 diag "$(cat load.log truth)"
 for t in gpu kernel path; do
 	xpumerge -i m.data --json --table ${t}_metrics >$t.json 2>merge.log
@@ -28,7 +29,7 @@ tables = {t: json.load(open(t + ".json"))[t + "_metrics"] for t in ("gpu", "kern
 for row in tables["gpu"]:
     print("#", row["title"], row["samples"], row["average"], row["max"], row["total"], row["idle"])
 def of(function):
-    # The shorter call path is that of the first phase, as well as the others'.
+    # The shorter call path belongs to the first phase as well as to the others.
     rows = [r for r in tables["path"] if ":" + function + ":" in r["path"] and "[GPU" not in r["path"]]
     ns = sum(r["total_ns"] for r in rows)
     mean = lambda key: sum((r[key] or 0) * r["total_ns"] for r in rows) / ns
@@ -61,9 +62,10 @@ print("energy" if abs(joules * 1e3 / int(mj) - 1) < 0.02 and abs(together / tota
 END
 python3 check.py >checked 2>&1
 diag "$(grep '^#' checked)"
-is "$(grep -v '^#' checked | tr '\n' ' ')" "dram tensor energy " "memory-bound, tensor-bound, energy"
+is "$(grep -v '^#' checked | tr '\n' ' ')" "dram tensor energy " \
+	"the memory-bound phase, the tensor-bound phase and the energy are right"
 
-# The cost: training steps, in turns with and without.
+# The cost: training steps with and without, in turns.
 pairs=${XPU_METRICS_PAIRS:-4}
 for i in $(seq "$pairs"); do
 	for how in --gpu-only "--gpu-only --gpu-metrics"; do
@@ -76,5 +78,5 @@ awk '$2 == "--gpu-only" { without = $3; next } { print $3 / without }' costs | s
 diag "$(cat costs)"
 diag "ratios: $(tr '\n' ' ' <ratios)"
 is "$(awk '{ v[NR] = $1 } END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2; print (m > 0 && m < 1.01) }' ratios)" 1 \
-	"a training step costs at most 1.01 of what it costs without"
+	"a training step takes at most 1.01 times as long"
 done_testing

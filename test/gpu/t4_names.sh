@@ -57,7 +57,7 @@ figures() {		# figures NAME
 	[ "$all" -gt 0 ] && [ $((rooted * 1000)) -ge $((all * 999)) ]
 	ok $? "$1: 99.9 % of stacks reach the root of their thread"
 	[ $((open * 100)) -le $((frames - shut)) ]
-	ok $? "$1: 99 % of the frames that any file names have a name"
+	ok $? "$1: 99 % of the frames that a file can name have a name"
 }
 
 record eager python3 "$XPU_SRC/test/gpu/eager.py"
@@ -66,11 +66,11 @@ grep '^pt_autograd' eager.launches >backward
 n=$(awk '{ n += $NF } END { print n + 0 }' backward)
 diag "eager: $n device records on autograd's thread"
 [ "$n" -gt 0 ]
-ok $? "eager: backward work is autograd's thread's"
+ok $? "eager: backward work is in autograd's thread"
 is "$(grep -vc ';torch::autograd::Engine::thread_main' backward)" 0 \
-	"eager: all of it below the engine's thread_main"
+	"eager: all of that thread's work is below the engine's thread_main"
 is "$(grep -v '^pt_autograd' eager.launches | grep -vc ';eager.py:<module>:[0-9]*;')" 0 \
-	"eager: everything else below a line of the program"
+	"eager: all other work is below a line of the program"
 
 record compiled python3 "$XPU_SRC/test/gpu/more.py" compiled
 figures compiled

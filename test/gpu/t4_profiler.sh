@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # torch.profiler inside the target, three profiles one after the other while other threads go on
-# launching: its counts equal those of a run without xpuload, xpuload reports what it did not
-# record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), XPU_PROFILER_JOBS at a time.
-# For a crash it prints the stack. If a run crashes or has other counts, it reports how as many runs
-# without xpuload end.
+# launching. Its counts equal the counts of a run without xpuload, xpuload reports the work that it
+# did not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), XPU_PROFILER_JOBS at
+# a time. After a crash it prints the stack. If a run crashes or has other counts, it also reports
+# how as many runs without xpuload end.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_PROFILER_RUNS:-100}
@@ -25,7 +25,7 @@ complaints() {
 timeout 120 python3 "$PROFILER" >want.out 2>want.err
 is $? 0 "without xpuload: exit status 0" || diag "$(tail -n 5 want.err)"
 is "$(grep -c '^own_profiles: profile [0-2]: 50 tanh, 50 exp, 50 Memcpy HtoD$' want.out)" 3 \
-	"without xpuload: three whole profiles" || diag "$(cat want.out)"
+	"without xpuload: three complete profiles" || diag "$(cat want.out)"
 complaints want.err >want.complaints
 
 export CRASH="$PWD/crash.so"
@@ -47,7 +47,8 @@ for i in $(seq "$runs"); do
 	[ -e "$i.status" ] || continue
 	nr_done=$((nr_done + 1))
 	status=$(cat "$i.status")
-	# PyTorch 2.11 fails like this without xpuload, too: 3 of 70 programs of 12 profiles each.
+	# PyTorch 2.11 sometimes fails like this without xpuload, too: 3 of 70 programs of 12
+	# profiles each.
 	if grep -q 'INTERNAL ASSERT FAILED at .*profiler/collection.cpp' "$i.err"; then
 		nr_pytorch=$((nr_pytorch + 1))
 		continue
@@ -76,7 +77,7 @@ for i in $(seq "$runs"); do
 		diag "run $i: $taken counted"
 	}
 done
-# Shows whose fault it is; this is no test.
+# Shows whether xpuload is the cause; this is not a test.
 if [ $((nr_crashed + nr_other)) -gt 0 ]; then
 	seq -f 'without.%g' "$nr_done" | XPULOAD='' PROFILER_END=$(($(date +%s) + 120)) \
 		xargs -P "$jobs" -n 1 sh one.sh
@@ -90,16 +91,16 @@ if [ $((nr_crashed + nr_other)) -gt 0 ]; then
 fi
 is $nr_done "$runs" "all runs were made in time (XPU_TEST_TIMEOUT)"
 [ $nr_pytorch -le $((nr_done / 10)) ]
-ok $? "$nr_done runs: $nr_pytorch of them ended by PyTorch's own assertion"
-is $nr_crashed 0 "$nr_done runs: each ends with its own status"
-is $nr_other 0 "$nr_done runs: its counts are those without xpuload"
-is $nr_complaining 0 "$nr_done runs: it complains of nothing else"
-is $nr_silent 0 "$nr_done runs: that nothing is recorded meanwhile is said"
-is $nr_uncounted 0 "$nr_done runs: what was not recorded is counted"
+ok $? "$nr_done runs: $nr_pytorch of them end by PyTorch's own assertion"
+is $nr_crashed 0 "$nr_done runs: each ends with its own exit status"
+is $nr_other 0 "$nr_done runs: counts equal those without xpuload"
+is $nr_complaining 0 "$nr_done runs: there are no other complaints"
+is $nr_silent 0 "$nr_done runs: a message says that nothing is recorded meanwhile"
+is $nr_uncounted 0 "$nr_done runs: work that is not recorded is counted"
 diag "$(grep '^xpuload: ' 1.err)"
 xpumerge -i 1.data -f folded --unit count -o 1.folded 2>1.mlog
-is $? 0 "what was recorded merges" || diag "$(cat 1.mlog)"
+is $? 0 "the recording is merged" || diag "$(cat 1.mlog)"
 diag "$(cat 1.mlog)"
 like "$(grep 'launches .* matched' 1.mlog)" 'launches [1-9][0-9]* matched [1-9][0-9]* ' \
-	"what came before is there"
+	"launches before the profile are matched"
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Empty kernels from 8 threads as fast as they can for XPU_RATE_SECONDS (10; XPU_TEST_TIMEOUT must
-# leave room for more), recorded with XPU_RATE_OPTIONS: nothing is lost, every launch is matched and
-# stands under its own site. Prints the rate, and the recorder's memory and CPU time.
+# Empty kernels from 8 threads as fast as possible for XPU_RATE_SECONDS (10; XPU_TEST_TIMEOUT must
+# leave room for more), recorded with XPU_RATE_OPTIONS. Nothing is lost, and every launch is matched
+# and under its own site. Prints the rate, and the recorder's memory and CPU time.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 seconds=${XPU_RATE_SECONDS:-10}
@@ -21,7 +21,7 @@ while kill -0 $pid 2>/dev/null; do
 	sleep 0.2
 done
 wait $pid
-is $? 0 "recorded" || diag "$(cat load.log)"
+is $? 0 "the program is recorded" || diag "$(cat load.log)"
 rate=$(sed -n 2p out)
 diag "8 threads, $seconds s: ${rate:-?} launches a second"
 diag "$(cat load.log)"
@@ -29,8 +29,9 @@ diag "xpuload: $(awk '{ print $2, $3 }' memory) at most, $(awk -v hz="$(getconf 
 	-v s="$seconds" '{ printf "%.1f", ($12 + $13) / hz / s * 100 }' stat) % of a core"
 like "$(cat load.log)" 'lost 0$' "nothing lost"
 xpumerge -i r.data -f folded --unit count -o r.folded 2>merge.log
-is $? 0 "merged"
+is $? 0 "the recording is merged"
 line=$(sh "$XPU_SRC/test/lib/verdict.sh" r.folded merge.log)
 diag "$line"
-like "$line" 'launches ([1-9][0-9]*) matched \1 wrong 0 unmatched 0 lost 0' "exact"
+like "$line" 'launches ([1-9][0-9]*) matched \1 wrong 0 unmatched 0 lost 0' \
+	"every launch is matched, under its own site"
 done_testing

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How kernels were launched, on a real GPU: a program that tells its grids, blocks, shared memory and clusters; and
-# occupancy as the driver tells it (NVIDIA's own calculator knows no driver: see t0/shape.c).
+# Launch shapes on a real GPU: of a program that prints its grids, blocks, shared memory and
+# clusters. Occupancy is compared with the driver's (NVIDIA's own calculator uses no driver: see
+# t0/shape.c).
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -12,18 +13,19 @@ xpuload -o ways.data ./shapes 3000 30 >truth 2>load.log
 is $? 0 "exit status 0" || diag "$(cat load.log)"
 xpumerge -i ways.data -f folded --unit count -o ways.folded 2>merge.log
 is "$("$XPU_SRC/test/lib/verdict.sh" ways.folded merge.log)" \
-	"launches 3000 matched 3000 wrong 0 unmatched 0 lost 0" "exact"
+	"launches 3000 matched 3000 wrong 0 unmatched 0 lost 0" "every launch is matched, under its own site"
 xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' >kernels.csv
 awk -F, 'NR > 1 { print $(NF - 7), $(NF - 6), $(NF - 2), ($(NF - 5) == "" ? "-" : $(NF - 5)), $3 }' kernels.csv |
 	sort >got
 sort truth >want
-is "$(wc -l <want)" 30 "the program's own list"
-is "$(diff want got)" "" "each way has its row, with as many instances" || diag "$(cat kernels.csv)"
+is "$(wc -l <want)" 30 "the program lists 30 shapes"
+is "$(diff want got)" "" "each shape has a row with its number of launches" || diag "$(cat kernels.csv)"
 registers=$(cuobjdump -res-usage shapes 2>/dev/null | sed -n 's/.*REG:\([0-9]*\).*/\1/p' | head -n 1)
-# The device gives each thread 16 at least.
+# The device gives each thread at least 16.
 [ "$registers" -ge 16 ] || registers=16
-is "$(awk -F, 'NR > 1 { print $(NF - 4) }' kernels.csv | sort -u)" "$registers" "registers are those that cuobjdump tells"
-is "$(awk -F, 'NR > 1 && ($NF < 1 || $NF > 100)' kernels.csv | wc -l)" 0 "each has its occupancy"
+is "$(awk -F, 'NR > 1 { print $(NF - 4) }' kernels.csv | sort -u)" "$registers" \
+	"registers are those that cuobjdump prints"
+is "$(awk -F, 'NR > 1 && ($NF < 1 || $NF > 100)' kernels.csv | wc -l)" 0 "each shape has an occupancy"
 is "$(xpumerge dump ways.data | grep -c 'DEVICE .* capability=90 nr_multiprocessors=132 .* registers=65536 ')" \
-	"$(xpumerge dump ways.data | grep -c ' DEVICE ')" "the limits of an H100 or H200"
+	"$(xpumerge dump ways.data | grep -c ' DEVICE ')" "the recording has the limits of an H100 or H200"
 done_testing

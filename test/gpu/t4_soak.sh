@@ -20,18 +20,18 @@ while kill -0 $pid 2>/dev/null; do
 	sleep 1
 done
 wait $pid
-is $? 0 "recorded" || diag "$(cat load.log)"
+is $? 0 "the program is recorded" || diag "$(cat load.log)"
 diag "$(cat out)"
 diag "$(cat load.log)"
 like "$(cat load.log)" 'lost 0$' "nothing lost"
 early=$(sed -n 5p rss) last=$(tail -n 2 rss | head -n 1)
 diag "xpuload resident: ${early:-?} KiB after 5 s, ${last:-?} KiB at the end, $(sort -n rss | tail -n 1) at most"
 [ "${last:-0}" -lt $((${early:-0} + 65536)) ]
-ok $? "memory is flat"
+ok $? "xpuload's memory does not grow"
 xpumerge -i s.data -f folded --unit count -o s.folded 2>merge.log
-is $? 0 "merged"
+is $? 0 "the recording is merged"
 diag "$(cat merge.log)"
-like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "every launch matched"
+like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "every launch is matched"
 diag "kernels $(awk '/_Kernel\]/ { n += $NF } END { printf "%d", n }' s.folded)"
-unlike "$(cat merge.log)" 'without valid times' "no bad time"
+unlike "$(cat merge.log)" 'without valid times' "no record has invalid times"
 done_testing

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --stalls on a real GPU: kernels that stand still in a known way have that reason, samples add up,
-# launches stay exact, with modules that come and go, with graphs, one kernel at a time, and in programs that
-# run already. What it costs: test/bench/inside.py.
+# xpuload --stalls on a real GPU: kernels that stall for a known reason have that reason, samples
+# add up, and launches stay exact, with modules that come and go, with graphs, one kernel at a time,
+# and in programs that are already running. test/bench/inside.py measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -10,7 +10,7 @@ need root gpu nvcc bpf
 	"$XPU_SRC/test/gpu/stalls.cu" 2>nvcc.log
 ok $? "nvcc builds stalls" || diag "$(cat nvcc.log)"
 
-account() {		# account NAME: whether the samples of a recording add up, and how many there are
+account() {		# account NAME: prints whether the samples of a recording add up, and how many there are
 	xpumerge dump "$1.data" | sed -n 's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
 		tail -n 1 | awk '{ print ($1 == $2 + $3 + $4 && $4 > 0), $0 }'
 }
@@ -21,23 +21,25 @@ run() {			# run NAME COMMAND...
 	xpuload "$how" -o "$name.data" "$@" >out 2>load.log
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	diag "$name: $(tail -n 1 load.log)"
-	is "$(grep -c warning load.log)" 0 "$name: nothing is amiss" || diag "$(cat load.log)"
+	is "$(grep -c warning load.log)" 0 "$name: there is no warning" || diag "$(cat load.log)"
 	xpumerge -i "$name.data" -f folded --unit ns -o "$name.folded" 2>merge.log
-	like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$name: every launch is there"
+	like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+		"$name: every launch is matched"
 	diag "$(xpumerge -i "$name.data" --limit 12 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
-	like "$(account "$name")" '^1 ' "$name: samples = attributed + other programs' + dropped"
+	like "$(account "$name")" '^1 ' \
+		"$name: attributed, dropped and other programs' samples add up to all samples"
 }
 
 run one ./stalls 1
-# A warp that waits for a barrier stands at the instruction after it: at the loop's beginning.
+# A warp that waits at a barrier stands at the instruction after it: at the beginning of the loop.
 while read -r kernel reasons lines; do
 	top=$(grep "launch_$kernel(.*;\[GPU_Kernel\]k_$kernel(" one.folded |
 		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p' | sed 's/^.* at //')
 	like "$(echo "$top" | awk '{ n[$2] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
-		"^[0-9]+ ($reasons)$" "k_$kernel: its largest reason" || diag "$top"
+		"^[0-9]+ ($reasons)$" "k_$kernel: its main reason is right" || diag "$top"
 	like "$(echo "$top" | awk '{ n[$1] += $3 } END { for (r in n) print n[r], r }' | sort -rn | head -n 1)" \
 		"^[0-9]+ stalls.cu:($(grep -n "$lines" "$XPU_SRC/test/gpu/stalls.cu" | sed 's/:.*//' | paste -sd "|"))$" \
-		"k_$kernel: its largest line" || diag "$top"
+		"k_$kernel: its main line is right" || diag "$top"
 done <<-'EOF'
 	global long_scoreboard at = p.at.;
 	shared mio_throttle|short_scoreboard &s.at + i % 32.\|sum += s
@@ -47,7 +49,8 @@ done <<-'EOF'
 EOF
 run eight ./stalls 8
 
-# Programs of 3 ms, 50 ms, 0.2 s and 1 s of kernels, each kernel with a name of its own: the last one has samples, too.
+# Programs of 3 ms, 50 ms, 0.2 s and 1 s of kernels, each kernel with a name of its own. The last
+# kernel has samples, too.
 for n in "3 1000" "12 4000" "50 4000" "200 5000"; do
 	# shellcheck disable=SC2086 # two words
 	xpuload --gpu-only --stalls -o short.data ./stalls short $n >out 2>load.log
@@ -57,37 +60,37 @@ for n in "3 1000" "12 4000" "50 4000" "200 5000"; do
 		grep -o 'short_kernel<[0-9]*>' | sort -u | wc -l)" "${n% *}" "short, $n: each kernel has samples"
 done
 
-# One context of a GPU is sampled at a time.
+# Only one context of a GPU is sampled at a time.
 run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
 is $? 0 "contexts: exit status 0" || diag "$(cat out)"
 like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" \
 	"contexts: a message says so" || diag "$(cat load.log)"
 like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" 'launches 600 matched 600 unmatched 0 lost 0' \
-	"contexts: every launch is there"
-like "$(account contexts)" '^1 ' "contexts: the first one's samples"
+	"contexts: every launch is matched"
+like "$(account contexts)" '^1 ' "contexts: the first one has its samples"
 
-# A GPU has one sampler: whoever comes second is told so, and loses no launch.
+# A GPU has one sampler. The program that comes second gets a message, and loses no launch.
 second() {		# second NAME WHAT SAID
 	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
 	is $? 0 "$2: exit status 0"
 	like "$(cat load.log)" "no stall reasons are recorded: $3" \
 		"$2: a message says so" || diag "$(cat load.log)"
 	like "$(xpumerge -i "$1.data" -o "$1.folded" 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
-		"$2: every launch is there"
+		"$2: every launch is matched"
 }
 xpuload --stalls -o first.data ./stalls mix 12 >mix.out 2>first.log &
 sleep 5
-second second "beside another process's samples" "another recorded process samples this GPU"
+second second "next to another process that is sampled" "another recorded process samples this GPU"
 wait
-like "$(account first)" '^1 ' "the first one has its samples"
+like "$(account first)" '^1 ' "the first program has its samples"
 is "$(grep -c "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" first.log)" 1 \
-	"and its launches" || diag "$(cat first.log mix.out)"
+	"the first program has its launches" || diag "$(cat first.log mix.out)"
 xpuload --gpu-metrics -o first.data sleep 12 2>first.log &
 sleep 5
-second third "beside --gpu-metrics" "another program samples this GPU"
+second third "next to --gpu-metrics" "another program samples this GPU"
 wait
-like "$(cat first.log)" ' [1-9][0-9]* samples of GPU metrics' "the counters are there"
+like "$(cat first.log)" ' [1-9][0-9]* samples of GPU metrics' "the first program has its counters"
 
 if python3 -c 'import torch' 2>/dev/null; then
 	run torch python3 "$XPU_SRC/test/gpu/metrics.py" --steps 100
@@ -95,35 +98,36 @@ if python3 -c 'import torch' 2>/dev/null; then
 		run triton python3 "$XPU_SRC/test/gpu/stalls_triton.py"
 		like "$(grep ';\[GPU_Kernel\]chase;' triton.folded | sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\3 \1 \2/p' |
 			sort -rn | head -n 1)" "^[0-9]+ stalls_triton.py:$(grep -n 'at = tl.load' "$XPU_SRC/test/gpu/stalls_triton.py" |
-			sed 's/:.*//') long_scoreboard$" "a Triton kernel: its largest line and reason" ||
+			sed 's/:.*//') long_scoreboard$" \
+				"a Triton kernel: its main line and reason are right" ||
 			diag "$(grep chase triton.folded)"
 	fi
 fi
 
-# One kernel at a time: each sample knows its launch.
+# One kernel at a time, so each sample knows its launch.
 how=--stalls=exact
 run exact ./stalls 2
 how=--stalls
 like "$(xpumerge -i exact.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared' \
-	"exact: none is shared out"
+	"exact: no sample is shared among call paths"
 
-# Eight threads, of which some load and unload modules and others launch graphs.
+# Eight threads: some load and unload modules, others launch graphs.
 seconds=${XPU_MIX_SECONDS:-60}
-mixed() {		# mixed NAME WHAT: compares a recording with what the program counted
+mixed() {		# mixed NAME WHAT: compares a recording with the program's own counts
 	is "$(grep -c "^xpuload: $(sed -n 's/launches \([0-9]*\) .*/\1/p' mix.out) launches .*; lost 0$" "$1.log")" 1 \
-		"$2: launches are those that it counted" || diag "$(cat "$1.log" mix.out)"
+		"$2: there are as many launches as the program counted" || diag "$(cat "$1.log" mix.out)"
 	is "$(xpumerge -i "$1.data" --json --table kernels 2>/dev/null |
 		sed -n 's/.*"instances": \([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n }')" \
-		"$(sed -n 's/.* kernels //p' mix.out)" "$2: so are kernels"
+		"$(sed -n 's/.* kernels //p' mix.out)" "$2: there are as many kernels as the program counted"
 }
 xpuload --stalls --gpu-metrics -o mix.data ./stalls mix "$seconds" >mix.out 2>mix.log
 is $? 0 "mix: exit status 0"
 diag "$(cat mix.out mix.log)"
 mixed mix "mix, $seconds s"
 diag "$(xpumerge -i mix.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
-like "$(account mix)" '^1 ' "mix: samples = attributed + other programs' + dropped"
+like "$(account mix)" '^1 ' "mix: attributed, dropped and other programs' samples add up to all samples"
 
-# A program that runs already.
+# A program that is already running.
 LD_PRELOAD=$XPU_SHIM ./stalls mix 1800 >live.out 2>live.err &
 pid=$!
 for i in $(seq 60); do		# until it launches
@@ -143,11 +147,11 @@ for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
 	}
 	duration=0.5
 done
-is $bad 0 "attached and detached ${XPU_ATTACH_TIMES:-50} times"
-is $none 0 "each time with samples that add up"
+is $bad 0 "it is attached and detached ${XPU_ATTACH_TIMES:-50} times"
+is $none 0 "each time samples add up"
 diag "$(cat live.log)" "$(xpumerge -i live.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
 kill -INT $pid
 wait $pid
-is $? 0 "the program ends as it wants to" || diag "$(cat live.err)"
-like "$(cat live.out)" '^launches [1-9]' "and has gone on all the time"
+is $? 0 "the program ends with exit status 0" || diag "$(cat live.err)"
+like "$(cat live.out)" '^launches [1-9]' "the program has launched all the time"
 done_testing

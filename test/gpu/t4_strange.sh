@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA programs of all kinds on a real GPU: each does the same as without xpuload, and every launch
-# is recorded under its call path.
+# CUDA programs of all kinds on a real GPU: each behaves as it does without xpuload, and every
+# launch is recorded under its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 here="$XPU_SRC/test/gpu"
@@ -131,27 +131,28 @@ for name in $all; do
 		awk -v more=$more '{ n += $1 } END { print n ? n + more : 0 }')
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" "$name.mlog")
 	diag "$name: status $(cat "$name.wanted") $(cat "$name.got"), made $made; $line"
-	is "$(cat "$name.got")" "$(cat "$name.wanted")" "$name: its status is its own" ||
+	is "$(cat "$name.got")" "$(cat "$name.wanted")" "$name: its exit status is unchanged" ||
 		diag "$(head -n 5 "$name.werr" "$name.log")"
 	cmp -s "$name.want" "$name.out"
-	ok $? "$name: its output is its own" ||
+	ok $? "$name: its output is unchanged" ||
 		diag "$(diff "$name.want" "$name.out" | head -n 10)"
 	case $name in
 	child | children | deep)	# CUPTI gives the nodes of child graphs new numbers
 		like "$line" "^launches $made matched $made wrong [0-9]+ unmatched 0 lost 0" \
-			"$name: all matched"
+			"$name: every launch is matched, under its own site"
 		like "$(cat "$name.mlog")" 'graph nodes whose making was not recorded: under their launch' \
 			"$name: a message says so" ;;
-	empty_graph | conditional)	# CUPTI has no work for the launch, or work for none
-		like "$line" "^launches $made matched 2 .* lost 0" "$name: all launches are there"
+	empty_graph | conditional)	# CUPTI has no work for the launch, or work for no launch
+		like "$line" "^launches $made matched 2 .* lost 0" "$name: all launches are recorded"
 		like "$(cat "$name.mlog")" 'launches without device work in the recording \(pending\)' \
 			"$name: a message says so" ;;
 	own_*)
 		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' "$name: a message says so"
 		like "$line" "^launches ([0-9]+) matched \\1 wrong 0 unmatched 0 lost 0" \
-			"$name: what is recorded is matched" ;;
+			"$name: every recorded launch is matched" ;;
 	*)	[ "$made" = 0 ] || is "$line" \
-			"launches $made matched $made wrong 0 unmatched 0 lost 0" "$name: exact" ||
+			"launches $made matched $made wrong 0 unmatched 0 lost 0" \
+				"$name: every launch is matched, under its own site" ||
 			diag "$(cat "$name.log" "$name.mlog")" ;;
 	esac
 done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tables of recordings of a real GPU, read by pyarrow, have the folded stacks' sums. Without pyarrow they are
-# written and counted.
+# The tables of recordings of a real GPU, read by pyarrow, have the sums of the folded stacks.
+# Without pyarrow they are written and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 
@@ -9,7 +9,7 @@ record() {		# record NAME COMMAND...
 	name=$1
 	shift
 	xpuload --api --off-cpu -o "$name.data" "$@" >out 2>load.log
-	is $? 0 "$name: recorded" || diag "$(cat load.log)"
+	is $? 0 "$name: it is recorded" || diag "$(cat load.log)"
 }
 
 record eager python3 "$XPU_SRC/test/gpu/eager.py"
@@ -30,6 +30,7 @@ for name in eager spawn; do
 	diag "$name: $(head -n 1 err)"
 	LC_ALL=C sort unsorted >got
 	cmp got want
-	ok $? "$name: $(wc -l <want) folded lines, as xpumerge's" || diag "$(diff got want | head -n 10)"
+	ok $? \
+		"$name: the tables have xpumerge's $(wc -l <want) folded lines" || diag "$(diff got want | head -n 10)"
 done
 done_testing

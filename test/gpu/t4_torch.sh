@@ -13,12 +13,12 @@ run() {			# run NAME COMMAND...
 	diag "$name: $(cat out)"
 	diag "$name: $(grep 'launches from' load.log)"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
-	is $? 0 "$name: merged"
+	is $? 0 "$name: the recording is merged"
 	line=$(grep 'launches .* matched' merge.log)
 	diag "$name: $line"
 	like "$line" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$name: every launch has \
 its records, every record its launch"
-	unlike "$(cat "$name.folded")" 'no launch' "$name: no record without a launch"
+	unlike "$(cat "$name.folded")" 'no launch' "$name: no record is without a launch"
 }
 
 run eager python3 "$XPU_SRC/test/gpu/eager.py"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tables.py DIR: folded stacks in ns from a directory of tables, as pyarrow reads them; without launches that have
-no work. Exits with 3 where there is no pyarrow. Also checks what the other tables have to agree with."""
+"""tables.py DIR: prints folded stacks in ns from a directory of tables, as pyarrow reads them,
+without launches that have no work. Exits with 3 if pyarrow is missing. Also checks that the other
+tables agree with them."""
 import collections
 import os
 import sys

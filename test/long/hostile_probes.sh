@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A hostile target, as another user, and honest targets are in one recording: the honest records
+# A hostile target, as another user, and honest targets are in one recording. The honest records
 # stay exact, xpuload ends with its account, and the recording can be read.
 #
 # HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live runs it for longer.
@@ -17,14 +17,14 @@ launches=4000
 hostile=$XPU_BUILD/workload/hostile_probes
 exact=$XPU_BUILD/workload/exact
 
-# printable: succeeds if all lines are printable text, without anything that controls a terminal.
+# printable: succeeds if all lines are printable text, without anything that controls a terminal
 printable() {
 	perl -e 'use Encode; local $/; $_ = <STDIN>;
 		$_ = eval { decode("UTF-8", $_, Encode::FB_CROAK) } // exit 1;
 		exit(/[^\n\t\P{Cc}]/ ? 1 : 0)' <"$1"
 }
 
-# beside NAME PID: runs honest programs, one after the other, until the hostile one has ended; their
+# "beside NAME PID" runs honest programs, one after the other, until the hostile one has ended. Their
 # pids go to NAME.pids.
 beside() {		# beside NAME PID
 	: >"$1.pids"
@@ -35,8 +35,8 @@ beside() {		# beside NAME PID
 	done
 }
 
-# honest NAME PID: prints the honest program's launches in a recording, and how many of them are
-# wrong.
+# honest NAME PID: prints how many launches the honest program has in a recording, and how many of
+# them are wrong.
 honest() {		# honest NAME PID
 	# A long run has hundreds of programs, and a recording of a gigabyte, so the recording is
 	# read once.
@@ -58,7 +58,7 @@ honest() {		# honest NAME PID
 
 check_honest() {	# check_honest NAME TEST
 	bad=0 nr=0
-	# In a long run two processes may have the same pid, one after the other.
+	# In a long run two processes may have one pid, one after the other.
 	sort "$1.pids" | uniq -c >"$1.counts"
 	while read -r times pid; do
 		nr=$((nr + times))
@@ -74,7 +74,8 @@ check_honest() {	# check_honest NAME TEST
 	is $bad 0 "$2: each of $nr honest processes has its $launches launches, each in its place"
 }
 
-# check_merge NAME TEST: the recording as a whole can be read to its end, whatever it contains.
+# check_merge NAME TEST: checks that the whole recording can be read to its end, whatever it
+# contains.
 check_merge() {		# check_merge NAME TEST
 	failed=0
 	for format in folded chrome pprof perf text html; do
@@ -86,22 +87,22 @@ check_merge() {		# check_merge NAME TEST
 			diag "-f $format: status $status: $(tail -n 3 "$1.mlog")"
 		}
 	done
-	is $failed 0 "$2: xpumerge reads it, for each format"
+	is $failed 0 "$2: xpumerge reads it for each format"
 	printable "$1.mlog" && printable "$1.text" && printable "$1.folded"
-	ok $? "$2: and lets nothing through to the terminal"
+	ok $? "$2: xpumerge prints nothing that controls a terminal"
 }
 
 check_xpuload() {	# check_xpuload NAME STATUS TEST
-	# It is also a failure that a process claims that it cannot be recorded.
+	# A process that claims that it cannot be recorded is also a failure.
 	[ "$2" = 0 ] || [ "$2" = 125 ]
-	ok $? "$3: xpuload ends as it should" || diag "status $2: $(tail -n 5 "$1.log")"
+	ok $? "$3: xpuload ends with exit status 0 or 125" || diag "status $2: $(tail -n 5 "$1.log")"
 	like "$(cat "$1.log")" '^xpuload: [0-9]+ launches from .* processes.*; lost [0-9]+' \
-		"$3: with its account"
+		"$3: xpuload prints its account"
 	printable "$1.log"
-	ok $? "$3: nothing that a terminal would obey is printed"
+	ok $? "$3: xpuload prints nothing that controls a terminal"
 }
 
-# All shimmed programs on the machine. An idle one shows when the probes are there.
+# Records all programs with the shim on the machine. An idle one shows when the probes are attached.
 start idle env LD_PRELOAD="$XPU_SHIM" "$live" -s $((seconds * 3 + 200))
 attach all -a --off-cpu --nvtx --api
 awake all
@@ -109,20 +110,20 @@ LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -d $((seconds * 6 / 10)) -r $rate -p 
 hostile_pid=$!
 LD_PRELOAD=$XPU_SHIM beside all $hostile_pid
 wait $hostile_pid
-is $? 0 "-a: the hostile program comes to its end" || diag "$(cat hostile.out)"
+is $? 0 "-a: the hostile program ends by itself" || diag "$(cat hostile.out)"
 diag "$(cat hostile.out)"
-is "$(ask idle "burst 100")" "burst 100" "-a: a program beside it goes on"
+is "$(ask idle "burst 100")" "burst 100" "-a: a program next to it goes on"
 peak=$(sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$all_pid/status")
 diag "xpuload: $((peak / 1024)) MiB at most"
 [ "$peak" -lt $((768 * 1024)) ]
-ok $? "-a: its memory has a bound"
+ok $? "-a: xpuload's memory has a bound"
 leave all
 check_xpuload all $? "-a"
 finish idle
 check_honest all "-a"
 check_merge all "-a"
 
-# One process tree, which xpuload has started.
+# One process tree, started by xpuload.
 cat >both.sh <<'END'
 "$1" -s "$2" -d "$3" -r "$4" -p $$ >hostile.out 2>&1 &
 hostile_pid=$!
@@ -163,5 +164,5 @@ while read -r pid; do
 	[ "${lost:-0}" != 0 ] || [ "$line" = "launches $launches wrong 0" ] || bad=$((bad + 1))
 	[ "${2:-0}" -le $launches ] || bad=$((bad + 1))
 done <flood.pids
-is $bad 0 "a flood: what is missing of honest processes is counted"
+is $bad 0 "a flood: missing launches of honest processes are counted"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A program that is attached to fifty times: each recording is exact, and no memory stays behind.
+# xpuload attaches to a program fifty times. Each recording is exact, and no memory is left behind.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -21,18 +21,18 @@ for i in $(seq 20); do
 		diag "round $i: status $status, $line" "$(cat again.log again.mlog)"
 	}
 done
-is $failed 0 "20 times in a row, each exact"
+is $failed 0 "20 recordings in a row are exact"
 failed=0
 before=$(ask b rss | cut -d' ' -f2)
 for i in $(seq 30); do
 	xpuload -q -o again.data -p "$b_pid" --duration 0.12 2>again.log || failed=$((failed + 1))
 done
-is $failed 0 "another 30 times"
+is $failed 0 "another 30 recordings are exact"
 after=$(ask b rss | cut -d' ' -f2)
 diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
-ok $? "no memory stays behind"
+ok $? "no memory is left behind"
 
 finish b
-is $? 0 "the program ends as it should"
+is $? 0 "the program ends with exit status 0"
 done_testing

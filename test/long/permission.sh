@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # An ordinary user, with file capabilities on xpuload, may record only processes that the kernel
-# would let the user read, and only as long as it would. Nothing of other processes gets into the
+# would let the user read, and only while it would. No data of other processes get into the
 # recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 
-# An installed copy, as from make install; two users, each with a directory.
+# An installed copy, as from make install; and two users, each with a directory.
 user=65534 other=65533
 umask 022
 chmod 755 .
@@ -39,8 +39,7 @@ load() {		# load ARGS...: xpuload, as the user, in his directory
 }
 load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
 
-# One word of the user's own, and one of another user's; the processes that have a word map a file
-# of that name.
+# The user has one word, and another user has another.
 word=wordofours drow=sruofodrow
 secret=veryprivate terces=etavirpyrev
 for dir in home theirs .; do
@@ -50,30 +49,30 @@ for dir in home theirs .; do
 done
 private=$PWD/inst/bin/private
 
-# Prints how often the word is in a recording, which is not compressed: in stacks, names and
+# Prints how often the word occurs in a recording that is not compressed: in stacks, names and
 # mappings.
 count() {
 	grep -aoF "$1" "$2" 2>/dev/null | wc -l
 }
-has() {			# has FILE NAME: the user's word is there, everywhere
+has() {			# has FILE NAME: checks that the user's word is in all places
 	for what in '.' '/'; do
 		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
-		ok $? "$2: the word is there, after '$what'"
+		ok $? "$2: the user's word comes after '$what'"
 	done
 }
-hasnt() {		# hasnt FILE NAME: the other word is nowhere
-	is "$(count $secret "$1")" 0 "$2: nothing of others is in the recording"
+hasnt() {		# hasnt FILE NAME: checks that the other word is nowhere
+	is "$(count $secret "$1")" 0 "$2: no data of others are in the recording"
 }
 
 # ---- the user's own
 
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
-is $? 0 "a program of the user's: exit status 0" || diag "$(cat log)"
-like "$(cat log)" ' 1 process;.* lost 0$' "a program of the user's: whole"
-unlike "$(cat log)" 'recorded no further' "a program of the user's: to its end"
-has home/own.data "a program of the user's"
+is $? 0 "the user's program: exit status 0" || diag "$(cat log)"
+like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
+unlike "$(cat log)" 'recorded no further' "the user's program: it is recorded to its end"
+has home/own.data "the user's program"
 
-# waits USER DIRECTORY DROW [STEP]: starts a process of the user's, $pid, that has the word
+# waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
 waits() {
 	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" $3 wait' \
 		"$private" "$2" "$3" "${4:-own}" >ready &
@@ -83,24 +82,25 @@ waits() {
 
 waits $user home $drow
 load --cpu-only -F 999 -z 0 -o attached.data -p $pid --duration 1 2>log
-is $? 0 "-p, a process of the user's: exit status 0" || diag "$(cat log)"
-has home/attached.data "-p, a process of the user's"
+is $? 0 "-p, a process of the user: exit status 0" || diag "$(cat log)"
+has home/attached.data "-p, a process of the user"
 kill $pid
 wait $pid 2>/dev/null
 
-# ---- somebody else's
+# ---- other users' processes
 
 for who in 0 $other; do
 	waits $who theirs $terces
 	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: exit status 125"
 	is "$(cat log)" "xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
- $user: run xpuload as that user, or as root" "-p, a process of user $who: refused, and what to do"
+ $user: run xpuload as that user, or as root" \
+ 	"-p, a process of user $who: refused, and the message says what to do"
 	hasnt home/refused.data "-p, a process of user $who"
 	[ $who = 0 ] || {
 		xpuload --cpu-only -F 999 -z 0 -o root.data -p $pid --duration 1 2>log
 		is "$? $([ "$(count $secret root.data)" -gt 2 ] && echo yes)" "0 yes" \
-			"root records it" || diag "$(cat log)"
+			"root may record it" || diag "$(cat log)"
 	}
 	kill $pid
 	wait $pid 2>/dev/null
@@ -110,18 +110,20 @@ done
 waits $user theirs $terces
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
- (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused"
-# Most processes of a cgroup may be other users': one line says how many, and why.
+ (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused, and the message says what to do"
+# Most processes of a cgroup may belong to other users: one line says how many, and why.
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / --duration 0.3 2>log
 is "$? $(grep -c 'may not be recorded' log)" "0 1" \
 	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
-	"and the line says how many, and why"
-unlike "$(cat log)" 'a child of|root records them' "and nothing that is not so"
+	"-a --cgroup /, without cap_sys_ptrace: the line says how many, and why"
+unlike "$(cat log)" 'a child of|root records them' \
+	"-a --cgroup /, without cap_sys_ptrace: the line says nothing that is wrong"
 kill $pid
 wait $pid 2>/dev/null
 
-# A child of the user's process that became another user's, and what it has forked from then on.
+# A child of the user's process that became another user's process, and all that it has forked
+# since.
 cat >parent.sh <<'END'
 "$1" 50 "$2" own wait <&3 >ready &
 while [ ! -e stop ]; do sleep 0.05; done
@@ -136,11 +138,12 @@ parent_pid=$!
 wait_for grep -qs ready home/ready
 child=$(pgrep -P $parent_pid $secret)
 load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
-is $? 0 "-p, a child that is another user's: exit status 0"
+is $? 0 "-p, a child of another user: exit status 0"
 like "$(cat log)" "^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
-	"-p, a child that is another user's: a message says so" || diag "$(cat log)"
-like "$(cat log)" '^xpuload: 1 process of other users was left alone' "-p, a child that is another user's: counted"
-hasnt home/tree.data "-p, a child that is another user's"
+	"-p, a child of another user: a message says so" || diag "$(cat log)"
+like "$(cat log)" '^xpuload: 1 process of other users was left alone' \
+	"-p, a child of another user: processes that are left alone are counted"
+hasnt home/tree.data "-p, a child of another user"
 kill "$child"
 touch home/stop
 wait $parent_pid
@@ -148,12 +151,13 @@ wait $parent_pid
 waits $user theirs $terces hide
 load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
- group, or may not be read: run xpuload as root" "-p, a process that hides: refused, and what to do"
+ group, or may not be read: run xpuload as root" \
+ 	"-p, a process that hides: refused, and the message says what to do"
 hasnt home/refused.data "-p, a process that hides"
 kill $pid
 wait $pid 2>/dev/null
 
-# ---- programs that become somebody else's
+# ---- programs that change their owner
 
 cp inst/bin/private suid
 chmod 4755 suid
@@ -163,7 +167,7 @@ cp inst/bin/private sgid
 chown 0:$other sgid
 chmod 2755 sgid
 
-# stops NAME STEP...: the first word is there, the last one is not
+# stops NAME STEP...: checks that the first word is recorded, and the last one is not
 stops() {
 	name=$1
 	shift
@@ -177,7 +181,7 @@ stops() {
 			"$name $how: a message says so" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
-		ok $? "$name $how: what was before is recorded"
+		ok $? "$name $how: the part before that is recorded"
 		hasnt home/x.data "$name $how"
 	done
 }
@@ -186,12 +190,12 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
-is_users() {		# is_users PID: the user's shell runs there, and no longer setpriv as root
+is_users() {		# is_users PID: succeeds if the user's shell runs there, and no longer setpriv as root
 	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" && [ "$(cat "/proc/$1/comm")" = sh ]
 }
 
 # later DROW PROGRAM: attaches to a process that then executes PROGRAM, and starts children before
-# and after; home/x.data, with 100 ms before and after
+# and after it. Records into home/x.data, with 100 ms before and after.
 later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and after
 	rm -f home/go home/x.data log
 	setpriv --reuid $user --regid $user --clear-groups sh -c 'cd home
@@ -204,18 +208,19 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 later $drow "$private"
 is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
 unlike "$(cat log)" 'recorded no further|left alone' \
-	"an attached process that executes a program: the user's, too"
+	"an attached process that executes a program: it is still the user's"
 has home/x.data "an attached process that executes a program"
 xpumerge -i home/x.data -f folded --by comm,pid -o x.folded 2>mlog
 like "$(cat x.folded)" ';main;work_with_word;work[ ;]' \
-	"an attached process that executes a program: what it maps is known"
-like "$(grep -c '^sleep;' x.folded)" '^[1-9]' "its children are, too"
+	"an attached process that executes a program: its new mappings are known"
+like "$(grep -c '^sleep;' x.folded)" '^[1-9]' \
+	"an attached process that executes a program: its children are recorded, too"
 later $terces "$PWD/suid"
 like "$(cat log)" 'warning: 1 process gained privileges' \
 	"an attached process that executes a set-user-ID program: a message says so"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
-# The COMMAND itself becomes another user's.
+# The COMMAND itself becomes another user's process.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
@@ -226,7 +231,7 @@ load --strict --cpu-only -z 0 -o x.data "$PWD/suid" 10 $terces own 2>log
 is $? 125 "a COMMAND that is set-user-ID: --strict fails"
 xpuload --cpu-only -F 999 -z 0 -o root.data "$PWD/suid" 100 $terces word 2>log
 [ "$(count $secret root.data)" -gt 1 ]
-ok $? "root records it" || diag "$(cat log)"
+ok $? "root may record a COMMAND that is set-user-ID" || diag "$(cat log)"
 
 # If the kernel hides its addresses from the user, the recording has none.
 if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
@@ -237,9 +242,9 @@ else
 		load --cpu-only $how -F 999 -z 0 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
 		xpumerge -i home/k.data -f folded -o k.folded 2>mlog
 		like "$(cat k.folded)" '[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
-			"the kernel $how: that it was there is recorded"
+			"the kernel $how: a frame of the kernel is recorded"
 		unlike "$(cat k.folded)" '\[kernel\]_\[k\];\[kernel\]_\[k\]' \
-			"the kernel $how: not where in it"
+			"the kernel $how: no more than one frame of the kernel is recorded"
 	done
 fi
 
@@ -248,10 +253,10 @@ fi
 use_sim
 exact="$XPU_BUILD/workload/exact"
 load -z 0 -o l.data "$exact" -t 4 -n 20000 >/dev/null 2>log
-is $? 0 "launches of the user's: exit status 0" || diag "$(cat log)"
+is $? 0 "the user's launches: exit status 0" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 20000 launches .* 20000 device records.* lost 0$' \
-	"launches of the user's: none is lost"
-exact home/l 20000 "launches of the user's: exact"
+	"the user's launches: none is lost"
+exact home/l 20000 "the user's launches: exact"
 
 cp /bin/true suid-true
 chmod 4755 suid-true
@@ -259,20 +264,21 @@ load -z 0 -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/d
 is $? 0 "launches, then a set-user-ID exec: exit status 0" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
-	"launches, then a set-user-ID exec: that it is not recorded is said"
-is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: its name is in the options only"
+	"launches, then a set-user-ID exec: a message says that it is not recorded"
+is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: only the options have its name"
 
-# A namespace of the user's own, in which the user is root, as in rootless containers.
+# A namespace that the user has made and is root in, as in rootless containers.
 if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
-	unlike "$(cat log)" 'recorded no further' "in the user's own user namespace: to its end"
+	unlike "$(cat log)" 'recorded no further' \
+		"in the user's own user namespace: it is recorded to its end"
 else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"
 fi
 
-# all_in NAME LAUNCHES TEST: -a records the user's processes, and counts the others. On a busy
-# machine it loses mappings of the others.
+# all_in NAME LAUNCHES TEST: checks that -a records the user's processes, and counts the others. On
+# a busy machine it loses mappings of the others.
 all_in() {		# all_in NAME LAUNCHES TEST
 	like "$(verdict "$1")" "^launches $2 matched $2 wrong 0 unmatched 0 " "$3" ||
 		diag "$(cat "$1.mlog")"
@@ -299,12 +305,13 @@ for name in roots mine others groups capable; do
 done
 leave all
 is $? 0 "-a: exit status 0" || diag "$(cat all.log)"
-all_in home/all 303 "-a: each launch of the user's, and no other"
-like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' "-a: the others are counted"
-like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: of one process"
+all_in home/all 303 "-a: the user's launches are recorded, and no others"
+like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' \
+	"-a: other users' processes are counted"
+like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: the launches are of one process"
 
-# Two programs of the user's that end before xpuload reads about them: it has read the exec of the
-# first one only.
+# Two programs of the user that end before xpuload reads about them. It has read only the exec of
+# the first one.
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
 	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
 ended_pid=$!
@@ -330,13 +337,13 @@ for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
 leave roots_all
-all_in roots_all 1515 "-a, root: all of them" || diag "$(cat roots_all.log)"
-unlike "$(cat roots_all.log)" 'left alone' "-a, root: nobody is left alone"
+all_in roots_all 1515 "-a, root: all processes are recorded" || diag "$(cat roots_all.log)"
+unlike "$(cat roots_all.log)" 'left alone' "-a, root: no process is left alone"
 for name in roots mine others groups capable; do
 	finish $name
 done
 
-# ---- the program's own power
+# ---- the program's own privileges
 
 # COMMAND gets exactly the capabilities that the user gave.
 load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
@@ -352,16 +359,16 @@ if [ -z "$ambient" ]; then
 		(cd home && setpriv --bounding-set -bpf --reuid $user --regid $user --clear-groups \
 			"$OLDPWD/inst/bin/xpuload" "$@")
 	}
-	like "$(unbound --help 2>&1)" '^usage: xpuload' "without cap_bpf in the bounding set: --help"
+	like "$(unbound --help 2>&1)" '^usage: xpuload' "without cap_bpf in the bounding set: --help works"
 	like "$(unbound --check 2>&1)" \
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
-		"without cap_bpf in the bounding set: --check says which"
+		"without cap_bpf in the bounding set: --check names it"
 	unbound -z 0 --transport bpf -o none.data true 2>log
 	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: prints one line"
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \
-		"without cap_bpf in the bounding set: what to do"
+		"without cap_bpf in the bounding set: the message says what to do"
 
-	# Capabilities are effective only while they are used: here nothing needs them.
+	# Capabilities are effective only while they are used. Here nothing needs them.
 	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
 		"$live" -s 1800 -i
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
@@ -370,17 +377,17 @@ if [ -z "$ambient" ]; then
 	wait_for [ -e home/idle.data ]
 	sleep 0.5
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
-		"while it records no capability is in effect"
+		"while xpuload records no capability is effective"
 	# xpuload's memory has the kernel's events of all processes.
-	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "its memory is root's to look into"
+	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "the memory of xpuload belongs to root"
 	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
-	is "$? $(grep -c denied out)" "1 1" "its user may not look into it"
+	is "$? $(grep -c denied out)" "1 1" "xpuload's user may not look into its memory"
 	kill -INT $observer_pid
 	wait $observer_pid
-	is $? 0 "and it ends as it should"
+	is $? 0 "xpuload ends with exit status 0"
 	finish idle
 
-	# A shim that the program's user chose.
+	# The program's user has chosen this shim.
 	mkdir home/mine home/mine/bin home/mine/lib home/mine/lib/xpuload
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
@@ -388,13 +395,13 @@ if [ -z "$ambient" ]; then
 	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
 	is $? 125 "a shim that the user put there: exit status 125"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
-		"a shim that the user put there: refused"
+		"a shim that the user put there: the message says that it is not used"
 	rm home/mine/bin/xpuload
 
 	cp "$XPULOAD" inst/bin/suid-xpuload
 	chmod 4755 inst/bin/suid-xpuload
 	as $user inst/bin/suid-xpuload --version >out 2>log
-	is "$? $(cat out)" "125 " "set-user-ID: the expected exit status"
-	like "$(cat log)" '^xpuload: this program must not be set-user-ID' "set-user-ID: refused"
+	is "$? $(cat out)" "125 " "set-user-ID: exit status 125"
+	like "$(cat log)" '^xpuload: this program must not be set-user-ID' "set-user-ID: the message says why"
 fi
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tests of Python, with every CPython of this machine. In t3 they take two: the first one and the newest.
-# timing
+# The tests of Python, with every CPython of this machine. In t3 they use two: the first and the
+# newest one. timing
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need root bpf shim
@@ -10,7 +10,7 @@ export XPU_PYTHONS=every
 for test in python sample_python off_python; do
 	mkdir "$test"
 	(cd "$test" && sh "$XPU_SRC/test/t3/$test.sh" >out 2>err)
-	ok $? "$test.sh, of $(grep -c . "$test/pythons") Pythons" ||
+	ok $? "$test.sh passes with $(grep -c . "$test/pythons") Pythons" ||
 		diag "$(grep '^not ok' -A 3 "$test/out"; tail -n 5 "$test/err")"
 done
 done_testing

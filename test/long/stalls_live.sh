@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --stalls on running programs: contexts that exist are sampled, samples go to those who ask for
-# them, and when they leave sampling is left on, read and forgotten.
+# xpuload --stalls on running programs: existing contexts are sampled, and samples go to the
+# listeners who ask for them. When these leave, sampling stays on, and its samples are read and
+# dropped.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -15,12 +16,12 @@ attach one --stalls -p "$a_pid"
 awake one
 ask a "burst 1000" >/dev/null
 leave one
-is "$? $(grep -c warning one.log)" "0 0" "attached: nothing is amiss" || diag "$(cat one.log)"
-account() {		# account NAME: whether its samples add up, and how many there are
+is "$? $(grep -c warning one.log)" "0 0" "attached: exit status 0 and no warning" || diag "$(cat one.log)"
+account() {		# account NAME: prints whether its samples add up, and how many there are
 	xpumerge dump "$1.data" | sed -n 's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
 		tail -n 1 | awk '{ print ($1 == $2 + $3 + $4 && $4 > 0), $4 }'
 }
-exact_stalls() {	# exact_stalls NAME LAUNCHES WHAT: the verdict, of frames without those of samples
+exact_stalls() {	# exact_stalls NAME LAUNCHES WHAT: checks the verdict, without the frames of samples
 	xpumerge -i "$1.data" -f folded --unit count -o count.folded 2>"$1.mlog"
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$1.folded"
 	is "$("$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog")" \
@@ -29,9 +30,9 @@ exact_stalls() {	# exact_stalls NAME LAUNCHES WHAT: the verdict, of frames witho
 exact_stalls one 1003 "attached: each launch is in its place"
 like "$(account one)" '^1 [0-9]+$' "attached: a context that existed is sampled"
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
-	"attached: the samples are under call paths"
+	"attached: samples are under call paths"
 
-# Nobody listens: samples are read, and the next one gets none of them.
+# Nobody listens: samples are read, and the next listener gets none of them.
 ask a "burst 3000" >/dev/null
 sleep 1
 attach two --stalls -p "$a_pid"
@@ -42,15 +43,15 @@ exact_stalls two 503 "again: each launch is in its place"
 one_nr=$(account one | cut -d' ' -f2) two_nr=$(account two | cut -d' ' -f2)
 diag "samples: $one_nr, $two_nr"
 [ "${two_nr:-0}" -gt 0 ] && [ "$two_nr" -lt "$one_nr" ]
-ok $? "again: the samples of its own time alone"
+ok $? "attached again: it has only the samples of its own time"
 attach plain -p "$a_pid"
 awake plain
 ask a "burst 100" >/dev/null
 leave plain
 exact plain 103 "a listener who does not ask"
-is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 "a listener who does not ask gets none"
+is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 "a listener that does not ask gets no samples"
 
-# A second listener asks, while the first one does not.
+# A second listener asks for samples, while the first one does not.
 attach outer -p "$a_pid"
 awake outer
 attach inner --stalls -p "$a_pid"
@@ -58,7 +59,7 @@ awake inner
 ask a "burst 200" >/dev/null
 leave inner
 leave outer
-like "$(account inner)" '^1 [0-9]+$' "the second of two listeners asks: there are samples"
+like "$(account inner)" '^1 [0-9]+$' "the second of two listeners asks: it gets samples"
 
 failed=0
 before=$(ask a rss | cut -d' ' -f2)
@@ -77,17 +78,17 @@ for i in $(seq 50); do
 		diag "round $i: status $status, $line $(account again)" "$(cat again.log again.mlog)"
 	}
 done
-is $failed 0 "50 attaches and detaches, each exact, each with its samples"
+is $failed 0 "50 attaches and detaches: each recording is exact and has its samples"
 after=$(ask a rss | cut -d' ' -f2)
 diag "resident: $before KiB before, $after KiB after"
-# A sanitizer keeps what is freed, 16 MB of it.
+# A sanitizer keeps freed memory, 16 MB of it.
 [ $((after - before)) -lt $((1024 + ${XPU_SAN:+16384}+0)) ]
-ok $? "no memory stays behind"
+ok $? "no memory is left behind"
 finish a
-is $? 0 "the target's status"
-is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
+is $? 0 "the target ends with exit status 0"
+is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 
-# All that run.
+# All running programs.
 start_dormant b -t 2
 attach all --stalls -a
 wait_for is_awake all

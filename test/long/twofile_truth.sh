@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose truth is known: nothing that is called certain is wrong, but for one in 1000, and
-# nothing is invented.
+# Recordings in two files whose truth is known. At most one in 1000 of the matches that are called
+# certain is wrong, and nothing is invented.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs.sh"
 pairs_truth 2 300

@@ -44,8 +44,8 @@
  *				forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
  *	XPU_SIM_LATE_CALLBACKS=1	threads are delayed now and then just before they call back
- *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have the size that
- *				they had in that version. Default: the library's own version
+ *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have their size
+ *				in that version. Default: the library's own version
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *	XPU_SIM_FLUSH_US=N	a flush waits N us before it hands anything out

@@ -568,7 +568,8 @@ static void gives_back_locked(void)
 	pause_ms(600);			/* the shim has the records, and calls the program */
 	start = now_ns(CLOCK_MONOTONIC);
 	cuptiActivityEnableLatencyTimestamps(1);
-	ok(now_ns(CLOCK_MONOTONIC) - start < 4000 * MS, "CUPTI is given back though the program holds its lock");
+	ok(now_ns(CLOCK_MONOTONIC) - start < 4000 * MS,
+	   "CUPTI is given back though the program holds its lock");
 	pthread_mutex_unlock(&lock);
 	nr_entries = 0;
 	device__launch(function, stream, 1);
