@@ -113,6 +113,17 @@ is_awake() {
 		END { exit !found }'
 }
 
+# are_awake OBSERVER NUMBER: so many processes have sent something
+are_awake() {		# awake OBSERVER...: waits until the recording shows that the shim is awake
+	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null | sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
+}
+
+# has_launches OBSERVER NUMBER: so many are in the recording already, or more
+has_launches() {
+	nr_there=$("$XPUMERGE" -i "$1.data" -f folded 2>&1 >/dev/null | sed -n 's/^launches \([0-9]*\) .*/\1/p')
+	[ "${nr_there:-0}" -ge "$2" ]
+}
+
 awake() {		# awake OBSERVER...: waits until the recording shows that the shim is awake
 	for observer; do
 		wait_for is_awake "$observer" ||
@@ -124,6 +135,15 @@ awake() {		# awake OBSERVER...: waits until the recording shows that the shim is
 # with their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
+}
+
+# asleep NAME: waits until the target's shim has let go of CUPTI, because nobody listens any more
+asleep() {
+	wait_for gets_cupti "$1" && ask "$1" unsubscribe >/dev/null
+}
+
+gets_cupti() {
+	[ "$(ask "$1" subscribe)" = "subscribe 0" ]
 }
 
 leave() {		# leave OBSERVER [SIGNAL]: ends it, and returns its status

@@ -4,6 +4,7 @@
 # rename and remove, whatever links and names other users have prepared. Only the calling user can
 # read these files.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 chmod 755 .
@@ -183,13 +184,9 @@ is "$? $(owner roots/b.data)" "0 0" "without SUDO_UID the recording belongs to r
 
 # ---- killed
 
-"$XPULOAD" --cpu-only -o killed.data sleep 5 2>log &
+"$XPULOAD" --cpu-only -o killed.data sleep 60 2>log &
 pid=$!
-n=0
-until [ -s killed.data ] || [ $n -gt 500 ]; do
-	n=$((n + 1))
-	sleep 0.02
-done
+wait_for test -s killed.data
 is "$(ls -A | grep -c '\.tmp$')" 0 "a recording has its name from its beginning"
 kill -9 $pid
 wait $pid 2>/dev/null

@@ -317,22 +317,22 @@ like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: the launches a
 ended_pid=$!
 awake home/ended
 start late setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" "$live" -s 1800 -i
-sleep 0.5
+as $user env LD_PRELOAD="$shim" "$exact" -t 1 -n 100 >/dev/null 2>&1
+wait_for has_launches home/ended 100
 kill -STOP $ended_pid
 ask late "burst 10" >/dev/null
 finish late
 as $user env LD_PRELOAD="$shim" "$exact" -t 2 -n 1000 >/dev/null 2>&1
 kill -CONT $ended_pid
 leave ended
-like "$(cat ended.log)" ' 3 processes;.* lost 0$' "-a, ended before it is read: nothing is lost"
+like "$(cat ended.log)" ' 4 processes;.* lost 0$' "-a, ended before it is read: nothing is lost"
 like "$(verdict home/ended)" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 ' \
 	"-a, ended before it is read: each launch is in its place" || diag "$(cat home/ended.mlog)"
 hasnt home/ended.data "-a, ended before it is read"
 
 inst/bin/xpuload -z 0 -o roots_all.data -a 2>roots_all.log &
 roots_all_pid=$!
-awake roots_all
-sleep 1				# waits for the other processes' definitions
+wait_for are_awake roots_all 5
 for name in roots mine others groups capable; do
 	ask $name "burst 300" >/dev/null
 done
@@ -374,8 +374,7 @@ if [ -z "$ambient" ]; then
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
 		"$OLDPWD/inst/bin/xpuload" -z 0 -o idle.data -p $idle_pid) 2>idle.log &
 	observer_pid=$!
-	wait_for [ -e home/idle.data ]
-	sleep 0.5
+	wait_for grep -qs 'Ctrl-C ends' idle.log
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
 		"while xpuload records no capability is effective"
 	# xpuload's memory has the kernel's events of all processes.

@@ -91,8 +91,7 @@ is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 # All running programs.
 start_dormant b -t 2
 attach all --stalls -a
-wait_for is_awake all
-sleep 1
+awake all
 ask b "burst 300" >/dev/null
 leave all
 like "$(account all)" '^1 [0-9]+$' "-a: there are samples"

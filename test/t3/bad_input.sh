@@ -38,10 +38,12 @@ is "$(lines log)" 1 "output directory missing: one line"
 mkfifo fifo
 timeout 300 "$XPULOAD" -o fifo true 2>log
 is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" "a FIFO that nobody reads"
-cat fifo >read.data &
-sleep 0.2
-xpuload -o fifo true 2>log
+exec 6<>fifo			# neither side waits for the other one to open it
+cat fifo >read.data 6>&- &
+xpuload -o fifo true 2>log 6>&-
 is $? 0 "a FIFO that somebody reads: status"
+wait_for test -s read.data
+exec 6>&-
 wait
 xpumerge -i read.data -f folded >a.folded 2>mlog
 is $? 0 "and what was read is a recording"

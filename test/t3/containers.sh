@@ -71,7 +71,7 @@ finish child
 leave own
 END
 export XPULOAD XPU_SHIM
-sleep 60 &
+sleep 1800 &
 stranger_pid=$!
 unshare -pf -m --propagation unchanged --mount-proc sh inside.sh $stranger_pid >log 2>&1
 kill $stranger_pid
@@ -80,7 +80,7 @@ exact own 200 "inside, -p 1: all of the container, exact"
 like "$(cat stranger.log)" ": No such process$" "inside, a pid that only the host has: said"
 
 # xpuload inside, with less.
-start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
+start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
 attached_by() {		# attached_by COMMAND...: its status and what it says, in one line
 	"$@" -o none.data -p "$plain_pid" --duration 0.1 >log 2>&1
 	echo "$? $(cat log)"

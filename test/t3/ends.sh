@@ -149,7 +149,7 @@ is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 
 # By now the launches are logged with ticks; the last ones are read from the thread's memory as it
 # ends.
-start late "$XPULOAD" -o late.data "$live" -s 60
+start late "$XPULOAD" -o late.data "$live" -s 1800
 ask late on >/dev/null
 sleep 1.5
 pkill -KILL -P "$late_pid"

@@ -67,13 +67,15 @@ run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -
 # A program that runs on: launches before, after and in between; kernels of two seconds at each cut.
 start_dormant a -t 4
 ask a "burst 100" >/dev/null
-xpuload -p "$a_pid" --every 0.1 --duration 1 -o live.%n.data 2>load.log &
+"$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>load.log &
+live_pid=$!
 wait_for grep -q 'attached to' load.log
 for i in 1 2 3 4 5; do
 	ask a "burst 200" >/dev/null
 	sleep 0.1
 done
-wait $!
+kill -INT $live_pid
+wait $live_pid
 ask a "burst 100" >/dev/null
 finish a
 check live

@@ -17,17 +17,15 @@ begin() {
 	wait_for grep -q 'attached to' load.log
 }
 
-# burst_until COMMAND...: launches until it succeeds, for a minute at most
+# burst_until COMMAND...: launches until it succeeds
 burst_until() {
-	until_s=$(($(date +%s) + 60))
-	until "$@"; do
-		if [ "$(date +%s)" -gt $until_s ]; then
-			diag "$what: not within a minute: $*"
-			return 1
-		fi
-		ask a "burst 100" >/dev/null
-		sleep 0.02
-	done
+	wait_for so_or_burst "$@"
+}
+
+so_or_burst() {
+	"$@" && return
+	ask a "burst 100" >/dev/null
+	return 1
 }
 
 # end STATUS: ends the recording

@@ -12,21 +12,25 @@ begun() {
 	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ]
 }
 
-# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data, which takes 30,000
-# launches in 1.5 s
+begun_or_burst() {
+	ask target "burst 5000" >/dev/null
+	begun "$1"
+}
+
+# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data; sets $made to the launches
 record() {
-	name=$1
+	what=$1
 	shift
-	xpuload --gpu-only -o "$name.data" "$XPU_BUILD/workload/exact" -t 2 -s 4 -p 20000 -n 30000 \
-		>"$name.out" 2>"$name.log" &
-	pid=$!
-	wait_for begun "$name.data"
-	ok $? "$name: it is being recorded"
+	start target "$XPULOAD" --gpu-only -o "$what.data" "$live" -s 1800 -t 2
+	wait_for begun_or_burst "$what.data"
+	ok $? "$what: it is being recorded"
 	"$@"
-	wait $pid
+	is "$(ask target "burst 20000")" "burst 20000" "$what: the target goes on"
+	finish target
 	status=$?
-	is "$(cat "$name.out")" "exact: threads 2 sites 4 launches 30000" "$name: the target goes on"
-	diag "$(cat "$name.log")"
+	cp target.err "$what.log"
+	made=$(awk '$1 == "live:" { print $3 + $5 }' target.out)
+	diag "$(cat "$what.log")"
 }
 
 nr_lost() {		# nr_lost LOG: prints the lost bytes
@@ -63,7 +67,7 @@ record moved mv moved.data elsewhere.data
 is $status 0 "moved: it stays the recording"
 like "$(cat moved.log)" 'lost 0$' "moved: nothing is lost"
 xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
-is "$?$(sed -n 's/^launches //p' merge.log)" "030000 matched 30000 unmatched 0 lost 0" "moved: it is whole"
+is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 lost 0" "moved: it is whole"
 
 # Killed by SIGKILL: all but the last second is in the file.
 # shellcheck disable=SC2016 # in the other shell

@@ -90,10 +90,10 @@ rm -f all.data*
 attach all -a --gpu-only
 wait_for grep -qs 'attached to' all.log
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 500
-sleep 2
+wait_for has_launches all 500
 before=$(kb VmRSS)
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 3000
-sleep 2
+wait_for has_launches all 3500
 after=$(kb VmRSS)
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 1
 leave all
@@ -107,6 +107,9 @@ unlike "$(cat all.log)" 'ring full|malformed|beyond|tagged' "numbers: none is lo
 
 # A file of 4 GB, mostly holes, that is unlinked as soon as it is mapped: the kept copy has holes,
 # too.
+is_kept() {
+	find map.data.files -name elf 2>/dev/null | grep -q .
+}
 cp "$hostile" sparse
 truncate -s 4G sparse
 if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
@@ -114,7 +117,7 @@ if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
 	xpuload --cpu-only -F 49 -o map.data "$hostile" map sparse <>lines >map.out 2>map.log &
 	map_pid=$!
 	wait_for grep -qs ready map.out
-	sleep 0.2
+	wait_for is_kept
 	echo >lines
 	wait $map_pid
 	is $? 0 "map: status"

@@ -160,7 +160,7 @@ END
 
 # hostile WHAT: records it; log, w.data
 hostile() {
-	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 100)) "$XPULOAD" --transport shm -F 1 -o w.data \
+	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 300)) "$XPULOAD" --transport shm -F 1 -o w.data \
 		python3 hostile.py "$1" >out 2>log
 	is $? 0 "$1: xpuload and its target end as they should" || diag "$(cat log)"
 	xpumerge -i w.data --by comm -f folded --unit count -o w.folded 2>mlog

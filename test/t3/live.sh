@@ -57,33 +57,43 @@ is "$(ask b off)" off "the busy target goes on"
 
 # Attaching again to threads that are nearly always inside of calls that wait: each launch has an id of its own,
 # whatever was recorded of calls before, and in the middle of a recording too.
-LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 600 -w 60 >/dev/null &
-again=$!
-sleep 0.3
-for opts in -q '-q --api' '-q --memory' '-q --api=all --memory' '-q --off-cpu'; do
+start_again() {		# start_again ARGS...: and waits until its threads launch
+	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
+	again=$!
+	wait_for grep -qs ready again.out
+}
+
+attach_again() {	# attach_again OBSERVER OPTIONS...: and waits until it has some launches
+	attach "$@" -p $again
+	wait_for has_launches "$1" 40
+}
+
+start_again
+for opts in -q '-q --api' '-q --memory' '-q --api --memory' '-q --off-cpu'; do
 	# shellcheck disable=SC2086
-	xpuload $opts -o waits.data -p $again --duration 0.4 2>waits.log
+	attach_again waits $opts
+	leave waits
 	line=$(verdict waits)
 	like "$line" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "threads that wait, $opts: exact" ||
 		diag "$(cat waits.log waits.mlog)"
 done
-xpuload -q -o waits.data -p $again --duration 1.6 2>waits.log &
-outer=$!
-sleep 0.4
-xpuload -q --api -o inner.data -p $again --duration 0.4
-wait $outer
+attach_again waits -q
+attach_again calls -q --api
+leave calls
+nr=$(verdict waits | cut -d' ' -f2)
+wait_for has_launches waits $((nr + 40))
+leave waits
 is $? 0 "threads that wait: an observer of calls has come and gone"
 like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "and the other one is exact" ||
 	diag "$(cat waits.log waits.mlog)"
 kill $again
 wait $again
 # Those that are in one kind of call that only --api has callbacks for.
-LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 600 -w 60 -t 8 -k free >/dev/null &
-again=$!
-sleep 0.3
+start_again -t 8 -k free
 for opts in '-q --api' '-q --api' -q; do
 	# shellcheck disable=SC2086
-	xpuload $opts -o waits.data -p $again --duration 0.4 2>waits.log
+	attach_again waits $opts
+	leave waits
 	like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
 		"threads that allocate, $opts: exact" || diag "$(cat waits.log waits.mlog)"
 done
@@ -122,8 +132,7 @@ exact second 503 "who comes as another one leaves has all"
 start_dormant d -t 2
 start stranger "$live" -s 1800
 attach all -a
-wait_for is_awake all
-sleep 1				# waits for the other observer's definitions
+wait_for are_awake all 2
 ask c "burst 300" >/dev/null
 ask d "burst 400" >/dev/null
 ask stranger "burst 500" >/dev/null
@@ -195,7 +204,7 @@ sleep 0.2
 leave killed KILL
 is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target goes on"
 ask d off >/dev/null
-sleep 1
+asleep d
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
 is $? 1 "what it had written can be read, and is not called all"
 attach after -p "$d_pid"
@@ -212,7 +221,6 @@ target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
 kill -KILL "$e_pid"
 wait "$e_pid" 2>/dev/null
-sleep 0.3
 is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: that goes on"
 xpuload -o next.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>next.log
 exact next 1000 "another session has only its own"

@@ -51,12 +51,16 @@ sound() {
 	unlike "$(cat "$1.merge")" "events of memory $2" "$3" || diag "$(cat "$1.merge")"
 }
 
+# has_both NAME: the recording has memory of both of the program's sites
+has_both() {
+	[ "$(xpumerge -i "$1.data" --memory live -f folded 2>/dev/null | grep -c mem_site)" = 2 ]
+}
+
 # The target is killed.
 start killed env LD_PRELOAD="$XPU_SHIM" "$ends" loop
 xpuload --memory --gpu-only -m 256M -o killed.data -p "$killed_pid" 2>load.log &
 loader=$!
-wait_for grep -qs 'attached' load.log
-sleep .5
+wait_for has_both killed
 kill -9 "$killed_pid"
 wait $loader
 is $? 0 "target killed: status" || diag "$(cat load.log)"
@@ -67,13 +71,16 @@ is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' kill
 
 # The recorder is killed, and another one comes.
 start again env LD_PRELOAD="$XPU_SHIM" "$ends" loop
-xpuload --memory --gpu-only -m 256M -o first.data -p "$again_pid" 2>load.log &
+"$XPULOAD" --memory --gpu-only -m 256M -o first.data -p "$again_pid" 2>load.log &
 loader=$!
-wait_for grep -qs 'attached' load.log
-sleep .5
+wait_for has_both first
 kill -9 $loader
 wait $loader 2>/dev/null
-xpuload --memory --gpu-only -m 256M -o second.data --duration 1 -p "$again_pid" 2>load.log
+"$XPULOAD" --memory --gpu-only -m 256M -o second.data -p "$again_pid" 2>load.log &
+loader=$!
+wait_for has_both second
+kill -INT $loader
+wait $loader
 is $? 0 "recorder killed, another one: status" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do

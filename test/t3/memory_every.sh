@@ -113,7 +113,25 @@ unset XPU_SIM_DEVICES
 
 # A program that goes on, attached to: files from the middle of it.
 start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop
-xpuload --memory --gpu-only --every 0.2 --keep 2 -o goes.data --duration 1.5 -p "$goes_pid" 2>load.log
+"$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
+loader=$!
+# The last files that are written by then are of after the first one that has both of the program's sites.
+has_both() {
+	for file in $(files goes); do
+		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" = 2 ] && return
+	done
+	return 1
+}
+is_later() {
+	[ "$(files goes | tail -n 1)" != "$first" ] && [ "$(files goes | wc -l)" -ge 2 ]
+}
+wait_for has_both
+first=$(files goes | tail -n 1)
+wait_for is_later
+first=$(files goes | tail -n 1)
+wait_for is_later
+kill -INT $loader
+wait $loader
 is $? 0 "attached: status" || diag "$(cat load.log)"
 kill -9 "$goes_pid"
 is "$(files goes | wc -l)" 2 "attached: --keep 2"

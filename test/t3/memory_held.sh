@@ -20,12 +20,14 @@ is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null | awk -F, '
 	"$((4 * 32 + 64 << 20))" "the unused part of pools and the rest are not used, as PyTorch has it"
 
 # Attached late: what is there is asked for, too.
+has_rest() {		# the recording says how much of the device is used
+	[ -n "$(xpumerge -i late.data --memory live -f folded 2>/dev/null)" ]
+}
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$XPU_BUILD/workload/held" x wait
 wait_for grep -qs used late.out
 xpuload --memory --gpu-only -o late.data -p "$late_pid" 2>load.log &
 loader=$!
-wait_for grep -qs 'attached' load.log || sleep 2
-sleep 1
+wait_for has_rest
 echo go >late.cmd
 wait "$late_pid"
 wait $loader

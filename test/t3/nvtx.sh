@@ -4,6 +4,7 @@
 # domains, the order of ends and the module that opened them; and a recording without ranges costs
 # nothing.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 ranges="$XPU_BUILD/workload/ranges"
@@ -94,9 +95,15 @@ slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
 pid=$!
-sleep 0.5
+# in_both: launches of the innermost kernel in both of its ranges
+in_both() {
+	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
+		awk '/\[NVTX\]one;\[NVTX\]two;.*kernel_02 / { n += $NF } END { exit !(n > 100) }'
+}
 for time in first second; do
-	xpuload -p $pid --duration 3 -o live.data 2>live.log
+	attach live -m 256M -p $pid
+	wait_for in_both
+	leave live
 	is $? 0 "attached, the $time time: status" || diag "$(cat live.log)"
 	diag "$(tail -n 1 live.log)"
 	if $slow; then

@@ -127,7 +127,7 @@ if unshare -m true 2>/dev/null; then
 
 	# The program is started with the shim that it alone sees; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
-		"$where/live" -s 100
+		"$where/live" -s 1800
 	attach box -p "$boxed_pid"
 	awake box
 	is "$(ask boxed "burst 100")" "burst 100" "attached to in its mount namespace: goes on"
@@ -142,7 +142,7 @@ else
 fi
 
 # xpuload attaches from outside the program's pid namespace, by its pid outside.
-start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 100
+start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
 inner=$(pgrep -P "$spaced_pid")
 attach space -p "$inner"
 awake space
@@ -231,7 +231,7 @@ fi
 
 # Devices.
 export XPU_SIM_DEVICES=2
-start gpus "$XPULOAD" -o gpus.data "$live" -t 4 -g 2 -s 100
+start gpus "$XPULOAD" -o gpus.data "$live" -t 4 -g 2 -s 1800
 ask gpus "burst 1000" >/dev/null
 finish gpus
 is $? 0 "two devices: status"

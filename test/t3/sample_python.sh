@@ -6,6 +6,7 @@
 # has to find the interpreter.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf shim
 quiet_sanitizers
 
@@ -122,18 +123,21 @@ END
 pid=$!
 "$XPULOAD" -q --cpu-only -F 999 -p $pid -o running.data 2>load.log &
 loader=$!
+finds_python() {		# the recording has a function of the program
+	xpumerge -i running.data -f folded --unit samples 2>/dev/null | grep -q 'running.py:before:8;'
+}
 nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_TOOLS_SAN" ] &&
 	echo 0 || echo 2) 0 1 2 3 "
-for i in $(seq 200); do
+looks_bare() {		# the child that looks for Python has given up what it was started with
 	for child in $(pgrep -P $loader -x xpuload-python); do
 		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
 			tr '\t\n' '  '
 		ls /proc/$child/fd | tr '\n' ' '
 	done >child 2>/dev/null
-	[ -s running.data ] && [ "$(cat child)" = "$nobody" ] && break
-	sleep 0.1
-done
-sleep 2			# waits until xpuload has found the interpreter
+	[ -s running.data ] && [ "$(cat child)" = "$nobody" ]
+}
+wait_for looks_bare
+wait_for finds_python
 touch go
 wait $loader
 is $? 0 "attached: status"

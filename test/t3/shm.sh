@@ -180,7 +180,7 @@ if command -v python3 >/dev/null; then
 	    pids.append(pid)
 	time.sleep(0.3)
 	os.kill(loader, signal.SIGTERM)
-	print("answered" if signal.sigtimedwait([signal.SIGTERM], 10) else "not answered")
+	print("answered" if signal.sigtimedwait([signal.SIGTERM], 60) else "not answered")
 	for pid in pids:
 	    os.kill(pid, signal.SIGKILL)
 	END
@@ -214,7 +214,7 @@ fi
 # ---- losses
 
 # xpuload stops reading: what does not fit into the ring is counted. The program says what it launched.
-start full "$XPULOAD" --transport shm --gpu-only -m 64K -o full.data "$live" -t 2 -s 60
+start full "$XPULOAD" --transport shm --gpu-only -m 64K -o full.data "$live" -t 2 -s 1800
 ask full "burst 100" >/dev/null
 kill -STOP "$full_pid"
 ask full "burst 60000" >/dev/null

@@ -180,7 +180,7 @@ rss() {
 		"/proc/$1/smaps"
 }
 
-start used "$XPULOAD" --transport shm --gpu-only -o used.data "$live" -t 2 -s 60
+start used "$XPULOAD" --transport shm --gpu-only -o used.data "$live" -t 2 -s 1800
 ask used "burst 100" >/dev/null
 pid=$(pgrep -P "$used_pid" -x live)
 small=$(rss "$pid")

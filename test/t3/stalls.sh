@@ -122,9 +122,14 @@ for how in "" unfetched; do
 	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is there"
 done
 # Killed, it cannot wait.
-# shellcheck disable=SC2016
-xpuload --stalls -o killed.data sh -c '"$0" -n 100000 -p 20000 & sleep 1; kill -KILL $!; wait' "$XPU_BUILD/workload/exact" \
-	>/dev/null 2>&1
+has_kernels() {		# has_kernels FILE: the recording has some already
+	xpumerge -i "$1" -f folded 2>&1 >/dev/null | grep -q ' matched [1-9]'
+}
+"$XPULOAD" --stalls -o killed.data "$XPU_BUILD/workload/exact" -n 10000000 -p 20000 >/dev/null 2>&1 &
+pid=$!
+wait_for has_kernels killed.data
+pkill -KILL -P $pid -x exact
+wait $pid 2>/dev/null
 xpumerge -i killed.data >out 2>merge.log
 like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " "killed: how much the samples cover, at least"
 like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' "killed: how much has none"

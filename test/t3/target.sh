@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Under xpuload the target's stdout, exit status and signals are what they are without it.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 
@@ -80,14 +81,14 @@ cat >count.sh <<'END'
 n=0
 trap 'n=$((n + 1))' USR1
 echo ready >ready
-i=0
-while [ $i -lt 15 ]; do sleep 0.1; i=$((i + 1)); done
+while [ $n = 0 ]; do sleep 0.1; done
+sleep 0.5			# for a second one
 echo $n >caught
 END
 rm -f ready
 "$XPULOAD" -q -o a.data sh count.sh 2>log &
 pid=$!
-while [ ! -e ready ]; do sleep 0.05; done
+wait_for test -s ready
 kill -USR1 $pid
 wait $pid
 is "$(cat caught)" 1 "a signal to xpuload alone arrives once"
@@ -98,32 +99,31 @@ cat >group.sh <<'END'
 n=0
 trap 'n=$((n + 1))' INT
 echo ready >ready
-i=0
-while [ $i -lt 15 ]; do sleep 0.1; i=$((i + 1)); done
+while [ $n = 0 ]; do sleep 0.1; done
+sleep 0.5			# for a second one
 echo $n >caught
 exit 7
 END
 setsid timeout -s INT 600 "$XPULOAD" -q -o a.data sh group.sh 2>log &
 pid=$!
-while [ ! -e ready ]; do sleep 0.05; done
+wait_for test -s ready
 kill -ALRM $pid			# the target's time is over
 wait $pid
 is "$(cat caught)" 1 "a signal to the group arrives once"
 
 # SIGTERM to xpuload ends the target, and the recording is closed in good order.
-"$XPULOAD" -o a.data sleep 30 2>log &
+"$XPULOAD" -o a.data sleep 1800 2>log &
 pid=$!
-until pgrep -P $pid -x sleep >/dev/null; do sleep 0.05; done
+wait_for pgrep -P $pid -x sleep >/dev/null
 kill -TERM $pid
 wait $pid 2>/dev/null
 is $? 143 "SIGTERM ends both, status as without xpuload"
 like "$(cat log)" 'launches' "the account is printed all the same"
 
 # xpuload does not wait for descendants that outlive the target.
-start=$(date +%s)
-xpuload -q -o a.data sh -c 'sleep 20 >/dev/null 2>&1 </dev/null & exit 4' 2>log
+xpuload -q -o a.data sh -c 'sleep 1800 >/dev/null 2>&1 </dev/null & echo $! >left; exit 4' 2>log
 is $? 4 "status of a target that leaves a child behind"
-[ $(($(date +%s) - start)) -lt 10 ]
-ok $? "and no waiting for it"
+kill "$(cat left)"
+ok $? "and no waiting for it: it is still there"
 
 done_testing

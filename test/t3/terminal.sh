@@ -13,13 +13,16 @@ screen() {		# screen COMMAND: runs it in a terminal of $columns columns; what it
 	socket=$PWD/tmux$nr
 	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
 }
-shows() {		# shows REGEX: the terminal shows such a line within some seconds
-	for i in $(seq 100); do
-		tmux -S "$socket" capture-pane -p >capture 2>/dev/null
-		grep -Eq -- "$1" capture && return
-		sleep 0.1
-	done
-	return 1
+shows() {		# shows REGEX: the terminal shows such a line
+	wait_for looks "$1"
+}
+looks() {
+	tmux -S "$socket" capture-pane -p >capture 2>/dev/null
+	grep -Eq -- "$1" capture
+}
+works_and_shows() {	# works_and_shows REGEX: while the program launches
+	ask a "burst 400" >/dev/null
+	looks "$1"
 }
 end() {
 	tmux -S "$socket" kill-server 2>/dev/null
@@ -27,15 +30,12 @@ end() {
 }
 
 start_dormant a -t 2
-screen "$XPULOAD -p $a_pid -o a.data --duration 4"
+screen "$XPULOAD -p $a_pid -o a.data"
 shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
 ok $? "-p: whom it is attached to" || diag "$(cat capture)"
-for i in 1 2 3 4 5; do
-	ask a "burst 400" >/dev/null
-	sleep 0.3
-done
-shows '^[1-9] s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
+wait_for works_and_shows '^[1-9][0-9]* s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
 ok $? "-p: seconds, launches a second, bytes, losses" || diag "$(cat capture)"
+kill -INT "$(pgrep -o -f "^$XPULOAD -p $a_pid -o a.data$")"
 shows '^xpuload: [1-9][0-9]* launches from'
 ok $? "-p: the end" || diag "$(cat capture)"
 is "$(grep -c 'launches/s' capture)" 0 "the line is gone at the end" || diag "$(cat capture)"
@@ -64,8 +64,8 @@ shows '^xpuload: 0 launches from'
 grep -q '^beginend$' capture
 ok $? "a command that writes to the terminal: undisturbed" || diag "$(cat capture)"
 end
-screen "$XPULOAD -o b.data sleep 2.5 >$PWD/out"
-shows '^[1-9] s, 0 launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
+screen "$XPULOAD -o b.data sleep 1800 >$PWD/out"
+shows '^[1-9][0-9]* s, 0 launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
 ok $? "a command whose output goes elsewhere: the line" || diag "$(cat capture)"
 end
 finish a

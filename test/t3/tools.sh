@@ -109,7 +109,7 @@ is "$(LD_PRELOAD="$PWD/user.so $PWD/user2.so" xpuload -q -o b.data sh -c 'echo "
 	2>log)" "$XPU_SHIM:$PWD/user.so $PWD/user2.so" "in the user's order"
 
 export CUDA_INJECTION64_PATH="$PWD/user.so"
-start b "$XPULOAD" -o b.data "$live" -s 100
+start b "$XPULOAD" -o b.data "$live" -s 1800
 is "$(ask b "env SIM_INJECTED")" "env 1" "the user's CUDA_INJECTION64_PATH is called, once"
 ask b "burst 100" >/dev/null
 finish b
@@ -134,7 +134,7 @@ unset CUDA_INJECTION64_PATH
 mkdir -p elsewhere
 cp "$XPU_BUILD/sim/libcupti.so.13" elsewhere/libcupti-of-mine.so
 export XPUSHIM_CUPTI="$PWD/elsewhere/libcupti-of-mine.so"
-start e "$XPULOAD" -o e.data "$live" -s 100
+start e "$XPULOAD" -o e.data "$live" -s 1800
 ask e "burst 100" >/dev/null
 grep -q elsewhere/libcupti-of-mine.so "/proc/$(pgrep -P "$e_pid" -x live)/maps"
 ok $? "XPUSHIM_CUPTI names the library"

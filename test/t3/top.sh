@@ -68,12 +68,14 @@ if ! command -v tmux >/dev/null; then
 	done_testing
 fi
 shows() {
-	for i in $(seq 100); do
-		tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
-		grep -Eq -- "$1" capture && return
-		sleep 0.1
-	done
-	return 1
+	wait_for looks "$1"
+}
+looks() {
+	tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
+	grep -Eq -- "$1" capture
+}
+hides() {		# hides SHOWN REGEX: shows the one, and not the other any more
+	looks "$1" && ! grep -Eq -- "$2" capture
 }
 key() {
 	tmux -S "$tmux" send-keys "$1"
@@ -81,32 +83,32 @@ key() {
 tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \
 	"stty -a >before; env TERM=screen '$XPULOAD' top -p $a_pid --every 0.5; echo status \$?; stty -a >after; sleep 60"
 shows '^GPU|launches/s'
-(for i in $(seq 60); do ask a "burst 50"; sleep 0.1; done) >/dev/null 2>&1 &
+(until [ -e enough ]; do ask a "burst 50"; sleep 0.1; done) >/dev/null 2>&1 &
+worker=$!
 shows '^ time % .*kernel or copy$' && shows '^ time % .*call path$'
 ok $? "a terminal: kernels and call paths" || diag "$(cat capture)"
 [ "$(grep -c . capture)" -le 24 ]
 ok $? "a terminal: it fits"
 key k
-sleep 0.3
-tmux -S "$tmux" capture-pane -p >capture
-is "$(grep -c 'call path$' capture)" 0 "k: kernels alone"
+wait_for hides 'kernel or copy$' 'call path$'
+ok $? "k: kernels alone" || diag "$(cat capture)"
 key c
-sleep 0.3
-tmux -S "$tmux" capture-pane -p >capture
-is "$(grep -c 'kernel or copy$' capture)" 0 "c: call paths alone"
+wait_for hides 'call path$' 'kernel or copy$'
+ok $? "c: call paths alone" || diag "$(cat capture)"
 key p
 shows '\(paused\)'
 ok $? "p: paused"
 key p
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
-sleep 0.3
 key b
 shows 'kernel or copy$'
 [ "$(grep -c . capture)" -le 12 ]
 ok $? "a smaller terminal: it fits" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 12 -y 8 2>/dev/null
-sleep 1
-shows '^ time %' && ! grep -qvE '^( time %|GPU| *[0-9.]+ |$|waits|.*:)' capture
+is_narrow() {
+	looks '^ time %' && ! grep -qvE '^( time %|GPU| *[0-9.]+ |$|waits|.*:)' capture
+}
+wait_for is_narrow
 ok $? "a terminal of 12 columns: a line is a line" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key q
@@ -121,6 +123,8 @@ tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \
 shows 'launches/s'
 ok $? "a dumb terminal: frames stay, one after the other" || diag "$(cat capture)"
 tmux -S "$tmux" kill-server 2>/dev/null
+touch enough
+wait $worker
 ask a "burst 10" >/dev/null
 ok $? "the program runs on"
 finish a

@@ -22,12 +22,6 @@ says() {		# says OBSERVER NUMBER TEST: it has attached to so many processes
 	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" "xpuload: attached to $2 process$es, Ctrl-C ends" "$3: how many"
 }
 
-# So many processes have sent something.
-are_awake() {		# are_awake OBSERVER NUMBER
-	[ "$(xpumerge dump "$1.data" 2>/dev/null | sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' |
-		sort -u | wc -l)" -ge "$2" ]
-}
-
 # The mappings of so many processes have been read.
 has_mappings() {	# has_mappings OBSERVER NUMBER
 	[ "$(xpumerge dump "$1.data" 2>/dev/null | sed -n 's/.* MMAP .* \(pid=[0-9]*\).*/\1/p' |
@@ -143,12 +137,16 @@ else
  /sys/fs/cgroup, as /proc/PID/cgroup has them, for example" "--cgroup: one that is gone"
 fi
 
+samples_busy() {
+	xpumerge -i all.data -f folded --unit samples 2>/dev/null | grep -q '^cpu;.*;burn_user '
+}
+
 # All of the machine: a program that nobody asked for by name, and not the idle CPUs.
 "$XPU_BUILD/workload/cpu" 60000 user >/dev/null &
 busy_pid=$!
 attach all -a --cpu-only -F 499
 wait_for grep -qs 'Ctrl-C ends' all.log
-sleep 0.5
+wait_for samples_busy
 leave all
 is $? 0 "-a --cpu-only: status"
 kill $busy_pid
