@@ -83,5 +83,5 @@ diag "xpuload:            $(of xpuload)"
 like "$(of nodespy)" "^True .*'/ingest'.* True \\['format', 'from', 'name', 'spyName', 'until'\\]" \
 	"the client's requests have arrived"
 is "$(of xpuload)" "$(of nodespy)" \
-	"endpoint, query, labels and form of the profile equal those of Pyroscope's client"
+	"endpoint, query, labels and form of the profile are as in Pyroscope's client"
 done_testing

@@ -112,7 +112,7 @@ victim "a hard link to root's file"
 ln closed/empty home/empty.data
 sudo -o home/empty.data true 2>log
 is "$? $(owner closed/empty) $(wc -c <closed/empty)" "0 0 0" \
-	"a hard link to an empty file of root's: the file is unchanged"
+	"a hard link to an empty file of root: the file is unchanged"
 rm -f home/hard.data*
 
 # ---- places where the user may not write

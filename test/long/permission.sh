@@ -208,7 +208,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 later $drow "$private"
 is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
 unlike "$(cat log)" 'recorded no further|left alone' \
-	"an attached process that executes a program: it is still the user's"
+	"an attached process that executes a program: it still belongs to the user"
 has home/x.data "an attached process that executes a program"
 xpumerge -i home/x.data -f folded --by comm,pid -o x.folded 2>mlog
 like "$(cat x.folded)" ';main;work_with_word;work[ ;]' \

@@ -67,7 +67,7 @@ static void test_pod(void)
 	       ID "|||", "a kubelet with another prefix: the container without its pod");
 	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
 	       ID "|0123456789abcdef0123456789abcdef||", "a static pod, whose id has no hyphens");
-	is_str(labels_of("0::/podman-thing/pod1"), "|||", "a name that only begins like a pod's");
+	is_str(labels_of("0::/podman-thing/pod1"), "|||", "a name that only begins like a pod");
 	is_str(labels_of("0::/pod01234567-89ab-cdef-0123-456789abcdeg"), "|||",
 	       "a pod's id with a letter that is no hexadecimal digit");
 }
@@ -96,7 +96,7 @@ static void test_hostile(void)
 	is_str(labels_of(""), "|||", "an empty text");
 	is_str(labels_of("0::/"), "|||", "the root cgroup");
 	is_str(labels_of("0::"), "|||", "an empty path");
-	is_str(labels_of("garbage"), "|||", "a line that is none");
+	is_str(labels_of("garbage"), "|||", "an invalid line");
 	is_str(labels_of("0::////"), "|||", "a path without names");
 	is_str(labels_of("0::/lxc.payload.\x01\x02"), "|||", "control characters");
 	is_str(labels_of("0::/docker/" ID "0"), "|||", "an id with one digit too many");

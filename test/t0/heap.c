@@ -102,8 +102,8 @@ static void test_random(void)
 		peak = used;
 		memcpy(at_peak, live, sizeof(live));
 	}
-	is_int(h.places.v[place].used.now, used, "random: used bytes equal the model's");
-	is_int(h.places.v[place].used.peak, peak, "random: the peak equals the model's");
+	is_int(h.places.v[place].used.now, used, "random: used bytes are as in the model");
+	is_int(h.places.v[place].used.peak, peak, "random: the peak is as in the model");
 	is_int(h.nr_bad + h.nr_unknown, 0, "random: no event is invalid");
 	heap__finish(&h, 1000 + order);
 	for (i = 0; i < NR_CHAINS; i++) {
@@ -114,7 +114,7 @@ static void test_random(void)
 			sum += sum_at(HEAP_PEAK, kind, i).bytes;
 		wrong += sum != at_peak[i];
 	}
-	is_int(wrong, 0, "random: each call path's bytes at the peak equal the model's");
+	is_int(wrong, 0, "random: each call path's bytes at the peak are as in the model");
 	for (i = 0; i < h.holders.nr; i++)
 		left += h.holders.v[i].never_freed.bytes;
 	is_int(left, used, "random: bytes never freed are the used bytes");

@@ -117,7 +117,7 @@ is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/li
 # The loader reads ELF files only to find the probe sites in our own shim.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
-	"only merge/symbols/elf_file.h includes libelf's header, and only file_cfi.h libdw's"
+	"only merge/symbols/elf_file.h includes libelf, and only file_cfi.h includes libdw"
 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
 	"only merge/model/leaf.c has the names of copies"

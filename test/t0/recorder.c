@@ -352,7 +352,7 @@ static void test_forged(const struct xpu_file_header *header)
 	}
 	is_int(it.end, RECORDS_WHOLE, "forged records: the recording is whole");
 	is_int(flags, XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED,
-	       "forged records: a launch's call chain stays a launch's");
+	       "forged records: a launch's call chain is still a launch's chain");
 	is_int(nr_ksyms, 0, "forged records: kernel addresses get no names");
 	is_int(nr_processes, 1, "forged records: a process record of the wrong size is ignored");
 	is_int(stack_bytes, 0, "forged records: a stack beyond all addresses is not copied");

@@ -429,7 +429,7 @@ static void test_entering(void)
 	is_str(strtok(line, "\n"), "Gid:\t0\t0\t0\t65534",
 	       "file access is by the invoker's group id");
 	line = strstr(line + strlen(line) + 1, "Groups:");
-	is_str(strtok(line, "\n"), "Groups:\t65534 ", "the thread has no group of root's");
+	is_str(strtok(line, "\n"), "Groups:\t65534 ", "the thread is in no group of root");
 	is_int(file_caps(), 0, "the thread has no capabilities over files");
 	if (pthread_create(&t, NULL, look_thread, NULL))
 		bail("no thread");
@@ -571,7 +571,7 @@ static void test_invoker(void)
 	       "without the right to change the user id nothing is made");
 	is_int(in_child(enter_without_setgid), 0,
 	       "without the right to change groups nothing is made");
-	is_int(in_child(become), 0, "invoker__become() leaves no rights of root's");
+	is_int(in_child(become), 0, "invoker__become() leaves no rights of root");
 
 	is_int(make("open/new", "a", SAFEFILE_PRIVATE), 0, "a file is made where the invoker may");
 	is_int(owner_of("open/new"), OTHER, "the file belongs to the invoker");

@@ -92,7 +92,7 @@ static void test_refs(void)
 	s = fixture__run(&f);
 	is_int(s->sums.loss.bad_refs, 7, "references: undefined ones are counted");
 	is_int(s->sums.loss.nr_matched, 5,
-	       "references: all launches except the one of no process are matched");
+	       "references: all launches of existing processes are matched");
 	is_int(s->sums.loss.nr_orphans, 1,
 	       "references: the record of the launch of no process is an orphan");
 	is_int(s->sums.loss.no_stack, 6, "references: launches without a call path are counted");

@@ -82,7 +82,7 @@ static void test_occupancy(const struct device *d)
 		}
 	}
 	is_int(nr_refused, 0, "%s: the calculator accepts all shapes", d->name);
-	is_int(nr_wrong, 0, "%s: occupancy is the calculator's", d->name);
+	is_int(nr_wrong, 0, "%s: occupancy equals the calculator's result", d->name);
 }
 
 static void test_calculator(void)

@@ -217,7 +217,7 @@ for files in "all.data later.data" "later.data all.data"; do
 	xpumerge $files --memory peak -f folded 2>/dev/null >both.folded
 	# shellcheck disable=SC2086 # several files
 	like "$(xpumerge $files 2>/dev/null)" "^held at the peaks of the recordings: $(total both.folded) bytes" \
-		"$files: the first line has the sum of what both hold at their peak"
+		"$files: the first line has the sum of all that both hold at their peak"
 done
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1

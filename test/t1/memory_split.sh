@@ -166,7 +166,7 @@ for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.
 	echo "at $at"
 done >sums
 is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
-	"a process that is idle and late: each moment equals that of one recording"
+	"a process that is idle and late: each moment is as in one recording"
 like "$(cat sums)" '1127 1127 at 19.97' \
 	"a process that is idle and late: the sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
 

@@ -106,7 +106,7 @@ cuda|saxpy|4.0|0.25|Device 0|Stream 13|epoch,send data
 cuda|saxpy|2.0|0.5|Device 0|Stream 7|epoch
 END
 diff expected got >diff
-ok $? "one process: the events equal the script's" || diag "$(cat diff)"
+ok $? "one process: the events are as in the script" || diag "$(cat diff)"
 xpumerge --nsys one.sqlite -f chrome >default.json 2>log
 is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" " 2 cuda 2 nvtx-kernel " \
 	"without -t: kernels, and ranges on kernels"

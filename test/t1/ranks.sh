@@ -44,7 +44,7 @@ waits() {
 identity() {		# identity NAME: each wait has a rank that was waited for, or belongs to the start
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
-		"$1: the waits of ranks equal those for stragglers and at the start, and those of all collectives"
+		"$1: the waits of ranks equal the waits for stragglers and at the start, and the waits of all collectives"
 }
 
 for seed in 1 2 3 4; do

@@ -120,7 +120,7 @@ is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $
 	"the table of allocations has its rows"
 is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 "a free has no call path"
 is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" "1	900	15000	9 0" \
-	"a window of --capture has a row; without windows there is none"
+	"a window of --capture has a row; no windows give no rows"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
 	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
 		"each path has as many frames as the table of frames"

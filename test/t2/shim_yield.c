@@ -215,7 +215,7 @@ static void unfinished(void)
 	is_int(had_kernels, 1, "the shim waited until the program had its record");
 	ok(records(), "the listener gets later kernels");
 	flush_all(0);
-	is_int(nr_kernels, 1, "later kernels are not the program's");
+	is_int(nr_kernels, 1, "the program does not get later kernels");
 	is_int(nr_wrong_clock, 0, "the program's kernel has an end");
 	cuStreamDestroy(another);
 }
@@ -578,7 +578,7 @@ int main(int argc, char **argv)
 	replaced();
 	straight();
 	is_int(nr_completed, nr_requested + 2,
-	       "the program has its buffers, and two of the shim's");
+	       "the program has its buffers, and two from the shim");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without a thread the shim lets go, too");
 	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
