@@ -187,14 +187,69 @@ def python_strings(text):
         yield [(number + i, line.strip()) for i, line in enumerate(match[1].split("\n"))]
 
 
+C_TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|[()\[\]{},;]|[^\"'()\[\]{},;]+")
+C_STRING = re.compile(r"\"((?:\\.|[^\"\\\n])*)\"")
+C_CHECK = re.compile(r"\b(?:(ok)|is_int|is_str)(?=\()")
+SH_CHECK = re.compile(r"^[^#\n]*?(?:^|[;&|{(!]|\b(?:do|then|else|if)\b)[ \t]*(?:(ok)|is|like|unlike)(?=[ \t])", re.MULTILINE)
+
+
+def c_arguments(text, at):
+    """Returns (offset, text) of each argument of the call whose bracket is at @at."""
+    depth, start, found = 0, at + 1, []
+    for token in C_TOKEN.finditer(text, at):
+        depth += (token[0] in ("(", "[", "{")) - (token[0] in (")", "]", "}"))
+        if not depth or depth == 1 and token[0] == ",":
+            found.append((start, text[start:token.start()]))
+            start = token.end()
+        if not depth:
+            break
+    return found
+
+
+def sh_quoted(text, at, end):
+    """Returns the offset behind @end, which is '"' or ")", with all that is nested before it."""
+    while at < len(text) and text[at] != end:
+        if text[at] == "\\":
+            at += 2
+        elif text.startswith("$(", at) or text[at] == "(" and end == ")":
+            at = sh_quoted(text, text.index("(", at) + 1, ")")
+        elif text[at] == '"':
+            at = sh_quoted(text, at + 1, '"')
+        elif text[at] == "'" and end == ")":
+            at = text.find("'", at + 1) + 1 or len(text)
+        else:
+            at += 1
+    return at + 1
+
+
+def sh_arguments(text, at):
+    """Returns (offset, text) of each argument of the shell's command behind @at."""
+    found = []
+    while True:
+        at += len(re.compile(r"(?:[ \t]|\\\n)*").match(text, at)[0])
+        start = at
+        while at < len(text) and text[at] not in " \t\n;|&)":
+            if text[at] == "'":
+                at = text.find("'", at + 1) + 1 or len(text)
+            elif text[at] == '"' or text.startswith("$(", at):
+                at = sh_quoted(text, at + 1 + (text[at] == "$"), '"' if text[at] == '"' else ")")
+            else:
+                at += 1 + (text[at] == "\\")
+        if at == start:
+            return found
+        found.append((start, text[start:at]))
+
+
 def check_names(path, text):
     """Yields (number, name) of each check of a test."""
-    if path.endswith(".sh"):
-        pattern = re.compile(r"^\s*(?:.*[;&|]\s*)?(?:is|like|unlike|ok)\s.*\"([^\"]*)\"(?:\s*\|\|.*|\s*&&.*)?$", re.MULTILINE)
-    else:
-        pattern = re.compile(r"\b(?:ok|is|is_str|is_u64)\((?:[^\";]|\"[^\"]*\"(?=[^;]*,\s*\"))*?,\s*\"([^\"]+)\"")
-    for match in pattern.finditer(text):
-        yield text.count("\n", 0, match.start(1)) + 1, match[1]
+    shell = path.endswith(".sh")
+    for match in (SH_CHECK if shell else C_CHECK).finditer(text):
+        arguments = (sh_arguments if shell else c_arguments)(text, match.end())
+        place = 1 if match[1] else 2
+        if len(arguments) > place:
+            offset, name = arguments[place]
+            number = text.count("\n", 0, offset + len(name) - len(name.lstrip())) + 1
+            yield number, name.strip("\"'") if shell else "".join(C_STRING.findall(name))
 
 
 def markdown(text):
