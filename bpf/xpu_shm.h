@@ -67,7 +67,7 @@ struct xpu_shm_hello {
 struct xpu_shm_counts {
 	__u8	token[XPU_SHM_TOKEN_BYTES];	/* an id may be reused for other memory */
 	__u64	nr_processes;		/* images that began to use CUDA */
-	__u64	nr_launches;		/* of processes that ended without connecting */
+	__u64	nr_launches;		/* launches of processes that ended without connecting */
 };
 
 enum xpu_shm_state {

@@ -700,7 +700,7 @@ static bool options__have_effect(const struct options *opts)
 	return true;
 }
 
-/* Facts about the options, for the table of conflicts. */
+/* The table of conflicts uses these facts about the options. */
 #define FACTS(X)									\
 	X(COMMAND, opts->mode == PROBES_RUN)						\
 	X(SOME, opts->mode == PROBES_PID)						\

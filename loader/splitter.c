@@ -25,7 +25,7 @@
 #define PIPE_BYTES	(1 << 20)	/* the largest without privileges */
 #define PAUSE_NS	500000000ull	/* between starts; doubles each time, up to PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
-#define LIVED_NS	60000000000ull	/* after so long a life, a child is restarted at once */
+#define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*
  * At the end of the recording, which waits for the child: how many starts, and the time between
  * them.

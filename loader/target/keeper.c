@@ -53,7 +53,7 @@ struct job {
 	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 means @path in @pid */
 	pid_t pid, ns_pid;
 	char *path;
-	char name[NAME_MAX_BYTES];	/* of the copy, below the keeper's directory */
+	char name[NAME_MAX_BYTES];	/* name of the copy in the keeper's directory */
 };
 
 struct keeper {

@@ -24,7 +24,7 @@ struct event {
 	_Alignas(8) struct perf_event_header hdr;
 };
 
-struct image {				/* a process's events since an exec */
+struct image {				/* the events of one process image, since its exec */
 	UT_hash_handle hh;
 	pid_t pid;
 	STAILQ_HEAD(, event) events;

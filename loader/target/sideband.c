@@ -43,7 +43,7 @@
  */
 #define RING_PAGES	256
 #define MAX_KNOWN	(1u << 18)	/* mappings of a process, which may map any number */
-#define LOOK_PAUSES	4		/* times as long as it takes to look at a process */
+#define LOOK_PAUSES	4		/* pause after a look, as a multiple of its time */
 #define FEW_RING_PAGES	64
 
 /* Not in the headers of every supported distribution. */

@@ -16,7 +16,7 @@ struct target {
 	pid_t pid;
 	int go_fd;			/* the child waits until it can read from here */
 	int error_fd;			/* the child writes the error of its exec here */
-	bool waits;			/* for others to attach to it: nobody records it from its start */
+	bool waits;			/* not recorded from its start; others may attach later */
 	bool exited;
 	int wait_status;		/* after the exit, as wait(2) encodes it */
 	struct {			/* signals that we got, and may have to pass on */

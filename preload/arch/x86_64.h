@@ -95,7 +95,7 @@ static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
 	return ticks;
 }
 
-/* Whether the processor says that its ticks are the same at all clock rates, asleep and awake. */
+/* Whether the processor says that its counter always runs at one rate, even asleep. */
 static inline bool machine__is_steady(void)
 {
 	unsigned int eax, ebx, ecx, edx;

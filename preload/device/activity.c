@@ -111,7 +111,7 @@ static struct buffer *_Atomic own[OWN_PLACES];
 /* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
-/* As one of several subscribers: to add to CUPTI's times for ours. */
+/* For a shim that is one of several subscribers: ns to add to CUPTI's times. */
 static atomic_bool is_among;
 static atomic_int_fast64_t shift_ns;
 

@@ -209,7 +209,7 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 	return 0;
 }
 
-/* An unwind_other_fn, for a launch of @launcher from another path than was guessed. */
+/* An unwind_other_fn: the launch of @launcher does not come from the path that was guessed. */
 static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
 {
 	struct launcher *t = launcher;

@@ -14,8 +14,8 @@ struct cupti;
 extern const struct cupti *launch__cupti;
 
 /*
- * CUPTI's callback: for the launch ids of the driver domain, inside the application's API call, and
- * for graph nodes and contexts of the resource domain.
+ * The shim's callback for CUPTI. CUPTI calls it inside the application's launch calls (driver
+ * domain), and for graph nodes and contexts (resource domain).
  */
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);

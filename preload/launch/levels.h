@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * levels.h - memory that CUDA takes by itself, without a call of the program: CUDA is asked how
- * much
+ * levels.h - asks CUDA how much memory it takes without a call of the program
  *
  * On devices where the program has pools or graphs that allocate, the shim's thread asks a few
- * times a second for the unused part of the pools and for the memory of graphs. The memory of a
- * device that is in use by anybody is asked for at the program's first allocation there, and then
- * at most once a second, after calls that ask the system for memory. A changed value is sent as an
+ * times a second for the unused part of the pools and for the memory of graphs. It asks for all
+ * memory in use on a device, by any program, at this program's first allocation there, and then at
+ * most once a second, after calls that take memory from the system. A changed value is sent as an
  * event XPU_ALLOC_LEVEL.
  */
 #ifndef XPU_PRELOAD_LEVELS_H

@@ -310,7 +310,7 @@ HOT_MEMORY bool paths__is_told(const struct paths *p)
 	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
 }
 
-/* @is_short: whether @rest can be written as a short event; a constant where this is expanded */
+/* @is_short: whether @rest can be written as a short event; a compile-time constant in each call */
 static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths *p, const struct alloc *a,
 								   const struct xpu_log_alloc *rest,
 								   uint32_t path, bool is_short)

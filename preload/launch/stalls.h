@@ -28,7 +28,9 @@ void stalls__set_launch(uint32_t correlation_id);
  */
 void stalls__drain(void);
 
-/* The last reading: also waits, normally 60 ms, for samples that CUPTI has not fetched yet. */
+/*
+ * Reads for the last time: also waits, normally 60 ms, for samples that CUPTI has not fetched yet.
+ */
 void stalls__drain_all(void);
 
 /*

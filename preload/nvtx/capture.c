@@ -19,8 +19,8 @@
 #include "xpu_slot.h"
 
 /*
- * A window of launches by number begins so many launches early for CUPTI. These launches and their
- * device work are not recorded.
+ * If launch numbers bound a window, CUPTI starts to collect this many launches earlier. These
+ * launches and their device work are not recorded.
  */
 #define EARLY		256u
 #define MAX_CBID	4096
