@@ -47,7 +47,7 @@ struct xpu_proc {
 
 /* Counts the losses of a process image; the key is its proc_id. */
 struct xpu_loss {
-	__u64	nr_launches;		/* the ring was full, or there was no scratch memory */
+	__u64	nr_launches;		/* launches lost: ring full, or no scratch memory */
 	__u64	nr_ranges;		/* events of NVTX ranges, lost for the same reasons */
 	__u64	nr_unread;		/* slots, log entries and batches that were unreadable, or
 					 * of an unknown version */

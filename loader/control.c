@@ -33,7 +33,7 @@ struct supervisor {
 	int signal_fd;
 	pid_t recorder;			/* the child that records, or 0 */
 	int ready_fd;			/* readable when it has attached or failed; -1: known */
-	bool must_answer;		/* a command waits for that, or for its end */
+	bool must_answer;		/* a command waits until it attaches or ends */
 	bool told_unread;		/* warned that nobody reads the answers */
 	bool stopping;			/* the recorder was told to end */
 	bool ends;			/* end when the recorder has ended */

@@ -17,7 +17,7 @@ struct name {
 	FILE *f;
 	pid_t pid;
 	unsigned int number;
-	bool row;			/* of a row of files: keep a place for their numbers */
+	bool row;			/* names a series of files: keep a place for numbers */
 	bool numbered;			/* the name has a number */
 };
 

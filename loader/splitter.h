@@ -21,7 +21,7 @@ struct splitter;
 struct writer;
 
 struct splitter_stats {
-	uint64_t nr_ends;		/* ends of the child before time; each lost some launches */
+	uint64_t nr_ends;		/* early ends of the child; each lost some launches */
 	uint64_t nr_lost_files, nr_lost_bytes;	/* see split_journal.h */
 };
 

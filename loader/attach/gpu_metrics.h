@@ -17,7 +17,7 @@ struct gpu_metrics;
 struct gpu_metrics_stats {
 	uint64_t nr_rows;		/* recorded */
 	uint64_t nr_overflows;		/* times that the hardware's memory was full */
-	uint64_t lost_ns;		/* missing between rows, of all GPUs */
+	uint64_t lost_ns;		/* time missing between rows, of all GPUs */
 	uint64_t nr_malformed;		/* invalid records */
 	bool failed;			/* the program ended early, or had to be killed */
 };

@@ -458,7 +458,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_allocs += p->nr_allocs;
 	if (!p->attached)
 		stats->nr_allocs_missing += beyond(c->nr_allocs, p->nr_allocs + loss.nr_allocs);
-	if (!p->attached)		/* else some events are no part of this */
+	if (!p->attached)		/* else some events came earlier */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;

@@ -45,7 +45,7 @@ struct process {
 	uint32_t nr_python_to;		/* images that use this one's interpreter */
 	bool has_python;
 	struct xpu_python python;
-	uint64_t start_ns;		/* of the image's beginning */
+	uint64_t start_ns;		/* when the image began */
 	struct numbers maps[NR_MAPS];
 	struct threads_ended threads_ended;	/* see threads__end() */
 	uint32_t other_threads;		/* id shared by threads beyond the limit; 0: none */
@@ -64,7 +64,7 @@ struct process {
 	uint64_t nr_allocs;		/* received memory events */
 	uint64_t nr_batches;
 	uint64_t nr_untold;		/* launches with a call path that is still undefined */
-	uint64_t nr_malformed;		/* entries that no shim makes */
+	uint64_t nr_malformed;		/* entries that no shim writes */
 	uint64_t nr_beyond;		/* launches and other items beyond a limit */
 	uint64_t nr_no_memory;		/* launches dropped without memory */
 	uint64_t nr_messages;

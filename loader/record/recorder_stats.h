@@ -51,7 +51,7 @@ struct recorder_stats {
 	uint64_t nr_errors;		/* processes that could not be recorded */
 	uint64_t nr_no_memory;		/* launches dropped here without memory */
 	uint64_t nr_samples_no_memory;	/* samples dropped here without memory */
-	uint64_t nr_malformed;		/* entries that no shim makes */
+	uint64_t nr_malformed;		/* entries that no shim writes */
 	uint64_t nr_beyond;		/* launches, samples, stacks or frames beyond a limit */
 	uint64_t nr_messages_hidden;	/* lines from targets, beyond a limit */
 	uint64_t nr_blamed;		/* processes that lost something */

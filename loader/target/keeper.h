@@ -30,7 +30,7 @@ struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
 	uint64_t nr_refused;		/* files beyond a limit in bounds.h, or given up */
 	uint64_t nr_failed;		/* files that could not be copied */
-	int error;			/* the reason of the first failure, an errno */
+	int error;			/* errno of the first failure */
 };
 
 /* @k: a keeper for the recording at @path. Return: 0 or a negative errno. */

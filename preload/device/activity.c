@@ -47,7 +47,7 @@
 #define BUSY_BUFFERS	4		/* if so many return by themselves, do not flush */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* a pause at a stop, for device work to end */
-#define STOP_PAUSES	20		/* at most so many pauses */
+#define STOP_PAUSES	20		/* at most this many pauses */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
 #define NR_LOOKS	5		/* comparisons of clocks; the quickest is believed */
@@ -68,7 +68,7 @@ struct buffer {
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
 	bool was_forced;		/* CUPTI gave it back because the program forced it to */
-	int64_t shift_ns;		/* to add to its times for ours */
+	int64_t shift_ns;		/* ns to add to CUPTI's times */
 	size_t chunk_before;		/* bytes of the mapping before this member */
 	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
 					 * CHUNK_IS_MAPPED */

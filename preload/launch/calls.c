@@ -454,7 +454,7 @@ HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_Callb
 	uint64_t end;
 
 	if (!open || l->cbid != cbid || l->correlation_id != d->correlationId)
-		return;			/* an inner call's end, or of one that began too early */
+		return;			/* ends an inner call, or one that began too early */
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
 		return;
 	end = call_log__now(l);

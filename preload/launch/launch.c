@@ -490,8 +490,8 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 
 	if (d->callbackSite != CUPTI_API_ENTER) {
 		/*
-		 * A launch that began before the window was not measured: the word is not its
-		 * beginning.
+		 * No start time was stored for a launch that began before the window: the word has
+		 * another value.
 		 */
 		if (windows && t && !t->slot.in_call)
 			*d->correlationData = 0;

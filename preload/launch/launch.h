@@ -14,8 +14,8 @@ struct cupti;
 extern const struct cupti *launch__cupti;
 
 /*
- * The shim's callback for CUPTI. CUPTI calls it inside the application's launch calls (driver
- * domain), and for graph nodes and contexts (resource domain).
+ * CUPTI calls this inside the application's launch calls (driver domain), and for graph nodes and
+ * contexts (resource domain).
  */
 void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 		      const void *data);

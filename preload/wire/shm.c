@@ -24,7 +24,7 @@
 #define LOOK_NS		1000000000ull	/* after this long without progress, look for the reader */
 #define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
-#define HIGH_FD		512		/* programs that choose a descriptor choose less */
+#define HIGH_FD		512		/* programs that choose descriptors choose lower ones */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
