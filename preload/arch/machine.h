@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine.h - all that the shim knows of the processor that it runs on
+ * machine.h - everything in the shim that depends on the processor
  *
  * Another processor needs a header next to these two, with the same definitions, and a file
  * launch/code_MACHINE.c. x86_64.h says what each definition is for.

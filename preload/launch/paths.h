@@ -5,12 +5,12 @@
  * Most launches come from a call path seen before. A thread remembers whole paths, and finds the
  * path of a launch by comparing all of it: the function called, every frame, and Python's lines,
  * too. With a path it also keeps a trace: the memory that the call chain was read from. Programs
- * run in loops: first the path is tried that followed the previous path last time, and if all words
- * of its trace are unchanged, the chain need not be read again. If a word differs, the path that
- * had this word there is tried next, so that paths in any order are found, too. A new path gets a
- * number, and the probe is called with its frames. A launch from a known path is an entry of 16
- * bytes in the thread's struct xpu_log; when the log is full, a probe is called for it. The shim's
- * own thread sends the logs of quiet threads.
+ * run in loops, so the first guess is the path that followed the previous path last time. If all
+ * words of its trace are unchanged, the chain need not be read again. If a word differs, the next
+ * guess is the path that had this word there, so that paths in any order are found, too. A new path
+ * gets a number, and the probe is called with its frames. A launch from a known path is an entry of
+ * 16 bytes in the thread's struct xpu_log; when the log is full, a probe is called for it. The
+ * shim's own thread sends the logs of quiet threads.
  *
  * Memory events have paths, too. Most are followed by a launch whose path differs only in some
  * inner frames: then the event's trace keeps only its own words, and refers to the launch's trace
