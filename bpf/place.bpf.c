@@ -2,7 +2,7 @@
 /*
  * Part of xpu.bpf.c: distinguishes the native stacks of blocked threads without unwinding them. It
  * compares the words on the stack that point behind a call instruction. All return addresses are
- * among these words, and so are some stale ones, which at worst make two stacks of one.
+ * among these words, and so are some stale ones, which at worst make one stack count as two.
  *
  * The search runs once for each place, which is a stack pointer and an instruction. When a thread
  * is at a place again and all those words are unchanged, its callers are unchanged, too: beginning

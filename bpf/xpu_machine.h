@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_machine.h - all that the BPF programs know of the processor that they run on
+ * xpu_machine.h - everything in the BPF programs that depends on the processor
  *
  * Another processor needs a part like these two, with the same definitions. Parameters that are
  * registers are user-space registers, from user_regs().

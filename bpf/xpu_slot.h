@@ -118,9 +118,9 @@ struct xpu_log_alloc {
 #define XPU_ALLOCATOR_TORCH	1
 
 /*
- * As many as possible, since sending a log puts code of the kernel into the caches, in place of the
- * program. They must fit into XPU_SHM_THREAD_BYTES, with the data before them, and into a copy that
- * the kernel keeps for each thread, which is allocated in powers of two pages: four of them.
+ * As many as possible, since sending a log replaces the program by kernel code in the caches. They
+ * must fit into XPU_SHM_THREAD_BYTES, with the data before them, and into a copy that the kernel
+ * keeps for each thread, which is allocated in powers of two pages: four of them.
  */
 #define XPU_LOG_ENTRIES	992
 

@@ -26,9 +26,9 @@ struct options {
 	uint32_t frames;		/* top: the number of frames; 0: no limit */
 	const char *pattern;		/* -o, as given, or xpu.data */
 	bool output_given;
-	char *output;			/* the pattern expanded; like the next two set by
-					 * options__name(); with every_ns, %n is kept for the number
-					 * of a file */
+	char *output;			/* the expanded pattern; options__name() sets this and the
+					 * next two. With every_ns, %n stays for the number of a
+					 * file */
 	char *data;			/* the recording's name; with every_ns, of the first file */
 	bool merge;			/* output is a result, not the recording */
 	const char *more_patterns[MAX_MORE_OUTPUTS];	/* patterns of further results, ... */

@@ -17,8 +17,8 @@
 int output_name__expand(const char *pattern, pid_t pid, char **name);
 
 /*
- * Like output_name__expand(), for the names of a row of files: keeps %n for each file's number, and
- * %% for a percent sign. A pattern without a number gets one at its end.
+ * Like output_name__expand(), for the names of a series of files: keeps %n for each file's number,
+ * and %% for a percent sign. A pattern without a number gets one at its end.
  */
 int output_name__expand_row(const char *pattern, pid_t pid, char **names);
 

@@ -395,8 +395,8 @@ int recording__finish(struct recording *r)
 		report.nr_stopped = probes__nr_stopped(r->probes);
 		report.nr_left_alone = probes__nr_left_alone(r->probes);
 		/*
-		 * Of a group, the BPF programs count running processes, too; children of PROBES_PID
-		 * they do not.
+		 * With PROBES_ALL, the BPF programs also count processes that were already running.
+		 * With PROBES_PID, they do not count running children.
 		 */
 		if (r->opts->mode == PROBES_ALL && r->nr_denied > report.nr_left_alone)
 			report.nr_left_alone = r->nr_denied;

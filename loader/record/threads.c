@@ -10,7 +10,7 @@
 
 /*
  * Within this time after a thread's end the shim sends the records that the thread could not send
- * itself. The times of at most so many ended threads are kept; others count as settled at once.
+ * itself. The times of at most this many ended threads are kept. Others count as settled at once.
  */
 #define SETTLE_NS	5000000000ull
 #define MAX_UNSETTLED	(1 << 16)

@@ -3,7 +3,7 @@
  * hot.h - groups the code and data of every launch in few pages and cache lines
  *
  * A program runs much other code between two launches, so a launch waits for each cache line and
- * page that it uses: they should be few. In each file the code of memory events stands behind the
+ * page that it uses: they should be few. In each file the code of memory events comes after the
  * code of launches.
  */
 #ifndef XPU_PRELOAD_HOT_H

@@ -16,7 +16,7 @@
 
 /*
  * If a new call's frame is where the open call's is, or further up the stack, the open call was
- * left by a jump. A frame of another domain may be up to so many bytes further up all the same.
+ * left by a jump. But a frame of another domain may be up to this many bytes further up.
  */
 #define OTHER_DOMAIN_BYTES	16384
 

@@ -26,8 +26,8 @@
 #define TYPE_CUDA		1
 
 /*
- * Totals are sent after a device's first block, after one block in so many, and after the first
- * block since the allocator got memory from CUDA or gave some back.
+ * Totals are sent after a device's first block, after every TOTALS_EVERY blocks, and after the
+ * first block since the allocator got memory from CUDA or gave some back.
  */
 #define TOTALS_EVERY	1024
 #define MAX_DEVICES	256

@@ -3,9 +3,10 @@
  * wait.h - finds out which calls wait for the device, how long, and for which stream or context
  *
  * The time between a call's entry and its exit is measured in ticks of the CPU's counter, which
- * takes a few ns. Only for a call that took long are its begin and end by the clock found out, and
- * the context or stream that it waited on. Calls whose purpose is to wait are watched only for
- * this; launches and copies are watched anyway, and wait if their queue is full or if they block.
+ * takes a few ns. Only for a call that took long does the shim find out its begin and end in clock
+ * time, and the context or stream that it waited on. Calls whose purpose is to wait are watched
+ * only for this; launches and copies are watched anyway, and wait if their queue is full or if they
+ * block.
  */
 #ifndef XPU_PRELOAD_WAIT_H
 #define XPU_PRELOAD_WAIT_H
@@ -20,9 +21,7 @@
 
 struct cupti;
 
-/*
- * Shorter calls, than about 10 us, are not recorded: that is ten times the cost of recording one.
- */
+/* Calls shorter than about 10 us are not recorded. That is ten times the cost of recording one. */
 #define WAIT_MIN_TICKS	machine__ticks_at_3ghz(30000)
 
 #define WAIT_MAX_CBID	4096
