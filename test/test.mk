@@ -110,7 +110,7 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
 
 # This program calls the probe sites itself.
-$(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf
+$(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf -Irecord
 
 # A leak checker could not look into this program when its image is set-group-ID.
 $(O)/workload/private: private SANFLAGS :=
@@ -611,7 +611,7 @@ bench-inside: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
-		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Irecord -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
 FUZZERS		:= $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c))
 fuzz_obj	= $(patsubst %.c,$(O)/fuzz/%.o,$(patsubst $(O)/%,%,$(1)))
 

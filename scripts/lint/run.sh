@@ -83,7 +83,7 @@ lint_format() {
 lint_cppcheck() {
 	missing cppcheck cppcheck && return
 	dirs=
-	for dir in lib preload loader metrics merge; do
+	for dir in lib record preload loader metrics merge; do
 		[ ! -d $dir ] || dirs="$dirs $dir"
 	done
 	# shellcheck disable=SC2086

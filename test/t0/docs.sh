@@ -13,7 +13,7 @@ quoted() {		# quoted EXTENDED_REGEX
 }
 
 # File names below the source's directories, with * or without.
-quoted '(bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github)/[A-Za-z0-9_./*-]*' >"$OLDPWD/files"
+quoted '(record|bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github)/[A-Za-z0-9_./*-]*' >"$OLDPWD/files"
 [ "$(wc -l <"$OLDPWD/files")" -gt 40 ]
 ok $? "$(wc -l <"$OLDPWD/files") names of files"
 is "$(while read -r page file; do
@@ -27,7 +27,7 @@ done <"$OLDPWD/files")" "" "each named file exists"
 quoted '[a-z][A-Za-z0-9_]*\(\)' | grep -e ^CONTRIBUTING -e ^doc/architecture | sed 's/()$//' >"$OLDPWD/functions"
 [ "$(wc -l <"$OLDPWD/functions")" -gt 20 ]
 ok $? "$(wc -l <"$OLDPWD/functions") names of functions"
-find bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec grep -ohE '[A-Za-z_][A-Za-z0-9_]*\(' {} + |
+find record bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec grep -ohE '[A-Za-z_][A-Za-z0-9_]*\(' {} + |
 	sort -u >"$OLDPWD/known"
 is "$(while read -r page name; do
 	grep -qx "$name(" "$OLDPWD/known" || grep -qw "$name" bpf/*.c || echo "$page: $name()"

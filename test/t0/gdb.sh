@@ -39,8 +39,8 @@ int main(void)
 }
 END
 util=$(find "$XPU_SRC/lib" "$XPU_SRC/merge" -name util.c)
-${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O0 -g -I"$XPU_SRC/bpf" -I"$XPU_SRC/lib" -I"${util%/*}" -o show show.c \
-	"$util" 2>log
+${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O0 -g -I"$XPU_SRC/record" -I"$XPU_SRC/lib" -I"${util%/*}" \
+	-o show show.c "$util" 2>log
 is $? 0 "a program with each container is built" || diag "$(head -n 3 log)"
 gdb -nx -batch -iex 'set debuginfod enabled off' -x "$XPU_SRC/scripts/gdb/xpuload.py" -ex 'break stop' \
 	-ex run -ex up -ex 'print s.list' -ex 'print s.none' -ex 'print strings' -ex 'print ids' \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Which folder may include which: the rooms meet only through bpf/'s headers and lib/, and symbol
+# Which folder may include which: the rooms meet only through record/, bpf/'s headers and lib/, and symbol
 # code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
@@ -53,20 +53,21 @@ for room in merge preload loader metrics push lib; do
 	ok $? "$room/: $nr includes found"
 done
 
+may "record/ includes itself" "record" "" record/*
 may "bpf/*.h includes no header of ours" "" "" bpf/*.h
-may "bpf/*.c includes bpf/" "bpf" "vmlinux.h" bpf/*.c
-may "lib/ includes bpf/ and itself" "lib bpf" "" lib/*.[ch]
-may "preload/ includes bpf/, lib/ and itself" "preload bpf lib" "" $preload
-may "loader/ includes bpf/, lib/ and itself" "loader bpf lib" "xpu.skel.h version.h" $loader
-may "metrics/ includes bpf/, lib/ and itself" "metrics bpf lib" "" $metrics
+may "bpf/*.c includes bpf/ and record/" "bpf record" "vmlinux.h" bpf/*.c
+may "lib/ includes record/ and itself" "lib record" "" lib/*.[ch]
+may "preload/ includes record/, bpf/, lib/ and itself" "preload record bpf lib" "" $preload
+may "loader/ includes record/, bpf/, lib/ and itself" "loader record bpf lib" "xpu.skel.h version.h" $loader
+may "metrics/ includes record/, bpf/, lib/ and itself" "metrics record bpf lib" "" $metrics
 may "push/ includes lib/ and itself" "push lib" "version.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $push
-may "merge/ includes bpf/, lib/ and itself" "merge bpf lib" "version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
+may "merge/ includes record/, bpf/, lib/ and itself" "merge record bpf lib" "version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
 
 # arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
 # missing.
 arrows() {
 	includes "$@" | while read -r file header; do
-		for dir in "${file%%/*}" lib bpf; do
+		for dir in "${file%%/*}" lib bpf record; do
 			[ -e "$dir/$header" ] && echo "$file $dir/$header" && break
 		done
 	done
@@ -127,7 +128,7 @@ is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c
 	"JSON is written only through lib/json_out.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
-licence "preload/, metrics/, push/, lib/ and bpf/*.h are MIT" MIT $preload $metrics $push $lib bpf/*.h
+licence "preload/, metrics/, push/, lib/, record/ and bpf/*.h are MIT" MIT $preload $metrics $push $lib record/* bpf/*.h
 
 # Functions that make, rename or remove files, or change their owner or mode.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'

@@ -6,7 +6,8 @@
 # again, but never the recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
-record_h=$XPU_SRC/bpf/xpu_record.h
+record_h=$XPU_SRC/record/xpu_record.h
+records=$XPU_SRC/record/records.def
 
 expect() {		# expect NAME SUFFIX ARGUMENTS...: merges corpus/NAME.xpu
 	name=$1 suffix=$2
@@ -45,12 +46,9 @@ now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
 ok $? "there is a recording of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
 
-# The types in the enum, except types that are only in the ring buffer, and types that the loader
+# The types in the table, except types that are only in the ring buffer, and types that the loader
 # removes.
-awk '/^enum xpu_record_type/ { on = 1 } on && /^};/ { exit }
-	on && /ring buffer only/ { on = 2 } on && /inside a BATCH/ { on = 1 }
-	on == 1 && /XPU_RECORD_[A-Z_]*[\t ]*=/ && !/XPU_RECORD_(PYTHON|ALLOC)[ \t]/ { sub("XPU_RECORD_", ""); print $1 }' \
-	"$record_h" | sort >types
+sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" | sort >types
 [ "$(wc -l <types)" -gt 35 ]
 ok $? "there are $(wc -l <types) record types"
 awk '{ print $3 }' "$now.dump" | sort -u >there
@@ -59,8 +57,8 @@ is "$(comm -23 types there | tr '\n' ' ')" "" \
 is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints no other types"
 
 # Finds members that were added at the end of a record: most of them are counts.
-awk '/^struct xpu_record_[a-z_]* {/ { on = 1 } /^};/ { on = 0 }
-	on && match($0, /[ \t]nr_[a-z_]*;/) { print substr($0, RSTART + 1, RLENGTH - 2) }' "$record_h" | sort -u >counts
+awk '/^RECORD\([A-Z_]*, [0-9]*, xpu_record_/ { on = 1 } /^END_RECORD/ { on = 0 }
+	on && match($0, /[ ]nr_[a-z_]*, [A-Z]/) { print substr($0, RSTART + 1, RLENGTH - 4) }' "$records" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]
 ok $? "there are $(wc -l <counts) members nr_*"
 grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there

@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../bpf/xpu_record.h"
+#include "../../record/xpu_record.h"
 #include "../../bpf/xpu_slot.h"
 
 typedef void (*site_fn)(const void *, unsigned long);

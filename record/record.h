@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record.h - the table of records.def, for programs that ask it: record types, and their fields
+ */
+#ifndef RECORD_RECORD_H
+#define RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "xpu_record.h"
+
+#define RECORD_MAX	(256u << 20)	/* bytes, of any record */
+/*
+ * Sizes beyond a type's are taken for damage, not for a record that the end of the file cut: a
+ * damaged size in the middle of a file must not make the rest of it look merely cut off. A record
+ * may grow by so many bytes in later versions.
+ */
+#define RECORD_GROWTH	4096u
+
+/* KIND(NAME, how dump prints it, what it means) */
+#define FIELD_KINDS(KIND)							\
+	KIND(NONE,	  SKIP,	   "0")						\
+	KIND(SHOWN,	  SKIP,	   "")	/* by a function of dump */		\
+	KIND(NUMBER,	  DECIMAL, "")						\
+	KIND(SIGNED,	  SIGNED,  "")						\
+	KIND(HEX,	  HEX,	   "")						\
+	KIND(ADDRESS,	  HEX,	   "address")					\
+	KIND(COUNT,	  DECIMAL, "count")					\
+	KIND(BYTES,	  DECIMAL, "bytes")					\
+	KIND(TIME_NS,	  DECIMAL, "time in ns")				\
+	KIND(MADE_NS,	  DECIMAL, "time in ns, when the record was made")	\
+	KIND(DURATION_NS, DECIMAL, "duration in ns")				\
+	KIND(DELTA_NS,	  SIGNED,  "ns after the record's time_ns")		\
+	KIND(PROC,	  DECIMAL, "process image")				\
+	KIND(PARENT,	  DECIMAL, "process image")				\
+	KIND(PID,	  DECIMAL, "process of the system")			\
+	KIND(TID,	  DECIMAL, "thread of the system")			\
+	KIND(THREAD,	  DECIMAL, "THREAD")					\
+	KIND(PATH,	  DECIMAL, "CALLCHAIN")					\
+	KIND(LAUNCH,	  DECIMAL, "correlation id of a launch")		\
+	KIND(STRING,	  DECIMAL, "STRING")					\
+	KIND(STREAM,	  DECIMAL, "STREAM")					\
+	KIND(RANGE,	  DECIMAL, "RANGE")					\
+	KIND(NODE,	  DECIMAL, "node of a CUDA graph")			\
+	KIND(KEY,	  DECIMAL, "defined by this record")			\
+	KIND(KEY_HEX,	  HEX,	   "defined by this record")			\
+	KIND(NAMED,	  NAME,	   "")						\
+	KIND(COMM,	  COMM,	   "name, perhaps without a NUL")		\
+	KIND(UUID,	  UUID,	   "UUID")					\
+	KIND(PART,	  SKIP,	   "")						\
+	KIND(TAIL,	  SKIP,	   "")						\
+	KIND(TEXT,	  TEXT,	   "")						\
+	KIND(ROWS,	  ROWS,	   "")
+
+enum field_kind {
+#define KIND(name, ...) FIELD_##name,
+	FIELD_KINDS(KIND)
+#undef KIND
+};
+
+/* Names of numbers; the last one has no name. A name begins with the prefix. */
+struct number_name {
+	uint32_t number;
+	const char *name;
+};
+
+struct number_names {
+	const char *prefix;
+	const struct number_name *v;
+};
+
+/* Return: the name without the prefix, or NULL. */
+const char *number_names__find(const struct number_names *names, uint64_t number);
+
+/* A field of a structure; the last of a list has no name. */
+struct record_field {
+	const char *name, *type, *text;
+	uint32_t offset, bytes;		/* bytes: of all elements; of one in a tail */
+	uint32_t nr;			/* of an array; else 0 */
+	enum field_kind kind;
+	uint8_t major, minor;		/* the version that added it; 0: always there */
+	const struct number_names *names;
+	const struct record_field *(*rows)(void);	/* ROWS, PART: of one */
+	uint32_t count_at;		/* a tail of ROWS or ITEMS: the field with their number */
+};
+
+enum record_where {
+	RECORD_UNKNOWN, RECORD_IN_FILE, RECORD_IN_BATCH, RECORD_AROUND, RECORD_IN_RING,
+	RECORD_IN_RING_BATCH,
+};
+
+enum record_split { RECORD_PASS, RECORD_CARRY, RECORD_HOLD, RECORD_SUM, RECORD_FILE };
+enum record_pack { RECORD_PLAIN, RECORD_ROW, RECORD_ROWS };
+
+struct record_type {
+	uint32_t least, most;		/* bytes that a reader believes */
+	uint8_t where, split, pack;
+	uint8_t major, minor;		/* the version that has it first */
+	bool misc_is_flags;
+	const struct number_names *misc;	/* NULL: no names */
+	const char *name, *text;
+	const struct record_field *(*fields)(void);
+};
+
+extern const struct record_type record_types[XPU_RECORD_TYPES];
+
+#define FIELD_NAMED(names)	FIELD_NAMED
+#define FIELD_PART(tag)		FIELD_PART
+#define RECORD(NAME, nr, tag, ...)						\
+	static inline size_t tag##__at(enum field_kind wanted)			\
+	{									\
+		typedef struct tag s;						\
+		return 0
+#define ALSO(...)
+#define STRUCT(tag, ...)	RECORD(, , tag)
+#define FIELD(type, name, kind, ...) \
+	+ (wanted == FIELD_##kind ? offsetof(s, name) : 0)
+#define END_RECORD ; }
+#include "records.def"
+#undef FIELD_NAMED
+#undef FIELD_PART
+
+/* Return: the offset of the field of a kind, if the type has one such field; 0: it has none. */
+static inline size_t record__at(uint16_t type, enum field_kind kind)
+{
+	switch (type) {
+#define RECORD(NAME, nr, tag, ...) case XPU_RECORD_##NAME: return tag##__at(kind);
+#include "records.def"
+	default:
+		return 0;
+	}
+}
+
+/* Return: the number in such a field, which a reader has checked that the record has; 0: none. */
+static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind kind)
+{
+	size_t at = record__at(rec->type, kind);
+	uint32_t v = 0;
+
+	if (at)
+		memcpy(&v, (const char *)rec + at, sizeof(v));
+	return v;
+}
+
+/* Return: when the recorder or the kernel made the record; 0: others know, or nobody. */
+static inline uint64_t record__made_ns(const struct xpu_record *rec)
+{
+	size_t at = record__at(rec->type, FIELD_MADE_NS);
+	uint64_t v = 0;
+
+	if (at)
+		memcpy(&v, (const char *)rec + at, sizeof(v));
+	return v;
+}
+
+/* Return: the number in a field of at most 8 bytes of the structure at @base. */
+uint64_t record_field__value(const struct record_field *f, const void *base);
+
+/* Return: one number by which a definition is known among all definitions of its type. */
+uint64_t record__key(const struct xpu_record *rec);
+
+#endif /* RECORD_RECORD_H */

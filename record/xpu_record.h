@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * xpu_record.h - the records of the ring buffer and of xpu.data
+ *
+ * Every record is defined in records.def, for the shim, the BPF programs, the loader and the
+ * merger. Structures and assertions are made of it here. Everything is native endian, little
+ * endian in practice; struct xpu_file_header.endian tells.
+ *
+ * Rules of the format:
+ *  - A record starts with struct xpu_record; its size covers header, payload and padding and is a
+ *    multiple of 8. Records follow one another without gaps.
+ *  - Structures grow only at their end. A reader uses what it knows, takes fields beyond .size as
+ *    zero, skips unknown types by .size, and refuses a file whose major version is newer.
+ *  - Version 1: the records follow the file's header. Version 2: blocks follow it, struct
+ *    xpu_record_block and nothing else, and the records are in them. Readers know both.
+ *  - Strings, streams, API names, threads and call chains are interned: defined once per process
+ *    (and possibly again, identically), referred to by id. Id 0 means "none" everywhere. A
+ *    definition may come after its first use: a reader collects definitions before it resolves.
+ *  - Times are CLOCK_MONOTONIC in ns. They order and weigh events; they never join them.
+ *  - A process is named by its proc_id, unique in a recording: one process image, from its fork or
+ *    exec to its exit or next exec. Correlation ids are unique within a proc_id, so
+ *    (proc_id, correlation_id) stays exact when the kernel uses a pid twice or a process execs.
+ */
+#ifndef XPU_RECORD_H
+#define XPU_RECORD_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+/* FILE and this suffix name the directory with copies of the files that its processes had mapped. */
+#define XPU_KEPT_SUFFIX		".files"
+
+#define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
+#define XPU_FILE_ENDIAN		0x01020304u
+#define XPU_VERSION_MAJOR	2
+#define XPU_VERSION_MINOR	10
+#define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
+#define XPU_VERSION_PLAIN_MINOR	2
+
+#define XPU_COMM_LEN		16
+#define XPU_BUILD_ID_LEN	20
+#define XPU_MAX_FRAMES		1000		/* in one call chain, at most: 8 KB in the kernel */
+#define XPU_DEFAULT_FRAMES	512		/* the default */
+#define XPU_FP_FRAMES		127		/* along frame pointers: bpf_get_stack's limit */
+#define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
+#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
+
+struct xpu_file_header {
+	char	magic[8];
+	__u32	endian;
+	__u16	version_major;
+	__u16	version_minor;
+	__u32	header_bytes;		/* offset of the first record */
+	__u32	clockid;		/* CLOCK_MONOTONIC */
+	__u64	start_mono_ns;		/* the same instant on the two clocks */
+	__u64	start_real_ns;
+	__u32	nr_cpus;
+	__u32	crc;			/* version 2: of header_bytes with this field as 0; every
+					 * CRC here is zlib's CRC-32 */
+	__u64	reserved2[2];
+};
+
+struct xpu_record {
+	__u16	type;			/* enum xpu_record_type */
+	__u16	misc;			/* XPU_MISC_*, by type */
+	__u32	size;			/* bytes, this header included, multiple of 8 */
+};
+
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for it */
+#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two */
+/*
+ * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
+ * reader busy for hours. Records that would pack closer are stored unpacked.
+ */
+#define XPU_BLOCK_RATIO	256
+
+/*
+ * The most frequent records are rows of equal size. They are stored column by column: tables of
+ * 32-bit words, and pieces that say how to rebuild the records. Each piece takes the next so many
+ * bytes of the literals and, behind them, the next so many rows of a table.
+ *
+ * In the order of data: this, pieces, tables with their columns, literals, planes. A column has up
+ * to four planes: the lowest byte of each of its numbers, then all the next bytes, and so on; what
+ * has no plane is 0. The planes follow in the order of the tables, their columns, and from the
+ * lowest byte. The number n is the zigzag code of a difference, n >> 1 ^ -(n & 1) modulo 2^32: to
+ * the word above, which is base for the first row, with XPU_COLUMN_DELTA; else to base.
+ */
+struct xpu_columns {
+	__u32	nr_pieces;
+	__u32	nr_tables;		/* XPU_TABLES_MAX at most */
+	__u32	literal_bytes;
+	__u32	reserved;
+};
+
+struct xpu_piece {
+	__u32	literal_bytes;
+	__u16	table;
+	__u16	nr_rows;
+};
+
+struct xpu_table {
+	__u32	nr_rows;
+	__u32	nr_columns;		/* of struct xpu_column behind it: 1 to XPU_COLUMNS_MAX */
+};
+
+struct xpu_column {
+	__u32	base;
+	__u16	nr_planes;		/* 0 to 4 */
+	__u16	flags;			/* XPU_COLUMN_* */
+};
+
+#define XPU_COLUMN_DELTA	1
+#define XPU_TABLES_MAX		32
+#define XPU_COLUMNS_MAX		16
+
+/*
+ * A frame of a call chain that is no return address but a Python frame. It replaces the frame of
+ * the interpreter's evaluation loop. No user address has a top byte.
+ *
+ *	63  56 55 54    32 31   0
+ *	 0xf5   0   line    code
+ *
+ * line is 0 where it is not known; code is the id of an XPU_RECORD_PYCODE of the process, or one
+ * of:
+ */
+#define XPU_FRAME_PYTHON	(0xf5ull << 56)
+#define XPU_FRAME_IS_PYTHON(f)	((f) >> 56 == 0xf5)
+#define XPU_FRAME_LINE(f)	((__u32)((f) >> 32 & 0x7fffff))
+#define XPU_FRAME_CODE(f)	((__u32)(f))
+#define XPU_FRAME_LINE_MAX	0x7fffff
+#define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
+#define XPU_CODE_NATIVE		0		/* not Python, in a chain of Python frames only */
+#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but it is not known which code */
+
+/*
+ * A frame that comes with its name, as importers of other tools' recordings make them: the low half
+ * is the id of an XPU_RECORD_STRING of the process.
+ */
+#define XPU_FRAME_NAMED		(0xf6ull << 56)
+#define XPU_FRAME_IS_NAMED(f)	((f) >> 56 == 0xf6)
+#define XPU_FRAME_STRING(f)	((__u32)(f))
+
+#define XPU_ALLOC_NO_DEVICE	0x3ff	/* memory of the host */
+
+/*
+ * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it
+ * was. The record has .bytes of the stack, which begin at the stack pointer, in blocks of
+ * XPU_STACK_BLOCK bytes at multiples of that size; the part of a block outside of these bytes is
+ * 0. data begins with a bitmap, in whole words, lowest bit and address first, of the blocks that
+ * follow it. Blocks that are missing, with XPU_MISC_STACK_DELTA only, are equal to those at the
+ * same addresses in the thread's last STACK record.
+ */
+#define XPU_STACK_BLOCK		64
+#define XPU_STACK_MAX		(256 * 1024)	/* bytes */
+
+/*
+ * Registers of a STACK record, by the machine that XPU_INFO_ARCH names. As many for each, and the
+ * frame pointer, the stack pointer and the instruction pointer have the same places.
+ */
+enum {	/* x86_64: numbered as its DWARF has it */
+	XPU_REG_AX, XPU_REG_DX, XPU_REG_CX, XPU_REG_BX, XPU_REG_SI, XPU_REG_DI, XPU_REG_BP,
+	XPU_REG_SP, XPU_REG_R8, XPU_REG_R9, XPU_REG_R10, XPU_REG_R11, XPU_REG_R12, XPU_REG_R13,
+	XPU_REG_R14, XPU_REG_R15, XPU_REG_IP,
+	XPU_NR_REGS
+};
+
+enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (stubs use these), PC */
+	XPU_REG_X19 = 0, XPU_REG_X25 = 8, XPU_REG_LR = 12, XPU_REG_X15, XPU_REG_X16, XPU_REG_X17,
+};
+
+/*
+ * A word of Python's frames in a STACK record, innermost first. It is an instruction of a code
+ * object, as PYSOURCE's id and half the instruction's offset; or, behind the frames of one
+ * evaluation loop, an address in the stack frame of that loop.
+ */
+#define XPU_WORD_PYTHON		(0xf7ull << 56)
+#define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
+#define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
+#define XPU_WORD_CODE(w)	((__u32)(w))
+#define XPU_MAX_PYTHON		2046		/* of both kinds */
+
+#define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
+
+#define XPU_CALL_RUNTIME	0x8000
+#define XPU_CALL_MAX_NS		((1ull << 48) - 1)
+
+#define XPU_REFUSED_NO_BYTES	0xffffffffu
+
+#define XPU_RANGE_NAME_MAX	4096	/* bytes, NUL included */
+#define XPU_RANGE_DOMAIN_MAX	256
+#define XPU_RANGE_DEPTH		128	/* open on one thread at a time */
+
+/*
+ * An operation of NCCL, as NVTX's extended payload describes it; since 2.6. Two ranges with
+ * different payloads are two ranges, as if their names differed.
+ */
+enum xpu_collective_fields {
+	XPU_COLLECTIVE_COMM	= 1,
+	XPU_COLLECTIVE_BYTES	= 2,
+	XPU_COLLECTIVE_RANK	= 4,
+	XPU_COLLECTIVE_NR_RANKS	= 8,
+	XPU_COLLECTIVE_PEER	= 16,
+	XPU_COLLECTIVE_ROOT	= 32,
+	XPU_COLLECTIVE_OP	= 64,
+	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, of ncclCommSplit(): root has the key, ... */
+	XPU_COLLECTIVE_PARENT	= 256,	/* ... bytes the communicator that is split, rank its rank */
+};
+
+/*
+ * A GPU's own counters and NVML's over time, for --gpu-metrics; since 2.3. Metrics that are sampled
+ * together are a set, of one GPU; a row has a value for each.
+ */
+#define XPU_MAX_METRICS		64	/* of a set */
+#define XPU_MAX_METRIC_SETS	256
+#define XPU_METRIC_NAME_MAX	256	/* bytes, NUL included; of the unit, too */
+
+#define XPU_METRICS_ROW_WORDS(nr_metrics)	(2u + (nr_metrics))
+
+#define XPU_MISC_STALLS_LAUNCH	1	/* of STALLS, since 2.5: samples of one launch */
+
+#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of that */
+
+/*
+ * The place of a process in a job that has many; since 2.6. The shim reads what launchers put into
+ * the process's environment, and writes LABEL into a batch. The recorder reads the process's
+ * cgroup, and writes PROCESS_LABEL. A label is a number or a text; one that is not known is not
+ * there. A process without any label of a carrier has the labels of its parent, if there are any.
+ */
+enum xpu_label {
+	XPU_LABEL_RANK		= 1,	/* numbers, from 0 */
+	XPU_LABEL_LOCAL_RANK	= 2,	/* among those on its node */
+	XPU_LABEL_WORLD_SIZE	= 3,
+	XPU_LABEL_LOCAL_SIZE	= 4,
+	XPU_LABEL_NODE_RANK	= 5,	/* the node's own number */
+
+	XPU_LABEL_JOB		= 32,	/* texts */
+	XPU_LABEL_STEP		= 33,	/* of the job */
+	XPU_LABEL_RUN		= 34,	/* as torchrun names it */
+	XPU_LABEL_NODE		= 35,
+	XPU_LABEL_POD		= 36,
+	XPU_LABEL_NAMESPACE	= 37,	/* of the pod */
+	XPU_LABEL_POD_UID	= 38,
+	XPU_LABEL_CONTAINER	= 39,	/* its id; a name where the runtime tells only that */
+};
+
+#define XPU_LABEL_IS_TEXT(label)	((label) >= XPU_LABEL_JOB)
+#define XPU_LABEL_TEXT_MAX	256	/* bytes, NUL included */
+
+#ifdef __cplusplus
+#define XPU_STATIC_ASSERT(c) static_assert(c, #c)
+#define XPU_ASSERT_BEGIN static_assert(
+#else
+#define XPU_STATIC_ASSERT(c) _Static_assert(c, #c)
+#define XPU_ASSERT_BEGIN _Static_assert(
+#endif
+
+/* ---- from records.def ----------------------------------------------------------------------- */
+
+#define ENUM(tag, prefix)	enum tag {
+#define VALUE(id, nr, ...)	id = nr,
+#define VALUE_AS(id, nr, ...)	id = nr,
+#define LAST(id)		id
+#define END_ENUM		};
+#include "records.def"
+
+enum xpu_record_type {
+#define RECORD(NAME, nr, ...)	XPU_RECORD_##NAME = nr,
+#include "records.def"
+};
+
+#define XPU_RECORD_TYPES	128	/* their numbers are smaller */
+
+#define RECORD(NAME, nr, tag, ...)		struct tag { struct xpu_record hdr;
+#define ALSO(...)
+#define STRUCT(tag, bytes)			struct tag {
+#define FIELD(type, name, ...)			type name;
+#define FIELDS(type, name, nr, ...)		type name[nr];
+#define EITHER(type, name, other, ...)		union { type name; type other; };
+#define TAIL(type, name, ...)			type name[];
+#define END_RECORD				};
+#include "records.def"
+
+/* No structure has a hole, so its fields and its size say each field's offset. */
+#define STRUCT(tag, bytes)	XPU_ASSERT_BEGIN sizeof(struct tag) == (bytes) && (bytes) == 0
+#define RECORD(NAME, nr, tag, bytes, ...)					\
+	XPU_STATIC_ASSERT((bytes) % 8 == 0);					\
+	STRUCT(tag, bytes) + sizeof(struct xpu_record)
+#define ALSO(...)
+#define FIELD(type, ...)		+ sizeof(type)
+#define FIELDS(type, name, nr, ...)	+ sizeof(type[nr])
+#define END_RECORD			, "the bytes of a record are those of its fields");
+#include "records.def"
+
+XPU_STATIC_ASSERT(sizeof(struct xpu_file_header) == 64);
+XPU_STATIC_ASSERT(sizeof(struct xpu_record) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_columns) == 16);
+XPU_STATIC_ASSERT(sizeof(struct xpu_piece) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_table) == 8);
+XPU_STATIC_ASSERT(sizeof(struct xpu_column) == 8);
+
+#endif /* XPU_RECORD_H */
