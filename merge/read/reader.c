@@ -12,96 +12,12 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "record.h"
 #include "util.h"
-
-/*
- * Sizes beyond these are taken for damage, not for a record that the end of the file cut: a damaged
- * size in the middle of a file must not make the rest of it look merely cut off. A fixed-size
- * record may grow in later versions.
- */
-#define GROWTH_BYTES	4096u
-#define RECORD_MAX	(256u << 20)
 
 #define FIRST_RECORDS	256		/* the definitions of metrics begin among them */
 #define AHEAD_BYTES	(64u << 20)	/* of the next recording */
 #define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
-
-struct record_type {
-	uint32_t min;			/* the fixed part */
-	uint32_t max;
-};
-
-#define FIXED(type)		{ sizeof(type), sizeof(type) + GROWTH_BYTES }
-#define UP_TO(type, bytes)	{ sizeof(type), sizeof(type) + (bytes) + GROWTH_BYTES }
-
-static const struct record_type file_types[] = {
-	[XPU_RECORD_INFO]	  = UP_TO(struct xpu_record_info, 16u << 20),
-	[XPU_RECORD_PROCESS]	  = FIXED(struct xpu_record_process),
-	[XPU_RECORD_PROCESS_EXIT] = FIXED(struct xpu_record_process_exit),
-	[XPU_RECORD_THREAD]	  = FIXED(struct xpu_record_thread),
-	[XPU_RECORD_MMAP]	  = UP_TO(struct xpu_record_mmap, 64u << 10),
-	[XPU_RECORD_COMM]	  = FIXED(struct xpu_record_comm),
-	[XPU_RECORD_FORK]	  = FIXED(struct xpu_record_task),
-	[XPU_RECORD_EXIT]	  = FIXED(struct xpu_record_task),
-	[XPU_RECORD_CALLCHAIN]	  = UP_TO(struct xpu_record_callchain, UINT16_MAX * 8u),
-	[XPU_RECORD_LAUNCHES]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
-	[XPU_RECORD_BATCH]	  = UP_TO(struct xpu_record_batch, RECORD_MAX / 2),
-	[XPU_RECORD_LOST]	  = FIXED(struct xpu_record_lost),
-	[XPU_RECORD_END]	  = FIXED(struct xpu_record_end),
-	[XPU_RECORD_GRAPH_NODE]	  = FIXED(struct xpu_record_graph_node),
-	[XPU_RECORD_SAMPLES]	  = UP_TO(struct xpu_record_samples, RECORD_MAX / 2),
-	[XPU_RECORD_STACK]	  = UP_TO(struct xpu_record_stack, 2 * XPU_STACK_MAX),
-	[XPU_RECORD_PYSOURCE]	  = UP_TO(struct xpu_record_pysource, 1u << 20),
-	[XPU_RECORD_METRIC]	  = UP_TO(struct xpu_record_metric, 2 * XPU_METRIC_NAME_MAX),
-	[XPU_RECORD_METRICS]	  = UP_TO(struct xpu_record_metrics, RECORD_MAX / 2),
-	[XPU_RECORD_METRICS_END]  = FIXED(struct xpu_record_metrics_end),
-	[XPU_RECORD_KSYM]	  = UP_TO(struct xpu_record_ksym, XPU_STRING_MAX),
-	[XPU_RECORD_RANGES]	  = UP_TO(struct xpu_record_ranges, RECORD_MAX / 2),
-	[XPU_RECORD_ALLOCS]	  = UP_TO(struct xpu_record_allocs, RECORD_MAX / 2),
-	[XPU_RECORD_WAIT]	  = FIXED(struct xpu_record_wait),
-	/* Records of version 2.9 end before first_ns. */
-	[XPU_RECORD_OFF_CPU]	  = { offsetof(struct xpu_record_off_cpu, first_ns),
-				      sizeof(struct xpu_record_off_cpu) + GROWTH_BYTES },
-	[XPU_RECORD_OFF]	  = FIXED(struct xpu_record_off),
-	[XPU_RECORD_ACCOUNT]	  = FIXED(struct xpu_record_account),
-	[XPU_RECORD_CUT]	  = FIXED(struct xpu_record_cut),
-	[XPU_RECORD_PART]	  = UP_TO(struct xpu_record_part, 4096),
-	[XPU_RECORD_EARLIER]	  = UP_TO(struct xpu_record_launches, RECORD_MAX / 2),
-	[XPU_RECORD_CARRIED]	  = FIXED(struct xpu_record_carried),
-	[XPU_RECORD_PROCESS_LABEL] = UP_TO(struct xpu_record_label, XPU_LABEL_TEXT_MAX),
-};
-
-static const struct record_type batch_types[] = {
-	[XPU_RECORD_STRING]	= UP_TO(struct xpu_record_string, RECORD_MAX / 2),
-	[XPU_RECORD_API]	= FIXED(struct xpu_record_api),
-	[XPU_RECORD_STREAM]	= FIXED(struct xpu_record_stream),
-	[XPU_RECORD_KERNEL]	= FIXED(struct xpu_record_kernel),
-	[XPU_RECORD_MEMCPY]	= FIXED(struct xpu_record_memory),
-	[XPU_RECORD_MEMSET]	= FIXED(struct xpu_record_memory),
-	/* Records of version 1.1 end before nr_calls. */
-	[XPU_RECORD_COUNTERS]	= { offsetof(struct xpu_record_counters, nr_calls),
-				    sizeof(struct xpu_record_counters) + GROWTH_BYTES },
-	[XPU_RECORD_CALLS]	= UP_TO(struct xpu_record_calls, RECORD_MAX / 2),
-	[XPU_RECORD_MESSAGE]	= UP_TO(struct xpu_record_message, RECORD_MAX / 2),
-	/* Records of version 2.1 end before limits. */
-	[XPU_RECORD_DEVICE]	= { offsetof(struct xpu_record_device, limits),
-				    sizeof(struct xpu_record_device) + GROWTH_BYTES },
-	[XPU_RECORD_SHAPE]	= FIXED(struct xpu_record_shape),
-	[XPU_RECORD_STALL_REASON] = FIXED(struct xpu_record_stall_reason),
-	[XPU_RECORD_STALLS]	= UP_TO(struct xpu_record_stalls, RECORD_MAX / 2),
-	[XPU_RECORD_CUBIN]	= UP_TO(struct xpu_record_cubin, RECORD_MAX / 2),
-	/* Records of version 2.8 end before begin_ns. */
-	[XPU_RECORD_STALLS_ACCOUNT] = { offsetof(struct xpu_record_stalls_account, begin_ns),
-				    sizeof(struct xpu_record_stalls_account) + GROWTH_BYTES },
-	[XPU_RECORD_WINDOW]	= FIXED(struct xpu_record_window),
-	[XPU_RECORD_GRAPH_CLONE] = FIXED(struct xpu_record_graph_clone),
-	[XPU_RECORD_REFUSED] = FIXED(struct xpu_record_refused),
-	[XPU_RECORD_PYCODE]	= FIXED(struct xpu_record_pycode),
-	[XPU_RECORD_LABEL]	= UP_TO(struct xpu_record_label, XPU_LABEL_TEXT_MAX),
-	[XPU_RECORD_RANGE]	= UP_TO(struct xpu_record_range,
-					XPU_RANGE_NAME_MAX + XPU_RANGE_DOMAIN_MAX +
-					sizeof(struct xpu_range_payload)),
-};
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -385,13 +301,21 @@ static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr
 	return nr <= (rec->size - fixed) / bytes;
 }
 
-static bool launches__fit(const struct xpu_record_launches *l)
+/* Return: as record__check(). */
+static const char *launches__check(const struct xpu_record_launches *l)
 {
 	size_t bytes = sizeof(l->launches[0]);
 
 	if (l->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
 		bytes += sizeof(__u32);
-	return record__fits(&l->hdr, sizeof(*l), l->nr, bytes);
+	return record__fits(&l->hdr, sizeof(*l), l->nr, bytes) ? NULL :
+	       "LAUNCHES with more launches than its record holds";
+}
+
+/* Return: as record__check(). */
+static const char *stack__check(const struct xpu_record_stack *s)
+{
+	return stack__fits(s) ? NULL : "STACK with more of it than its record holds";
 }
 
 /* Return: as record__check(). */
@@ -441,132 +365,46 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	       "METRICS with more rows than its record holds";
 }
 
-/* Return: as record__check(). */
-static const char *label__check(const struct xpu_record_label *l)
-{
-	return !l->bytes || record__string_fits(&l->hdr, l->data, l->bytes) ? NULL :
-	       "LABEL that does not end inside its record";
-}
+/* A tail as its kind in records.def says: each structure gets a function. */
+#define FIELD_ITEMS(nr, whose, what)						\
+	record__fits(&r->hdr, sizeof(*r), r->nr, one) ? NULL :			\
+	whose " with more " what " than its record holds"
+#define FIELD_ROWS(row, nr, whose, what)	FIELD_ITEMS(nr, whose, what)
+#define FIELD_TEXT(bytes, whose)						\
+	record__string_fits(&r->hdr, (const char *)tail, r->bytes) ? NULL :	\
+	whose " that does not end inside its record"
+#define FIELD_TEXT_OR_NONE(bytes, whose)	!r->bytes ? NULL : FIELD_TEXT(bytes, whose)
+#define FIELD_NODE_ID(whose)							\
+	!(r->hdr.misc & XPU_MISC_GRAPH_NODE) ||					\
+	record__fits(&r->hdr, sizeof(*r), 1, one) ? NULL :			\
+	whose " without its graph node id"
+#define FIELD_CHECK(check)		check(r)
+#define FIELD_CHECKED(row, nr, check)	check(r)
+#define FIELD_RAW			NULL
+
+#define RECORD(NAME, nr, tag, ...)						\
+	static inline const char *tag##__check(const struct tag *r)		\
+	{									\
+		const char *what = NULL;					\
+		(void)r;
+#define ALSO(...)
+#define STRUCT(tag, ...)	__attribute__((unused)) RECORD(, , tag)
+#define TAIL(type, name, most, kind, ...)					\
+		const type *tail = r->name;					\
+		const size_t one = sizeof(type);				\
+		(void)tail, (void)one;						\
+		what = FIELD_##kind;
+#define END_RECORD								\
+		return what;							\
+	}
+#include "records.def"
 
 /* Return: NULL if the counts and strings of a record fit its size, else what does not. */
 static const char *record__check(const struct xpu_record *rec)
 {
 	switch (rec->type) {
-	case XPU_RECORD_INFO: {
-		const struct xpu_record_info *info = (const void *)rec;
-
-		return record__fits(rec, sizeof(*info), info->bytes, 1) ? NULL :
-		       "INFO data longer than its record";
-	}
-	case XPU_RECORD_MMAP:
-		return mmap__check((const void *)rec);
-	case XPU_RECORD_CALLCHAIN: {
-		const struct xpu_record_callchain *chain = (const void *)rec;
-
-		return record__fits(rec, sizeof(*chain), chain->nr_frames,
-				    sizeof(chain->frames[0])) ? NULL :
-		       "CALLCHAIN with more frames than its record holds";
-	}
-	case XPU_RECORD_LAUNCHES:
-	case XPU_RECORD_EARLIER:
-		return launches__fit((const void *)rec) ? NULL :
-		       "LAUNCHES with more launches than its record holds";
-	case XPU_RECORD_RANGES: {
-		const struct xpu_record_ranges *r = (const void *)rec;
-
-		return record__fits(rec, sizeof(*r), r->nr, sizeof(r->events[0])) ? NULL :
-		       "RANGES with more events than its record holds";
-	}
-	case XPU_RECORD_ALLOCS: {
-		const struct xpu_record_allocs *a = (const void *)rec;
-
-		return record__fits(rec, sizeof(*a), a->nr, sizeof(a->events[0])) ? NULL :
-		       "ALLOCS with more events than its record holds";
-	}
-	case XPU_RECORD_SAMPLES: {
-		const struct xpu_record_samples *s = (const void *)rec;
-
-		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->samples[0])) ? NULL :
-		       "SAMPLES with more samples than its record holds";
-	}
-	case XPU_RECORD_PYSOURCE:
-		return pysource__check((const void *)rec);
-	case XPU_RECORD_PROCESS_LABEL:
-		return label__check((const void *)rec);
-	case XPU_RECORD_METRIC:
-		return metric__check((const void *)rec);
-	case XPU_RECORD_METRICS:
-		return metrics__check((const void *)rec);
-	case XPU_RECORD_STACK:
-		return stack__fits((const void *)rec) ? NULL :
-		       "STACK with more of it than its record holds";
-	case XPU_RECORD_KSYM: {
-		const struct xpu_record_ksym *k = (const void *)rec;
-
-		return record__string_fits(rec, k->name, k->bytes) ? NULL :
-		       "KSYM name that does not end inside its record";
-	}
-	case XPU_RECORD_BATCH: {
-		const struct xpu_record_batch *batch = (const void *)rec;
-
-		return record__fits(rec, sizeof(*batch), batch->bytes, 1) ? NULL :
-		       "BATCH with more bytes than its record holds";
-	}
-	default:
-		return NULL;
-	}
-}
-
-/*
- * Return: NULL if the counts and strings of a record inside a batch fit its size, else what does
- * not.
- */
-static const char *record__check_nested(const struct xpu_record *rec)
-{
-	switch (rec->type) {
-	case XPU_RECORD_STRING: {
-		const struct xpu_record_string *s = (const void *)rec;
-
-		return record__string_fits(rec, s->data, s->bytes) ? NULL :
-		       "STRING that does not end inside its record";
-	}
-	case XPU_RECORD_MESSAGE: {
-		const struct xpu_record_message *m = (const void *)rec;
-
-		return record__string_fits(rec, m->data, m->bytes) ? NULL :
-		       "MESSAGE that does not end inside its record";
-	}
-	case XPU_RECORD_RANGE:
-		return range__check((const void *)rec);
-	case XPU_RECORD_CALLS: {
-		const struct xpu_record_calls *c = (const void *)rec;
-
-		return record__fits(rec, sizeof(*c), c->nr, sizeof(c->calls[0])) ? NULL :
-		       "CALLS with more calls than its record holds";
-	}
-	case XPU_RECORD_CUBIN: {
-		const struct xpu_record_cubin *c = (const void *)rec;
-
-		return record__fits(rec, sizeof(*c), c->bytes, 1) ? NULL :
-		       "CUBIN with more bytes than its record holds";
-	}
-	case XPU_RECORD_STALLS: {
-		const struct xpu_record_stalls *s = (const void *)rec;
-
-		return record__fits(rec, sizeof(*s), s->nr, sizeof(s->stalls[0])) ? NULL :
-		       "STALLS with more of them than its record holds";
-	}
-	case XPU_RECORD_LABEL:
-		return label__check((const void *)rec);
-	case XPU_RECORD_KERNEL:
-		return rec->misc & XPU_MISC_GRAPH_NODE &&
-		       !record__fits(rec, sizeof(struct xpu_record_kernel), 1, sizeof(__u64)) ?
-		       "KERNEL without its graph node id" : NULL;
-	case XPU_RECORD_MEMCPY:
-	case XPU_RECORD_MEMSET:
-		return rec->misc & XPU_MISC_GRAPH_NODE &&
-		       !record__fits(rec, sizeof(struct xpu_record_memory), 1, sizeof(__u64)) ?
-		       "MEMCPY or MEMSET without its graph node id" : NULL;
+#define RECORD(NAME, nr, tag, ...) case XPU_RECORD_##NAME: return tag##__check((const void *)rec);
+#include "records.def"
 	default:
 		return NULL;
 	}
@@ -628,9 +466,8 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
 				      uint64_t left, enum records_end *end, bool *known)
 {
-	const struct record_type *types = it->nested ? batch_types : file_types;
-	size_t nr_types = it->nested ? ARRAY_SIZE(batch_types) : ARRAY_SIZE(file_types);
-	uint32_t max = RECORD_MAX;
+	const enum record_where where = it->nested ? RECORD_IN_BATCH : RECORD_IN_FILE;
+	const struct record_type *type = NULL;
 
 	*end = RECORDS_CUT;
 	if (left < sizeof(*rec))
@@ -640,21 +477,18 @@ static const char *record_iter__check(struct record_iter *it, const struct xpu_r
 		return "impossible record size";
 	if (!rec->type)
 		return "record of type 0";
-	*known = rec->type < nr_types && types[rec->type].min;
-	if (*known) {
-		max = types[rec->type].max;
-		if (rec->size < types[rec->type].min)
-			return "record too small for its type";
-	}
-	if (rec->size > max)
+	if (rec->type < XPU_RECORD_TYPES && record_types[rec->type].where == where)
+		type = &record_types[rec->type];
+	*known = type;
+	if (type && rec->size < type->least)
+		return "record too small for its type";
+	if (rec->size > (type ? type->most : RECORD_MAX))
 		return "record too big for its type";
 	if (rec->size > left) {
 		*end = RECORDS_CUT;
 		return "record cut";
 	}
-	if (!*known)
-		return NULL;
-	return it->nested ? record__check_nested(rec) : record__check(rec);
+	return type ? record__check(rec) : NULL;
 }
 
 const struct xpu_record *record_iter__next(struct record_iter *it)
