@@ -373,7 +373,7 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* A number, or names, which have letters in front. */
+/* Takes a number, or names, which begin with letters. */
 static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;

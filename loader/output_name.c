@@ -21,7 +21,7 @@ struct name {
 	bool numbered;			/* the name has a number */
 };
 
-/* Writes text; in the name of a row, percent signs are doubled. */
+/* Writes text. In the name of a series, percent signs are doubled. */
 static void put_text(struct name *n, const char *text)
 {
 	for (; *text; text++) {

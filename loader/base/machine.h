@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* machine.h - all that xpuload knows of the processor that it runs on */
+/* machine.h - everything in xpuload that depends on the processor */
 #ifndef LOADER_MACHINE_H
 #define LOADER_MACHINE_H
 
