@@ -2,7 +2,6 @@
 #include "stats.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +71,11 @@ static unsigned __int128 square(uint64_t value)
 uint64_t stats__sum(const struct stats *s)
 {
 	return s->spread ? s->spread->sum : s->nr * s->min;
+}
+
+uint64_t stats__total(const struct stats *s)
+{
+	return stats__sum(s) + s->apart;
 }
 
 uint64_t stats__max(const struct stats *s)
@@ -212,6 +216,15 @@ int stats__add(struct stats *s, uint64_t value)
 	return 0;
 }
 
+int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts)
+{
+	int err = counts ? stats__add(s, value) : 0;
+
+	if (!err)
+		s->apart += part - (counts ? value : 0);
+	return err;
+}
+
 static int spread__merge(struct spread *s, const struct stats *from)
 {
 	const struct spread *f = from->spread;
@@ -237,8 +250,10 @@ int stats__merge(struct stats *s, const struct stats *from)
 {
 	int err;
 
-	if (!from->nr)
+	if (!from->nr) {
+		s->apart += from->apart;
 		return 0;
+	}
 	if (!s->nr)
 		s->min = from->min;
 	if (s->spread || from->spread || s->min != from->min) {
@@ -251,6 +266,7 @@ int stats__merge(struct stats *s, const struct stats *from)
 		s->min = min_t(uint64_t, s->min, from->min);
 	}
 	s->nr += from->nr;
+	s->apart += from->apart;
 	return 0;
 }
 

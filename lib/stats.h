@@ -13,6 +13,7 @@
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct spread;
@@ -22,6 +23,7 @@ struct stats {
 	uint64_t nr;
 	uint64_t min;			/* 0 without values */
 	struct spread *spread;		/* NULL while all values are min */
+	uint64_t apart;			/* stats__total() minus stats__sum(), modulo 2^64 */
 };
 
 void stats__free(struct stats *s);
@@ -29,12 +31,23 @@ void stats__free(struct stats *s);
 /* Return: 0 or -ENOMEM. */
 int stats__add(struct stats *s, uint64_t value);
 
+/*
+ * Adds @part of a value to the total; the value itself is added only if it @counts here, not among others.
+ * Return: 0 or -ENOMEM.
+ */
+int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts);
+
 /* Adds all of @from. Return: 0 or -ENOMEM. */
 int stats__merge(struct stats *s, const struct stats *from);
 
 /* Return: 0 without values. */
 uint64_t stats__sum(const struct stats *s);
+uint64_t stats__total(const struct stats *s);	/* of all parts; of all values, if each was added whole */
 uint64_t stats__max(const struct stats *s);
+static inline uint64_t stats__min(const struct stats *s)
+{
+	return s->min;
+}
 
 /* Rounded down. 0 without values; stats__stddev() is also 0 with a single value. */
 uint64_t stats__mean(const struct stats *s);

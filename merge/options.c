@@ -484,8 +484,8 @@ static const struct cmdline_option rows[] = {
 	  .help = "only what is of windows of a recording with such numbers" },
 	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
 	{ "to", 0, "TIME", FILTER(FILTER_TO),
-	  .help = "only what began in between, counted from the start of the\n"
-		  "recording: seconds, or with ns, us, ms, s or m" },
+	  .help = "only what was in between, cut at both, counted from the start\n"
+		  "of the recording: seconds, or with ns, us, ms, s or m" },
 	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
 	  .help = "inlined functions as frames of their own" },
 	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,

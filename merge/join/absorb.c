@@ -61,7 +61,7 @@ static int absorb_leaf_stats(struct sums *s, const struct sums *from, const stru
 		const struct leaf_stats *stats = &from->leaf_stats.v[i];
 		struct leaf_stats *to;
 
-		if (!stats->ns.nr)
+		if (!leaf_stats__has(stats))
 			continue;
 		while (!err && s->leaf_stats.nr <= r->leaves[i])
 			err = array_push(&s->leaf_stats, none);
@@ -195,6 +195,7 @@ static void absorb_counts(struct sums *s, const struct sums *from)
 	for (i = 0; i < ARRAY_SIZE(s->nr_works); i++)
 		s->nr_works[i] += from->nr_works[i];
 	s->nr_left_out += from->nr_left_out;
+	s->nr_parts += from->nr_parts;
 	s->nr_pending_left_out += from->nr_pending_left_out;
 	s->nr_samples += from->nr_samples;
 	s->own_ns += from->own_ns;

@@ -72,6 +72,9 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 	struct model *m = p->model;
 	struct thread *thread = &m->threads.v[call->thread];
 	const char *comm = model__thread_comm(m, thread, call->start_ns - p->found->shift_ns);
+	struct filter_span part = {
+		.from_ns = call->start_ns, .to_ns = call->end_ns, .ns = duration_ns, .nr = 1,
+	};
 	struct call_stats *stats;
 	int keep, err;
 	uint32_t idx;
@@ -82,13 +85,16 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 	stats = &p->sums->calls.v[idx];
 	call->name = stats->name;
 	/* In which NVTX range a call was is not known. */
-	keep = filter__given(p->opts->filter, FILTER_NVTX) ? 0 :
-		wanted__call(p->opts->filter, m, call->thread, comm, call->start_ns);
+	keep = !filter__given(p->opts->filter, FILTER_NVTX) && wanted__cut(p->opts->filter, m, &part) ?
+		wanted__call(p->opts->filter, m, call->thread, comm, part.from_ns) : 0;
 	if (keep < 0)
 		return keep;
 	if (keep) {
-		p->sums->nr_calls++;
-		err = p->opts->stats ? stats__add(&stats->ns, duration_ns) : 0;
+		call->start_ns = part.from_ns;
+		call->end_ns = part.to_ns;
+		call->is_part = part.ns != duration_ns;
+		p->sums->nr_calls += part.nr;
+		err = p->opts->stats ? stats__add_part(&stats->ns, duration_ns, part.ns, part.nr) : 0;
 	}
 	/* A call that the filter rejects may be a launch whose work the filter keeps. */
 	call->launch_only = !keep;

@@ -37,6 +37,8 @@ struct work {
 	uint32_t leaf;
 	uint32_t stream;
 	uint32_t node;			/* the graph node; NO_INDEX: none, or unknown */
+	bool is_part;			/* for a sink: of a longer one, within --from and --to; ... */
+	bool began_before;		/* ... it began before, where it is counted, with its bytes */
 };
 
 enum match_kind {

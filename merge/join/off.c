@@ -194,47 +194,78 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 	return off__interval(p, &at, leaf, &s) ?: off__when(p, &at, leaf, &s);
 }
 
-/* Says when a thread waited for one piece of work: a wait that is shared out is so evenly. */
-static int wait__when(struct second_pass *p, const struct filter_span *s, const struct launch *l)
+/*
+ * Finds out which thread waited for a leaf, and where. @from_ns: when, or when the part began that passes the
+ * filter. *@nr_bad: the number of undefined ids. Return: 1; 0 if it does not pass the filter; or -errno.
+ */
+static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t device_leaf, uint64_t from_ns,
+		       struct launch *at, uint32_t *leaf, int *nr_bad)
 {
-	return sums__when(p->sums, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
-	       times__thread(&p->sums->times, l->thread, l->comm, LEAF_GPU_WAIT, s->from_ns, s->to_ns, s->ns);
-}
-
-/* For waits__share(): adds the time that a wait waited for a leaf. */
-static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns)
-{
-	struct second_pass *p = ctx;
+	uint32_t path, proc = wait->proc;
 	struct model *m = p->model;
-	struct filter_span s = { .from_ns = wait->start_ns, .ns = ns, .nr = 1 };
-	struct launch l = { .time_ns = wait->rec->start_ns };
-	uint32_t path, leaf, proc = wait->proc;
 	int err;
 
-	err = leaves__wait(&m->leaves, device_leaf, &leaf);
+	*at = (struct launch){ .time_ns = wait->rec->start_ns };
+	err = leaves__wait(&m->leaves, device_leaf, leaf);
 	if (err)
 		return err;
-	err = origin__read(p->found, m, wait->rec->path_id, wait->rec->thread_id, &l, &proc, &path);
+	*nr_bad = origin__read(p->found, m, wait->rec->path_id, wait->rec->thread_id, at, &proc, &path);
+	if (*nr_bad < 0)
+		return *nr_bad;
+	err = ranges__chain(p, proc, wait->rec->range_id, &at->chain);
 	if (err < 0)
 		return err;
-	p->sums->loss.bad_refs += err;
-	err = ranges__chain(p, proc, wait->rec->range_id, &l.chain);
-	if (err < 0)
-		return err;
-	p->sums->loss.bad_refs += err;
-	if (l.thread != NO_INDEX)
-		m->threads.v[l.thread].gpu_wait_ns += ns;
-	if (__builtin_add_overflow(s.from_ns, wait->rec->duration_ns, &s.to_ns))
-		s.to_ns = s.from_ns;
-	if (!wanted__cut(p->opts->filter, m, &s))
+	*nr_bad += err;
+	return wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, from_ns, NULL);
+}
+
+/* For waits__share(): says when a thread waited for a leaf. */
+static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
+		      const struct filter_span *when)
+{
+	struct second_pass *p = ctx;
+	struct filter_span s = *when;
+	struct launch at;
+	uint32_t leaf;
+	int err, nr_bad;
+
+	if (!wanted__cut(p->opts->filter, p->model, &s))
 		return 0;
-	err = wanted__work(p->opts->filter, m, l.chain, l.thread, l.comm, s.from_ns, NULL);
+	err = wait__where(p, wait, device_leaf, s.from_ns, &at, &leaf, &nr_bad);
 	if (err <= 0 || tell__leaves_out(p, leaf))
 		return min_t(int, err, 0);
-	err = sums__place(p->sums, p->opts, l.chain, l.comm, l.thread, leaf, NO_INDEX) ?:
-	      sums__add_sum(p->sums, s.nr, s.ns, s.ns) ?:
-	      wait__when(p, &s, &l);
-	return err ?: tell_time(p, &l, s.from_ns, leaf, s.ns);
+	return sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
+	       sums__when(p->sums, s.from_ns, s.to_ns, &(struct bin_value){ .ns = s.ns }) ?:
+	       times__thread(&p->sums->times, at.thread, at.comm, LEAF_GPU_WAIT, s.from_ns, s.to_ns, s.ns);
+}
+
+/* For waits__share(): adds the time that a wait waited for a leaf, which counts where the wait began. */
+static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns,
+		       uint64_t part_ns)
+{
+	struct filter_span s = { .from_ns = wait->start_ns, .ns = ns, .nr = 1 };
+	struct second_pass *p = ctx;
+	struct model *m = p->model;
+	struct launch at;
+	uint32_t leaf;
+	int err, nr_bad;
+
+	if (__builtin_add_overflow(s.from_ns, wait->rec->duration_ns, &s.to_ns))
+		s.to_ns = s.from_ns;
+	if (!wanted__cut(p->opts->filter, m, &s) || (!part_ns && !s.nr))
+		return 0;
+	err = wait__where(p, wait, device_leaf, s.from_ns, &at, &leaf, &nr_bad);
+	if (err >= 0)
+		p->sums->loss.bad_refs += nr_bad;
+	if (err > 0 && at.thread != NO_INDEX)
+		m->threads.v[at.thread].gpu_wait_ns += part_ns;
+	if (err <= 0 || tell__leaves_out(p, leaf))
+		return min_t(int, err, 0);
+	err = sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
+	      sums__add_sum(p->sums, s.nr, part_ns, part_ns);
+	if (!err && s.nr)
+		err = sums__when(p->sums, s.from_ns, s.from_ns, &(struct bin_value){ .nr = s.nr });
+	return err ?: tell_time(p, &at, s.from_ns, leaf, part_ns);
 }
 
 int off__open_waits(struct second_pass *p)
@@ -265,7 +296,10 @@ int off__open_waits(struct second_pass *p)
 
 int off__share_waits(struct second_pass *p)
 {
-	return waits__share(&p->waits, wait__share, p);
+	return waits__share(&p->waits, &(struct waits_listener){
+		.filter = p->opts->filter, .start_ns = p->model->start_ns, .share = wait__share,
+		.when = p->sums->times.wanted ? wait__when : NULL, .ctx = p,
+	});
 }
 
 /* Tells idles about threads that waited for a device. */

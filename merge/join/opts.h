@@ -25,6 +25,7 @@ struct placed {
 	uint64_t duration_ns;
 	const char *comm;
 	uint32_t chain, thread, leaf;
+	bool ends_after;		/* a part of a CPU sample's time: it was taken after --to */
 };
 
 /*

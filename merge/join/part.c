@@ -225,6 +225,8 @@ static int part__first_pass(struct part *p)
 	err = collect__run(&c, p->passes);
 	p->status = c.status;
 	p->sums->idles.wanted |= p->found.accounts.nr != 0;
+	p->sums->idles.begin_ns = filter__begin_ns(p->opts.filter, p->model->start_ns);
+	p->sums->idles.end_ns = filter__end_ns(p->opts.filter, p->model->start_ns);
 	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_accounts.nr;
 	if (p->found.to_ns != UINT64_MAX)
 		p->sums->loss.outside_windows +=

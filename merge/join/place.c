@@ -39,7 +39,7 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 	return 0;
 }
 
-static int add_stats(struct second_pass *p, const struct work *w)
+static int add_stats(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	static const struct leaf_stats none;
 	struct leaf_stats *stats;
@@ -55,26 +55,26 @@ static int add_stats(struct second_pass *p, const struct work *w)
 		if (!stats->bytes)
 			return -ENOMEM;
 	}
-	return stats__add(&stats->ns, w->duration_ns) ?:
-	       stats->bytes ? stats__add(stats->bytes, w->bytes) : 0;
+	return stats__add_part(&stats->ns, w->duration_ns, part->ns, part->nr) ?:
+	       stats->bytes && part->nr ? stats__add(stats->bytes, w->bytes) : 0;
 }
 
-static int count_work(struct second_pass *p, const struct work *w)
+static int count_work(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	struct model *m = p->model;
 	struct stream *stream = &m->streams.v[w->stream];
 	struct gpu *gpu = &m->gpus.list.v[stream->gpu];
 
-	stream->nr_works++;
-	stream->busy_ns += w->duration_ns;
-	gpu->nr_works++;
-	gpu->busy_ns += w->duration_ns;
-	p->sums->nr_works[m->leaves.v[w->leaf].kind]++;
-	return p->opts->stats ? add_stats(p, w) : 0;
+	stream->nr_works += part->nr;
+	stream->busy_ns += part->ns;
+	gpu->nr_works += part->nr;
+	gpu->busy_ns += part->ns;
+	p->sums->nr_works[m->leaves.v[w->leaf].kind] += part->nr;
+	return p->opts->stats ? add_stats(p, w, part) : 0;
 }
 
 /* Adds to the time in which the work's GPU was busy. Return: 0 or -ENOMEM. */
-static int add_busy(struct second_pass *p, const struct work *w)
+static int add_busy(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	uint32_t gpu = p->model->streams.v[w->stream].gpu;
 	struct sums *sums = p->sums;
@@ -84,33 +84,67 @@ static int add_busy(struct second_pass *p, const struct work *w)
 		return 0;
 	while (!err && sums->busy.nr <= gpu)
 		err = array_push(&sums->busy, (struct busy){ 0 });
-	return err ?: busy__add(&sums->busy.v[gpu], w->start_ns, w->start_ns + w->duration_ns);
+	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-/* @chain: NO_INDEX if the work is left out. */
-static int meter_work(struct second_pass *p, uint64_t key, const struct work *w, uint32_t chain)
+/* @part: of the work, under @chain; NULL: the work is left out. */
+static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
+		      const struct filter_span *part, uint32_t chain)
 {
-	if (!p->sums->metrics.wanted)
-		return 0;
-	return metric_sums__work(&p->sums->metrics, &(struct metric_work){
+	struct metric_sums *metrics = &p->sums->metrics;
+	struct metric_work metered = {
 		.start_ns = w->start_ns,
 		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
 		.gpu = p->model->streams.v[w->stream].gpu,
-		.leaf = chain == NO_INDEX ? NO_INDEX : w->leaf,
-		.chain = chain,
+		.leaf = NO_INDEX,
+		.chain = NO_INDEX,
 		.stream = w->stream,
 		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
 		.correlation_id = key,
-	});
+	}, before = metered, within = metered, after = metered;
+
+	if (!metrics->wanted)
+		return 0;
+	if (!part)
+		return metric_sums__work(metrics, &metered);
+	before.end_ns = within.start_ns = part->from_ns;
+	within.end_ns = after.start_ns = part->to_ns;
+	within.leaf = w->leaf;
+	within.chain = chain;
+	return metric_sums__work(metrics, &before) ?: metric_sums__work(metrics, &within) ?:
+	       metric_sums__work(metrics, &after);
+}
+
+/* Tells the sink of single events about device work, or the part of it that is left. */
+static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
+		      const struct filter_span *part, const struct launch *l, uint32_t made, bool first)
+{
+	struct work w = *whole;
+
+	if (w.start_ns) {
+		w.start_ns = part->from_ns;
+		w.duration_ns = part->to_ns - part->from_ns;
+	}
+	w.is_part = w.duration_ns != whole->duration_ns;
+	w.began_before = !part->nr;
+	return tell__work(p, key, &w, l, made, first);
 }
 
 /* Says when a piece of device work was. */
-static int tell__device_time(struct second_pass *p, const struct work *w)
+static int tell__device_time(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
-	uint64_t end_ns = w->start_ns + w->duration_ns;
+	return tell__when(p, w->leaf, part->from_ns, part->to_ns,
+			  &(struct bin_value){ part->ns, part->nr ? w->bytes : 0, part->nr });
+}
 
-	return tell__when(p, w->leaf, w->start_ns, end_ns,
-			  &(struct bin_value){ .ns = w->duration_ns, .nr = 1, .bytes = w->bytes });
+/* Return: whether @part, the whole of the work, has a part within --from and --to. */
+static bool work__cut(const struct second_pass *p, const struct work *w, struct filter_span *part)
+{
+	*part = (struct filter_span){
+		.from_ns = w->start_ns, .to_ns = w->start_ns + w->duration_ns, .ns = w->duration_ns, .nr = 1,
+	};
+	/* Work without a time is left to wanted__work(). */
+	return !w->start_ns || wanted__cut(p->opts->filter, p->model, part);
 }
 
 /*
@@ -162,6 +196,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	struct model *m = p->model;
 	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
 	struct node_origin node = { .chain = NO_INDEX };
+	struct filter_span part;
 	uint32_t nccl;
 	int err = place__nccl(p, key, w, l, &nccl);
 
@@ -177,35 +212,40 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		}
 	}
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return meter_work(p, key, w, NO_INDEX);
+		return meter_work(p, key, w, NULL, NO_INDEX);
 	if (err)
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
 	if (err)
-		err = wanted__work(p->opts->filter, m, chain, thread, comm, w->start_ns, w);
-	if (!err)
-		p->sums->nr_left_out++;
-	if (err <= 0)
-		return err ?: meter_work(p, key, w, NO_INDEX);
-	err = count_work(p, w) ?: add_busy(p, w) ?: meter_work(p, key, w, chain);
-	if (range != NVTX_NO_RANGE) {
-		m->nvtx.ranges.v[range].nr_works++;
-		m->nvtx.ranges.v[range].gpu_ns += w->duration_ns;
+		err = wanted__work(p->opts->filter, m, chain, thread, comm,
+				   w->start_ns ? wanted__within(p->opts->filter, m) : 0, w);
+	if (err > 0 && w->start_ns && idles__work(&p->sums->idles, m->streams.v[w->stream].gpu,
+						  l ? l->thread : NO_INDEX, w->start_ns,
+						  w->start_ns + w->duration_ns))
+		err = -ENOMEM;
+	if (err > 0)
+		err = work__cut(p, w, &part);
+	if (err >= 0) {
+		p->sums->nr_left_out += !err || !part.nr;
+		p->sums->nr_parts += err && !part.nr;
 	}
-	if (!err && w->start_ns)
-		err = idles__work(&p->sums->idles, m->streams.v[w->stream].gpu,
-				  l ? l->thread : NO_INDEX, w->start_ns,
-				  w->start_ns + w->duration_ns);
+	if (err <= 0)
+		return err ?: meter_work(p, key, w, NULL, NO_INDEX);
+	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?: meter_work(p, key, w, &part, chain);
+	if (range != NVTX_NO_RANGE) {
+		m->nvtx.ranges.v[range].nr_works += part.nr;
+		m->nvtx.ranges.v[range].gpu_ns += part.ns;
+	}
 	if (!err)
-		err = tell__sum(p, chain, comm, thread, w->leaf, w);
+		err = tell__sum(p, chain, comm, thread, w->leaf, w, &part);
 	if (!err && nccl != NO_INDEX)
 		m->nccl.kernels.v[nccl].aggregate = p->sums->aggregates.last;
 	if (!err && w->start_ns)
-		err = tell__device_time(p, w);
+		err = tell__device_time(p, w, &part);
 	if (!err)
 		err = tell__placed(p, &(struct placed){
-			.time_ns = l ? l->time_ns : w->start_ns,
-			.duration_ns = w->duration_ns,
+			.time_ns = l ? l->time_ns : part.from_ns,
+			.duration_ns = part.ns,
 			.comm = comm,
 			.chain = chain,
 			.thread = thread,
@@ -214,7 +254,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	/* With a filter, the launch is passed on now, because it is known to pass. */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
-	return err ?: tell__work(p, key, w, l, node.chain, first);
+	return err ?: tell__part(p, key, w, &part, l, node.chain, first);
 }
 
 static int place__pending(struct second_pass *p, const struct match *match)
@@ -250,7 +290,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	}
 	err = leaves__get(&m->leaves, LEAF_PENDING, NO_INDEX, "", &leaf);
 	if (!err)
-		err = tell__sum(p, l->chain, l->comm, l->thread, leaf, NULL);
+		err = tell__sum(p, l->chain, l->comm, l->thread, leaf, NULL, NULL);
 	if (!err)
 		err = tell__when(p, leaf, l->time_ns, l->time_ns, &(struct bin_value){ .nr = 1 });
 	return err ?: tell__placed(p, &(struct placed){

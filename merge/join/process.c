@@ -135,11 +135,26 @@ static int session__sum_windows(struct session *s)
 	for (i = 0; i < s->model.inputs.nr; i++)
 		nr += has[i];
 	if (nr && nr == s->model.inputs.nr && !is_outside_of_windows(&s->model, procs))
-		err = captured__collect(c, s->opts.filter, &s->sums.nr_windows, &s->sums.windows);
+		err = captured__collect(c, s->opts.filter, s->model.start_ns, &s->sums.nr_windows,
+					 &s->sums.windows);
 out:
 	free(procs);
 	free(has);
 	return err;
+}
+
+/* Finds out which time was recorded, and how much of it the filter passes. */
+static void session__span(struct session *s)
+{
+	struct filter_span span;
+
+	if (s->sums.first_ns > s->sums.last_ns)
+		s->sums.first_ns = s->sums.last_ns = 0;
+	span = (struct filter_span){ .from_ns = s->sums.first_ns, .to_ns = s->sums.last_ns };
+	if (!filter__cut(s->opts.filter, s->model.start_ns, &span))
+		span.from_ns = span.to_ns = 0;
+	s->sums.from_ns = span.from_ns;
+	s->sums.to_ns = span.to_ns;
 }
 
 int session__process(struct session *s, const struct reader *r, size_t nr)
@@ -163,11 +178,14 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	for (i = 0; i < s->sums.busy.nr && !err; i++)
 		err = busy__finish(&s->sums.busy.v[i]);
 	if (!err)
-		err = nccl__finish(&s->model.nccl, &s->model) ?: sums__split_nccl(&s->sums, &s->model);
+		err = nccl__finish(&s->model.nccl, &s->model) ?:
+		      sums__split_nccl(&s->sums, &s->model, s->opts.filter);
 	if (!err && s->model.nccl.counts.nr_by_stream)
 		msgs__add(&s->msgs, "NCCL tells no communicators, as those before 2.25: %" PRIu64
 			  " of its kernels are paired across ranks by their order in streams",
 			  s->model.nccl.counts.nr_by_stream);
+	metrics__cut(&s->model.metrics, filter__begin_ns(s->opts.filter, s->model.start_ns),
+		     filter__end_ns(s->opts.filter, s->model.start_ns));
 	if (!err)
 		err = session__finish_samples(s);
 	if (!err)
@@ -177,8 +195,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);
 	}
-	if (s->sums.first_ns > s->sums.last_ns)
-		s->sums.first_ns = s->sums.last_ns = 0;
+	session__span(s);
 	return err;
 }
 

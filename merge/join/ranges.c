@@ -26,7 +26,7 @@ static int range__wanted(struct second_pass *p, uint32_t thread_idx, uint32_t ra
 /* ---- events become ranges -------------------------------------------------------------------- */
 
 static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
-		       uint64_t start_ns, uint64_t end_ns)
+		       uint64_t start_ns, uint64_t end_ns, bool is_part)
 {
 	struct model *m = p->model;
 	struct slice slice = {
@@ -38,6 +38,7 @@ static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
 		.chain = NO_INDEX,
 		.range = range,
 		.kind = SLICE_NVTX,
+		.is_part = is_part,
 	};
 
 	return tell__slice(p, &slice);
@@ -49,6 +50,7 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 	struct model *m = p->model;
 	struct open_range open = t->open.v[place];
 	struct nvtx_name *name = &m->nvtx.names.v[m->nvtx.ranges.v[open.range].name];
+	struct filter_span part = { .from_ns = open.start_ns, .nr = 1 };
 	int keeps;
 
 	/* Another thread may have ended the range, and read the clock earlier. */
@@ -56,11 +58,16 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 	nccl__close(&m->nccl, &m->nvtx, thread, open.range, time_ns);
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
-	keeps = range__wanted(p, thread, open.range, open.start_ns);
+	part.to_ns = time_ns;
+	part.ns = time_ns - open.start_ns;
+	if (!wanted__cut(p->opts->filter, m, &part))
+		return 0;
+	keeps = range__wanted(p, thread, open.range, part.from_ns);
 	if (keeps <= 0)
 		return keeps;
-	return stats__add(&name->ns, time_ns - open.start_ns) ?:
-	       range__tell(p, thread, open.range, open.start_ns, time_ns);
+	return stats__add_part(&name->ns, time_ns - open.start_ns, part.ns, part.nr) ?:
+	       range__tell(p, thread, open.range, part.from_ns, part.to_ns,
+			   part.ns != time_ns - open.start_ns);
 }
 
 /*
@@ -152,7 +159,7 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 		err = nccl__mark(&m->nccl, n, m->threads.v[thread].proc, range, time_ns);
 		if (!err)
 			err = range__wanted(p, thread, range, time_ns);
-		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns);
+		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns, false);
 	case XPU_RANGE_POP:
 	case XPU_RANGE_END:
 		err = range__end(p, thread, t, e->place, range, time_ns);

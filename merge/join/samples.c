@@ -20,15 +20,11 @@ struct unwound_entry {
 	} key;
 };
 
-/* A sample stands for the time since the one before it, as far as anybody knows. */
 static int sample__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
-			uint32_t period_ns)
+			const struct filter_span *s)
 {
-	uint64_t from_ns = xpu_ns_between(period_ns, at->time_ns);
-
-	return times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, from_ns, at->time_ns,
-			     period_ns) ?:
-	       tell__when(p, leaf, from_ns, at->time_ns, &(struct bin_value){ .ns = period_ns, .nr = 1 });
+	return times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns, s->ns) ?:
+	       tell__when(p, leaf, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr });
 }
 
 /*
@@ -40,6 +36,7 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	struct model *m = p->model;
 	/* CPU time is summed up like device work without a stream. */
 	struct work w = { .duration_ns = period_ns, .stream = NO_INDEX, .node = NO_INDEX };
+	struct filter_span s = { .ns = period_ns, .nr = 1 };
 	uint32_t leaf;
 	int err;
 
@@ -54,31 +51,37 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	m->chains.v[at->chain].nr_samples++;
 	if (p->opts->without & 1u << LEAF_CPU)
 		return 0;
-	err = wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, at->time_ns, NULL);
+	/* A sample stands for the time since the one before it, as far as anybody knows. */
+	s.from_ns = xpu_ns_between(period_ns, at->time_ns);
+	s.to_ns = at->time_ns;
+	if (!wanted__cut(p->opts->filter, m, &s))
+		return 0;
+	err = wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, s.from_ns, NULL);
 	if (err <= 0)
 		return err;
 	if (!p->opts->own_threads && thread_comm__is_ours(at->comm)) {
-		p->sums->own_ns += period_ns;
+		p->sums->own_ns += s.ns;
 		return 0;
 	}
-	p->sums->nr_samples++;
+	p->sums->nr_samples += s.nr;
 	if (at->thread != NO_INDEX)
-		m->threads.v[at->thread].nr_samples++;
+		m->threads.v[at->thread].nr_samples += s.nr;
 	err = leaves__get(&m->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
 	if (!err)
-		err = tell__sum(p, at->chain, at->comm, at->thread, leaf, &w);
+		err = tell__sum(p, at->chain, at->comm, at->thread, leaf, &w, &s);
 	if (!err)
-		err = sample__when(p, at, leaf, period_ns);
+		err = sample__when(p, at, leaf, &s);
 	if (!err && at->thread != NO_INDEX)
-		err = idles__sample(&p->sums->idles, at->thread, at->chain, at->time_ns);
+		err = idles__sample(&p->sums->idles, at->thread, at->chain, s.to_ns);
 	if (!err)
 		err = tell__placed(p, &(struct placed){
-			.time_ns = at->time_ns,
-			.duration_ns = period_ns,
+			.time_ns = s.to_ns,
+			.duration_ns = s.ns,
 			.comm = at->comm,
 			.chain = at->chain,
 			.thread = at->thread,
 			.leaf = leaf,
+			.ends_after = s.to_ns != at->time_ns,
 		});
 	return err;
 }

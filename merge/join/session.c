@@ -112,6 +112,9 @@ void session__print_loss(const struct session *s, FILE *f)
 			s->sums.loss.nr_works, s->sums.nr_pending_left_out);
 		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
 		fputc('\n', f);
+		if (s->sums.nr_parts)
+			fprintf(f, "of these, %" PRIu64 " device record%s began before: a part of the "
+				"time is here\n", s->sums.nr_parts, s->sums.nr_parts == 1 ? "" : "s");
 	}
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
 		struct loss l = s->model.inputs.v[i].loss;

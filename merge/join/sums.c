@@ -167,18 +167,23 @@ static bool aggregate__is_even(const struct aggregate *a, uint64_t ns)
 	return a->spread == NO_INDEX && (a->nr ? ns == a->sum_ns / a->nr : !a->sum_ns);
 }
 
-static int aggregates__add_work(struct aggregates *all, struct aggregate *a, const struct work *w)
+static int aggregates__add_work(struct aggregates *all, struct aggregate *a, const struct work *w,
+				const struct filter_span *part)
 {
+	bool whole = part->nr == 1 && part->ns == w->duration_ns;
 	struct aggregate_spread *spread;
 
-	if (!w->bytes && aggregate__is_even(a, w->duration_ns))
+	if (whole && !w->bytes && aggregate__is_even(a, w->duration_ns))
 		return 0;
 	spread = aggregates__spread(all, a);
 	if (!spread)
 		return -ENOMEM;
+	if (!part->nr)
+		return 0;
 	spread->bytes += w->bytes;
 	spread->min_ns = a->nr ? min_t(uint64_t, spread->min_ns, w->duration_ns) : w->duration_ns;
 	spread->max_ns = max_t(uint64_t, spread->max_ns, w->duration_ns);
+	spread->whole_ns += w->duration_ns;
 	return 0;
 }
 
@@ -202,20 +207,22 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
 }
 
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
-	      uint32_t thread, uint32_t leaf, const struct work *w)
+	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part)
 {
+	const struct filter_span whole = { .ns = w ? w->duration_ns : 0, .nr = 1 };
 	struct aggregates *all = &s->aggregates;
 	struct aggregate *a;
 	int err = sums__place(s, opts, chain, comm, thread, leaf, w ? w->stream : NO_INDEX);
 
 	if (err)
 		return err;
+	part = part ?: &whole;
 	a = &all->v[all->last];
-	err = w ? aggregates__add_work(all, a, w) : 0;
+	err = w ? aggregates__add_work(all, a, w, part) : 0;
 	if (err)
 		return err;
-	a->nr++;
-	a->sum_ns += w ? w->duration_ns : 0;
+	a->nr += part->nr;
+	a->sum_ns += part->ns;
 	return 0;
 }
 
@@ -223,7 +230,7 @@ int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t c
 		     uint32_t thread, uint32_t leaf, const struct heap_sum *sum)
 {
 	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .node = NO_INDEX };
-	int err = sums__add(s, opts, chain, comm, thread, leaf, &w);
+	int err = sums__add(s, opts, chain, comm, thread, leaf, &w, NULL);
 
 	if (!err)
 		s->aggregates.v[s->aggregates.last].nr += sum->nr - 1;
@@ -244,6 +251,7 @@ int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns)
 		if (nr)
 			spread->min_ns = a->nr ? min_t(uint64_t, spread->min_ns, min_ns) : min_ns;
 		spread->max_ns = max_t(uint64_t, spread->max_ns, max_ns);
+		spread->whole_ns += ns;
 	}
 	a->nr += nr;
 	a->sum_ns += ns;
@@ -263,11 +271,24 @@ int sums__call(struct sums *s, const char *name, uint32_t *idx)
 	return err ?: idmap__put(&s->call_names, (uintptr_t)name, *idx);
 }
 
+/*
+ * Gives @part of the split aggregate @whole a spread of its own: its part of the whole time. Return: 0 or
+ * -ENOMEM.
+ */
+static int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part)
+{
+	struct aggregate_spread spread = aggregate__spread(&s->aggregates, whole);
+
+	if (whole->sum_ns)
+		spread.whole_ns = (unsigned __int128)spread.whole_ns * part->sum_ns / whole->sum_ns;
+	part->spread = s->aggregates.spreads.nr;
+	return array_push(&s->aggregates.spreads, spread);
+}
+
 /* Splits one aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
 static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts, size_t nr)
 {
 	struct aggregate whole = s->aggregates.v[at], part;
-	struct aggregate_spread spread = aggregate__spread(&s->aggregates, &whole);
 	uint64_t done_ns = 0, until_ns;
 	double samples = 0, done = 0;
 	size_t i;
@@ -277,9 +298,7 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		samples += parts[i].samples;
 	if (!(samples > 0))
 		return 0;
-	err = array_push(&s->aggregates.spreads, spread);
-	whole.spread = s->aggregates.spreads.nr - 1;
-	for (i = 0; i < nr && !err; i++) {
+	for (i = 0, err = 0; i < nr && !err; i++) {
 		done += parts[i].samples;
 		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
 					whole.sum_ns;
@@ -290,6 +309,9 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place], &part.leaf);
 		if (err || (!part.nr && !part.sum_ns))
 			continue;
+		err = sums__split_spread(s, &whole, &part);
+		if (err)
+			break;
 		if (i)
 			err = array_push(&s->aggregates, part) ?: array_push(&s->times.parts,
 				((struct times_part){ at, s->aggregates.nr - 1 }));
@@ -316,10 +338,10 @@ int sums__split_kernels(struct sums *s, struct model *m)
 	return err;
 }
 
-int sums__split_nccl(struct sums *s, struct model *m)
+int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filter)
 {
+	struct aggregate whole, wait;
 	size_t i, nr = s->aggregates.nr;
-	struct aggregate wait;
 	uint64_t *wait_ns;
 	int err = 0;
 
@@ -328,24 +350,30 @@ int sums__split_nccl(struct sums *s, struct model *m)
 	wait_ns = calloc(nr + 1, sizeof(*wait_ns));
 	if (!wait_ns)
 		return -ENOMEM;
-	for (i = 0; i < m->nccl.kernels.nr; i++)
-		if (m->nccl.kernels.v[i].aggregate < nr)
-			wait_ns[m->nccl.kernels.v[i].aggregate] += m->nccl.kernels.v[i].wait_ns;
+	for (i = 0; i < m->nccl.kernels.nr; i++) {
+		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
+		/* The wait is the begin of the kernel. */
+		struct filter_span part = {
+			.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
+		};
+
+		if (k->aggregate < nr && filter__cut(filter, m->start_ns, &part))
+			wait_ns[k->aggregate] += part.ns;
+	}
 	for (i = 0; i < nr && !err; i++) {
 		if (!wait_ns[i])
 			continue;
-		wait = s->aggregates.v[i];
+		wait = whole = s->aggregates.v[i];
 		wait.sum_ns = min_t(uint64_t, wait_ns[i], wait.sum_ns);
 		wait.nr = 0;		/* works are counted once */
 		err = leaves__nccl_wait(&m->leaves, wait.leaf, &wait.leaf);
+		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 		/* The shortest and longest time stay those of the whole kernels. */
 		if (!err)
-			err = aggregates__spread(&s->aggregates, &s->aggregates.v[i]) ? 0 : -ENOMEM;
-		wait.spread = s->aggregates.v[i].spread;
-		if (!err)
-			err = array_push(&s->aggregates, wait) ?: array_push(&s->times.parts,
+			err = sums__split_spread(s, &whole, &wait) ?:
+			      sums__split_spread(s, &whole, &s->aggregates.v[i]) ?:
+			      array_push(&s->aggregates, wait) ?: array_push(&s->times.parts,
 				((struct times_part){ i, s->aggregates.nr - 1 }));
-		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 	}
 	free(wait_ns);
 	return err;

@@ -27,6 +27,12 @@ struct leaf_stats {
 	struct stats *bytes;		/* of copies and sets; NULL: of kernels */
 };
 
+/* Return: whether any work of the leaf is in it, perhaps only a part of its time. */
+static inline bool leaf_stats__has(const struct leaf_stats *stats)
+{
+	return stats->ns.nr || stats__total(&stats->ns);
+}
+
 /* Statistics of all calls of one function of CUDA's API, recorded with --api. */
 struct call_stats {
 	const char *name;		/* interned */
@@ -52,7 +58,7 @@ struct aggregate {
 };
 
 struct aggregate_spread {
-	uint64_t min_ns, max_ns;
+	uint64_t min_ns, max_ns, whole_ns;	/* of whole works, also if the sum has parts */
 	uint64_t bytes;
 };
 
@@ -74,7 +80,7 @@ static inline const struct owner *aggregate__owner(const struct aggregates *all,
 	return &all->owners.v[a->owner];
 }
 
-/* Return: the shortest and longest time and all bytes of the work in it. */
+/* Return: the shortest, longest and whole time, and all bytes, of the works that are counted in it. */
 static inline struct aggregate_spread aggregate__spread(const struct aggregates *all,
 							const struct aggregate *a)
 {
@@ -83,7 +89,7 @@ static inline struct aggregate_spread aggregate__spread(const struct aggregates 
 	if (a->spread != NO_INDEX)
 		return all->spreads.v[a->spread];
 	each = a->nr ? a->sum_ns / a->nr : 0;
-	return (struct aggregate_spread){ each, each, 0 };
+	return (struct aggregate_spread){ each, each, a->sum_ns, 0 };
 }
 
 /* The life of a thread, recorded with --off-cpu. */
@@ -110,11 +116,13 @@ struct sums {
 	ARRAY(struct heap_sum) memory_made;	/* by aggregate, with opts.memory_made: in all */
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* earliest launch or work, end of the latest */
+	uint64_t from_ns, to_ns;	/* after session__process(): as much as the filter passes */
 	size_t nr_windows;		/* of --capture; 0: everything in between was recorded */
 	struct busy windows;		/* when one of them was open, at least */
 	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
 					 * passed the filter */
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
+	uint64_t nr_parts;		/* ... of these, the ones that a part of is within */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
 	uint64_t nr_samples;		/* that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
@@ -126,10 +134,10 @@ struct sums {
 void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts);
 void sums__exit(struct sums *s);
 
-/* Return: the time in which something could be recorded. */
+/* Return: the time in which something could be recorded, and that the filter passes. */
 static inline uint64_t sums__span_ns(const struct sums *s)
 {
-	return s->nr_windows ? busy__ns(&s->windows) : s->last_ns - s->first_ns;
+	return s->nr_windows ? busy__ns(&s->windows) : s->to_ns - s->from_ns;
 }
 
 /* Extends s->first_ns and s->last_ns to an event's times, on the common clock. */
@@ -158,11 +166,12 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
  * sums__add - add to the sum of (chain, leaf, comm), and of thread and stream if @opts asks for
  * them
  * @w: its time and bytes; NULL: only count it
+ * @part: the part of the time that is added, and 1 or 0: whether it is counted; NULL: all of it
  *
  * Return: 0 or -ENOMEM.
  */
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
-	      uint32_t thread, uint32_t leaf, const struct work *w);
+	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part);
 
 /*
  * Adds @nr allocations of @bytes together to the sum of (chain, leaf, comm). Return: 0 or -ENOMEM.
@@ -194,9 +203,9 @@ static inline int sums__when(struct sums *s, uint64_t from_ns, uint64_t to_ns,
 int sums__split_kernels(struct sums *s, struct model *m);
 
 /*
- * Splits the aggregates of NCCL's kernels: time that they waited for other ranks is a leaf of its own.
- * Return: 0 or -ENOMEM.
+ * Splits the aggregates of NCCL's kernels: time that they waited for other ranks, as far as the filter
+ * passes it, is a leaf of its own. Return: 0 or -ENOMEM.
  */
-int sums__split_nccl(struct sums *s, struct model *m);
+int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filter);
 
 #endif /* MERGE_SUMS_H */

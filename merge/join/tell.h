@@ -15,12 +15,12 @@ static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
 }
 
 /* See sums__add(). */
-static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm,
-			    uint32_t thread, uint32_t leaf, const struct work *w)
+static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm, uint32_t thread,
+			    uint32_t leaf, const struct work *w, const struct filter_span *part)
 {
 	if (tell__leaves_out(p, leaf))
 		return 0;
-	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w);
+	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w, part);
 }
 
 /* Says when the event was that tell__sum() was called for last. */

@@ -27,20 +27,6 @@ int wanted__range(struct filter *f, struct model *m, uint32_t range)
 	return 0;
 }
 
-bool wanted__cut(const struct filter *f, const struct model *m, struct filter_span *s)
-{
-	bool keeps;
-
-	if (!filter__given(f, FILTER_FROM) && !filter__given(f, FILTER_TO))
-		return true;
-	s->from_ns = xpu_ns_between(m->start_ns, s->from_ns);
-	s->to_ns = xpu_ns_between(m->start_ns, s->to_ns);
-	keeps = filter__cut(f, s);
-	s->from_ns += m->start_ns;
-	s->to_ns += m->start_ns;
-	return keeps;
-}
-
 int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns)
 {
 	const struct captured_window *w;

@@ -29,7 +29,16 @@ static inline int wanted__work(struct filter *f, struct model *m, uint32_t chain
  * Cuts a span of time of @ns and @nr events, on the common clock, at the times that the filter has. Return:
  * whether anything is left.
  */
-bool wanted__cut(const struct filter *f, const struct model *m, struct filter_span *s);
+static inline bool wanted__cut(const struct filter *f, const struct model *m, struct filter_span *s)
+{
+	return filter__cut(f, m->start_ns, s);
+}
+
+/* Return: a time that FILTER_FROM and FILTER_TO let pass: to ask of work that is cut at these times. */
+static inline uint64_t wanted__within(const struct filter *f, const struct model *m)
+{
+	return max_t(uint64_t, m->start_ns, filter__begin_ns(f, m->start_ns)) ?: 1;
+}
 
 /* Whether something that a thread did, or was in, passes. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,

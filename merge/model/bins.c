@@ -385,8 +385,9 @@ static int bins__make_room(struct bins *b)
 int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	      const struct bin_value *value)
 {
-	struct bin_value rest = *value, part;
-	uint64_t span_ns, bin, end_ns, ns = 0;
+	uint64_t span_ns, bin, end_ns, done_ns, bytes = value->bytes, ns = 0;
+	struct bin_value part;
+	uint32_t nr = 0;
 	uint32_t *at;
 	int err;
 
@@ -401,12 +402,16 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 		return err;
 	for (bin = from_ns >> b->scale.shift; !err && bin <= to_ns >> b->scale.shift; bin++) {
 		end_ns = min_t(uint64_t, ((bin + 1) << b->scale.shift) - 1, to_ns);
-		part = rest;
-		part.ns = end_ns == to_ns ? value->ns - ns :
-			  (uint64_t)((unsigned __int128)value->ns * (end_ns + 1 - from_ns) / span_ns) - ns;
+		part = (struct bin_value){ value->ns - ns, bytes, value->nr - nr };
+		if (end_ns != to_ns) {		/* as filter__cut() does */
+			done_ns = end_ns + 1 - from_ns;
+			part.ns = (uint64_t)((unsigned __int128)value->ns * done_ns / span_ns) - ns;
+			part.nr = ((unsigned __int128)value->nr * done_ns + span_ns - 1) / span_ns - nr;
+		}
 		ns += part.ns;
+		nr += part.nr;
+		bytes = 0;
 		err = bins__add_value(b, key, at, bin, &part);
-		rest.nr = rest.bytes = 0;
 	}
 	return err;
 }

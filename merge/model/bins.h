@@ -98,7 +98,8 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span; its ns are spread evenly over it, its counts go to its begin
+ * @from_ns, @to_ns: the span; its ns and its number are spread evenly over it, as filter__cut() does, so a
+ *	number of 1 goes to its begin, as the bytes do
  *
  * Return: 0 or -ENOMEM.
  */

@@ -81,7 +81,8 @@ struct captured_window *captured__at(const struct captured *c, uint32_t proc, ui
 	return w && w->proc == proc && time_ns <= w->close_ns ? w : NULL;
 }
 
-int captured__collect(const struct captured *c, const struct filter *f, size_t *nr, struct busy *recorded)
+int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns, size_t *nr,
+		      struct busy *recorded)
 {
 	int err = 0;
 	size_t i;
@@ -90,10 +91,12 @@ int captured__collect(const struct captured *c, const struct filter *f, size_t *
 	for (i = 0; i < c->windows.nr && !err; i++) {
 		const struct captured_window *w = &c->windows.v[i];
 
-		if (!captured_window__passes(w, f))
+		struct filter_span part = { .from_ns = w->open_ns, .to_ns = w->end_ns };
+
+		if (!captured_window__passes(w, f) || !filter__cut(f, start_ns, &part))
 			continue;
 		++*nr;
-		err = busy__add(recorded, w->open_ns, w->end_ns);
+		err = busy__add(recorded, part.from_ns, part.to_ns);
 	}
 	return err ?: busy__finish(recorded);
 }

@@ -253,18 +253,38 @@ static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint6
 	return (begins ? part + ns - 1 : part) / ns;
 }
 
-bool filter__cut(const struct filter *f, struct filter_span *s)
+uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns)
 {
+	uint64_t ns;
+
+	/* Nothing is before 0: a first CPU sample may stand for a time that began before the recording. */
+	if (!filter__given(f, FILTER_FROM) || !f->from_ns)
+		return 0;
+	return __builtin_add_overflow(start_ns, f->from_ns, &ns) ? UINT64_MAX : ns;
+}
+
+uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns)
+{
+	uint64_t ns;
+
+	if (!filter__given(f, FILTER_TO) || __builtin_add_overflow(start_ns, f->to_ns, &ns))
+		return UINT64_MAX;
+	return ns;
+}
+
+bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
+{
+	uint64_t begin_ns = filter__begin_ns(f, start_ns), end_ns = filter__end_ns(f, start_ns);
 	struct filter_span whole = *s;
 
-	if (filter__given(f, FILTER_FROM) && s->from_ns < f->from_ns)
-		s->from_ns = f->from_ns;
-	if (filter__given(f, FILTER_TO) && s->to_ns > f->to_ns)
-		s->to_ns = f->to_ns;
 	if (whole.from_ns >= whole.to_ns)
-		return s->from_ns == whole.from_ns && (!filter__given(f, FILTER_TO) || s->from_ns < f->to_ns);
+		return begin_ns <= whole.from_ns && (whole.from_ns < end_ns || end_ns == UINT64_MAX);
+	s->from_ns = max_t(uint64_t, whole.from_ns, begin_ns);
+	s->to_ns = min_t(uint64_t, whole.to_ns, end_ns);
 	if (s->from_ns >= s->to_ns)
 		return false;
+	if (s->from_ns == whole.from_ns && s->to_ns == whole.to_ns)
+		return true;
 	s->ns = span__until(&whole, s->to_ns, whole.ns, false) -
 		span__until(&whole, s->from_ns, whole.ns, false);
 	s->nr = span__until(&whole, s->to_ns, whole.nr, true) -

@@ -101,16 +101,20 @@ int filter__matches(const struct filter *f, enum filter_kind kind, const char *n
 
 /* a span of time, with amounts that it spreads */
 struct filter_span {
-	uint64_t from_ns, to_ns;	/* counted from the recording's start */
-	uint64_t ns, nr;		/* ns is spread evenly over the span; nr counts from its
+	uint64_t from_ns, to_ns;
+	uint64_t ns, nr;		/* spread evenly over the span; an nr of 1 counts at its
 					 * begin */
 };
 
+/* Return: the time of FILTER_FROM, or of FILTER_TO, which count from @start_ns. */
+uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns);
+uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns);
+
 /*
- * Cuts @s at the times of FILTER_FROM and FILTER_TO. The parts of a span in adjoining windows add
- * up to the whole span. Return: whether anything is left; true if @f is NULL.
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a span in
+ * adjoining windows add up to the whole span. Return: whether anything is left; true if @f is NULL.
  */
-bool filter__cut(const struct filter *f, struct filter_span *s);
+bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s);
 
 /*
  * Checks all options except FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at()

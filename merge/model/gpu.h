@@ -27,6 +27,12 @@ struct gpu {
 	uint64_t nr_works;
 };
 
+/* Return: whether any work passed the filter, perhaps only a part of its time. */
+static inline bool gpu__has_work(const struct gpu *gpu)
+{
+	return gpu->nr_works || gpu->busy_ns;
+}
+
 /* The first time that a process uses a GPU, or that a UUID is asked for. */
 struct gpu_use {
 	uint32_t proc, ordinal;

@@ -37,6 +37,7 @@ struct idle_sample {
 void idles__init(struct idles *i)
 {
 	memset(i, 0, sizeof(*i));
+	i->end_ns = UINT64_MAX;
 }
 
 static void idles__forget(struct idles *i)
@@ -65,8 +66,20 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* Sorts the spans and joins those that are less than IDLE_MIN_NS apart. */
-static void spans__compact(struct idle_spans *spans)
+/* A gap, or the part of it that lies within the times of struct idles; nr is 0 if it began before. */
+struct idle_gap {
+	uint64_t from_ns, to_ns, nr;
+	uint32_t gpu, thread;
+};
+
+/* Return: the end of the stretch of time that @time_ns lies in: before, within or after the times of @i. */
+static uint64_t idles__stretch_end(const struct idles *i, uint64_t time_ns)
+{
+	return time_ns < i->begin_ns ? i->begin_ns : time_ns < i->end_ns ? i->end_ns : UINT64_MAX;
+}
+
+/* Sorts the spans and joins those of one stretch of time that are less than IDLE_MIN_NS apart. */
+static void spans__compact(const struct idles *idles, struct idle_spans *spans)
 {
 	size_t i, nr = 0;
 
@@ -76,8 +89,8 @@ static void spans__compact(struct idle_spans *spans)
 	for (i = 1; i < spans->list.nr; i++) {
 		struct idle_span *last = &spans->list.v[nr], *next = &spans->list.v[i];
 
-		if (next->start_ns > last->end_ns &&
-		    next->start_ns - last->end_ns >= IDLE_MIN_NS) {
+		if ((next->start_ns > last->end_ns && next->start_ns - last->end_ns >= IDLE_MIN_NS) ||
+		    next->start_ns >= idles__stretch_end(idles, last->start_ns)) {
 			spans->list.v[++nr] = *next;
 			continue;
 		}
@@ -92,6 +105,7 @@ static void spans__compact(struct idle_spans *spans)
 int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_ns, uint64_t end_ns)
 {
 	struct idle_spans *spans;
+	uint64_t until_ns;
 	int err = 0;
 
 	if (!i->wanted)
@@ -102,12 +116,17 @@ int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_n
 		return err;
 	spans = &i->spans.v[gpu];
 	if (spans->list.nr >= spans->compact_at) {
-		spans__compact(spans);
+		spans__compact(i, spans);
 		spans->compact_at = 2 * spans->list.nr + MAX_SPANS;
 	}
-	return array_push(&spans->list, ((struct idle_span){
-		.start_ns = start_ns, .end_ns = end_ns, .thread = thread,
-	}));
+	do {
+		until_ns = min_t(uint64_t, end_ns, idles__stretch_end(i, start_ns));
+		err = array_push(&spans->list, ((struct idle_span){
+			.start_ns = start_ns, .end_ns = until_ns, .thread = thread,
+		}));
+		start_ns = until_ns;
+	} while (start_ns < end_ns && !err);
+	return err;
 }
 
 int idles__did(struct idles *i, uint32_t thread, enum idle_doing doing, const char *kind,
@@ -179,60 +198,57 @@ static size_t idles__find_sample(const struct idles *i, uint32_t thread, uint64_
 	return low;
 }
 
-static int idles__row(struct idles *i, uint32_t gpu, enum idle_doing doing, const char *kind,
-		      uint32_t thread, uint32_t chain, uint64_t ns)
+static int idles__row(struct idles *i, const struct idle_gap *gap, enum idle_doing doing, const char *kind,
+		      uint32_t chain, uint64_t ns)
 {
 	return ns ? array_push(&i->rows, ((struct idle_row){
-		gpu, doing, kind, thread, chain, ns, 1,
+		gap->gpu, doing, kind, gap->thread, chain, ns, gap->nr,
 	})) : 0;
 }
 
 /* Divides the rest of a gap among the thread's CPU samples in it. */
-static int idles__share_rest(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
-			     uint64_t to_ns, uint64_t rest_ns)
+static int idles__share_rest(struct idles *i, const struct idle_gap *gap, uint64_t rest_ns)
 {
-	size_t first = idles__find_sample(i, thread, from_ns), nr, k;
+	size_t first = idles__find_sample(i, gap->thread, gap->from_ns), nr, k;
 	int err = 0;
 
-	for (nr = 0; first + nr < i->samples.nr && i->samples.v[first + nr].thread == thread &&
-		     i->samples.v[first + nr].time_ns < to_ns; nr++)
+	for (nr = 0; first + nr < i->samples.nr && i->samples.v[first + nr].thread == gap->thread &&
+		     i->samples.v[first + nr].time_ns < gap->to_ns; nr++)
 		;
 	if (!nr)
-		return idles__row(i, gpu, IDLE_UNSEEN, "", thread, NO_INDEX, rest_ns);
+		return idles__row(i, gap, IDLE_UNSEEN, "", NO_INDEX, rest_ns);
 	for (k = 0; k < nr && !err; k++)
-		err = idles__row(i, gpu, IDLE_ON_CPU, "", thread, i->samples.v[first + k].chain,
+		err = idles__row(i, gap, IDLE_ON_CPU, "", i->samples.v[first + k].chain,
 				 rest_ns / nr + (k < rest_ns % nr));
 	return err;
 }
 
-static int idles__gap(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t from_ns,
-		      uint64_t to_ns)
+static int idles__gap(struct idles *i, const struct idle_gap *gap)
 {
-	uint64_t now_ns = from_ns, rest_ns = 0, start_ns, end_ns;
+	uint64_t now_ns = gap->from_ns, rest_ns = 0, start_ns, end_ns;
 	size_t k;
 	int err;
 
-	if (thread == NO_INDEX)
-		return idles__row(i, gpu, IDLE_NOBODY, "", NO_INDEX, NO_INDEX, to_ns - from_ns);
-	for (k = idles__find_deed(i, thread, from_ns); k < i->deeds.nr; k++) {
+	if (gap->thread == NO_INDEX)
+		return idles__row(i, gap, IDLE_NOBODY, "", NO_INDEX, gap->to_ns - gap->from_ns);
+	for (k = idles__find_deed(i, gap->thread, gap->from_ns); k < i->deeds.nr; k++) {
 		const struct idle_deed *deed = &i->deeds.v[k];
 
-		if (deed->thread != thread || deed->start_ns >= to_ns)
+		if (deed->thread != gap->thread || deed->start_ns >= gap->to_ns)
 			break;
 		start_ns = max_t(uint64_t, deed->start_ns, now_ns);
-		end_ns = min_t(uint64_t, deed->end_ns, to_ns);
+		end_ns = min_t(uint64_t, deed->end_ns, gap->to_ns);
 		if (end_ns <= start_ns)
 			continue;
-		err = idles__row(i, gpu, deed->doing, deed->kind, thread, deed->chain,
-				 end_ns - start_ns);
+		err = idles__row(i, gap, deed->doing, deed->kind, deed->chain, end_ns - start_ns);
 		if (err)
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == to_ns)	/* overlapping deeds would count twice */
+		if (now_ns == gap->to_ns)	/* overlapping deeds would count twice */
 			break;
 	}
-	return idles__share_rest(i, gpu, thread, from_ns, to_ns, rest_ns + to_ns - now_ns);
+	return idles__share_rest(i, gap, rest_ns + gap->to_ns - now_ns);
 }
 
 static int row__cmp(const void *va, const void *vb)
@@ -264,29 +280,42 @@ static void idles__sum_rows(struct idles *i)
 
 static int idles__finish_gpu(struct idles *i, uint32_t gpu)
 {
+	struct idle_gap gap = { .gpu = gpu }, shorts = { .gpu = gpu, .thread = NO_INDEX, .nr = 1 };
+	uint64_t begin_ns = i->begin_ns, end_ns = i->end_ns, short_ns = 0, last_ns = 0;
 	struct idle_spans *spans = &i->spans.v[gpu];
 	struct idle_gpu *sum = &i->gpus.v[gpu];
-	uint64_t short_ns = 0;
 	size_t k;
 	int err = 0;
 
-	spans__compact(spans);
+	spans__compact(i, spans);
 	for (k = 0; k < spans->list.nr && !err; k++) {
 		const struct idle_span *span = &spans->list.v[k];
 
-		if (!sum->from_ns || span->start_ns < sum->from_ns)
-			sum->from_ns = span->start_ns;
-		sum->to_ns = max_t(uint64_t, sum->to_ns, span->end_ns);
-		sum->busy_ns += span->end_ns - span->start_ns - span->short_ns;
-		short_ns += span->short_ns;
-		if (!k)
-			continue;
-		sum->nr_gaps++;
-		err = idles__gap(i, gpu, span->thread, span[-1].end_ns, span->start_ns);
+		gap.thread = span->thread;
+		gap.from_ns = max_t(uint64_t, last_ns, begin_ns);
+		gap.to_ns = min_t(uint64_t, span->start_ns, end_ns);
+		gap.nr = last_ns >= begin_ns;
+		if (k && gap.from_ns < gap.to_ns) {
+			if (span->start_ns - last_ns < IDLE_MIN_NS) {
+				short_ns += gap.to_ns - gap.from_ns;
+			} else {
+				sum->nr_gaps += gap.nr;
+				err = idles__gap(i, &gap);
+			}
+		}
+		last_ns = max_t(uint64_t, last_ns, span->end_ns);
+		if (span->start_ns >= begin_ns && span->start_ns < end_ns) {
+			sum->busy_ns += span->end_ns - span->start_ns - span->short_ns;
+			short_ns += span->short_ns;
+		}
 		if (i->rows.nr > MAX_SPANS)
 			idles__sum_rows(i);
 	}
-	return err ?: idles__row(i, gpu, IDLE_SHORT, "", NO_INDEX, NO_INDEX, short_ns);
+	if (spans->list.nr && spans->list.v->start_ns < end_ns && last_ns > begin_ns) {
+		sum->from_ns = max_t(uint64_t, spans->list.v->start_ns, begin_ns);
+		sum->to_ns = min_t(uint64_t, last_ns, end_ns);
+	}
+	return err ?: idles__row(i, &shorts, IDLE_SHORT, "", NO_INDEX, short_ns);
 }
 
 int idles__finish(struct idles *i)

@@ -44,9 +44,10 @@ struct idle_row {
 };
 
 struct idle_gpu {
-	uint64_t from_ns, to_ns;	/* begin of the first work to end of the last work */
+	uint64_t from_ns, to_ns;	/* begin of the first work to end of the last work, cut at
+					 * idles.begin_ns and end_ns */
 	uint64_t busy_ns;		/* time in which at least one piece of work ran */
-	uint64_t nr_gaps;		/* gaps of IDLE_MIN_NS or more */
+	uint64_t nr_gaps;		/* gaps of IDLE_MIN_NS or more that began within */
 };
 
 struct idle_span;
@@ -56,6 +57,7 @@ struct idle_spans;
 
 struct idles {
 	bool wanted;			/* if not set, the functions do nothing */
+	uint64_t begin_ns, end_ns;	/* gaps are cut at these times */
 	ARRAY(struct idle_row) rows;
 	ARRAY(struct idle_gpu) gpus;	/* by GPU index; busy_ns 0: not used */
 	ARRAY(struct idle_spans) spans;	/* by GPU */

@@ -166,6 +166,44 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 	return err;
 }
 
+/* Cuts @row, whose values are @values. Return: whether anything is left. */
+static bool metric_row__cut(const struct metrics *m, const struct metric_set *set, struct metric_row *row,
+			    float *values, uint64_t begin_ns, uint64_t end_ns)
+{
+	double whole_ns = row->end_ns - row->begin_ns;
+	uint32_t k;
+
+	row->begin_ns = max_t(uint64_t, row->begin_ns, begin_ns);
+	row->end_ns = min_t(uint64_t, row->end_ns, end_ns);
+	if (row->begin_ns >= row->end_ns)
+		return false;
+	for (k = 0; k < set->nr; k++)
+		if (set->names[k] != NO_INDEX && m->names.v[set->names[k]].kind == XPU_METRIC_SUM)
+			values[k] *= (row->end_ns - row->begin_ns) / whole_ns;
+	return true;
+}
+
+void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns)
+{
+	size_t i, k, nr;
+
+	for (i = 0; i < m->sets.nr; i++) {
+		struct metric_set *set = &m->sets.v[i];
+
+		for (k = nr = 0; k < set->rows.nr; k++) {
+			struct metric_row row = set->rows.v[k];
+			float *values = set->values.v + k * set->nr;
+
+			if (!metric_row__cut(m, set, &row, values, begin_ns, end_ns))
+				continue;
+			set->rows.v[nr] = row;
+			memmove(set->values.v + nr++ * set->nr, values, set->nr * sizeof(*values));
+		}
+		set->rows.nr = nr;
+		set->values.nr = nr * set->nr;
+	}
+}
+
 int metrics__find_gpus(struct metrics *m, uint32_t recording, struct gpus *gpus)
 {
 	size_t i;

@@ -33,10 +33,14 @@ struct wait_group {
 	ARRAY(struct piece) pieces;
 };
 
+struct share {
+	uint64_t ns, part_ns;		/* all, and as much of it as the filter passes */
+};
+
 /* A piece of work that overlaps a wait. */
 struct candidate {
 	uint64_t start_ns, end_ns;
-	uint64_t share_ns;
+	struct share share;
 	uint32_t leaf;
 	bool own;			/* part of the work that the thread waited for */
 };
@@ -52,7 +56,9 @@ struct sharing {
 	ARRAY(struct piece) live;	/* work that may overlap this wait or a later one */
 	ARRAY(struct candidate) candidates;	/* by start */
 	ARRAY(uint32_t) active;		/* the candidates that run at the instant */
-	uint64_t idle_ns, other_ns;
+	struct share idle, other;
+	const struct waits_listener *listener;
+	bool tells_when;
 };
 
 void waits__init(struct waits *w)
@@ -282,19 +288,33 @@ static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_
 	return 0;
 }
 
+/* Adds a time to the share of a leaf, or tells when it was. Return: 0 or -errno. */
+static int sharing__give(const struct sharing *sh, const struct wait *wait, struct share *share,
+			 uint32_t leaf, struct filter_span s)
+{
+	const struct waits_listener *l = sh->listener;
+
+	if (sh->tells_when)
+		return s.ns ? l->when(l->ctx, wait, leaf, &s) : 0;
+	share->ns += s.ns;
+	if (filter__cut(l->filter, l->start_ns, &s))
+		share->part_ns += s.ns;
+	return 0;
+}
+
 /* Divides the wait's time, from one begin or end of work to the next. */
 static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 {
 	uint64_t now_ns = wait->start_ns, to_ns = wait__end_ns(wait), next_ns, each_ns, rest_ns;
+	struct filter_span s;
 	bool others = wait->rec->hdr.misc & XPU_WAIT_OTHERS, all;
 	struct candidate *c = sh->candidates.v;
 	size_t i = 0, k, left;
 	uint32_t nr_own, nr;
-	int err;
+	int err = 0;
 
 	sh->active.nr = 0;
-	sh->idle_ns = sh->other_ns = 0;
-	while (now_ns < to_ns) {
+	while (now_ns < to_ns && !err) {
 		for (; i < sh->candidates.nr && c[i].start_ns <= now_ns; i++) {
 			err = array_push(&sh->active, (uint32_t)i);
 			if (err)
@@ -313,53 +333,69 @@ static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 		sh->active.nr = left;
 		all = !nr_own && others;
 		nr = all ? left : nr_own;
+		s = (struct filter_span){ .from_ns = now_ns, .to_ns = next_ns, .ns = next_ns - now_ns };
 		if (!left) {
-			sh->idle_ns += next_ns - now_ns;
+			err = sharing__give(sh, wait, &sh->idle, WAIT_LEAF_IDLE, s);
 		} else if (!nr) {
-			sh->other_ns += next_ns - now_ns;
+			err = sharing__give(sh, wait, &sh->other, WAIT_LEAF_OTHER, s);
 		} else {
 			each_ns = (next_ns - now_ns) / nr;
 			rest_ns = (next_ns - now_ns) % nr;
-			for (k = 0; k < left; k++) {
+			for (k = 0; k < left && !err; k++) {
 				struct candidate *a = &c[sh->active.v[k]];
 
 				if (!a->own && !all)
 					continue;
-				a->share_ns += each_ns + (rest_ns > 0);
+				s.ns = each_ns + (rest_ns > 0);
 				rest_ns -= rest_ns > 0;
+				err = sharing__give(sh, wait, &a->share, a->leaf, s);
 			}
 		}
 		now_ns = next_ns;
 	}
-	return 0;
+	return err;
 }
 
-static int sharing__tell(struct sharing *sh, struct wait *wait, wait_share_fn fn, void *ctx)
+static int sharing__tell(const struct sharing *sh, const struct wait *wait, uint32_t leaf,
+			 const struct share *share)
 {
-	uint64_t not_working_ns = sh->other_ns + sh->idle_ns;
+	const struct waits_listener *l = sh->listener;
+
+	return share->ns ? l->share(l->ctx, wait, leaf, share->ns, share->part_ns) : 0;
+}
+
+/* Divides the time of a wait whose candidates have been collected. */
+static int sharing__share(struct sharing *sh, struct wait *wait)
+{
 	struct candidate *c = sh->candidates.v;
 	size_t i, k;
-	int err = 0;
+	int err;
 
+	sh->tells_when = false;
+	sh->idle = sh->other = (struct share){ 0 };
+	err = sharing__sweep(sh, wait);
+	if (err)
+		return err;
 	wait->counts = !(wait->rec->hdr.misc & XPU_WAIT_WORK) ||
-		       not_working_ns < wait->rec->duration_ns / 2;
+		       sh->other.ns + sh->idle.ns < wait->rec->duration_ns / 2;
 	if (!wait->counts)
 		return 0;
+	sh->tells_when = sh->listener->when;
+	if (sh->tells_when)
+		err = sharing__sweep(sh, wait);
 	if (sh->candidates.nr)
 		qsort(c, sh->candidates.nr, sizeof(*c), candidate__cmp_leaf);
 	for (i = 0; i < sh->candidates.nr && !err; i = k) {
-		uint64_t ns = 0;
+		struct share sum = { 0 };
 
-		for (k = i; k < sh->candidates.nr && c[k].leaf == c[i].leaf; k++)
-			ns += c[k].share_ns;
-		if (ns)
-			err = fn(ctx, wait, c[i].leaf, ns);
+		for (k = i; k < sh->candidates.nr && c[k].leaf == c[i].leaf; k++) {
+			sum.ns += c[k].share.ns;
+			sum.part_ns += c[k].share.part_ns;
+		}
+		err = sharing__tell(sh, wait, c[i].leaf, &sum);
 	}
-	if (!err && sh->other_ns)
-		err = fn(ctx, wait, WAIT_LEAF_OTHER, sh->other_ns);
-	if (!err && sh->idle_ns)
-		err = fn(ctx, wait, WAIT_LEAF_IDLE, sh->idle_ns);
-	return err;
+	return err ?: sharing__tell(sh, wait, WAIT_LEAF_OTHER, &sh->other) ?:
+	       sharing__tell(sh, wait, WAIT_LEAF_IDLE, &sh->idle);
 }
 
 /* Adds an event; events come in order of begin. Return: false if too many go on at a time. */
@@ -394,11 +430,11 @@ static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *w
 	return err;
 }
 
-int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
+int waits__share(struct waits *w, const struct waits_listener *listener)
 {
 	const struct wait_group *g = NULL;
 	struct crowd works, waits;	/* events of the group */
-	struct sharing sh = { 0 };
+	struct sharing sh = { .listener = listener };
 	size_t i, next = 0;
 	int err = 0;
 
@@ -423,9 +459,7 @@ int waits__share(struct waits *w, wait_share_fn fn, void *ctx)
 		if (!err)
 			err = sharing__collect(&sh, wait, i);
 		if (!err)
-			err = sharing__sweep(&sh, wait);
-		if (!err)
-			err = sharing__tell(&sh, wait, fn, ctx);
+			err = sharing__share(&sh, wait);
 	}
 	array_free(&sh.active);
 	array_free(&sh.candidates);

@@ -5,7 +5,7 @@
  *	waits__add(&w, ...);		every wait, then
  *	waits__ready(&w);
  *	waits__work(&w, ...);		every piece of device work, in any order, then
- *	waits__share(&w, fn, ctx);	divides the time of each wait
+ *	waits__share(&w, ...);		divides the time of each wait
  *
  * This weighs by time instead of joining by id: ids tell the process, the context and mostly the
  * stream of a wait, and the wait was for the work that ran there meanwhile. Pieces of work that run
@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/filter.h"
 #include "xpu_record.h"
 #include "util.h"
 
@@ -77,10 +78,18 @@ int waits__work(struct waits *w, const struct wait_work *work);
 /* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
-/* Called once for each leaf that has a share of a wait. Return: 0, or -errno to stop. */
-typedef int (*wait_share_fn)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns);
+/* Gets the results of waits__share(). Functions return 0, or -errno to stop. */
+struct waits_listener {
+	const struct filter *filter;	/* or NULL; its times count ... */
+	uint64_t start_ns;		/* ... from here on */
+	/* Called once for each leaf that has a share of a wait. @part_ns: as much as the filter passes. */
+	int (*share)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, uint64_t part_ns);
+	/* Called with each time of a share, before share(); may be NULL. */
+	int (*when)(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s);
+	void *ctx;
+};
 
-/* Return: 0, -ENOMEM or the error of @fn. */
-int waits__share(struct waits *w, wait_share_fn fn, void *ctx);
+/* Return: 0, -ENOMEM or the error of a function. */
+int waits__share(struct waits *w, const struct waits_listener *listener);
 
 #endif /* MERGE_WAITS_H */

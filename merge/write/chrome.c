@@ -321,6 +321,13 @@ static void put_slice(struct writer *w, const struct timeline_track *track, uint
 	json_out__string(j, name);
 }
 
+/* Marks a slice that --from or --to has cut. */
+static void put_part(struct json_out *j, bool is_part)
+{
+	if (is_part)
+		json_out__member_u64(j, "part", 1);
+}
+
 /* Prints "sf":1,"args":{"correlation":2,"caller":"main", which the caller closes. */
 static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
@@ -361,6 +368,7 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 		json_out__key(&w->json, "args");
 		json_out__open(&w->json, '{');
 	}
+	put_part(&w->json, slice->is_part);
 	end_event(w);
 }
 
@@ -579,8 +587,9 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 		json_out__key(j, "captured_at");
 		json_out__string(j, stack__caller(w->s->model.chains.v[e->made].stack));
 	}
-	if (leaf->kind != LEAF_KERNEL)
+	if (leaf->kind != LEAF_KERNEL && !e->began_before)
 		json_out__member_u64(j, "bytes", e->bytes);
+	put_part(j, e->is_part);
 	if (w->shapes[e->leaf])
 		json_out__literal(j, w->shapes[e->leaf]);
 	if (e->orphan) {

@@ -151,7 +151,8 @@ struct row {
 	uint32_t key;			/* a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* A is normalized */
 	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
-	uint64_t avg_ns[TREE_SIDES];	/* the recordings' own averages */
+	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may have parts of them */
+	uint64_t avg_ns[TREE_SIDES];	/* the recordings' own averages, of whole works */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -181,7 +182,10 @@ static int rows__add(rows_t *rows, uint32_t key, const struct tree *t, const str
 {
 	const struct tree_value a = tree__value(t, cell, A), b = tree__value(t, cell, B);
 
-	return array_push(rows, ((struct row){ .key = key, .ns = { a.ns, b.ns }, .nr = { a.nr, b.nr } }));
+	return array_push(rows, ((struct row){
+		.key = key, .ns = { a.ns, b.ns }, .nr = { a.nr, b.nr },
+		.whole_ns = { a.whole_ns, b.whole_ns },
+	}));
 }
 
 /* Makes one row of each key, in order of change. */
@@ -203,14 +207,15 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 		for (side = 0; side < TREE_SIDES; side++) {
 			to->ns[side] += from->ns[side];
 			to->nr[side] += from->nr[side];
+			to->whole_ns[side] += from->whole_ns[side];
 		}
 	}
 	rows->nr = nr + 1;
 	for (i = 0; i < rows->nr; i++) {
 		struct row *row = &rows->v[i];
 
-		row->avg_ns[A] = row->nr[A] ? row->ns[A] / row->nr[A] : 0;
-		row->avg_ns[B] = row->nr[B] ? row->ns[B] / row->nr[B] : 0;
+		row->avg_ns[A] = row->nr[A] ? row->whole_ns[A] / row->nr[A] : 0;
+		row->avg_ns[B] = row->nr[B] ? row->whole_ns[B] / row->nr[B] : 0;
 		row->ns[A] = ((unsigned __int128)row->ns[A] * d->num + d->den / 2) / d->den;
 	}
 	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);

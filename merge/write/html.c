@@ -152,7 +152,7 @@ static void print_gpus(struct json_out *j, const struct session *s)
 	for (i = 0; i < s->model.gpus.list.nr; i++) {
 		const struct gpu *gpu = &s->model.gpus.list.v[i];
 
-		if (!gpu->nr_works)
+		if (!gpu__has_work(gpu))
 			continue;
 		json_out__open(j, '{');
 		print_u64(j, "number", gpu->number);
@@ -717,7 +717,7 @@ static void print_rows(struct json_out *j, const struct session *s)
 static void print_recorded(struct json_out *j, const struct session *s)
 {
 	const struct sums *sums = &s->sums;
-	const struct busy_span whole = { sums->first_ns, sums->last_ns, 0 };
+	const struct busy_span whole = { sums->from_ns, sums->to_ns, 0 };
 	const struct busy_span *v = sums->nr_windows ? sums->windows.spans.v : &whole;
 	size_t i, end, nr = sums->nr_windows ? sums->windows.spans.nr : 1;
 	uint64_t least_ns = nr ? (v[nr - 1].end_ns - v->start_ns) / MAX_RECORDED : 0, ns;

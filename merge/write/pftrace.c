@@ -36,7 +36,7 @@ enum category {
 	CATEGORY_SLICES,		/* one for each enum slice_kind */
 };
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
-		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER };
+		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER, ANNOTATION_PART };
 
 /* UUIDs of tracks have the kind in the upper bits, and this number in the lower 32 bits: */
 #define UUID_PROCESS	(1ull << 40)	/* process */
@@ -621,6 +621,13 @@ static void pftrace__end_arrow(struct pftrace *p, const struct device_event *e)
 	msg__fixed64(&p->event, TRACK_EVENT__FLOW_IDS, id);
 }
 
+/* Marks a slice that --from or --to has cut. */
+static void pftrace__part(struct pftrace *p, bool is_part)
+{
+	if (is_part)
+		pftrace__annotate(p, ANNOTATION_PART, DEBUG_ANNOTATION__UINT_VALUE, 1);
+}
+
 /* Adds a launch's annotations to p->event, which the caller completes. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
@@ -649,6 +656,7 @@ static void pftrace__slice(struct pftrace *p, const struct slice *slice)
 		  p->s->model.leaves.nr + pftrace__function(p, slice->name));
 	if (slice->kind == SLICE_API)
 		pftrace__call(p, slice->key, slice->chain);
+	pftrace__part(p, slice->is_part);
 }
 
 static void pftrace__sample(struct pftrace *p, const struct host_event *e)
@@ -746,8 +754,9 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 	shape = kind == LEAF_KERNEL ? pftrace__shape(p, e->leaf) : 0;
 	if (shape)
 		pftrace__annotate(p, ANNOTATION_SHAPE, DEBUG_ANNOTATION__STRING_VALUE_IID, shape);
-	if (kind != LEAF_KERNEL)
+	if (kind != LEAF_KERNEL && !e->began_before)
 		pftrace__annotate(p, ANNOTATION_BYTES, DEBUG_ANNOTATION__UINT_VALUE, e->bytes);
+	pftrace__part(p, e->is_part);
 	if (e->made != NO_INDEX)
 		pftrace__annotate(p, ANNOTATION_CAPTURED, DEBUG_ANNOTATION__STRING_VALUE_IID,
 				  pftrace__path(p, e->made));
@@ -888,6 +897,8 @@ static void pftrace__names(struct pftrace *p)
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_SHAPE, "launched as");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_NUMBER, "number");
+	if (filter__given(p->s->opts.filter, FILTER_FROM) || filter__given(p->s->opts.filter, FILTER_TO))
+		pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_PART, "part");
 }
 
 int pftrace__write(struct timeline *t, const struct session *s, FILE *f)

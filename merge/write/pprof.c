@@ -577,10 +577,10 @@ static void pprof__head(struct pprof *p)
 	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
 	profile.period_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
 	profile.period = p->kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
-	profile.time_nanos = s->sums.first_ns;
+	profile.time_nanos = s->sums.from_ns;
 	if (!s->model.realtime)
 		profile.time_nanos += h->start_real_ns - h->start_mono_ns;
-	profile.duration_nanos = s->sums.last_ns - s->sums.first_ns;
+	profile.duration_nanos = s->sums.to_ns - s->sums.from_ns;
 	if (p->time) {
 		profile.time_nanos = p->time->start_ns;
 		profile.duration_nanos = p->time->duration_ns;

@@ -77,6 +77,15 @@ struct section {
 	{ "max", "max_ns", COLUMN_TIME, 3 }, { "stddev", "stddev_ns", COLUMN_TIME, 6 }, \
 	{ name, name, COLUMN_NAME, 0 }
 
+/*
+ * Cells for average, median, least, most and standard deviation of whole values: unknown if no value is
+ * counted, as in a window of time in which none began.
+ */
+#define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
+#define STATS_CELLS(s) \
+	STATS_CELL(s, stats__mean), STATS_CELL(s, stats__median), STATS_CELL(s, stats__min), \
+	STATS_CELL(s, stats__max), STATS_CELL(s, stats__stddev)
+
 /* Fills in a row of TIME_COLUMNS. */
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
 			 struct table *t);

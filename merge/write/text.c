@@ -115,8 +115,8 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	};
 	time_t start = in->reader->header.start_real_ns / 1000000000;
 	const struct xpu_record_info *info;
-	uint64_t span_ns = s->sums.last_ns - s->sums.first_ns;
-	uint64_t from_ns = xpu_ns_between(s->model.start_ns, s->sums.first_ns);
+	uint64_t span_ns = s->sums.to_ns - s->sums.from_ns;
+	uint64_t from_ns = xpu_ns_between(s->model.start_ns, s->sums.from_ns);
 	char date[64];
 	struct tm tm;
 	size_t i;

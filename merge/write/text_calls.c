@@ -9,7 +9,7 @@ static int call_stats__cmp(const void *va, const void *vb)
 	const struct call_stats *a = *(const struct call_stats *const *)va;
 	const struct call_stats *b = *(const struct call_stats *const *)vb;
 
-	return cmp3(stats__sum(&b->ns), stats__sum(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
+	return cmp3(stats__total(&b->ns), stats__total(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
 	       cmp3(a, b);
 }
 
@@ -21,10 +21,10 @@ static int api_calls__collect(struct section_rows *to)
 	size_t i;
 
 	for (i = 0; i < s->sums.calls.nr && !err; i++) {
-		if (!s->sums.calls.v[i].ns.nr)
+		if (!s->sums.calls.v[i].ns.nr && !stats__total(&s->sums.calls.v[i].ns))
 			continue;
 		err = array_push(&rows, &s->sums.calls.v[i]);
-		to->sum_ns += stats__sum(&s->sums.calls.v[i].ns);
+		to->sum_ns += stats__total(&s->sums.calls.v[i].ns);
 	}
 	if (rows.nr)
 		qsort(rows.v, rows.nr, sizeof(*rows.v), call_stats__cmp);

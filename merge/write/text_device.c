@@ -41,7 +41,7 @@ static int leaf_stats__cmp_time(const void *va, const void *vb, void *ctx)
 	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
 	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
-	return cmp3(stats__sum(&b->ns), stats__sum(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
+	return cmp3(stats__total(&b->ns), stats__total(&a->ns)) ?: cmp3(b->ns.nr, a->ns.nr) ?:
 	       cmp3(leaf_stats__leaf(ctx, a), leaf_stats__leaf(ctx, b));
 }
 
@@ -129,7 +129,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 		struct leaf_stats *stats = &s->sums.leaf_stats.v[i];
 		const struct leaf *leaf = &s->model.leaves.v[i];
 
-		if (!stats->ns.nr || (leaf->kind == LEAF_KERNEL) != kernels)
+		if (!leaf_stats__has(stats) || (leaf->kind == LEAF_KERNEL) != kernels)
 			continue;
 		/* The name of a set is empty; no copy has an empty name. */
 		row = &by_name[strpool__id(leaf->name)];
@@ -146,7 +146,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 	to->v = rows.v;
 	to->nr = rows.nr;
 	for (i = 0; i < rows.nr; i++)
-		to->sum_ns += stats__sum(&rows.v[i]->ns);
+		to->sum_ns += stats__total(&rows.v[i]->ns);
 	return err;
 }
 
@@ -169,10 +169,8 @@ void section_rows__times(const struct section_rows *rows, const struct stats *ns
 			 struct table *t)
 {
 	table__row(t, (struct cell[]){
-		{ .n = table__share(stats__sum(ns), rows->sum_ns) }, { .n = stats__sum(ns) },
-		{ .n = ns->nr },
-		{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
-		{ .n = stats__max(ns) }, { .n = stats__stddev(ns) }, { .s = name },
+		{ .n = table__share(stats__total(ns), rows->sum_ns) }, { .n = stats__total(ns) },
+		{ .n = ns->nr }, STATS_CELLS(ns), { .s = name },
 	});
 }
 
@@ -245,10 +243,8 @@ static int kernels__row(const struct section_rows *rows, const void *row, struct
 	if (err)
 		return err;
 	table__row(t, (struct cell[]){
-		{ .n = table__share(stats__sum(ns), rows->sum_ns) }, { .n = stats__sum(ns) },
-		{ .n = ns->nr },
-		{ .n = stats__mean(ns) }, { .n = stats__median(ns) }, { .n = ns->min },
-		{ .n = stats__max(ns) }, { .n = stats__stddev(ns) }, { .s = text ?: leaf->name },
+		{ .n = table__share(stats__total(ns), rows->sum_ns) }, { .n = stats__total(ns) },
+		{ .n = ns->nr }, STATS_CELLS(ns), { .s = text ?: leaf->name },
 		{ .s = cells.grid }, { .s = cells.block }, { .s = cells.cluster },
 		{ .n = cells.registers }, { .n = cells.static_bytes }, { .n = cells.dynamic_bytes },
 		{ .n = cells.local_bytes }, { .n = cells.occupancy },
@@ -280,7 +276,7 @@ int kernels__largest(const struct session *s, const char **name, uint64_t *permi
 	row = rows.v;
 	if (!err && rows.nr) {
 		*name = leaf_row__leaf(&rows, row)->name;
-		*permille = table__share(stats__sum(&(*row)->ns), rows.sum_ns);
+		*permille = table__share(stats__total(&(*row)->ns), rows.sum_ns);
 	}
 	for (i = 0; i < rows.nr; i++)
 		leaf_row__exit(&rows, &row[i]);
@@ -332,9 +328,7 @@ static int memory_size__row(const struct section_rows *rows, const void *row, st
 
 	leaf_row__name(rows, row, name, sizeof(name));
 	table__row(t, (struct cell[]){
-		{ .n = stats__sum(bytes) }, { .n = bytes->nr }, { .n = stats__mean(bytes) },
-		{ .n = stats__median(bytes) }, { .n = bytes->min }, { .n = stats__max(bytes) },
-		{ .n = stats__stddev(bytes) }, { .s = name },
+		{ .n = stats__sum(bytes) }, { .n = bytes->nr }, STATS_CELLS(bytes), { .s = name },
 	});
 	return 0;
 }
@@ -358,7 +352,7 @@ static int devices__collect(struct section_rows *to)
 	size_t i;
 
 	for (i = 0; i < s->model.gpus.list.nr && !err; i++)
-		if (s->model.gpus.list.v[i].nr_works)
+		if (gpu__has_work(&s->model.gpus.list.v[i]))
 			err = array_push(&rows, &s->model.gpus.list.v[i]);
 	to->v = rows.v;
 	to->nr = rows.nr;
@@ -412,7 +406,7 @@ static int streams__collect(struct section_rows *to)
 	size_t i;
 
 	for (i = 0; i < s->model.streams.nr && !err; i++)
-		if (s->model.streams.v[i].nr_works)
+		if (s->model.streams.v[i].nr_works || s->model.streams.v[i].busy_ns)
 			err = array_push(&rows, &s->model.streams.v[i]);
 	if (rows.nr)
 		qsort_r(rows.v, rows.nr, sizeof(*rows.v), stream__cmp, (void *)s);

@@ -16,7 +16,7 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 	const struct nvtx_row *a = va, *b = vb;
 
 	return cmp3(b->gpu_ns, a->gpu_ns) ?:
-	       cmp3(stats__sum(&b->name->ns), stats__sum(&a->name->ns)) ?:
+	       cmp3(stats__total(&b->name->ns), stats__total(&a->name->ns)) ?:
 	       cmp3(b->name->ns.nr, a->name->ns.nr) ?: cmp3(a->name, b->name);
 }
 
@@ -28,7 +28,7 @@ static void nvtx_ranges__add(const struct nvtx *n, struct nvtx_row *rows, uint32
 	const struct nvtx_range *r = &n->ranges.v[range];
 	uint32_t path[XPU_RANGE_DEPTH + 1], nr, i, k;
 
-	nr = r->nr_works ? nvtx__path(n, range, path) : 0;
+	nr = r->nr_works || r->gpu_ns ? nvtx__path(n, range, path) : 0;
 	for (i = 0; i < nr; i++) {
 		uint32_t name = n->ranges.v[path[i]].name;
 
@@ -57,7 +57,8 @@ static int nvtx_ranges__collect(struct section_rows *to)
 		nvtx_ranges__add(n, rows, i);
 	for (i = 0; i < n->names.nr; i++)	/* without marks, and without ranges that the filter
 						 * left out */
-		if (rows[i].name->ns.nr || rows[i].nr_works)
+		if (rows[i].name->ns.nr || stats__total(&rows[i].name->ns) || rows[i].nr_works ||
+		    rows[i].gpu_ns)
 			rows[to->nr++] = rows[i];
 	qsort(rows, to->nr, sizeof(*rows), nvtx_row__cmp);
 	to->v = rows;
@@ -92,10 +93,8 @@ static int nvtx_ranges__row(const struct section_rows *rows, const void *row, st
 
 	table__row(t, (struct cell[]){
 		{ .n = table__share(r->gpu_ns, rows->sum_ns) }, { .n = r->gpu_ns },
-		{ .n = r->nr_works }, { .n = stats__sum(ns) }, { .n = ns->nr },
-		{ .n = stats__mean(ns) },
-		{ .n = stats__median(ns) }, { .n = ns->min }, { .n = stats__max(ns) },
-		{ .n = stats__stddev(ns) }, { .s = r->name->name },
+		{ .n = r->nr_works }, { .n = stats__total(ns) }, { .n = ns->nr }, STATS_CELLS(ns),
+		{ .s = r->name->name },
 	});
 	return 0;
 }

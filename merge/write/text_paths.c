@@ -17,7 +17,7 @@ struct row {
 	const struct aggregate *a;	/* one of the aggregates, for its names */
 	uint64_t nr;
 	uint64_t sum_ns;
-	uint64_t min_ns, max_ns;
+	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works */
 	uint32_t leaf;			/* the work that took most of its time; NO_INDEX: none */
 	uint32_t nr_more;		/* number of other works' names */
 };
@@ -86,8 +86,11 @@ static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 	to = &rows->list.v[row];
 	to->nr += a->nr;
 	to->sum_ns += a->sum_ns;
-	to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
-	to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
+	if (a->nr) {		/* else it is a part of works that others count */
+		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
+		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
+	}
+	to->whole_ns += spread.whole_ns;
 	if (!rows->with_leaves)
 		return 0;
 	return array_push(&rows->parts, ((struct row_part){
@@ -361,8 +364,9 @@ static int launch_sites__row(const struct section_rows *rows, const void *vrow, 
 	if (!err)
 		table__row(t, (struct cell[]){
 			{ .n = table__share(row->sum_ns, rows->sum_ns) }, { .n = row->sum_ns },
-			{ .n = row->nr }, { .n = row->sum_ns / row->nr },
-			{ .n = nr_works ? row->min_ns : 0 }, { .n = row->max_ns },
+			{ .n = row->nr }, { .n = row->nr ? row->whole_ns / row->nr : CELL_NONE },
+			{ .n = nr_works || !row->nr ? row->min_ns : 0 },
+			{ .n = row->nr ? row->max_ns : CELL_NONE },
 			{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) }, { .s = path },
 			{ .s = work },
 		});

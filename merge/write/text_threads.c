@@ -254,7 +254,7 @@ static void idle__head(const struct section_rows *rows, FILE *f)
 	size_t i;
 
 	for (i = 0; i < s->sums.idles.gpus.nr; i++)
-		if (s->sums.idles.gpus.v[i].busy_ns)
+		if (s->sums.idles.gpus.v[i].to_ns > s->sums.idles.gpus.v[i].from_ns)
 			print_idle_gpu(s, f, i);
 }
 

@@ -25,7 +25,7 @@ static int timeline__placed(void *ctx, const struct model *m, const struct place
 	uint64_t key = JOIN_KEY(m->chains.v[p->chain].proc, 0);
 	struct timeline *t = ctx;
 
-	if (m->leaves.v[p->leaf].kind != LEAF_CPU)
+	if (m->leaves.v[p->leaf].kind != LEAF_CPU || p->ends_after)
 		return 0;
 	return array_push(&t->host, ((struct host_event){
 		.time_ns = p->time_ns, .key = key, .thread = p->thread, .chain = p->chain,
@@ -55,6 +55,8 @@ static int timeline__work(void *ctx, const struct model *m, uint64_t key, const 
 		.made = made,
 		.orphan = !l,
 		.first = first,
+		.is_part = w->is_part,
+		.began_before = w->began_before,
 	}));
 }
 
@@ -836,5 +838,5 @@ bool timeline__has_gpu(const struct session *s, uint32_t gpu)
 	for (i = 0; i < s->sums.heaps.nr; i++)
 		if (heap_place_of(&s->sums.heaps.v[i], gpu))
 			return true;
-	return s->model.gpus.list.v[gpu].nr_works;
+	return gpu__has_work(&s->model.gpus.list.v[gpu]);
 }

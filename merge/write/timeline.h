@@ -41,6 +41,7 @@ struct device_event {
 	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
 	bool orphan;
 	bool first;			/* the first record of its launch, in any order */
+	bool is_part, began_before;	/* as in struct work */
 };
 
 /* the events of one thread: ranges of the arrays below */

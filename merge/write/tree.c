@@ -460,6 +460,7 @@ static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t
 static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enum leaf_kind kind,
 			   uint32_t owner, const struct aggregates *all, const struct aggregate *a)
 {
+	const struct aggregate_spread spread = aggregate__spread(all, a);
 	struct tree_value *v;
 	uint32_t idx;
 	int err;
@@ -470,7 +471,8 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	v = &t->values[side].v[idx];
 	v->ns += a->sum_ns;
 	v->nr += a->nr;
-	v->bytes += aggregate__spread(all, a).bytes;
+	v->bytes += spread.bytes;
+	v->whole_ns += spread.whole_ns;
 	return array_push(&t->cell_of[side], idx);
 }
 

@@ -240,7 +240,7 @@ static void put_work(struct json_out *j, const struct session *s, const struct w
 	put_number(j, "contextId", stream->context);
 	put_number(j, "streamId", stream->stream);
 	if (leaf->kind != LEAF_KERNEL)
-		put_number(j, "size", e->work.bytes);
+		put_number(j, "size", e->work.began_before ? 0 : e->work.bytes);
 	if (leaf->kind == LEAF_MEMCPY) {
 		json_out__key(j, "copyKind");
 		json_out__string(j, leaf->name);

@@ -54,14 +54,14 @@ static void two_processes(void)
 
 	captured_window__extend(captured__at(&c, 1, 350), 500);
 	captured_window__extend(captured__at(&c, 0, 2000), 1500);
-	captured__collect(&c, NULL, &nr, &recorded);
+	captured__collect(&c, NULL, 0, &nr, &recorded);
 	is_int(nr, 4, "four windows are summed up");
 	is_int(busy__ns(&recorded), 150 + 200 + 500,
 	       "their sum counts overlaps once, up to the end of their device work");
 	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7 is accepted");
 	busy__free(&recorded);
 	memset(&recorded, 0, sizeof(recorded));
-	captured__collect(&c, &f, &nr, &recorded);
+	captured__collect(&c, &f, 0, &nr, &recorded);
 	is_int(nr, 2, "--window 2-7 selects the second windows");
 	is_int(busy__ns(&recorded), 200 + 500, "the sum of the selected windows");
 	busy__free(&recorded);

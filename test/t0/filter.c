@@ -63,7 +63,7 @@ static void test_cut(void)
 			filter__set(&f, FILTER_FROM, edges[k], why);
 			filter__set(&f, FILTER_TO, edges[k + 1], why);
 			s = spans[i];
-			if (filter__cut(&f, &s)) {
+			if (filter__cut(&f, 0, &s)) {
 				sum.ns += s.ns;
 				sum.nr += s.nr;
 				sum.to_ns += s.to_ns - s.from_ns;
@@ -78,11 +78,13 @@ static void test_cut(void)
 	}
 	memset(&f, 0, sizeof(f));
 	filter__set(&f, FILTER_FROM, "150ns", why);
-	ok(filter__cut(&f, &(struct filter_span){ 100, 200, 100, 1 }),
+	ok(filter__cut(&f, 0, &(struct filter_span){ 100, 200, 100, 1 }),
 	   "a span that ends in the window is kept");
-	ok(!filter__cut(&f, &(struct filter_span){ 100, 150, 50, 1 }),
+	ok(!filter__cut(&f, 0, &(struct filter_span){ 100, 150, 50, 1 }),
 	   "a span that ends where the window begins is dropped");
-	ok(filter__cut(NULL, &(struct filter_span){ 0 }), "without a filter a span is kept");
+	ok(!filter__cut(&f, 50, &(struct filter_span){ 100, 200, 100, 1 }),
+	   "a window's times count from the recording's start");
+	ok(filter__cut(NULL, 0, &(struct filter_span){ 0 }), "without a filter a span is kept");
 	filter__free(&f);
 }
 

@@ -109,9 +109,47 @@ static void sums(void)
 	idles__exit(&i);
 }
 
+/* Gaps are cut at the edges of windows: what is in windows that adjoin adds up. */
+static void windows(void)
+{
+	static const uint64_t edges[] = { 0, 12 * MS, 15 * MS + 1000, 26 * MS, 29 * MS, 64 * MS, UINT64_MAX };
+	uint64_t busy_ns = 0, gaps_ns = 0, blocked_ns = 0, short_ns = 0, nr_gaps = 0;
+	struct idles i;
+	size_t k, row;
+
+	for (k = 0; k + 1 < sizeof(edges) / sizeof(edges[0]); k++) {
+		idles__init(&i);
+		i.wanted = true;
+		i.begin_ns = edges[k];
+		i.end_ns = edges[k + 1];
+		idles__work(&i, 0, 3, 60 * MS, 70 * MS);
+		idles__work(&i, 0, 1, 10 * MS, 15 * MS);
+		idles__work(&i, 0, 2, 30 * MS, 40 * MS);
+		idles__work(&i, 0, 9, 15 * MS + 5000, 20 * MS);
+		idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 28 * MS);
+		is_int(idles__finish(&i), 0, "window %zu: finished", k);
+		busy_ns += i.gpus.v[0].busy_ns;
+		nr_gaps += i.gpus.v[0].nr_gaps;
+		blocked_ns += row_ns(&i, IDLE_OFF_CPU, 2, 7);
+		short_ns += row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX);
+		for (row = 0; row < i.rows.nr; row++)
+			gaps_ns += i.rows.v[row].ns;
+		is_int(i.gpus.v[0].to_ns - i.gpus.v[0].from_ns,
+		       (edges[k + 1] > 70 * MS ? 70 * MS : edges[k + 1]) - (k ? edges[k] : 10 * MS),
+		       "window %zu: up to its edges", k);
+		idles__exit(&i);
+	}
+	is_int(busy_ns, 30 * MS - 5000, "all windows: busy as long as in one");
+	is_int(gaps_ns, 30 * MS + 5000, "all windows: idle as long");
+	is_int(nr_gaps, 2, "all windows: each gap counts once");
+	is_int(blocked_ns, 8 * MS, "all windows: blocked as long");
+	is_int(short_ns, 5000, "all windows: short gaps");
+}
+
 int main(void)
 {
 	gaps();
+	windows();
 	sums();
 	return done_testing();
 }

@@ -188,6 +188,50 @@ static void refuse(struct metrics *m, const struct xpu_record_metric *like, cons
 	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "refused: %s", what);
 }
 
+/* Rows in windows that adjoin: amounts are shared out, means stay, and all add up. */
+static void cut(void)
+{
+	static const uint64_t edges[] = { 0, 1000, 1250, 1600, 2000, UINT64_MAX };
+	static const float values[2] = { 40, 8 };
+	double ns = 0, sum = 0;
+	struct strpool strings = { 0 };
+	size_t k, row;
+
+	for (k = 0; k + 1 < sizeof(edges) / sizeof(edges[0]); k++) {
+		char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
+		struct xpu_record_metrics *rec = (void *)room;
+		struct metrics m;
+		uint32_t nr_bad;
+
+		metrics__init(&m, &strings);
+		define(&m, 0, XPU_METRIC_MEAN, "mean");
+		define(&m, 1, XPU_METRIC_SUM, "amount");
+		*rec = (struct xpu_record_metrics){
+			.set = 1, .nr_metrics = 2, .nr_rows = 1, .time_ns = 1000,
+		};
+		rec->words[1] = 500;
+		memcpy(rec->words + 2, values, sizeof(values));
+		metrics__add(&m, 0, rec, 0, &nr_bad);
+		rec->time_ns = 1500;
+		metrics__add(&m, 0, rec, 0, &nr_bad);
+		metrics__cut(&m, edges[k], edges[k + 1]);
+		for (row = 0; row < m.sets.v[0].rows.nr; row++) {
+			const struct metric_row *r = &m.sets.v[0].rows.v[row];
+
+			ok(r->begin_ns >= edges[k] && r->end_ns <= edges[k + 1], "window %zu: within", k);
+			ok(metric_set__row(&m.sets.v[0], row)[0] == 40, "window %zu: a mean", k);
+			ns += r->end_ns - r->begin_ns;
+			sum += metric_set__row(&m.sets.v[0], row)[1];
+		}
+		if (k == 1)
+			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4, "half of a row: half of its amount");
+		metrics__exit(&m);
+	}
+	ok(ns == 1000, "all windows: all time");
+	ok(sum > 15.99 && sum < 16.01, "all windows: all of the amount");
+	strpool__free(&strings);
+}
+
 int main(void)
 {
 	struct xpu_record_metric like = {
@@ -200,6 +244,7 @@ int main(void)
 	for (i = 0; i < 300; i++)
 		nr_right += check();
 	is_int(nr_right, 300, "random work and samples give the expected values");
+	cut();
 
 	metrics__init(&m, &strings);
 	define(&m, 0, XPU_METRIC_MEAN, "DRAM read");

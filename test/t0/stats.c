@@ -79,6 +79,12 @@ int main(void)
 	is_int(stats__add(&s, 7), 0, "one");
 	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
 	   "a single value is its own mean and median");
+	is_int(stats__add_part(&s, 100, 30, false), 0, "a part of a value that others have");
+	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37, "it is in the total alone");
+	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part, with the value");
+	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107, "the total is the sum again");
+	stats__free(&s);
+	stats__add(&s, 7);
 	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest");
 	ok(s.min == 7 && stats__max(&s) == UINT64_MAX, "two values have the right extremes");
 	stats__free(&s);

@@ -19,21 +19,35 @@
 
 /* The results of waits__share(), by the wait's path id, and how often each was given. */
 static struct told {
-	uint64_t ns[NR_LEAVES + 2];
+	uint64_t ns[NR_LEAVES + 2], part_ns[NR_LEAVES + 2], when_ns[NR_LEAVES + 2];
 	int nr[NR_LEAVES + 2];
 } told[MAX_WAITS];
+static const struct filter *filter;	/* what begin() and share() are to ask */
 
 static struct xpu_record_wait recs[MAX_WAITS];
 static int nr_recs;
 static struct waits waits;
 
-static int tell(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns)
+static int tell(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, uint64_t part_ns)
 {
 	uint32_t i = leaf == WAIT_LEAF_IDLE ? IDLE : leaf == WAIT_LEAF_OTHER ? OTHER : leaf;
 
 	told[wait->rec->path_id].ns[i] += ns;
+	told[wait->rec->path_id].part_ns[i] += part_ns;
 	told[wait->rec->path_id].nr[i]++;
 	return *(int *)ctx;
+}
+
+/* Each time of a share comes once. */
+static int when(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s)
+{
+	uint32_t i = leaf == WAIT_LEAF_IDLE ? IDLE : leaf == WAIT_LEAF_OTHER ? OTHER : leaf;
+	struct filter_span part = *s;
+
+	(void)ctx;
+	if (filter__cut(filter, 0, &part))
+		told[wait->rec->path_id].when_ns[i] += part.ns;
+	return 0;
 }
 
 static void begin(void)
@@ -71,10 +85,49 @@ static void work(uint32_t context, uint32_t stream, uint32_t leaf, uint64_t star
 
 static int share(int status)
 {
-	int err = waits__share(&waits, tell, &status);
+	int err = waits__share(&waits, &(struct waits_listener){
+		.filter = filter, .share = tell, .when = when, .ctx = &status,
+	});
 
 	waits__exit(&waits);
 	return err;
+}
+
+/* Parts of shares in windows of time: of the work that ran then, and they add up to the shares. */
+static void windows(void)
+{
+	static const char *const edges[] = { "0", "1100ns", "1151ns", "1400ns", "1801ns", "1s" };
+	uint64_t sum_ns[NR_LEAVES + 2] = { 0 };
+	struct filter f;
+	char why[128];
+	size_t i, k;
+
+	for (i = 0; i + 1 < sizeof(edges) / sizeof(edges[0]); i++) {
+		memset(&f, 0, sizeof(f));
+		filter__set(&f, FILTER_FROM, edges[i], why);
+		filter__set(&f, FILTER_TO, edges[i + 1], why);
+		filter = &f;
+		begin();
+		add(0, 1000, 1000, 0, 0);
+		waits__ready(&waits);
+		work(1, 7, 0, 500, 1200, 0, true);
+		work(1, 7, 1, 1100, 1200, 0, true);
+		work(1, 8, 2, 1150, 1403, 0, true);
+		is_int(share(0), 0, "shared, from %s", edges[i]);
+		filter = NULL;
+		filter__free(&f);
+		for (k = 0; k < NR_LEAVES + 2; k++) {
+			sum_ns[k] += told[0].part_ns[k];
+			is_int(told[0].when_ns[k], told[0].part_ns[k], "from %s, leaf %zu: its times",
+			       edges[i], k);
+		}
+		if (!i)
+			is_int(told[0].part_ns[0], 100, "the first work alone, in the first window");
+		if (i == 3)
+			is_int(told[0].part_ns[IDLE], 398, "the device was idle in a later one");
+	}
+	for (k = 0; k < NR_LEAVES + 2; k++)
+		is_int(sum_ns[k], told[0].ns[k], "leaf %zu: parts add up to the share", k);
 }
 
 static void scopes(void)
@@ -273,6 +326,7 @@ int main(void)
 	unsigned int seed;
 
 	scopes();
+	windows();
 	launches();
 	nonsense();
 	threads();

@@ -66,12 +66,16 @@ ok $? "--from that time leaves everything"
 # The recording of gen_data begins at 1000 ns.
 base=$(sed -n 's/.*"base_ns":"\([0-9]*\)".*/\1/p' all.json)
 xpumerge --from $((base - 1000 + 500000))ns --to $((base - 1000 + 900000))ns -o part.json 2>log
-want=$(sed -n 's/.*"ts":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1/p' all.json |
-	awk '$1 >= 500 && $1 < 900' | wc -l)
-[ "$want" -gt 50 ]
-ok $? "$want of the slices begin between 500 and 900 us"
+sed -n 's/.*"ts":\([0-9.]*\),"dur":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1 \2/p' all.json >slices
+begin=$(awk '$1 >= 500 && $1 < 900' slices | wc -l)
+want=$(awk '$1 + $2 > 500 && $1 < 900' slices | wc -l)
+[ "$begin" -gt 50 ] && [ "$want" -gt "$begin" ]
+ok $? "$want of the slices last at some time from 500 to 900 us, $begin begin then"
 is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, --to: these slices are left"
-like "$(cat log)" '^left out: ' "--from, --to: the account says what is left out"
+cut=$(awk '$1 < 500 && $1 + $2 > 500 || $1 < 900 && $1 + $2 > 900' slices | wc -l)
+is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" "--from, --to: $cut are parts, and say so"
+like "$(cat log)" "^left out: $(($(wc -l <slices) - begin)) of " "--from, --to: the account says what is left out"
+like "$(cat log)" "^of these, $((want - begin)) device records? began before" "--from, --to: the account says how many have a part"
 xpumerge --pid 1 -f folded >got 2>log
 is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and exit status 1"
 like "$(cat log)" '^xpumerge: nothing in the recording matches --pid 1$' \

@@ -37,6 +37,17 @@ like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing is lost"
 is "$(grep -c '"median_ns": 250, ' calls.json) $(grep -o '"calls": [0-9]*' calls.json |
 	awk '{ sum += $2 } END { print sum }')" "3 1400" "calls: the table has all of them"
 
+# ---- a window of time, whose edges cut device work and waits
+
+"$XPU_BUILD/gen_windows" across windows.data >truth
+both="--from 1 --to 1.37"
+same windows perf cat "-f perf" ns
+both="$both --nvtx launching"
+for format in pprof chrome pftrace; do
+	same windows $format cat "-f $format" ns
+done
+both=
+
 # ---- several functions and their lines in one place, of a program that was built with inlining
 
 # The program's size decides which offsets lie in its code: some must.

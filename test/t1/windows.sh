@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Windows of time (--from, --to), and stretches that are picked in the html page: device work, API calls, waits for
+# the device, NVTX ranges, and time on the CPU and off it are cut at the edges of windows, and counted where they
+# begin; in all formats, of times that are longer than the windows, lie in many of them, or are tiny.
+. "$XPU_SRC/test/lib/tap.sh"
+command -v python3 >/dev/null || skip_all "python3 is missing"
+
+export PYTHONPATH="$XPU_SRC/test/lib" PYTHONDONTWRITEBYTECODE=1
+page='' rows=24
+if command -v node >/dev/null; then
+	mkdir page && cp "$XPU_SRC"/merge/write/page/src/*.js page && echo '{"type":"module"}' >page/package.json
+	page="$XPU_SRC/test/lib/html_stretch.js page" rows=48
+fi
+for shape in long across tiny; do
+	"$XPU_BUILD/gen_windows" $shape $shape.data >$shape.truth
+	# shellcheck disable=SC2086 # two arguments
+	python3 "$XPU_SRC/test/lib/windows_truth.py" "$XPU_BUILD/xpumerge" $shape $shape.data $shape.truth $page >verdict
+	sed 's/^/# /' verdict
+	is "$(grep -c ' | ' verdict)" $rows "$shape: 8 kinds in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
+	is "$(grep -c WRONG verdict)" 0 "$shape: the truth in each, and all add up to the whole"
+done
+[ -n "$page" ] || skip "stretches of the page" "node is missing"
+done_testing
