@@ -114,7 +114,7 @@ is_awake() {
 }
 
 # are_awake OBSERVER NUMBER: so many processes have sent something
-are_awake() {		# awake OBSERVER...: waits until the recording shows that the shim is awake
+are_awake() {
 	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null | sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
 }
 
