@@ -592,6 +592,11 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) sh test/bench/switches.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 test/bench/gpu.py
 
+# Stacks and calls of two files: certain and right, certain and wrong, uncertain, invented. NR=, SEED=
+.PHONY: pairs
+pairs: $(O)/gen_pairs $(O)/xpumerge
+	@$(TEST_ENV) sh test/bench/pairs.sh $(NR) $(SEED)
+
 # WORKLOADS=, ROWS=, ROUNDS=, COPIES=, STARTS=, SIM=1: see the script.
 .PHONY: bench-gpu
 bench-gpu: $(if $(TREE),,all)

@@ -451,7 +451,8 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 
 		err = twofiles__lane(t, true, &gpu_ids, twofiles__pid(t, c->pid), c->tid, &lane);
 		events[nr_cpu + i] = (struct align_event){
-			.time_ns = c->start_ns, .thread = lane, .kind = c->kind,
+			.time_ns = c->start_ns, .end_ns = c->end_ns, .thread = lane,
+			.kind = c->kind,
 		};
 		if (kernel && kernel != SEVERAL_KERNELS)
 			events[nr_cpu + i].name = kernel_names__of_kernel(&t->names, kernel - 1);

@@ -6,11 +6,7 @@
 # as in real programs, and as many as launches, so that no path is met twice. Medians of 3 runs. "ns
 # each" is CPU time per launch. "right" is how many launches got a stack of their own kernel, which
 # only times can identify.
-#
-# Then, for hundreds of recordings with known truth: how many launches are right, wrong, uncertain,
-# and said to have lost their stack. Results with more than one wrong launch in 1000 are marked.
 . "$(dirname "$0")/lib.sh"
-. "$XPU_SRC/test/lib/pairs.sh"
 launches=${1:-92732}
 
 line() {
@@ -51,13 +47,3 @@ for sites in 64 "$launches"; do
 done
 bench $((launches * 10)) 8 60 0.01 64
 bench $((launches * 10)) 8 60 0.01 $((launches * 10))
-
-row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE
-	mark=
-	[ $(($4 * 1000)) -le $(($3 + $4)) ] || mark=WRONG
-	[ "$1" = 0 ] || [ $(($3 * 10)) -ge $((($3 + $4 + $5) * 9)) ] || mark="$mark FEW"
-	printf '%7s %7s %9s %7s %-6s %s\n' "$3" "$4" "$5" "$6" "$mark" "$2"
-}
-printf '\n%7s %7s %9s %7s\n' right wrong uncertain none
-pairs_table
-pairs_grid

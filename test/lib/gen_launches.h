@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#define GEN_CALL_NS	1500		/* how long a call takes */
+
 enum gen_tids {
 	TIDS_SAME,			/* both sides have equal thread ids */
 	TIDS_OTHER,			/* calls have the value of pthread_self() */
@@ -105,8 +107,8 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 			early = 1000 + g->jitter_us * 1000 * gen_uniform();
 			if (g->spread_us && gen_uniform() < 0.01)
 				early += g->spread_us * 1000 * gen_uniform();
-			/* A thread does not reach its next launch before its last one. */
-			early = fmin(early, step - 200);
+			/* A thread does not reach its next launch before its last call returns. */
+			early = fmin(early, step - GEN_CALL_NS - 200);
 			if (gen_uniform() < g->lost_stacks)
 				continue;
 			time = (at - early) * (1 + g->drift_ppm * 1e-6);

@@ -14,8 +14,9 @@
  * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
  * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
  * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
- * first "head" of the time, the file of stacks the last "tail". The stacks' clock steps by "step"
- * ms in the middle. With "apis" there are copies, sets and graphs, too.
+ * first "head" of the time, the file of stacks the last "tail". Both lack the first "both" and the
+ * last "both_end", cut at one instant. The stacks' clock steps by "step" ms in the middle. With
+ * "apis" there are copies, sets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +33,7 @@ struct opts {
 	double lost, lost_calls, lost_works, cut;
 	double offset, drift;		/* ms, ppm */
 	double loop, own, apart;
-	double run, head, tail, late, step, apis;
+	double run, head, tail, late, both, both_end, step, apis;
 	const char *shape;		/* distribution of times: uniform, exp */
 	const char *tids;		/* same, other, pid */
 	const char *names;		/* none, nvcc, hip, plain, caller, template */
@@ -86,7 +87,7 @@ static void set(struct opts *o, const char *key, const char *value)
 		{ "drift", &o->drift }, { "loop", &o->loop }, { "own", &o->own },
 		{ "apart", &o->apart }, { "run", &o->run }, { "head", &o->head },
 		{ "tail", &o->tail }, { "late", &o->late }, { "step", &o->step },
-		{ "apis", &o->apis },
+		{ "apis", &o->apis }, { "both", &o->both }, { "both_end", &o->both_end },
 	};
 	const struct {
 		const char *key;
@@ -211,6 +212,11 @@ static void run(const struct opts *o, struct launch *launches)
 		launches[i].has_stack &= launches[i].stack_ns <= (1 - o->tail) * last;
 		launches[i].has_stack &= launches[i].stack_ns >= o->late * last;
 		launches[i].has_call &= launches[i].call_ns <= (1 - o->late) * last;
+		/* The first or the last part of both files is missing, cut at one instant. */
+		launches[i].has_stack &= launches[i].stack_ns >= o->both * last &&
+					 launches[i].stack_ns <= (1 - o->both_end) * last;
+		launches[i].has_call &= launches[i].call_ns >= o->both * last &&
+					launches[i].call_ns <= (1 - o->both_end) * last;
 		if (o->step && launches[i].stack_ns > last / 2)
 			launches[i].stack_ns += 1e6 * o->step;
 		launches[i].stack_ns = launches[i].stack_ns * (1 + o->drift * 1e-6) +

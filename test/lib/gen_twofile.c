@@ -97,7 +97,7 @@ static void write_lines(FILE *f, const struct twofile_opts *o, const struct gen_
 
 	fprintf(f, "{\"type\":\"RUNTIME\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"duration\":1500,"
 		"\"name\":\"cudaLaunchKernel_v7000\",\"correlationId\":%u,\"processId\":1000,"
-		"\"threadId\":%" PRIu64 "}\n", e->time_ns, e->time_ns + 1500, id,
+		"\"threadId\":%" PRIu64 "}\n", e->time_ns, e->time_ns + GEN_CALL_NS, id,
 		gen_gpu_tid(&o->gen, e->thread));
 	fprintf(f, "{\"type\":\"CONCURRENT_KERNEL\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
 		",\"duration\":%u,\"name\":\"kernel_%u\",\"correlationId\":%u,\"grid\":[1,1,1],"
@@ -112,7 +112,7 @@ static void write_text(FILE *f, const struct twofile_opts *o, const struct gen_e
 
 	fprintf(f, "RUNTIME [ %" PRIu64 ", %" PRIu64 " ] duration 1500, \"cudaLaunchKernel_v7000\", "
 		"cbid 211, processId 1000, threadId %" PRIu64 ", correlationId %u\n", e->time_ns,
-		e->time_ns + 1500, gen_gpu_tid(&o->gen, e->thread), id);
+		e->time_ns + GEN_CALL_NS, gen_gpu_tid(&o->gen, e->thread), id);
 	fprintf(f, "CONCURRENT_KERNEL [ %" PRIu64 ", %" PRIu64 " ] duration %u, \"kernel_%u\", "
 		"correlationId %u, cacheConfigRequested 0, cacheConfigExecuted 0\n"
 		"\tgrid [ 1, 1, 1 ], block [ 32, 1, 1 ], cluster [ 0, 0, 0 ], sharedMemory (static 0, "
@@ -133,7 +133,7 @@ static void write_stack(FILE *f, const struct twofile_opts *o, const struct gen_
 int main(int argc, char **argv)
 {
 	struct twofile_opts o = {
-		.gen = { .nr = 1000, .nr_threads = 1, .gap_us = 30, .fixed = 0.3, .jitter_us = 3,
+		.gen = { .nr = 1000, .nr_threads = 1, .gap_us = 30, .fixed = 0.02, .jitter_us = 3,
 			 .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		.format = "chrome", .comm = "app",
 	};

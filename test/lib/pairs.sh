@@ -36,6 +36,82 @@ pairs_truth() {
 	done
 }
 
+# pairs_search SEED NR: does so for NR small recordings. Each of their times varies from 0.1 us to
+# 2 ms, and their ends are cut in all ways.
+pairs_search() {
+	pairs_seed=$1 pairs_left=$2
+	while [ "$pairs_left" -gt 0 ]; do
+		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" 'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
+			function us(from, to) { return sprintf("%.3g", 10 ^ (from + (to - from) * rand())) }
+			BEGIN { srand(seed)
+			print "seed=" seed, "nr=" c("60|200|400|1000|2000"), "threads=" c("1|1|1|2|3|4|8"),
+			"tids=" c("same|same|same|other|pid"), "gap=" us(-1, 3.3), "work=" us(-1, 3.3), "jitter=" us(-1, 3.3),
+			"delay=" us(-1, 1), "dur=" us(-0.3, 2), "dur_jitter=" c("0|" us(-0.3, 3)), "shape=" c("exp|exp|uniform"),
+			c("|||burst=" c("2|3|10|50|200") " pause=" us(1, 3.5)),
+			c("|||lost=0.01|lost=0.1|lost=0.3|lost=0.1 run=20"), c("|||lost_calls=0.01|lost_calls=0.1|lost_calls=0.3"),
+			c("||head=" us(-3, -0.5) "|tail=" us(-3, -0.5) "|head=0.1 tail=0.1|late=" us(-3, -0.7) \
+			  "|both=0.1 both_end=0.1|both=0.3 both_end=0.3|cut=1|cut=3"),
+			c("|||drift=40|drift=-40|step=0.05"), c("|||||apis=1"), "kernels=" c("30|8000|8000"),
+			c("||||||names=nvcc"), c("|||loop=2|loop=3|loop=10|noise=0.1|noise=1"), c("||||paths=3|own=1"),
+			c("|||apart=0|apart=0|apart=1") }')
+		pairs_one "$pairs_keys"
+		pairs_left=$((pairs_left - 1))
+	done
+}
+
+# pairs_families: recordings of which answers were wrong, or launches invented, one after the other.
+pairs_families() {
+	# Both files are one part of the recording. The stack of a call that waits is before it.
+	waits="nr=1000 gap=10 work=2 jitter=100 apart=0 shape=exp both=0.1"
+	for keys in "threads=1 seed=1" "threads=4 seed=1" "threads=1 seed=4" "threads=8 seed=6"; do
+		pairs_one "$waits $keys both_end=0.1"
+	done
+	pairs_one "$waits"
+	pairs_one "seed=550576 nr=1000 tids=other gap=3.46 work=1.54 jitter=1850 delay=1.76 dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3"
+	pairs_one "seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0"
+	# Few events, of which both files lack some.
+	pairs_one "seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0"
+	pairs_one "seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0"
+	pairs_one "nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473"
+	# A clock that was set: by half of the time between two launches; by the length of the recording.
+	pairs_one "seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1"
+	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
+	# The process's id in place of the thread's, several APIs, 5 to 20 % lost.
+	pid="tids=pid apis=1 kernels=8000"
+	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
+	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"
+	pairs_one "seed=221 nr=8000 $pid threads=2 gap=5.74 work=43.4 shape=exp lost=0.1"
+	pairs_one "seed=668 nr=8000 $pid threads=8 gap=8.25 work=3.77 shape=exp lost=0.2 run=5"
+	pairs_one "seed=817779 nr=4000 $pid threads=2 procs=2 gap=0.1 work=0.1 dur=0.5 dur_jitter=0.1 lost=0.2 run=100"
+	# Bursts.
+	pairs_one "seed=580 nr=8000 kernels=8000 threads=2 gap=0.3 work=1.41 burst=10 pause=3000 jitter=10"
+	pairs_one "seed=809 nr=8000 kernels=8000 threads=8 gap=0.3 work=7.21 burst=10 pause=1000 jitter=62.8 tids=pid shape=exp"
+	# The file of calls lacks the first 10 %.
+	head="head=0.1 kernels=8000 shape=exp"
+	pairs_one "seed=753 nr=300 $head burst=50 pause=1000 threads=2 gap=76.4 work=0.716 jitter=84.4 tids=pid"
+	pairs_one "seed=687 nr=300 $head burst=50 pause=1000 threads=4 gap=8.14 work=1.12 jitter=39.3 tids=pid"
+	pairs_one "seed=924 nr=2000 $head apis=1 threads=2 gap=5.27 work=173 jitter=46.9 tids=pid"
+	pairs_one "seed=437251 nr=4000 $head tids=pid gap=100 work=5 burst=50 pause=2000 jitter=50 dur=3 dur_jitter=300 lost=0.2 step=20"
+	# Launches every 2 ms: the offset was wrong by 2 ms.
+	pairs_one "seed=86 nr=1000 kernels=8000 gap=2000 work=0.5 delay=1.21 jitter=917 shape=exp threads=4 lost=0.1 lost_calls=0.05"
+	pairs_one "seed=62 nr=1000 kernels=8000 gap=2000 work=0 delay=0.467 jitter=443 shape=exp lost=0.1"
+}
+
+# pairs_ordinary: recordings as perf's and Nsight Systems' files are of ordinary programs.
+pairs_ordinary() {
+	usual="nr=2000 gap=2 work=5 shape=exp jitter=1 dur=4 dur_jitter=2"
+	for keys in "" "threads=4" "lost=0.01" "burst=100 pause=5000" "threads=4 burst=100 pause=5000 drift=20" \
+		"threads=4 burst=100 pause=5000 names=nvcc lost=0.05" "both=0.1 both_end=0.1"; do
+		pairs_one "$usual $keys"
+	done
+	usual="nr=2000 gap=2 work=30 shape=exp jitter=2 dur=4 dur_jitter=5"
+	for keys in "" "threads=4 lost=0.01" "both=0.1 both_end=0.1" "work=300" "jitter=10 work=300 lost=0.01" \
+		"work=1000 threads=4 nr=8000" "nr=100" "nr=50" "nr=20 names=nvcc" "threads=4 tids=other" \
+		"threads=4 tids=pid apis=1" "threads=4 tids=pid names=nvcc"; do
+		pairs_one "$usual $keys"
+	done
+}
+
 # pairs_waits SEED NR: does so for NR recordings whose threads wait for each other in their calls.
 # Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
@@ -121,31 +197,4 @@ pairs_table() {
 	pairs 0 "nr=20 work=1000"
 	pairs 0 "nr=20 lost=0.1 lost_calls=0.1"
 	pairs 1 "nr=100 $tight $named"
-}
-
-# A large table, in which each pair of parameters varies together, in turns.
-pairs_grid() {
-	seed=100
-	for threads in 1 2 8 64; do
-	for tids in same other pid; do
-	for gap in "gap=0.1 work=0.2" "gap=0.3 work=0.2 burst=200 pause=1000" "gap=1 work=10 shape=exp" \
-		"gap=10 work=100 shape=exp" "gap=100 work=900"; do
-	for jitter in "delay=0.2 jitter=0.5" "delay=1 jitter=10"; do
-	for lost in "" "lost=0.01" "lost=0.02 lost_calls=0.02"; do
-	for names in none nvcc; do
-		seed=$((seed + 1))
-		# Each time another one of these parameters varies.
-		set -- kernels=1 kernels=3 kernels=30 kernels=200 loop=10 own=1 drift=40 drift=-40 noise=0.1 \
-			"procs=2 devices=2" cut=1 lost_works=0.05 dur_jitter=0.1 paths=3
-		shift $((seed % $#))
-		case $1 in procs*) [ $threads -gt 1 ] || continue ;; esac
-		named=1
-		[ $names = none ] || [ "$1" = paths=3 ] && named=0
-		pairs $named "threads=$threads tids=$tids $gap $jitter $lost names=$names $1 seed=$seed nr=4000"
-	done
-	done
-	done
-	done
-	done
-	done
 }

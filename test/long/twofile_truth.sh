@@ -6,4 +6,5 @@
 . "$XPU_SRC/test/lib/pairs.sh"
 pairs_truth 2 300
 pairs_waits 101 50
+pairs_search 2 1000
 done_testing

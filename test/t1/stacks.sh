@@ -49,8 +49,8 @@ is "$(grep -c CUDA_Runtime x.json) $(sort -u -k 4,4 x.stacks | wc -l)" "$(wc -l 
 # ---- the form of the files, and the results of scripts
 
 cat >cpu.txt <<'END'
-2001 my app 1000 1001 2 main;a b(int, char);site_0;cudaLaunchKernel
-3001 my app 1000 1001 2 main;site_1;cudaLaunchKernel
+2002 my app 1000 1001 2 main;a b(int, char);site_0;cudaLaunchKernel
+3002 my app 1000 1001 2 main;site_1;cudaLaunchKernel
 END
 cat >gpu.json <<'END'
 [{"name":"Runtime: cudaLaunchKernel_v7000","ph":"X","ts":2.002,"dur":0.500,"tid":1001,"pid":1000,"cat":"CUDA_Runtime","args":{"correlationId":7}},

@@ -116,12 +116,12 @@ like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' \
 # ---- the contents of the files
 
 cat >cpu.txt <<END
-1000000 my app 2 42 43 3 main;run thread(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*, dim3);cudaLaunchKernel
-1020000 my app 2 42 43 3 main;b;cudaLaunchKernel
- 1070000  12 34 42 43 0 main;c;cudaLaunchKernel
-$(printf '\033[32m1150000 app 42 43 1 main;d\033[0m')
+2001500 my app 2 42 43 3 main;run thread(int, char);<no-symbol>;cudaLaunchKernel<char>(char const*, dim3);cudaLaunchKernel
+2021500 my app 2 42 43 3 main;b;cudaLaunchKernel
+ 2071500  12 34 42 43 0 main;c;cudaLaunchKernel
+$(printf '\033[32m2151500 app 42 43 1 main;d\033[0m')
 not a stack
-1160000 app 42 43 1 main;cudaMemcpyAsync
+2161500 app 42 43 1 main;cudaMemcpyAsync
 END
 cat >gpu.json <<'END'
 [{"name":"Runtime: cudaLaunchKernel_v7000","ph":"X","ts":2001.5,"dur":2,"pid":42,"tid":43,"cat":"CUDA_Runtime","args":{"correlationId":1}},

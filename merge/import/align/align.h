@@ -11,7 +11,8 @@
  * through the recording, because clocks drift. A second offset far away that explains the recording
  * about as well makes the recording ambiguous.
  * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack is followed
- * by its own launch before the next stack comes (align_order.c). This rules out offsets that put
+ * by its own launch before the next stack comes, and comes after the previous launch has returned
+ * (align_order.c). This rules out offsets that put
  * each stack with an earlier or a later launch. If it does not rule them out, the recording is
  * ambiguous. Where no threads form pairs, each stack might instead belong to its thread's next
  * launch, at any distance. Only kinds and names can rule this out: they do if more than twice as
@@ -25,8 +26,8 @@
  * as many as keep the chance below 1 % that more than one in 1000 of this recording's answers is
  * wrong. An answer is the call path of a stack. All other launches are uncertain: having no stack
  * near does not prove that the stack was lost. A stack is said to have no launch only if it is
- * outside the time of all calls. In an ambiguous recording only answers that all offsets agree
- * about are taken.
+ * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
+ * ambiguous recording only answers that all offsets agree about are taken.
  * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
  * path.
  */
@@ -44,6 +45,7 @@
 
 struct align_event {
 	uint64_t time_ns;
+	uint64_t end_ns;		/* of a launch: when the call returned; 0: unknown */
 	uint32_t thread;		/* index in tids */
 	uint32_t kind;			/* a stack matches a launch of the same kind only */
 	uint32_t label;			/* of a stack: stacks with equal labels are one call path */

@@ -29,11 +29,10 @@
 #define FAR_LAUNCHES	256		/* launches that a stack without a near one may be of */
 #define NR_DOUBTS	84		/* steps of doubt, down to a probability of 1e-9 */
 #define FAR_JITTERS	32		/* at this distance from all calls, a stack has no call */
-#define OUTSIDE_MIN	0.9		/* share of certain matches from which stacks outside are
-					 * known */
 #define DRIFT_FAR	50e-6		/* error of the drift at the ends of the recording */
 #define NEXT_MIN	48		/* stacks expected without a launch: seeing only half as
 					 * many is e^7 times less probable */
+#define FEW		64		/* events that are enough to compare several shifts */
 #define NR_ANSWERS	4		/* labels that are counted at one launch */
 
 /* The candidates for a launch, by label: stacks near it and their probabilities. */
@@ -53,7 +52,7 @@ struct matcher {
 	double p_stray;			/* probability that a stack has no launch */
 	double phase;			/* how late stacks may be against their thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* by launch: time of its thread's launch before */
+	double *before;			/* by launch: when its thread's call before returned */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* sorted by stack */
 	float *doubt;			/* by launch: weight of other matches, where the best has
@@ -390,12 +389,7 @@ static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
 	return at < al->gpu.time[0] - far || at > al->gpu.time[al->gpu.in->nr - 1] + far;
 }
 
-/*
- * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more
- * than one in 1000 is wrong in at most one recording of 100. The errors are rare, so their number
- * has a Poisson distribution. Of fewer than 1000 answers none may be wrong.
- */
-static double allowed_wrong(double nr)
+double align__allowed_wrong(double nr)
 {
 	static const double means[] = { 0.01, 0.149, 0.436, 0.823, 1.28, 1.79, 2.33, 2.91, 3.51 };
 
@@ -403,13 +397,13 @@ static double allowed_wrong(double nr)
 }
 
 /*
- * Takes the most probable answers: as many as allowed_wrong() allows, all with a probability of at
- * least ALIGN_CERTAIN. A launch without a stack near it did not necessarily lose its stack.
+ * Takes the most probable answers: as many as align__allowed_wrong() allows, all with a probability
+ * of at least ALIGN_CERTAIN. A launch without a stack near it did not necessarily lose its stack.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
 	double wrong[NR_DOUBTS] = { 0 }, nr[NR_DOUBTS] = { 0 }, sum = 0, all = 0, w;
-	uint32_t i, k, match, limit = NR_DOUBTS, inside = 0, certain = 0;
+	uint32_t i, k, match, limit = NR_DOUBTS, spare = 0;
 
 	for (k = 0; k < m->al->gpu.in->nr; k++) {
 		w = matcher__best(m, k, &match);
@@ -421,23 +415,35 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 	for (i = NR_DOUBTS; i-- > doubt(1 - ALIGN_CERTAIN);) {
 		sum += wrong[i];
 		all += nr[i];
-		if (sum <= allowed_wrong(all))
+		if (sum <= align__allowed_wrong(all))
 			limit = i;
 	}
-	for (i = 0; i < m->al->cpu.in->nr; i++) {
+	for (i = 0; i < m->al->cpu.in->nr; i++)
 		back[i] = matcher__is_outside(m, i) ? ALIGN_NONE : ALIGN_UNCERTAIN;
-		inside += back[i] != ALIGN_NONE;
-	}
 	for (k = 0; k < m->al->gpu.in->nr; k++) {
 		w = matcher__best(m, k, &match);
 		matches[k] = match != ALIGN_NONE && doubt(w) >= limit ? match : ALIGN_UNCERTAIN;
 		if (matches[k] < ALIGN_UNCERTAIN)
 			back[matches[k]] = k;
-		certain += matches[k] != ALIGN_UNCERTAIN;
+		spare += matches[k] == ALIGN_UNCERTAIN;
 	}
-	/* A clock that was set in mid-recording takes stacks outside, too. */
-	for (i = 0; i < m->al->cpu.in->nr && certain < OUTSIDE_MIN * fmin(inside, k); i++)
-		back[i] = back[i] == ALIGN_NONE ? ALIGN_UNCERTAIN : back[i];
+	/*
+	 * A clock that was set in mid-recording takes stacks outside, too, and leaves their calls
+	 * without stacks. So as many stacks as there are such calls, those nearest to the calls, may
+	 * be of these calls.
+	 */
+	for (i = m->al->cpu.in->nr; i-- && spare;) {
+		if (back[i] != ALIGN_NONE || m->al->stack_time[i] > m->al->gpu.time[0])
+			continue;
+		back[i] = ALIGN_UNCERTAIN;
+		spare--;
+	}
+	for (i = 0; i < m->al->cpu.in->nr && spare; i++) {
+		if (back[i] != ALIGN_NONE)
+			continue;
+		back[i] = ALIGN_UNCERTAIN;
+		spare--;
+	}
 }
 
 /* ---- pairs of threads ----------------------------------------------------------------------- */
@@ -1027,7 +1033,9 @@ static int matcher__init(struct matcher *m)
 	for (b = 0; b < gpu->nr_threads && !err; b++)
 		for (i = m->lanes.launches_begin[b]; i < m->lanes.launches_begin[b + 1]; i++)
 			m->before[m->lanes.launches[i]] = i == m->lanes.launches_begin[b] ?
-				-INFINITY : m->al->gpu.time[m->lanes.launches[i - 1]];
+				-INFINITY : fmax(m->al->gpu.time[m->lanes.launches[i - 1]],
+						 side__returned(&m->al->gpu, m->lanes.launches[i - 1],
+								m->lanes.launches[i]) - COARSE_NS);
 	for (i = 0; i < cpu->nr; i++)
 		m->nr_label[cpu->events[i].label]++;
 	return err;
@@ -1141,7 +1149,12 @@ int aligner__match(struct aligner *al)
 		shifts[1] = (struct shift){ .later = shifts[0].later - al->median };
 		nr = MAX_SHIFTS + 1;
 	}
+	/* Both sides may have seen so few events from the middle on: that answers agree says nothing. */
+	if (nr > 1 && fmin(al->cpu.in->nr, al->gpu.in->nr) < FEW)
+		nr = MAX_SHIFTS + 1;
 	al->out->nr_offsets = nr;
+	if (!nr)
+		goto out;
 	al->out->offset_ns = later_by(al->out->offset_ns, shifts[0].later);
 	if (nr > 1)
 		al->out->other_offset_ns = later_by(al->out->offset_ns, shifts[1].later - shifts[0].later);

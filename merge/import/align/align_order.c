@@ -2,11 +2,14 @@
 /*
  * Rules out offsets between the clocks by the order of stacks and launches.
  *
- * A thread comes to a launch, where its stack is taken, makes the call, and goes on to the next
- * launch. So in each thread a stack is followed by its own launch before the next stack comes. The
- * distance from a stack to its launch says little: it may vary more than the distance from a call
- * to the next stack, and then each stack is closer to the call before its own. But where a thread
- * pauses, or where names differ, stacks and launches take turns only under the right offset.
+ * A thread comes to a launch, where its stack is taken, makes the call, which returns, and goes on to
+ * the next launch. So in each thread a stack comes after the call before has returned, and is followed by its
+ * own launch before the next stack comes. The distance from a stack to its launch says little: it may
+ * vary more than the distance from a call to the next stack, and then each stack is closer to the call
+ * before its own. The first and the last events say little, too: both tools may begin and end in
+ * mid-recording, and a call that waits is then likely to be without its stack. But where a thread
+ * launches at once again, where a call takes long, where a thread pauses, or where names differ, stacks and
+ * launches take turns only under the right offset.
  *
  * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
  * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
@@ -28,15 +31,11 @@
 					 * one */
 #define ROOM_NS		150		/* equally good offsets must span this range, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
-#define CALL_NS		200		/* the time from a stack to its call varies at least by
-					 * this */
-#define WORK_NS		12e3		/* a distance is work if it varies by more than WORK_NS,
-					 * ... */
-#define WORK_RATIO	16		/* ... and by WORK_RATIO times the least one, ... */
-#define WORK_TAIL	2		/* ... and has a tail of WORK_TAIL times that */
+#define INSIDE_MIN	2		/* stacks that may come inside of an earlier call, ... */
+#define INSIDE_MAX	0.02		/* ... and this share of all stacks */
+#define SET_APART	3		/* a clock was set if distances change by 3 spreads, ... */
+#define SET_GAPS	0.125		/* ... and by this share of the gap between launches */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
-#define FEW		64		/* a thread with fewer events than this hardly begins in
-					 * mid-recording */
 
 /* One thread as both sides saw it. */
 struct turns {
@@ -58,7 +57,6 @@ struct order {
 	double nr;			/* number of stacks */
 	double nr_launches;
 	uint32_t nr_lanes;
-	bool whole;			/* each thread has as many stacks as launches */
 };
 
 /*
@@ -127,7 +125,8 @@ static void order__count(struct order *o, const struct turns *t)
 			o->steps[order__bin(o, from)]++;
 			to = next - time[t->launches[k]];
 			if (k)
-				to = fmin(to, at - time[t->launches[k - 1]]);
+				to = fmin(to, at - side__returned(&t->al->gpu, t->launches[k - 1],
+								  t->launches[k]));
 			if (to <= from || !turns__fit(t, i, k))
 				continue;
 			o->turns[order__bin(o, from)]++;
@@ -137,7 +136,6 @@ static void order__count(struct order *o, const struct turns *t)
 	}
 	o->nr_launches += t->nr_launches;
 	o->nr_lanes++;
-	o->whole &= t->nr_stacks == t->nr_launches;
 }
 
 /*
@@ -172,7 +170,6 @@ static void order__run(struct order *o, bool self)
 	memset(o->turns, 0, (NR_BINS + 1) * sizeof(*o->turns));
 	memset(o->steps, 0, (NR_BINS + 1) * sizeof(*o->steps));
 	o->nr = o->nr_launches = o->nr_lanes = 0;
-	o->whole = true;
 	for (b = 0; b < o->al->gpu.in->nr_threads; b++)
 		if (order__turns(o, b, self, &t))
 			order__count(o, &t);
@@ -187,17 +184,50 @@ static int compare_distances(const void *a, const void *b)
 	return cmp3(*(const double *)a, *(const double *)b);
 }
 
-/* A shift, and how the distances vary under it. */
-struct way {
-	struct shift shift;
-	double far;			/* the 90th percentile of distances less the median, ns */
+/* Distances from stacks to launches, of one half of the recording. */
+struct half {
+	double *d;			/* room for NR_STACKS + BLOCK */
+	uint32_t nr;
 };
 
-/* Measures how far the stacks are from the launches that follow them, with @offset taken off. */
-static int order__measure(const struct order *o, bool self, double offset, struct way *w)
+/*
+ * Sorts @nr distances.
+ * @apart: set to half the range of the middle half of them
+ *
+ * Return: their median.
+ */
+static double median(double *d, uint32_t nr, double *apart)
 {
-	double *d = malloc((NR_STACKS + BLOCK + 1) * sizeof(*d)), at, next, sum = 0;
-	uint32_t b, i, k, nr = 0, near;
+	qsort(d, nr, sizeof(*d), compare_distances);
+	*apart = (d[nr - 1 - nr / 4] - d[nr / 4]) / 2;
+	return d[nr / 2];
+}
+
+/*
+ * Return: whether the stacks of the second half are not as far from their launches as those of the
+ * first: one of the clocks was set, and the stacks of one half are with the launch before or after their own.
+ */
+static bool order__was_set(const struct order *o, const struct half *first, const struct half *second)
+{
+	double apart[2], moved;
+
+	if (!first->nr || !second->nr)
+		return false;
+	moved = fabs(median(first->d, first->nr, &apart[0]) - median(second->d, second->nr, &apart[1]));
+	return moved > SET_APART * (apart[0] + apart[1]) && moved > SET_GAPS * o->al->median;
+}
+
+/*
+ * Measures how far the stacks are from the launches that follow them, with @offset taken off.
+ * @broken: set if the distances are none that one offset may give
+ */
+static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
+			  bool *broken)
+{
+	double *d = malloc(3 * (NR_STACKS + BLOCK + 1) * sizeof(*d)), at, next, sum = 0;
+	struct half halves[2] = { { .d = d + NR_STACKS + BLOCK + 1 },
+				  { .d = d + 2 * (NR_STACKS + BLOCK + 1) } }, *half;
+	uint32_t b, i, k, nr = 0, near, inside = 0;
 	struct turns t;
 
 	if (!d)
@@ -213,16 +243,22 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 			at = turns__stack(&t, i) - offset;
 			next = i + 1 < t.nr_stacks ? turns__stack(&t, i + 1) - offset : INFINITY;
 			k = turns__first_at(&t, at);
+			inside += k && k < t.nr_launches &&
+				at > o->al->gpu.time[t.launches[k - 1]] + COARSE_NS &&
+				at + COARSE_NS < side__returned(&o->al->gpu, t.launches[k - 1],
+								t.launches[k]);
 			if (k < t.nr_launches && o->al->gpu.time[t.launches[k]] < next &&
-			    turns__fit(&t, i, k))
+			    turns__fit(&t, i, k)) {
+				half = &halves[2 * i >= t.nr_stacks];
 				d[nr++] = o->al->gpu.time[t.launches[k]] - at;
+				half->d[half->nr++] = d[nr - 1];
+			}
 		}
 	}
 	qsort(d, nr, sizeof(*d), compare_distances);
-	*w = (struct way){ .shift = { .ordered = !self, .jitter = JITTER_MIN } };
+	*s = (struct shift){ .ordered = !self, .jitter = JITTER_MIN };
 	if (nr) {
-		w->shift.phase = d[nr / 2];
-		w->far = d[nr - 1 - nr / 10] - d[nr / 2];
+		s->phase = d[nr / 2];
 		/*
 		 * Leave out the longest distances: if a launch was lost, the stack's next launch is
 		 * far away.
@@ -230,11 +266,13 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 		near = nr - nr / 32 - (nr > 8);
 		for (i = 0; i < near; i++)
 			sum += fabs(d[i] - d[nr / 2]);
-		w->shift.jitter = fmax(sum / near, JITTER_MIN);
+		s->jitter = fmax(sum / near, JITTER_MIN);
 	}
-	w->shift.later = offset - w->shift.phase;
+	s->later = offset - s->phase;
 	if (self)
-		w->shift.jitter = fmax(w->shift.jitter, o->al->jitter);
+		s->jitter = fmax(s->jitter, o->al->jitter);
+	*broken = inside > INSIDE_MIN + INSIDE_MAX * o->nr ||
+		  order__was_set(o, &halves[0], &halves[1]);
 	free(d);
 	return 0;
 }
@@ -256,60 +294,6 @@ static uint32_t order__top(const struct order *o)
 		}
 	}
 	return top;
-}
-
-static bool way__is_work(const struct way *way, double least)
-{
-	return way->shift.jitter >= fmax(WORK_NS, WORK_RATIO * least) &&
-	       way->far >= WORK_TAIL * way->shift.jitter;
-}
-
-/*
- * Return: whether most threads begin with a stack and end with that stack's launch, with @offset
- * taken off: both files then have the threads from beginning to end.
- */
-static bool order__is_whole(const struct order *o, double offset)
-{
-	uint32_t b, nr = 0;
-	struct turns t;
-
-	for (b = 0; b < o->al->gpu.in->nr_threads; b++) {
-		const double *time = o->al->gpu.time;
-
-		if (!order__turns(o, b, false, &t) || !t.nr_stacks || !t.nr_launches ||
-		    turns__first_at(&t, turns__stack(&t, 0) - offset) ||
-		    turns__first_at(&t, turns__stack(&t, t.nr_stacks - 1) - offset) != t.nr_launches - 1)
-			continue;
-		nr += t.nr_stacks == 1 || turns__stack(&t, 1) - offset > time[t.launches[0]];
-	}
-	return 2 * nr > o->nr_lanes;
-}
-
-/*
- * Drops ways that no thread goes. Under a wrong shift the distance from a stack to its launch
- * varies as work does: much, and sometimes very much; and the distance from a launch to the next
- * stack hardly varies. The time from a stack to its own launch may vary as much, where threads wait for
- * each other in a call. So ways are dropped only if the threads are whole under another way, and
- * under none that is dropped.
- * Return: how many ways are left.
- */
-static int order__drop_ways(const struct order *o, struct way *ways, int nr)
-{
-	bool whole[2] = { false, false };
-	double least = INFINITY;
-	int i, left = 0;
-
-	for (i = 0; i < nr; i++)
-		least = fmin(least, ways[i].shift.jitter);
-	for (i = 0; i < nr; i++)
-		whole[way__is_work(&ways[i], least)] |=
-			order__is_whole(o, ways[i].shift.later + ways[i].shift.phase);
-	if (least < CALL_NS || whole[1] || !whole[0])
-		return nr;
-	for (i = 0; i < nr; i++)
-		if (!way__is_work(&ways[i], least))
-			ways[left++] = ways[i];
-	return left;
 }
 
 #define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
@@ -344,10 +328,11 @@ static void order__find_best(const struct order *o, uint32_t top, struct step_tu
 static int order__compare(const struct order *o, struct shift *shifts, bool self)
 {
 	struct step_turns best[NR_STEPS] = { 0 }, *b;
-	struct way ways[NR_STEPS];
+	struct shift ways[NR_STEPS];
 	double lost, limit;
 	int step, nr = 0, err = 0, n;
 	uint32_t i, top;
+	bool broken;
 
 	top = self ? order__bin(o, 0) + 1 : order__top(o);
 	if (!self && o->turns[top] < TURNS_MIN * fmin(o->nr, o->nr_launches))
@@ -355,8 +340,6 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 	order__find_best(o, top, best);
 	lost = (o->nr - o->turns[top]) * fmax(o->nr_launches - o->turns[top], 0) / fmax(o->nr, 1);
 	limit = self ? REGULAR * o->turns[top] : o->turns[top] - 2.5 - 3 * sqrt(1 + lost);
-	if (!self && o->whole && o->nr <= FEW && o->turns[top] >= o->nr)
-		limit = INFINITY;
 	for (i = 0; i < NR_BINS; i++) {
 		step = lround((o->steps[i] - o->steps[top]) / o->nr);
 		if (abs(step) <= MAX_STEPS)
@@ -384,16 +367,16 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
 		i = step ? (b->first + b->last) / 2 : top;
-		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++]);
+		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++], &broken);
+		if (!err && !step && !self && broken)
+			return 0;
 	}
 	if (err)
 		return err;
 	if (self)
-		ways[0].shift = (struct shift){ .jitter = o->al->jitter };
-	if (!self)
-		nr = order__drop_ways(o, ways, nr);
+		ways[0] = (struct shift){ .jitter = o->al->jitter };
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
-		shifts[n] = ways[n].shift;
+		shifts[n] = ways[n];
 	/* Without known threads, a stack's other possible launches cannot be followed. */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }

@@ -288,11 +288,16 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* No offset is right, or several are: nothing is certain, unless all stacks are one call path. */
+/*
+ * No offset is right, or several are: nothing is certain, unless all stacks are one call path, and so
+ * many stacks were seen that the lost ones are of it, too.
+ */
 static void aligner__refuse(struct aligner *al)
 {
 	const struct align_side *cpu = al->cpu.in, *gpu = al->gpu.in;
-	bool same = al->out->nr_offsets > 1;
+	double lost = gpu->nr_threads + (gpu->nr > cpu->nr ? gpu->nr - cpu->nr : 0);
+	bool same = al->out->nr_offsets > 1 &&
+		    lost / (cpu->nr + 1.0) <= align__allowed_wrong(gpu->nr);
 	uint32_t i;
 
 	for (i = 0; i < cpu->nr; i++) {

@@ -20,6 +20,18 @@ struct side {
 	double span;
 };
 
+/*
+ * Return: when the call of @launch returned, before the call @next of the same thread; or when it
+ * began, if its end is unknown or makes no sense.
+ */
+static inline double side__returned(const struct side *s, uint32_t launch, uint32_t next)
+{
+	const struct align_event *e = s->in->events;
+
+	return e[launch].end_ns > e[launch].time_ns && e[launch].end_ns <= e[next].time_ns ?
+		e[launch].end_ns - e[0].time_ns : s->time[launch];
+}
+
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
@@ -91,6 +103,7 @@ struct shift {
 	bool ordered;			/* whether phase is known */
 };
 
+#define COARSE_NS	1000		/* by this much clocks may be coarse */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
 #define SHIFT_SPACINGS	32		/* searched for shifts to either side, in spacings */
@@ -99,7 +112,7 @@ struct shift {
  * aligner__find_shifts - find the shifts that the recording does not rule out
  * @shifts: room for MAX_SHIFTS
  *
- * Return: how many; MAX_SHIFTS + 1 if there are more; or -ENOMEM.
+ * Return: how many, 0 if all are ruled out; MAX_SHIFTS + 1 if there are more; or -ENOMEM.
  */
 int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes,
 			 struct shift *shifts);
@@ -177,6 +190,13 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
  * Return: 0 or -ENOMEM.
  */
 int aligner__find_offset(struct aligner *al);
+
+/*
+ * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more than
+ * one in 1000 is wrong in at most one recording of 100: the errors are rare, so their number is
+ * Poisson's. Of fewer than 1000 answers none may be wrong.
+ */
+double align__allowed_wrong(double nr);
 
 /*
  * Matches stacks and launches by the known offset, and sets the rest of al->out. Return: 0 or
