@@ -39,7 +39,7 @@
 struct bin_value {
 	uint64_t ns;
 	uint64_t bytes;
-	uint32_t nr;			/* nr and bytes count where a span begins */
+	uint32_t nr;			/* bytes, and an nr of 1, count where a span begins */
 };
 
 struct bin_sum {
@@ -98,8 +98,8 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span; its ns and its number are spread evenly over it, as filter__cut() does, so a
- *	number of 1 goes to its begin, as the bytes do
+ * @from_ns, @to_ns: the span; its ns and nr are spread evenly over it, as by filter__cut(), so an
+ *	nr of 1 goes to its begin, as its bytes do
  *
  * Return: 0 or -ENOMEM.
  */

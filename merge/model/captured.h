@@ -73,7 +73,8 @@ static inline bool captured_window__passes(const struct captured_window *w, cons
 
 /*
  * Counts the windows that pass a filter (NULL: all), and collects the time in which one of them was
- * open, or had recorded work that still ran. The filter's times, which count from @start_ns, cut that time.
+ * open, or had recorded work that still ran. This time is cut at the filter's times, which count
+ * from @start_ns.
  * @recorded: zeroed; the caller frees it. Return: 0 or -ENOMEM.
  */
 int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns, size_t *nr,

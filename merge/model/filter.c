@@ -257,7 +257,9 @@ uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns)
 {
 	uint64_t ns;
 
-	/* Nothing is before 0: a first CPU sample may stand for a time that began before the recording. */
+	/*
+	 * From 0 leaves out nothing: the first CPU sample may stand for a time that began before 0.
+	 */
 	if (!filter__given(f, FILTER_FROM) || !f->from_ns)
 		return 0;
 	return __builtin_add_overflow(start_ns, f->from_ns, &ns) ? UINT64_MAX : ns;

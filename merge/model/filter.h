@@ -106,7 +106,10 @@ struct filter_span {
 					 * begin */
 };
 
-/* Return: the time of FILTER_FROM, or of FILTER_TO, which count from @start_ns. */
+/*
+ * Return: the time of FILTER_FROM or FILTER_TO, which count from @start_ns; 0 or UINT64_MAX without
+ * the option.
+ */
 uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns);
 uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns);
 

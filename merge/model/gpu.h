@@ -27,7 +27,7 @@ struct gpu {
 	uint64_t nr_works;
 };
 
-/* Return: whether any work passed the filter, perhaps only a part of its time. */
+/* Return: whether any work, or a part of its time, passed the filter. */
 static inline bool gpu__has_work(const struct gpu *gpu)
 {
 	return gpu->nr_works || gpu->busy_ns;

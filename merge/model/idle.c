@@ -66,19 +66,22 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* A gap, or the part of it that lies within the times of struct idles; nr is 0 if it began before. */
+/* A gap, or its part from idles.begin_ns to end_ns; nr is 0 if the gap began before. */
 struct idle_gap {
 	uint64_t from_ns, to_ns, nr;
 	uint32_t gpu, thread;
 };
 
-/* Return: the end of the stretch of time that @time_ns lies in: before, within or after the times of @i. */
+/*
+ * Return: the end of the stretch of time that contains @time_ns. @i->begin_ns and @i->end_ns
+ * separate the stretches.
+ */
 static uint64_t idles__stretch_end(const struct idles *i, uint64_t time_ns)
 {
 	return time_ns < i->begin_ns ? i->begin_ns : time_ns < i->end_ns ? i->end_ns : UINT64_MAX;
 }
 
-/* Sorts the spans and joins those of one stretch of time that are less than IDLE_MIN_NS apart. */
+/* Sorts the spans and joins spans of one stretch that are less than IDLE_MIN_NS apart. */
 static void spans__compact(const struct idles *idles, struct idle_spans *spans)
 {
 	size_t i, nr = 0;

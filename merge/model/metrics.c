@@ -166,7 +166,7 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 	return err;
 }
 
-/* Cuts @row, whose values are @values. Return: whether anything is left. */
+/* Cuts @row, and the amounts among its @values. Return: whether anything is left. */
 static bool metric_row__cut(const struct metrics *m, const struct metric_set *set, struct metric_row *row,
 			    float *values, uint64_t begin_ns, uint64_t end_ns)
 {

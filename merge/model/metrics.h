@@ -72,7 +72,7 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 /* Return: the set of that id, or NULL. */
 struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uint16_t id);
 
-/* Leaves what was between two times: rows that reach beyond are cut, with their part of an amount. */
+/* Keeps only the time between two times: rows that reach beyond it are cut, with their amounts. */
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 
 /* Finds the GPUs of the sets of a recording, which has been read. Return: 0 or -ENOMEM. */

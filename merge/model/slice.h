@@ -26,7 +26,7 @@ struct slice {
 					 * NO_INDEX */
 	uint32_t range;			/* SLICE_NVTX: index in nvtx.ranges */
 	enum slice_kind kind : 8;
-	bool is_part;			/* of a longer one: what lies within --from and --to */
+	bool is_part;			/* --from or --to has cut it */
 	bool launch_only;		/* keep it only if it turns out to be a launch that passes
 					 * the filter */
 };

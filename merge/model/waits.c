@@ -34,7 +34,7 @@ struct wait_group {
 };
 
 struct share {
-	uint64_t ns, part_ns;		/* all, and as much of it as the filter passes */
+	uint64_t ns, part_ns;		/* the whole share, and the part that passes the filter */
 };
 
 /* A piece of work that overlaps a wait. */
@@ -288,7 +288,9 @@ static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_
 	return 0;
 }
 
-/* Adds a time to the share of a leaf, or tells when it was. Return: 0 or -errno. */
+/*
+ * Adds a time to the share of a leaf, or passes it to the listener's when(). Return: 0 or -errno.
+ */
 static int sharing__give(const struct sharing *sh, const struct wait *wait, struct share *share,
 			 uint32_t leaf, struct filter_span s)
 {

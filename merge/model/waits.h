@@ -78,13 +78,16 @@ int waits__work(struct waits *w, const struct wait_work *work);
 /* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
-/* Gets the results of waits__share(). Functions return 0, or -errno to stop. */
+/* Takes the results of waits__share(). The functions return 0, or -errno to stop. */
 struct waits_listener {
-	const struct filter *filter;	/* or NULL; its times count ... */
-	uint64_t start_ns;		/* ... from here on */
-	/* Called once for each leaf that has a share of a wait. @part_ns: as much as the filter passes. */
+	const struct filter *filter;	/* may be NULL; its times count ... */
+	uint64_t start_ns;		/* ... from this time */
+	/*
+	 * Called once for each leaf that has a share of a wait. @part_ns: the part that passes the
+	 * filter.
+	 */
 	int (*share)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, uint64_t part_ns);
-	/* Called with each time of a share, before share(); may be NULL. */
+	/* Called for each span of time of a share, before share(); may be NULL. */
 	int (*when)(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s);
 	void *ctx;
 };

@@ -151,7 +151,7 @@ struct row {
 	uint32_t key;			/* a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* A is normalized */
 	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
-	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may have parts of them */
+	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may have only parts of them */
 	uint64_t avg_ns[TREE_SIDES];	/* the recordings' own averages, of whole works */
 };
 

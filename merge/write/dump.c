@@ -97,7 +97,7 @@ static void dump__comm(struct dump *d, const char *text)
 
 enum printed {
 	DECIMAL, SIGNED, HEX, NAME, COMM, UUID,
-	SKIP,				/* these are not printed as a field's value */
+	SKIP,				/* this and the following: not printed as a value */
 	TEXT, ROWS,
 };
 
@@ -155,8 +155,8 @@ static void dump__fields(struct dump *d, const struct record_field *list, const 
 }
 
 /*
- * Prints the fields of those names, which spaces separate, in that order. @first: printed before the
- * first name
+ * Prints the fields that @names lists, separated by spaces, in that order. @first: printed before
+ * the first name
  */
 static void dump__named(struct dump *d, const struct record_field *list, const void *base,
 			const char *names, const char *first, const char *before)
@@ -172,7 +172,7 @@ static void dump__named(struct dump *d, const struct record_field *list, const v
 	}
 }
 
-/* Return: the field of that name. */
+/* Return: the field called @name. */
 static const struct record_field *type__field(const struct xpu_record *rec, const char *name)
 {
 	const struct record_field *f = record_types[rec->type].fields();
@@ -496,7 +496,7 @@ static void dump__label(struct dump *d, const struct xpu_record *rec)
 
 static const struct special {
 	void (*print)(struct dump *d, const struct xpu_record *rec);
-	bool alone;			/* in place of the fields; else behind them */
+	bool alone;			/* instead of the fields; otherwise after them */
 } specials[XPU_RECORD_TYPES] = {
 	[XPU_RECORD_INFO] = { dump__info, false },
 	[XPU_RECORD_MMAP] = { dump__mmap, false },

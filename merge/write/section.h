@@ -78,8 +78,8 @@ struct section {
 	{ name, name, COLUMN_NAME, 0 }
 
 /*
- * Cells for average, median, least, most and standard deviation of whole values: unknown if no value is
- * counted, as in a window of time in which none began.
+ * Makes the cells for the average, median, minimum, maximum and standard deviation of whole values.
+ * They are unknown if no value is counted, because none began in the window of time.
  */
 #define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
 #define STATS_CELLS(s) \

@@ -86,7 +86,7 @@ static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 	to = &rows->list.v[row];
 	to->nr += a->nr;
 	to->sum_ns += a->sum_ns;
-	if (a->nr) {		/* else it is a part of works that others count */
+	if (a->nr) {		/* otherwise other aggregates count its works */
 		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
 		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
 	}

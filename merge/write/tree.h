@@ -39,7 +39,7 @@ struct tree_value {
 					 * waiting */
 	uint64_t nr;			/* device records, pending launches, samples */
 	uint64_t bytes;			/* bytes of copies and sets */
-	uint64_t whole_ns;		/* time of whole works; ns may have parts of them */
+	uint64_t whole_ns;		/* time of whole works; ns may have only parts of them */
 };
 
 /* a name, which several nodes may have */
