@@ -157,56 +157,54 @@ static int columns__batch(struct columns *c, const struct xpu_record_batch *batc
 	return err;
 }
 
-#define HAS(type)	(r->size >= sizeof(struct type))
+/* Adds a record as one row of the table for records with its header. */
+static int columns__row(struct columns *c, const struct xpu_record *r)
+{
+	uint64_t key;
+
+	memcpy(&key, r, sizeof(key));
+	return r->size < ROW_MIN || r->size > XPU_COLUMNS_MAX * sizeof(uint32_t) ? 0 :
+	       columns__rows(c, key, r, 1, r->size / sizeof(uint32_t));
+}
+
+/* For each structure, a function adds the rows of its tail. */
+#define FIELD_ROWS(row, nr, ...)	r->nr
+#define FIELD_CHECKED(row, nr, ...)	r->nr
+#define FIELD_ITEMS(...)		0
+#define FIELD_TEXT(...)			0
+#define FIELD_TEXT_OR_NONE(...)		0
+#define FIELD_NODE_ID(...)		0
+#define FIELD_CHECK(...)		0
+#define FIELD_RAW			0
+
+#define RECORD(NAME, nr, tag, ...)						\
+	static inline int tag##__rows(struct columns *c, const struct xpu_record *hdr)	\
+	{									\
+		const struct tag *r = (const void *)hdr;			\
+		(void)c, (void)r;
+#define ALSO(...)
+#define STRUCT(tag, ...)	__attribute__((unused)) RECORD(, , tag)
+#define TAIL(one, name, most, kind, ...)					\
+		if (hdr->size >= sizeof(*r))					\
+			return columns__array(c, hdr->type, r->name, FIELD_##kind, sizeof(one), \
+					      (const uint8_t *)hdr + hdr->size);
+#define END_RECORD								\
+		return 0;							\
+	}
+#include "records.def"
 
 static int columns__add(struct columns *c, const struct xpu_record *r)
 {
-	const uint8_t *end = (const uint8_t *)r + r->size;
-	uint64_t key;
-
 	switch (r->type) {
-	case XPU_RECORD_KERNEL:
-	case XPU_RECORD_MEMCPY:
-	case XPU_RECORD_MEMSET:
-	case XPU_RECORD_GRAPH_NODE:
-	case XPU_RECORD_WAIT:
-	case XPU_RECORD_OFF:
-	case XPU_RECORD_OFF_CPU:
-		memcpy(&key, r, sizeof(key));
-		return r->size < ROW_MIN || r->size > XPU_COLUMNS_MAX * sizeof(uint32_t) ? 0 :
-		       columns__rows(c, key, r, 1, r->size / sizeof(uint32_t));
-	case XPU_RECORD_LAUNCHES: {
-		const struct xpu_record_launches *l = (const void *)r;
-
-		return !HAS(xpu_record_launches) ? 0 :
-		       columns__array(c, r->type, l->launches, l->nr, sizeof(l->launches[0]), end);
-	}
-	case XPU_RECORD_RANGES: {
-		const struct xpu_record_ranges *l = (const void *)r;
-
-		return !HAS(xpu_record_ranges) ? 0 :
-		       columns__array(c, r->type, l->events, l->nr, sizeof(l->events[0]), end);
-	}
-	case XPU_RECORD_SAMPLES: {
-		const struct xpu_record_samples *l = (const void *)r;
-
-		return !HAS(xpu_record_samples) ? 0 :
-		       columns__array(c, r->type, l->samples, l->nr, sizeof(l->samples[0]), end);
-	}
-	case XPU_RECORD_ALLOCS: {
-		const struct xpu_record_allocs *l = (const void *)r;
-
-		return !HAS(xpu_record_allocs) ? 0 :
-		       columns__array(c, r->type, l->events, l->nr, sizeof(l->events[0]), end);
-	}
-	case XPU_RECORD_CALLS: {
-		const struct xpu_record_calls *l = (const void *)r;
-
-		return !HAS(xpu_record_calls) ? 0 :
-		       columns__array(c, r->type, l->calls, l->nr, sizeof(l->calls[0]), end);
-	}
+#define PACK_PLAIN(NAME, tag)
+#define PACK_ROW(NAME, tag)	case XPU_RECORD_##NAME: return columns__row(c, r);
+#define PACK_ROWS(NAME, tag)	case XPU_RECORD_##NAME: return tag##__rows(c, r);
+#define RECORD(NAME, nr, tag, bytes, where, major, minor, misc, split, pack, ...) \
+	PACK_##pack(NAME, tag)
+#include "records.def"
 	case XPU_RECORD_BATCH:
-		return !HAS(xpu_record_batch) ? 0 : columns__batch(c, (const void *)r);
+		return r->size < sizeof(struct xpu_record_batch) ? 0 :
+		       columns__batch(c, (const void *)r);
 	default:
 		return 0;
 	}
