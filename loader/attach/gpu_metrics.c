@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/msg.h"
 #include "base/own_files.h"
+#include "record.h"
 #include "record/writer.h"
 #include "xpu_record.h"
 
@@ -122,15 +123,9 @@ static void count(struct gpu_metrics *m, const struct xpu_record *rec)
  */
 static bool is_record(const struct xpu_record *rec, size_t size)
 {
-	static const size_t least[] = {
-		[XPU_RECORD_METRIC] = sizeof(struct xpu_record_metric),
-		[XPU_RECORD_METRICS] = sizeof(struct xpu_record_metrics),
-		[XPU_RECORD_METRICS_END] = sizeof(struct xpu_record_metrics_end),
-	};
-
 	return size >= sizeof(*rec) && rec->size == size && !(size % 8) &&
-	       rec->type < sizeof(least) / sizeof(least[0]) && least[rec->type] &&
-	       size >= least[rec->type];
+	       rec->type >= XPU_RECORD_METRIC && rec->type <= XPU_RECORD_METRICS_END &&
+	       size >= record_types[rec->type].least;
 }
 
 static void take(struct gpu_metrics *m, size_t size, struct writer *w)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "read/reader.h"
+#include "record.h"
 
 /* Clocks of devices and of the host differ by some us. */
 #define EDGE_NS		10000000ull
@@ -428,29 +429,6 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 		sent->allocs_ns = max_t(uint64_t, sent->allocs_ns, ns);
 	}
 	return 0;
-}
-
-/* Return: when the recorder or the kernel made the record; 0: others know, or nobody. */
-static uint64_t record__made_ns(const struct xpu_record *rec)
-{
-	switch (rec->type) {
-	case XPU_RECORD_PROCESS:
-	case XPU_RECORD_PROCESS_EXIT:
-	case XPU_RECORD_MMAP:
-	case XPU_RECORD_COMM:
-	case XPU_RECORD_FORK:
-	case XPU_RECORD_EXIT:
-	case XPU_RECORD_SAMPLES:
-	case XPU_RECORD_STACK:
-	case XPU_RECORD_BATCH:
-	case XPU_RECORD_LOST:
-	case XPU_RECORD_PART:
-	case XPU_RECORD_END:
-		/* All of them begin with the time. */
-		return ((const struct xpu_record_end *)rec)->time_ns;
-	default:
-		return 0;
-	}
 }
 
 /* Finds out when the recording began: a recorder wrote its version. An import has no recorder. */

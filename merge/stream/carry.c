@@ -7,6 +7,7 @@
 
 #include "hash.h"
 #include "read/reader.h"
+#include "record.h"
 #include "util.h"
 
 #define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
@@ -21,7 +22,7 @@ struct records {
 
 /* Definitions inside a batch have ids by type. */
 #define FIRST_NESTED	XPU_RECORD_STRING
-#define NR_NESTED	32
+#define NR_NESTED	(XPU_RECORD_TYPES - FIRST_NESTED)
 
 struct carried_counts {
 	uint64_t nr_launches, nr_works, nr_calls, nr_ranges, nr_allocs, nr_batches;
@@ -585,18 +586,15 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
-bool carry__takes(const struct xpu_record *rec)
+/* Keeps a definition: with the process that it names, or with the recording. Return: 0 or -ENOMEM. */
+static int carry__definition(struct carry *c, const struct xpu_record *rec)
 {
-	switch (rec->type) {
-	case XPU_RECORD_INFO: case XPU_RECORD_PROCESS: case XPU_RECORD_PROCESS_EXIT:
-	case XPU_RECORD_THREAD: case XPU_RECORD_CALLCHAIN: case XPU_RECORD_GRAPH_NODE:
-	case XPU_RECORD_PROCESS_LABEL: case XPU_RECORD_RANGES: case XPU_RECORD_MMAP:
-	case XPU_RECORD_COMM: case XPU_RECORD_FORK: case XPU_RECORD_EXIT: case XPU_RECORD_KSYM:
-	case XPU_RECORD_PYSOURCE: case XPU_RECORD_METRIC:
-		return true;
-	default:
-		return false;
-	}
+	if (record__at(rec->type, FIELD_PROC))
+		return carry__of_process(c, record__u32(rec, FIELD_PROC), rec);
+	if (c->others.nr + rec->size <= CARRY_MAX_BYTES)
+		return records__add(&c->others, rec);
+	c->nr_beyond++;
+	return 0;
 }
 
 int carry__record(struct carry *c, const struct xpu_record *rec)
@@ -628,9 +626,7 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 		t = carry__find_thread(c, ((const struct xpu_record_graph_node *)rec)->thread_id);
 		if (t)
 			t->has_nodes = true;
-		return carry__of_process(c, ((const struct xpu_record_graph_node *)rec)->proc_id, rec);
-	case XPU_RECORD_PROCESS_LABEL:
-		return carry__of_process(c, ((const struct xpu_record_label *)rec)->proc_id, rec);
+		return carry__definition(c, rec);
 	case XPU_RECORD_RANGES:
 		carry__ranges(c, (const void *)rec);
 		return 0;
@@ -643,68 +639,9 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 	case XPU_RECORD_EXIT:
 		carry__exit(c, (const void *)rec);
 		return 0;
-	case XPU_RECORD_KSYM:
-	case XPU_RECORD_PYSOURCE:
-	case XPU_RECORD_METRIC:
-		if (c->others.nr + rec->size <= CARRY_MAX_BYTES)
-			return records__add(&c->others, rec);
-		c->nr_beyond++;
-		return 0;
 	default:
-		return 0;
+		return record_types[rec->type].split == RECORD_CARRY ? carry__definition(c, rec) : 0;
 	}
-}
-
-/* Return: whether the record defines something; sets *@id to the id that it has among its type. */
-static bool nested__is_definition(const struct xpu_record *rec, uint64_t *id)
-{
-	switch (rec->type) {
-	case XPU_RECORD_STRING:
-		*id = ((const struct xpu_record_string *)rec)->id;
-		return true;
-	case XPU_RECORD_API:
-		*id = ID_KEY(((const struct xpu_record_api *)rec)->domain,
-			     ((const struct xpu_record_api *)rec)->cbid);
-		return true;
-	case XPU_RECORD_STREAM:
-		*id = ((const struct xpu_record_stream *)rec)->id;
-		return true;
-	case XPU_RECORD_DEVICE:
-		*id = ((const struct xpu_record_device *)rec)->device;
-		return true;
-	case XPU_RECORD_SHAPE:
-		*id = ((const struct xpu_record_shape *)rec)->name;
-		return true;
-	case XPU_RECORD_PYCODE:
-		*id = ((const struct xpu_record_pycode *)rec)->id;
-		return true;
-	case XPU_RECORD_RANGE:
-		*id = ((const struct xpu_record_range *)rec)->id;
-		return true;
-	case XPU_RECORD_STALL_REASON:
-		*id = ((const struct xpu_record_stall_reason *)rec)->index;
-		return true;
-	case XPU_RECORD_LABEL:
-		*id = ((const struct xpu_record_label *)rec)->label;
-		return true;
-	case XPU_RECORD_GRAPH_CLONE:
-		*id = ((const struct xpu_record_graph_clone *)rec)->node_id;
-		return true;
-	case XPU_RECORD_CUBIN:
-		/* Pieces come in order; each has its place in one module's. */
-		*id = ((const struct xpu_record_cubin *)rec)->crc * 31 +
-		      ((const struct xpu_record_cubin *)rec)->offset;
-		return true;
-	default:
-		return false;
-	}
-}
-
-bool carry__defines(const struct xpu_record *nested)
-{
-	uint64_t id;
-
-	return nested__is_definition(nested, &id);
 }
 
 /* The totals with the fewest batches are the first; a process that ran before has others before. */
@@ -727,7 +664,6 @@ static void process__counters(struct carried_process *p, const struct xpu_record
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
 {
 	struct carried_process *p = carry__get(c, proc_id);
-	uint64_t id;
 	int err;
 
 	if (!p)
@@ -736,9 +672,9 @@ int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *re
 		process__counters(p, (const void *)rec);
 	if (rec->type == XPU_RECORD_CALLS)
 		p->now.nr_calls += ((const struct xpu_record_calls *)rec)->nr;
-	if (!nested__is_definition(rec, &id))
+	if (record_types[rec->type].split != RECORD_CARRY)
 		return 0;
-	err = idmap__add(&p->known[rec->type - FIRST_NESTED], id, 0);
+	err = idmap__add(&p->known[rec->type - FIRST_NESTED], record__key(rec), 0);
 	return err > 0 ? process__keep(c, p, &p->nested, rec) : err;
 }
 

@@ -25,12 +25,8 @@ struct carried_process;
 struct carry *carry__new(void);
 void carry__free(struct carry *c);
 
-/* Takes a record of the top level. Return: 0 or -ENOMEM. */
+/* Takes a record of the top level, of a known type. Return: 0 or -ENOMEM. */
 int carry__record(struct carry *c, const struct xpu_record *rec);
-
-/* Whether carry__record(), and carry__nested(), keep a record for later files. */
-bool carry__takes(const struct xpu_record *rec);
-bool carry__defines(const struct xpu_record *nested);
 
 /* Takes a record of a batch of @proc_id. Return: 0 or -ENOMEM. */
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec);

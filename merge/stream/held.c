@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record.h"
 #include "stream/carry.h"
 #include "util.h"
 
@@ -373,22 +374,10 @@ static int held__hold(struct held *h, struct part *p, struct held_launch *l, uin
 	return 0;
 }
 
-static uint32_t record__correlation_id(const struct xpu_record *rec)
-{
-	switch (rec->type) {
-	case XPU_RECORD_KERNEL:
-		return ((const struct xpu_record_kernel *)rec)->correlation_id;
-	case XPU_RECORD_REFUSED:
-		return ((const struct xpu_record_refused *)rec)->correlation_id;
-	default:
-		return ((const struct xpu_record_memory *)rec)->correlation_id;
-	}
-}
-
 int held__work(struct held *h, struct part *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec)
 {
-	uint32_t id = record__correlation_id(rec);
+	uint32_t id = record__u32(rec, FIELD_LAUNCH);
 	uint64_t key = KEY(batch->proc_id, id);
 	struct held_launch *l = id ? held__find(h, key) : NULL;
 

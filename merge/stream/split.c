@@ -17,6 +17,7 @@
 #include "block.h"
 #include "now.h"
 #include "read/reader.h"
+#include "record.h"
 #include "safefile.h"
 #include "stream/carry.h"
 #include "stream/held.h"
@@ -373,16 +374,10 @@ static int split__cut(struct split *s, uint64_t time_ns)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static bool is_work(const struct xpu_record *rec)
-{
-	return rec->type == XPU_RECORD_KERNEL || rec->type == XPU_RECORD_MEMCPY ||
-	       rec->type == XPU_RECORD_MEMSET || rec->type == XPU_RECORD_REFUSED;
-}
-
 /* Whether another program that goes on needs a record of a batch. */
 static bool is_recalled(const struct xpu_record *nested)
 {
-	return carry__defines(nested) || nested->type == XPU_RECORD_COUNTERS;
+	return record_types[nested->type].split == RECORD_CARRY || nested->type == XPU_RECORD_COUNTERS;
 }
 
 static int split__nested(struct split *s, const struct xpu_record_batch *batch,
@@ -390,7 +385,7 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 {
 	int keep = 1, err;
 
-	if (known && is_work(rec))
+	if (known && record_types[rec->type].split == RECORD_HOLD)
 		keep = held__work(s->held, &s->part, batch, rec);
 	else if (known)
 		keep = carry__nested(s->carry, batch->proc_id, rec) ?: 1;
@@ -468,7 +463,7 @@ static int split__record(struct split *s, const struct record_iter *it, const st
 	}
 	if (!err && it->known)
 		err = carry__record(s->carry, rec);
-	if (it->known && carry__takes(rec))
+	if (it->known && record_types[rec->type].split == RECORD_CARRY)
 		journal__add(&s->journal, rec);
 	if (!err)
 		part__append(&s->part, rec);
