@@ -6,9 +6,9 @@
 #define ENUM(tag, prefix)						\
 	static const struct number_names tag##_names = {		\
 		prefix, (const struct number_name[]){
-#define VALUE(id, nr, ...)		{ nr, #id },
-#define VALUE_AS(id, nr, as, ...)	{ nr, #as },
-#define END_ENUM			{ 0, NULL } } };
+#define VALUE(id, nr, ...)		{ nr, #id, "" __VA_ARGS__ },
+#define VALUE_AS(id, nr, as, ...)	{ nr, #as, "" __VA_ARGS__ },
+#define END_ENUM			{ 0, NULL, NULL } } };
 #include "records.def"
 
 const char *number_names__find(const struct number_names *names, uint64_t number)
@@ -29,8 +29,8 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 	FIELD_ROWS, .rows = tag##__fields, .count_at = offsetof(s, count)
 #define FIELD_CHECKED(tag, count, ...)	FIELD_ROWS(tag, count)
 #define FIELD_ITEMS(count, ...)		FIELD_TAIL, .count_at = offsetof(s, count)
-#define FIELD_TEXT(...)			FIELD_TEXT
-#define FIELD_TEXT_OR_NONE(...)		FIELD_TAIL
+#define FIELD_TEXT(count, ...)		FIELD_TEXT, .count_at = offsetof(s, count)
+#define FIELD_TEXT_OR_NONE(count, ...)	FIELD_TAIL, .count_at = offsetof(s, count)
 #define FIELD_CHECK(...)		FIELD_TAIL
 #define FIELD_NODE_ID(...)		FIELD_TAIL
 #define FIELD_RAW			FIELD_TAIL

@@ -64,7 +64,7 @@ enum field_kind {
 /* Names of numbers; the last one has no name. A name begins with the prefix. */
 struct number_name {
 	uint32_t number;
-	const char *name;
+	const char *name, *text;
 };
 
 struct number_names {
@@ -84,7 +84,8 @@ struct record_field {
 	uint8_t major, minor;		/* the version that added it; 0: always there */
 	const struct number_names *names;
 	const struct record_field *(*rows)(void);	/* ROWS, PART: of one */
-	uint32_t count_at;		/* a tail of ROWS or ITEMS: the field with their number */
+	uint32_t count_at;		/* a tail of ROWS or ITEMS: the field with their number; a
+					 * TEXT: with its bytes */
 };
 
 enum record_where {
