@@ -214,7 +214,7 @@ T1_C		:= $(sort $(wildcard test/t1/*.c))
 T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
 T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
-GEN_SRC		:= test/lib/gen.c
+GEN_SRC		:= test/lib/gen.c test/lib/skeleton.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
 # Slow tests that rarely fail, in shell.
 T_LONG		:= $(sort $(wildcard test/long/*.sh))

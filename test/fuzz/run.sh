@@ -27,6 +27,7 @@ seed_reader() {
 	END
 	# A recording of each version, with every record type.
 	cp "$XPU_SRC"/test/t1/corpus/*.xpu "$1/"
+	"$XPU_BUILD/gen_corpus" --skeleton "$1/skeleton.data"
 	memory "$1/memory.data"
 	# The golden recordings have nearly everything.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
@@ -103,11 +104,12 @@ seed_memory() {
 
 seed_split() {
 	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
+	"$XPU_BUILD/gen_corpus" --skeleton "$1/skeleton"
 	memory "$1/memory"
-	for file in "$1/plain" "$1/memory" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
+	for file in "$1/plain" "$1/skeleton" "$1/memory" "$XPU_SRC/test/t1/corpus/1.2.xpu"; do
 		tail -c +65 "$file" >"$1/$(basename "$file").records"
 	done
-	rm "$1/plain" "$1/memory"
+	rm "$1/plain" "$1/skeleton" "$1/memory"
 }
 
 seed_dso() {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "gen.h"
+#include "skeleton.h"
 
 #define NR(a)		(sizeof(a) / sizeof((a)[0]))
 #define BLOCK_BYTES	1200		/* small, so that there are several blocks */
@@ -385,17 +386,22 @@ static void add_end(struct gen *g)
 
 int main(int argc, char **argv)
 {
-	bool plain = argc == 3 && !strcmp(argv[1], "--plain");
+	bool skeleton = argc == 3 && !strcmp(argv[1], "--skeleton");
+	bool plain = skeleton || (argc == 3 && !strcmp(argv[1], "--plain"));
 	struct gen g = { 0 }, blocks = { 0 };
 	const char *path;
 	int err;
 
 	if (argc < 2 || argc > 3) {
-		fputs("usage: gen_corpus FILE [LEVEL] | --plain FILE\n", stderr);
+		fputs("usage: gen_corpus FILE [LEVEL] | --plain FILE | --skeleton FILE\n", stderr);
 		return 2;
 	}
 	path = argv[plain ? 2 : 1];
 	gen__header(&g);
+	if (skeleton) {
+		skeleton__records(&g, 1);
+		goto save;
+	}
 	add_processes(&g);
 	add_paths(&g);
 	add_launches(&g);
@@ -407,6 +413,7 @@ int main(int argc, char **argv)
 	add_end(&g);
 	if (!plain)
 		gen__blocks(&blocks, &g, argc == 3 ? atoi(argv[2]) : 3, BLOCK_BYTES);
+save:
 	err = gen__save(plain ? &g : &blocks, path);
 	if (err)
 		fprintf(stderr, "gen_corpus: %s: %s\n", path, strerror(-err));
