@@ -77,6 +77,7 @@
 #define TELL_NS		900000000ull	/* part of END_WAIT_S: to hand over shared memory */
 #define MAX_WAIT_S	60		/* in total, while the process ends */
 #define TURN_WAIT_S	1		/* for a launch's turn, while kernels run one at a time */
+#define MAX_TURN_WAITS	30		/* if other turns end meanwhile */
 
 #define MAX_WATCHED	512		/* driver calls to watch; CUDA 13 has about 150 */
 #define MAX_CBID	4096		/* twice as many as CUDA 13 has; CUPTI refuses the rest */
@@ -132,6 +133,7 @@ static struct {
 	sem_t join_done;
 
 	sem_t turn;			/* held during a launch, while kernels run one at a time */
+	atomic_uint nr_turns;		/* that are over */
 
 	pthread_key_t thread_key;	/* to notice the ends of threads */
 	bool have_thread_key;
@@ -179,10 +181,28 @@ static bool wait_for(sem_t *sem, int seconds)
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
 /*
+ * Return: whether it is this launch's turn. It goes on without one if no turn ends for a while: the program
+ * may make launches wait for each other.
+ */
+static bool take_turn(void)
+{
+	unsigned int seen;
+	int i;
+
+	for (i = 0; i < MAX_TURN_WAITS; i++) {
+		seen = atomic_load(&shim.nr_turns);
+		if (wait_seconds(&shim.turn, TURN_WAIT_S))
+			return true;
+		if (atomic_load(&shim.nr_turns) == seen)
+			break;
+	}
+	return false;
+}
+
+/*
  * While kernels run one at a time, a launch returns when its kernel has ended, with its samples
  * ready. Launches take turns, since CUPTI attributes samples to the launch that any thread began
- * last. A launch that gets no turn in time goes on without one: the program may make launches wait
- * for each other.
+ * last.
  */
 static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 				     const void *data)
@@ -194,7 +214,7 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 	bool launches = domain == CUPTI_CB_DOMAIN_DRIVER_API && wait__call(cbid) < WAIT_STREAM;
 
 	if (launches && d->callbackSite == CUPTI_API_ENTER && !depth++) {
-		has_turn = wait_seconds(&shim.turn, TURN_WAIT_S);
+		has_turn = take_turn();
 		atomic_fetch_add(&nr_without_turn, !has_turn);
 		stalls__set_launch(has_turn ? d->correlationId : 0);
 		if (atomic_load(&nr_without_turn))
@@ -205,8 +225,10 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 		return;
 	stalls__drain();
 	atomic_fetch_sub(&nr_without_turn, !has_turn);
-	if (has_turn)
-		sem_post(&shim.turn);
+	if (!has_turn)
+		return;
+	atomic_fetch_add(&shim.nr_turns, 1);
+	sem_post(&shim.turn);
 }
 
 static CUpti_CallbackFunc inner_callback(void)
