@@ -71,10 +71,9 @@ is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 "another ABI: no bloc
 # Attached late: what was there before is one sum.
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 "$libs"
 wait_for grep -qs waits late.out
-xpuload --memory --gpu-only -o late.data -p "$late_pid" 2>load.log &
+xpuload --memory --gpu-only -z 0 -o late.data -p "$late_pid" 2>load.log &
 loader=$!
-wait_for grep -qs 'attached' load.log || sleep 2
-sleep 1
+wait_for is_awake late
 echo go >late.cmd
 wait "$late_pid"
 wait $loader
