@@ -196,6 +196,7 @@ static void absorb_counts(struct sums *s, const struct sums *from)
 		s->nr_works[i] += from->nr_works[i];
 	s->nr_left_out += from->nr_left_out;
 	s->nr_parts += from->nr_parts;
+	s->off_unsure_ns += from->off_unsure_ns;
 	s->nr_pending_left_out += from->nr_pending_left_out;
 	s->nr_samples += from->nr_samples;
 	s->own_ns += from->own_ns;

@@ -134,6 +134,20 @@ static int off__interval(struct second_pass *p, const struct launch *at, uint32_
 				 at->chain, s->from_ns, s->to_ns);
 }
 
+/*
+ * Return: by how much the time in @part may differ from the truth: nobody knows where in @whole the short
+ * times were that are summed up there.
+ */
+static uint64_t off__unsure_ns(const struct filter_span *whole, const struct filter_span *part)
+{
+	uint64_t within_ns = part->to_ns - part->from_ns;
+	uint64_t beyond_ns = whole->to_ns - whole->from_ns - within_ns;
+	uint64_t most_ns = min_t(uint64_t, whole->ns, within_ns);
+	uint64_t least_ns = xpu_ns_between(beyond_ns, whole->ns);
+
+	return max_t(uint64_t, xpu_ns_between(part->ns, most_ns), xpu_ns_between(least_ns, part->ns));
+}
+
 int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 {
 	const struct session_opts *opts = p->opts;
@@ -142,7 +156,7 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	struct filter_span s = {
 		.from_ns = first_ns + shift_ns, .to_ns = (spans ? rec->end_ns : first_ns) + shift_ns,
 		.nr = rec->nr,
-	};
+	}, whole;
 	struct xpu_record_off_cpu sum = *rec;
 	struct launch at;
 	uint32_t leaf;
@@ -154,6 +168,7 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	}
 	off_sum__mend(&sum);
 	s.ns = max_t(uint64_t, sum.sum_ns, sum.max_ns);
+	whole = s;
 	if (!wanted__cut(opts->filter, p->model, &s))
 		return 0;
 	at = (struct launch){ .time_ns = s.from_ns - shift_ns };
@@ -165,6 +180,8 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	      tell_time(p, &at, at.time_ns, leaf, s.ns);
 	if (err || !spans)
 		return err;
+	if (rec->nr > 1)
+		p->sums->off_unsure_ns += off__unsure_ns(&whole, &s);
 	if (rec->nr == 1 && at.thread != NO_INDEX)
 		err = off__interval(p, &at, leaf, &s);
 	return err ?: off__when(p, &at, leaf, &s);

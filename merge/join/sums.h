@@ -124,6 +124,8 @@ struct sums {
 	uint64_t nr_left_out;		/* by the filter: device records, and ... */
 	uint64_t nr_parts;		/* ... of these, the ones that a part of is within */
 	uint64_t nr_pending_left_out;	/* ... launches without any */
+	uint64_t off_unsure_ns;		/* by how much the times off the CPU may differ from the
+					 * truth: sums of short times that the filter has cut */
 	uint64_t nr_samples;		/* that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* that passed the filter */
