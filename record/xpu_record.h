@@ -33,8 +33,6 @@
 
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
-#define XPU_VERSION_MAJOR	2
-#define XPU_VERSION_MINOR	10
 #define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
 #define XPU_VERSION_PLAIN_MINOR	2
 

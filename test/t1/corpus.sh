@@ -6,7 +6,6 @@
 # again, but never the recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
-record_h=$XPU_SRC/record/xpu_record.h
 records=$XPU_SRC/record/records.def
 
 expect() {		# expect NAME SUFFIX ARGUMENTS...: merges corpus/NAME.xpu
@@ -40,7 +39,7 @@ ok $? "there are $nr recordings"
 # ---- the current version's recording is complete
 
 version() {		# version MEMBER: XPU_VERSION_MAJOR or XPU_VERSION_MINOR
-	awk -v name="XPU_VERSION_$1" '$2 == name { print $3 }' "$record_h"
+	awk -v name="XPU_VERSION_$1" '$2 == name { print $3 }' "$records"
 }
 now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
