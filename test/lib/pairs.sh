@@ -76,6 +76,8 @@ pairs_families() {
 	# A clock that was set: by half of the time between two launches; by the length of the recording.
 	pairs_one "seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1"
 	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
+	# A clock that was set, where names tell all call paths.
+	pairs_one "seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
 	# The process's id in place of the thread's, several APIs, 5 to 20 % lost.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"

@@ -403,7 +403,7 @@ double align__allowed_wrong(double nr)
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
 	double wrong[NR_DOUBTS] = { 0 }, nr[NR_DOUBTS] = { 0 }, sum = 0, all = 0, w;
-	uint32_t i, k, match, limit = NR_DOUBTS, spare = 0;
+	uint32_t i, k, match, limit = NR_DOUBTS, uncertain = 0, own = 0, spare;
 
 	for (k = 0; k < m->al->gpu.in->nr; k++) {
 		w = matcher__best(m, k, &match);
@@ -425,13 +425,16 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 		matches[k] = match != ALIGN_NONE && doubt(w) >= limit ? match : ALIGN_UNCERTAIN;
 		if (matches[k] < ALIGN_UNCERTAIN)
 			back[matches[k]] = k;
-		spare += matches[k] == ALIGN_UNCERTAIN;
+		uncertain += matches[k] == ALIGN_UNCERTAIN;
 	}
 	/*
 	 * A clock that was set in mid-recording takes stacks outside, too, and leaves their calls
 	 * without stacks. So as many stacks as there are such calls, those nearest to the calls, may
-	 * be of these calls.
+	 * be of these calls. Names may have told the call paths of calls without stacks.
 	 */
+	for (i = 0; i < m->al->cpu.in->nr; i++)
+		own += m->p_matched[i] > 0.5;
+	spare = k > own ? max_t(uint32_t, uncertain, k - own) : uncertain;
 	for (i = m->al->cpu.in->nr; i-- && spare;) {
 		if (back[i] != ALIGN_NONE || m->al->stack_time[i] > m->al->gpu.time[0])
 			continue;
