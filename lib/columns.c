@@ -8,8 +8,8 @@
 
 #include "xpu_record.h"
 
-#define ROWS_MAX	UINT16_MAX	/* in one piece */
-#define ROW_MIN		16u		/* bytes: a piece takes 8 */
+#define ROWS_MAX	UINT16_MAX	/* rows of one piece */
+#define ROW_MIN		16u		/* bytes, because a piece takes 8 */
 
 /*
  * ---- packing -----------------------------------------------------------------------------------
@@ -18,12 +18,12 @@
  */
 
 struct column_table {
-	uint64_t key;			/* equal for all rows of the table */
+	uint64_t key;			/* all rows of the table have this key */
 	uint32_t nr_columns;
 	uint32_t nr_rows;
 };
 
-/* Literals and the rows behind them: pointers into the records. */
+/* Literals and the rows that follow them, as pointers into the records. */
 struct column_piece {
 	const uint8_t *literals;
 	const uint8_t *rows;
@@ -35,10 +35,10 @@ struct columns {
 	uint32_t nr_tables;
 	struct column_piece *pieces;
 	size_t nr_pieces, pieces_cap;
-	const uint8_t *literals;	/* the first literal that is in no piece yet */
-	uint32_t *words;		/* of one table, by column */
+	const uint8_t *literals;	/* the first literal that no piece has yet */
+	uint32_t *words;		/* words of one table, column by column */
 	uint8_t *out;
-	size_t room_bytes;		/* records for which words and out have room */
+	size_t room_bytes;		/* words and out have room for this many bytes of records */
 };
 
 struct columns *columns__new(void)
@@ -57,7 +57,7 @@ void columns__free(struct columns *c)
 }
 
 /*
- * Return: the number of the table with rows of @key, or XPU_TABLES_MAX if there are too many
+ * Return: the number of the table for rows with @key, or XPU_TABLES_MAX if there are too many
  * tables.
  */
 static uint32_t columns__table(struct columns *c, uint64_t key, uint32_t nr_columns)
@@ -88,7 +88,7 @@ static int columns__push(struct columns *c, const struct column_piece *piece)
 	return 0;
 }
 
-/* Adds @nr rows at @rows, which follow the last ones or literals. Return: 0 or -ENOMEM. */
+/* Adds @nr rows at @rows, which follow the last rows or literals. Return: 0 or -ENOMEM. */
 static int columns__rows(struct columns *c, uint64_t key, const void *rows, size_t nr,
 			 uint32_t nr_columns)
 {
@@ -125,7 +125,7 @@ static int columns__rows(struct columns *c, uint64_t key, const void *rows, size
 	return 0;
 }
 
-/* Adds a record of @type with an array of @nr elements of @element_bytes at @array. */
+/* Adds a record of @type that has @nr elements of @element_bytes at @array. */
 static int columns__array(struct columns *c, uint16_t type, const void *array, size_t nr,
 			  size_t element_bytes, const uint8_t *end)
 {
@@ -136,7 +136,7 @@ static int columns__array(struct columns *c, uint16_t type, const void *array, s
 
 static int columns__add(struct columns *c, const struct xpu_record *r);
 
-/* Adds the records of a batch: kernels and copies come in any number, one behind the other. */
+/* Adds the records of a batch, which may have many kernels or copies in a row. */
 static int columns__batch(struct columns *c, const struct xpu_record_batch *batch)
 {
 	const uint8_t *at = batch->records, *end = (const uint8_t *)batch + batch->hdr.size;
@@ -227,7 +227,7 @@ static inline __attribute__((always_inline)) void gather(uint32_t *to, size_t nr
 			to[k * nr_all + i] = from[k];
 }
 
-/* Gathers the words of a table from all over the records: column behind column. */
+/* Gathers the words of a table from all the records, one column after the other. */
 static void columns__gather(const struct columns *c, uint32_t table)
 {
 	const struct column_table *t = &c->tables[table];
@@ -249,16 +249,16 @@ static void columns__gather(const struct columns *c, uint32_t table)
 	}
 }
 
-/* Return: how many planes numbers need that have no bits outside of @bits. */
+/* Return: how many planes are needed for numbers that use only the bits in @bits. */
 static uint16_t nr_planes(uint32_t bits)
 {
 	return bits ? (32 - __builtin_clz(bits) + 7) / 8 : 0;
 }
 
 /*
- * Turns @nr words into numbers, the way that takes fewer planes. Words without an order become
- * differences to the first word, so that equal words are equal numbers, unless differences to the
- * word above are much smaller.
+ * Turns @nr words into numbers, in the way that takes fewer planes. Differences to the first word
+ * are preferred, because they turn equal words into equal numbers, unless differences to the word
+ * above are much smaller.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
 {
@@ -297,7 +297,7 @@ static uint8_t *column__planes(const uint32_t *numbers, size_t nr, unsigned int 
 	return to;
 }
 
-/* Makes room for whatever @bytes of records may become. */
+/* Makes room for the largest possible result of @bytes of records. */
 static int columns__reserve(struct columns *c, size_t bytes)
 {
 	size_t head = sizeof(struct xpu_columns) + XPU_TABLES_MAX *
@@ -310,8 +310,8 @@ static int columns__reserve(struct columns *c, size_t bytes)
 	c->room_bytes = 0;
 	c->words = malloc(bytes ?: 1);
 	/*
-	 * A piece has at least one row, of ROW_MIN bytes or more, and takes half of that; the last
-	 * piece has no row.
+	 * A piece takes 8 bytes, and has at least one row of ROW_MIN bytes or more, so pieces add
+	 * at most half of @bytes. Only the last piece may have no row.
 	 */
 	c->out = malloc(head + bytes + bytes / 2 + sizeof(struct xpu_piece));
 	if (!c->words || !c->out) {
@@ -390,7 +390,7 @@ const void *columns__pack(struct columns *c, const void *records, size_t bytes, 
  * ---- unpacking ---------------------------------------------------------------------------------
  */
 
-/* The packed bytes that are left to read. */
+/* The packed bytes that are still to be read. */
 struct packed {
 	const uint8_t *at;
 	size_t left;
@@ -413,7 +413,7 @@ static inline uint32_t unzigzag(uint32_t n)
 	return n >> 1 ^ -(n & 1);
 }
 
-/* Puts the words of @nr rows, from number @from of a column of @all rows on, at their places. */
+/* Puts words of a column of @all rows at their places, for @nr rows beginning at row @from. */
 static inline __attribute__((always_inline)) uint32_t
 column__scatter_n(const uint8_t *planes, size_t from, size_t nr, size_t all, unsigned int depth,
 		  bool delta, uint32_t last, uint8_t *to, size_t row_bytes)
@@ -458,7 +458,7 @@ struct unpacking {
 	const struct xpu_table *tables[XPU_TABLES_MAX];
 	uint32_t nr_tables;
 	uint8_t *records;
-	/* The columns of each table: their planes, and the word above the next row. */
+	/* For the columns of each table: their planes, and the word above the next row. */
 	const uint8_t *planes[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 	uint32_t last[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 };
@@ -468,7 +468,7 @@ static const struct xpu_column *table__column(const struct xpu_table *t, uint32_
 	return (const struct xpu_column *)(t + 1) + column;
 }
 
-/* Puts the literals where they belong. Return: whether the pieces have @bytes in all. */
+/* Copies the literals to their places. Return: whether all pieces together have @bytes. */
 static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, size_t left,
 				size_t bytes)
 {
@@ -491,7 +491,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 		if (p->table >= u->nr_tables)
 			return false;
 		row_bytes = u->tables[p->table]->nr_columns * sizeof(uint32_t);
-		/* Rows consist of words and must be aligned as words. */
+		/* Rows consist of words, so they must be aligned to words. */
 		if (p->nr_rows > bytes / row_bytes || (to - u->records) % sizeof(uint32_t))
 			return false;
 		rows[p->table] += p->nr_rows;
@@ -504,7 +504,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 	return !left && !bytes;
 }
 
-/* Return: whether the planes of all columns are there, with nothing behind them. */
+/* Return: whether @packed has the planes of all columns, and nothing after them. */
 static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 {
 	const struct xpu_column *c;
@@ -525,7 +525,9 @@ static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 	return !packed->left;
 }
 
-/* Puts the rows where they belong. Each piece is read once: there may be a million pieces. */
+/*
+ * Copies the rows to their places. There may be a million pieces, so this reads each one only once.
+ */
 static void unpacking__rows(struct unpacking *u)
 {
 	size_t rows[XPU_TABLES_MAX] = { 0 }, row_bytes, i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * columns.h - records stored column by column, see struct xpu_columns in xpu_record.h
+ * columns.h - stores records column by column, see struct xpu_columns in xpu_record.h
  *
- * Launches and device records are most of a recording. Column by column they are small, since most
- * words differ little from the one above, and what is left is quickly compressed.
+ * Most of a recording is launches and device records. In most of their columns, a word differs
+ * little from the word above, so the columns are small and compress quickly.
  */
 #ifndef XPU_COLUMNS_H
 #define XPU_COLUMNS_H
@@ -11,26 +11,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct columns;			/* the memory that packing needs, for use again and again */
+struct columns;			/* memory for packing, to be used repeatedly */
 
 struct columns *columns__new(void);
 void columns__free(struct columns *c);
 
 /**
  * columns__pack - store records column by column
- * @records: whole ones, aligned to 8; @bytes of them, XPU_BLOCK_MAX at most
- * @packed: set to the bytes of the result
+ * @records: @bytes of whole records, aligned to 8; at most XPU_BLOCK_MAX bytes
+ * @packed: set to the size of the result
  *
- * Return: the bytes, which stay valid until the next call, or NULL: no memory.
+ * Return: the result, valid until the next call; NULL if memory is short.
  */
 const void *columns__pack(struct columns *c, const void *records, size_t bytes, size_t *packed);
 
 /**
- * columns__unpack - the records again
- * @packed: any bytes, aligned to 8
- * @records: room for @bytes, aligned to 8, which the result must have
+ * columns__unpack - restore the records
+ * @packed: may be any bytes, aligned to 8
+ * @records: room for @bytes, aligned to 8. The result must have exactly this size.
  *
- * Return: 0 or -EBADMSG, with anything in @records.
+ * Return: 0, or -EBADMSG with garbage in @records.
  */
 int columns__unpack(const void *packed, size_t packed_bytes, void *records, size_t bytes);
 
