@@ -149,7 +149,7 @@ static void holder_key__move(struct holder_key *key, struct remap *r)
 	key->comm = remap__text(r, key->comm);
 }
 
-/* Moves the heaps. Return: 0 or -ENOMEM. */
+/* Moves the heaps of @from to @s. Return: 0 or -ENOMEM. */
 static int absorb_heaps(struct sums *s, struct sums *from, struct remap *r)
 {
 	size_t i, k;
@@ -169,7 +169,7 @@ static int absorb_heaps(struct sums *s, struct sums *from, struct remap *r)
 	return err;
 }
 
-/* @first: the first of the aggregates */
+/* @first: the index of the first absorbed aggregate */
 static int absorb_memory_made(struct sums *s, const struct sums *from, size_t first)
 {
 	static const struct heap_sum none;
@@ -208,7 +208,7 @@ int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct rema
 	size_t first = s->aggregates.nr, nr = m->nccl.kernels.nr;
 	int err;
 
-	/* The kernels of NCCL that were absorbed last are those of @from's model. */
+	/* The NCCL kernels that were absorbed last come from the model of @from. */
 	for (; nr && m->nccl.kernels.v[nr - 1].proc >= r->proc; nr--)
 		m->nccl.kernels.v[nr - 1].aggregate =
 			remap__move(m->nccl.kernels.v[nr - 1].aggregate, first);

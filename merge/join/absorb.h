@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* absorb.h - adds the sums of a recording that was read apart to those of all recordings */
+/* absorb.h - adds the sums of a recording that was read separately to the sums of all recordings */
 #ifndef MERGE_ABSORB_H
 #define MERGE_ABSORB_H
 
@@ -10,11 +10,11 @@
  * sums__absorb - add sums whose model has been absorbed
  * @s: the sums of all recordings
  * @m: their model
- * @from: what they own may be moved to @s
+ * @from: the sums to add; their contents may be moved to @s
  * @r: from model__absorb()
  *
- * @from->loss is left out. As call paths are of one recording each, no two aggregates become one: those of
- * @from come behind the others.
+ * @from->loss is left out. Each call path belongs to one recording, so no two aggregates become
+ * one: the aggregates of @from come after the others.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -13,30 +13,33 @@
 #include "join/wanted.h"
 #include "model/alloc_queue.h"
 
-#define MAX_HELD	(4u << 20)	/* events of one process that wait for one with a lower number */
-#define MAX_FIRST	(64u << 10)	/* and for START, which a later file of a recording does not have */
-#define HELD_NS		3000000000ull	/* how much later than others a thread's events come */
+#define MAX_HELD	(4u << 20)	/* events of one process that wait for an event with a lower
+					 * number */
+#define MAX_FIRST	(64u << 10)	/* events that wait for START, which later files of a
+					 * recording lack */
+#define HELD_NS		3000000000ull	/* how late a thread's events may come, compared with
+					 * others */
 
 struct alloc_proc {
 	struct alloc_queue held;		/* by number */
-	uint64_t next;			/* the number that comes next */
-	uint64_t first;			/* the first one of the recording */
-	uint64_t last_ns;		/* times rise with the numbers */
+	uint64_t next;			/* the next number */
+	uint64_t first;			/* the first number of the recording */
+	uint64_t last_ns;		/* time of the last event: times rise with numbers */
 	bool started;
-	bool late;			/* it was attached to */
+	bool late;			/* xpuload attached to the process */
 };
 
 struct alloc_order {
 	struct heap heap;
-	ARRAY(struct alloc_proc) procs;	/* by process, from found.first_proc on */
-	bool by_time;			/* there are several processes */
+	ARRAY(struct alloc_proc) procs;	/* by process - found.first_proc */
+	bool by_time;			/* sort by time, because several processes have events */
 	struct alloc_queue timed;		/* by time */
 	uint64_t nr_timed, newest_ns;
 };
 
 /* ---- one event ------------------------------------------------------------------------------- */
 
-/* The label of memory that no call path has. */
+/* Return: the label of memory without a call path. */
 static enum label label_of(const struct second_pass *p, const struct heap_event *e)
 {
 	if (e->what == XPU_ALLOC_TOTALS)
@@ -46,7 +49,10 @@ static enum label label_of(const struct second_pass *p, const struct heap_event 
 	return p->allocs->procs.v[e->proc - p->found->first_proc].late ? LABEL_REST_LATE : LABEL_REST;
 }
 
-/* Finds out whose an event is. Return: 1, 0 if the filter leaves it out, or -ENOMEM. */
+/*
+ * Finds the call path, thread and place of an event. Return: 1, 0 if the filter leaves it out, or
+ * -ENOMEM.
+ */
 static int resolve(struct second_pass *p, const struct alloc_event *held, struct heap_event *e)
 {
 	struct launch at = { .time_ns = held->time_ns };
@@ -65,7 +71,7 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 		return err;
 	if (p->allocs->heap.pass == HEAP_FIND)
 		return 1;
-	/* A free is known by its address: whose call it was does not matter here. */
+	/* A free is found by its address; its own call path does not matter. */
 	if (e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED) {
 		nr_bad = origin__read(p->found, m, held->event.path_id, held->event.thread_id, &at, &proc,
 				      &path);
@@ -82,7 +88,10 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 			return err;
 		at.thread = NO_INDEX;
 		at.comm = model__proc_comm(m, proc, held->time_ns);
-		/* All of a device has them, and a part of its processes, threads or time has not. */
+		/*
+		 * These events describe a whole device, and no part of its processes, threads or
+		 * time.
+		 */
 		if (!filter__has_only(p->opts->filter, FILTER_DEVICE))
 			return 0;
 	} else {
@@ -136,7 +145,7 @@ static int take_timed(struct second_pass *p, bool all)
 	while (!err && o->timed.list.nr &&
 	       (all || o->timed.list.v[0].time_ns + HELD_NS < o->newest_ns)) {
 		first = alloc_queue__pop(&o->timed, alloc_event__is_earlier);
-		/* The event's own number is behind the one by which it was put in. */
+		/* Restore the event's own number, which hand_on() stored in the event. */
 		number = first.event.reserved | (uint64_t)first.event.delta_order << 32;
 		first.order = number;
 		err = take(p, &first);
@@ -144,7 +153,7 @@ static int take_timed(struct second_pass *p, bool all)
 	return err;
 }
 
-/* An event is the next of its process. */
+/* Passes on the next event of a process. */
 static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_event *held)
 {
 	struct alloc_order *o = p->allocs;
@@ -161,7 +170,7 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_
 	return alloc_queue__push(&o->timed, held, alloc_event__is_earlier) ?: take_timed(p, false);
 }
 
-/* Nothing says where the process's events begin: they went on from before. */
+/* Starts a process without a START event, whose events began earlier. */
 static int start_late(struct second_pass *p, struct alloc_proc *proc, const struct alloc_event *first)
 {
 	struct alloc_event start = {
@@ -172,7 +181,7 @@ static int start_late(struct second_pass *p, struct alloc_proc *proc, const stru
 	return hand_on(p, proc, &start);
 }
 
-/* Hands on the events whose turn it is; with @all, those behind a gap, too. */
+/* Passes on the events whose turn it is; with @all, also events after a gap. */
 static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 {
 	struct alloc_event first;
@@ -208,7 +217,7 @@ static int alloc_proc(struct second_pass *p, uint32_t proc, struct alloc_proc **
 	return err;
 }
 
-/* Takes a record's events, in either pass. */
+/* Takes the events of a record, in both passes. */
 static int read_events(struct second_pass *p, const struct xpu_record_allocs *rec)
 {
 	struct alloc_event held = { 0 };
@@ -216,7 +225,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 	uint32_t i;
 	int err;
 
-	if (!p->allocs)		/* there are records of memory, without an event */
+	if (!p->allocs)		/* the records of memory have no event */
 		return 0;
 	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?: alloc_proc(p, held.proc, &proc);
 	for (i = 0; i < rec->nr && !err; i++) {
@@ -225,7 +234,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.order = rec->order + (int64_t)held.event.delta_order;
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
 		if (!found__has_time(p->found, held.time_ns, held.time_ns)) {
-			/* The event before is later, where there is one. */
+			/* If the process has an earlier event, hand_on() uses its time instead. */
 			held.time_ns = found__nearest_ns(p->found,
 							 p->model->machine.procs.v[held.proc].time_ns);
 			p->sums->loss.outside_allocs += p->allocs->heap.pass == HEAP_SUM && !held.carried;
@@ -234,7 +243,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 			if (!proc->started)
 				proc->first = proc->next = held.order;
 			proc->started = true;
-			/* Earlier events are not of this recording. */
+			/* Drop earlier events, which do not belong to this recording. */
 			while (proc->held.list.nr && proc->held.list.v[0].order < proc->next)
 				alloc_queue__pop(&proc->held, alloc_event__is_before);
 			err = hand_on(p, proc, &held);
@@ -273,7 +282,7 @@ static int find_record(void *ctx, const struct record_iter *it, const struct xpu
 	return rec->type == XPU_RECORD_ALLOCS ? read_events(ctx, (const void *)rec) : 0;
 }
 
-/* Processes that end give their memory back, at a time. */
+/* Adds the ends of processes, which free their memory. */
 static int add_ends(struct second_pass *p)
 {
 	const struct machine *m = &p->model->machine;
@@ -287,7 +296,7 @@ static int add_ends(struct second_pass *p)
 			continue;
 		held.proc = i;
 		held.time_ns = m->procs.v[i].exit_ns;
-		held.order = UINT64_MAX;	/* behind its events of that time */
+		held.order = UINT64_MAX;	/* after its events of that time */
 		err = alloc_queue__push(&o->timed, &held, alloc_event__is_earlier);
 	}
 	return err;
@@ -311,7 +320,7 @@ static int start_pass(struct second_pass *p, enum heap_pass pass)
 	return add_ends(p);
 }
 
-/* Takes all that is held, in order. */
+/* Takes all held events, in order. */
 static int take_rest(struct second_pass *p)
 {
 	struct alloc_order *o = p->allocs;
@@ -323,7 +332,10 @@ static int take_rest(struct second_pass *p)
 	return err ?: take_timed(p, true);
 }
 
-/* Another file follows: says until when this one has the memory of each process. Return: 0 or -ENOMEM. */
+/*
+ * If another file follows, notes until when this one has the memory of each process. Return: 0 or
+ * -ENOMEM.
+ */
 static int set_ends(struct second_pass *p)
 {
 	const struct input *in = model__input(p->model);
@@ -411,7 +423,7 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 	}
 }
 
-/* Adds to the aggregate that was added to last. */
+/* Adds to the aggregate that was changed last. */
 static int add_made(struct sums *s, const struct heap_sum *made)
 {
 	static const struct heap_sum none;
@@ -447,7 +459,7 @@ static int add_holder(struct session *s, const struct heap *h, const struct hold
 	return err || !with_made ? err : add_made(&s->sums, &holder->made);
 }
 
-/* A process leaves nothing at the end of a file that another one follows. */
+/* Notes that another file follows, so that processes leave nothing at the end of this one. */
 static void heap__has_next(struct heap *h)
 {
 	size_t i;
@@ -461,7 +473,7 @@ static void heap__has_next(struct heap *h)
 	}
 }
 
-/* Of two files of a recording, the later one with a failure has the last. */
+/* Of two files of a recording, the later one has the last failure, if it has any. */
 static void heap__compare_failures(struct heap *a, const struct heap *later)
 {
 	if (!a->asked_is_failure || !later->nr_failures)
@@ -470,7 +482,9 @@ static void heap__compare_failures(struct heap *a, const struct heap *later)
 	a->instants.nr = 0;
 }
 
-/* Of two files of a recording one has the peak, of all devices together and of each. */
+/*
+ * Lets only one of two files of a recording have the peak, for all devices together and for each.
+ */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {
 	size_t i, k;
@@ -524,7 +538,7 @@ int allocs__finish(struct second_pass *p)
 	if (!err)
 		err = array_push(&p->sums->heaps, *h);
 	if (!err)
-		memset(h, 0, sizeof(*h));	/* the sums own it now */
+		memset(h, 0, sizeof(*h));	/* the sums now own it */
 	return err;
 }
 

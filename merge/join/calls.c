@@ -11,9 +11,8 @@
 #define DOMAIN_RUNTIME	2		/* CUPTI_CB_DOMAIN_RUNTIME_API */
 
 /*
- * Finds the thread that its process calls @tid. If the process is in a pid namespace of its own,
- * @tid means nothing outside; but threads that have not launched anything are known by this number
- * alone.
+ * Finds the thread that its process calls @tid. In a process with its own pid namespace, @tid means
+ * nothing outside of it; but a thread that launched nothing is only known by this number.
  */
 static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 			uint32_t tid, uint32_t *thread)
@@ -47,7 +46,7 @@ static size_t api_name__len(const char *name)
 
 /*
  * Finds the index in sums.calls of the function with callback id @cbid, with or without
- * XPU_CALL_RUNTIME. Processes that give it one name share one entry.
+ * XPU_CALL_RUNTIME. Processes that use the same name share an entry.
  */
 static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)
 {
@@ -84,7 +83,7 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 		return err;
 	stats = &p->sums->calls.v[idx];
 	call->name = stats->name;
-	/* In which NVTX range a call was is not known. */
+	/* The NVTX range of a call is unknown. */
 	keep = !filter__given(p->opts->filter, FILTER_NVTX) && wanted__cut(p->opts->filter, m, &part) ?
 		wanted__call(p->opts->filter, m, call->thread, comm, part.from_ns) : 0;
 	if (keep < 0)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * calls.h - the second pass: calls of CUDA's API, as recorded with --api
- */
+/* calls.h - the second pass: CUDA API calls, as recorded with --api */
 #ifndef MERGE_CALLS_H
 #define MERGE_CALLS_H
 
 #include "join/second_pass.h"
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Reads a batch of calls. Return: 0, -ENOMEM or the sink's error. */
 int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 		const struct xpu_record_calls *rec);
 

@@ -26,8 +26,9 @@ static int take(struct second_pass *p, int more)
 /* ---- launches ------------------------------------------------------------------------------- */
 
 /*
- * Gives a launch whose time cannot be true the one of its process's launch before, or of the process's begin.
- * Return: 1 if the launch's own time may be true; 0; or -ENOMEM.
+ * Replaces an impossible time of a launch by the time of its process's previous launch, or of the
+ * process's begin.
+ * Return: 1 if the launch's own time is possible; 0 if not; or -ENOMEM.
  */
 static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
 {
@@ -47,8 +48,8 @@ static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
 }
 
 /*
- * Reads launch @i and resolves its ids. @timed: set to 1 if its own time may be true. Return: the number of
- * undefined ids, or -errno.
+ * Reads launch @i and resolves its ids. @timed: set to 1 if its own time is possible. Return: the
+ * number of undefined ids, or -errno.
  */
 static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches, uint32_t i,
 		       struct launch *l, uint64_t *key, bool *one_record, int *timed)
@@ -77,7 +78,7 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 	return err < 0 ? err : nr_bad + err;
 }
 
-/* Tells the operations of NCCL about launch @i, if it was made in a range. Return: 0 or -ENOMEM. */
+/* Passes launch @i to the NCCL operations, if it was made in a range. Return: 0 or -ENOMEM. */
 static int launch__nccl(struct second_pass *p, const struct xpu_record_launches *rec, uint32_t i,
 			const struct launch *l, uint64_t key)
 {
@@ -109,7 +110,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 	int err, timed;
 
 	for (i = 0; i < rec->nr; i++) {
-		/* The launch most likely belongs to the process of the one before. */
+		/* The launch most likely belongs to the process of the previous launch. */
 		if (rec->nr - i > JOIN_PREFETCH)
 			join__prefetch(p->join,
 				       JOIN_KEY(JOIN_KEY_PROC(key),
@@ -226,7 +227,10 @@ static uint32_t work__correlation_id(const struct xpu_record *rec)
 	return 0;
 }
 
-/* Return: the origin of a device record's graph node; NO_INDEX if it has none or it is unknown. */
+/*
+ * Return: the origin of a device record's graph node; NO_INDEX if it has no node, or the origin is
+ * unknown.
+ */
 static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)
 {
 	uint64_t id;
@@ -279,7 +283,7 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 	});
 }
 
-/* Finds the leaf of a kernel of a mangled name. Return: 0 or -ENOMEM. */
+/* Finds the leaf of a kernel by its mangled name. Return: 0 or -ENOMEM. */
 static int kernel__new_leaf(struct second_pass *p, uint32_t gpu, const char *mangled,
 			    uint32_t shape_idx, uint32_t *idx)
 {
@@ -368,7 +372,7 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch)
 {
-	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read, but not taken yet */
+	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read, but not yet taken */
 	uint64_t nr_read = 0, nr_taken = 0;
 	struct model *m = p->model;
 	struct arrived *arrived;
@@ -397,7 +401,7 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 	}
 	if (!err)
 		err = second_pass__arrived(p, proc, &arrived);
-	/* The baseline's own batch does not count as sent after the baseline. */
+	/* The batch with the baseline does not count as sent after the baseline. */
 	if (!err && found__sent(p->found, proc)->baseline == record_iter__place(outer))
 		arrived->nr_works = arrived->nr_calls = 0;
 	return err;

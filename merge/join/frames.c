@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* The sources of names in the recording itself: Python's, a JIT's. */
+/* The sources of names in the recording itself: names from Python and from JIT compilers. */
 struct frames {
 	const struct found *found;
 	struct jitmaps *jitmaps;
@@ -45,7 +45,7 @@ static const char *frames__jit(void *ctx, const struct image *image, bool ran_be
 	const struct frames *s = ctx;
 	const char *name = NULL;
 
-	/* A forked process still has its parent's generated code. */
+	/* A forked process still has the generated code of its parent. */
 	for (; image && !name; image = image->parent)
 		name = jitmaps__find(s->jitmaps, image->pid, ran_before ? 0 : image->time_ns,
 				     found__exit_ns(s->found, image->pid, image->time_ns), addr);
@@ -72,14 +72,15 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	s->proc = chain->proc;
 	if (path)
 		path->how = path__how(path->rec);
-	if (chain->launched != NO_INDEX)	/* both have lower indices */
+	if (chain->launched != NO_INDEX)	/* both chains have lower indices */
 		chain->stack = callchains__concat(c, m->chains.v[chain->launched].stack,
 						  "[captured at]",
 						  m->chains.v[chain->captured].stack);
 	else if (chain->no_launch)
 		chain->stack = callchains__label(c, chain->no_launch);
 	else if (chain->range != NVTX_NO_RANGE)
-		chain->stack = m->chains.v[chain->in_range].stack;	/* a lower index, too */
+		chain->stack = m->chains.v[chain->in_range].stack;	/* it also has a lower
+									 * index */
 	else
 		chain->stack = callchains__resolve(c, path ? path->rec : NULL,
 						   path ? path->image : NULL, chain->epoch,

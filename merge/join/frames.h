@@ -9,7 +9,7 @@
 #include "symbols/jitmap.h"
 
 /**
- * frames__run - after the last pass, set chain.stack of each chain of this recording
+ * frames__run - set chain.stack of each chain of this recording, after the last pass
  *
  * Counts in @loss the stacks that are missing or incomplete, and the frames without a name.
  *

@@ -7,11 +7,11 @@
 
 #include "symbols/callchain.h"
 
-#define LEAST_PERCENT	5		/* of a process's launches and samples */
+#define LEAST_PERCENT	5		/* percentage of a process's launches and samples */
 
-/* Programs that generate code, and what makes them write down its names. */
+/* programs that generate code, and the options that make them write the names of this code */
 static const struct runtime {
-	const char *name;		/* their names begin so */
+	const char *name;		/* how their names begin */
 	const char *advice;
 } runtimes[] = {
 	{ "node", "start it as node --perf-basic-prof" },
@@ -21,7 +21,7 @@ static const struct runtime {
 	{ "", "names for it are read from /tmp/perf-PID.map, if the program writes that" },
 };
 
-/* Launches and samples of a process, and those of them with generated code. */
+/* launches and samples of a process, and how many have generated code */
 struct counts {
 	uint64_t nr, nr_generated;
 };

@@ -5,7 +5,10 @@
 
 #include "model/model.h"
 
-/* Adds a message for each kind of program much of whose time is in generated code without names. */
+/*
+ * Adds a message for each kind of program that spends much of its time in generated code without
+ * names.
+ */
 void hints__generated_code(const struct model *m, struct msgs *msgs);
 
 #endif /* MERGE_HINTS_H */

@@ -7,11 +7,12 @@
 #include <sys/mman.h>
 
 /*
- * The table: open addressing in slots of half a cache line. With many launches in flight, each
- * launch and each record is a cache miss or two, most of a merge's time unless they are prefetched.
+ * The table uses open addressing, in slots of half a cache line. With many launches in flight, each
+ * launch and each record costs a cache miss or two, which would be most of a merge's time without
+ * prefetching.
  */
 enum entry_state {
-	ENTRY_ONE,			/* a launch that can own one record and has none yet */
+	ENTRY_ONE,			/* a launch that can own one record, and has none yet */
 	ENTRY_MANY,			/* a launch that can own many and has none yet */
 	ENTRY_SERVED,			/* a launch that can own many and has some */
 	ENTRY_WAITING,			/* records that came before their launch */
@@ -42,7 +43,8 @@ struct join_waiting {
 
 #define CHAIN_MAX	((1u << 30) - 1)
 #define MIN_SLOTS	1024
-#define LONG_WALK	1024		/* slots; consecutive ids never make a walk that long */
+#define LONG_WALK	1024		/* slots; consecutive ids never make a walk as long as
+					 * this */
 #define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
 
@@ -62,7 +64,7 @@ void join__exit(struct join *j)
 
 /*
  * Multiplied by the golden ratio, ids that rise in even steps spread evenly. A home is the first
- * slot of a cache line, so that the next slot, most often a free one, is in that line, too.
+ * slot of a cache line, so that the next slot, which is mostly free, is in the same line.
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {
@@ -80,7 +82,7 @@ void join__prefetch(const struct join *j, uint64_t key)
 	__builtin_prefetch(home + 2);
 }
 
-/* Return: the slot of @key, or the free one where it would be. */
+/* Return: the slot of @key, or the free slot where it would be. */
 static struct join_entry *join__slot(const struct join *j, uint64_t key)
 {
 	size_t i = join__home(j, key);
@@ -97,7 +99,7 @@ static struct join_entry *join__find(const struct join *j, uint64_t key)
 	return e && e->key ? e : NULL;
 }
 
-/* Makes the table anew with @nr_slots, a power of two. Return: 0 or -ENOMEM. */
+/* Replaces the table by one with @nr_slots slots, a power of two. Return: 0 or -ENOMEM. */
 static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 {
 	struct join old = *j;
@@ -123,7 +125,7 @@ static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 	return 0;
 }
 
-/* Return: a new entry with its key set, valid until the next one is made or freed; NULL: -ENOMEM */
+/* Return: a new entry with its key set, valid until another one is made or freed; NULL: -ENOMEM */
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
 	size_t nr_slots = j->nr_slots ? j->nr_slots * 2 : MIN_SLOTS;
@@ -132,7 +134,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__rebuild(j, nr_slots, j->spread))
 		return NULL;
 	e = join__slot(j, key);
-	/* The ids were chosen to collide. With a secret multiplier they do not. */
+	/* The ids were chosen to collide. With a secret multiplier they cannot be. */
 	if (((e - j->slots - join__home(j, key)) & (j->nr_slots - 1)) > LONG_WALK &&
 	    j->spread == GOLDEN) {
 		if (join__rebuild(j, j->nr_slots, secret() | 1))
@@ -144,7 +146,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	return e;
 }
 
-/* Frees @e and moves later entries up, so that the gap cuts none off from its home. */
+/* Frees @e and moves later entries up, so that no entry is cut off from its home. */
 static void join__free_entry(struct join *j, struct join_entry *e)
 {
 	size_t mask = j->nr_slots - 1, gap = e - j->slots, i = gap;
@@ -325,7 +327,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 		return 0;
 	for (w = e->first; w; w = w->next)
 		j->nr_late++;
-	/* The launch was counted when its first record came. */
+	/* The launch was already counted when its first record came. */
 	return join__serve_waiting(j, e, l, false);
 }
 
@@ -352,7 +354,7 @@ int join__finish(struct join *j)
 	return 1;
 }
 
-/* Return: the next match from the entries that join__finish() has left. */
+/* Return: the next match from the entries that join__finish() left. */
 static const struct match *join__next_left(struct join *j)
 {
 	struct match *m = &j->match;

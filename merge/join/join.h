@@ -8,9 +8,9 @@
  * missing.
  *
  * Memory is proportional to the launches in flight. A launch whose API call can own only one record
- * is forgotten as soon as it has that record. If a second record comes all the same, it waits like
- * any record without a launch; after the stream, join__rescan_launch() offers all launches once
- * more to the records that wait, so it still finds its launch. The caller makes that pass if
+ * is forgotten as soon as it has that record. If a second record comes nevertheless, it waits like
+ * any record without a launch. After the stream, join__rescan_launch() offers all launches again to
+ * the waiting records, so it still finds its launch. The caller makes that pass if
  * join__wants_rescan() returns true.
  */
 #ifndef MERGE_JOIN_H
@@ -21,10 +21,10 @@
 
 #include "util.h"
 
-/* A launch; the indices are the caller's. */
+/* A launch; the caller chooses the indices. */
 struct launch {
 	uint64_t time_ns;
-	const char *comm;		/* of its thread at the time, interned */
+	const char *comm;		/* name of its thread at that time, interned */
 	uint32_t chain;
 	uint32_t thread;
 };
@@ -37,8 +37,8 @@ struct work {
 	uint32_t leaf;
 	uint32_t stream;
 	uint32_t node;			/* the graph node; NO_INDEX: none, or unknown */
-	bool is_part;			/* for a sink: of a longer one, within --from and --to; ... */
-	bool began_before;		/* ... it began before, where it is counted, with its bytes */
+	bool is_part;			/* for a sink: --from or --to has cut it; ... */
+	bool began_before;		/* ... it began, and counts with its bytes, before --from */
 };
 
 enum match_kind {
@@ -47,10 +47,10 @@ enum match_kind {
 	MATCH_ORPHAN,			/* a device record without a launch */
 };
 
-/* A result of the join. */
+/* a result of the join */
 struct match {
 	enum match_kind kind;
-	bool first;			/* MATCH_WORK: it is the launch's first record */
+	bool first;			/* MATCH_WORK: this is the launch's first record */
 	bool duplicate;			/* MATCH_PENDING: another launch has its id */
 	uint64_t key;
 	struct launch launch;
@@ -65,28 +65,28 @@ struct join_waiting;
  *		while ((match = join__next(j)))
  *			...
  *
- * The return value of a call that adds says whether there are matches; take them all before the
- * next such call.
+ * The return value of a function that adds says whether matches exist; take all of them before
+ * adding again.
  */
 struct join {
 	struct match match;		/* the match that join__next() returns */
-	bool is_new;			/* it has not been returned yet */
+	bool is_new;			/* match has not been returned yet */
 	bool first;			/* no record of serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
 	size_t nr_left;			/* join__finish(): entries not returned yet, ... */
 	struct join_entry *left;	/* ... and the first one */
 	struct join_entry *slots;	/* by key */
 	size_t nr_slots;		/* 0 or a power of two */
-	size_t nr_entries;		/* in use */
+	size_t nr_entries;		/* entries in use */
 	unsigned int hash_shift;
 	struct join_waiting *free_waiting;
-	struct arena arena;		/* of waiting records */
-	uint64_t spread;		/* multiplier of the keys */
+	struct arena arena;		/* memory of waiting records */
+	uint64_t spread;		/* multiplier of keys */
 
 	uint64_t nr_launches;
 	uint64_t nr_matched;		/* launches that own at least one record */
-	uint64_t nr_pending;		/* launches that own none */
-	uint64_t nr_duplicates;		/* of the pending: their id was already in use */
+	uint64_t nr_pending;		/* launches that own no record */
+	uint64_t nr_duplicates;		/* those among nr_pending whose id was already in use */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_works_matched;
 	uint64_t nr_orphans;		/* device records without a launch */
@@ -110,7 +110,7 @@ void join__exit(struct join *j);
  * @one_record: its API call can own one device record at most
  *
  * A second launch under a key that is still in the table is pending at once (and counted in
- * nr_duplicates): the first launch keeps the records, since nothing says which launch they belong
+ * nr_duplicates): the first launch keeps the records, because nothing says which launch they belong
  * to.
  *
  * Return: 1 if join__next() has matches, 0, -ENOMEM, or -EOVERFLOW (more than 2^30 chains).
@@ -118,8 +118,8 @@ void join__exit(struct join *j);
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
- * Adds a launch that counts elsewhere, and that has had device records there: those that come here are
- * its further ones. Return: as join__add_launch().
+ * Adds a launch that another file counts, and that already has device records there: its records
+ * here are further ones. Return: as join__add_launch().
  */
 int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
 
@@ -129,7 +129,7 @@ int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
  */
 void join__prefetch(const struct join *j, uint64_t key);
 
-/* How many records ahead to prefetch. */
+/* prefetch this many records ahead */
 #define JOIN_PREFETCH	12
 
 /* Adds a device record, which is copied. Return: 1 if join__next() has a match, 0, or -ENOMEM. */
@@ -139,7 +139,7 @@ int join__add_work(struct join *j, uint64_t key, const struct work *w);
 bool join__wants_rescan(const struct join *j);
 
 /*
- * Offers a launch again that join__add_launch() has had already. Return: 1 if join__next() has
+ * Offers a launch again that was passed to join__add_launch() before. Return: 1 if join__next() has
  * matches, or 0.
  */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
@@ -150,7 +150,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
  */
 int join__finish(struct join *j);
 
-/* For join__next(): takes a record of j->serving, or else an entry of j->left. */
+/* Takes a record of j->serving, otherwise an entry of j->left, for join__next(). */
 const struct match *join__next_waiting(struct join *j);
 
 /* Return: the next match, valid until the next call, or NULL if there are no more for now. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/losses.h"
 
-#define MAX_COUNT	(1ull << 48)	/* limit on each count of a process, which may lie */
+#define MAX_COUNT	(1ull << 48)	/* limit on each count of a process, because a process may
+					 * lie */
 
 /*
  * Return: how many are missing; never less than 0, because the shim's last total may be older than
- * the last records. The result is limited, so that a false number of one process cannot make the
- * sum of all wrap around.
+ * the last records. The result is limited, so that a false number from one process cannot make the
+ * total wrap around.
  */
 static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 {
@@ -24,13 +25,13 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 
 #define SINCE(sent, member)	missing((sent)->last->member, (sent)->first->member, 0)
 
-/* Adds one process's records that were sent and have not arrived. */
+/* Adds the records that a process sent and that did not arrive. */
 static void losses__missing(struct loss *l, const struct sent *sent, const struct arrived *a)
 {
 	const struct xpu_record_counters *last = sent->last, *first = sent->first;
 	uint64_t nr_missing, first_ranges = sent->carried ? first->nr_ranges : 0;
 
-	/* While probes are attached and detached, the shim learns an instant late that somebody listens. */
+	/* The shim notices with a short delay that probes were attached or detached. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
 	if (a->window && !sent->lost)
 		l->at_edges += nr_missing;
@@ -40,7 +41,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 				    count3(first->nr_kernels, first->nr_memcpys, first->nr_memsets),
 				    a->nr_works);
 	l->missing_calls += missing(last->nr_calls, first->nr_calls, a->nr_calls);
-	/* The baseline's own batch does not count as sent after it. */
+	/* The batch with the baseline does not count as sent after it. */
 	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
 				      (sent->baseline != 0 && !sent->carried));
 	if ((a->nr_ranges || first_ranges) && !a->window)
@@ -51,7 +52,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 }
 
 /*
- * Adds one process's losses. @known: all that was sent has arrived by now, or is lost. Return: how
+ * Adds one process's losses. @known: every sent record has arrived by now, or is lost. Return: how
  * many device records had not ended.
  */
 static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
@@ -65,7 +66,7 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
 	l->dropped_shim += SINCE(sent, nr_dropped_shim);
 	l->taken += SINCE(sent, nr_taken);
-	if (a->nr_ranges)	/* else only another recording asked for ranges */
+	if (a->nr_ranges)	/* otherwise only another recording asked for ranges */
 		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
 	if (outlived)
 		l->unfinished_at_detach += nr_unfinished;
@@ -88,7 +89,7 @@ void losses__settle(struct second_pass *p)
 						 sent->final || !model__input(p->model)->continues);
 	}
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
-	/* Work that still ran has no valid times, either, but is counted in a line of its own. */
+	/* Work that still ran has no valid times either, but has its own line. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
 	apart = l->nr_captured + l->nr_refused + l->nr_no_bytes + l->at_detach;
 	l->nr_launches = p->join->nr_launches - apart;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* losses.h - compares what each process says it sent with what has arrived */
+/* losses.h - compares the records that each process says it sent with the records that arrived */
 #ifndef MERGE_LOSSES_H
 #define MERGE_LOSSES_H
 
@@ -8,9 +8,7 @@
 /* Completes p->sums->loss, after the last pass. */
 void losses__settle(struct second_pass *p);
 
-/*
- * Tells the operations of NCCL which processes' ranges are not whole. Return: 0 or -ENOMEM.
- */
+/* Tells NCCL's operations which processes have incomplete ranges. Return: 0 or -ENOMEM. */
 int losses__nccl(struct second_pass *p);
 
 #endif /* MERGE_LOSSES_H */

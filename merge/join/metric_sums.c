@@ -27,7 +27,7 @@ static int work__cmp(const void *va, const void *vb)
 	       cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
 }
 
-/* The works of one GPU, and a set of it. */
+/* the works of one GPU, and one of its metric sets */
 struct metered {
 	struct metric_sums *sums;
 	const struct metric_set *set;
@@ -77,7 +77,7 @@ static bool metered__is_amount(const struct metered *m, const struct metrics *me
 	return metrics->names.v[m->set->names[metric]].kind == XPU_METRIC_SUM;
 }
 
-/* Averages, over each work's own time. */
+/* Averages the metrics over each work's own time. */
 static int metered__means(const struct metered *m, const struct metrics *metrics)
 {
 	const struct metric_set *set = m->set;
@@ -120,7 +120,10 @@ static int event__cmp(const void *va, const void *vb)
 	return cmp3(a->ns, b->ns) ?: cmp3(a->begin, b->begin) ?: cmp3(a->work, b->work);
 }
 
-/* A walk through the time of a GPU, with what one work that ran all the time would have got so far. */
+/*
+ * A walk through the time of a GPU. part: the amount that a work running all the time would have
+ * got so far.
+ */
 struct sharing {
 	const struct metered *m;
 	uint32_t metric;
@@ -130,7 +133,7 @@ struct sharing {
 	struct metric_use part, idle;
 };
 
-/* Goes on to @ns; the same works run until then. */
+/* Advances to @ns; the running works do not change until then. */
 static void sharing__advance(struct sharing *s, uint64_t ns)
 {
 	const struct metric_set *set = s->m->set;
@@ -156,7 +159,7 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 	s->ns = ns;
 }
 
-/* Shares out one amount. Return: 0 or -ENOMEM. */
+/* Divides one amount among works. Return: 0 or -ENOMEM. */
 static int metered__share(const struct metered *m, uint32_t metric, const struct metric_event *events,
 			  struct metric_use *before)
 {

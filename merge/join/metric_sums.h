@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metric_sums.h - what GPUs' own counters showed while the work of kernels and call paths ran
+ * metric_sums.h - the values of GPU counters while the work of kernels and call paths ran
  *
  *	metric_sums__work(&s, ...);		every piece of device work
- *	metric_sums__finish(&s, ...);		then the others
+ *	metric_sums__finish(&s, ...);		then use the other functions
  *
  * A mean, such as a share of time, is averaged over the time in which the work ran, weighted by
- * overlap. An amount, such as energy, is shared out: at each moment all work that runs on the GPU gets
- * the same part of it, so parts and rest add up to the whole.
+ * overlap. An amount, such as energy, is divided: at each moment, all work that runs on the GPU
+ * gets an equal part of it, so parts and rest add up to the whole.
  */
 #ifndef MERGE_METRIC_SUMS_H
 #define MERGE_METRIC_SUMS_H
@@ -21,40 +21,46 @@
 struct metric_work {
 	uint64_t start_ns, end_ns;
 	uint32_t gpu;
-	uint32_t leaf, chain;		/* NO_INDEX: it is left out, and has its part all the same */
+	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but gets its part
+					 * nevertheless */
 	uint32_t stream;
-	uint32_t kernel;		/* its leaf, also if it is left out; NO_INDEX: it is no kernel */
+	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is no
+					 * kernel */
 	uint32_t correlation_id;
 };
 
 struct metric_use {
-	double ns;			/* of overlap with rows that have a value */
-	double sum;			/* of values * ns; of an amount: the part of it */
+	double ns;			/* time of overlap with rows that have a value */
+	double sum;			/* sum of values * ns; for an amount: the part of it */
 };
 
 struct metric_sums {
-	bool wanted;			/* if not set, works are not kept */
+	bool wanted;			/* whether works are kept */
 	ARRAY(struct metric_work) works;
-	struct idmap by_leaf, by_chain;	/* (its index, set): index in uses of the set's first metric */
+	struct idmap by_leaf, by_chain;	/* from (index of leaf or chain, set) to the set's first
+					 * metric in uses */
 	ARRAY(struct metric_use) uses;
 	ARRAY(struct metric_use) idle;	/* by set, XPU_MAX_METRICS each: amounts while nothing ran */
 };
 
 void metric_sums__exit(struct metric_sums *s);
 
-/* Times of no length are no work. Return: 0 or -ENOMEM. */
+/* Adds a work; works without a duration are ignored. Return: 0 or -ENOMEM. */
 int metric_sums__work(struct metric_sums *s, const struct metric_work *work);
 
 /* Return: 0 or -ENOMEM. */
 int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics);
 
-/* Adds to uses[by index in metrics->names] those of a leaf, or of a chain. Return: whether there are any. */
+/*
+ * Adds the uses of a leaf, or of a chain, to uses[], by index in metrics->names. Return: whether
+ * any exist.
+ */
 bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
 			  struct metric_use *uses);
 bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics, uint32_t chain,
 			   struct metric_use *uses);
 
-/* Return: the average, or the amount; NaN if there is none. */
+/* Return: the average, or the amount; NaN if unknown. */
 double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind);
 
 #endif /* MERGE_METRIC_SUMS_H */

@@ -10,9 +10,9 @@
 #include "xpu_time.h"
 
 /*
- * Older recordings have times that are negative by some us: the clock of one CPU said when a thread
- * was woken, and the clock of another said when it began to run. Such times count as 0, and are no
- * loss. A time that is negative by more than this is damage.
+ * Older recordings have times that are negative by some us: the wake-up and the begin of running
+ * had times from the clocks of two CPUs. Such times count as 0, and are no loss. A time that is
+ * more negative than this is damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 
@@ -25,12 +25,12 @@ static void off_sum__mend(struct xpu_record_off_cpu *sum)
 {
 	if (is_below_zero(sum->sum_ns))
 		sum->sum_ns = 0;
-	/* The longest interval is not known then; it was at least as long as the average. */
+	/* The longest interval is then unknown; it was at least as long as the average. */
 	if (is_below_zero(sum->max_ns) && sum->nr)
 		sum->max_ns = sum->sum_ns / sum->nr;
 }
 
-/* Return: by how much *@ns is negative; if it is, sets it to 0. */
+/* Return: the amount by which *@ns is negative. Sets a negative *@ns to 0. */
 static uint64_t take_debt(__u64 *ns)
 {
 	uint64_t debt_ns = is_below_zero(*ns) ? -*ns : 0;
@@ -39,7 +39,10 @@ static uint64_t take_debt(__u64 *ns)
 	return debt_ns;
 }
 
-/* Keeps the sum of a thread's times, which is its life: the longest time pays for negative ones. */
+/*
+ * Keeps the sum of a thread's times, which is its lifetime: negative times are taken from the
+ * longest one.
+ */
 static void thread_time__mend(struct xpu_thread_time *t)
 {
 	uint64_t debt_ns = take_debt(&t->run_ns);
@@ -55,7 +58,7 @@ static void thread_time__mend(struct xpu_thread_time *t)
 }
 
 /*
- * off__where - find out which thread was off the CPU, and where
+ * off__where - find which thread was off the CPU, and where
  * @at: has the time; the rest is filled in
  * @leaf: set to the leaf of the kind
  *
@@ -88,7 +91,7 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 				   at->time_ns, NULL);
 }
 
-/* Passes a time of a thread, from @time_ns on, to the sink of single events. */
+/* Passes a time span of a thread, which begins at @time_ns, to the sink of single events. */
 static int tell_time(struct second_pass *p, const struct launch *l, uint64_t time_ns,
 		     uint32_t leaf, uint64_t ns)
 {
@@ -102,7 +105,10 @@ static int tell_time(struct second_pass *p, const struct launch *l, uint64_t tim
 	});
 }
 
-/* Says when a thread was off the CPU; the sums have that time already, or get it from another record. */
+/*
+ * Adds off-CPU time to the sums over time; other sums already have it, or get it from another
+ * record.
+ */
 static int off__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
 		     const struct filter_span *s)
 {
@@ -115,7 +121,7 @@ static int off__when(struct second_pass *p, const struct launch *at, uint32_t le
 			     s->ns);
 }
 
-/* Tells of one interval, or of the part of it that is left. */
+/* Passes on one interval, or the part of it that the filter left. */
 static int off__interval(struct second_pass *p, const struct launch *at, uint32_t leaf,
 			 const struct filter_span *s)
 {
@@ -135,8 +141,8 @@ static int off__interval(struct second_pass *p, const struct launch *at, uint32_
 }
 
 /*
- * Return: by how much the time in @part may differ from the truth: nobody knows where in @whole the short
- * times were that are summed up there.
+ * Return: how far the time in @part may be wrong. @whole is a sum of short times, and when these
+ * were is unknown.
  */
 static uint64_t off__unsure_ns(const struct filter_span *whole, const struct filter_span *part)
 {
@@ -212,8 +218,9 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 }
 
 /*
- * Finds out which thread waited for a leaf, and where. @from_ns: when, or when the part began that passes the
- * filter. *@nr_bad: the number of undefined ids. Return: 1; 0 if it does not pass the filter; or -errno.
+ * Finds out which thread waited for a leaf, and where. @from_ns: begin of the wait, or of the part
+ * that passes the filter. *@nr_bad: number of undefined ids. Return: 1, 0 if the wait does not pass
+ * the filter, or -errno.
  */
 static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t device_leaf, uint64_t from_ns,
 		       struct launch *at, uint32_t *leaf, int *nr_bad)
@@ -236,7 +243,7 @@ static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t 
 	return wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, from_ns, NULL);
 }
 
-/* For waits__share(): says when a thread waited for a leaf. */
+/* Adds a time in which a thread waited for a leaf to the sums over time; for waits__share(). */
 static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		      const struct filter_span *when)
 {
@@ -256,7 +263,9 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	       times__thread(&p->sums->times, at.thread, at.comm, LEAF_GPU_WAIT, s.from_ns, s.to_ns, s.ns);
 }
 
-/* For waits__share(): adds the time that a wait waited for a leaf, which counts where the wait began. */
+/*
+ * Adds the part of a wait that was for one leaf; for waits__share(). A wait counts where it began.
+ */
 static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns,
 		       uint64_t part_ns)
 {
@@ -319,7 +328,7 @@ int off__share_waits(struct second_pass *p)
 	});
 }
 
-/* Tells idles about threads that waited for a device. */
+/* Passes waits of threads for devices to idles. */
 static int off__idle_waits(struct second_pass *p)
 {
 	uint32_t path, proc;
@@ -344,7 +353,7 @@ static int off__idle_waits(struct second_pass *p)
 	return 0;
 }
 
-/* Adds the account of a thread's life. Return: 0, -ENOMEM or the sink's error. */
+/* Adds the account of a thread's lifetime. Return: 0, -ENOMEM or the sink's error. */
 static int off__account(struct second_pass *p, const struct xpu_record_account *rec)
 {
 	struct thread_account a = { .rec = rec, .time = rec->time };

@@ -34,7 +34,7 @@ static void part__open_jitmaps(struct part *p, const struct input *in)
 	};
 }
 
-/* Sets apart the results that a recording has of its own while it is read. */
+/* Saves results of earlier recordings that must be separate while this one is read. */
 static void part__enter(struct part *p)
 {
 	struct sums *sums = p->sums;
@@ -88,7 +88,7 @@ int part__init(struct part *p, struct session *s, size_t nr, struct passes *pass
 	return 0;
 }
 
-/* The inputs are the session's; each part writes to its own one. */
+/* All parts share the session's inputs; each part writes only to its own input. */
 static void model__init_apart(struct model *m, const struct model *of)
 {
 	model__init(m);
@@ -131,7 +131,7 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 	return 0;
 }
 
-/* Forgets what only the recording itself refers to, from where its parts of the model begin. */
+/* Drops references to the recording's records from its parts of the model. */
 static void part__let_go(struct part *p)
 {
 	struct model *m = p->model;
@@ -180,7 +180,7 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 {
 	struct second_pass *p = ctx;
 
-	/* If records are missing, the last stacks of threads are not known. */
+	/* If records are missing, the last stacks of threads are unknown. */
 	if (it->nr_damages != p->nr_damages) {
 		p->nr_damages = it->nr_damages;
 		if (p->unwind)
@@ -287,12 +287,12 @@ int part__read(struct part *p)
 		p->again |= err > 0;
 		err = min_t(int, err, 0);
 	}
-	/* Stacks are unwound by the tables of files, which are the session's. */
+	/* Unwinding stacks needs the tables of files, which belong to the session. */
 	p->waits = p->apart && p->found.has_stacks;
 	return err || p->again || p->waits ? err : part__later_passes(p);
 }
 
-/* Makes the passes that had to wait. Return: as part__read(). */
+/* Makes the passes that had to wait for part__take(). Return: as part__read(). */
 static int part__go_on(struct part *p)
 {
 	p->pass.unwind = &p->s->unwind;

@@ -29,7 +29,7 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 	if (nr_bad < 0)
 		return nr_bad;
 	p->sums->loss.bad_refs += nr_bad;
-	/* A captured launch counts among the launches of its own call path. */
+	/* A captured launch is already counted as a launch of its own call path. */
 	if (!node->rec->correlation_id)
 		p->model->chains.v[made.chain].nr_nodes++;
 	*origin = (struct node_origin){
@@ -87,7 +87,7 @@ static int add_busy(struct second_pass *p, const struct work *w, const struct fi
 	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-/* @part: of the work, under @chain; NULL: the work is left out. */
+/* Passes a work to the metrics. @part: the part of it under @chain; NULL: the work is left out */
 static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 		      const struct filter_span *part, uint32_t chain)
 {
@@ -115,7 +115,7 @@ static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 	       metric_sums__work(metrics, &after);
 }
 
-/* Tells the sink of single events about device work, or the part of it that is left. */
+/* Passes device work, or the part that the filter left, to the sink of single events. */
 static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
 		      const struct filter_span *part, const struct launch *l, uint32_t made, bool first)
 {
@@ -130,26 +130,29 @@ static int tell__part(struct second_pass *p, uint64_t key, const struct work *wh
 	return tell__work(p, key, &w, l, made, first);
 }
 
-/* Says when a piece of device work was. */
+/* Adds a piece of device work to the sums over time. */
 static int tell__device_time(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	return tell__when(p, w->leaf, part->from_ns, part->to_ns,
 			  &(struct bin_value){ part->ns, part->nr ? w->bytes : 0, part->nr });
 }
 
-/* Return: whether @part, the whole of the work, has a part within --from and --to. */
+/*
+ * Sets @part to the part of the work within --from and --to. Return: whether the work has this
+ * part.
+ */
 static bool work__cut(const struct second_pass *p, const struct work *w, struct filter_span *part)
 {
 	*part = (struct filter_span){
 		.from_ns = w->start_ns, .to_ns = w->start_ns + w->duration_ns, .ns = w->duration_ns, .nr = 1,
 	};
-	/* Work without a time is left to wanted__work(). */
+	/* wanted__work() decides about work without a time. */
 	return !w->start_ns || wanted__cut(p->opts->filter, p->model, part);
 }
 
 /*
- * Passes device work to the operations of NCCL, whose own is kept. @kernel: set to its index there,
- * or NO_INDEX. Return: 0 or -ENOMEM.
+ * Passes device work to the NCCL operations, which keep their own work. @kernel: set to its index
+ * there, or NO_INDEX. Return: 0 or -ENOMEM.
  */
 static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w,
 		       const struct launch *l, uint32_t *kernel)
@@ -187,8 +190,8 @@ static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w
 }
 
 /*
- * Adds device work to the sums of its call path: that of its launch, @chain, or that of its graph
- * node's making, or both. Passes it to the sink, too.
+ * Adds device work to the sums of its call path, and passes it to the sink. The call path is the
+ * path of the launch, @chain, of the call that made the graph node, or both.
  */
 static int place__work(struct second_pass *p, uint64_t key, const struct work *w,
 		       const struct launch *l, uint32_t chain, const char *comm, bool first)
@@ -206,7 +209,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			chain = node.chain;
 			comm = node.comm;
 			thread = node.thread;
-			err = chains__in_range(&m->chains, range, &chain);	/* its launch's */
+			err = chains__in_range(&m->chains, range, &chain);	/* the range of the
+										 * launch */
 		} else if (!err && p->opts->graph == GRAPH_BOTH) {
 			err = chains__joined(&m->chains, chain, node.chain, &chain);
 		}
@@ -251,7 +255,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			.thread = thread,
 			.leaf = w->leaf,
 		});
-	/* With a filter, the launch is passed on now, because it is known to pass. */
+	/* With a filter, pass the launch now, because it is now known to pass. */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
 	return err ?: tell__part(p, key, w, &part, l, node.chain, first);
@@ -281,7 +285,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 			p->sums->loss.nr_refused++;
 		return 0;
 	}
-	/* The work of a duplicate was perhaps done long ago, and stands under another launch. */
+	/* The work of a duplicate may have ended long ago, and belong to another launch. */
 	p->sums->loss.at_detach += !match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
 	m->chains.v[l->chain].nr_pending++;
 	if (!keep) {
@@ -299,7 +303,10 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	});
 }
 
-/* Notes the first launch of each of a process's threads that was there when the first launch was recorded. */
+/*
+ * Notes the first launch of each thread of a process that existed when the process's first launch
+ * was recorded.
+ */
 static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arrived)
 {
 	struct model *m = p->model;
@@ -314,13 +321,16 @@ static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arri
 			continue;
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
-		if (from_ns)		/* it had a name by then */
+		if (from_ns)		/* it already had a name then */
 			err = window__first(arrived->window, t->first_launch);
 	}
 	return err;
 }
 
-/* Return: 1 if the launch of device work inside of the window may have begun before it; 0; or -ENOMEM. */
+/*
+ * Return: 1 if a launch whose device work is inside the window may have begun before the window; 0
+ * if not; or -ENOMEM.
+ */
 static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
 {
 	struct arrived *arrived = &p->arrived.v[proc - p->found->first_proc];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* place.h - the second pass: puts the join's matches under their call paths */
+/* place.h - the second pass: adds the join's matches to their call paths */
 #ifndef MERGE_PLACE_H
 #define MERGE_PLACE_H
 
 #include "join/second_pass.h"
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Adds a match. Return: 0, -ENOMEM or the sink's error. */
 int place__match(struct second_pass *p, const struct match *match);
 
 #endif /* MERGE_PLACE_H */

@@ -11,7 +11,7 @@
 #include "join/turns.h"
 #include "xpu_time.h"
 
-/* Two boot times this close together mean one boot, seen before and after a clock step. */
+/* Two boot times this close to each other mean one boot, seen before and after a clock step. */
 #define SAME_BOOT_NS	1000000000
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -20,7 +20,10 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 	       xpu_ns_apart(input__boot_ns(a), input__boot_ns(b)) < SAME_BOOT_NS;
 }
 
-/* Has files looked for beside the recording, and beside the first file of a recording of several. */
+/*
+ * Makes the symbolizer search files next to the recording, and next to the first file of a
+ * recording with several.
+ */
 static int session__add_kept(struct session *s, const struct reader *r)
 {
 	const char *first = reader__first_name(r), *slash = strrchr(r->name, '/'), *path;
@@ -92,7 +95,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	return 0;
 }
 
-/* Gives the GPUs' own samples to the work. Return: 0 or -ENOMEM. */
+/* Attributes the GPUs' own samples to work. Return: 0 or -ENOMEM. */
 static int session__finish_samples(struct session *s)
 {
 	struct metric_sums *metrics = &s->sums.metrics;
@@ -115,7 +118,7 @@ static bool is_outside_of_windows(const struct model *m, const bool *has_windows
 	return false;
 }
 
-/* Sums up the windows in which was recorded, if all recordings have such. Return: 0 or -ENOMEM. */
+/* Sums up the capture windows, if all recordings have some. Return: 0 or -ENOMEM. */
 static int session__sum_windows(struct session *s)
 {
 	const struct captured *c = &s->model.captured;
@@ -143,7 +146,7 @@ out:
 	return err;
 }
 
-/* Finds out which time was recorded, and how much of it the filter passes. */
+/* Sets the time that was recorded, and the part of it that passes the filter. */
 static void session__span(struct session *s)
 {
 	struct filter_span span;

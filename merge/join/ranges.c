@@ -71,8 +71,8 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 }
 
 /*
- * Makes the path of @range the thread's open ranges. One event opens or closes one range; if events
- * are missing, all ranges that differ are closed and opened.
+ * Makes the ranges on the path of @range the thread's open ranges. One event opens or closes one
+ * range; if events are missing, all ranges that differ are closed and opened.
  */
 static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
 		      uint32_t range, uint64_t time_ns)
@@ -92,7 +92,7 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 	return err;
 }
 
-/* Closes the range at @place. The ranges behind it stay open, on other paths. */
+/* Closes the range at @place. The ranges opened after it stay open, on other paths. */
 static int range__end(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
 		      uint32_t place, uint32_t range, uint64_t time_ns)
 {
@@ -170,7 +170,7 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	}
 	if (err || !p->opts->by_range)
 		return err;
-	if (t->changes.nr)	/* another thread's clock, as above */
+	if (t->changes.nr)	/* another thread may have read the clock earlier, as above */
 		time_ns = max_t(uint64_t, time_ns, t->changes.v[t->changes.nr - 1].time_ns);
 	return array_push(&t->changes, ((struct range_change){ time_ns, range }));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ranges.h - opens, closes and sums up NVTX ranges, passes them to the sink, and puts them on
+ * ranges.h - opens, closes and sums up NVTX ranges, passes them to the sink, and adds them to
  * chains
  */
 #ifndef MERGE_RANGES_H
@@ -9,13 +9,13 @@
 #include "join/second_pass.h"
 
 /*
- * Before the pass: turns all events, in order, into ranges with a begin and an end. Return: 0,
+ * Turns all events, in order, into ranges with a begin and an end, before the pass. Return: 0,
  * -ENOMEM or the sink's error.
  */
 int ranges__open(struct second_pass *p);
 
 /*
- * After the last pass: closes the ranges that are still open. Return: 0, -ENOMEM or the sink's
+ * Closes the ranges that are still open, after the last pass. Return: 0, -ENOMEM or the sink's
  * error.
  */
 int ranges__finish(struct second_pass *p);
@@ -23,8 +23,8 @@ int ranges__finish(struct second_pass *p);
 /**
  * ranges__chain - find a chain in a range
  * @proc: the process of the id
- * @range_id: the id in the records, 0 for none
- * @chain: replaced by the chain of its call path in that range, if opts.by_range
+ * @range_id: the id in the records, 0 for no range
+ * @chain: with opts.by_range, replaced by the chain of its call path in that range
  *
  * Return: the number of undefined ids, or -ENOMEM.
  */

@@ -6,23 +6,23 @@
 
 #include "join/sums.h"
 
-#define MOMENTS		(HEAP_NR_MOMENTS + 1)	/* the last: the end */
+#define MOMENTS		(HEAP_NR_MOMENTS + 1)	/* the last one is the end */
 
-/* The rest of a device in one recording, or a file of one. */
+/* the rest of a device in one recording, or in one file of a recording */
 struct rest {
 	struct heap *heap;
 	struct heap_place *place;
 	bool known[MOMENTS];
-	uint64_t bytes[MOMENTS];	/* without what the others have recorded */
+	uint64_t bytes[MOMENTS];	/* without memory that other recordings have */
 };
 
-/* All of one device. */
+/* the rests of one device */
 struct rests {
 	struct rest *v;
 	size_t nr;
 };
 
-/* Whether they are of recordings that were made at a time. */
+/* Whether two rests are of recordings that overlap in time. */
 static bool is_beside(const struct rest *a, const struct rest *b)
 {
 	const struct heap *ha = a->heap, *hb = b->heap;
@@ -30,7 +30,7 @@ static bool is_beside(const struct rest *a, const struct rest *b)
 	return ha->recording != hb->recording && ha->from_ns <= hb->to_ns && hb->from_ns <= ha->to_ns;
 }
 
-/* Return: what CUDA said last, until @time_ns, or NULL. */
+/* Return: CUDA's last answer up to @time_ns, or NULL. */
 static const struct heap_asked *asked_until(const struct heap_place *p, uint64_t time_ns)
 {
 	size_t lo = 0, hi = p->asked.nr, mid;
@@ -53,7 +53,7 @@ static bool rest__moment(const struct rest *r, unsigned int moment, uint64_t *ti
 	return r->heap->is_last;
 }
 
-/* Return: the rest of all recordings that were made beside @r, at that time. */
+/* Return: the rest at a time, for all recordings that overlap with @r. */
 static uint64_t common_rest(const struct rests *rests, const struct rest *r, uint64_t time_ns)
 {
 	const struct heap_asked *asked, *last = asked_until(r->place, time_ns);
@@ -77,14 +77,14 @@ static uint64_t common_rest(const struct rests *rests, const struct rest *r, uin
 	return bytes;
 }
 
-/* Whether @r's moment is in an earlier file of the recording, which has the rest then. */
+/* Whether an earlier file of the recording, @other, has the moment, and thus the rest. */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {
 	return moment == HEAP_ASKED && other->known[moment] &&
 	       other->heap->recording == r->heap->recording && other->heap->file < r->heap->file;
 }
 
-/* Whether it is the one that shows the rest: moments may differ, then it is the one with most. */
+/* Whether @r shows the rest. If the moments of recordings differ, the largest rest is shown. */
 static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)
 {
 	const struct rest *other;
@@ -112,7 +112,7 @@ static void rest__set(const struct rest *r, unsigned int moment, uint64_t bytes)
 		holder->never_freed = holder->unfinished = sum;
 }
 
-/* Makes one rest of those of a device. */
+/* Makes one rest of all rests of a device. */
 static void rests__join(const struct rests *rests)
 {
 	unsigned int moment;

@@ -10,7 +10,7 @@
 #include "join/wanted.h"
 #include "xpu_time.h"
 
-/* A call chain that was unwound here. Equal chains are one path. */
+/* a call chain that was unwound here; equal chains are one path */
 struct unwound_entry {
 	UT_hash_handle hh;
 	uint32_t path;
@@ -28,8 +28,8 @@ static int sample__when(struct second_pass *p, const struct launch *at, uint32_t
 }
 
 /*
- * Adds one sample to the sums. @at: its chain, thread, name and time in the recording; @period_ns:
- * the time that it stands for.
+ * Adds one sample to the sums. @at: its chain, thread, name and time in the recording. @period_ns:
+ * the time that it stands for
  */
 static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
 {
@@ -51,7 +51,7 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	m->chains.v[at->chain].nr_samples++;
 	if (p->opts->without & 1u << LEAF_CPU)
 		return 0;
-	/* A sample stands for the time since the one before it, as far as anybody knows. */
+	/* A sample stands for the time of its period, up to its own time. */
 	s.from_ns = xpu_ns_between(period_ns, at->time_ns);
 	s.to_ns = at->time_ns;
 	if (!wanted__cut(p->opts->filter, m, &s))
@@ -87,7 +87,7 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 }
 
 /*
- * Adds a sample, unless the thread waited for the device, perhaps spinning: that time counts as
+ * Adds a sample, unless the thread waited for the device, perhaps spinning: this time counts as
  * waiting.
  */
 static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
@@ -143,7 +143,7 @@ int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
 	return 0;
 }
 
-/* ---- stacks that are unwound here ----------------------------------------------------------- */
+/* ---- unwinding stacks ----------------------------------------------------------------------- */
 
 static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
 {
@@ -155,8 +155,8 @@ static uint32_t callchain__nr_kernel(const struct xpu_record_callchain *rec)
 }
 
 /*
- * Return the path of the first @nr frames of p->unwind, behind the frames of @kernel unless that is
- * NULL. Equal chains in one image are one path.
+ * Finds or makes the path of the first @nr frames of p->unwind, after the frames of @kernel (may be
+ * NULL). Equal chains in one image are one path.
  */
 static int unwound__path(struct second_pass *p, uint32_t proc, struct image *image,
 			 const struct xpu_record_callchain *kernel, uint16_t nr, uint16_t flags,
@@ -203,9 +203,9 @@ static int unwound__path(struct second_pass *p, uint32_t proc, struct image *ima
 }
 
 /*
- * Completes a call path that was made along frame pointers: inserts, behind its innermost frame,
- * the frames without a frame pointer. These are the first @nr of p->unwind, up to the path's next
- * frame.
+ * Completes a call path that was made with frame pointers: inserts functions without a frame
+ * pointer after the innermost user frame. These are the first of the @nr frames of p->unwind, up to
+ * the path's next frame.
  */
 static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 {
@@ -235,7 +235,9 @@ static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 	return 0;
 }
 
-/* Replaces all frames of a call path but the kernel's by the first @nr of p->unwind. */
+/*
+ * Replaces all frames of a call path, except kernel frames, by the first @nr frames of p->unwind.
+ */
 static int path__replace(struct second_pass *p, struct path *path, uint16_t nr, uint16_t flags)
 {
 	const struct xpu_record_callchain *old = path->rec;

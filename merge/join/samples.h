@@ -7,11 +7,11 @@
 
 #include "join/second_pass.h"
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Reads samples. Return: 0, -ENOMEM or the sink's error. */
 int samples__read(struct second_pass *p, const struct xpu_record_samples *rec);
 int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec);
 
-/* Adds the samples in calls that turned out not to be waits, when that is known. */
+/* Adds samples in calls that turned out not to be waits, after the waits are known. */
 int samples__finish(struct second_pass *p);
 
 /* Frees p->samples. */

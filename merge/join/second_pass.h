@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * second_pass.h - the input of the second pass over a recording, and the data that its parts keep
+ * second_pass.h - the input of the second pass over a recording, and the data of its parts
  *
  *	device.c		launches and device work, through the join
  *	calls.c			calls of CUDA's API
  *	samples.c		CPU samples, and stacks that are unwound here
  *	off.c			off-CPU time; then waits, and accounts of threads
- *	ranges.c		the times of NVTX ranges, and which were open when
+ *	ranges.c		the times of NVTX ranges, and which were open at a time
  *	allocs.c		events of memory, in order
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
@@ -28,22 +28,22 @@
 #include "symbols/copied_stacks.h"
 #include "util.h"
 
-/* Counts of the records that have arrived from one process. */
+/* counts of the records that arrived from one process */
 struct arrived {
 	struct window *window;		/* NULL: recorded from its beginning to its end */
 	bool firsts_seen;		/* window__first() was called */
 	uint64_t nr_launches;
-	uint64_t first_ns;		/* of these, on the recording's clock */
-	uint64_t launch_ns;		/* of the last one whose time may be true, or 0 */
+	uint64_t first_ns;		/* time of the first launch, by the recording's clock */
+	uint64_t launch_ns;		/* time of the last launch with a possible time, or 0 */
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */
-	uint64_t nr_allocs;		/* events of memory */
+	uint64_t nr_allocs;		/* memory events */
 	uint32_t nr_threads;
 	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
 };
 
-/* The chain and thread that made a graph node, by its index in found.graphs. */
+/* the chain and thread that made a graph node, by the node's index in found.graphs */
 struct node_origin {
 	bool known;
 	uint32_t chain;
@@ -51,7 +51,7 @@ struct node_origin {
 	const char *comm;
 };
 
-/* A sample in a call that may later turn out to be a wait. */
+/* a sample in a call that may later turn out to be a wait */
 struct waiting_sample {
 	struct launch at;
 	uint32_t period_ns;
@@ -65,11 +65,11 @@ struct second_pass {
 	const struct found *found;
 	struct model *model;
 	struct sums *sums;
-	struct copied_stacks *unwind;	/* NULL: the recording has none to unwind */
+	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct waits waits;
-	uint64_t nr_damages;		/* damages of the recording so far */
-	ARRAY(struct arrived) arrived;	/* by process, from found.first_proc on */
+	uint64_t nr_damages;		/* number of damages of the recording so far */
+	ARRAY(struct arrived) arrived;	/* by process - found.first_proc */
 
 	struct {			/* device.c */
 		ARRAY(uint32_t) kernels;	/* by index in found.string_defs: the kernel's leaf
@@ -77,14 +77,14 @@ struct second_pass {
 		ARRAY(struct node_origin) nodes;
 	} device;
 	struct {			/* calls.c */
-		struct idmap tids[2];	/* (proc, tid): threads that the first pass has not found;
-					 * [1]: by the tid in their own pid namespace */
+		struct idmap tids[2];	/* (proc, tid): threads that the first pass did not find;
+					 * [1] is for tids in their own pid namespace */
 		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
 	} calls;
-	struct alloc_order *allocs;	/* allocs.c; NULL: no events of memory */
+	struct alloc_order *allocs;	/* allocs.c; NULL: no memory events */
 	struct {			/* samples.c */
 		struct unwound_entry *unwound;
-		ARRAY(char) unwound_key;	/* to look one up */
+		ARRAY(char) unwound_key;	/* to look up an unwound chain */
 		ARRAY(struct waiting_sample) waiting;
 	} samples;
 };
@@ -92,7 +92,7 @@ struct second_pass {
 void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 		       const struct found *found, struct model *model, struct sums *sums,
 		       struct join *join, struct copied_stacks *unwind);
-/* To be called after samples__exit(). */
+/* Call this after samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
 /* Makes room for the counts of all processes up to @proc. Return: 0 or -ENOMEM. */
@@ -111,8 +111,8 @@ static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
 }
 
 /*
- * Before the pass: opens a window for each process that was not recorded from its beginning or to
- * its end.
+ * Opens a window for each process that was not recorded from its beginning, or not to its end;
+ * before the pass.
  */
 int second_pass__open_windows(struct second_pass *p);
 

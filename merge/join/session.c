@@ -50,7 +50,7 @@ uint64_t input__boot_ns(const struct input *in)
 	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
 }
 
-/* Return: whether xpuload was given the option, or its beginning, of @least letters or more. */
+/* Return: whether xpuload was given the option, or an abbreviation of at least @least letters. */
 static bool input__was_given(const struct model *m, const struct input *in, const char *option, size_t least)
 {
 	const struct xpu_record_info *info;
@@ -68,7 +68,7 @@ static bool input__was_given(const struct model *m, const struct input *in, cons
 	return false;
 }
 
-/* Return: whether each recording was to have that alone which the option says. */
+/* Return: whether xpuload was given the option for all recordings. */
 static bool session__was_given(const struct session *s, const char *option, size_t least)
 {
 	size_t i;
@@ -79,7 +79,7 @@ static bool session__was_given(const struct session *s, const char *option, size
 	return i;
 }
 
-/* Return: whether there are CPU samples only: no launches were to be recorded. */
+/* Return: whether all recordings have only CPU samples, because launches were not requested. */
 static bool session__has_only_samples(const struct session *s)
 {
 	const struct loss *l = &s->sums.loss;
@@ -88,7 +88,7 @@ static bool session__has_only_samples(const struct session *s)
 	       (s->sums.nr_samples || session__was_given(s, "--cpu-only", strlen("--cp")));
 }
 
-/* Tells how far times off the CPU may be from the truth, if that is more than 1 % of them. */
+/* Prints how far the times off the CPU may be wrong, if that is more than 1 % of them. */
 static void print_unsure(const struct session *s, FILE *f)
 {
 	char unsure[HUMAN_MAX], all[HUMAN_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * session.h - reads one recording, or several, joins and sums up
+ * session.h - reads one or several recordings, joins them and sums up
  *
  *	session__init(&s, &opts);
  *	session__process(&s, &reader, 1);	two or three passes over the records
@@ -8,15 +8,15 @@
  *	session__exit(&s);
  *
  * The first pass collects the things that records refer to: processes, maps, call paths, names. Its
- * result, struct found, is const from then on. The second pass streams launches and device records
+ * result, struct found, is const afterwards. The second pass streams launches and device records
  * through the join and sums up the matches, by (call path, thread name, device work), in struct
  * sums. A third pass is made only if records wait for a launch that was forgotten (see join.h).
  * struct model has the things that the results refer to.
  *
- * Each of several recordings has a struct part, with a struct found, and perhaps a model and sums of its
- * own, which become part of the session's: see turns.h. The session's sums and model cover all recordings.
- * The writers then read the sums. A writer of single events (the timeline) gets them as they are joined,
- * through struct session_sink.
+ * Each recording has a struct part, with a struct found, and perhaps a model and sums of its own,
+ * which are later added to the session: see turns.h. The session's sums and model cover all
+ * recordings. The writers then read the sums. A writer of single events, such as a timeline, gets
+ * them while they are joined, through struct session_sink.
  *
  * Where to look, in the order in which a record meets them:
  *
@@ -29,7 +29,7 @@
  *	place.c			puts the join's matches under their call paths
  *	losses.c		afterwards: counts what was sent and has not arrived
  *	frames.c		afterwards: names for the frames
- *	absorb.c		adds the sums of a recording to those of the session
+ *	absorb.c		adds the sums of a recording to the session
  */
 #ifndef MERGE_SESSION_H
 #define MERGE_SESSION_H
@@ -52,15 +52,16 @@ struct session {
 	struct session_opts opts;
 	struct model model;
 	struct sums sums;
-	struct join join;		/* of the recording that was read last */
+	struct join join;		/* the join of the recording that was read last */
 	struct dsos dsos;
 	struct callchains callchains;
 	struct copied_stacks unwind;
 	struct passes passes;
-	struct msgs msgs;		/* for the user, about the input and the files it names */
-	bool has_metrics;		/* some recording has those of GPUs */
+	struct msgs msgs;		/* messages for the user about the input and the files that
+					 * it names */
+	bool has_metrics;		/* some recording has metrics of GPUs */
 	bool ended;			/* each recording has an END record */
-	int status;			/* -EBADMSG: the recording is damaged; else 0 */
+	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
 };
 
 /* Return: the CLOCK_REALTIME at which the recording's clock was 0; 0 if unknown. */
@@ -74,13 +75,13 @@ void session__exit(struct session *s);
  * @s: initialized and unused
  * @r: @nr open readers, which must outlive @s
  *
- * A recording that is cut or damaged is used up to that place. s->sums.loss and s->msgs say so, and
+ * A recording that is cut or damaged is used up to the damage. s->sums.loss and s->msgs say so, and
  * s->status is -EBADMSG for a damaged one.
  *
- * Recordings of one host and boot have CLOCK_MONOTONIC in common. The times of other recordings are
- * aligned by CLOCK_REALTIME, which each recording gives for its start.
+ * Recordings of one host and boot share CLOCK_MONOTONIC. The times of other recordings are aligned
+ * by CLOCK_REALTIME, which each recording gives for its start.
  *
- * Return: 0, or -ENOMEM or the sink's error, after which nothing must be written from @s.
+ * Return: 0, -ENOMEM or the sink's error. After an error, nothing may be written from @s.
  */
 int session__process(struct session *s, const struct reader *r, size_t nr);
 
@@ -89,13 +90,13 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
  * @s: initialized; session__process() is not used
  * @r: must outlive @s
  *
- * s->sums.loss is that of @r alone. The GPUs' own samples are left out. Return: 0 or -ENOMEM.
+ * s->sums.loss has only the losses of @r. The GPUs' own samples are left out. Return: 0 or -ENOMEM.
  */
 int session__add(struct session *s, const struct reader *r);
 
 /*
- * Prints the account of all recordings, of samples alone if there are no launches; then what the filter
- * left out; and, if there are several recordings, the account of each that is not clean.
+ * Prints the account of all recordings, only of samples if they have no launches. Then prints what
+ * the filter left out and, for several recordings, the account of each recording that has losses.
  */
 void session__print_loss(const struct session *s, FILE *f);
 

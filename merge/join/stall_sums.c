@@ -10,7 +10,7 @@ void stall_sums__exit(struct stall_sums *s)
 	array_free(&s->parts);
 }
 
-/* A call path's time in a window. */
+/* a call path's time in a window */
 struct stall_share {
 	size_t window;
 	uint32_t chain, leaf;
@@ -52,8 +52,9 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first window of that launch, or of none and that ends
- * after @ns, or of what follows.
+ * Return: the index in @order of the function's first window of that launch. @launch 0: of its
+ * first window without a launch that ends after @ns. If there is no such window, the index after
+ * its place.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function, uint32_t launch,
 			  uint64_t ns)
@@ -75,7 +76,8 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 }
 
 /*
- * Adds a work's time in the windows of its launch, or else in those of its function.
+ * Adds a work's time in the windows of its launch, and in the windows of its function without a
+ * launch.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    uint32_t function, const struct metric_work *w)
@@ -108,7 +110,7 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 	return err;
 }
 
-/* Sums up the shares of equal window and path. */
+/* Sums up shares with equal window and path. */
 static void merge_shares(stall_shares_t *shares)
 {
 	size_t i, nr = 0;
@@ -156,7 +158,7 @@ static int share_window(struct stall_sums *s, const struct stalls *stalls, const
 	*(nr == 1 && whole ? &s->exact : &s->shared) += w->samples;
 	for (i = 0; i < nr; i++) {
 		if (shares[i].leaf == NO_INDEX)
-			continue;	/* it was filtered out */
+			continue;	/* the filter left it out */
 		for (k = w->first; k < w->first + w->nr && !err; k++)
 			err = array_push(&s->parts, ((struct stall_part){
 				shares[i].chain, shares[i].leaf, stalls->counts.v[k].place,
@@ -186,7 +188,7 @@ static int share_windows(struct stall_sums *s, const struct stalls *stalls, cons
 	return err;
 }
 
-/* Whether a leaf's name is that of the function, perhaps with how it was launched: --by shape. */
+/* Whether a leaf has the name of the function, perhaps followed by a shape (--by shape). */
 static bool is_name_of(const char *function, const char *leaf)
 {
 	size_t len = strlen(function);
@@ -194,7 +196,7 @@ static bool is_name_of(const char *function, const char *leaf)
 	return function == leaf || (!strncmp(leaf, function, len) && !strncmp(leaf + len, "<<<", 3));
 }
 
-/* Finds the kernels' functions by stream and leaf: what both tell of a work. */
+/* Finds the function of a kernel by its stream and leaf. */
 static int find_function(const struct model *m, const struct metric_work *w, struct idmap *known,
 			 uint32_t *function)
 {
@@ -222,7 +224,10 @@ static int window__cmp_end(const void *va, const void *vb, void *ctx)
 	return cmp3(s->windows.v[a].end_ns, s->windows.v[b].end_ns) ?: cmp3(a, b);
 }
 
-/* Adds windows that have no share yet to those of each function's latest work before their end. */
+/*
+ * Adds shares for windows that have none yet: each goes to its function's latest work before the
+ * window's end.
+ */
 static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows, size_t *nr,
 		      size_t nr_windows, uint64_t ns, const struct metric_work *const *latest)
 {
@@ -239,8 +244,8 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 }
 
 /*
- * Samples that came later than they do as a rule are of some launch of their function before: the latest one
- * gets them, with 0 ns. @order: room for all windows.
+ * Handles samples that came later than usual, and thus belong to an earlier launch of their
+ * function: the latest launch gets them, with 0 ns. @order: room for all windows
  */
 static int share_late(stall_shares_t *shares, const struct model *m, const struct metric_work *works,
 		      size_t nr_works, struct idmap *known, uint32_t *order)
@@ -304,7 +309,10 @@ static size_t join_spans(struct stall_span *v, size_t nr)
 	return last + 1;
 }
 
-/* Return: how much of a work of @at's context is in one of the spans, which neither touch nor overlap. */
+/*
+ * Return: how much of a work, with the times and the context of @at, the spans cover. Spans neither
+ * touch nor overlap.
+ */
 static uint64_t covered(const struct stall_span *v, size_t nr, const struct stall_span *at)
 {
 	size_t low = 0, high = nr, middle;
@@ -323,7 +331,10 @@ static uint64_t covered(const struct stall_span *v, size_t nr, const struct stal
 	return ns;
 }
 
-/* Sums up the kernels that are not left out. Return: 0 or -ENOMEM. */
+/*
+ * Sums up how much of the kernels' time has samples, for kernels that are not left out. Return: 0
+ * or -ENOMEM.
+ */
 static int sum_covered(struct stall_sums *s, const struct model *m, const struct metric_work *works,
 		       size_t nr_works)
 {

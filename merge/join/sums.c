@@ -7,7 +7,7 @@
 
 #include "xpu_time.h"
 
-/* ---- whose times are one --------------------------------------------------------------------- */
+/* ---- aggregates that share times ------------------------------------------------------------- */
 
 static uint32_t sums__group(void *ctx, uint32_t key)
 {
@@ -25,7 +25,10 @@ static uint32_t sums__path(const struct sums *s, const struct aggregate *a)
 	return chain->range != NVTX_NO_RANGE ? chain->in_range : a->chain;
 }
 
-/* Finds the first aggregate that differs only by its thread and its NVTX ranges. Return: 0 or -ENOMEM. */
+/*
+ * Finds the first aggregate that differs only in its thread and its NVTX ranges. Return: 0 or
+ * -ENOMEM.
+ */
 static int sums__coarser(void *ctx, uint32_t key, uint32_t *to)
 {
 	struct sums *s = ctx;
@@ -135,7 +138,7 @@ static bool aggregate__is(const struct aggregate *a, const struct aggregate *key
 	return a->chain == key->chain && a->leaf == key->leaf && a->owner == key->owner;
 }
 
-/* Finds or adds the aggregate of that key. Return: 0 or -ENOMEM. */
+/* Finds or adds the aggregate with that key. Return: 0 or -ENOMEM. */
 static int aggregates__get(struct aggregates *all, const struct aggregate *key, uint32_t *idx)
 {
 	uint32_t hash = hash__mix(ID_KEY(key->chain, key->leaf), key->owner, all->secret);
@@ -150,7 +153,9 @@ static int aggregates__get(struct aggregates *all, const struct aggregate *key, 
 	return err ?: array_push(all, *key);
 }
 
-/* Return: what is told of single works of @a, from now on; NULL for want of memory. */
+/*
+ * Return: the spread of @a's works, which is kept separately after this; NULL if memory is short.
+ */
 static struct aggregate_spread *aggregates__spread(struct aggregates *all, struct aggregate *a)
 {
 	if (a->spread == NO_INDEX) {
@@ -161,7 +166,7 @@ static struct aggregate_spread *aggregates__spread(struct aggregates *all, struc
 	return &all->spreads.v[a->spread];
 }
 
-/* Whether all works of @a take as long as each other, and so will they with one that takes @ns. */
+/* Whether all works of @a have one duration, and will still have after adding one of @ns. */
 static bool aggregate__is_even(const struct aggregate *a, uint64_t ns)
 {
 	return a->spread == NO_INDEX && (a->nr ? ns == a->sum_ns / a->nr : !a->sum_ns);
@@ -272,8 +277,8 @@ int sums__call(struct sums *s, const char *name, uint32_t *idx)
 }
 
 /*
- * Gives @part of the split aggregate @whole a spread of its own: its part of the whole time. Return: 0 or
- * -ENOMEM.
+ * Gives @part, which was split off @whole, its own spread, with its part of the whole time. Return:
+ * 0 or -ENOMEM.
  */
 static int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part)
 {
@@ -285,7 +290,7 @@ static int sums__split_spread(struct sums *s, const struct aggregate *whole, str
 	return array_push(&s->aggregates.spreads, spread);
 }
 
-/* Splits one aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
+/* Splits an aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
 static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts, size_t nr)
 {
 	struct aggregate whole = s->aggregates.v[at], part;
@@ -303,7 +308,7 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
 					whole.sum_ns;
 		part = whole;
-		part.nr = i ? 0 : whole.nr;	/* works are counted once */
+		part.nr = i ? 0 : whole.nr;	/* count works once */
 		part.sum_ns = until_ns - done_ns;
 		done_ns = until_ns;
 		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place], &part.leaf);
@@ -352,7 +357,7 @@ int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filte
 		return -ENOMEM;
 	for (i = 0; i < m->nccl.kernels.nr; i++) {
 		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
-		/* The wait is the begin of the kernel. */
+		/* The wait is at the begin of the kernel. */
 		struct filter_span part = {
 			.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
 		};
@@ -365,10 +370,10 @@ int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filte
 			continue;
 		wait = whole = s->aggregates.v[i];
 		wait.sum_ns = min_t(uint64_t, wait_ns[i], wait.sum_ns);
-		wait.nr = 0;		/* works are counted once */
+		wait.nr = 0;		/* count works once */
 		err = leaves__nccl_wait(&m->leaves, wait.leaf, &wait.leaf);
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
-		/* The shortest and longest time stay those of the whole kernels. */
+		/* The shortest and longest time still refer to whole kernels. */
 		if (!err)
 			err = sums__split_spread(s, &whole, &wait) ?:
 			      sums__split_spread(s, &whole, &s->aggregates.v[i]) ?:

@@ -14,7 +14,7 @@ static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
 	return p->opts->without & 1u << p->model->leaves.v[leaf].kind;
 }
 
-/* See sums__add(). */
+/* Passes work to sums__add(). */
 static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm, uint32_t thread,
 			    uint32_t leaf, const struct work *w, const struct filter_span *part)
 {
@@ -23,7 +23,7 @@ static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *c
 	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w, part);
 }
 
-/* Says when the event was that tell__sum() was called for last. */
+/* Adds the time of the event for which tell__sum() was called last. */
 static inline int tell__when(struct second_pass *p, uint32_t leaf, uint64_t from_ns, uint64_t to_ns,
 			     const struct bin_value *value)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums by aggregate and bin, of 24 bytes. A page has half as many at most. */
+/* sums by aggregate and bin, of 24 bytes each; a page has at most half as many */
 #define MAX_SUMS	500000
 #define MAX_ROWS	200000
 
@@ -135,6 +135,6 @@ int times__finish(struct times *t, const struct busy *busy, size_t nr)
 	for (gpu = 0; gpu < nr && !err; gpu++)
 		err = times__device(t, gpu, &busy[gpu]);
 	err = err ?: bins__finish(&t->rows, t->rows.max_sums) ?: bins__finish(&t->sums, t->sums.max_sums / 2);
-	/* The rows may have finer bins than the sums, but no coarser ones. */
+	/* Rows may have finer bins than the sums, but not coarser ones. */
 	return err ?: bins__widen(&t->sums, t->rows.scale.shift);
 }

@@ -11,20 +11,20 @@
 struct turns {
 	struct session *s;
 	size_t jobs;
-	pthread_mutex_t lock;		/* all below */
+	pthread_mutex_t lock;		/* protects all members below */
 	pthread_cond_t changed;
 	size_t next;			/* the input that is read next */
 	size_t turn;			/* the input that is taken next */
 	size_t met;			/* the input whose GPUs get their numbers next */
-	struct gpus gpus;		/* of those that have */
+	struct gpus gpus;		/* GPUs that have numbers */
 	struct strpool texts;
 	uint32_t nr_procs;
-	size_t failed;			/* the first input that has failed, with ... */
+	size_t failed;			/* the first input that failed, with ... */
 	int err;
-	uint64_t told;			/* progress of all inputs, of 1000 each */
+	uint64_t told;			/* progress of all inputs, up to 1000 each */
 };
 
-/* The progress of one input. */
+/* the progress of one input */
 struct turn_progress {
 	struct turns *turns;
 	unsigned int told;
@@ -47,7 +47,9 @@ static void turns__tell(void *ctx, unsigned int permille)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Reads an input with the session's own model; those before it have been read. Return: as turns__run(). */
+/*
+ * Reads an input with the session's own model, after all earlier inputs. Return: as turns__run().
+ */
 static int read_next(struct session *s, size_t nr, struct passes *passes)
 {
 	struct part part;
@@ -66,7 +68,7 @@ int turns__next(struct session *s, size_t nr)
 	return read_next(s, nr, &s->passes);
 }
 
-/* Takes an input, whose turn it is, unless that or one before has failed. Return: 0 or -errno. */
+/* Takes an input, whose turn it is, unless it or an earlier one failed. Return: 0 or -errno. */
 static int turns__take(struct turns *t, struct part *p, struct passes *passes, int err)
 {
 	bool again;
@@ -79,14 +81,16 @@ static int turns__take(struct turns *t, struct part *p, struct passes *passes, i
 
 /* ---- the numbers of GPUs ---------------------------------------------------------------------- */
 
-/* Whether a number decides what is in a part: so it has to be known while it is read. */
+/*
+ * Whether the contents of a part depend on GPU numbers, which must then be known while it is read.
+ */
 static bool turns__number_gpus(const struct session *s)
 {
 	return (s->opts.sink && s->opts.sink->numbers_gpus) ||
 	       (s->opts.filter && s->opts.filter->given[FILTER_DEVICE]);
 }
 
-/* Waits until the inputs before @nr have their numbers. */
+/* Waits until all inputs before @nr have their GPU numbers. */
 static void turns__wait_to_meet(struct turns *t, size_t nr)
 {
 	pthread_mutex_lock(&t->lock);
@@ -103,7 +107,7 @@ static void turns__have_met(struct turns *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* GPUs are numbered in the order of the inputs, as they are in the session. Return: see struct part. */
+/* Numbers GPUs in the order of the inputs, as in the session. Return: see struct part. */
 static int turns__meet(void *ctx, struct part *p)
 {
 	struct turns *t = ctx;
@@ -119,7 +123,7 @@ static int turns__meet(void *ctx, struct part *p)
 
 /* ---- turns ------------------------------------------------------------------------------------ */
 
-/* Reads an input. Return: 0 or -errno; *@open: whether @p is to be exited. */
+/* Reads an input. Return: 0 or -errno; *@open: whether part__exit() must be called for @p. */
 static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,
 		       struct passes *passes, bool *open)
 {
@@ -147,7 +151,7 @@ static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_p
 	return err;
 }
 
-/* Reads and takes inputs until there are no more. */
+/* Reads and takes inputs until none are left. */
 static void *turns__thread(void *ctx)
 {
 	struct turn_progress progress;
@@ -182,14 +186,15 @@ static void *turns__thread(void *ctx)
 	return NULL;
 }
 
-/* Starts up to @nr threads, which handle no signals but one. Return: how many have started. */
+/* Starts up to @nr threads, which handle only one signal. Return: how many were started. */
 static size_t turns__start(struct turns *t, pthread_t *threads, size_t nr)
 {
 	sigset_t all, old;
 	size_t i;
 
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* for this thread: the file may become shorter */
+	sigdelset(&all, SIGBUS);	/* the thread that reads must get it, if the file becomes
+					 * shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (i = 0; i < nr; i++)
 		if (pthread_create(&threads[i], NULL, turns__thread, t))
@@ -207,7 +212,7 @@ static int turns__apart(struct session *s)
 	pthread_mutex_init(&t.lock, NULL);
 	pthread_cond_init(&t.changed, NULL);
 	gpus__init(&t.gpus, &t.texts);
-	/* Where there is no thread, the others read what it would have. */
+	/* If a thread cannot be started, the others read its inputs. */
 	if (threads)
 		nr = turns__start(&t, threads, t.jobs - 1);
 	turns__thread(&t);

@@ -2,26 +2,32 @@
 /*
  * turns.h - reads the recordings of a session, several at a time, and takes their results in order
  *
- * Each of opts.jobs threads reads one recording after the other apart: see part.h. When it has read one, it
- * waits until all recordings before that one have been taken, then takes it: so the session's results are
- * the same whatever the number of threads, and whichever is done first, and no more recordings than threads
- * are in memory at a time.
+ * Each of opts.jobs threads reads one recording after the other, separately (see part.h). After
+ * reading one, it waits until all earlier recordings have been taken, then takes it. So the
+ * session's results do not depend on the number of threads or on which one is done first, and at
+ * most one recording per thread is in memory.
  *
- * A recording is read with the session's own model, in its turn, where single events are wanted by a sink
- * that does not know of parts, and where reading it apart shows that it cannot be (part.again).
+ * A recording is read with the session's own model, in its turn, if a sink of single events does
+ * not support parts, or if reading shows that it cannot be read separately (part.again).
  *
- * The number of a GPU depends on the recordings before. Where it decides what is in a part, the threads also
- * wait for one another after the first pass, and the GPUs get their numbers in the order of the recordings.
+ * The number of a GPU depends on earlier recordings. If the contents of a part depend on it,
+ * threads also wait for each other after the first pass, and GPUs are numbered in the order of the
+ * recordings.
  */
 #ifndef MERGE_TURNS_H
 #define MERGE_TURNS_H
 
 #include "join/session.h"
 
-/* Reads all inputs. Return: 0; -ENOMEM or the sink's error, with the input that has it in passes.input. */
+/*
+ * Reads all inputs. Return: 0; or -ENOMEM or the sink's error, with the failed input in
+ * passes.input.
+ */
 int turns__run(struct session *s);
 
-/* Reads an input with the session's own model; those before it have been read. Return: as turns__run(). */
+/*
+ * Reads an input with the session's own model, after all earlier inputs. Return: as turns__run().
+ */
 int turns__next(struct session *s, size_t nr);
 
 #endif /* MERGE_TURNS_H */

@@ -55,7 +55,7 @@ int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t
 	keeps = wanted__range(f, m, m->chains.v[chain].range);
 	if (keeps <= 0)
 		return keeps;
-	/* Device work is of its launch's window: place.c asks. */
+	/* Device work belongs to the window of its launch, which place.c checks. */
 	if (!w && !wanted__at(f, m, m->chains.v[chain].proc, time_ns))
 		return 0;
 	if (w) {
