@@ -10,19 +10,19 @@
 
 #include "block.h"
 
-#define NR_SLOTS	4		/* unpacked at a time, the one in use among them */
-#define RELEASE_BYTES	(8u << 20)	/* bytes of the file that stay in memory behind the walk */
+#define NR_SLOTS	4		/* blocks unpacked ahead, with the one in use */
+#define RELEASE_BYTES	(8u << 20)	/* bytes before the walk's place that stay in memory */
 
-/* The next part of the file, ready for the caller. */
+/* A part of the file that is ready for the caller. */
 struct slot {
 	enum slot_kind {
 		SLOT_BLOCK,
-		SLOT_DAMAGED,		/* bytes that are no block, or one that cannot be unpacked */
+		SLOT_DAMAGED,		/* no block, or one that cannot be unpacked */
 		SLOT_END,
 		SLOT_NO_MEMORY,
 	} kind;
 	uint64_t offset, bytes;		/* in the file */
-	const char *what;		/* SLOT_DAMAGED */
+	const char *what;		/* SLOT_DAMAGED: what is wrong */
 	bool cut;			/* SLOT_END: see blocks__is_cut() */
 	uint8_t *records;
 	size_t room;
@@ -37,7 +37,7 @@ struct blocks {
 	struct damages damages;
 	struct arena kept, held;
 
-	/* Used by the unpacker, which is the thread if there is one. */
+	/* Used by the thread if it runs, else by the caller. */
 	struct block_unpacker *unpacker;
 	uint64_t offset, released;
 
@@ -49,7 +49,7 @@ struct blocks {
 
 	bool threaded;
 	pthread_t thread;
-	pthread_mutex_t lock;		/* all below */
+	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t changed;
 	uint64_t nr_filled, nr_taken;	/* slots; the slot taken last is in use */
 	bool stop;
@@ -116,7 +116,7 @@ void blocks__start(struct blocks *b, uint64_t offset)
 	memset(&b->damages, 0, sizeof(b->damages));
 }
 
-/* ---- the next of the file ------------------------------------------------------------------- */
+/* ---- the next part of the file -------------------------------------------------------------- */
 
 static void blocks__release(struct blocks *b)
 {
@@ -124,13 +124,13 @@ static void blocks__release(struct blocks *b)
 
 	if (!b->mapped || b->offset < b->released + 2 * RELEASE_BYTES)
 		return;
-	/* Release whole huge pages only, so that none is split. */
+	/* Release only whole huge pages, so that none is split. */
 	upto = (b->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(b->base + b->released), upto - b->released, MADV_DONTNEED);
 	b->released = upto;
 }
 
-/* Return: the offset of the next block's header behind @from, or 0. */
+/* Return: the offset of the next block's header after @from, or 0. */
 static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 {
 	const size_t magic_at = offsetof(struct xpu_record_block, magic);
@@ -240,7 +240,7 @@ static void *blocks__thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, except for a recording of a few blocks, which is read faster without. */
+/* Starts the thread, but not for a few blocks, which are read faster without it. */
 static void blocks__start_thread(struct blocks *b)
 {
 	sigset_t all, old;
@@ -248,14 +248,14 @@ static void blocks__start_thread(struct blocks *b)
 	if (b->nr_asked++ != NR_SLOTS)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* for this thread: the file may become shorter */
+	sigdelset(&all, SIGBUS);	/* raised if the file becomes shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	b->threaded = !pthread_create(&b->thread, NULL, blocks__thread, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /*
- * Return: the next slot, valid until the next call. After SLOT_END and SLOT_NO_MEMORY, returns that
+ * Return: the next slot, valid until the next call. Later calls return SLOT_END and SLOT_NO_MEMORY
  * again.
  */
 static struct slot *blocks__take(struct blocks *b)
@@ -327,7 +327,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* It is not known how many blocks were in the bytes at the end. */
+		/* Count one block if it is unknown how many were in the damaged bytes. */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {

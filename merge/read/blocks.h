@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * blocks.h - the records of a recording that consists of blocks, one block after the other
+ * blocks.h - reads a recording that consists of blocks, block by block
  *
- * A thread unpacks the next blocks while the caller looks at the records of one. Damage costs the
- * records of the damaged blocks, and is reported.
+ * A thread unpacks the next blocks while the caller looks at the records of one. Damage loses only
+ * the records of the damaged blocks, and is reported.
  */
 #ifndef MERGE_BLOCKS_H
 #define MERGE_BLOCKS_H
@@ -15,13 +15,13 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define DAMAGES_MAX	16		/* reported one by one */
+#define DAMAGES_MAX	16		/* damages that are reported one by one */
 
 /* A damaged part of the file. */
 struct damage {
-	uint64_t offset, bytes;		/* in the file; bytes may be 0: blocks are missing there */
-	uint64_t nr_blocks;		/* blocks lost by it, as far as is known */
-	uint64_t nr_launches;		/* in them */
+	uint64_t offset, bytes;		/* in the file; bytes 0: blocks are missing there */
+	uint64_t nr_blocks;		/* lost blocks, as far as is known */
+	uint64_t nr_launches;		/* in the lost blocks */
 	const char *what;
 };
 
@@ -29,11 +29,11 @@ struct damage {
 struct damages {
 	struct damage v[DAMAGES_MAX];	/* the first ones */
 	uint64_t nr;
-	uint64_t bytes, nr_blocks, nr_launches;		/* of all */
+	uint64_t bytes, nr_blocks, nr_launches;		/* totals of all damage */
 };
 
 struct block {
-	const uint8_t *records;		/* aligned to 8, until the next is asked for */
+	const uint8_t *records;		/* aligned to 8, valid until the next block is asked for */
 	size_t bytes;
 	uint64_t offset;		/* of the block in the file */
 };
@@ -42,15 +42,15 @@ struct blocks;
 
 /**
  * blocks__new - make a reader for the blocks of one file
- * @base: the whole file, of @size bytes, which must stay
- * @mapped: whether memory behind the walk may be given back to the kernel
+ * @base: the whole file of @size bytes, which must outlive the reader
+ * @mapped: whether memory that the walk has passed may be given back to the kernel
  *
- * Return: NULL if there is no memory.
+ * Return: NULL if memory is short.
  */
 struct blocks *blocks__new(const uint8_t *base, size_t size, bool mapped);
 void blocks__free(struct blocks *b);
 
-/* Starts, or starts again, with the block at @offset, and forgets all damage. */
+/* Starts (again) with the block at @offset, and forgets all damage. */
 void blocks__start(struct blocks *b, uint64_t offset);
 
 /**
@@ -66,7 +66,7 @@ int blocks__next(struct blocks *b, struct block *block);
  * block.
  */
 uint64_t blocks__end(const struct blocks *b);
-/* Whether those bytes are a block that was cut off, or the beginning of one. */
+/* Whether the bytes at blocks__end() begin a block that was cut off. */
 bool blocks__is_cut(const struct blocks *b);
 
 uint64_t blocks__size(const struct blocks *b);		/* of the file */
@@ -76,11 +76,14 @@ void blocks__damaged_inside(struct blocks *b, const char *what);
 
 const struct damages *blocks__damages(const struct blocks *b);
 
-/* Return: a copy of @part that lives as long as @b, or until blocks__let_go(); or NULL. */
+/*
+ * Return: a copy of @part that lives as long as @b (blocks__hold(): until blocks__let_go()), or
+ * NULL.
+ */
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);
 
-/* Frees what was held, and the memory of the walk, which has ended. */
+/* Frees the copies of blocks__hold() and the memory of the walk, which has ended. */
 void blocks__let_go(struct blocks *b);
 
 #endif /* MERGE_BLOCKS_H */

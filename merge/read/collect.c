@@ -8,14 +8,14 @@
 #include "read/reader.h"
 #include "record.h"
 
-/* Clocks of devices and of the host differ by some us. */
+/* The clocks of devices and of the host differ by some microseconds. */
 #define EDGE_NS		10000000ull
-/* A recording that was not closed may have launches that nothing later tells the time of. */
+/*
+ * If a recording was not closed, launches may be this much later than its last record with a time.
+ */
 #define UNSENT_NS	10000000000ull
 
-/*
- * Indexes the thread by the numbers that a record of calls may have for it. Return: 0 or -ENOMEM.
- */
+/* Indexes the thread by the tids that a record of calls may have for it. Return: 0 or -ENOMEM. */
 static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
 			uint32_t thread)
 {
@@ -51,11 +51,14 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 
 	if (!rec->thread_id)
 		return 0;
-	/* A later definition of the thread may add something. */
+	/* A later definition of the thread may add a tid. */
 	if (idmap__get(&c->found->threads, rec->thread_id, &idx))
 		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
 	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
-	/* A number that is used again: all its ids are one thread, for calls have the number alone. */
+	/*
+	 * If a tid is used again, all its threads become one, because records of calls have only
+	 * the tid.
+	 */
 	if (!err && rec->tid && idmap__get(&c->found->tids, ID_KEY(thread.proc, rec->tid), &idx))
 		return idmap__put(&c->found->threads, rec->thread_id, idx);
 	if (!err)
@@ -116,7 +119,10 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
 	return err ?: graphs__add_node(&c->found->graphs, proc, rec);
 }
 
-/* Reads running totals, of which the bigger is the later: two threads may send at a time. */
+/*
+ * Reads running totals. Two threads may send at the same time, so the bigger totals are the later
+ * ones.
+ */
 static int sent__read(struct found *f, struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
 {
 	int err = 0;
@@ -130,7 +136,7 @@ static int sent__read(struct found *f, struct sent *s, uint64_t place, const str
 	return err;
 }
 
-/* Takes the counters of a process of an earlier file. Return: 0 or -ENOMEM. */
+/* Takes the counters that a process had at the end of an earlier file. Return: 0 or -ENOMEM. */
 static int collect__carried(struct collect *c, const struct xpu_record_carried *rec)
 {
 	struct sent *sent;
@@ -153,8 +159,8 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 }
 
 /*
- * Keeps a copy of *@rec if it is of a type that is referred to later: until the recording has been read, or
- * until the end. Return: 0 or -ENOMEM.
+ * If a later step needs records of its type, replaces *@rec by a copy, which lives until the
+ * recording was read, or until the end. Return: 0 or -ENOMEM.
  */
 static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 {
@@ -245,7 +251,7 @@ static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_re
 	int err = 0;
 
 	/*
-	 * The index that the stream will have in the model, which gets the streams when the GPUs
+	 * Map the id to the stream's later index in the model, which gets the streams when all GPUs
 	 * are known.
 	 */
 	if (rec->id)
@@ -380,7 +386,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* Carried ones count in an earlier file. */
+	/* An earlier file counts carried batches. */
 	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) && batch__is_counted(batch);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
@@ -400,7 +406,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	return 0;
 }
 
-/* Sees which kinds of events of memory there are, and when. */
+/* Notes which kinds of events of memory the recording has, and when they were. */
 static int collect__allocs(struct collect *c, const struct xpu_record_allocs *rec)
 {
 	struct found *f = c->found;
@@ -431,7 +437,7 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 	return 0;
 }
 
-/* Finds out when the recording began: a recorder wrote its version. An import has no recorder. */
+/* Sets when the recording began, if a recorder wrote its version. Imports have no recorder. */
 static void collect__see_recorder(struct collect *c)
 {
 	c->has_recorder = true;
@@ -439,7 +445,7 @@ static void collect__see_recorder(struct collect *c)
 		c->found->from_ns = c->begin_ns - EDGE_NS;
 }
 
-/* Finds out when the recording ended, after its last record. */
+/* Sets when the recording ended. Called after its last record. */
 static void collect__see_end(struct collect *c)
 {
 	uint64_t more_ns = model__input(c->model)->ended ? EDGE_NS : UNSENT_NS;

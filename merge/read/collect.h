@@ -7,13 +7,13 @@
 #include "read/pass.h"
 
 struct collect {
-	struct found *found;		/* filled */
-	struct model *model;		/* grows */
+	struct found *found;		/* to be filled */
+	struct model *model;		/* gets the definitions */
 	struct loss *loss;		/* gets the damage to the recording, and ... */
 	struct msgs *msgs;		/* ... its description */
-	bool has_recorder;		/* it was recorded, not imported */
-	uint64_t begin_ns;		/* of the recording; of a series, of its first file */
-	uint64_t made_ns;		/* of the latest record whose time the recorder or the kernel tells */
+	bool has_recorder;		/* recorded, not imported */
+	uint64_t begin_ns;		/* when the recording, or its first file, began */
+	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
 };
 

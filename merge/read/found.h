@@ -2,8 +2,8 @@
 /*
  * found.h - the result of the first pass over a recording: the meaning of its ids
  *
- * collect.c fills it and resolve.c completes it; from then on it is const. Ids lead to indices of
- * struct model.
+ * collect.c fills it and resolve.c completes it; after that it does not change. It maps ids to
+ * indices in struct model.
  */
 #ifndef MERGE_FOUND_H
 #define MERGE_FOUND_H
@@ -22,8 +22,8 @@
 struct reader;
 
 /*
- * The key of a CUDA API function's name, which a process defines for itself alone. CUPTI's domains
- * and callback ids are small numbers.
+ * The key of the name of a CUDA API function. Each process defines these names for itself. CUPTI's
+ * domains and callback ids are small numbers.
  */
 #define API_KEY(proc, domain, cbid)	ID_KEY(proc, (domain) << 24 | (cbid))
 #define API_KEY_FITS(domain, cbid)	((domain) < 1u << 8 && (cbid) < 1u << 24)
@@ -45,10 +45,10 @@ struct cubin_def {
 	uint32_t total_bytes;
 	ARRAY(uint8_t) bytes;
 	struct cubin_lines *lines;	/* NULL: not read yet */
-	const char **places;		/* of its lines, interned; NULL: not made yet */
+	const char **places;		/* one per line, interned; NULL: not made yet */
 };
 
-/* STALLS or STALLS_ACCOUNT. */
+/* a record STALLS or STALLS_ACCOUNT */
 struct stalls_def {
 	uint32_t proc;
 	const struct xpu_record *rec;
@@ -56,15 +56,15 @@ struct stalls_def {
 
 /* The counters of one process's shim, which say what it sent. */
 struct sent {
-	const struct xpu_record_counters *last;	/* nr_batches 0: it never sent any */
+	const struct xpu_record_counters *last;	/* nr_batches 0: the process never sent counters */
 	uint64_t allocs_ns;			/* when its last event of memory was */
 	const struct xpu_record_counters *first;	/* counters when the recording began ... */
-	uint64_t baseline;			/* ... this batch, record_iter__place(), included */
+	uint64_t baseline;			/* ... up to this record_iter__place() */
 	uint64_t nr_batches;			/* batches that have arrived */
-	bool carried;				/* first is of a CARRIED record, and holds in any case */
+	bool carried;				/* @first is from CARRIED, and is not replaced */
 	bool lost;				/* earlier files lack records */
 	bool final;				/* no later file has records of the process */
-	uint64_t nr_allocs;		/* events of memory that the recording has */
+	uint64_t nr_allocs;		/* events of memory in the recording */
 };
 
 /* When a process with a given pid ended. */
@@ -75,9 +75,9 @@ struct exit_at {
 
 struct found {
 	const struct reader *reader;
-	uint64_t shift_ns;		/* difference of the common clock to its clock */
-	uint64_t from_ns, to_ns;	/* when it was recorded, by the recorder; all times: an import */
-	/* where its parts of the model begin */
+	uint64_t shift_ns;		/* common clock minus the recording's clock */
+	uint64_t from_ns, to_ns;	/* limits of its times; an import has no limits */
+	/* where its entries in the model begin */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* STACK records */
 	bool ends_known;		/* a process without an end record did not end */
@@ -87,17 +87,17 @@ struct found {
 	struct idmap tids;		/* (proc, tid): index of the thread */
 	struct idmap ns_tids;		/* by the tid in the thread's own pid namespace */
 	struct ids strings;		/* (proc, id): index in string_defs */
-	struct ids shapes;		/* (proc, id of the name's string): index in the model's */
-	struct idmap streams;		/* (proc, id) */
+	struct ids shapes;		/* (proc, string id of name): index in the model's shapes */
+	struct idmap streams;		/* (proc, id): index in the model's streams */
 	struct idmap apis;		/* API_KEY(): string id of the name */
 	struct idmap pycodes;		/* (proc, id): index in pycode_defs */
 	struct idmap refused;		/* (proc, correlation id): CUDA's result of refused launches */
-	ARRAY(const char *) string_defs;	/* in the recording */
+	ARRAY(const char *) string_defs;	/* in the memory of the reader */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
 	struct idmap stall_reasons;	/* (proc, index): string id of the name */
-	ARRAY(struct cubin_def) cubins;	/* by process and crc, as they came */
+	ARRAY(struct cubin_def) cubins;	/* one per process and CRC */
 	ARRAY(struct stalls_def) stalls_defs, stalls_accounts;
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
@@ -105,41 +105,41 @@ struct found {
 	struct {			/* events of memory */
 		uint64_t nr, from_ns, to_ns;	/* times as in the recording */
 		uint32_t proc_id;		/* of the first */
-		bool several_procs, blocks;	/* of an allocator are among them */
+		bool several_procs, blocks;	/* some events are of allocator blocks */
 	} allocs;
 	ARRAY(struct sent) sent;	/* by process, from first_proc to the last that sent */
-	struct arena counters;		/* that these point to */
+	struct arena counters;		/* that @sent points to */
 	ARRAY(struct exit_at) exits;	/* by pid, then time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;
 	struct pysources pysources;
 };
 
-/* Begins a recording whose processes, threads and so on will come behind those in @m. */
+/* Begins a recording. Its processes, threads and so on will be appended to @m. */
 void found__init(struct found *f, struct model *m, const struct input *in);
 void found__exit(struct found *f);
 
 /*
- * Return: whether a span of time, on the recording's clock, may be true. Processes tell when they did what; a
- * wrong clock, or a lie, must not move the times of other processes.
+ * Return: whether a span of time, on the recording's clock, lies within the recording. Processes
+ * report their own times, and a wrong clock or a lie must not move the times of others.
  */
 static inline bool found__has_time(const struct found *f, uint64_t from_ns, uint64_t to_ns)
 {
 	return from_ns <= to_ns && from_ns >= f->from_ns && to_ns <= f->to_ns;
 }
 
-/* Return: @ns, or the recording's begin or end, if it is before or after. */
+/* Return: the time within the recording that is nearest to @ns. */
 static inline uint64_t found__nearest_ns(const struct found *f, uint64_t ns)
 {
 	return ns < f->from_ns ? f->from_ns : ns > f->to_ns ? f->to_ns : ns;
 }
 
-/* Counters of a process that told none. */
+/* The counters of a process that sent none. */
 extern const struct xpu_record_counters counters__none;
 
 /*
- * Keeps a copy of counters, of which a version may have fewer than this one, at @to, which is the last or
- * the first of a process. Return: 0 or -ENOMEM.
+ * Keeps a copy of @rec at @to, the first or last counters of a process. Other versions of xpuload
+ * may have fewer counters than this one. Return: 0 or -ENOMEM.
  */
 int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
 			 const struct xpu_record_counters *rec, size_t bytes);

@@ -7,7 +7,7 @@
 
 /* The passes over all recordings, and the callback for their progress. */
 struct passes {
-	void (*tell)(void *ctx, unsigned int permille);		/* NULL: nobody */
+	void (*tell)(void *ctx, unsigned int permille);		/* NULL: progress is not reported */
 	void *ctx;
 	unsigned int permille;		/* the last progress reported */
 	unsigned int nr_inputs, input;	/* number of recordings, and the one being read */
@@ -16,10 +16,10 @@ struct passes {
 typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu_record *rec);
 
 /**
- * pass__run - call @record for each record that is not inside of a batch
+ * pass__run - call @record for each record that is not inside a batch
  * @it: tells the caller where and why the records ended
- * @from: progress, of 1000, when this pass begins ...
- * @to: ... and when it has ended
+ * @from: progress in permille when this pass begins ...
+ * @to: ... and when it ends
  *
  * Return: 0, or the first result of @record that is not 0, which ends the pass.
  */

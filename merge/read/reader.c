@@ -15,9 +15,9 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* the definitions of metrics begin among them */
-#define AHEAD_BYTES	(64u << 20)	/* of the next recording */
-#define RELEASE_BYTES	(8u << 20)	/* how much of the map is kept behind the walk */
+#define FIRST_RECORDS	256		/* among them is the first definition of a metric */
+#define AHEAD_BYTES	(64u << 20)	/* of the next recording, to be read ahead */
+#define RELEASE_BYTES	(8u << 20)	/* bytes before the walk's place that stay in memory */
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -245,7 +245,7 @@ void reader__release(const struct reader *r, struct record_iter *it)
 
 	if (!r->mapped || r->blocks || it->offset < it->released + 2 * RELEASE_BYTES)
 		return;
-	/* Release whole huge pages only, so that none is split. */
+	/* Release only whole huge pages, so that none is split. */
 	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(r->base + it->released), upto - it->released, MADV_DONTNEED);
 	it->released = upto;
@@ -288,14 +288,14 @@ static bool stack__fits(const struct xpu_record_stack *s)
 		return false;
 	for (i = 0; i < words; i++)
 		there += __builtin_popcountll(bitmap[i]);
-	/* A bit beyond the last block would make readers read one more. */
+	/* A bit beyond the last block would make readers read one block too many. */
 	if (nr % 64 && bitmap[words - 1] >> nr % 64)
 		return false;
 	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
 	       there * XPU_STACK_BLOCK;
 }
 
-/* Return: whether @nr elements fit behind the fixed part of a record. */
+/* Return: whether @nr elements fit after the fixed part of a record. */
 static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr, size_t bytes)
 {
 	return nr <= (rec->size - fixed) / bytes;
@@ -365,7 +365,10 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	       "METRICS with more rows than its record holds";
 }
 
-/* A tail as its kind in records.def says: each structure gets a function. */
+/*
+ * These macros make a function for each structure, which checks its tail by its kind in
+ * records.def.
+ */
 #define FIELD_ITEMS(nr, whose, what)						\
 	record__fits(&r->hdr, sizeof(*r), r->nr, one) ? NULL :			\
 	whose " with more " what " than its record holds"
@@ -399,7 +402,7 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	}
 #include "records.def"
 
-/* Return: NULL if the counts and strings of a record fit its size, else what does not. */
+/* Return: NULL if the counts and strings of a record fit its size, else what does not fit. */
 static const char *record__check(const struct xpu_record *rec)
 {
 	switch (rec->type) {
@@ -435,7 +438,7 @@ static void record_iter__next_block(struct record_iter *it)
 		it->file_offset = block.offset;
 		return;
 	}
-	/* After the last block, the rest of the file counts as bytes. */
+	/* After the last block, offset and size refer to the whole file. */
 	it->blocks = NULL;
 	it->in_block = false;
 	it->file_offset = 0;
@@ -451,7 +454,7 @@ static void record_iter__next_block(struct record_iter *it)
 		record_iter__stop(it, RECORDS_WHOLE, NULL);
 }
 
-/* Stops at an invalid record; inside a block, only the block ends. */
+/* Stops at an invalid record. Inside a block, skips only the rest of the block. */
 static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
 {
 	if (!it->blocks) {
@@ -514,7 +517,7 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 			continue;
 		}
 		it->offset += rec->size;
-		/* To load known from @it here, with unknown_too, would wait for this store. */
+		/* Use the local variable: a load of it->known would have to wait for this store. */
 		it->known = known;
 		if (known)
 			return rec;

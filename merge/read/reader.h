@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * reader.h - xpu.data, record by record
+ * reader.h - reads xpu.data, record by record
  *
  *	struct reader r;
  *	struct record_iter it;
@@ -15,14 +15,14 @@
  *		complain(it.what, it.offset);
  *	reader__close(&r);
  *
- * An iterator checks the records that it returns: the fixed part of the type is there, every count
- * fits the record's size, and every string ends inside it, so users may rely on them. Records are
- * aligned to 8. Unknown types, and types that do not belong in their place, are skipped; with
- * unknown_too they are returned, and only their header has been checked.
+ * An iterator checks the records that it returns, so users may rely on them: each has all fixed
+ * fields of its type, every count fits its size, and every string ends inside it. Records are
+ * aligned to 8. Unknown types, and types in a wrong place, are skipped; with unknown_too they are
+ * returned, and only their headers were checked.
  *
- * If the recording consists of blocks, a record is valid only until the next one is asked for:
- * reader__keep() keeps it. Such a recording has one walk at a time: a new walk ends the one before.
- * Damaged blocks do not end a walk; reader__damages() reports them.
+ * If the recording consists of blocks, a record is valid only until the next one is asked for;
+ * reader__keep() returns a copy that lasts longer. Such a recording has one walk at a time: a new
+ * walk ends the previous one. Damaged blocks do not end a walk; reader__damages() reports them.
  */
 #ifndef MERGE_READER_H
 #define MERGE_READER_H
@@ -38,8 +38,8 @@ struct reader {
 	const char *name;		/* for messages, owned by the caller */
 	const uint8_t *base;		/* the whole file, aligned to 8 */
 	size_t size;
-	bool mapped;			/* base is ours to unmap */
-	uint8_t *copy;			/* or to free, if it is this */
+	bool mapped;			/* reader__close() unmaps @base */
+	uint8_t *copy;			/* NULL, or @base, which reader__close() frees */
 	bool bad_header;		/* the header's CRC is wrong; its times may be, too */
 	struct blocks *blocks;		/* NULL: the records follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
@@ -51,20 +51,21 @@ enum records_end {
 	RECORDS_WHOLE,			/* ended with its last record */
 	RECORDS_CUT,			/* ended inside a record: the writer was stopped */
 	RECORDS_CORRUPT,		/* ended at something that is no record */
-	RECORDS_NO_MEMORY,		/* there may be more */
+	RECORDS_NO_MEMORY,		/* stopped early, because memory is short */
 };
 
 /*
- * A walk over one run of records: those of the file, of one block after the other, or of a batch.
+ * A walk over one run of records: the records of the file without its blocks, of a block, or of a
+ * batch. After a block, the walk goes on with the next one.
  */
 struct record_iter {
 	const uint8_t *base;
 	uint64_t offset;		/* of the next record, or of the place that stopped the walk */
 	uint64_t size;			/* where the run ends */
-	uint64_t file_offset;		/* of base in the file; or of the run's block */
+	uint64_t file_offset;		/* of @base in the file, or of the run's block */
 	struct blocks *blocks;		/* the source of the next run, or NULL */
-	uint64_t passed;		/* bytes of the blocks before */
-	uint64_t nr_damages;		/* in the file before the record */
+	uint64_t passed;		/* bytes of the earlier blocks */
+	uint64_t nr_damages;		/* damages in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
 	bool unknown_too;		/* set by the caller: skip nothing, see known */
@@ -80,16 +81,17 @@ struct record_iter {
  * @r: filled in; r->error says why when this fails
  * @path: a regular file
  *
- * A file that another program cuts short while it is mapped raises SIGBUS; the caller handles it.
+ * If another program makes the file shorter while it is mapped, reading raises SIGBUS, which the
+ * caller handles.
  *
- * Return: 0; -errno of the failing call; -EINVAL if the file is not a recording; -EPROTO if its
- * major version is newer or its endianness differs.
+ * Return: 0; -EINVAL if the file is not a recording; -EPROTO if its major version is newer or its
+ * endianness differs, or -errno of the failing call.
  */
 int reader__open(struct reader *r, const char *path);
 
 /*
- * Opens a recording in memory: @size bytes at @buf, aligned to 8, owned by the caller, which must
- * outlive @r.
+ * Opens a recording in memory: @size bytes at @buf, which is aligned to 8, is owned by the caller,
+ * and must outlive @r.
  */
 int reader__open_mem(struct reader *r, const void *buf, size_t size, const char *name);
 void reader__close(struct reader *r);
@@ -104,25 +106,28 @@ bool reader__has_metrics(const struct reader *r);
 
 /*
  * Copies the name of the host, which is in the first records, without a NUL.
- * Return: its length; 0: the recording does not tell it.
+ * Return: its length, or 0 if the recording does not have it.
  */
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 
 /*
- * Return: the name, without a directory, of the first file of the recording, of which this is another one;
- * else NULL.
+ * Return: for a later file of a recording, the name of the first file, without a directory; else
+ * NULL.
  */
 const char *reader__first_name(const struct reader *r);
 
-/* Return: which file of its recording it is, from 1 on; sets *@recording_ns to when the first one begins. */
+/*
+ * Return: the number of the file in its recording, counted from 1. Sets *@recording_ns to when the
+ * first file begins.
+ */
 uint64_t reader__file_number(const struct reader *r, uint64_t *recording_ns);
 
 /* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 
 /*
- * Return: @part, a record or what one has inside, or a copy of it, valid until reader__close();
- * NULL without memory.
+ * Return: @part (a record, or a part of one) or a copy of it, valid until reader__close(); NULL if
+ * memory is short.
  */
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 
@@ -133,14 +138,14 @@ void reader__read_ahead(const struct reader *r);
 const void *reader__hold(const struct reader *r, const void *part, size_t bytes);
 
 /*
- * Frees what was held, and gives the file's pages back to the kernel: its records have been read. It may be
- * walked again.
+ * Frees the copies of reader__hold(), and gives the file's pages back to the kernel, after a walk.
+ * Another walk may follow.
  */
 void reader__let_go(const struct reader *r);
 
 /*
- * Gives the pages behind @it back to the kernel. Pointers into them stay valid. So memory use
- * depends on the launches in flight, not on the size of the file.
+ * Gives the pages that @it has passed back to the kernel. Pointers into them stay valid. So memory
+ * use depends on the launches in flight, not on the size of the file.
  */
 void reader__release(const struct reader *r, struct record_iter *it);
 
@@ -152,8 +157,8 @@ void record_iter__enter(struct record_iter *it, const struct record_iter *outer,
 			const struct xpu_record_batch *batch);
 
 /*
- * Return: the offset in the file of the next record, or of the place that stopped the walk; in
- * blocks, that of the block.
+ * Return: the offset in the file of the next record, or of the place that stopped the walk; in a
+ * recording of blocks, the offset of the block.
  */
 static inline uint64_t record_iter__file_offset(const struct record_iter *it)
 {
@@ -161,15 +166,18 @@ static inline uint64_t record_iter__file_offset(const struct record_iter *it)
 }
 
 /*
- * Return: a number for the walk's place: equal in each walk after one record, different after any
- * other. Never 0.
+ * Return: a number for the walk's place, never 0. Each walk has one number after a record, and
+ * another number after each other record.
  */
 static inline uint64_t record_iter__place(const struct record_iter *it)
 {
 	return it->passed + it->offset;
 }
 
-/* Whether the shim counts the batch: not one that a thread sends by itself, which has no COUNTERS. */
+/*
+ * Whether the shim counts the batch. A batch that a thread sends by itself has no COUNTERS, and is
+ * not counted.
+ */
 static inline bool batch__is_counted(const struct xpu_record_batch *batch)
 {
 	const struct xpu_record *first = (const void *)batch->records;

@@ -9,8 +9,8 @@
 #include "symbols/demangle.h"
 
 /*
- * The callback id that the shim gives for an explicit call that makes a graph node, whose own id it
- * does not know.
+ * The shim gives this callback id for an explicit call that makes a graph node, because it does not
+ * know the call's own id.
  */
 #define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
 #define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
@@ -26,7 +26,9 @@ static int resolve_path(const struct found *f, struct model *m, struct path *pat
 	if (rec->hdr.misc & XPU_CHAIN_CPU)
 		return 0;
 	name = found__api_name(f, path->proc, rec->domain, rec->cbid);
-	/* A graph launch owns the records of all its nodes; an unknown call may be one. */
+	/*
+	 * A graph launch owns the records of all its nodes; an unknown call may be a graph launch.
+	 */
 	path->one_record = name && !strcasestr(name, "graph");
 	if (name && *name)
 		path->api = strpool__intern(&m->strings, name, strlen(name));
@@ -62,7 +64,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 		if (p->exited)
 			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
 	}
-	/* An image that is replaced by an exec has ended, too, but its pid goes on. */
+	/* An image that is replaced by an exec has ended, too, but its pid continues. */
 	for (i = f->first_proc; i < m->procs.nr; i++) {
 		const struct proc *p = &m->procs.v[i];
 
@@ -78,7 +80,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 	return err;
 }
 
-/* If a process was recorded from its beginning, all that it has sent counts. */
+/* Counts all that a process has sent, if it was recorded from its beginning. */
 static void resolve_sent(struct found *f, const struct machine *m)
 {
 	size_t i;
@@ -124,11 +126,11 @@ static int resolve_devices(const struct found *f, struct model *m)
 
 #define REASON_PREFIX	"smsp__pcsamp_warps_issue_stalled_"
 #define NOT_ISSUED	"_not_issued"
-#define MAX_REASONS	64		/* of one place, that are looked through */
+#define MAX_REASONS	64		/* the reasons of one place that are searched */
 
-/* A reason of a process's. */
+/* a stall reason that a process defined */
 struct stall_reason {
-	const char *name;		/* interned, without prefix and suffix; NULL for want of memory */
+	const char *name;		/* interned, without prefix and suffix; NULL: no memory */
 	bool not_issued;
 };
 
@@ -156,7 +158,7 @@ static struct stall_reason stall_reason(const struct found *f, struct model *m, 
 	return r;
 }
 
-/* Finds a module's lines. Return: 0, with *@cubin perhaps NULL, or -ENOMEM. */
+/* Finds the lines of a module. Sets *@cubin to NULL if they are unknown. Return: 0 or -ENOMEM. */
 static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct cubin_def **cubin)
 {
 	size_t i;
@@ -185,7 +187,7 @@ static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct
 	return 0;
 }
 
-/* Prints "file.cu:12", with the function that it is in if that is inlined. */
+/* Prints "file.cu:12", after the name of the function if that is inlined. */
 static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file,
 			uint32_t line)
 {
@@ -195,7 +197,7 @@ static void print_place(FILE *f, const struct cubin_lines *l, const char *inline
 	/* A file's own functions are in a namespace whose name changes with each compilation. */
 	if (!strncmp(s, "_INTERNAL_", strlen("_INTERNAL_")) && strstr(s, "::"))
 		s = strstr(s, "::") + strlen("::");
-	/* Frames have ";" between them. */
+	/* A ";" separates frames. */
 	for (; *s; s++)
 		putc(*s == ';' ? ':' : *s, f);
 	if (inlined)
@@ -206,7 +208,7 @@ static void print_place(FILE *f, const struct cubin_lines *l, const char *inline
 	free(pretty);
 }
 
-/* Return: the frames of a line, the kernel's own line first; NULL for want of memory. */
+/* Return: the frames of a line, the kernel's own line first; NULL if memory is short. */
 static const char *print_line(struct model *m, const struct cubin_lines *l, const struct cubin_line *line)
 {
 	const struct cubin_site *sites[STALL_MAX_FRAMES - 1];
@@ -233,7 +235,10 @@ static const char *print_line(struct model *m, const struct cubin_lines *l, cons
 	return place;
 }
 
-/* Return: the place of an instruction, an offset if its line is not known; NULL for want of memory. */
+/*
+ * Return: the place of an instruction, or its offset if the line is unknown; NULL if memory is
+ * short.
+ */
 static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function, uint32_t pc)
 {
 	const struct cubin_line *line = NULL;
@@ -249,7 +254,7 @@ static const char *place_of(struct model *m, const struct cubin_def *cubin, cons
 	return *place;
 }
 
-/* Adds the samples at one place to the window, which is the last one. */
+/* Adds the samples at one place to @w, the last window. */
 static int window__add(struct model *m, struct stall_window *w, const char *place,
 		       const struct xpu_stall *stall, const struct stall_reason *reason)
 {
@@ -263,7 +268,7 @@ static int window__add(struct model *m, struct stall_window *w, const char *plac
 	err = stalls__place(s, place, reason->name, &idx);
 	if (err)
 		return err;
-	/* The reasons of one place come one after the other. */
+	/* Each place has its reasons in a row. */
 	for (i = s->counts.nr; i > w->first && i + 2 * MAX_REASONS > s->counts.nr; i--)
 		if (s->counts.v[i - 1].place == idx)
 			break;
@@ -296,7 +301,7 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 	if (rec->hdr.misc == XPU_MISC_STALLS_LAUNCH)
 		w.correlation_id = rec->correlation_id;
 	else if (!found__has_time(f, rec->begin_ns, rec->end_ns))
-		loss->outside_stalls++;	/* the samples are of no launch */
+		loss->outside_stalls++;	/* the samples belong to no launch */
 	else if (rec->begin_ns > rec->end_ns ||
 		 __builtin_add_overflow(rec->begin_ns, f->shift_ns, &w.begin_ns) ||
 		 __builtin_add_overflow(rec->end_ns, f->shift_ns, &w.end_ns))
@@ -344,7 +349,10 @@ static int add_span(const struct found *f, struct stalls *s, uint32_t proc,
 	return array_push(&s->spans, span);
 }
 
-/* Adds up the last account of each context, and keeps the spans of all. Return: 0 or -ENOMEM. */
+/*
+ * Adds up the last account of each context, and keeps the spans of all accounts. Return: 0 or
+ * -ENOMEM.
+ */
 static int resolve_accounts(const struct found *f, struct stalls *s, struct loss *loss)
 {
 	uint64_t told;
@@ -384,7 +392,7 @@ static int resolve_stalls(const struct found *f, struct model *m, struct loss *l
 }
 
 /*
- * Gives each process what it has of its parent. A parent may come behind its children in the file.
+ * Gives each process the labels that it inherits. A parent may come after its children in the file.
  * Return: 0 or -ENOMEM.
  */
 static int resolve_labels(const struct found *f, struct machine *m)

@@ -10,17 +10,17 @@
 #include "record.h"
 #include "util.h"
 
-#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
-#define MAX_EVENTS	1024		/* in a RANGES record that is made here */
-#define FINAL_AFTER	2		/* files: see carry.h */
+#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is written here */
+#define MAX_EVENTS	1024		/* in a RANGES record that is written here */
+#define FINAL_AFTER	2		/* number of files, see carry.h */
 
-/* Records, one behind the other. */
+/* Records in a row. */
 struct records {
 	uint8_t *v;
 	size_t nr, cap;			/* bytes */
 };
 
-/* Definitions inside a batch have ids by type. */
+/* Each type of definition in a batch has its own ids. */
 #define FIRST_NESTED	XPU_RECORD_STRING
 #define NR_NESTED	(XPU_RECORD_TYPES - FIRST_NESTED)
 
@@ -32,32 +32,32 @@ struct carried_process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
-	uint32_t parent_proc_id;	/* 0: none that is here */
-	uint32_t nr_children;		/* that are here: they may have its labels */
+	uint32_t parent_proc_id;	/* 0: the parent is not carried */
+	uint32_t nr_children;		/* carried children, which may inherit its labels */
 	bool ended;
-	bool threads_ended;		/* some that @top still has */
-	uint64_t ended_in;		/* the file that had its end */
-	uint64_t final_in;		/* the file with the last of it; 0: not known yet */
+	bool threads_ended;		/* @top still has threads that were forgotten */
+	uint64_t ended_in;		/* the file in which it ended */
+	uint64_t final_in;		/* the file with its last records; 0: still unknown */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
-	struct records nested;		/* of batches */
+	struct records nested;		/* definitions from batches */
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* written, or passed on; @safe: in files */
+	struct carried_counts now, safe;	/* @now: passed on; @safe: certainly in files */
 	bool unsaved;			/* @safe has changed */
-	bool lost;			/* some records that have come are in no file */
-	uint64_t nr_open_ranges;	/* that the file begins with */
+	bool lost;			/* some of its records are in no file */
+	uint64_t nr_open_ranges;	/* NVTX ranges that were open when the file began */
 };
 
 struct carried_thread {
 	UT_hash_handle hh;
 	uint32_t thread_id;
 	uint32_t proc_id;
-	uint32_t range_id;		/* the NVTX ranges that are open */
+	uint32_t range_id;		/* of the NVTX ranges that are open on the thread */
 	UT_hash_handle hh_tid;
-	uint64_t tid;			/* TID_KEY(); several may have it, of which one runs */
-	bool has_tid;			/* it is found by it */
-	bool has_nodes;			/* of CUDA graphs, which refer to it */
+	uint64_t tid;			/* TID_KEY(); of several threads with it only one runs */
+	bool has_tid;			/* carry.tids has this thread for @tid */
+	bool has_nodes;			/* nodes of CUDA graphs refer to it */
 	uint64_t ended_in;		/* 0: it runs */
 };
 
@@ -69,9 +69,9 @@ struct carried_path {
 	uint32_t proc_id;
 };
 
-/* The mappings of one program in a process. */
+/* The mappings of one program image in a process. */
 struct carried_image {
-	struct records events;		/* MMAP; COMM of an exec first */
+	struct records events;		/* MMAP, after the COMM of an exec */
 	uint32_t nr_maps;
 	uint64_t ended_in;		/* 0: it runs */
 };
@@ -90,14 +90,14 @@ struct carried_pid {
 };
 
 struct carry {
-	uint64_t number;		/* of the file */
+	uint64_t number;		/* of the current file */
 	struct carried_process *processes;
 	struct carried_thread *threads;
-	struct carried_thread *tids;	/* those that run, by their numbers */
+	struct carried_thread *tids;	/* the last thread with each tid */
 	struct carried_path *paths;
 	struct carried_pid *pids;
 	struct records infos;
-	struct records others;		/* KSYM, PYSOURCE, METRIC: of no process */
+	struct records others;		/* KSYM, PYSOURCE, METRIC, which belong to no process */
 	uint64_t nr_beyond;
 };
 
@@ -139,7 +139,7 @@ static struct carried_process *carry__find(const struct carry *c, uint32_t proc_
 	return p;
 }
 
-/* Return: the process, which is made if it is new; NULL without memory. */
+/* Return: the process, added if it is new; NULL if memory is short. */
 static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
 {
 	struct carried_process *p = carry__find(c, proc_id);
@@ -286,7 +286,7 @@ static struct carried_thread *carry__find_thread(const struct carry *c, uint32_t
 	return t;
 }
 
-/* Makes the thread the one that runs with its number. Return: 0 or -ENOMEM. */
+/* Makes @t the running thread with @tid. Return: 0 or -ENOMEM. */
 static int carry__set_tid(struct carry *c, struct carried_thread *t, uint64_t tid)
 {
 	struct carried_thread *old;
@@ -421,7 +421,7 @@ static int pid__add_map(struct carry *c, struct carried_pid *p, const struct xpu
 
 	if (!image)
 		return -ENOMEM;
-	/* A library that is loaded again, at its old place. */
+	/* A library may be loaded again at its old address. */
 	records__each(&image->events, at, old)
 		if (old->type == XPU_RECORD_MMAP && old->size == rec->hdr.size &&
 		    !memcmp(&((const struct xpu_record_mmap *)old)->pid, &rec->pid,
@@ -478,7 +478,7 @@ static int carry__comm(struct carry *c, const struct xpu_record_comm *rec)
 	return records__add(&image->events, &rec->hdr);
 }
 
-/* A new process has its parent's mappings, as of now. */
+/* Copies the current mappings of the parent to a new process. */
 static int carry__inherit(struct carry *c, struct carried_pid *child, uint32_t ppid)
 {
 	const struct carried_pid *parent;
@@ -516,7 +516,7 @@ static int carry__fork(struct carry *c, const struct xpu_record_task *rec)
 
 	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
 	if (rec->pid != rec->ppid) {
-		if (p)		/* the number is used again */
+		if (p)		/* the pid is used again */
 			pid__free(c, p);
 		p = carry__pid(c, rec->pid);
 		if (!p)
@@ -559,7 +559,9 @@ static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 		p->ended_in = c->number;
 }
 
-/* Takes up the counts that another program has saved: those before an attach are in them. */
+/*
+ * Restores the counts that an earlier program saved. They include the counts from before an attach.
+ */
 static void process__restore(const struct carry *c, struct carried_process *p,
 			     const struct xpu_record_carried *rec)
 {
@@ -586,7 +588,7 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
-/* Keeps a definition: with the process that it names, or with the recording. Return: 0 or -ENOMEM. */
+/* Keeps a definition, with its process or for the whole recording. Return: 0 or -ENOMEM. */
 static int carry__definition(struct carry *c, const struct xpu_record *rec)
 {
 	if (record__at(rec->type, FIELD_PROC))
@@ -644,7 +646,10 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 	}
 }
 
-/* The totals with the fewest batches are the first; a process that ran before has others before. */
+/*
+ * The counters with the fewest batches are the first. If xpuload attached to the process, they
+ * include all earlier records.
+ */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {
 	struct xpu_record_counters counters = { .nr_batches = 0 };
@@ -754,7 +759,7 @@ void carry__write_infos(const struct carry *c, struct part *p)
 	records__write(&c->infos, p);
 }
 
-/* Writes definitions of a process in batches. */
+/* Writes the nested definitions of a process, in batches. */
 static void process__write_nested(const struct carried_process *p, struct part *part, uint64_t time_ns)
 {
 	size_t from = 0, at;
@@ -805,7 +810,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_batches = p->safe.nr_batches;
 	if (!attached || !p->has_counters)
 		return;
-	/* Those before the recording began; the batch that told them does not count. */
+	/* Add the counts from before the recording, except for the batch that reported them. */
 	r->first.nr_launches += p->first.nr_launches;
 	r->first.nr_kernels += p->first.nr_kernels + p->first.nr_memcpys + p->first.nr_memsets;
 	r->first.nr_calls += p->first.nr_calls;
@@ -837,7 +842,7 @@ static void carry__write_ranges(const struct carry *c, struct part *part, uint64
 	}
 }
 
-/* Forgets images and names that ended before the file before this one. */
+/* Forgets images and names that ended before the previous file. */
 static void pid__prune(struct carried_pid *p, uint64_t number)
 {
 	size_t i, nr;
@@ -863,7 +868,7 @@ void carry__keep_thread(struct carry *c, uint32_t thread_id)
 		t->ended_in = c->number;
 }
 
-/* Removes the definitions of threads that are not there any more. */
+/* Removes the definitions of forgotten threads. */
 static void process__prune(const struct carry *c, struct carried_process *p)
 {
 	const struct xpu_record *rec;
@@ -881,7 +886,10 @@ static void process__prune(const struct carry *c, struct carried_process *p)
 	p->threads_ended = false;
 }
 
-/* Forgets threads as images and names are forgotten. xpuload uses the id of one that has ended no more. */
+/*
+ * Forgets threads as pid__prune() forgets images. xpuload no longer uses the id of a thread that
+ * has ended.
+ */
 static void carry__prune_threads(struct carry *c)
 {
 	struct carried_process *p, *next_process;
@@ -912,8 +920,8 @@ static void pid__write(const struct carried_pid *p, struct part *part)
 }
 
 /*
- * Whether a process with the pid is still carried. Its end may be told of files after those of its
- * threads: on a busy machine, and where nobody waits for it.
+ * Whether a process with the pid is still carried. Its end may be recorded several files after the
+ * ends of its threads, on a busy machine or if its parent does not wait for it.
  */
 static bool carry__has_process(const struct carry *c, uint32_t pid)
 {
@@ -991,7 +999,10 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 	carry__write_ranges(c, part, time_ns);
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, part);
-		/* Of a process that is there for its children's sake, the last file has compared them. */
+		/*
+		 * An earlier file has compared the counters of a process that is kept only for its
+		 * children.
+		 */
 		if (!p->final_in || p->final_in == number)
 			process__write_counters(p, part);
 		process__write_nested(p, part, time_ns);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * carry.h - the definitions that the next file of a recording must have, too
+ * carry.h - the definitions that the next file of a recording must repeat
  *
- * Each process has its own, which go with it. A process stays for two files after its end, since
- * records of it may still come: in the second one its counters are compared (XPU_MISC_CARRIED_FINAL).
- * So do threads, as long as no launch of theirs is held.
+ * Most definitions belong to a process, and are forgotten with it. A process stays for two files
+ * after its end, because records of it may still come; the second file compares its counters
+ * (XPU_MISC_CARRIED_FINAL). Threads stay for two files, too, and longer while launches of them are
+ * held.
  */
 #ifndef MERGE_CARRY_H
 #define MERGE_CARRY_H
@@ -15,66 +16,71 @@
 #include "stream/part.h"
 #include "xpu_record.h"
 
-#define CARRY_MAX_BYTES	(256u << 20)	/* of definitions of one process */
+#define CARRY_MAX_BYTES	(256u << 20)	/* definitions of one process */
 #define CARRY_MAX_MAPS	8192		/* mappings of one program image */
 
 struct carry;
 struct carried_process;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory is short. */
 struct carry *carry__new(void);
 void carry__free(struct carry *c);
 
-/* Takes a record of the top level, of a known type. Return: 0 or -ENOMEM. */
+/* Takes a top-level record of a known type. Return: 0 or -ENOMEM. */
 int carry__record(struct carry *c, const struct xpu_record *rec);
 
-/* Takes a record of a batch of @proc_id. Return: 0 or -ENOMEM. */
+/* Takes a record from a batch of @proc_id. Return: 0 or -ENOMEM. */
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec);
 
-/* Counts a batch that has come, device records or launches that were written. */
+/*
+ * Count a batch that was read, or launches, device records and events of memory that were written.
+ */
 int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch);
 void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr);
 void carry__count_launch(struct carry *c, uint32_t proc_id);
 void carry__count_alloc(struct carry *c, uint32_t proc_id);
 
-/* Return: the process of a thread or else of a call path; 0: neither is defined. */
+/* Return: the process of the thread, or else of the call path; 0 if neither is defined. */
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
 
 /* Writes the INFO records, which come first in a file. */
 void carry__write_infos(const struct carry *c, struct part *p);
 
 /**
- * carry__next - a file has ended: forget what no later one needs, and write all else to the next
- * @number: of the next file, from 2
+ * carry__next - begin the next file: forget what it does not need, and write the rest to it
+ * @number: of the next file, at least 2
  * @time_ns: when it begins
  */
 void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);
 
 /*
- * Notes that all which was counted is in files; or, if not @written, that what was counted since that was
- * noted is not.
+ * @written: notes that all counted records are in files. Else the records counted since the last
+ * such note are lost.
  */
 void carry__settle(struct carry *c, bool written);
 
-/* All is taken that another program has saved: what it had not noted as written is lost. */
+/*
+ * Ends the recall of all that an earlier program saved. Records that it did not note as written are
+ * lost.
+ */
 void carry__recalled(struct carry *c);
 
 /*
- * Writes all that carry__next() writes, and changes nothing, so that another program can go on from it: it
- * gives carry__record() and carry__nested() these records, with CARRIED ones.
+ * Writes what carry__next() would write, but forgets nothing. To continue from it, another program
+ * gives these records, with the CARRIED ones, to carry__record() and carry__nested().
  */
 void carry__save(struct carry *c, struct part *p, uint64_t time_ns);
 
-/* Writes how much of each process is in files, where that has changed. */
+/* Writes the counts of processes for which more, or less, is in files than at the last save. */
 void carry__save_counts(struct carry *c, struct part *p);
 
-/* A launch of the thread, which may have ended, is still to be written. */
+/* Keeps a thread, even after its end, because its launches or memory are still to be written. */
 void carry__keep_thread(struct carry *c, uint32_t thread_id);
 
-/* Whether a process has ended: an exec ends one, too. One that is not known has. */
+/* Whether a process has ended, also by an exec, or is unknown. */
 bool carry__has_ended(const struct carry *c, uint32_t proc_id);
 
-/* Whether the file that was begun last is to have the last records of @proc_id. */
+/* Whether no file after the current one gets records of @proc_id. */
 bool carry__is_final(const struct carry *c, uint32_t proc_id);
 
 /* Return: how many definitions were not kept, because of the limits above. */

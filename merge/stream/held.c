@@ -10,34 +10,34 @@
 #include "util.h"
 
 #define MAX_LAUNCHES	4096		/* in one record */
-#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is made here */
-#define GRAPH_NS	60000000000ull	/* between two device records of a graph's launch, at most */
-#define WORKS_NS	10000000000ull	/* that a launch comes behind its device records, at most */
+#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is written here */
+#define GRAPH_NS	60000000000ull	/* longest time between device records of a graph launch */
+#define WORKS_NS	10000000000ull	/* longest time that device records wait for their launch */
 
 enum held_state {
 	HELD_OPEN,			/* a launch without device work so far: held */
 	HELD_SERVED,			/* a launch that was written, with its device work */
-	HELD_GRAPH,			/* as HELD_SERVED, of a graph: it may have more device work */
+	HELD_GRAPH,			/* as HELD_SERVED, but a graph may have more device work */
 	HELD_WORKS,			/* device records without a launch so far: held */
-	HELD_GONE,			/* let go; what comes for it is not held any more */
+	HELD_GONE,			/* let go: later records for it are not held */
 };
 
 /* A device record that is held. */
 struct held_work {
 	struct held_work *next;
-	uint64_t time_ns;		/* of its batch, as the next two */
+	uint64_t time_ns;		/* of its batch, like the next two */
 	uint32_t tid, ns_tid;
-	struct xpu_record rec;		/* with all of its bytes */
+	struct xpu_record rec;		/* followed by the rest of its bytes */
 };
 
 struct held_launch {
 	uint64_t key;			/* KEY() */
 	union {
 		uint64_t time_ns;
-		struct held_work *works;	/* HELD_WORKS: the last one comes first */
+		struct held_work *works;	/* HELD_WORKS: newest first */
 	};
 	uint32_t path_id, thread_id, range_id;
-	uint16_t age;			/* files that have ended since it was written, or came */
+	uint16_t age;			/* files begun since it came, or was last written */
 	uint16_t state;			/* enum held_state */
 };
 
@@ -57,12 +57,12 @@ struct launch_pack {
 
 struct held {
 	struct carry *carry;
-	struct idmap index;		/* KEY(): in v */
+	struct idmap index;		/* KEY(): index in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
-	ARRAY(uint8_t) works;		/* device records that are let go, for @batch */
+	ARRAY(uint8_t) works;		/* device records to be written, with @batch as header */
 	uint64_t nr_forced;
-	ARRAY(uint64_t) begins_ns;	/* of the files of the last GRAPH_NS */
+	ARRAY(uint64_t) begins_ns;	/* when the files of the last GRAPH_NS began */
 	struct xpu_record_batch batch;
 };
 
@@ -109,7 +109,7 @@ uint64_t held__nr_forced(const struct held *h)
 	return h->nr_forced;
 }
 
-/* ---- what is written ------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static void pack__flush(struct launch_pack *k, struct part *p)
 {
@@ -213,7 +213,7 @@ void held__flush(struct held *h, struct part *p)
 	held__flush_works(h, p);
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- taking records -------------------------------------------------------------------------- */
 
 static struct held_launch *held__find(struct held *h, uint64_t key)
 {
@@ -222,7 +222,7 @@ static struct held_launch *held__find(struct held *h, uint64_t key)
 	return i ? &h->v.v[*i] : NULL;
 }
 
-/* Return: the new entry, or NULL without memory. */
+/* Return: the new entry, or NULL if memory is short. */
 static struct held_launch *held__add(struct held *h, const struct held_launch *l)
 {
 	if (array_reserve(&h->v, h->v.nr + 1) || idmap__put(&h->index, l->key, h->v.nr))
@@ -231,7 +231,7 @@ static struct held_launch *held__add(struct held *h, const struct held_launch *l
 	return &h->v.v[h->v.nr++];
 }
 
-/* Lets go of an entry, which stays known as one whose file has been. */
+/* Writes what the entry holds. The entry stays, so that later records for it are not held. */
 static int held__let_go(struct held *h, struct part *p, struct held_launch *l)
 {
 	struct held_work *works = l->state == HELD_WORKS ? l->works : NULL;
@@ -244,9 +244,7 @@ static int held__let_go(struct held *h, struct part *p, struct held_launch *l)
 	return works ? held__write_works(h, p, KEY_PROC(l->key), works) : 0;
 }
 
-/*
- * Keeps the entries that @keep allows. Without memory all stay. Return: 0 or -ENOMEM.
- */
+/* Removes the entries that @keep refuses, or none if memory is short. Return: 0 or -ENOMEM. */
 static int held__sift(struct held *h, bool (*keep)(const struct held_launch *l))
 {
 	struct idmap index = { 0 };
@@ -280,7 +278,10 @@ static bool is_held(const struct held_launch *l)
 	return l->state == HELD_OPEN || l->state == HELD_WORKS;
 }
 
-/* Makes room when there are too many entries: first without those that are remembered only. */
+/*
+ * Makes room if there are too many entries. Forgets those that hold nothing; if that is not enough,
+ * writes all.
+ */
 static int held__limit(struct held *h, struct part *p)
 {
 	size_t i;
@@ -310,7 +311,7 @@ static int held__launch(struct held *h, struct part *p, struct held_launch *l)
 	struct held_work *works;
 	int err;
 
-	/* One without an id, or whose id is in use already, has no work. */
+	/* Without an id, or with an id that is in use, the launch gets no device work. */
 	if (!KEY_ID(l->key) || (known && known->state != HELD_WORKS && known->state != HELD_GONE)) {
 		held__write(h, p, &h->launches, l);
 		return 0;
@@ -413,7 +414,10 @@ int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t co
 
 /* ---- from file to file ----------------------------------------------------------------------- */
 
-/* A launch that had no work for a whole file has had all of it; see held__next() about those of graphs. */
+/*
+ * A launch without device work in a whole file has had all of it; for graph launches see
+ * held__next().
+ */
 static bool is_wanted(const struct held_launch *l)
 {
 	return is_held(l) || l->state == HELD_GRAPH || l->age < 2;
@@ -432,7 +436,7 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 	return array_push(&h->begins_ns, time_ns);
 }
 
-/* Return: the age of an entry that is older than @ns, in files; at least 2 */
+/* Return: the age, in files, of entries that are older than @ns; at least 2 */
 static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
 {
 	size_t i = h->begins_ns.nr;
@@ -451,7 +455,7 @@ void held__keep_threads(const struct held *h)
 			carry__keep_thread(h->carry, h->v.v[i].thread_id);
 }
 
-/* A file was begun. Return: 0 or -ENOMEM. */
+/* Ages an entry when a file was begun. Return: 0 or -ENOMEM. */
 static int held__grow_older(struct held *h, struct part *p, struct held_launch *l, uint32_t works_age,
 			    uint32_t graph_age)
 {

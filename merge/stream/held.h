@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * held.h - holds launches back until they have device work, and device work until it has its launch
+ * held.h - holds launches until their device work comes, and device work until its launch comes
  *
- * So both are in one file, however they are cut. A launch that the file of its first device record has
- * is told again, as EARLIER, to a later file that has more of its records.
+ * So both are in one file, wherever the recording is cut. A later file with more device records of
+ * a launch repeats the launch, as EARLIER.
  */
 #ifndef MERGE_HELD_H
 #define MERGE_HELD_H
@@ -15,52 +15,56 @@
 #include "xpu_record.h"
 
 /*
- * Launches and records that are held, and launches that are remembered: more of them are let go at
- * once, oldest first.
+ * Most entries: launches and records that are held, and launches that are remembered. Beyond it,
+ * all held entries are written at once, oldest first.
  */
 #define HELD_MAX	(1u << 20)
 
 struct carry;
 struct held;
 
-/* @c: counts and knows the processes. Return: NULL without memory. */
+/* @c: has the processes and their counts. Return: NULL if memory is short. */
 struct held *held__new(struct carry *c);
 void held__free(struct held *h);
 
-/* Takes launches. Those that have device work go to @p. Return: 0 or -ENOMEM. */
+/* Takes launches, and writes those that have device work to @p. Return: 0 or -ENOMEM. */
 int held__launches(struct held *h, struct part *p, const struct xpu_record_launches *rec);
 
 /**
- * held__work - take a device record, or that the launch was refused
- * @batch: that has it
+ * held__work - take a device record, or the record of a refused launch
+ * @batch: the batch of the record
  *
- * Return: 1: its launch is in this file, so the record may go there, too; 0: the record is held;
- * -ENOMEM.
+ * Return: 1 if its launch is in this file, so that the record may go there, too, 0 if the record is
+ * held, or -ENOMEM.
  */
 int held__work(struct held *h, struct part *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec);
 
-/* A launch was captured into a graph: it never has work. Return: 0 or -ENOMEM. */
+/*
+ * Takes a launch that was captured into a graph, and so never has device work. Return: 0 or
+ * -ENOMEM.
+ */
 int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t correlation_id);
 
-/* Writes what waits for its record to become longer. */
+/* Writes the launches and device records that wait for a full record. */
 void held__flush(struct held *h, struct part *p);
 
-/* Tells of the threads whose launches are still to be written: see carry__keep_thread(). */
+/* Calls carry__keep_thread() for the threads whose launches are still to be written. */
 void held__keep_threads(const struct held *h);
 
 /**
- * held__next - a file was begun: let go of launches whose process has ended, and of records without one
- * @time_ns: when
+ * held__next - in a new file, let go of launches whose process has ended, and of records without a
+ * launch
+ * @time_ns: when the file begins
  *
- * A graph's launch may have kernels that take longer than several files. So it is remembered for a
- * minute since its last device record. A device record waits ten seconds for its launch, however short
- * files are.
+ * The kernels of a graph launch may take longer than several files, so the launch is remembered for
+ * a minute after its last device record. A device record waits ten seconds for its launch, however
+ * short files are.
  * Return: 0 or -ENOMEM.
  */
 int held__next(struct held *h, struct part *p, uint64_t time_ns);
 
-/* Lets go of all, at the end. */
+/* Writes all that is held, at the end. */
 void held__finish(struct held *h, struct part *p);
 
 /* Return: launches and records that were let go because of HELD_MAX. */

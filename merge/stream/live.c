@@ -10,19 +10,19 @@
 #include "stream/carry.h"
 
 #define MAX_EVENTS	1024		/* in a record */
-#define MAX_GPUS	256		/* that are told from each other */
-#define MAX_WAITING	(1u << 20)	/* events of a process that wait for one with a lower number */
-#define MAX_FIRST	(64u << 10)	/* and for START */
+#define MAX_GPUS	256		/* that are distinguished */
+#define MAX_WAITING	(1u << 20)	/* events of a process that wait for a lower number */
+#define MAX_FIRST	(64u << 10)	/* events of a process that wait for START */
 
-/* The last event of its kind, of a device. */
+/* The last event of one kind on one device. */
 struct last_event {
 	struct xpu_alloc event;
-	bool stale;			/* of TOTALS: what is reserved has changed since */
-	uint64_t rest, asked_ns;	/* of REST: what no process had reserved then */
+	bool stale;			/* TOTALS: reserved memory has changed since */
+	uint64_t rest, asked_ns;	/* REST: bytes that no process had reserved, and when */
 };
 
 struct live_proc {
-	uint32_t proc_id;		/* 0: it is free */
+	uint32_t proc_id;		/* 0: the entry is free */
 	struct alloc_queue queue;
 	uint64_t next;			/* number of the next event */
 	uint64_t last_ns;
@@ -44,17 +44,17 @@ struct alloc_pack {
 
 struct live {
 	struct carry *carry;
-	struct heap heap;		/* processes are indices in procs */
+	struct heap heap;		/* its processes are indices in procs */
 	struct idmap by_proc;
 	ARRAY(struct live_proc) procs;
 	ARRAY(uint32_t) free;		/* indices in procs */
 	ARRAY(struct live_gpu) gpus;
-	struct idmap by_device;		/* process and its number of a GPU to index in gpus ... */
-	struct idmap by_gpu;		/* ... and back to its first number of it */
+	struct idmap by_device;		/* (process, its number of a GPU): index in gpus ... */
+	struct idmap by_gpu;		/* ... and (process, index): its first number of the GPU */
 	struct alloc_pack pack;
-	ARRAY(uint32_t) all;		/* what is live of a process: indices in heap.allocs */
+	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
-	bool carried, recalls;		/* the events that come */
+	bool carried, recalls;		/* the events being taken are carried, or recalled */
 };
 
 struct live *live__new(struct carry *c)
@@ -67,7 +67,7 @@ struct live *live__new(struct carry *c)
 	l->carry = c;
 	heap__init(&l->heap, 0);
 	heap__start(&l->heap, HEAP_KEEP);
-	if (!heap__place(&l->heap, NO_INDEX, &place))	/* for all: where memory is does not matter */
+	if (!heap__place(&l->heap, NO_INDEX, &place))	/* one for all: places do not matter */
 		return l;
 	live__free(l);
 	return NULL;
@@ -118,7 +118,7 @@ static int live__proc(struct live *l, uint32_t proc_id, uint32_t *idx)
 	return err;
 }
 
-/* ---- what is written ------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 void live__flush(struct live *l, struct part *p)
 {
@@ -156,7 +156,7 @@ static void live__write(struct live *l, struct part *p, uint16_t misc, uint32_t 
 	k->v[k->nr++].delta_order = order - k->base_order;
 }
 
-/* ---- what comes ------------------------------------------------------------------------------ */
+/* ---- the last events ------------------------------------------------------------------------- */
 
 static bool is_numbered_call(const struct xpu_alloc *e)
 {
@@ -176,7 +176,7 @@ static struct last_event *live_proc__last(struct live_proc *proc, const struct x
 	return NULL;
 }
 
-/* ---- all that is used of a device ------------------------------------------------------------ */
+/* ---- the used memory of a device ------------------------------------------------------------- */
 
 int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec)
 {
@@ -198,7 +198,10 @@ int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_devic
 	return err ?: min_t(int, idmap__add(&l->by_gpu, ID_KEY(proc_id, i), rec->device), 0);
 }
 
-/* Return: what process @other calls the GPU that @idx calls @device, or XPU_ALLOC_NO_DEVICE. */
+/*
+ * Return: the number by which @other knows the GPU that @idx knows as @device, or
+ * XPU_ALLOC_NO_DEVICE.
+ */
 static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
 {
 	uint32_t gpu, others;
@@ -228,7 +231,7 @@ static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return 0;
 }
 
-/* Return: what a process has reserved of a device until then, as xpumerge counts it. */
+/* Return: bytes that a process has reserved on a device by @until_ns, as xpumerge counts them. */
 static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device, uint64_t until_ns)
 {
 	const struct live_proc *proc = &l->procs.v[idx];
@@ -245,7 +248,10 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 	return r.bytes;
 }
 
-/* CUDA has said how much of a device is used: the part that no process has reserved stays as it is. */
+/*
+ * CUDA has reported the used memory of a device: notes the part that no process has reserved, until
+ * the next report.
+ */
 static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e, uint64_t time_ns)
 {
 	struct last_event *last = live_proc__last(&l->procs.v[idx], e);
@@ -267,7 +273,7 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
 }
 
-/* Whether no other process was told later how much of the device is used. */
+/* Whether no other process asked later how much of the device is used. */
 static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
 {
 	const struct last_event *others;
@@ -288,7 +294,7 @@ static bool live__asked_last(const struct live *l, uint32_t idx, const struct la
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Follows an allocator's totals, and keeps what CUDA has said last. Return: 0 or -ENOMEM. */
+/* Updates the totals of an allocator, and keeps the last report of CUDA. Return: 0 or -ENOMEM. */
 static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 {
 	struct xpu_alloc totals = { .what = XPU_ALLOC_TOTALS, .space = XPU_SPACE_BLOCK, .device = e->device };
@@ -315,7 +321,7 @@ static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 	return 0;
 }
 
-/* An event is the next of its process. Return: 0 or -ENOMEM. */
+/* Passes on the next event of a process. Return: 0 or -ENOMEM. */
 static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const struct alloc_event *e)
 {
 	struct live_proc *proc = &l->procs.v[idx];
@@ -347,7 +353,10 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 	return err;
 }
 
-/* Passes on the events whose turn it is; with @all, those behind a gap, too. Return: 0 or -ENOMEM. */
+/*
+ * Passes on the events whose turn it is; with @all, also the events after a gap. Return: 0 or
+ * -ENOMEM.
+ */
 static int live__go_on(struct live *l, struct part *p, uint32_t idx, bool all)
 {
 	struct live_proc *proc = &l->procs.v[idx];
@@ -387,7 +396,7 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
 		} else if (l->recalls && proc->started && e.order < proc->next) {
-			continue;	/* of a block that was used up to here */
+			continue;	/* the part of a block that was used already */
 		} else if (proc->started && e.order <= proc->next) {
 			proc->next += e.order == proc->next;
 			err = live__pass_on(l, p, idx, &e);
@@ -453,10 +462,10 @@ static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return array_push(&l->all, idx);
 }
 
-/* Events of a process that are carried: their numbers end before its next one. */
+/* The carried events of a process, with the numbers before its next event. */
 struct carrying {
 	struct live *live;
-	struct part *part;		/* NULL: they are counted */
+	struct part *part;		/* NULL: the events are only counted */
 	uint32_t proc_id;
 	uint64_t time_ns, order;
 };
@@ -469,15 +478,15 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 	c->order++;
 }
 
-/* The physical memory that an allocation is, or is mapped from; NO_INDEX: none. */
+/* Return: the physical memory that an allocation is, or that it maps; NO_INDEX if none. */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
 	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
 }
 
 /*
- * Physical memory stands before its mappings. Memory whose handle was released stands before all other, which
- * may have its handle by now.
+ * Sorts physical memory before its mappings. Memory with a released handle comes first, because
+ * other memory may have that handle by now.
  */
 static int compare_live(const void *va, const void *vb, void *ctx)
 {
@@ -508,7 +517,7 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 			.address = target->address,
 		});
 	carrying__add(c, event);
-	/* There may be no block in it until the next file begins. */
+	/* Mark it as memory of an allocator: this file may have no block in it. */
 	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
 		event.what = XPU_ALLOC_SEGMENTS;
 		carrying__add(c, event);
@@ -526,7 +535,7 @@ static void carrying__release_handle(struct carrying *c, const struct heap_alloc
 	});
 }
 
-/* Without an attach there was nothing before, and totals are compared only. */
+/* Totals are carried if the first events are missing; else readers only compare them. */
 static bool is_carried(const struct live_proc *proc, const struct last_event *last)
 {
 	if (last->event.what == XPU_ALLOC_TOTALS)
@@ -561,7 +570,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		rest.bytes = proc->lasts.v[i].rest;
 		carrying__add(c, rest);
 	}
-	/* The next event may be the mapping that it is of: it is the last one then. */
+	/* The next event may be the mapping of this handle, so this event must be the last one. */
 	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
 		carrying__add(c, (struct xpu_alloc){
 			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
@@ -572,7 +581,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
-	/* Events behind the last one may come late, and be of before the cut. */
+	/* Events after the last one may come late, with a time before the cut. */
 	struct carrying c = {
 		.live = l, .proc_id = proc->proc_id,
 		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,
@@ -590,7 +599,10 @@ static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t ti
 		qsort_r(l->all.v, l->all.nr, sizeof(l->all.v[0]), compare_live, l->heap.allocs.v);
 	carrying__add_all(&c, idx);
 	proc->last_ns = c.time_ns;
-	/* Each of them was an event, with a number of its own. */
+	/*
+	 * Each carried event was an event with its own number, so there are enough numbers, unless
+	 * the recording is damaged.
+	 */
 	if (c.order >= proc->next) {
 		start.bytes = 1;
 		c.order = 0;
@@ -637,7 +649,7 @@ static int live__forget(struct live *l, uint32_t idx)
 	return err ?: array_push(&l->free, idx);
 }
 
-/* Finds the processes that are left. Return: 0 or -ENOMEM. */
+/* Indexes the remaining processes. Return: 0 or -ENOMEM. */
 static int live__index(struct live *l)
 {
 	uint32_t i;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * live.h - memory that is there when the next file of a recording begins
+ * live.h - memory that is live when the next file of a recording begins
  *
- * Events of memory are passed on in the order of their numbers, so that each file has a row of them without
- * gaps, and the next file the row behind it. A file begins with all that is live then, as CARRIED events that
- * have the numbers before: it shows who holds memory as if it had been recorded from the beginning.
+ * Events of memory are passed on in the order of their numbers, so that each file has a sequence of
+ * them without gaps, which the next file continues. A file begins with all memory that is live
+ * then, as CARRIED events with the numbers just before. So it shows who holds memory, as if it had
+ * recorded the processes from their beginning.
  */
 #ifndef MERGE_LIVE_H
 #define MERGE_LIVE_H
@@ -19,32 +20,35 @@
 struct carry;
 struct live;
 
-/* @c: counts events, and knows the processes. Return: NULL without memory. */
+/* @c: has the processes and their counts. Return: NULL if memory is short. */
 struct live *live__new(struct carry *c);
 void live__free(struct live *l);
 
 /* Takes events, and writes those whose turn it is. Return: 0 or -ENOMEM. */
 int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec);
 
-/* A process calls a GPU by that number. Return: 0 or -ENOMEM. */
+/* Takes the number by which a process calls a GPU. Return: 0 or -ENOMEM. */
 int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec);
 
-/* Writes what waits for its record to become longer. */
+/* Writes the events that wait for a full record. */
 void live__flush(struct live *l, struct part *p);
 
-/* Tells of the threads that have made what is live: see carry__keep_thread(). Return: 0 or -ENOMEM. */
+/* Calls carry__keep_thread() for the threads that made the live memory. Return: 0 or -ENOMEM. */
 int live__keep_threads(struct live *l);
 
-/* A file was begun: writes what is live to it. Return: 0 or -ENOMEM. */
+/* Writes the live memory to a file that was just begun. Return: 0 or -ENOMEM. */
 int live__next(struct live *l, struct part *p, uint64_t time_ns);
 
-/* Writes what live__next() would, and the events that wait, and changes nothing. Return: 0 or -ENOMEM. */
+/*
+ * Writes what live__next() would write, and the waiting events, but changes nothing. Return: 0 or
+ * -ENOMEM.
+ */
 int live__save(struct live *l, struct part *p, uint64_t time_ns);
 
-/* Takes events that another program has saved, or has passed on. Return: 0 or -ENOMEM. */
+/* Takes events that an earlier program saved or passed on. Return: 0 or -ENOMEM. */
 int live__recall(struct live *l, const struct xpu_record_allocs *rec);
 
-/* Lets go of all, at the end. Return: 0 or -ENOMEM. */
+/* Writes all waiting events, at the end. Return: 0 or -ENOMEM. */
 int live__finish(struct live *l, struct part *p);
 
 /* Return: how many pieces were not kept, because of LIVE_MAX. */

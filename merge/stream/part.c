@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES	(256u * 1024)	/* of records in a block, most often */
+#define BLOCK_BYTES	(256u * 1024)	/* of records in a usual block */
 
 static void part__write(struct part *p, const void *data, size_t len)
 {
@@ -41,7 +41,7 @@ static int part__start(struct part *p, const struct xpu_file_header *hdr, int le
 	return p->err ?: safefile__commit(&p->file);
 }
 
-/* Return: @err, with nothing left of the part. */
+/* Return: @err. If it is an error, frees the part. */
 static int part__abandon(struct part *p, int err)
 {
 	if (!err)
@@ -142,7 +142,7 @@ int part__close(struct part *p)
 		return 0;
 	err = part__checkpoint(p);
 	p->nr_lost = err ? p->since : 0;
-	/* Should that fail, too: a block that is cut is none for readers. */
+	/* If this fails, too, readers ignore the block that is cut. */
 	if (err)
 		(void)!ftruncate(p->file.fd, p->safe);
 	if (close(p->file.fd) && !err)

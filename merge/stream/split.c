@@ -26,14 +26,14 @@
 #include "stream/part.h"
 #include "xpu_time.h"
 
-#define FLUSH_NS	1000000000ull	/* records are on the disk after that time */
+#define FLUSH_NS	1000000000ull	/* longest time before records are written */
 #define IDLE_MS		500
-#define KEPT_BEFORE	64		/* more numbers are looked at: some may have no file */
-#define MAX_BEGUN	2		/* a block that has ended so many programs is left out */
+#define KEPT_BEFORE	64		/* extra numbers to try, because some have no file */
+#define MAX_BEGUN	2		/* programs that a block may end before it is left out */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
 #define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
 
-/* A file that stays. */
+/* A file that may have to be removed later. */
 struct named {
 	char *name;
 	dev_t dev;
@@ -47,22 +47,22 @@ struct split {
 	struct xpu_file_header header;
 	struct block_unpacker *unpacker;
 	struct journal journal;
-	int copy[2];			/* a pipe that gets copies of bytes before these are taken; or -1 */
-	uint8_t *records;		/* XPU_BLOCK_MAX bytes: its records */
-	ARRAY(uint8_t) batch;		/* that is being made */
+	int copy[2];			/* a pipe for copies of bytes before they are read; or -1 */
+	uint8_t *records;		/* XPU_BLOCK_MAX bytes: the records of a block */
+	ARRAY(uint8_t) batch;		/* records of the batch that is being written */
 	struct carry *carry;
 	struct held *held;
 	struct live *live;
 	struct part part;
-	bool open;			/* @part is */
+	bool open;			/* @part is open */
 	char *name;			/* of @part */
 	uint64_t number;		/* of @part; 0: none so far */
 	uint64_t start_ns;		/* of @part */
 	uint64_t flushed_ns;
-	ARRAY(struct named) names;	/* of the files that are to stay */
+	ARRAY(struct named) names;	/* files that are kept, oldest first */
 	bool failing;			/* the last file could not be written */
-	uint64_t nr_lost, lost_bytes;	/* of files that could not, since one could */
-	uint64_t told_bytes;		/* of lost_bytes before: @part says so behind its last checkpoint */
+	uint64_t nr_lost, lost_bytes;	/* failed files since the last good one; bytes to report */
+	uint64_t told_bytes;		/* lost bytes that @part reports after its checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* of the recording */
 };
@@ -110,7 +110,7 @@ char *split__name(const char *pattern, uint64_t number)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Removes a file that was made here. Another one may have its name by now. */
+/* Removes a file of this recording, unless another file has its name by now. */
 static void split__remove(const struct named *n)
 {
 	struct safefile f = {
@@ -124,7 +124,7 @@ static void split__remove(const struct named *n)
 	close(f.dir_fd);
 }
 
-/* Removes the oldest files, of which enough newer ones are there. */
+/* Adds a file, and removes the oldest ones beyond opts->keep. */
 static void split__keep(struct split *s, const struct named *newest)
 {
 	struct named n = *newest;
@@ -156,7 +156,7 @@ static void split__say(struct split *s, const char *fmt, ...)
 	s->opts->trouble(s->opts->ctx, text);
 }
 
-/* The file cannot be written, which is said once until one can. Return: 0, or an error if that is the end. */
+/* Reports the first of several files that cannot be written. Return: 0 to go on, or an error. */
 static int split__failed(struct split *s, int err)
 {
 	s->part.err = err;
@@ -182,7 +182,7 @@ static void split__count_lost(struct split *s)
 	s->nr_lost++;
 }
 
-/* Writes how many bytes of records no file has, if the file can be written. */
+/* Writes how many bytes of records are in no file, if this file can be written. */
 static void split__write_lost(struct split *s)
 {
 	struct xpu_record_lost *r = s->lost_bytes ? part__reserve(&s->part, sizeof(*r)) : NULL;
@@ -218,13 +218,13 @@ static void split__write_part(struct split *s, uint64_t time_ns)
 	free(first);
 }
 
-/* Return: the journal's entry of the file. */
+/* Return: the journal's entry for the file. */
 static struct journal_file *split__file(struct split *s, uint64_t number)
 {
 	return &s->journal.head->files[number % JOURNAL_FILES];
 }
 
-/* Notes how much of which file has records that are counted, for the next journal__commit(). */
+/* Notes the file, and its size up to the last counted record, for the next journal__commit(). */
 static void split__note_file(struct split *s)
 {
 	struct journal_state *state = &s->journal.state;
@@ -238,7 +238,7 @@ static void split__note_file(struct split *s)
 	state->since_bytes = s->told_bytes + s->lost_bytes;
 }
 
-/* All records so far are in files. */
+/* Notes that all records so far are in files. */
 static void split__settle(struct split *s)
 {
 	carry__settle(s->carry, true);
@@ -276,7 +276,7 @@ static int split__checkpoint(struct split *s)
 	return journal__is_long(&s->journal) ? split__save(s, now_ns(CLOCK_MONOTONIC)) : 0;
 }
 
-/* Begins the next file, @time_ns is when. */
+/* Begins the next file at @time_ns. */
 static int split__open(struct split *s, uint64_t time_ns)
 {
 	struct xpu_file_header hdr = s->header;
@@ -313,7 +313,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }
 
-/* Writes that the file ends there, and that another one follows. */
+/* Writes that the file ends at @time_ns, and that another one follows. */
 static void split__write_end(struct part *p, uint64_t time_ns)
 {
 	struct xpu_record_end *r = part__reserve(p, sizeof(*r));
@@ -324,7 +324,7 @@ static void split__write_end(struct part *p, uint64_t time_ns)
 		};
 }
 
-/* Ends the file. @continues: another one follows; then it gets its END here */
+/* Ends the file. @continues: writes its END here, because another file follows */
 static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
 	struct named named = { .name = s->name };
@@ -374,7 +374,7 @@ static int split__cut(struct split *s, uint64_t time_ns)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Whether another program that goes on needs a record of a batch. */
+/* Whether a program that continues after a kill needs this record of a batch. */
 static bool is_recalled(const struct xpu_record *nested)
 {
 	return record_types[nested->type].split == RECORD_CARRY || nested->type == XPU_RECORD_COUNTERS;
@@ -403,7 +403,7 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 	return 0;
 }
 
-/* Passes a batch on without the records that are held. */
+/* Passes on a batch, without the records that are held. */
 static int split__batch(struct split *s, const struct record_iter *outer,
 			const struct xpu_record_batch *batch)
 {
@@ -421,7 +421,7 @@ static int split__batch(struct split *s, const struct record_iter *outer,
 		err = split__nested(s, batch, rec, it.known);
 	if (err)
 		return err;
-	/* Damaged bytes are passed on, so that each reader tells of them. */
+	/* Pass on damaged bytes, so that each reader reports them. */
 	tail = it.end == RECORDS_WHOLE ? 0 : (it.size - it.offset) & ~(size_t)7;
 	s->result->nr_damaged += it.end != RECORDS_WHOLE;
 	r = part__reserve(&s->part, sizeof(*r) + s->batch.nr + tail);
@@ -494,7 +494,7 @@ static int split__records(struct split *s, size_t bytes)
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
-/* Return: bytes of the block that have come. */
+/* Return: how many bytes of the block were read. */
 static uint32_t split__nr(const struct split *s)
 {
 	return s->journal.head->place;
@@ -505,7 +505,7 @@ static void split__set_place(struct split *s, uint32_t nr, uint32_t nr_copied)
 	__atomic_store_n(&s->journal.head->place, JOURNAL_PLACE(nr, nr_copied), __ATOMIC_RELEASE);
 }
 
-/* Copies bytes that wait in the pipe, which stay there. Return: how many, 0 at the end, or -1. */
+/* Copies bytes from the pipe, where they stay. Return: how many, 0 at the end, or -1. */
 static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned int flags)
 {
 	ssize_t n = tee(s->fd, s->copy[1], len, flags);
@@ -514,8 +514,8 @@ static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned in
 }
 
 /*
- * Takes bytes of the block. Another program that goes on knows at each instant which bytes have been taken:
- * those that it has a copy of and does not find in the pipe. Return: as read()
+ * Reads bytes of the block. After a kill at any time, the next program knows which bytes were read:
+ * those that the journal has a copy of and that are not in the pipe. Return: as read()
  */
 static ssize_t split__take(struct split *s, size_t len)
 {
@@ -533,7 +533,10 @@ static ssize_t split__take(struct split *s, size_t len)
 	return n;
 }
 
-/* Finds out whether the other program had taken the bytes that it had a copy of. Return: 0 or -ENOMEM. */
+/*
+ * Finds out whether the earlier program had read the bytes that it had copied. Return: 0 or
+ * -ENOMEM.
+ */
 static int split__find_place(struct split *s)
 {
 	uint32_t nr = split__nr(s), nr_copied = s->journal.head->place >> 32;
@@ -550,8 +553,8 @@ static int split__find_place(struct split *s)
 }
 
 /*
- * Reads on until there are @len bytes of the block, or of the header.
- * Return: 1, 0 at the end, -EBADMSG if that is too early, or another negative errno.
+ * Reads until the block, or the header, has @len bytes.
+ * Return: 1, 0 at the end, -EBADMSG if the end comes too early, or another negative errno.
  */
 static int split__fill(struct split *s, size_t len)
 {
@@ -585,7 +588,7 @@ static int split__read_header(struct split *s)
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
 }
 
-/* Waits for more to read, with calls of idle() in between. */
+/* Waits for more to read, and calls idle() meanwhile. */
 static void split__await(struct split *s)
 {
 	struct pollfd fd = { .fd = s->fd, .events = POLLIN };
@@ -594,21 +597,21 @@ static void split__await(struct split *s)
 		s->opts->idle(s->opts->ctx);
 }
 
-/* No block begins here: goes to the next one that may. Return: bytes left out */
+/* Skips bytes up to the next possible block, because none begins here. Return: how many */
 static uint32_t split__skip(struct split *s)
 {
 	uint8_t *block = s->journal.head->block;
 	uint32_t nr = split__nr(s), from = min_t(uint32_t, nr, MAGIC_AT + 1), gone;
 	const uint8_t *at = memmem(block + from, nr - from, XPU_BLOCK_MAGIC, MAGIC_BYTES);
 
-	/* The end of what has come may be the beginning of a block. */
+	/* The last bytes may be the beginning of a block. */
 	gone = at ? at - block - MAGIC_AT : nr - min_t(uint32_t, nr - 1, MAGIC_AT + MAGIC_BYTES - 1);
 	memmove(block, block + gone, nr - gone);
 	split__set_place(s, nr - gone, 0);
 	return gone;
 }
 
-/* Reads one block. Return: 1; 0: there is none, or none here; or a negative errno. */
+/* Reads one block. Return: 1, 0 at the end or if no block begins here, or a negative errno. */
 static int split__try_block(struct split *s, struct xpu_record_block *h)
 {
 	const uint8_t *block = s->journal.head->block;
@@ -628,7 +631,10 @@ static int split__try_block(struct split *s, struct xpu_record_block *h)
 	return err == -EBADMSG ? 0 : err ?: 1;
 }
 
-/* Reads the next whole block. Return: 1 with the bytes of its records, 0 at the end, or a negative errno. */
+/*
+ * Reads the next whole block, with *@bytes of records. Return: 1, 0 at the end, or a negative
+ * errno.
+ */
 static int split__read_block(struct split *s, size_t *bytes)
 {
 	struct xpu_record_block h;
@@ -650,12 +656,12 @@ static int split__read_block(struct split *s, size_t *bytes)
 	return err;
 }
 
-/* The block in the journal was used: another one may come. */
+/* Makes room for the next block: the one in the journal was used. */
 static void split__used(struct split *s)
 {
 	struct journal_head *head = s->journal.head;
 
-	/* A kill between these lines changes nothing: see split__find_block(). */
+	/* A kill between these lines does no harm: see split__find_block(). */
 	split__set_place(s, 0, 0);
 	__atomic_store_n(&head->nr_begun, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&head->nr_blocks, s->journal.state.nr_blocks, __ATOMIC_RELEASE);
@@ -676,7 +682,7 @@ static int split__block(struct split *s)
 	return err ?: 1;
 }
 
-/* ---- going on in another program's place ----------------------------------------------------- */
+/* ---- continuing after a kill ----------------------------------------------------------------- */
 
 static int split__define_batch(struct split *s, const struct record_iter *outer,
 			       const struct xpu_record_batch *batch)
@@ -695,7 +701,7 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 	return err;
 }
 
-/* Takes the definitions of the records, and the memory that they tell of. Return: 0 or -ENOMEM. */
+/* Takes the definitions and the events of memory from @bytes of records. Return: 0 or -ENOMEM. */
 static int split__define(void *ctx, size_t bytes)
 {
 	struct split *s = ctx;
@@ -719,7 +725,7 @@ static int split__define(void *ctx, size_t bytes)
 	return err;
 }
 
-/* Ends the file that the other program was writing where its records are counted. */
+/* Ends the file of the earlier program after its last counted record. */
 static void split__cut_file(struct split *s)
 {
 	const struct journal_state *state = &s->journal.state;
@@ -748,7 +754,7 @@ static void split__cut_file(struct split *s)
 	free(name);
 }
 
-/* Finds the files that the other program would have removed. */
+/* Finds the files that the earlier program would have removed later. */
 static void split__find_files(struct split *s)
 {
 	uint64_t back = s->opts->keep + (uint64_t)KEPT_BEFORE;
@@ -767,7 +773,7 @@ static void split__find_files(struct split *s)
 	}
 }
 
-/* Has the files looked at that the other program was not done with. */
+/* Hands on the files that the earlier program had not finished with. */
 static void split__find_waiting(struct split *s)
 {
 	struct journal_file *file;
@@ -783,14 +789,17 @@ static void split__find_waiting(struct split *s)
 	}
 }
 
-/* Finds the block that was not used wholly: the file may have a part of it. Return: 0 or -ENOMEM. */
+/*
+ * Finds the block that was used only in part: the file may have some of its records. Return: 0 or
+ * -ENOMEM.
+ */
 static int split__find_block(struct split *s)
 {
 	struct journal_head *head = s->journal.head;
 	size_t bytes;
 	int err = 0;
 
-	/* The header of the recording is known. */
+	/* Drop a used block, or the header of the recording, which is known. */
 	if (head->nr_blocks < s->journal.state.nr_blocks ||
 	    (split__nr(s) >= sizeof(s->header) &&
 	     !memcmp(head->block, XPU_FILE_MAGIC, sizeof(s->header.magic))))
@@ -808,7 +817,10 @@ static int split__find_block(struct split *s)
 	return err;
 }
 
-/* Goes on where another program was ended. Return: 1, 0 if there was none, or a negative errno. */
+/*
+ * Continues where an earlier program was killed. Return: 1, 0 if there was none, or a negative
+ * errno.
+ */
 static int split__go_on(struct split *s)
 {
 	int err = journal__recall(&s->journal, &s->header, s->unpacker, s->records, split__define, s);
@@ -888,7 +900,7 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)
 		s.journal.head->told.failing = s.failing;
-	/* Where the callee has the files, it has their @waits, too. */
+	/* opts->whole() keeps pointers to @waits, which are in the head. */
 	journal__close(&s.journal, opts->whole);
 	if (s.copy[0] >= 0) {
 		close(s.copy[0]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * split.h - makes several files of one recording, each of which can be read alone
+ * split.h - splits one recording into several files, each of which can be read alone
  *
- * The recording comes from a pipe, or a file, in blocks; XPU_RECORD_CUT says where a file ends. Records
- * are passed on as they are, but for launches and device records (held.h); definitions are repeated in
- * each file (carry.h). So the sums over all files are those of the recording.
+ * The recording comes in blocks, from a pipe or a file; XPU_RECORD_CUT says where a file ends.
+ * Records are passed on unchanged, except for launches and device records (held.h) and events of
+ * memory (live.h). Each file repeats the definitions (carry.h). So the sums over all files equal
+ * the sums of the recording.
  */
 #ifndef MERGE_SPLIT_H
 #define MERGE_SPLIT_H
@@ -15,20 +16,20 @@
 #include "util.h"
 
 struct split_opts {
-	const char *pattern;		/* of the files' names: see split__name() */
+	const char *pattern;		/* of the file names: see split__name() */
 	int level;			/* of compression */
-	uint32_t keep;			/* so many files stay, the last ones; 0: all */
+	uint32_t keep;			/* how many files stay, the last ones; 0: all */
 	/*
-	 * A file is whole; or NULL. @name is the callee's, to be freed. @start_ns: CLOCK_REALTIME, when the
-	 * file began. @waits: 1; should this program be killed, another one is called with the files that
-	 * do not have 0 here
+	 * Called when a file is complete; or NULL. The callee frees @name. @start_ns: when the file
+	 * began, by CLOCK_REALTIME. @waits: 1; the callee sets 0 when it is done with the file.
+	 * After a kill, the next program calls this again for files that do not have 0
 	 */
 	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits);
 	/* Called about once a second, and never for long; or NULL. */
 	void (*idle)(void *ctx);
 	/*
-	 * A file cannot be written, or can be written again: the next one is tried. NULL: a failure is the
-	 * end.
+	 * Called when a file cannot be written, and when files can be written again. NULL: a
+	 * failure ends the splitting.
 	 */
 	void (*trouble)(void *ctx, const char *text);
 	void *ctx;
@@ -39,15 +40,15 @@ struct split_result {
 	uint64_t nr_files;
 	uint64_t nr_forced;		/* see held__nr_forced() */
 	uint64_t nr_beyond;		/* see carry__nr_beyond() */
-	uint64_t nr_damaged;		/* batches, or the recording's end */
+	uint64_t nr_damaged;		/* damaged batches */
 	uint64_t nr_skipped;		/* bytes that are no whole block */
-	uint64_t nr_lost;		/* files that could not be written, or not wholly */
+	uint64_t nr_lost;		/* files that could not be written completely */
 	char what[256];			/* the error, if split__run() fails */
 };
 
 /*
- * Return: the name of file @number: @pattern with the number in the place of %n, or behind it, and of
- * %% a percent sign; NULL without memory.
+ * Return: the name of file @number, or NULL if memory is short. It is @pattern with %n replaced by
+ * the number, and %% by a percent sign. Without %n, the number follows @pattern.
  */
 char *split__name(const char *pattern, uint64_t number);
 
