@@ -39,7 +39,7 @@ ok $? "there are $nr recordings"
 # ---- the current version's recording is complete
 
 version() {		# version MEMBER: XPU_VERSION_MAJOR or XPU_VERSION_MINOR
-	awk -v name="XPU_VERSION_$1" '$2 == name { print $3 }' "$records"
+	awk -v name="XPU_VERSION_$1" '$1 == "#define" && $2 == name { print $3 }' "$records"
 }
 now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
