@@ -1,32 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --off-cpu: the account of each thread's life; its figures are those that the program has measured
-# itself. Real BPF on the simulated device.
+# --off-cpu: the account of each thread's life; the expected figures are those that the program has
+# measured itself. Real BPF on the simulated device.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
 xpuload --off-cpu -o run.data "$XPU_BUILD/workload/shares" -t 4 >run.out 2>load.log
-is $? 0 "status"
+is $? 0 "exit status 0"
 xpumerge -i run.data --table threads --csv --limit 0 >threads.csv 2>merge.log
-is "$(xpumerge -i run.data --gpu-only 2>/dev/null | grep -c '^threads:')" 0 "--gpu-only: not what threads did"
+is "$(xpumerge -i run.data --gpu-only 2>/dev/null | grep -c '^threads:')" 0 \
+	"--gpu-only: leaves out the threads' accounts"
 xpumerge -i run.data --gpu-only --table threads >out 2>log
-is "$? $(tail -n 1 log)" "1 xpumerge: --table threads: no rows; --gpu-only may leave them out" "--gpu-only --table threads: said"
+is "$? $(tail -n 1 log)" "1 xpumerge: --table threads: no rows; --gpu-only may leave them out" \
+	"--gpu-only --table threads: a message says so"
 is $? 0 "merged"
-like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing lost"
+like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing is lost"
 xpumerge -i run.data -f folded --unit ns -o run.folded 2>/dev/null
 
 "$XPU_SRC/test/lib/accounts.pl" run.out threads.csv run.folded >verdict
 sed 's/^/# /' verdict
-is "$(grep -c '^thread' verdict)" 4 "four threads compared"
-is "$(grep -c 'WRONG' verdict)" 0 "every share within 5 % of what the thread measured, every sum within 2 %"
+is "$(grep -c '^thread' verdict)" 4 "four threads are compared"
+is "$(grep -c 'WRONG' verdict)" 0 \
+	"every share is within 5 % of the thread's own measurement, every sum within 2 %"
 
 # The call paths that blocked. The C library has no frame pointers: by frame pointers alone, the
 # function that called it would be missing.
 for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
-	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" "where: $where"
+	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" \
+		"the blocked call path is recorded: $where"
 done
 . "$XPU_SRC/test/lib/formats.sh"
 for format in perf html; do
@@ -36,9 +40,10 @@ for format in perf html; do
 done
 both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
-	"in the summary, too"
-unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "without the shim's own thread"
-like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' "--own-threads: with it"
+	"the summary has the accounts, too"
+unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "the shim's own thread is left out"
+like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' \
+	"--own-threads: the shim's own thread is shown"
 
 # The device waits for a thread that sleeps between two launches.
 cat >gaps.py <<-'END'
@@ -61,23 +66,24 @@ if command -v python3 >/dev/null; then
 	PYTHONPATH="$XPU_SRC/test/lib" PYTHONDONTWRITEBYTECODE=1 \
 		xpuload -q --off-cpu -o gaps.data python3 gaps.py \
 		"$XPU_BUILD/workload/py_launch.so" >slept 2>load.log
-	is $? 0 "gaps: status"
+	is $? 0 "gaps: exit status 0"
 	xpumerge -i gaps.data --table idle --csv >idle.csv 2>/dev/null
 	diag "$(head -n 3 idle.csv)"
 	row=$(grep -E ',9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' idle.csv)
 	awk -v ns="$(echo "$row" | cut -d, -f2)" '{
 		right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 } END { exit !right }' slept
-	ok $? "gaps: nine times 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
+	ok $? "gaps: nine waits of 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
 fi
 
 # With all options on, each kernel still stands under the site that launched it.
 xpuload --off-cpu -F 999 -o exact.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 20000 >/dev/null \
 	2>load.log
-is $? 0 "exact: status"
+is $? 0 "exact: exit status 0"
 xpumerge -i exact.data -f folded --unit count -o exact.folded 2>merge.log
 line=$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)
 diag "everything on: $line"
-is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "exact, with everything on"
+is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
+	"exact, with all options on: every launch is matched, under its own site"
 
 # Accounts add up to the nanosecond, although the CPUs' clocks differ; and no account has more time
 # off the CPU than all threads lived.
@@ -86,29 +92,30 @@ for name in run gaps exact; do
 	xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 		NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
 		END { print (NR > 1), wrong + 0 }' >sums
-	is "$(cat sums)" "1 0" "$name: all lives add up"
+	is "$(cat sums)" "1 0" "$name: each thread's account adds up to its life"
 	lives=$(xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null |
 		awk -F, 'NR > 1 { ns += $1 } END { printf "%.0f\n", ns }')
 	is "$(xpumerge -i $name.data -f folded --unit ns 2>/dev/null |
 		awk -v max="$lives" '/Off_CPU/ { n++; long += $NF > max } END { print (n > 0), long + 0 }')" \
-		"1 0" "$name: no time off the CPU is longer"
+		"1 0" "$name: no time off the CPU is longer than all threads lived"
 done
 
-# Without CUDA: threads that are alive at the end; a program that only sleeps.
+# Without CUDA: threads that are alive at the end, and a program that only sleeps.
 xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
-is $? 0 "--cpu-only: status"
+is $? 0 "--cpu-only: exit status 0"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
 is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
-	"--cpu-only: it slept"
-is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 "and sh waited for it"
+	"--cpu-only: sleep was asleep"
+is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 "--cpu-only: sh waited for sleep"
 
 # A minimum applies to the call paths, not to the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
-is $? 0 "--off-cpu-min: status"
+is $? 0 "--off-cpu-min: exit status 0"
 xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
-is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 "--off-cpu-min: one of two sleeps"
+is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 \
+	"--off-cpu-min: only the longer one of two sleeps has a call path"
 is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 45000000' | wc -l)" 3 \
-	"but both accounts (and the head)"
+	"--off-cpu-min: both accounts are kept (and the head)"
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"

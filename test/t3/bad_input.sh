@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each error prints one clear line, gives a failing status, and costs no recorded data.
+# Each error prints one clear line, causes an exit status other than 0, and costs no recorded data.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -11,42 +11,43 @@ lines() {		# prints the messages without the summary
 
 echo kept >xpu.data
 xpuload ./no-such-command 2>log
-is $? 127 "command not found: status"
-is "$(lines log)" 1 "command not found: one line"
-like "$(cat log)" 'no-such-command: No such file' "command not found: what it says"
+is $? 127 "command not found: exit status 127"
+is "$(lines log)" 1 "command not found: prints one line"
+like "$(cat log)" 'no-such-command: No such file' "command not found: the line names the command"
 is "$(cat xpu.data)" kept "command not found: the old recording is still there"
 echo text >not-executable
 xpuload ./not-executable 2>log
-is $? 126 "not executable: status"
+is $? 126 "not executable: exit status 126"
 
 xpuload true 2>log
-is $? 0 "a target that never uses CUDA: its own status"
-like "$(cat log)" 'made no CUDA launch' "a target that never uses CUDA: said"
+is $? 0 "a target that never uses CUDA: exit status 0, as its own"
+like "$(cat log)" 'made no CUDA launch' "a target that never uses CUDA: a message says so"
 is "$(cat xpu.data.old)" kept "the old recording is kept as xpu.data.old"
 xpumerge -i xpu.data -f folded -o a.folded 2>mlog
 is $? 0 "its recording merges"
 xpuload --strict true 2>log
-is $? 125 "the same with --strict fails"
+is $? 125 "a target that never uses CUDA: --strict fails"
 
 xpuload -o /dev/full true 2>log
-is $? 125 "/dev/full: status"
-like "$(cat log)" 'cannot write /dev/full: No space left' "/dev/full: what it says"
-is "$(lines log)" 1 "/dev/full: one line"
+is $? 125 "/dev/full: exit status 125"
+like "$(cat log)" 'cannot write /dev/full: No space left' "/dev/full: the line names it"
+is "$(lines log)" 1 "/dev/full: prints one line"
 xpuload -o no/such/dir/a.data true 2>log
-is $? 125 "output directory missing: status"
-is "$(lines log)" 1 "output directory missing: one line"
+is $? 125 "output directory missing: exit status 125"
+is "$(lines log)" 1 "output directory missing: prints one line"
 mkfifo fifo
 timeout 300 "$XPULOAD" -o fifo true 2>log
-is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" "a FIFO that nobody reads"
+is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" \
+	"a FIFO that nobody reads: refused"
 exec 6<>fifo			# neither side waits for the other one to open it
 cat fifo >read.data 6>&- &
 xpuload -o fifo true 2>log 6>&-
-is $? 0 "a FIFO that somebody reads: status"
+is $? 0 "a FIFO that somebody reads: exit status 0"
 wait_for test -s read.data
 exec 6>&-
 wait
 xpumerge -i read.data -f folded >a.folded 2>mlog
-is $? 0 "and what was read is a recording"
+is $? 0 "a FIFO that somebody reads: the reader got a recording"
 for size in 12 64KB -64K 17179869185G; do
 	xpuload -m $size true 2>log
 	is "$? $(cat log)" "125 xpuload: -m $size: expected a size of 64K to 2G" "-m $size: refused"
@@ -56,79 +57,85 @@ for args in "-F 0" "-F -1" "-F 99999999999999999999" "--max-stack 1001" \
 	# shellcheck disable=SC2086 # an option and its argument
 	xpuload $args true 2>log
 	is $? 125 "$args: refused"
-	like "$(cat log)" "^xpuload: $args: expected a number from 1 to [0-9]+" "$args: with the range"
+	like "$(cat log)" "^xpuload: $args: expected a number from 1 to [0-9]+" \
+		"$args: the message has the range"
 done
 xpuload --duration 1 true 2>log
-is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" "--duration of a command: refused"
+is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" "--duration with a command: refused"
 xpuload 2>log
-is $? 125 "no command"
+is $? 125 "no command: exit status 125"
 
 # Without root's rights: setpriv drops them; it is essential on Debian.
 chmod 755 .
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --transport bpf -o x.data true 2>log
-is $? 125 "not root: status"
-is "$(lines log)" 1 "not root: one line"
-like "$(cat log)" 'run it as root' "not root: what to do"
+is $? 125 "not root: exit status 125"
+is "$(lines log)" 1 "not root: prints one line"
+like "$(cat log)" 'run it as root' "not root: the message says what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
 is $? 1 "not root: --check says so"
-like "$(cat log)" 'MISSING +privileges' "not root: --check says what"
+like "$(cat log)" 'MISSING +privileges' "not root: --check says what is missing"
 setpriv --bounding-set -all "$XPULOAD" --transport bpf true 2>log
-is "$? $(grep -c 'root of a container needs' log)" "125 1" "root without capabilities: what to do"
+is "$? $(grep -c 'root of a container needs' log)" "125 1" \
+	"root without capabilities: the message says what to do"
 if unshare -Ur true 2>/dev/null; then
 	unshare -Ur "$XPULOAD" --transport bpf true 2>log
-	is "$? $(grep -c 'attach from outside' log)" "125 1" "root of a user namespace: what to do"
+	is "$? $(grep -c 'attach from outside' log)" "125 1" \
+		"root of a user namespace: the message says what to do"
 else
 	skip "root of a user namespace" "unshare -U is not allowed"
 fi
 setpriv --bounding-set -all "$XPULOAD" --check 2>log
-like "$(cat log)" '^MISSING +privileges +root without cap_bpf' "root without capabilities: --check"
+like "$(cat log)" '^MISSING +privileges +root without cap_bpf' \
+	"root without capabilities: --check says what is missing"
 
 # One line names the missing requirement.
 if unshare -m true 2>/dev/null; then
 	unshare -m sh -c 'mount --bind /dev/null /sys/kernel/btf/vmlinux && exec "$@"' sh \
 		"$XPULOAD" --transport bpf -o x.data true 2>log
-	is $? 125 "no BTF: status"
-	is "$(lines log)" 1 "no BTF: one line"
-	like "$(cat log)" 'the kernel has no BTF, .*: CONFIG_DEBUG_INFO_BTF' "no BTF: what is missing"
+	is $? 125 "no BTF: exit status 125"
+	is "$(lines log)" 1 "no BTF: prints one line"
+	like "$(cat log)" 'the kernel has no BTF, .*: CONFIG_DEBUG_INFO_BTF' \
+		"no BTF: the line says what is missing"
 else
 	skip "no BTF" "unshare -m is not allowed"
 fi
 [ ! -e x.data ]
-ok $? "and no recording is left of them"
+ok $? "none of these failures has left a recording"
 (ulimit -Sn 77; xpuload -q -o a.data sh -c 'ulimit -n' >out 2>log)
-is "$(cat out)" 77 "what xpuload takes for itself is not taken from the target"
+is "$(cat out)" 77 "the target keeps its limit of open files"
 
 use_sim
 exact="$XPU_BUILD/workload/exact"
 
 XPU_SIM_CUPTI_BUSY=1 xpuload -o a.data "$exact" -t 1 -n 100 >out 2>log
-is $? 125 "CUPTI busy: status"
+is $? 125 "CUPTI busy: exit status 125"
 like "$(cat out)" '^exact: ' "CUPTI busy: the target is unharmed"
-is "$(grep -c 'CUPTI is in use' log)" 1 "CUPTI busy: one line"
+is "$(grep -c 'CUPTI is in use' log)" 1 "CUPTI busy: prints one line"
 
 XPUSHIM_CUPTI=/nonexistent/libcupti.so xpuload -o a.data "$exact" -t 1 -n 100 >out 2>log
-is $? 125 "no CUPTI: status"
+is $? 125 "no CUPTI: exit status 125"
 like "$(cat out)" '^exact: ' "no CUPTI: the target is unharmed"
-is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 "no CUPTI: one line"
+is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 "no CUPTI: prints one line"
 
 # A disk that becomes full while recording.
 mkdir -p small
 if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	xpuload -o small/a.data "$exact" -t 4 -n 120000 >out 2>log
-	is $? 125 "disk full: status"
-	is "$(grep -c 'No space left on device' log)" 1 "disk full: one line"
+	is $? 125 "disk full: exit status 125"
+	is "$(grep -c 'No space left on device' log)" 1 "disk full: prints one line"
 	like "$(cat log)" '[0-9]+ bytes not written' "disk full: the loss is counted"
-	like "$(cat log)" 'B; lost [0-9]+ and [1-9][0-9]* bytes$' "disk full: in the summary, too"
+	like "$(cat log)" 'B; lost [0-9]+ and [1-9][0-9]* bytes$' \
+		"disk full: the summary counts the loss, too"
 	like "$(cat out)" '^exact: ' "disk full: the target is unharmed"
 	xpumerge -i small/a.data -f folded -o b.folded 2>mlog
-	is $? 1 "disk full: what was recorded is merged, and not called all"
+	is $? 1 "disk full: the merge says that the recording is incomplete"
 	[ -s b.folded ]
-	ok $? "disk full: and holds launches"
-	rm small/a.data			# or the next recording might not even begin
+	ok $? "disk full: the recording has launches"
+	rm small/a.data			# otherwise the next recording could not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
-	is $? 125 "disk full, merged at once: status"
+	is $? 125 "disk full, merged at once: exit status 125"
 	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
-		"disk full, merged at once: said"
+		"disk full, merged at once: a message says so"
 	umount small
 else
 	skip "disk full" "cannot mount a tmpfs"
@@ -136,19 +143,19 @@ fi
 
 # A ring too small for the burst: every lost launch is counted.
 xpuload -m 64K -o c.data "$exact" -t 8 -n 100000 >out 2>log
-is $? 0 "ring full: the target's status"
+is $? 0 "ring full: the target ends with exit status 0"
 xpumerge -i c.data -f folded --unit count -o c.folded 2>mlog
 got=$(sed -n 's/.*launches \([0-9]*\) matched.*/\1/p' mlog)
 if grep -q 'ring full' log; then
 	lost=$(grep -o '[0-9]* launches (ring full' log | head -n 1 | cut -d' ' -f1)
-	is $((got + ${lost:-0})) 100000 "ring full: recorded and lost make up all"
+	is $((got + ${lost:-0})) 100000 "ring full: recorded and lost launches add up to all"
 	xpumerge -i c.data --strict -f folded -o c.folded 2>mlog
 	is $? 1 "ring full: --strict fails"
 else
-	is "$got" 100000 "ring never full: all recorded"
+	is "$got" 100000 "ring never full: all launches are recorded"
 fi
 
-# Lost batches of two programs, because nobody reads the ring: messages name the programs.
+# Batches of two programs are lost, because nobody reads the ring: messages name the programs.
 start_dormant busy
 start_dormant other
 attach two -a --gpu-only -m 64K
@@ -164,9 +171,10 @@ batches() {		# batches PATTERN: adds up the counts on the lines that match
 all=$(batches 'warning: lost: ')
 [ "$all" -gt 0 ]
 ok $? "nobody reads the ring: batches are lost, and counted" || diag "$(cat two.log)"
-is "$(batches 'warning: lost of pid ')" "$all" "and each is told of a process" || diag "$(cat two.log)"
+is "$(batches 'warning: lost of pid ')" "$all" \
+	"nobody reads the ring: each lost batch is counted for a process" || diag "$(cat two.log)"
 [ "$(batches "warning: lost of pid $busy_pid (live): ")" -gt 0 ]
-ok $? "under its pid and name" || diag "$(cat two.log)"
+ok $? "nobody reads the ring: messages name the process by pid and name" || diag "$(cat two.log)"
 finish busy
 finish other
 

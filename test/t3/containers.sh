@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Isolation as containers have it, made without a runtime: namespaces, another root, no capabilities, a
-# filter of system calls. Each row of the table in doc/setup.md has its lines here.
+# Isolation as in containers, made without a runtime: namespaces, another root, no capabilities, a
+# filter of system calls. Each row of the table in doc/setup.md is tested here.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf mounts
@@ -30,7 +30,7 @@ boxed() {		# boxed COMMAND...
 	exec unshare -pf -m -n -u -i -C --propagation private \
 		sh enter.sh setpriv --bounding-set -all --inh-caps -all --no-new-privs /image/confine "$@"
 }
-inner_of() {		# inner_of PID: the program that unshare has started
+inner_of() {		# inner_of PID: the pid of the program that unshare has started
 	pgrep -P "$1" | head -n 1
 }
 
@@ -38,24 +38,27 @@ if ! (boxed true) >log 2>&1; then
 	skip_all "no container can be made here: $(head -n 1 log)"
 fi
 
-# A copy of the shim in the image, without capabilities and under a filter: attached to from outside.
+# A program with a copy of the shim in its image, without capabilities and under a filter, is
+# attached to from outside.
 start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
 inner=$(inner_of "$box_pid")
 is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" "0000000000000000 2 " \
 	"the container has no capabilities, and a filter"
 attach outside -p "$inner"
 says outside
-like "$(cat outside.log)" 'attached to 3 processes' "from outside, by the pid that it has outside: its children, too"
+like "$(cat outside.log)" 'attached to 3 processes' \
+	"from outside, by the pid outside: xpuload attaches to its children, too"
 ask box "burst 200" >/dev/null
 ask box "churn 20 1" >/dev/null
 leave outside
-is $? 0 "from outside: status" || diag "$(cat outside.log)"
-exact outside 420 "from outside: exact, also by a copy of the shim"
+is $? 0 "from outside: exit status 0" || diag "$(cat outside.log)"
+exact outside 420 \
+	"from outside: every launch is matched, under its own site, also with a copy of the shim"
 xpuload -o none.data -p 1 2>log
-unlike "$(cat log)" 'attached' "from outside, by the pid that it has inside: another process"
+unlike "$(cat log)" 'attached' "from outside, by the pid inside: another process, which is not attached to"
 finish box
 
-# xpuload inside, with its capabilities: pids are those of its namespace.
+# xpuload inside the container, with its capabilities: pids are the pids of its namespace.
 cat >inside.sh <<'END'
 . "$XPU_SRC/test/lib/live.sh"
 start child env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/family" -w 2
@@ -75,33 +78,35 @@ sleep 1800 &
 stranger_pid=$!
 unshare -pf -m --propagation unchanged --mount-proc sh inside.sh $stranger_pid >log 2>&1
 kill $stranger_pid
-like "$(cat alone.log)" 'attached to 1 process,' "inside, by the pid that a process has there" || diag "$(cat log)"
-exact own 200 "inside, -p 1: all of the container, exact"
-like "$(cat stranger.log)" ": No such process$" "inside, a pid that only the host has: said"
+like "$(cat alone.log)" 'attached to 1 process,' \
+	"inside, by the pid inside: xpuload attaches to the process alone" || diag "$(cat log)"
+exact own 200 "inside, -p 1: every launch is matched, under its own site, in all of the container"
+like "$(cat stranger.log)" ": No such process$" "inside, a pid that only the host has: a message says so"
 
-# xpuload inside, with less.
+# xpuload inside the container, with fewer rights.
 start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
-attached_by() {		# attached_by COMMAND...: its status and what it says, in one line
+attached_by() {		# attached_by COMMAND...: prints its status and its messages, in one line
 	"$@" -o none.data -p "$plain_pid" --duration 0.1 >log 2>&1
 	echo "$? $(cat log)"
 }
 like "$(attached_by "$confine" "$XPULOAD")" \
 	'^125 xpuload: cannot [a-z]+ the BPF [a-z]+: Operation not permitted: ' \
-	"inside, under a filter: refused, in one line"
-is "$(grep -c '' log)" 1 "inside, under a filter: one line"
+	"inside, under a filter: refused"
+is "$(grep -c '' log)" 1 "inside, under a filter: prints one line"
 like "$(attached_by setpriv --bounding-set -bpf,-perfmon,-sys_admin "$XPULOAD")" \
-	'^125 xpuload: cannot load the BPF programs: Operation not permitted: .*needs .*cap_bpf and cap_perfmon' "inside, without cap_bpf: which one is missing"
+	'^125 xpuload: cannot load the BPF programs: Operation not permitted: .*needs .*cap_bpf and cap_perfmon' \
+		"inside, without cap_bpf: the message names the missing capability"
 like "$(attached_by setpriv --bounding-set -sys_ptrace "$XPULOAD")" \
 	"^125 xpuload: pid $plain_pid may not be recorded: root needs cap_sys_ptrace|^0 " \
-	"inside, without cap_sys_ptrace: what to do, or it may"
+	"inside, without cap_sys_ptrace: attaches, or says what to do"
 if unshare -Ur true 2>/dev/null; then
 	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' "inside a user namespace: refused"
-	is "$(grep -c '' log)" 1 "inside a user namespace: one line"
+	is "$(grep -c '' log)" 1 "inside a user namespace: prints one line"
 else
 	skip "inside a user namespace" "unshare -U is not allowed"
 fi
 finish plain
 [ ! -e none.data ]
-ok $? "and no recording is left of them"
+ok $? "none of these failures has left a recording"
 
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# For every call that makes a device work, its launches are recorded under its own call path and its
+# For every call that makes a device work: its launches are recorded under its own call path and its
 # own name, with their own device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
@@ -10,7 +10,7 @@ use_sim
 export XPU_SIM_DEVICES=2
 merge_options="--graph launch --gpu-only"	# a graph's work: under its launch
 
-# check NAME: makes a test of each line "apis: SITE API KIND [BYTES]"; each call is made 10 times.
+# check NAME: tests each line "apis: SITE API KIND [BYTES]"; each call is made 10 times.
 check() {
 	xpumerge -i "$1.data" --gpu-only --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
 	sed -n 's/^apis: //p' "$1.out" >"$1.sites"
@@ -24,34 +24,35 @@ check() {
 		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
 			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
 			"$1: $site: 10 of $kind by $api"
-		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site: and nothing else"
+		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site: has no other work"
 	done <"$1.sites"
-	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" "$1: no call path that belongs to nobody"
+	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" "$1: every call path belongs to a site"
 	# More bytes take longer: a copy under a wrong path would be out of order.
 	for kind in HtoD\|DtoH\|DtoD\|PtoP set; do
 		is "$(grep -E " ($kind) " "$1.sites" | sort -k4n | while read -r site rest; do
 			sed -n "s/.*;site_$site;.* //p" "$1.ns.folded"
-		done | tee order | sort -n >sorted; cmp sorted order 2>&1)" "" "$1: each its own bytes: $kind"
+		done | tee order | sort -n >sorted; cmp sorted order 2>&1)" "" \
+			"$1: each path has its own bytes: $kind"
 	done
 }
 
 xpuload -o auto.data "$XPU_BUILD/workload/apis" -n 10 >auto.out 2>auto.log
-is $? 0 "status"
+is $? 0 "exit status 0"
 sites=$(grep -c '^apis: ' auto.out)
-is "$sites" 50 "as many calls as there are"
-exact auto $((10 * sites)) "all of them"
+is "$sites" 50 "the program makes all $sites calls"
+exact auto $((10 * sites)) "every launch is matched, under its own site"
 like "$(cat auto.log)" "^xpuload: $((10 * sites)) launches .* $((10 * sites)) device records.* lost 0" \
-	"each with one device record"
+	"each launch has one device record"
 check auto
 
 # The results are the same after attaching, and by frame pointers.
 xpuload --call-graph fp -o fp.data "$XPU_BUILD/workload/apis" -n 10 >fp.out 2>fp.log
-exact fp $((10 * sites)) "by frame pointers, too"
+exact fp $((10 * sites)) "by frame pointers: every launch is matched, under its own site"
 for name in auto fp; do
 	sed 's/.*;\(site_[^;]*\);\(.*;\)*\([^;]*;[^;]*\)$/\1 \3/' $name.folded | sort >$name.what
 done
 cmp auto.what fp.what
-ok $? "by frame pointers: the same under the same sites"
+ok $? "by frame pointers: each site has the same work"
 
 # Copies and sets, counted in bytes.
 if "$XPUMERGE" --help | grep -q bytes; then
@@ -62,21 +63,21 @@ if "$XPUMERGE" --help | grep -q bytes; then
 		[ "$(sed -n "s/.*;site_$site;.* //p" bytes.folded)" = $((10 * bytes)) ] ||
 			failed=$((failed + 1))
 	done <auto.sites
-	is $failed 0 "in bytes, each has its own"
+	is $failed 0 "in bytes: each site has its own"
 else
 	skip "in bytes" "xpumerge has no --unit bytes"
 fi
 
-# Copies and sets of no bytes put nothing on a device: nobody waits for them.
+# Copies and sets of no bytes give a device no work: nobody waits for them.
 for only in '' --gpu-only; do
 	# shellcheck disable=SC2086
 	xpuload $only -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log
 	xpumerge none.data -f folded --unit count -o none.folded 2>none.mlog
 	kernels=$((10 * $(grep -c ' kernel$' none.out)))
 	like "$(cat none.mlog)" "launches $kernels matched $kernels unmatched 0 lost 0" \
-		"no bytes $only: the kernels are the launches" || diag "$(cat none.mlog)"
+		"no bytes $only: only the kernels are launches" || diag "$(cat none.mlog)"
 	like "$(cat none.mlog)" ' [1-9][0-9]* copies and sets of no bytes: not among the launches' \
-		"no bytes $only: counted apart"
+		"no bytes $only: copies and sets are counted separately"
 done
 
 done_testing

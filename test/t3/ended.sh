@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs that end before a busy recorder reads about them: /proc no longer has their mappings.
-# Still their launches get names, or the loss is counted.
+# Their launches get names all the same, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -13,8 +13,8 @@ attach all -a --gpu-only
 start_dormant idle
 awake all
 
-# Their execs are read, when nothing is known of them yet, and so is all of a program that comes behind them; their
-# launches and ends are not read.
+# Of these programs, xpuload has read only the execs when it is stopped: a program that started
+# later has been read completely. It does not read their launches and ends while they run.
 for name in a b c; do
 	start $name env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -i
 done
@@ -26,14 +26,14 @@ for name in a b c; do
 	finish $name >/dev/null
 done
 
-# Nothing about their lives is read.
+# Nothing about the life of this program is read while it runs.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 1000 >exact.out 2>&1
-is $? 0 "a program that nobody reads of at all"
+is $? 0 "a program that runs while nobody reads: exit status 0"
 kill -CONT "$all_pid"
 finish idle >/dev/null
 leave all
-is $? 0 "xpuload ends as it should"
+is $? 0 "xpuload ends with exit status 0"
 like "$(cat all.log)" '; lost 0$' "nothing is lost"
 # The program's burst also makes three copies.
-exact all $((3 * 13 + 1100)) "each launch is in its place"
+exact all $((3 * 13 + 1100)) "every launch is matched, under its own site"
 done_testing

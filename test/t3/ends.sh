@@ -22,18 +22,19 @@ run() {			# run HOW ARGS...: runs it with and without xpuload; sets made, nr_*
 	"$ends" "$@" "$how" >"$how.want" 2>&1
 	want=$?
 	"$XPULOAD" -o "$how.data" "$ends" "$@" "$how" >"$how.out" 2>"$how.log"
-	is $? $want "$how: status"
+	is $? $want "$how: the expected exit status"
 	made=$(sed -n 's/^ends: launches //p' "$how.out" | tail -n 1)
 	account "$how"
 	diag "$how: made $made; $line"
-	is "$nr_wrong $nr_lost" "0 0" "$how: nothing in the wrong place, nothing lost on the way"
+	is "$nr_wrong $nr_lost" "0 0" "$how: nothing is in the wrong place, nothing is lost on the way"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
-		"$how: the target's stderr is silent"	# other lines are the shell's
+		"$how: the target's stderr is silent"	# the shell prints other lines
 }
 
 all_matched() {		# all_matched HOW [LAUNCHES]
 	run "$1"
-	is "$nr_all $nr_matched $nr_unmatched" "${2:-$made} ${2:-$made} 0" "$1: all there"
+	is "$nr_all $nr_matched $nr_unmatched" "${2:-$made} ${2:-$made} 0" \
+		"$1: all launches are recorded and matched"
 }
 
 all_counted() {		# all_counted HOW
@@ -46,7 +47,8 @@ for how in return exit _exit quick_exit reset context badexec vfork fork abort k
 	all_matched $how
 done
 is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort | tr '\n' ' ')" \
-	"kernel_again 1000 kernel_last 1000 kernel_work 1000 " "context: each where it belongs"
+	"kernel_again 1000 kernel_last 1000 kernel_work 1000 " \
+		"context: each kernel is under its own call path"
 all_matched exec 2000
 
 # Ends that the shim cannot notice: launches that it had not delivered are counted.
@@ -76,9 +78,9 @@ END
 	wait_for grep -qs ready python.out
 	kill -INT -$pid
 	wait $pid 2>/dev/null
-	is $? 130 "KeyboardInterrupt: status"
-	like "$(cat python.log)" '^KeyboardInterrupt' "KeyboardInterrupt: said by Python"
-	exact python 100 "KeyboardInterrupt: what came last is there"
+	is $? 130 "KeyboardInterrupt: exit status 130"
+	like "$(cat python.log)" '^KeyboardInterrupt' "KeyboardInterrupt: Python prints it"
+	exact python 100 "KeyboardInterrupt: the last launches are recorded"
 else
 	skip "KeyboardInterrupt" "no python3"
 fi
@@ -98,8 +100,8 @@ done
 for how in running running_exit; do
 	run $how
 	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$how: every launch is counted"
-	like "$(cat $how.log)" 'lost: [0-9]+ device records unfinished at exit' "$how: said"
-	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' "$how: the kernel is there"
+	like "$(cat $how.log)" 'lost: [0-9]+ device records unfinished at exit' "$how: a message says so"
+	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' "$how: the kernel is recorded"
 done
 
 # Other threads go on launching while the process ends.
@@ -108,7 +110,7 @@ for how in threads threads_exit; do
 	[ "$nr_all" -gt "$made" ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
 	ok $? "$how: every launch until the end is counted"
 	is "$(sed -n 's/.*\[GPU_Kernel\]kernel_work //p' $how.folded)" 1000 \
-		"$how: what had ended before is there"
+		"$how: kernels that had ended before are recorded"
 done
 
 # They also launch while the last flush runs.
@@ -117,16 +119,16 @@ run threads
 unset XPU_SIM_FLUSH_US
 is "$nr_all" $((nr_matched + nr_unmatched)) "threads, a slow flush: every launch until the end is counted"
 
-# Signals from outside, when everything was delivered.
+# Signals from outside, after everything was delivered.
 rm -f wait.out
 setsid env --default-signal=INT "$XPULOAD" -o group.data "$ends" wait >wait.out 2>group.log &
 pid=$!
 wait_for holds group.data 1000
 kill -INT -$pid
 wait $pid 2>/dev/null
-is $? 130 "SIGINT to the group: status"
-exact group 1000 "SIGINT to the group: all that was delivered is there"
-like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: the account is printed"
+is $? 130 "SIGINT to the group: exit status 130"
+exact group 1000 "SIGINT to the group: all work that was delivered is recorded"
+like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: xpuload prints its counts"
 
 # SIGALRM ends the recording when its time is over.
 timeout -s INT 600 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log &
@@ -134,15 +136,15 @@ pid=$!
 wait_for holds timeout.data 1000
 kill -ALRM $pid
 wait $pid
-is $? 124 "timeout -s INT: status"
-exact timeout 1000 "timeout -s INT: all that was delivered is there"
+is $? 124 "timeout -s INT: exit status 124"
+exact timeout 1000 "timeout -s INT: all work that was delivered is recorded"
 
 "$XPULOAD" -o waiting.data "$ends" waiting >wait.out 2>waiting.log &
 pid=$!
 wait_for grep -qs 'launches 1001' wait.out
 pkill -KILL -P $pid
 wait $pid 2>/dev/null
-is $? 137 "killed from outside while kernels run: status"
+is $? 137 "killed from outside while kernels run: exit status 137"
 account waiting
 is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 	"killed from outside while kernels run: every launch is counted"
@@ -154,31 +156,31 @@ ask late on >/dev/null
 sleep 1.5
 pkill -KILL -P "$late_pid"
 wait "$late_pid" 2>/dev/null
-is $? 137 "killed while it launches: status"
+is $? 137 "killed while it launches: exit status 137"
 account late
 xpumerge --from 0 --to 60 -f folded --unit count -o timely.folded late.data 2>/dev/null
 is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded | awk '{ n += $2 } END { print n }')" \
 	"$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' late.folded | awk '{ n += $2 } END { print n }')" \
-	"killed while it launches: at a time within the recording"
+	"killed while it launches: all its times are within the recording"
 
-# A daemon outlives its parent, and the recording.
+# A daemon that outlives its parent, and the recording.
 rm -f stop daemon
 xpuload -o daemon.data "$ends" daemon >daemon.out 2>daemon.log
-is $? 0 "a daemon is left behind: status of its parent"
+is $? 0 "a daemon is left behind: exit status of its parent"
 account daemon
 diag "daemon: $line"
 [ "$nr_all" -ge 1000 ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
 ok $? "a daemon is left behind: its launches until then are counted"
-is "$nr_wrong $nr_lost" "0 0" "a daemon is left behind: in the right place, none lost"
+is "$nr_wrong $nr_lost" "0 0" "a daemon is left behind: every launch is in the right place, none is lost"
 [ "$nr_unmatched" -lt $((nr_all / 2)) ]
-ok $? "a daemon is left behind: what it had waited for was delivered"
-like "$(cat daemon.folded)" '\[GPU_Kernel\]kernel_work 1000$' "and is there"
+ok $? "a daemon is left behind: the work that it had waited for was delivered"
+like "$(cat daemon.folded)" '\[GPU_Kernel\]kernel_work 1000$' "a daemon is left behind: this work is recorded"
 [ ! -e daemon ] && sleep 0.3
 xpuload -o again.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>again.log
-exact again 1000 "another session does not record it"
+exact again 1000 "a daemon is left behind: another session does not record it"
 touch stop
 wait_for test -e daemon
-like "$(cat daemon)" '^daemon: launches [0-9]+000$' "it goes on and ends as it wants to"
-is "$(grep -vc '^xpuload: ' daemon.log)" 0 "and says nothing on its stderr"
+like "$(cat daemon)" '^daemon: launches [0-9]+000$' "a daemon is left behind: goes on, and ends by itself"
+is "$(grep -vc '^xpuload: ' daemon.log)" 0 "a daemon is left behind: prints nothing on its stderr"
 
 done_testing

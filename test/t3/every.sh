@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --every: each file can be read alone, and the files add up to the recording: every launch once,
-# under its own call path, whatever is in flight when a file ends.
+# xpuload --every: each file can be read alone, and the files add up to the recording. Every launch
+# is in exactly one file, under its own call path, even if work is in flight when a file ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"
@@ -13,12 +13,13 @@ sum_stacks() {
 		LC_ALL=C sort
 }
 
-# parts NAME: its files, in their order
+# parts NAME: the names of its files, in their order
 parts() {
 	ls -v "$1".*.data
 }
 
-# check NAME: merges all files of NAME and each of them; sets nr, and account: the sum of each one's.
+# check NAME: merges all files of NAME together, and each file alone; sets nr, and sets account to
+# the sum of the files' accounts
 check() {
 	name=$1
 	# shellcheck disable=SC2046 # several files
@@ -33,10 +34,12 @@ check() {
 	done | sum_stacks >sum.folded
 	nr=$(parts "$name" | wc -l)
 	account=$(awk '{ l += $2; m += $4; u += $6; o += $8 } END { print "launches", l, "matched", m, "unmatched", u, "lost", o }' accounts)
-	is "$(head -n 1 all.log)" "$account" "$name: the accounts of $nr files add up"
+	is "$(head -n 1 all.log)" "$account" "$name: the accounts of the $nr files add up"
 	cmp -s all.folded sum.folded && [ -s sum.folded ]
-	ok $? "$name: so do their $(wc -l <sum.folded) stacks, to the nanosecond" || diag "$(diff all.folded sum.folded | head -n 5)"
-	unlike "$(cat all.log)" 'that nothing defines|not closed' "$name: nothing is referred to that is not there" ||
+	ok $? \
+		"$name: their $(wc -l <sum.folded) stacks add up, too, to the nanosecond" || diag "$(diff all.folded sum.folded | head -n 5)"
+	unlike "$(cat all.log)" 'that nothing defines|not closed' \
+		"$name: every reference has its definition, and all files are closed" ||
 		diag "$(cat all.log)"
 }
 
@@ -44,12 +47,13 @@ run() {			# run NAME LAUNCHES OPTIONS -- COMMAND...
 	name=$1 launches=$2
 	shift 2
 	xpuload -o "$name.%n.data" "$@" >out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	like "$(cat load.log)" 'lost 0$' "$name: nothing is lost"
 	check "$name"
 	[ "$nr" -gt 2 ]
 	ok $? "$name: there are several files"
-	is "$account" "launches $launches matched $launches unmatched 0 lost 0" "$name: each launch is in one of them"
+	is "$account" "launches $launches matched $launches unmatched 0 lost 0" \
+		"$name: each launch is in one of the files"
 }
 
 run exact 100000 --every 0.05 -- "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 100000
@@ -59,12 +63,13 @@ is "$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)" \
 	"launches 100000 matched 100000 wrong 0 unmatched 0 lost 0" "exact: each kernel is under its own site"
 xpumerge dump exact.2.data >dump 2>&1
 like "$(sed -n 3,12p dump)" 'PART time_ns=[0-9]+ number=2 ' "the second file says that it is the second"
-like "$(tail -n 1 dump)" 'END misc=CONTINUES' "and that there is another"
+like "$(tail -n 1 dump)" 'END misc=CONTINUES' "the second file says that there is another one"
 
 run graph 3000 --every 0.01 -- "$XPU_BUILD/workload/graph"
 run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -n 20000
 
-# A program that runs on: launches before, after and in between; kernels of two seconds at each cut.
+# A program that runs on: launches before, during and after the recording, and kernels of two
+# seconds across each cut.
 start_dormant a -t 4
 ask a "burst 100" >/dev/null
 "$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>load.log &
@@ -80,9 +85,10 @@ ask a "burst 100" >/dev/null
 finish a
 check live
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "live: exact in its window: $account"
-is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all are matched"
+is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all launches are matched"
 
-# A server that starts threads for each request: later files define those that are left.
+# A server starts threads for each request: later files define only the threads that are still
+# alive.
 start_dormant a -t 8
 "$XPULOAD" -p "$a_pid" --every 0.1 -o churn.%n.data 2>load.log &
 churn_pid=$!
@@ -96,7 +102,8 @@ last_defines_few() {
 	[ $# = 3 ] && [ "$(xpumerge dump "$2" 2>/dev/null | grep -c ' THREAD ')" -lt 10 ]
 }
 wait_for last_defines_few
-ok $? "threads come and go: of 480, later files define those that live" || diag "$(parts churn | wc -l) files"
+ok $? \
+	"threads come and go: later files define only the living ones of 480 threads" || diag "$(parts churn | wc -l) files"
 kill -INT $churn_pid
 wait $churn_pid
 finish a
@@ -104,15 +111,16 @@ check churn
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "threads come and go: exact: $account"
 
 xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 200000 >/dev/null 2>load.log
-is $? 0 "--keep: status" || diag "$(cat load.log)"
+is $? 0 "--keep: exit status 0" || diag "$(cat load.log)"
 is "$(ls kept.data.* | wc -l)" 2 "--keep 2: two files stay"
-# A slow program's last files may be from behind its last launch.
+# The last files of a slow program may begin after its last launch.
 for part in kept.data.*; do
 	like "$(xpumerge "$part" 2>&1 >/dev/null)" '(launches ([0-9]+) matched \2 unmatched 0|CPU samples [0-9]+) lost 0' \
-		"$part: it can be read alone"
+		"$part: can be read alone"
 done
 
-# A program that is not to be found here: the files that were kept of it are beside the first file.
+# A program whose file does not exist here: the copy that was kept of it is stored with the first
+# file.
 if unshare -m true 2>/dev/null; then
 	mkdir private
 	cat >inside.sh <<-'END'
@@ -124,25 +132,26 @@ if unshare -m true 2>/dev/null; then
 	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" "$XPU_BUILD/sim" \
 		-n 100000 virtual >/dev/null 2>load.log
 	last=$(parts ns | tail -n 1)
-	# On a slow machine the program begins later than the second one.
+	# On a slow machine the program may begin only after the second file.
 	for part in $(parts ns | sed 1d); do
 		xpumerge "$part" -f folded 2>>merge.log
 	done >later.folded
 	like "$(cat later.folded)" ';main;scenario_virtual\(\);' \
-		"its functions are named in files behind the first" || diag "$(cat load.log merge.log; ls -d ns.*)"
+		"its functions are named in later files" || diag "$(cat load.log merge.log; ls -d ns.*)"
 	[ "$last" != ns.1.data ] && [ -d ns.1.data.files ]
-	ok $? "what was kept is beside the first of the files, up to $last"
+	ok $? "of the files up to $last, the first one has the kept copy"
 else
 	skip "a program that is not to be found here" "no mount namespace"
 fi
 
-# The files' child cannot write: the recording ends, and the program does not notice.
+# The files' child cannot write: the recording ends, and the program does not notice it.
 mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
 if [ $? = 0 ]; then
 	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 -n 60000 >out 2>load.log
-	is $? 125 "full disk: status"
+	is $? 125 "full disk: exit status 125"
 	like "$(cat out)" '^exact: ' "full disk: the program has run to its end"
-	like "$(cat load.log)" 'cannot write full/x.data.[0-9]+: No space left' "full disk: one line says it"
+	like "$(cat load.log)" 'cannot write full/x.data.[0-9]+: No space left' \
+		"full disk: one message says so"
 	umount full
 else
 	skip "full disk" "cannot mount"
@@ -151,8 +160,8 @@ fi
 while read -r said options; do
 	# shellcheck disable=SC2086
 	xpuload $options touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$options: refused in a line" || diag "$(cat bad.log)"
-	like "$(cat bad.log)" "$said" "$options: why"
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" || diag "$(cat bad.log)"
+	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'
 from.0.01 --every 0
 expected.a.number --every x
@@ -161,5 +170,5 @@ name.them..data --every 1 -o x.folded
 --stalls=exact --every 1 --stalls=exact
 END
 [ ! -e ran ]
-ok $? "and nothing has run"
+ok $? "none of these commands has run"
 done_testing

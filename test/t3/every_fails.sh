@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --every, and -o, where files cannot be written for a while, or who writes them is killed: the recording
-# goes on, says so, and counts what is lost.
+# xpuload --every, and -o: files cannot be written for a while, or the process that writes them is
+# killed. The recording goes on, says so, and counts what is lost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"
@@ -17,7 +17,7 @@ begin() {
 	wait_for grep -q 'attached to' load.log
 }
 
-# burst_until COMMAND...: launches until it succeeds
+# burst_until COMMAND...: lets the program launch until COMMAND succeeds
 burst_until() {
 	wait_for so_or_burst "$@"
 }
@@ -32,7 +32,7 @@ so_or_burst() {
 end() {
 	kill -INT $load
 	wait $load
-	is $? "$1" "$what: status" || diag "$(cat load.log)"
+	is $? "$1" "$what: the expected exit status" || diag "$(cat load.log)"
 }
 
 has_file() {
@@ -49,22 +49,26 @@ newest() {
 		sort -n | tail -n 1
 }
 
-# reached NAME NUMBER: the file of that number, or a later one, is there; --keep may have removed earlier ones
+# reached NAME NUMBER: the file of that number, or a later one, exists; --keep may have removed
+# earlier ones
 reached() {
 	[ "0$(newest "$1")" -ge "$2" ]
 }
 
-# A later file than one that exists now is whole: there is one more behind it.
+# later NAME: launches until a file that does not exist yet is complete, which is when one more
+# follows it
 later() {
 	burst_until reached "$1" $(($(newest "$1") + 2))
 }
 
-# recorded: prints how many launches xpuload had; the first ones may come before the shim is awake
+# recorded: prints how many launches xpuload had; there may have been launches before the shim was
+# awake
 recorded() {
 	sed -n 's/^xpuload: \([0-9]*\) launches from.*/\1/p' load.log
 }
 
-# adds_up NAME: each file can be read alone; launches in files and launches that they count as lost are all
+# adds_up NAME: each file can be read alone, and the launches in the files and those counted as lost
+# add up to all
 adds_up() {
 	bad='' sum=0
 	find . -path "./$1.*.data" | sort -V >parts
@@ -76,14 +80,15 @@ adds_up() {
 			END { print n + t }' part.log)))
 	done <parts
 	is "$bad" "" "$what: each file can be read alone"
-	is "$sum" "$(recorded)" "$what: launches in files and lost ones are all that xpuload had"
+	is "$sum" "$(recorded)" \
+		"$what: the launches in the files and the lost ones add up to all that xpuload had"
 }
 
 split_of() {
 	pgrep -P "$load" -f 'xpumerge split'
 }
 
-# ---- who writes the files is killed
+# ---- the process that writes the files is killed
 
 what=killed
 begin --every 0.2 -o killed.%n.data
@@ -93,13 +98,13 @@ nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
 burst_until says 'goes on after an end by force'
 like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
-	"killed: said at once"
+	"killed: a message says so at once"
 first=$(split_of)
 later killed
-is "$(split_of)" "$first" "killed: one that goes on"
-is "$(ps -o ni= -p "$first")" "$nice" "killed: the new one has the priority of the first one"
+is "$(split_of)" "$first" "killed: the new process goes on"
+is "$(ps -o ni= -p "$first")" "$nice" "killed: the new process has the priority of the first one"
 end 0
-like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' "killed: counted"
+like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' "killed: the loss is counted"
 adds_up killed
 xpumerge dump "$(ls -v killed.*.data | tail -n 1)" >last.dump 2>/dev/null
 for part in killed.*.data; do
@@ -133,7 +138,7 @@ done
 burst_until split_of >/dev/null
 later storm
 end 0
-is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 removes what was there before, too"
+is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 removes older files, too"
 
 what="killed, --memory"
 "$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 -p 40 >memory.out 2>load.log &
@@ -141,15 +146,16 @@ load=$!
 wait_for reached memory.data 2
 kill -9 "$(split_of)"
 wait $load
-is $? 0 "$what: status" || diag "$(cat load.log)"
-like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' "$what: said"
+is $? 0 "$what: exit status 0" || diag "$(cat load.log)"
+like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' "$what: a message says so"
 for part in $(find . -name 'memory.data.*' | sort -rV); do
 	xpumerge -i "$part" --memory leaked -f folded -o last.folded 2>last.log
 	[ ! -s last.folded ] || break
 done
 memory_sums last.folded >got
 memory_truth memory.out leaked >expected
-is "$(diff got expected | head -n 4)" "" "$what: the last file has all that is left, whenever it was made"
+is "$(diff got expected | head -n 4)" "" \
+	"$what: the last file has all memory that is left, whenever it was allocated"
 
 what="killed, --push"
 if [ -e "$XPU_BUILD/xpuload-push" ]; then
@@ -161,7 +167,8 @@ if [ -e "$XPU_BUILD/xpuload-push" ]; then
 	kill -9 "$(split_of)"
 	burst_until says 'goes on after an end by force'
 	end 0
-	like "$(cat load.log)" '0 profiles sent, [1-9][0-9]* lost; [0-9]+ files? without profiles' "$what: counted"
+	like "$(cat load.log)" '0 profiles sent, [1-9][0-9]* lost; [0-9]+ files? without profiles' \
+		"$what: lost profiles are counted"
 	is "$(ls pushed)" "" "$what: no file is left"
 else
 	skip "killed, --push" "xpuload-push is not built"
@@ -181,10 +188,10 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	burst_until says 'full/x.[0-9]*.data is written again: [0-9]+ interval'
 	later full/x
 	end 0
-	is "$(grep -c 'No space left' load.log)" 1 "full: said once"
-	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' "full: counted"
+	is "$(grep -c 'No space left' load.log)" 1 "full: one message says so"
+	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' "full: lost files are counted"
 	cmp -s before full/x.1.data
-	ok $? "full: a file from before is as it was"
+	ok $? "full: a file from before is unchanged"
 	adds_up full/x
 	rm -f full/*
 
@@ -198,22 +205,23 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	end 0
 	like "$(cat load.log)" 'lost 0$' "full, one file: nothing is lost"
 	xpumerge full/y.data -f folded -o y.folded 2>merge.log
-	like "$(cat merge.log)" "launches $(recorded) matched $(recorded) unmatched 0 lost 0" "full, one file: all launches are there"
+	like "$(cat merge.log)" "launches $(recorded) matched $(recorded) unmatched 0 lost 0" \
+		"full, one file: all launches are recorded"
 	umount full
 else
 	skip "a full disk" "cannot mount"
 fi
 
-# ---- a name that is taken
+# ---- a name that is already in use
 
 what="a directory has the name"
 mkdir taken.2.data
 begin --every 0.2 -o taken.%n.data
 burst_until reached taken 4
 end 0
-like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' "$what: said"
+like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' "$what: a message says so"
 rmdir taken.2.data
-ok $? "$what: it stays"
+ok $? "$what: the directory remains"
 adds_up taken
 
 what="a directory that was removed"
@@ -233,7 +241,8 @@ taken=mine.$(newest mine).data
 echo precious >other && mv other "$taken"
 later mine && later mine && later mine
 end 0
-is "$(cat "$taken")" precious "--keep: a file that took the name of one of ours stays"
+is "$(cat "$taken")" precious \
+	"--keep: a file of another program that has the name of one of our files is kept"
 
 finish a
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Exactness: every kernel record must stand under the site that launched it, whatever the threads,
-# the streams and the order. Real BPF and real uprobes on the simulated device.
+# the streams and the order of launches. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -10,13 +10,14 @@ run() {			# run NAME ARGS...: records, merges and compares
 	name=$1
 	shift
 	out=$(xpuload -o "$name.data" "$XPU_BUILD/workload/exact" "$@" 2>load.log)
-	is $? 0 "$name: status"
-	like "$out" '^exact: ' "$name: the target's stdout is its own"
+	is $? 0 "$name: exit status 0"
+	like "$out" '^exact: ' "$name: stdout has the target's output alone"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
-	is $? 0 "$name: merged"
+	is $? 0 "$name: xpumerge succeeds"
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)
 	diag "$name: $line"
-	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
+	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
+		"$name: every launch is matched, under its own site"
 }
 
 launches=160000

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every command that README.md and the pages of doc/ show as an example runs as it is written there, but for sudo and
-# launchers in front, the pid of a server, and shorter times. A command that needs a container is left out.
+# Every example command in README.md and in the pages of doc/ runs as it is written there. Only
+# sudo, launchers in front, the pid of a server and long times are replaced; commands that need a
+# container are left out.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf python3
 use_sim
 [ -e "$XPU_BUILD/workload/py_launch.so" ] || skip_all "no py_launch.so"
 
-# Prints the commands of a page's examples, without what is said beside them.
+# Prints the commands of a page's examples, without the explanations on their lines.
 commands() {		# commands PAGE
 	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/ \{1,\}#.*//; s/   .*//' |
 		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' | grep -E '^(xpuload|xpumerge)( |$)' |
@@ -40,10 +41,10 @@ for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
 		status=$?
 		# Equal builds may differ by chance.
 		[ $status = 0 ] || { [ $status = 1 ] && [ "${command#*--fail-over}" != "$command" ]; }
-		ok $? "$page: $command" || diag "$status: $(cat log)"
+		ok $? "$page: runs: $command" || diag "$status: $(cat log)"
 	done <commands
 done
 [ $nr -ge 25 ]
-ok $? "$nr commands"
+ok $? "$nr commands were found and run"
 finish a
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Other programs damage a recording while it is written: losses are reported and counted, and the
-# status fails; the target goes on.
+# Other programs damage a recording while it is written: losses are reported and counted, the exit
+# status is not 0, and the target goes on.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -17,13 +17,14 @@ begun_or_burst() {
 	begun "$1"
 }
 
-# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data; sets $made to the launches
+# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data; sets $made to the
+# number of launches
 record() {
 	what=$1
 	shift
 	start target "$XPULOAD" --gpu-only -o "$what.data" "$live" -s 1800 -t 2
 	wait_for begun_or_burst "$what.data"
-	ok $? "$what: it is being recorded"
+	ok $? "$what: the recording has begun"
 	"$@"
 	is "$(ask target "burst 20000")" "burst 20000" "$what: the target goes on"
 	finish target
@@ -38,38 +39,39 @@ nr_lost() {		# nr_lost LOG: prints the lost bytes
 }
 
 record removed rm removed.data
-is $status 125 "removed: status"
+is $status 125 "removed: exit status 125"
 is "$(grep -c 'removed.data was removed or replaced during the recording, which is lost' \
-	removed.log)" 1 "removed: said, once"
+	removed.log)" 1 "removed: one message says so"
 [ "$(nr_lost removed.log)" -gt 20000 ]
-ok $? "removed: all is lost"
+ok $? "removed: everything is counted as lost"
 
 echo other >other
 record replaced mv other replaced.data
-is $status 125 "replaced: status"
-is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 "replaced: said, once"
-is "$(cat replaced.data)" other "replaced: the other file is as it was"
+is $status 125 "replaced: exit status 125"
+is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 "replaced: one message says so"
+is "$(cat replaced.data)" other "replaced: the other file is unchanged"
 
 record emptied truncate -s 0 emptied.data
-is $status 125 "emptied: status"
-is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 "emptied: said, once"
+is $status 125 "emptied: exit status 125"
+is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 "emptied: one message says so"
 [ "$(nr_lost emptied.log)" -gt 20000 ]
-ok $? "emptied: all is lost"
+ok $? "emptied: everything is counted as lost"
 
 record shorter truncate -s 15000 shorter.data
-is $status 125 "made shorter: status"
-is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 "made shorter: said, once"
+is $status 125 "made shorter: exit status 125"
+is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 "made shorter: one message says so"
 is "$(stat -c %s shorter.data)" 15000 "made shorter: nothing is written behind a gap"
 xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
-is $? 1 "made shorter: what is left can be read"
+is $? 1 "made shorter: the rest can be read, and is called incomplete"
 
 record moved mv moved.data elsewhere.data
-is $status 0 "moved: it stays the recording"
+is $status 0 "moved: exit status 0"
 like "$(cat moved.log)" 'lost 0$' "moved: nothing is lost"
 xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
-is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 lost 0" "moved: it is whole"
+is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 lost 0" \
+	"moved: the recording is whole"
 
-# Killed by SIGKILL: all but the last second is in the file.
+# xpuload is killed by SIGKILL: all but the last second is in the file.
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --gpu-only -o killed.data sh -c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
 	"$XPU_BUILD/workload/exact" >/dev/null 2>&1 &
@@ -83,9 +85,9 @@ wait $pid 2>/dev/null
 kill "$(cat target.pid)"
 ok $? "killed: the target goes on"
 xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
-is $? 1 "killed: what is there can be read"
+is $? 1 "killed: the file can be read, and is called incomplete"
 launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)
 [ "${launches:-0}" -ge 2000 ]
-ok $? "killed: it is there: ${launches:-0} launches"
+ok $? "killed: the file has the launches before the last second: ${launches:-0}"
 unlike "$(cat merge.log)" 'damaged' "killed: nothing is damaged"
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA graphs: where each node was made, which node it is a copy of, and which launch ran it.
+# CUDA graphs: the recording tells where each node was made, which node it was copied from, and
+# which launch ran it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -47,12 +48,12 @@ printf "captured %d explicit %d clones %d strange %d\n",
 END
 
 xpuload -z 0 -o a.data "$graphs" -n 10 >a.out 2>a.log
-is $? 0 "status"
-like "$(cat a.out)" 'graphs: launches 70 kernels 120' "the target works as ever"
+is $? 0 "exit status 0"
+like "$(cat a.out)" 'graphs: launches 70 kernels 120' "the target works as without xpuload"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
 # 2 + 10 nodes are made by capture, 9 by calls, and 26 as copies, which CUPTI also reports as made.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
-	"each node's making is recorded, and what it is a copy of"
+	"each node has a record of its making, and of the node that it was copied from"
 
 xpumerge -i a.data -f folded --unit count -o launch.folded --graph launch 2>launch.mlog ||
 	xpumerge -i a.data -f folded --unit count -o launch.folded 2>launch.mlog
@@ -60,7 +61,7 @@ for what in captured:captured_one captured:captured_two built:built_one built:bu
 	cloned:built_one cloned:built_two nested:outer nested:inner_one nested:inner_two \
 	updated:after changed:changed again:again_one; do
 	like "$(cat launch.folded)" ";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
-		"by launch: $what"
+		"by launch: the kernel is under its launch: $what"
 done
 
 if ! "$XPUMERGE" --help | grep -q -e --graph; then
@@ -69,23 +70,24 @@ if ! "$XPUMERGE" --help | grep -q -e --graph; then
 fi
 
 xpumerge -i a.data -f folded --unit count --graph capture -o capture.folded 2>capture.mlog
-is $? 0 "by place of capture"
-like "$(cat capture.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "captured launches are not pending"
-unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "nothing is pending"
+is $? 0 "by place of capture: exit status 0"
+like "$(cat capture.mlog)" 'matched [0-9]+ unmatched 0 lost 0' \
+	"by place of capture: captured launches are not pending"
+unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "by place of capture: nothing is pending"
 for name in captured_one:10 captured_two:10 built_one:20 built_two:20 outer:10 inner_one:10 \
 	inner_two:10 changed:10 again_one:10; do
 	like "$(grep ";${name%:*};" capture.folded)" "\[GPU_Kernel\]k_${name%:*} ${name#*:}$" \
-		"by place of capture: $name"
+		"by place of capture: the kernel is under its capture: $name"
 done
 like "$(grep ';before;' capture.folded)" '\[GPU_Kernel\]k_after 10$' \
-	"by place of capture: an updated node keeps its own"
-is "$(awk '{ n += $NF } END { print n }' capture.folded)" 120 "by place of capture: all kernels"
+	"by place of capture: an updated node keeps its own place"
+is "$(awk '{ n += $NF } END { print n }' capture.folded)" 120 "by place of capture: all kernels are shown"
 
 xpumerge -i a.data -f folded --unit count --graph both -o both.folded 2>both.mlog
 like "$(cat both.folded)" \
 	';launch_captured;cudaGraphLaunch;\[captured at\];.*;captured_one;.*\[GPU_Kernel\]k_captured_one 10$' \
-	"both: the launch's path, then the capture's"
-is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "both: all kernels"
+	"both: the launch's path comes first, then the capture's path"
+is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "both: all kernels are shown"
 
 # Graphs that were made before any recording.
 mkfifo go
@@ -97,13 +99,13 @@ awake old
 echo >go
 wait $pid
 wait "$old_pid"
-is $? 0 "graphs made before: status"
+is $? 0 "graphs made before: exit status 0"
 xpumerge -i old.data -f folded --unit count -o old.folded 2>old.mlog
-like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "graphs made before: all matched"
+like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "graphs made before: all launches are matched"
 like "$(cat old.folded)" ';launch_captured;cudaGraphLaunch;\[GPU_Kernel\]k_captured_one 10$' \
-	"graphs made before: under the launch's path"
+	"graphs made before: kernels are under the launch's path"
 like "$(grep ';again_one;' old.folded)" '\[GPU_Kernel\]k_again_one 10$' \
-	"graphs made since: under the place of capture"
+	"graphs made since: kernels are under the place of capture"
 like "$(xpumerge -i old.data -f text 2>&1; cat old.mlog)" \
 	'device records of graph nodes whose making was not recorded' \
 	"graphs made before: the summary says so"

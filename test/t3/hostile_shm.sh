@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With shared memory, a hostile process of the tree sends what is no memory, or memory that it changes
-# behind xpuload's back, and floods xpuload with connections. xpuload ends with its account, keeps no
-# descriptor, and an honest process beside it is recorded, or counted to the one.
+# With shared memory, a hostile process of the tree sends descriptors that are not memory, or memory
+# that it changes behind xpuload's back, and floods xpuload with connections. xpuload ends normally
+# and prints its counts, keeps no descriptor, and records every launch of an honest process, or
+# counts it as lost.
 #
 # HOSTILE_SECONDS=N: make fuzz-live runs it for longer.
 . "$XPU_SRC/test/lib/tap.sh"
@@ -14,7 +15,7 @@ use_sim
 exact="$XPU_BUILD/workload/exact"
 export EXACT="$exact" SECONDS_EACH="${HOSTILE_SECONDS:-2}"
 
-# hostile.py WHAT: does it; prints how many processes it expects to be counted as lost
+# hostile.py WHAT: does WHAT; prints how many processes should be counted as lost
 cat >hostile.py <<-'END'
 	import ctypes, errno, fcntl, mmap, os, random, signal, socket, struct, subprocess, sys, time
 	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
@@ -32,7 +33,8 @@ cat >hostile.py <<-'END'
 	            raise
 	    for fd in fds:
 	        os.close(fd)
-	# Without this process's connection nothing can be told of: @n processes send one each.
+	# Without this process's own connection nothing can be reported about it: so @n processes
+	# send one each.
 	def each(*makers):
 	    for make in makers:
 	        pid = os.fork()
@@ -65,7 +67,8 @@ cat >hostile.py <<-'END'
 	    c.connect().close()
 	    exact(1000)
 	elif what == "twice":
-	    # One memory several times: as this image, as another one, as another process; two in a message.
+	    # One memory several times: as this image, as another one, as another process; two in a
+	    # message.
 	    fd = c.memory()
 	    put_launches(fd, 10)
 	    for image in (7, 7, 8, 7):
@@ -80,7 +83,7 @@ cat >hostile.py <<-'END'
 	    exact(1000)
 	    print(len(os.listdir(f"/proc/{os.getppid()}/fd")), file=open("fds", "w"))
 	elif what == "changes":
-	    # Everything in the memory changes all the time, and pages of it go.
+	    # Everything in the memory changes all the time, and some of its pages are removed.
 	    libc = ctypes.CDLL(None, use_errno=True)
 	    fd = c.memory()
 	    put_launches(fd, 100)
@@ -102,7 +105,7 @@ cat >hostile.py <<-'END'
 	            except OSError: pass
 	    child.wait()
 	elif what == "flood":
-	    # Connections that say nothing, and others that are full, from many processes.
+	    # Many processes make connections that say nothing, and others that are full.
 	    def flood(silent):
 	        kept = []
 	        while True:
@@ -167,19 +170,20 @@ hostile() {
 	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' w.folded)
 }
 
-lost() {		# lost: prints the processes that are counted
+lost() {		# lost: prints how many processes are counted as lost
 	sed -n 's/.*lost: .*[^0-9]\([0-9]*\) processes that used CUDA.*/\1/p; s/.*lost: \([0-9]*\) processes that used.*/\1/p' log |
 		head -n 1
 }
 
 hostile kinds
-is "$honest $(lost)" "1000 14" "kinds: the honest process is exact, each of the others is counted" || diag "$(cat log)"
+is "$honest $(lost)" "1000 14" \
+	"kinds: the honest process is exact, each of the others is counted" || diag "$(cat log)"
 hostile hellos
-is "$honest $(lost)" "1000 " "hellos: who does not know how to begin is nobody" || diag "$(cat log)"
+is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" || diag "$(cat log)"
 hostile twice
 is "$honest" 1000 "twice: the honest process is exact" || diag "$(cat log)"
 [ "$(cat fds)" -lt 60 ]
-ok $? "twice: no descriptor stays with xpuload" || diag "$(cat fds)"
+ok $? "twice: xpuload has closed all descriptors" || diag "$(cat fds)"
 hostile changes
 is "$honest" 1000 "changes: the honest process is exact" || diag "$(cat log)"
 hostile flood
@@ -189,7 +193,7 @@ more=$(sed -n 's/.*[ ,]\([0-9]*\) launches of processes that could not reach xpu
 diag "made $made, recorded $got, counted ${more:-0}"
 is $((got + ${more:-0})) "$made" "flood: each launch of the honest processes is recorded or counted" || diag "$(tail -n 4 log)"
 hostile counts
-is "$honest $(lost)" "1000 1048576" "counts: they have a bound"
+is "$honest $(lost)" "1000 1048576" "counts: the counted losses are bounded"
 hostile crowd
 like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
 	"crowd: of 1,101 processes at a time none is lost" || diag "$(cat log)"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Names from files that are no longer at their paths when xpumerge runs: files of another mount
-# namespace, unlinked files, replaced files; and names of generated code, from /tmp/perf-PID.map.
+# namespace, unlinked files and replaced files. Also names of generated code, from
+# /tmp/perf-PID.map.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim mounts
 use_sim
@@ -25,25 +26,26 @@ cat >inside.sh <<-'END'
 	exec "$PWD/private/program" "$@"
 END
 xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
-is $? 0 "in another mount namespace: status" || diag "$(cat load.log)"
+is $? 0 "in another mount namespace: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'mapped files? that (is|are) not at (its|their) paths? here: kept in ns.data.files' \
-	"what was kept is said"
+	"a message says which files were kept"
 [ ! -e private/program ]
-ok $? "its program is not to be found here"
+ok $? "the program's file does not exist here"
 like "$(folded ns.data)" "$whole" "its functions are named all the same"
-unlike "$(folded ns.data)" 'program\+0x' "none by address"
+unlike "$(folded ns.data)" 'program\+0x' "no function is shown by its address"
 mv ns.data.files elsewhere
-like "$(folded ns.data)" 'program\+0x' "without what was kept they are not"
-like "$(cat merge.log)" 'private/program: no symbols, cannot be read' "and that is said"
-like "$(folded ns.data --buildid-dir elsewhere)" "$whole" "--buildid-dir: kept elsewhere"
+like "$(folded ns.data)" 'program\+0x' "without the kept files, functions are shown by address"
+like "$(cat merge.log)" 'private/program: no symbols, cannot be read' \
+	"without the kept files, a message says so"
+like "$(folded ns.data --buildid-dir elsewhere)" "$whole" "--buildid-dir: the kept files are found elsewhere"
 
 xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
 [ ! -e no.data.files ]
 ok $? "--no-buildid-cache: nothing is kept"
 xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
 	2>load.log
-like "$(cat at_once.folded)" "$whole" "merged at once: named"
-is "$(echo at_once*)" at_once.folded "and nothing is left but the result"
+like "$(cat at_once.folded)" "$whole" "merged at once: functions are named"
+is "$(echo at_once*)" at_once.folded "merged at once: only the result is left"
 
 # The program is unlinked while it runs, and another program takes its place.
 cp "$stacks" program
@@ -55,26 +57,27 @@ cat >gone.sh <<-'END'
 	wait
 END
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
-like "$(folded gone.data)" "$whole" "replaced while it ran: named"
+like "$(folded gone.data)" "$whole" "replaced while it ran: functions are named"
 
 # The recording is made again: the old recording keeps its own files.
 rm -f program
 cp "$stacks" program
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
-like "$(folded gone.data.old)" "$whole" "recorded again: the old recording has its names still"
+like "$(folded gone.data.old)" "$whole" "recorded again: the old recording still has its names"
 xpuload -o gone.data true 2>load.log
-like "$(folded gone.data.old)" "$whole" "and again: what was kept for the one before is in its place"
+like "$(folded gone.data.old)" "$whole" \
+	"recorded a third time: the files kept for the second recording moved with it"
 [ ! -e gone.data.files ]
-ok $? "and nothing is left for the new one"
+ok $? "recorded a third time: no kept files are left for the new recording"
 
 # Files that are at their paths are not kept.
 xpuload -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
-ok $? "a program of this place: nothing is kept"
+ok $? "a program at its path: nothing is kept"
 
 # Generated code.
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
-map() {			# map FILE: the map of the recording's program
+map() {			# map FILE: the path of the map of the recording's program
 	echo "/tmp/perf-$(xpumerge dump "$1" 2>/dev/null |
 		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' | tail -n 1).map"
 }
@@ -82,14 +85,14 @@ STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
 map=$(map jit.data)
 like "$(folded jit.data)" "$jit" "generated code is named"
 chown 65534 "$map"
-unlike "$(folded jit.data)" 'generated code' "not by a file of another user"
+unlike "$(folded jit.data)" 'generated code' "a map of another user is not used"
 chown 0 "$map"
 touch -d '1 hour ago' "$map"
-unlike "$(folded jit.data)" 'generated code' "nor by an older one"
+unlike "$(folded jit.data)" 'generated code' "an older map is not used"
 touch -d 'next hour' "$map"
-unlike "$(folded jit.data)" 'generated code' "nor by a later one"
+unlike "$(folded jit.data)" 'generated code' "a later map is not used"
 rm -f "$map"
-like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "nor by none"
+like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no name"
 # A program that runs for longer than the tolerance of times goes on adding to its map.
 cat >longer.sh <<-'END'
 	"$@" &
@@ -105,23 +108,24 @@ for n in 400000 1600000; do
 	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n jit 2>load.log
 	[ $? = 9 ] || break
 done
-like "$(folded longer.data)" "$jit" "named by one that is a few seconds younger than its program"
+like "$(folded longer.data)" "$jit" "a map that is a few seconds younger than its program is used"
 rm -f "$(map longer.data)"
 like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
 	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
-	"what to do about it is said"
+	"a message says where such names are read from"
 
-# A process with its own /tmp and pids, which are gone afterwards.
+# A process with its own /tmp and pids, neither of which exists afterwards.
 cat >jit.sh <<-'END'
 	mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mkdir -p "$1" &&
 		mount --bind /mnt "$1" || exit 99
 	shift
 	exec "$@"
 END
-quiet_sanitizers		# the leak checker finds no threads of its own there
+quiet_sanitizers		# the leak checker does not find its own threads there
 STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
 	jit 2>load.log
-is $? 0 "a /tmp and pids of its own: status" || diag "$(cat load.log)"
-like "$(folded own.data)" "$jit" "its generated code is named"
-is "$(find "$(map own.data)" /tmp/perf-1.map -newer jit.sh 2>/dev/null)" "" "and nothing of it is in /tmp here"
+is $? 0 "a /tmp and pids of its own: exit status 0" || diag "$(cat load.log)"
+like "$(folded own.data)" "$jit" "a /tmp and pids of its own: generated code is named"
+is "$(find "$(map own.data)" /tmp/perf-1.map -newer jit.sh 2>/dev/null)" "" \
+	"a /tmp and pids of its own: nothing is left in /tmp here"
 done_testing

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels of processes, from launchers' variables and from cgroups: in the recording, by BPF and through shared
-# memory; of a program that sets them late, of children, of one that was there before; --by and --rank.
+# Labels of processes, from launchers' variables and from cgroups: in the recording, by BPF and
+# through shared memory. The processes are a program that sets its variables late, children, and one
+# that ran before. Also --by and --rank.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -9,13 +10,13 @@ use_sim
 
 shapes=$XPU_BUILD/workload/shapes
 
-# labels FILE: what the dump says, each once: "TORCH rank=5 ..."
+# labels FILE: prints each label once, as in the dump: "TORCH rank=5 ..."
 labels() {
 	xpumerge dump "$1" | sed -n 's/.* LABEL misc=\([A-Z_]*\) .* label=[0-9]* \([a-z_]*=.*\)/\1 \2/p' |
 		sort -u | tr '\n' ' '
 }
 
-# A container's cgroup with a pod's and a job's around it.
+# Makes the cgroup of a container, inside the cgroups of a pod and a job.
 id=$(echo $$ | sha256sum | cut -c1-64)
 for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/memory none; do
 	[ -e "$root/cgroup.procs" ] && mkdir "$root/xputest-labels-$$" 2>/dev/null && break
@@ -37,25 +38,26 @@ for transport in bpf shm; do
 		SLURMD_NODENAME=n1 "$XPULOAD" -q --transport $transport -o $transport.data "$shapes" 30 1 \
 		>/dev/null 2>log || diag "$(cat log)"
 	is "$(labels $transport.data)" 'SLURM job="4711" SLURM node="n1" TORCH local_rank=1 TORCH local_size=4 '\
-'TORCH node_rank=1 TORCH rank=5 TORCH world_size=8 ' "$transport: labels of a process"
+'TORCH node_rank=1 TORCH rank=5 TORCH world_size=8 ' "$transport: the process has its labels"
 	if [ $root = none ]; then
-		skip "$transport: a cgroup's" "no cgroup can be made"
+		skip "$transport: labels of a cgroup" "no cgroup can be made"
 		continue
 	fi
 	# shellcheck disable=SC2016 # for the inner shell
 	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$inner" "$XPULOAD" -q --transport $transport \
 		-o in-$transport.data "$shapes" 30 1 >/dev/null 2>log || diag "$(cat log)"
 	like "$(xpumerge dump in-$transport.data | grep 'PROCESS_LABEL misc=CGROUP' | grep -c "container=\"$id\"")" \
-		'[1-9]' "$transport: its container"
-	like "$(xpumerge dump in-$transport.data)" "pod_uid=\"$pod\"" "$transport: its pod"
-	# On a busy machine there may be samples of the device's threads, too.
+		'[1-9]' "$transport: the process has its container"
+	like "$(xpumerge dump in-$transport.data)" "pod_uid=\"$pod\"" "$transport: the process has its pod"
+	# On a busy machine there may also be samples of the device's threads.
 	is "$(xpumerge -i in-$transport.data --by job,container,comm -f folded 2>log | grep '\[GPU_' |
 		cut -d ';' -f 1-3 | sort -u)" \
-		"[job 12];[container $(echo "$id" | cut -c1-12)];shapes" "$transport: --by job,container"
+		"[job 12];[container $(echo "$id" | cut -c1-12)];shapes" \
+			"$transport: --by job,container groups the process"
 done
 
 # A program that sets its variables when it runs, as torch.multiprocessing's children do, and starts
-# others. None of these have the variables when they are executed.
+# others. None of them has the variables when it is executed.
 cat >late.py <<-END
 	import ctypes, os, sys
 	def work(rank):
@@ -86,15 +88,15 @@ else
 	is "$(xpumerge -i late.data -f folded --by rank --unit count 2>log |
 		sed 's/^\(\[[a-z 0-9]*\]\).* /\1 /' | awk '{ n[$1 $2] += $NF } END { for (i in n) print i, n[i] }' |
 		sort | tr '\n' ' ')" "[rank0] 10 [rank1] 10 [rank2] 10 " "set late: each child has its rank" || diag "$(cat log)"
-	like "$(cat log)" "launches 30 matched 30 unmatched 0 lost 0" "and is exact"
+	like "$(cat log)" "launches 30 matched 30 unmatched 0 lost 0" "set late: each launch is matched"
 	is "$(xpumerge -i late.data -f folded --unit count --rank 1-2 2>log | awk '{ n += $NF } END { print n }')" 20 \
-		"--rank 1-2"
-	like "$(cat log)" "left out: 10 of 30 device records" "--rank: says what it left out"
+		"--rank 1-2: shows the launches of both ranks"
+	like "$(cat log)" "left out: 10 of 30 device records" "--rank: a message says how much it left out"
 	is "$(xpumerge -i late.data -f folded --unit count --rank 0,2 2>/dev/null | awk '{ n += $NF } END { print n }')" \
-		20 "--rank 0,2"
+		20 "--rank 0,2: shows the launches of both ranks"
 fi
 
-# A process that was there before. Its labels are told to each listener.
+# A process that ran before. Each listener gets its labels.
 start_dormant a -t 1
 finish a
 start a env RANK=7 LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -t 1
@@ -104,13 +106,13 @@ for i in 1 2; do
 	awake at$i
 	ask a "burst 10" >/dev/null
 	leave at$i
-	like "$(labels at$i.data)" "TORCH rank=7" "attached, listener $i"
+	like "$(labels at$i.data)" "TORCH rank=7" "attached: listener $i has the labels"
 done
 finish a
 
-# A value that is none.
+# RANK has a value that cannot be a rank.
 RANK=captain xpuload -v -o none.data "$shapes" 10 1 >/dev/null 2>log
-is "$(labels none.data)" "" "a rank that is none"
-like "$(cat log)" "the value of RANK is none that a launcher sets" "it is said with -v"
+is "$(labels none.data)" "" "an invalid rank gives no label"
+like "$(cat log)" "the value of RANK is none that a launcher sets" "an invalid rank: -v says so"
 end
 done_testing

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Real launchers: Slurm (a controller and two nodes on this machine, started here), Open MPI, MPICH, and torchrun's
-# variables inside of Slurm. Each starts four ranks, and each rank launches another number of kernels: so files, labels,
-# --by rank and the account of each rank are known. make check-launchers installs what this wants.
+# Real launchers: Slurm (a controller and two nodes on this machine, started here), Open MPI, MPICH,
+# and torchrun's variables inside of Slurm. Each starts four ranks, and each rank launches a
+# different number of kernels: so files, labels, --by rank and the account of each rank are known.
+# make check-launchers installs what this needs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -12,24 +13,28 @@ shapes=$XPU_BUILD/workload/shapes
 export XPULOAD shapes
 dir=$PWD
 
-# A rank: RANK's kernels and 100 more. @RANK is the name of the variable that has it.
+# One rank launches 100 kernels, and as many more as its number; $0 is the name of the variable that
+# has the number.
 # shellcheck disable=SC2016 # for the inner shell
 rank='eval "n=\$$0"; exec "$shapes" $((100 + n)) 1'
 
 # ranks PREFIX TITLE NODES: PREFIX0.data to PREFIX3.data are whole, and have the ranks 0 to 3; NODES tells them apart
 ranks() {
-	is "$(echo "$1"[0-9]*.data)" "${1}0.data ${1}1.data ${1}2.data ${1}3.data" "$2: a file of each rank" || diag "$(tail -n 5 launch.log)"
+	is "$(echo "$1"[0-9]*.data)" "${1}0.data ${1}1.data ${1}2.data ${1}3.data" \
+		"$2: each rank has a file" || diag "$(tail -n 5 launch.log)"
 	for i in 0 1 2 3; do
 		like "$(xpumerge -i "$1$i.data" -f folded 2>&1 >/dev/null)" \
 			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" "$2: rank $i is exact"
 	done
-	# The files in another order: labels tell which is whose.
+	# The files are given in another order: labels tell whose they are.
 	is "$(xpumerge "$1"3.data "$1"1.data "$1"0.data "$1"2.data -f folded --unit count --by node,rank 2>log |
 		sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |
-		awk '{ n[$1 " " $2] += $3 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ';')" "$3" "$2: --by node,rank"
-	like "$(cat log)" 'launches 406 matched 406 unmatched 0 lost 0' "$2: all of them together"
+		awk '{ n[$1 " " $2] += $3 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ';')" "$3" \
+			"$2: --by node,rank: each rank has its node and its launches"
+	like "$(cat log)" 'launches 406 matched 406 unmatched 0 lost 0' \
+		"$2: the files together have all launches"
 	is "$(xpumerge "$1"*.data -f folded --unit count --rank 1-2 2>/dev/null | awk '{ n += $NF } END { print n }')" 203 \
-		"$2: --rank 1-2"
+		"$2: --rank 1-2: shows the launches of both ranks"
 }
 
 # column PREFIX NAME: that column of the table of processes that launched, each value once
@@ -38,7 +43,7 @@ column() {
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $at != "" { print $at }' | sort -u | tr '\n' ' '
 }
 
-# lacks PROGRAM PACKAGES TITLE: succeeds, with a skip, if there is no such program
+# lacks PROGRAM PACKAGES TITLE: succeeds, and skips a check, if there is no such program
 lacks() {
 	command -v "$1" >/dev/null && return 1
 	skip "$3" "no $1: apt-get install $2, as make check-launchers does"
@@ -51,21 +56,25 @@ if ! lacks mpirun.openmpi openmpi-bin "Open MPI"; then
 	env -u RANK mpirun.openmpi --allow-run-as-root --oversubscribe -n 4 \
 		sh -c 'exec "$XPULOAD" -q -o "ompi%q{OMPI_COMM_WORLD_RANK}.data" sh -c "$0" OMPI_COMM_WORLD_RANK' "$rank" \
 		>launch.log 2>&1 </dev/null
-	is $? 0 "Open MPI: status" || diag "$(tail -n 5 launch.log)"
+	is $? 0 "Open MPI: exit status 0" || diag "$(tail -n 5 launch.log)"
 	host=$(uname -n)
 	ranks ompi "Open MPI" "0 $host 100;1 $host 101;2 $host 102;3 $host 103;"
-	is "$(column ompi local_rank)$(column ompi world_size)$(column ompi local_size)" "0 1 2 3 4 4 " "Open MPI: numbers"
-	like "$(xpumerge dump ompi0.data)" 'LABEL misc=OPEN_MPI .* rank=0$' "Open MPI: it is said whose"
+	is "$(column ompi local_rank)$(column ompi world_size)$(column ompi local_size)" "0 1 2 3 4 4 " \
+		"Open MPI: local ranks and sizes are recorded"
+	like "$(xpumerge dump ompi0.data)" 'LABEL misc=OPEN_MPI .* rank=0$' \
+		"Open MPI: the label says that the rank comes from Open MPI"
 fi
 if ! lacks mpiexec.mpich mpich MPICH; then
 	# shellcheck disable=SC2016 # for the inner shell
 	env -u RANK mpiexec.mpich -n 4 \
 		sh -c 'exec "$XPULOAD" -q -o "mpich%q{PMI_RANK}.data" sh -c "$0" PMI_RANK' "$rank" >launch.log 2>&1 </dev/null
-	is $? 0 "MPICH: status" || diag "$(tail -n 5 launch.log)"
+	is $? 0 "MPICH: exit status 0" || diag "$(tail -n 5 launch.log)"
 	host=$(uname -n)
 	ranks mpich MPICH "0 $host 100;1 $host 101;2 $host 102;3 $host 103;"
-	is "$(column mpich local_rank)$(column mpich world_size)$(column mpich local_size)" "0 1 2 3 4 4 " "MPICH: numbers"
-	like "$(xpumerge dump mpich0.data)" 'LABEL misc=PMI .* rank=0$' "MPICH: it is said whose"
+	is "$(column mpich local_rank)$(column mpich world_size)$(column mpich local_size)" "0 1 2 3 4 4 " \
+		"MPICH: local ranks and sizes are recorded"
+	like "$(xpumerge dump mpich0.data)" 'LABEL misc=PMI .* rank=0$' \
+		"MPICH: the label says that the rank comes from PMI"
 fi
 
 # ---- Slurm: munged, a controller, two nodes
@@ -132,21 +141,22 @@ both_idle() {
 	[ "$(sinfo -h -N -o '%N %t' 2>/dev/null | grep -c ' idle$')" = 2 ]
 }
 wait_for both_idle
-ok $? "Slurm: two nodes" || diag "$(sinfo -N; tail -n 3 slurmctld.log slurmd-n1.log)"
+ok $? "Slurm: two nodes are idle" || diag "$(sinfo -N; tail -n 3 slurmctld.log slurmd-n1.log)"
 
 # shellcheck disable=SC2016 # for the inner shell
 env -u RANK timeout 120 srun -N 2 -n 4 \
 	sh -c 'exec "$XPULOAD" -q -o "run-%q{SLURM_JOB_ID}-%q{SLURM_PROCID}.data" sh -c "$0" SLURM_PROCID' "$rank" \
 	>launch.log 2>&1 </dev/null
-is $? 0 "srun: status" || diag "$(tail -n 5 launch.log)"
+is $? 0 "srun: exit status 0" || diag "$(tail -n 5 launch.log)"
 job=$(echo run-*-0.data | sed 's/run-\(.*\)-0.data/\1/')
 ranks "run-$job-" srun "0 n1 100;1 n1 101;2 n2 102;3 n2 103;"
 is "$(column "run-$job-" local_rank)$(column "run-$job-" world_size)$(column "run-$job-" local_size)$(column "run-$job-" node_rank)" \
-	"0 1 4 2 0 1 " "srun: numbers"
-is "$(column "run-$job-" job)$(column "run-$job-" step)$(column "run-$job-" node)" "$job 0 n1 n2 " "srun: job, step, nodes"
+	"0 1 4 2 0 1 " "srun: local ranks, sizes and node ranks are recorded"
+is "$(column "run-$job-" job)$(column "run-$job-" step)$(column "run-$job-" node)" "$job 0 n1 n2 " \
+	"srun: job, step and nodes are recorded"
 
-# torchrun, once on each node, in a batch: it sets these variables for two processes each, and xpuload records both in
-# one file.
+# torchrun, once on each node, in a batch: it sets these variables for two processes each, and
+# xpuload records both in one file.
 cat >torchrun <<'END'
 #!/bin/sh
 for i in 0 1; do
@@ -160,8 +170,8 @@ cat >batch.sh <<'END'
 exec srun -N 2 -n 2 "$XPULOAD" -q -o 'torch%q{SLURM_NODEID}.data' sh torchrun "$1"
 END
 env -u RANK timeout 120 sbatch --wait -N 2 -o "$dir/batch.log" batch.sh "$rank" >launch.log 2>&1 </dev/null
-is $? 0 "torchrun in srun in a batch: status" || diag "$(cat launch.log batch.log)"
-is "$(echo torch*.data)" "torch0.data torch1.data" "torchrun: a file of each node"
+is $? 0 "torchrun in srun in a batch: exit status 0" || diag "$(cat launch.log batch.log)"
+is "$(echo torch*.data)" "torch0.data torch1.data" "torchrun: each node has a file"
 for i in 0 1; do
 	like "$(xpumerge -i torch$i.data -f folded 2>&1 >/dev/null)" "launches $((201 + 4 * i)) matched $((201 + 4 * i)) unmatched 0 lost 0" \
 		"torchrun: node $i is exact"
@@ -169,7 +179,8 @@ done
 is "$(xpumerge torch*.data -f folded --unit count --by node,rank 2>log |
 	sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |
 	awk '{ n[$1 " " $2] += $3 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ';')" \
-	"0 n1 100;1 n1 101;2 n2 102;3 n2 103;" "torchrun: its ranks, not srun's"
-is "$(column torch world_size)$(column torch local_size)$(column torch run)" "4 2 run7 " "torchrun: its numbers"
-like "$(column torch job)" '^[0-9]+ $' "torchrun: the job is Slurm's"
+	"0 n1 100;1 n1 101;2 n2 102;3 n2 103;" "torchrun: its own ranks are shown, instead of srun's ranks"
+is "$(column torch world_size)$(column torch local_size)$(column torch run)" "4 2 run7 " \
+	"torchrun: its sizes and its run are recorded"
+like "$(column torch job)" '^[0-9]+ $' "torchrun: the job comes from Slurm"
 done_testing

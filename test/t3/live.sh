@@ -26,44 +26,44 @@ attach one -p "$a_pid"
 awake one
 is "$(ask a "burst 1000")" "burst 1000" "attached: the target goes on"
 grep -q libcupti "/proc/$a_pid/maps"
-ok $? "awake: CUPTI is"
+ok $? "awake: CUPTI is loaded"
 leave one
-is $? 0 "SIGINT ends xpuload: status"
+is $? 0 "SIGINT ends xpuload: exit status 0"
 like "$(cat one.log)" '^xpuload: 1003 launches .* 1003 device records, 1 process;.* lost 0' \
-	"and its account is printed"
-exact one 1003 "attached: each launch in the window, in its place"
-is "$(grep -c ';copy' one.folded)" 3 "copies, too"
+	"xpuload prints its counts"
+exact one 1003 "attached: each launch in the window is recorded, under its own site"
+is "$(grep -c ';copy' one.folded)" 3 "attached: copies are recorded, too"
 ask a "burst 1000" >/dev/null
-exact one 1003 "detached: nothing more"
+exact one 1003 "detached: nothing more is recorded"
 finish a
-is $? 0 "the target's status"
-is "$(tail -n 1 a.out)" "$want" "its results are those of a run without xpuload"
-is "$(wc -c <a.err)" 0 "and nothing was said on its stderr"
+is $? 0 "the target ends with exit status 0"
+is "$(tail -n 1 a.out)" "$want" "the target's results are the same as without xpuload"
+is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 
-# Attaching in the middle of work: launches before, in and after the window.
+# Attaching in the middle of work: there are launches before, in and after the window.
 start_dormant b -t 4
 ask b on >/dev/null
 sleep 0.2
-# As many launches as four threads can make: room for all, however busy the machine is.
+# The ring has room for as many launches as four threads can make, however busy the machine is.
 xpuload -m 256M -o busy.data -p "$b_pid" --duration 2 2>busy.log
-is $? 0 "--duration: status"
+is $? 0 "--duration: exit status 0"
 line=$(verdict busy)
 diag "$line"
 like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
-	"a busy target: all in the window matched, in-flight work on both sides is no loss" ||
+	"a busy target: all launches in the window are matched, and work in flight on both sides is no loss" ||
 	diag "$(cat busy.log busy.mlog)"
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
 is "$(ask b off)" off "the busy target goes on"
 
-# Attaching again to threads that are nearly always inside of calls that wait: each launch has an id of its own,
-# whatever was recorded of calls before, and in the middle of a recording too.
-start_again() {		# start_again ARGS...: and waits until its threads launch
+# Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
+# of its own, whatever was recorded of calls before; also in the middle of a recording.
+start_again() {		# start_again ARGS...: starts the program, and waits until its threads launch
 	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
 	again=$!
 	wait_for grep -qs ready again.out
 }
 
-attach_again() {	# attach_again OBSERVER OPTIONS...: and waits until it has some launches
+attach_again() {	# attach_again OBSERVER OPTIONS...: attaches, and waits until it has some launches
 	attach "$@" -p $again
 	wait_for has_launches "$1" 40
 }
@@ -74,7 +74,8 @@ for opts in -q '-q --api' '-q --memory' '-q --api --memory' '-q --off-cpu'; do
 	attach_again waits $opts
 	leave waits
 	line=$(verdict waits)
-	like "$line" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "threads that wait, $opts: exact" ||
+	like "$line" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
+		"threads that wait, $opts: every launch is matched, under its own site" ||
 		diag "$(cat waits.log waits.mlog)"
 done
 attach_again waits -q
@@ -83,19 +84,20 @@ leave calls
 nr=$(verdict waits | cut -d' ' -f2)
 wait_for has_launches waits $((nr + 40))
 leave waits
-is $? 0 "threads that wait: an observer of calls has come and gone"
-like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "and the other one is exact" ||
+is $? 0 "threads that wait: exit status 0, although an observer of calls has come and gone"
+like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
+	"threads that wait: every launch of the other observer is matched, under its own site" ||
 	diag "$(cat waits.log waits.mlog)"
 kill $again
 wait $again
-# Those that are in one kind of call that only --api has callbacks for.
+# Threads that are always in one kind of call, for which only --api has callbacks.
 start_again -t 8 -k free
 for opts in '-q --api' '-q --api' -q; do
 	# shellcheck disable=SC2086
 	attach_again waits $opts
 	leave waits
 	like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
-		"threads that allocate, $opts: exact" || diag "$(cat waits.log waits.mlog)"
+		"threads that allocate, $opts: every launch is matched, under its own site" || diag "$(cat waits.log waits.mlog)"
 done
 kill $again
 wait $again
@@ -108,13 +110,13 @@ attach inner -p "$b_pid"
 awake inner
 ask b "burst 1000" >/dev/null
 leave inner
-is $? 0 "the second of two observers leaves"
+is $? 0 "the second of two observers ends with exit status 0"
 ask b "burst 1000" >/dev/null
 leave outer
-exact inner 1003 "the second observer has all of its time"
-exact outer 3009 "the first one has all of its own"
+exact inner 1003 "the second observer has all launches of its time"
+exact outer 3009 "the first observer has all launches of its time"
 finish b
-is $? 0 "the observed target ends as it should"
+is $? 0 "the observed target ends with exit status 0"
 
 # One observer leaves while another one comes.
 start_dormant c
@@ -126,9 +128,9 @@ leave first
 awake second
 ask c "burst 500" >/dev/null
 leave second
-exact second 503 "who comes as another one leaves has all"
+exact second 503 "an observer that comes as another one leaves has all launches"
 
-# Every shimmed process on the machine, and processes that xpuload must not record.
+# Every process with the shim on the machine, and processes that xpuload must not record.
 start_dormant d -t 2
 start stranger "$live" -s 1800
 attach all -a
@@ -137,33 +139,33 @@ ask c "burst 300" >/dev/null
 ask d "burst 400" >/dev/null
 ask stranger "burst 500" >/dev/null
 leave all
-is $? 0 "-a: status"
-exact all 706 "-a: both shimmed programs, each launch in its place"
-like "$(cat all.log)" ' 2 processes;' "-a: of two processes"
+is $? 0 "-a: exit status 0"
+exact all 706 "-a: each launch of both programs with the shim is recorded, under its own site"
+like "$(cat all.log)" ' 2 processes;' "-a: two processes are counted"
 finish stranger
 
 # Programs that cannot be attached to.
 start stranger "$live" -s 1800
 xpuload -o none.data -p "$stranger_pid" 2>log
-is $? 125 "a process without the shim: status"
+is $? 125 "a process without the shim: exit status 125"
 like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it with LD_PRELOAD=" \
-	"a process without the shim: what to do"
+	"a process without the shim: the message says what to do"
 is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
 finish stranger
 # The shim of another version: xpuload accepts only its own shim.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
 start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 1800
 xpuload -o none.data -p "$other_pid" 2>log
-is $? 125 "a process with another shim: status"
+is $? 125 "a process with another shim: exit status 125"
 like "$(cat log)" "^xpuload: pid $other_pid runs with a libxpushim.so of another version" \
-	"a process with another shim: said"
+	"a process with another shim: a message says so"
 finish other
 sh -c 'exit 0' &
 gone=$!
 wait $gone
 xpuload -o none.data -p $gone 2>log
-is $? 125 "a process that is not there: status"
-like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that is not there: said"
+is $? 125 "a process that has ended: exit status 125"
+like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that has ended: a message says so"
 is_zombie() {
 	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
 }
@@ -174,27 +176,27 @@ wait_for is_zombie
 for args in "" --cpu-only; do
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload $args -o none.data -p "$(cat zombie)" 2>log
-	is $? 125 "a process that nobody has waited for $args: status"
+	is $? 125 "a process that nobody has waited for $args: exit status 125"
 	like "$(cat log)" "^xpuload: pid $(cat zombie): No such process" \
-		"a process that nobody has waited for $args: said"
+		"a process that nobody has waited for $args: a message says so"
 done
 kill $keeper
 thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
 timeout 300 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
-is $? 125 "a thread: status"
-like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: said"
+is $? 125 "a thread: exit status 125"
+like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: a message says so"
 [ ! -e none.data ]
-ok $? "and no recording is left of them"
+ok $? "none of these attempts has left a recording"
 
 # The target ends while attached.
 attach end -p "$c_pid"
 awake end
 ask c "burst 200" >/dev/null
 finish c
-is $? 0 "a target ends while attached: its status"
+is $? 0 "a target ends while attached: exit status 0, as its own"
 wait "$end_pid"
-is $? 0 "so does xpuload, by itself"
-exact end 203 "all of it is in the recording"
+is $? 0 "a target ends while attached: xpuload ends by itself"
+exact end 203 "a target ends while attached: all its launches are recorded"
 
 # xpuload is killed, and the target goes on.
 attach killed -p "$d_pid"
@@ -206,14 +208,14 @@ is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target
 ask d off >/dev/null
 asleep d
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
-is $? 1 "what it had written can be read, and is not called all"
+is $? 1 "xpuload killed while attached: the recording can be read, and is called incomplete"
 attach after -p "$d_pid"
 awake after
 ask d "burst 100" >/dev/null
 leave after
-exact after 103 "and the target can be attached to again"
+exact after 103 "xpuload killed while attached: the target can be attached to again"
 finish d
-is $? 0 "and ends as it should"
+is $? 0 "xpuload killed while attached: the target ends with exit status 0"
 
 # A target that xpuload has started; the next session does not count it as its own.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
@@ -221,18 +223,18 @@ target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
 kill -KILL "$e_pid"
 wait "$e_pid" 2>/dev/null
-is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: that goes on"
+is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: the target goes on"
 xpuload -o next.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>next.log
-exact next 1000 "another session has only its own"
+exact next 1000 "xpuload killed while running its target: another session has only its own launches"
 attach after -p "$target"
 awake after
 ask e "burst 100" >/dev/null
 leave after
-exact after 103 "the orphaned target can be attached to"
+exact after 103 "xpuload killed while running its target: the target can be attached to"
 tell e quit
 wait_for grep -q '^live: launches 300' e.out
-ok $? "and comes to its end with its results"
-is "$(wc -c <e.err)" 0 "silently"
+ok $? "xpuload killed while running its target: the target ends with its results"
+is "$(wc -c <e.err)" 0 "xpuload killed while running its target: nothing is printed on the target's stderr"
 
 # The target's threads begin and end while xpuload is attached: each has one slot, and none is left.
 start_dormant f -t 32
@@ -240,7 +242,7 @@ attach threads -p "$f_pid"
 awake threads
 for i in 1 2 3 4; do ask f "burst 3200" >/dev/null; done
 leave threads
-exact threads 12812 "threads that come and go"
+exact threads 12812 "threads that come and go: every launch is matched, under its own site"
 finish f
 
 # The test's own functions do not wait for a dead target.
@@ -251,11 +253,12 @@ wait "$dead_pid" 2>/dev/null
 asker=$!
 wait_for [ -s asked ]
 is "$(cat asked 2>/dev/null)" 1 "a target that was killed: nobody waits for its answer"
-is "$(cat ask.out)" "# dead does not answer 'burst 1'" "which is said"
+is "$(cat ask.out)" "# dead does not answer 'burst 1'" \
+	"a target that was killed: a message says that it does not answer"
 (finish dead; echo $? >finished) >log 2>&1 &
 finisher=$!
 wait_for [ -s finished ]
-ok $? "nor for its end"
+ok $? "a target that was killed: nobody waits for its end"
 kill $asker $finisher 2>/dev/null
 
 done_testing

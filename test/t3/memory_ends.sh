@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: what is left of memory that is freed twice, goes with its context, its process or a reset, is freed by exit
-# handlers and ends of threads; a hook that is told nonsense; recorders and targets that are killed at it.
+# --memory: memory that is still held after double frees, the end of a context or a process, a
+# reset, and frees in exit handlers and at the ends of threads. Also a hook with nonsense as its
+# arguments, and recorders and targets that are killed while memory is recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -10,43 +11,48 @@ quiet_sanitizers
 use_sim
 ends=$XPU_BUILD/workload/memory_ends
 
-# left NAME: compares what was never freed with what the program says; and each event has what it needs
+# left NAME: compares memory that was never freed with the program's own list
 left() {
 	xpumerge -i "$1.data" --memory leaked -f folded -o "$1.folded" 2>"$1.merge"
 	memory_sums "$1.folded" | grep -v fragmentation >got
 	memory_truth "$1.out" leaked >expected
-	is "$(cat got)" "$(cat expected)" "$1: what is left"
+	is "$(cat got)" "$(cat expected)" "$1: the memory that is left is the program's own list"
 }
 
 for how in bpf shm; do
 	for what in double reset context exec exit; do
 		xpuload --memory --gpu-only --transport $how -o $what-$how.data "$ends" $what >$what-$how.out 2>load.log
-		is $? 0 "$what-$how: status" || diag "$(cat load.log)"
-		like "$(tail -n 1 load.log)" 'lost 0$' "$what-$how: nothing lost"
+		is $? 0 "$what-$how: exit status 0" || diag "$(cat load.log)"
+		like "$(tail -n 1 load.log)" 'lost 0$' "$what-$how: nothing is lost"
 		left $what-$how
-		unlike "$(cat $what-$how.merge)" 'events of memory' "$what-$how: no event is missing or cannot be"
+		unlike "$(cat $what-$how.merge)" 'events of memory' \
+			"$what-$how: no event is missing or impossible"
 	done
 done
-is "$(xpumerge dump double-bpf.data | grep -o 'what=NOT_FREED' | wc -l)" 6 "frees that CUDA refused are recorded as that"
+is "$(xpumerge dump double-bpf.data | grep -o 'what=NOT_FREED' | wc -l)" 6 \
+	"frees that CUDA refused are recorded as refused"
 is "$(xpumerge -i double-bpf.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR > 1 { print $2 }' | paste -sd' ' -)" \
-	"18446744073709551614 9223372036854775808" "sizes that were refused"
+	"18446744073709551614 9223372036854775808" "the refused sizes are recorded"
 
 xpuload --memory --gpu-only -o hook.data "$ends" hook "$XPU_BUILD/workload/torch_libs/libc10.so" >hook.out 2>load.log
-is $? 0 "hook: status" || diag "$(cat load.log)"
+is $? 0 "hook: exit status 0" || diag "$(cat load.log)"
 xpumerge -i hook.data --memory leaked -f folded -o hook.folded 2>hook.merge
 like "$(grep '\[GPU_Memory\]block' hook.folded || grep '\[GPU0_Memory\]block' hook.folded)" ' 512$' \
-	"hook: a block among nonsense"
-unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77) ' "hook: no block of other devices' types"
+	"hook: a valid block among nonsense is recorded"
+unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77) ' \
+	"hook: no block of another type of device is recorded"
 
-unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0 ')" . "hook: no block of 0 bytes"
+unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0 ')" . \
+	"hook: no block of 0 bytes is recorded"
 
 # Many threads that free each other's memory, with few addresses.
 xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 -n 30 >many.out 2>load.log
-is $? 0 "64 threads: status" || diag "$(cat load.log)"
+is $? 0 "64 threads: exit status 0" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
-is "$(tail -n 1 verdict)" "wrong 0" "64 threads: each byte under its path" || diag "$(cat verdict)"
+is "$(tail -n 1 verdict)" "wrong 0" "64 threads: each byte is under its path" || diag "$(cat verdict)"
 
-# sound NAME REGEX TEST: no event is without those before it; the ring has room for them on a busy machine, too
+# sound NAME REGEX TEST: no event lacks the events before it; even on a busy machine the ring has
+# room for all
 sound() {
 	unlike "$(cat "$1.merge")" "events of memory $2" "$3" || diag "$(cat "$1.merge")"
 }
@@ -63,11 +69,11 @@ loader=$!
 wait_for has_both killed
 kill -9 "$killed_pid"
 wait $loader
-is $? 0 "target killed: status" || diag "$(cat load.log)"
+is $? 0 "target killed: exit status 0" || diag "$(cat load.log)"
 xpumerge -i killed.data --memory live -f folded -o killed.folded 2>killed.merge
-sound killed '(that|told)' "target killed: no event is missing or cannot be"
+sound killed '(that|told)' "target killed: no event is missing or impossible"
 is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' killed.folded)" 2 \
-	"target killed: what it held, and no more"
+	"target killed: the recording has what the target held, and no more"
 
 # The recorder is killed, and another one comes.
 start again env LD_PRELOAD="$XPU_SHIM" "$ends" loop
@@ -81,12 +87,12 @@ loader=$!
 wait_for has_both second
 kill -INT $loader
 wait $loader
-is $? 0 "recorder killed, another one: status" || diag "$(cat load.log)"
+is $? 0 "recorder killed, another one: exit status 0" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge
-	sound $name 'that cannot' "$name: no event cannot be"
+	sound $name 'that cannot' "$name: no event is impossible"
 	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" 2 \
-		"$name: what the program held, and no more"
+		"$name: the recording has what the program held, and no more"
 done
 done_testing

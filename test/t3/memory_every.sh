@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory with --every: each file shows all that is held, whenever it was made, under the call path that made it; and
-# together the files are as one recording.
+# --memory with --every: each file shows all memory that is held, under the call path that allocated
+# it, whenever that was; and together the files are the same as one recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -14,7 +14,7 @@ files() {		# files NAME: the files of a recording, in their order
 	ls "$1".data.* | sort -t. -k 3n
 }
 
-# last_file NAME: finds the last file in which the program runs, and what it leaves
+# last_file NAME: finds the last file in which the program runs, and the memory that is left there
 last_file() {
 	for last in $(files "$1" | tac); do
 		xpumerge -i "$last" --memory leaked -f folded -o last.folded 2>last.log
@@ -22,7 +22,8 @@ last_file() {
 	done
 }
 
-# together NAME [OUTPUT [FILTER...]]: compares what all files of a recording have with what the program said
+# together NAME [OUTPUT [FILTER...]]: compares all files of a recording together with the program's
+# own figures
 together() {
 	recording=$1 said=${2:-$1.out}
 	shift
@@ -41,32 +42,35 @@ together() {
 	done <moments
 }
 
-# The last moment that a file has is that of its last event: what is held then is in the next one, too.
+# The last moment that a file has is the moment of its last event: memory that is held then is in
+# the next file, too.
 for how in bpf shm; do
 	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data "$XPU_BUILD/workload/memory" -n 200 -p 40 \
 		>every.out 2>load.log
-	is $? 0 "$how: status" || diag "$(cat load.log)"
-	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing lost"
+	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing is lost"
 	[ "$(files every | wc -l)" -ge 3 ]
-	ok $? "$how: $(files every | wc -l) files"
-	is "$(together every)" "" "$how: the files together: ten moments, the peak, leaked, allocated, refused"
-	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' "$how: nothing is missing, or cannot be"
+	ok $? "$how: there are $(files every | wc -l) files"
+	is "$(together every)" "" \
+		"$how: the files together are right at ten moments, at the peak, in leaked, allocated and refused memory"
+	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' "$how: no event is missing or impossible"
 	last_file every
 	memory_sums last.folded >got
 	memory_truth every.out leaked >expected
-	is "$(diff got expected | head -n 4)" "" "$how: the last file alone: all that is left, under its paths"
+	is "$(diff got expected | head -n 4)" "" \
+		"$how: the last file alone has all memory that is left, under its paths"
 	for file in $(files every); do
 		xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
 		grep -E 'events of memory|lost [1-9]|nothing defines' one.log
 	done >odd
-	is "$(cat odd)" "" "$how: each file alone: nothing is missing, or cannot be"
+	is "$(cat odd)" "" "$how: in each file alone, no event is missing or impossible"
 	rm -f every.data.*
 done
 
-# Two programs, one that is done early, and one that waits more.
+# Two programs, of which one ends early, and the other one waits more.
 xpuload --memory --gpu-only --every 0.1 -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
 	'$XPU_BUILD/workload/memory' -n 100 -p 100 -r 5 >b.out; wait" 2>load.log
-is $? 0 "two programs: status" || diag "$(cat load.log)"
+is $? 0 "two programs: exit status 0" || diag "$(cat load.log)"
 pids=$(for file in $(files two); do xpumerge dump "$file" 2>/dev/null; done |
 	grep 'PROCESS misc=.* comm="memory"' | grep -o ' pid=[0-9]*' | cut -d= -f2 | sort -u)
 for name in a b; do
@@ -76,7 +80,8 @@ for name in a b; do
 		cp wrong "wrong.$name.$pid"
 	done
 done >same
-is "$(paste -sd' ' same)" "a b" "two programs in $(files two | wc -l) files: ten moments of each, the peak, leaked, allocated, refused" ||
+is "$(paste -sd' ' same)" "a b" \
+	"two programs in $(files two | wc -l) files: each is right at ten moments, at the peak, in leaked, allocated and refused memory" ||
 	diag "$(head -n 5 wrong.*)"
 rm -f two.data.*
 
@@ -88,34 +93,37 @@ for how in plain -e; do
 	[ $how != plain ] || opt=''
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload --memory --gpu-only --every 0.1 -o torch.data "$torch" -d 2 -n 300 -p 40 $opt "$libs" >torch.out 2>load.log
-	is $? 0 "PyTorch, $how: status" || diag "$(cat load.log)"
+	is $? 0 "PyTorch, $how: exit status 0" || diag "$(cat load.log)"
 	torch_said torch.out "$(memory_start torch.data.1)" 1 '0 1' | sort >said
 	at=$(cut -d' ' -f1 said | sort -nu | sed 's/$/ns/' | paste -sd, -)
 	# shellcheck disable=SC2046 # several files
 	xpumerge $(files torch) --memory live --at "$at" --table memory_moments --csv 2>merge.log |
 		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); b[$1 " " $NF] += $4; s[$1 " " $NF] += $5 }
 			END { for (i in b) printf "%s %.0f %.0f\n", i, b[i], s[i] }' | sort >found
-	is "$(comm -23 said found)" "" "PyTorch, $how: blocks and segments at $(wc -l <said) moments, in $(files torch | wc -l) files" ||
+	is "$(comm -23 said found)" "" \
+		"PyTorch, $how: blocks and segments are right at $(wc -l <said) moments, in $(files torch | wc -l) files" ||
 		diag "$(comm -13 said found | head -n 4)"
-	unlike "$(cat merge.log)" 'events of memory' "PyTorch, $how: nothing is missing, or cannot be"
+	unlike "$(cat merge.log)" 'events of memory' "PyTorch, $how: no event is missing or impossible"
 	last_file torch
 	grep -E '\]block [0-9]+$' last.folded >got.folded
 	memory_sums got.folded >got
 	memory_truth torch.out leaked | awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' | sort >expected
 	is "$(awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort)" "$(cat expected)" \
-		"PyTorch, $how: the last of $(files torch | wc -l) files alone: each block that is left, under its path"
+		"PyTorch, $how: the last of $(files torch | wc -l) files alone has each block that is left, under its path"
 	# shellcheck disable=SC2046 # several files
 	like "$(xpumerge $(files torch) 2>/dev/null | grep '^memory: [0-9]* events')" \
-		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' "PyTorch, $how: the allocator's own totals"
+		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+			"PyTorch, $how: the allocator's own totals agree"
 	rm -f torch.data.*
 done
 unset XPU_SIM_DEVICES
 
-# A program that goes on, attached to: files from the middle of it.
+# A program that is attached to and goes on: its files are from the middle of its run.
 start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop
 "$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
 loader=$!
-# The last files that are written by then are of after the first one that has both of the program's sites.
+# The last files that are written by then begin after the first file that has both of the program's
+# sites.
 has_both() {
 	for file in $(files goes); do
 		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" = 2 ] && return
@@ -132,13 +140,13 @@ first=$(files goes | tail -n 1)
 wait_for is_later
 kill -INT $loader
 wait $loader
-is $? 0 "attached: status" || diag "$(cat load.log)"
+is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
 kill -9 "$goes_pid"
-is "$(files goes | wc -l)" 2 "attached: --keep 2"
+is "$(files goes | wc -l)" 2 "attached: --keep 2 leaves two files"
 for file in $(files goes); do
 	xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
 	awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' one.folded
 	grep 'events of memory that cannot be' one.log
 done >held
-is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has what the program holds, and no more"
+is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has the memory that the program holds, and no more"
 done_testing

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: what CUDA holds without a call for each piece: pools' unused part, graphs, contexts and others.
+# --memory: memory that CUDA holds without a call for each piece: the unused part of pools, graphs,
+# contexts and others.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -12,14 +13,15 @@ export XPU_SIM_REST=500000000 XPU_SIM_POOL=100663296 XPU_SIM_GRAPHS=25165824
 
 for how in bpf shm; do
 	xpuload --memory --gpu-only --transport $how -o held.data "$XPU_BUILD/workload/held" x >held.out 2>load.log
-	is $? 0 "$how: status" || diag "$(cat load.log)"
-	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing lost"
+	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing is lost"
 	held_agrees
 done
 is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $1 }')" \
-	"$((4 * 32 + 64 << 20))" "the unused part of pools and the rest are not used, as PyTorch has it"
+	"$((4 * 32 + 64 << 20))" \
+		"the unused part of pools, and the rest, does not count as used, as in PyTorch"
 
-# Attached late: what is there is asked for, too.
+# Attached late: the memory that is held already is asked for, too.
 has_rest() {		# the recording says how much of the device is used
 	[ -n "$(xpumerge -i late.data --memory live -f folded 2>/dev/null)" ]
 }
@@ -33,5 +35,6 @@ wait "$late_pid"
 wait $loader
 xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
 is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
-	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" "attached late: all that is used of the device has a name"
+	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" \
+		"attached late: all memory in use on the device has a name"
 done_testing

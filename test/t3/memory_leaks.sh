@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The table memory_leaks: what grows steadily stands first, whatever else was never freed.
+# The table memory_leaks: memory that grows steadily stands first, whatever else was never freed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -8,47 +8,54 @@ quiet_sanitizers
 use_sim
 
 xpuload --memory-only -o leaks.data "$XPU_BUILD/workload/leaks" 2>load.log
-is $? 0 "status" || diag "$(cat load.log)"
+is $? 0 "exit status 0" || diag "$(cat load.log)"
 xpumerge -i leaks.data --table memory_leaks --csv 2>/dev/null >leaks.csv
 # its rows: shape, bytes grown, parts, bytes left, pieces
 tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
 	print substr($0, RSTART + 5, RLENGTH - 5), $1, $2, $3, $4 }' >rows
 diag "$(cat rows)"
 is "$(head -n 4 rows | cut -d' ' -f1 | tr '\n' ' ')" "steady handed ending slow " \
-	"what grows steadily stands first, the one that grows most before the others"
+	"memory that grows steadily stands first, the largest growth before the others"
 is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" "cache 0 one_time 0 ring 0 saw 0 " \
-	"not so a large block, a cache, a saw, a ring of buffers"
-is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" "all that was never freed is in it"
-is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "what was freed at the end has nothing left"
-is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 256" "a steady leak grows in each part"
+	"a large block, a cache, a saw and a ring of buffers do not grow steadily"
+is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" \
+	"the table has all memory that was never freed"
+is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "memory that was freed at the end has nothing left"
+is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 256" \
+	"a steady leak grows in each part"
 for shape in handed slow; do
 	parts=$(awk -v shape=$shape '$1 == shape { print $3 }' rows)
 	[ "${parts:-0}" -ge 4 ]
 	ok $? "$shape: grows in $parts of 7 parts"
 done
 like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" '; 4 of 8 call paths grew steadily' \
-	"the summary says so"
+	"the summary counts the paths that grew steadily"
 
 # Two programs, one after the other: each has parts of its own.
 xpuload --memory-only -o two.data sh -c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
 xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
-is "$(cat grown)" "ending handed slow steady " "two programs: as one of them"
+is "$(cat grown)" "ending handed slow steady " "two programs: the leaks of both are found"
 
-# together MOMENT RANK...: at the moment when all ranks together had most, these have what the summary says
+# together MOMENT RANK...: at the moment when all ranks together held most, these ranks hold what
+# the summary says
 together() {
 	moment=$1
 	shift
 	xpumerge rank?.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
 	said=$(sed -n 's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
 	xpumerge rank?.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
-	# Many events in a short while are one point, at the first of them, with the most of them.
+	# Many events in a short while are one point, at the time of the first of them, with the
+	# largest sum.
 	awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
-	ok $? "$moment: what is said is held then" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
-	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" "$*" "$moment: whose it is"
+	ok $? \
+		"$moment: the ranks hold as much as the summary says" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
+	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" "$*" \
+		"$moment: the memory is attributed to its ranks"
 }
 
-# A rank holds until it ends all that it has not freed, also without any more events; and then no more.
+# Until it ends, a rank holds all memory that it has not freed, also when it has no more events;
+# after its end it holds none.
 mkfifo stay
 RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 stay <stay >stay.out 2>load.0.log &
 exec 3>stay

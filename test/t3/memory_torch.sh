@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: the blocks that PyTorch's allocator cuts from memory of CUDA's, told from what they are cut from; with
-# libraries that stand for PyTorch's, and say the truth.
+# --memory: the blocks that PyTorch's allocator cuts from CUDA's memory are told apart from the
+# memory that they are cut from. Libraries that stand for PyTorch's know the truth.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -11,7 +11,7 @@ quiet_sanitizers
 use_sim
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
 
-blocks() {		# blocks NAME: compares each call path's blocks at ten moments, in all and leaked
+blocks() {		# blocks NAME: compares the blocks of each call path at ten moments, in all and leaked
 	start=$(memory_start "$1.data")
 	grep '^moment' "$1.out" | awk -v start="$start" '{ printf "live %d --at %.0fns\n", NR, $2 - start }
 		END { print "leaked 0"; print "allocated 0" }' >moments
@@ -22,39 +22,42 @@ blocks() {		# blocks NAME: compares each call path's blocks at ten moments, in a
 		memory_truth "$1.out" "$what" "$nr" >expected
 		[ -s expected ] && cmp -s got expected && echo same
 	done <moments >same
-	is "$(wc -l <same)" 12 "$1: each block under its path at ten moments, in all, leaked"
+	is "$(wc -l <same)" 12 "$1: each block is under its path: at ten moments, in all, leaked"
 }
 
 for name in plain expandable; do
 	[ $name = plain ] && how='' || how=-e
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload --memory --gpu-only -o $name.data "$torch" $how "$libs" >$name.out 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
-	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing lost"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing is lost"
 	like "$(cat $name.out)" '^reports ([1-9][0-9]*) of \1$' "$name: the reports go on to libc10"
 	torch_agrees $name
 	blocks $name
 	held=$(xpumerge -i $name.data --memory peak -f folded 2>/dev/null | awk '{ t += $NF } END { printf "%.0f", t }')
 	peak_ns=$(xpumerge -i $name.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $2 }')
 	is "$held" "$(xpumerge -i $name.data --memory live --at "${peak_ns}ns" --table memory_moments --csv \
-		2>/dev/null | awk -F, '/GPU/ { print $3 }')" "$name: blocks and fragmentation are what is reserved"
+		2>/dev/null | awk -F, '/GPU/ { print $3 }')" \
+			"$name: blocks and fragmentation add up to the reserved memory"
 done
 xpumerge -i plain.data -f chrome -o plain.json 2>/dev/null
 is "$(grep -o '"memory used","args":{"value":[0-9]*' plain.json | sed 's/.*://' | sort -n | tail -n 1)" \
 	"$(sed -n 's/^peak 0 \([0-9]*\) .*/\1/p' plain.out)" "a timeline's track of memory has the peak"
 like "$(xpumerge -i plain.data --memory peak -f folded 2>/dev/null)" \
-	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' "fragmentation stands where CUDA is asked"
+	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' \
+		"fragmentation stands under the call to CUDA"
 like "$(xpumerge -i expandable.data --memory peak -f folded 2>/dev/null)" \
-	'add_segment\(unsigned long\);cuMemCreate;\[GPU_Memory\]fragmentation [1-9]' "of mapped memory, too"
+	'add_segment\(unsigned long\);cuMemCreate;\[GPU_Memory\]fragmentation [1-9]' \
+		"fragmentation of mapped memory stands under the call to CUDA, too"
 
 export XPU_SIM_DEVICES=2
 for how in '' -e; do
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload --memory --gpu-only -o devices.data "$torch" -d 2 -m 20 $how "$libs" >devices.out 2>load.log
-	is $? 0 "two devices: status" || diag "$(cat load.log)"
+	is $? 0 "two devices: exit status 0" || diag "$(cat load.log)"
 	torch_agrees devices
 	is "$(wc -l <said) $(torch_differs devices.data devices.out 1 '1 0' | head -n 1 | wc -l)" "40 1" \
-		"two devices: each has its own"
+		"two devices: each has its own memory"
 done
 unset XPU_SIM_DEVICES
 
@@ -64,11 +67,11 @@ LD_PRELOAD=$XPU_SHIM "$torch" -n 20 "$libs" >dormant.out
 like "$(cat dormant.out)" '^reports ([1-9][0-9]*) of \1$' "dormant: the reports go to libc10"
 
 xpuload --memory --gpu-only -o other.data "$torch" -n 100 "$XPU_BUILD/workload/torch_other_libs" >other.out 2>load.log
-is $? 0 "another ABI: status"
-like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' "another ABI: left alone"
+is $? 0 "another ABI: exit status 0"
+like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' "another ABI: the program's reports are undisturbed"
 is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 "another ABI: no block is recorded"
 
-# Attached late: what was there before is one sum.
+# Attached late: blocks from before the attach are one sum.
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 "$libs"
 wait_for grep -qs waits late.out
 xpuload --memory --gpu-only -z 0 -o late.data -p "$late_pid" 2>load.log &
@@ -78,9 +81,10 @@ echo go >late.cmd
 wait "$late_pid"
 wait $loader
 diag "$(tail -n 1 load.log)"
-# A segment of before the attach has no size when it is freed: the allocator tells of it later.
+# A segment from before the attach has no size when it is freed: the allocator reports it only
+# later.
 torch_agrees late 7 0 3
 before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach.*\]before / { print $NF }')
 [ "${before:-0}" -gt 0 ]
-ok $? "late: blocks of before the attach that were not freed: $before"
+ok $? "late: blocks from before the attach that were not freed: $before"
 done_testing

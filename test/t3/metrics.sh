@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --gpu-metrics on the simulated GPU: its counters, power and energy are recorded beside every
-# launch, joined by time, and shown; and whatever keeps them away costs nothing else.
+# xpuload --gpu-metrics on the simulated GPU: its counters, power and energy are recorded together
+# with every launch, joined by time, and shown. Whatever prevents this costs nothing else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -11,10 +11,11 @@ record() {		# record NAME ARGS...: records a program of 8 threads; load.log has 
 	shift
 	xpuload "$@" -o "$name.data" "$XPU_BUILD/workload/exact" -n "${launches:-4000}" -p "${rate:-8000}" \
 		>/dev/null 2>load.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
-		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" "$name: every launch is there"
+		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" \
+			"$name: every launch is matched, under its own site"
 }
 table() { xpumerge -i "$1.data" --json --table "$2" 2>/dev/null; }
 nr_samples() { sed -n 's/.*; \([0-9]*\) samples of GPU metrics.*/\1/p' load.log; }
@@ -22,15 +23,16 @@ nr_samples() { sed -n 's/.*; \([0-9]*\) samples of GPU metrics.*/\1/p' load.log;
 record all --gpu-metrics
 nr=$(nr_samples)
 [ "${nr:-0}" -gt 300 ]
-ok $? "all: $nr samples"
-is "$(grep -c warning load.log)" 0 "all: nothing is amiss" || diag "$(cat load.log)"
+ok $? "all: there are $nr samples"
+is "$(grep -c warning load.log)" 0 "all: there is no warning" || diag "$(cat load.log)"
 xpumerge dump all.data -o all.dump
 for t in kernel path gpu; do
 	table all ${t}_metrics >$t.json
 done
 is "$(python3 "$XPU_SRC/test/lib/metrics.py" all.dump kernel.json path.json gpu.json 2>&1 | tail -n 1)" ok \
-	"all: samples, averages by kernel, energy"
-like "$(xpumerge -i all.data 2>/dev/null)" 'SM active % +SM issue %.* power W +energy J +path' "summary: a table of call paths"
+	"all: samples, averages by kernel and energy are right"
+like "$(xpumerge -i all.data 2>/dev/null)" 'SM active % +SM issue %.* power W +energy J +path' \
+	"summary: has a table of call paths"
 xpumerge -i all.data -o all.json 2>/dev/null
 python3 - all.json >counters <<'END'
 import collections, json, sys
@@ -38,53 +40,55 @@ tracks = collections.Counter(e["name"] for e in json.load(open(sys.argv[1]))["tr
 print(*sorted(n for n in tracks if n not in ("work in flight", "bytes being copied")), sep="\n")
 print(tracks["SM active %"] > 300)
 END
-is "$(tail -n 1 counters)" True "chrome: a point for each sample"
-is "$(grep -c . counters)" 16 "chrome: 15 tracks" || diag "$(cat counters)"
+is "$(tail -n 1 counters)" True "chrome: each sample is a point"
+is "$(grep -c . counters)" 16 "chrome: there are 15 tracks" || diag "$(cat counters)"
 xpumerge -i all.data -o all.pftrace 2>/dev/null
-like "$(strings all.pftrace)" "DRAM write" "pftrace: a track"
+like "$(strings all.pftrace)" "DRAM write" "pftrace: there is a track"
 xpumerge -i all.data -o all.html 2>/dev/null
-like "$(cat all.html)" '; tensor [0-9.]+ %; DRAM read [0-9.]+ %.*; power 200 W; energy [0-9.]+ J"' "html: a kernel's frame has them"
+like "$(cat all.html)" '; tensor [0-9.]+ %; DRAM read [0-9.]+ %.*; power 200 W; energy [0-9.]+ J"' \
+	"html: a kernel's frame has its metrics"
 
-# A filter leaves work out; what it took is not given to others.
+# A filter leaves work out; the metrics of that work are not given to other work.
 is "$(xpumerge -i all.data --kernel '^kernel_03' --json --table path_metrics 2>/dev/null |
 	python3 -c 'import json, sys
 rows = json.load(sys.stdin)["path_metrics"]
 kept = sum(r["energy_j"] or 0 for r in rows[:-1])
 want = [r for r in json.load(open("kernel.json"))["kernel_metrics"] if r["name"].startswith("kernel_03")]
 print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" "1 [idle] True" \
-	"a filter: the others keep their part"
+	"a filter: the other kernels keep their part"
 
 record hz --gpu-metrics=100
 nr=$(nr_samples)
 [ "${nr:-0}" -gt 20 ]
-ok $? "100 a second: $nr samples"
+ok $? "100 a second: there are $nr samples"
 is "$(xpumerge dump hz.data | sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
 	awk '{ n[int($1 / 1e6 + 0.5)]++ } END { for (ms in n) print n[ms], ms }' | sort -rn | sed -n '1s/.* //p')" 10 \
-	"each of 10 ms"
+	"100 a second: each sample is of 10 ms"
 record named --gpu-metrics=sm__one,sm__two
-is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 "by name: both are there"
+is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 "by name: both metrics are recorded"
 xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
-is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "a metric that there is not: one line" || diag "$(cat bad.log)"
+is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" || diag "$(cat bad.log)"
 
-# While one GPU is made ready, the samples of those before it are not lost.
+# While one GPU is prepared, the samples of earlier GPUs are not lost.
 XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
 export XPU_SIM_DEVICES XPU_SIM_PM
 xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
-is $? 0 "four GPUs: status"
+is $? 0 "four GPUs: exit status 0"
 unset XPU_SIM_DEVICES XPU_SIM_PM
 unlike "$(cat load.log)$(xpumerge four.data 2>&1)" 'GPU metrics: [0-9.]+ s without|memory for its metrics was full' "four GPUs: no sample is lost" ||
 	diag "$(cat load.log)"
 is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: each is sampled"
 
-# Whatever keeps them away is said in a line, and the launches are recorded as ever.
+# If something prevents metrics, one line says so, and the launches are recorded as usual.
 rate=80000
 while read -r what setting said has; do
 	[ -n "$what" ] || continue
 	export "XPU_SIM_$setting"
 	record "$what" --gpu-metrics
 	unset "XPU_SIM_${setting%%=*}"
-	like "$(cat load.log)" "$said" "$what: it is said"
-	like "$(table "$what" gpu_metrics)" "\"$(echo "$has" | tr _ ' ')\"" "$what: what is left is there"
+	like "$(cat load.log)" "$said" "$what: a message says so"
+	like "$(table "$what" gpu_metrics)" "\"$(echo "$has" | tr _ ' ')\"" \
+		"$what: the remaining metrics are recorded"
 done <<END
 privilege PM=privilege privilege SM_active
 busy PM=busy another.program SM_active
@@ -95,17 +99,20 @@ export XPU_SIM_PM
 launches=40000
 record overflow --gpu-metrics=20000
 unset XPU_SIM_PM
-like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" "overflow: counted"
+like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" \
+	"overflow: the loss is counted"
 launches=4000
-# A sampler that was kept from running finds more than it has room for: the rest is lost, and counted.
+# A sampler that was kept from running finds more samples than it has room for: the rest is lost,
+# and counted.
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
-like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' "late: what is lost is said" || diag "$(cat load.log)"
+like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
+	"late: a message counts the loss" || diag "$(cat load.log)"
 
 XPU_SIM_NVML=old XPU_SIM_PM=busy
 export XPU_SIM_NVML XPU_SIM_PM
 record old --gpu-metrics
 unset XPU_SIM_NVML XPU_SIM_PM
-like "$(table old gpu_metrics)" '"power"' "an old NVML: power and energy are there"
-is "$(table old gpu_metrics | grep -c 'SM active')" 0 "and nothing else"
+like "$(table old gpu_metrics)" '"power"' "an old NVML: power and energy are recorded"
+is "$(table old gpu_metrics | grep -c 'SM active')" 0 "an old NVML: no other metrics are recorded"
 done_testing

@@ -1,52 +1,55 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # NVTX ranges: every launch is in the ranges that were open on its thread, whatever the threads, the
-# domains, the order of ends and the module that opened them; and a recording without ranges costs
-# nothing.
+# domains, the order in which ranges end, and the module that opened them; and a recording without
+# ranges costs nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 ranges="$XPU_BUILD/workload/ranges"
 "$ranges" -t 1 -n 1 >/dev/null
-[ $? = 77 ] && skip_all "no NVTX headers beside CUPTI's"
+[ $? = 77 ] && skip_all "no NVTX headers next to CUPTI's"
 
 run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
 	name=$1 launches=$2 opts=$3
 	shift 3
 	# shellcheck disable=SC2086
 	xpuload $opts -o "$name.data" "$ranges" "$@" >/dev/null 2>load.log
-	is $? 0 "$name: status" || diag "$(cat load.log)"
-	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing lost" || diag "$(cat load.log)"
+	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
+	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing is lost" || diag "$(cat load.log)"
 	xpumerge -i "$name.data" -f folded --gpu-only --by nvtx --unit count -o "$name.folded" \
 		2>merge.log
 	line=$("$XPU_SRC/test/lib/ranges_verdict.sh" "$name.folded" merge.log)
 	diag "$name: $line"
-	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" "$name: exact"
+	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
+		"$name: every launch is matched, in its own ranges"
 }
 
-# Of three rounds, one has eight launches, one five and one four, in addition to the round's own.
+# Of three rounds, one has eight launches, one five and one four, in addition to the round's own
+# launches.
 run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
 is "$(grep -c 'other:three' threads.folded)" 1 "a domain's ranges have its name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
 is "$(echo "$table" | awk -F, '$11 == "\"two\"" { print $3, $5 }')" "800 800" \
 	"the table counts launches and instances"
 is "$(echo "$table" | awk -F, '$11 == "\"thread\"" { print $3, $5 }')" \
-	"$((8 * 300 / 3 * 14)) $((8 + 1600))" "and what is in ranges within"
+	"$((8 * 300 / 3 * 14)) $((8 + 1600))" "the table counts what is in inner ranges, too"
 # A range that is not popped ends with its thread.
-unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' "none is open at the end"
+unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' "no range is open at the end"
 is "$(xpumerge -i threads.data --nvtx '^one$' -f folded --unit count --gpu-only 2>/dev/null |
-	awk '{ n += $NF } END { print n }')" 2400 "--nvtx picks what is in a range"
-# The accounts of threads know no range, and do not hide that there is none.
+	awk '{ n += $NF } END { print n }')" 2400 "--nvtx shows only launches in the range"
+# Threads' accounts are in no range: they must not hide that a filter matches nothing.
 xpuload --off-cpu --api -o off.data "$ranges" -t 1 -n 30 >/dev/null 2>&1
 for filter in '--nvtx nothing' '--window 1'; do
 	# shellcheck disable=SC2086 # two words
 	xpumerge -i off.data $filter >out 2>log
-	is "$? $(grep -c "nothing in the recording matches $filter" log)" "1 1" "$filter: nothing" || diag "$(cat out log)"
+	is "$? $(grep -c "nothing in the recording matches $filter" log)" "1 1" \
+		"$filter: nothing matches" || diag "$(cat out log)"
 done
 xpumerge -i threads.data -o threads.json 2>/dev/null
 is "$(grep -c '"cat":"nvtx"' threads.json)" $((2400 * 3 + 1600 * 2 + 800 * 2 + 8 + 1)) \
-	"each is in the timeline, and so are marks"
+	"each range is in the timeline, and so are marks"
 check_python() {
 	python3 - threads.json <<'END'
 import json, sys
@@ -62,32 +65,32 @@ for e in sorted(events, key=lambda e: (e["tid"], e["ts"], -e["dur"])):
 END
 }
 check_python
-ok $? "and they nest there"
+ok $? "ranges nest in the timeline"
 
 # Each round has a new name; other threads end ranges; a module has an NVTX copy of its own.
 run unique $((8 * 300 / 3 * 12 + 2)) '' -t 8 -n 300 -u
 run foreign $((4 * 60 / 3 * 14 + 2)) '' -t 4 -n 60 -f
 run module $((4 * 300 / 3 * 14 + 2)) '' -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
-is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "of the module, too"
-# With launches that are not logged, and with stacks that are not the shim's.
+is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "the ranges of the module are recorded"
+# Launches that are not logged, and stacks that the shim does not copy.
 run launch $((4 * 60 / 3 * 14 + 2)) '--probe launch' -t 4 -n 60
 run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
 
 # Off: there are no ranges, and the program's NVTX finds no tool.
 xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1
 xpumerge -i off.data --by nvtx --gpu-only --unit count -o off.folded 2>/dev/null
-is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" "--nvtx=off: there are none"
+is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" "--nvtx=off: no range is recorded"
 is "$(xpuload --nvtx=off -o off.data sh -c 'echo "$NVTX_INJECTION64_PATH"' 2>/dev/null)" "" \
-	"nor is NVTX told of the shim"
+	"--nvtx=off: NVTX does not load the shim"
 # Another tool's injection is left alone, with a message.
 NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 -n 3 >/dev/null 2>other.log
-is $? 0 "another library for NVTX: status"
+is $? 0 "another library for NVTX: exit status 0"
 like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
-	"that is said"
+	"another library for NVTX: a message says so"
 
 xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"
-like "$(cat log)" 'expected on or off' "with what is wanted"
+like "$(cat log)" 'expected on or off' "--nvtx=some: the message says what is expected"
 
 # A running program: ranges that were opened before the attach are unknown, later ones are recorded.
 # This is done twice, because nothing of the first time may be left.
@@ -95,7 +98,7 @@ slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
 pid=$!
-# in_both: launches of the innermost kernel in both of its ranges
+# in_both: counts launches of the innermost kernel in both of its ranges
 in_both() {
 	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
 		awk '/\[NVTX\]one;\[NVTX\]two;.*kernel_02 / { n += $NF } END { exit !(n > 100) }'
@@ -104,14 +107,15 @@ for time in first second; do
 	attach live -m 256M -p $pid
 	wait_for in_both
 	leave live
-	is $? 0 "attached, the $time time: status" || diag "$(cat live.log)"
+	is $? 0 "attached, the $time time: exit status 0" || diag "$(cat live.log)"
 	diag "$(tail -n 1 live.log)"
 	if $slow; then
 		skip "attached, the $time time: nothing lost" "the program is faster than the recorder"
-		skip "attached, the $time time: launches are in what was opened since" "or not all is known"
+		skip \
+			"attached, the $time time: launches are in ranges that were opened since" "or not all is known"
 		continue
 	fi
-	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing lost"
+	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing is lost"
 	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
 		grep -v '^[^;]*;\[\(before attach\|after detach\)\]' >live.folded
 	# At the attach each thread may be in any range.
@@ -119,7 +123,7 @@ for time in first second; do
 		/\[NVTX\]one;\[NVTX\]two;[^[]/ { right += $NF; next }
 		{ wrong += $NF }
 		END { print (right > 100), (wrong <= 2) }')" "1 1" \
-		"attached, the $time time: launches are in what was opened since" ||
+		"attached, the $time time: launches are in ranges that were opened since" ||
 		diag "$(grep 'kernel_02 ' live.folded | cut -c1-300)"
 done
 kill $pid

@@ -16,17 +16,17 @@ as_ever() {
 	timeout 300 "$@" >"$name.want" 2>"$name.werr"
 	want=$?
 	timeout 300 "$XPULOAD" -o "$name.data" "$@" >"$name.out" 2>"$name.log"
-	is $? $want "$name: status" || diag "$(cat "$name.log")"
+	is $? $want "$name: the exit status is the same as without xpuload" || diag "$(cat "$name.log")"
 	cmp "$name.want" "$name.out"
-	ok $? "$name: output"
+	ok $? "$name: stdout is the same as without xpuload"
 	[ -n "${XPU_SAN:-}" ] && return		# the sanitizer's messages contain pids
 	grep -v '^xpuload: ' "$name.log" | cmp - "$name.werr"
-	ok $? "$name: what it says on stderr"
+	ok $? "$name: stderr is the same as without xpuload"
 }
 
 all_there() {		# all_there NAME [MORE]: the program's launches and MORE are recorded
 	made=$(sed -n 's/^odd: launches //p' "$1.out" | awk '{ n += $1 } END { print n }')
-	exact "$1" $((made + ${2:-0})) "$1: exact"
+	exact "$1" $((made + ${2:-0})) "$1: every launch is matched, under its own site"
 }
 
 for how in thread_local threads crowd switch signal jump modules throw refused sigwait closefrom nofile setuid \
@@ -38,13 +38,13 @@ done
 # Through shared memory a child made by the bare system call shares what its parent logs.
 for how in rawfork rawthread; do
 	"$XPULOAD" --transport shm -o shm.data "$odd" $how >"$how.out" 2>log
-	is $? 0 "$how, shared memory: status" || diag "$(cat log)"
+	is $? 0 "$how, shared memory: exit status 0" || diag "$(cat log)"
 	mv shm.data "$how.data"
 	all_there $how
 done
 
 like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
-	"refused: said"
+	"refused: a message says so"
 
 # Sanitizers need more stack, address space and system calls, and the first thread.
 if [ -z "${XPU_SAN:-}" ]; then
@@ -54,7 +54,8 @@ if [ -z "${XPU_SAN:-}" ]; then
 	done
 fi
 
-# CUDA in constructors: the program's, and a library's that runs before the shim's own.
+# CUDA in constructors: of the program, and of a library that runs before the shim's own
+# constructor.
 ODD_EARLY=1
 export ODD_EARLY
 as_ever early "$odd" early
@@ -64,7 +65,7 @@ if [ -z "${XPU_SAN:-}" ]; then			# xpuload is built with the sanitizer, too
 	LD_PRELOAD="$XPU_BUILD/workload/odd_library.so" as_ever library "$odd" throw
 	all_there library 10
 	like "$(cat library.folded)" ';in_constructor;cudaMemset;\[GPU_Memset\] 10$' \
-		"library: its constructor's call path"
+		"library: the launches of its constructor have their call path"
 fi
 
 # Programs into which the shim cannot be loaded, or in which it does nothing, run as usual.
@@ -74,7 +75,7 @@ if [ -n "${XPU_SAN:-}" ]; then
 elif command -v musl-gcc >/dev/null; then
 	musl-gcc -D_GNU_SOURCE -w -o bare_musl "$XPU_SRC/test/workload/bare.c"
 	as_ever musl ./bare_musl out=100 threads=2 fork=1 exit=3
-	like "$(cat musl.log)" "$said" "musl: that nothing is recorded is said"
+	like "$(cat musl.log)" "$said" "musl: a message says that nothing is recorded"
 else
 	skip "a program of another C library" "no musl-gcc"
 fi
@@ -82,7 +83,7 @@ as_ever static "$XPU_BUILD/workload/cpu_static" -h
 cp "$XPU_BUILD/workload/bare" setuid
 if chown 65534 setuid && chmod 4755 setuid; then
 	as_ever setuid ./setuid out=100 exit=3
-	like "$(cat setuid.log)" "$said" "setuid: that nothing is recorded is said"
+	like "$(cat setuid.log)" "$said" "setuid: a message says that nothing is recorded"
 fi
 if [ -z "${XPU_SAN:-}" ]; then
 	as_ever asan "$XPU_BUILD/workload/odd_asan" throw
@@ -94,8 +95,8 @@ fi
 	ulimit -f 8
 	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log
 )
-is $? 125 "a limit of file sizes: status, with the target's own good"
-like "$(cat small.log)" 'cannot write .*File too large' "a limit of file sizes: said"
-is "$(cat small.out)" "odd: launches 1001" "a limit of file sizes: the target ends as it wants to"
+is $? 125 "a limit of file sizes: exit status 125, although the target ends normally"
+like "$(cat small.log)" 'cannot write .*File too large' "a limit of file sizes: a message says so"
+is "$(cat small.out)" "odd: launches 1001" "a limit of file sizes: the target ends normally"
 
 done_testing

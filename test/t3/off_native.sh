@@ -12,8 +12,8 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	program=$1
 	shift
 	xpuload --cpu-only --off-cpu "$@" -o naps.data "$XPU_BUILD/workload/$program" 1 naps >out 2>load.log
-	is $? 0 "$variant: status"
-	like "$(cat load.log)" ' lost 0$' "$variant: nothing lost"
+	is $? 0 "$variant: exit status 0"
+	like "$(cat load.log)" ' lost 0$' "$variant: nothing is lost"
 	xpumerge -i naps.data -f folded --unit ns -o naps.folded 2>merge.log
 	# By frame pointers, the root is missing.
 	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
@@ -27,8 +27,8 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 				naps.folded)
 			# The time is as long as the thread says that it was blocked: 60 and 120 ms,
 			# or more where timers are late, and less where the thread waited for a CPU
-			# once its timer ran. If a wakeup was missed, the nap and the wait for a CPU
-			# count as one.
+			# after its timer ran. If a wakeup was missed, the nap and the wait for a
+			# CPU count as one.
 			sed -n "s/^napped $thread .*$nap \([0-9]*\) \([0-9]*\).*/\1 \2/p" out >want
 			awk -v ns="$ns" '{ right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 + 1e6 }
 				END { exit !right }' want

@@ -107,7 +107,7 @@ record() {
 }
 
 deep=$(printf ';block.py:deep:19%.0s' $(seq 61))
-# test/long/pythons.sh has every one.
+# test/long/pythons.sh tests every one.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do
@@ -118,19 +118,20 @@ while read -r version python rest; do
 		record
 		grep -q WRONG verdict || break
 	done
-	is "$(cat status)" 0 "$version: status"
-	like "$(cat load.log)" 'CPU samples?; .* lost 0$' "$version: nothing lost"
+	is "$(cat status)" 0 "$version: the expected exit status"
+	like "$(cat load.log)" 'CPU samples?; .* lost 0$' "$version: nothing is lost"
 	is "$(grep -c '^ok' verdict)" 5 "$version: each blocked function has its time, by kind" ||
 		diag "$try: $(cat verdict py.folded)"
 	grep 'block.py:timed:5;.*Off_CPU' py.folded >blocked.folded
 	is "$(grep -cE '_PyEval_|libpython|python3[0-9.]*\+0x' blocked.folded)" 0 \
-		"$version: without the interpreter's frames"
+		"$version: the interpreter's frames are left out"
 	is "$(grep -cE '^[^;]*;(_start|clone3?|__clone3?);' blocked.folded)" \
-		"$(grep -c . blocked.folded)" "$version: all are whole" || diag "$(cat blocked.folded)"
+		"$(grep -c . blocked.folded)" "$version: all stacks are whole" || diag "$(cat blocked.folded)"
 done <pythons
 [ $nr -gt 0 ] || skip_all "no CPython 3.8 to 3.13"
 
 xpuload -q --off-cpu --python off -o py.data "$last" block.py >run.out 2>load.log
 xpumerge -i py.data -f folded --unit ns -o py.folded 2>merge.log
-is "$(here 'block[.]py:') $(($(here .) > 100000000))" "0 1" "--python off: none"
+is "$(here 'block[.]py:') $(($(here .) > 100000000))" "0 1" \
+	"--python off: there is no Python frame, and there is blocked time"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload -o with %h, %p, %q{VAR} and %n: each rank and each run has a file of its own; nothing runs if the name
-# is not right.
+# xpuload -o with %h, %p, %q{VAR} and %n: each rank and each run has a file of its own; with an
+# invalid name nothing runs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -10,21 +10,21 @@ use_sim
 shapes=$XPU_BUILD/workload/shapes
 host=$(uname -n)
 RANK=3 xpuload -o 'run-%h-%q{RANK}-%p-100%%.data' sh -c 'echo $$ >pid; exec "$0" 300 1' "$shapes" >/dev/null 2>load.log
-is $? 0 "a rank: status" || diag "$(cat load.log)"
+is $? 0 "a rank: exit status 0" || diag "$(cat load.log)"
 name=run-$host-3-$(cat pid)-100%.data
-is "$(echo run-*)" "$name" "its name has host, variable, pid and a percent sign" || diag "$(cat load.log)"
-like "$(xpumerge -i "$name" 2>&1)" 'launches 300 matched 300 unmatched 0 lost 0' "and it is whole"
-like "$(cat load.log)" "$host-3-$(cat pid)-100%.data, .*lost 0" "xpuload says which it is"
+is "$(echo run-*)" "$name" "the name has host, variable, pid and a percent sign" || diag "$(cat load.log)"
+like "$(xpumerge -i "$name" 2>&1)" 'launches 300 matched 300 unmatched 0 lost 0' "the recording is whole"
+like "$(cat load.log)" "$host-3-$(cat pid)-100%.data, .*lost 0" "xpuload prints the name"
 
 for i in 1 2 3; do
 	xpuload -q -o 'n%n.data' "$shapes" 10 1 >/dev/null 2>load.log || diag "$(cat load.log)"
 done
-is "$(echo n*.data)" "n1.data n2.data n3.data" "%n: a number that is not taken"
+is "$(echo n*.data)" "n1.data n2.data n3.data" "%n: the next number is not in use yet"
 rm n2.data
 xpuload -q -o 'n%i.data' "$shapes" 10 1 >/dev/null 2>load.log
-is "$(echo n*.data)" "n1.data n2.data n3.data" "%i: the smallest one"
+is "$(echo n*.data)" "n1.data n2.data n3.data" "%i: the smallest free number"
 xpuload -q -o 'page-%p.html' sh -c 'echo $$ >pid; exec "$0" 10 1' "$shapes" >/dev/null 2>load.log
-is "$(echo page-*)" "page-$(cat pid).html" "a merged result, without its recording"
+is "$(echo page-*)" "page-$(cat pid).html" "the result of a merge, without its recording"
 
 # As a launcher starts them: at the same time, each with a variable of its own.
 for i in 0 1 2 3; do
@@ -32,35 +32,37 @@ for i in 0 1 2 3; do
 done
 wait
 for i in 0 1 2 3; do
-	like "$(xpumerge -i rank$i.data 2>&1)" "launches $((1000 + i)) matched $((1000 + i)) unmatched 0 lost 0" "rank $i of four"
+	like "$(xpumerge -i rank$i.data 2>&1)" "launches $((1000 + i)) matched $((1000 + i)) unmatched 0 lost 0" \
+		"rank $i of four has its own recording"
 done
 
 # A program that runs.
 start_dormant a -t 1
 ask a "burst 10" >/dev/null
 xpuload -q -p "$a_pid" --duration 0.3 -o 'at-%p.data' 2>load.log
-is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: its pid" || diag "$(cat load.log)"
+is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: the name has the target's pid" || diag "$(cat load.log)"
 finish a
 
 # Several at once.
 xpuload -o several.data -o several.folded -o several.json.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
-is $? 0 "three outputs: status" || diag "$(cat several.log)"
+is $? 0 "three outputs: exit status 0" || diag "$(cat several.log)"
 xpumerge several.data -o want.folded 2>log
 cmp several.folded want.folded
-ok $? "three outputs: folded stacks"
+ok $? "three outputs: folded stacks are written"
 gzip -dc several.json.gz | head -c 1 | grep -q '{'
-ok $? "three outputs: a compressed timeline"
+ok $? "three outputs: a compressed timeline is written"
 xpuload -o none.html -o none.txt.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
-is "$? $(echo none.*)" "0 none.html none.txt.gz" "results alone: no recording stays" || diag "$(cat several.log)"
+is "$? $(echo none.*)" "0 none.html none.txt.gz" \
+	"results alone: no recording is left" || diag "$(cat several.log)"
 rm -f several.* none.* want.folded
 
 while read -r pattern said; do
 	rm -f ran
 	xpuload -o "$pattern" touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$pattern: refused in a line" || diag "$(cat bad.log)"
-	like "$(cat bad.log)" "$said" "$pattern: why"
+	is "$? $(wc -l <bad.log)" "125 1" "$pattern: refused, with one line" || diag "$(cat bad.log)"
+	like "$(cat bad.log)" "$said" "$pattern: the message says why"
 	[ ! -e ran ]
-	ok $? "$pattern: nothing has run"
+	ok $? "$pattern: no command has run"
 done <<'END'
 a%x.data %x.is.none.of
 a% %.is.none.of
@@ -70,8 +72,8 @@ a%q{NO_SUCH_VARIABLE}.data NO_SUCH_VARIABLE.:.there.is.no
 no/such/folder/%p.data cannot.write
 END
 xpuload -a --duration 0.1 -o '%p.data' >bad.log 2>&1
-is "$? $(grep -c 'has no single one' bad.log)" "125 1" "-a has no pid"
+is "$? $(grep -c 'has no single one' bad.log)" "125 1" "-a: refused, because it has no single pid"
 xpuload -a --duration 0.1 -o 'all%%p.data' >bad.log 2>&1
-is "$? $(echo all*.data)" "0 all%p.data" "-a: a percent sign is no pid" || diag "$(cat bad.log)"
-is "$(echo *.*.data* %*)" "*.*.data* %*" "nothing else is left behind"
+is "$? $(echo all*.data)" "0 all%p.data" "-a: a percent sign is not taken for a pid" || diag "$(cat bad.log)"
+is "$(echo *.*.data* %*)" "*.*.data* %*" "no other file is left behind"
 done_testing

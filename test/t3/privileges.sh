@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The children of a recorder that root runs have no capabilities but those that SECURITY.md names, now and whatever
-# they execute, and gain none; under sudo they have none at all. A user's directory that nobody else may enter gets
-# the files.
+# The children of a recorder that root runs have no capabilities except those that SECURITY.md
+# names, now and in whatever they execute, and gain none; under sudo they have none at all. The
+# files get into a user's directory even if nobody else may enter it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -12,11 +12,11 @@ unset SUDO_UID SUDO_GID SUDO_USER http_proxy all_proxy
 own=$((0x$(awk '/^CapBnd/ { print $2 }' /proc/self/status) & 0x$(awk '/^CapEff/ { print $2 }' /proc/self/status)))
 [ $((own >> 8 & 1)) = 1 ] || skip_all "no CAP_SETPCAP: the bounding set cannot be made smaller"
 
-# status PID: "CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs"
+# status PID: prints "CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs"
 status() {
 	awk '/^(Cap...|NoNewPrivs):/ { printf "%s%s", sep, $2; sep = " " }' "/proc/$1/status"
 }
-# keeps MASK: the status of a process that keeps these capabilities, if the test has them
+# keeps MASK: prints the status of a process that keeps these capabilities, if the test has them
 keeps() {
 	mask=$(printf %016x $(($1 & own)))
 	echo "$none $mask $mask $mask $none 1"
@@ -24,7 +24,7 @@ keeps() {
 none=0000000000000000
 files=0xa reads=0x4 counters=0x4008200000	# DAC_OVERRIDE, FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD, SYS_ADMIN
 
-# Programs beside xpuload that note what they were started with.
+# Programs in xpuload's directory that write down the capabilities with which they were started.
 mkdir -m 777 bin said
 cp "$XPULOAD" "$XPU_SHIM" bin
 for tool in xpumerge fold.sh xpuload-metrics; do
@@ -49,45 +49,50 @@ child_is_there() {
 	found=$(pgrep -P "$1" -x "$2")
 }
 
-# checks NAME KEPT: what a program has said when it was started
+# checks NAME KEPT: checks what a program has written down when it was started
 checks() {
-	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" "$1: capabilities, and no new ones"
+	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" "$1: has the right capabilities, and can gain none"
 	rm -f "said/$2"
 }
 
 # is_bare PID NAME KEPT
 is_bare() {
-	is "$(status "$1")" "$(keeps "$3")" "$2: capabilities, and no new ones"
+	is "$(status "$1")" "$(keeps "$3")" "$2: has the right capabilities, and can gain none"
 }
 
 records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 	mkdir "$1"
 	[ "$1" != other ] || chown 65534:65534 "$1"
-	# --every, and --push to nobody
+	# --every, and --push where nobody listens
 	start a bin/xpuload -q -o "$1/a.%n.data" --every 0.5 ${pusher:+--push parca+http://127.0.0.1:1} "$live" -s 1800
 	child "$a_pid" xpumerge
 	is_bare "$found" "$1: xpumerge split" "$2"
 	if [ "$pusher" ]; then
 		child "$found" xpuload-push
 		wait_for dropped "$found"
-		is "$(status "$found" | cut -d' ' -f1-3,5,6)" "$none $none $none $none 1" "$1: xpuload-push"
-		is $((0x$(status "$found" | cut -d' ' -f4) & ~$2)) 0 "$1: xpuload-push: the bounding set"
+		is "$(status "$found" | cut -d' ' -f1-3,5,6)" "$none $none $none $none 1" \
+			"$1: xpuload-push has no capabilities, and can gain none"
+		is $((0x$(status "$found" | cut -d' ' -f4) & ~$2)) 0 \
+			"$1: xpuload-push: the bounding set has no others"
 	fi
 	ask a "burst 1000" >/dev/null
 	finish a
-	is $? 0 "$1: --every: status" || diag "$(cat a.err)"
+	is $? 0 "$1: --every: exit status 0" || diag "$(cat a.err)"
 	# shellcheck disable=SC2046 # several files
 	like "$(xpumerge $(ls "$1"/a.*.data) 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' \
-		"$1: --every: the files have it all"
+		"$1: --every: the files have all launches"
 	rm -f said/*
 	bin/xpuload -q -o "$1/b.txt" "$XPU_BUILD/workload/exact" -n 100 >out 2>log
-	is "$? $(test -s "$1/b.txt" && echo written)" "0 written" "$1: a result: status" || diag "$(cat log)"
+	is "$? $(test -s "$1/b.txt" && echo written)" "0 written" \
+		"$1: a result: exit status 0, and the file is written" || diag "$(cat log)"
 	checks "$1: xpumerge, of a result" xpumerge "$2"
 	bin/xpuload -q -o "$1/b.svg" "$XPU_BUILD/workload/exact" -n 100 >out 2>log
-	is "$? $(test -s "$1/b.svg" && echo written)" "0 written" "$1: a picture: status" || diag "$(cat log)"
+	is "$? $(test -s "$1/b.svg" && echo written)" "0 written" \
+		"$1: a picture: exit status 0, and the file is written" || diag "$(cat log)"
 	checks "$1: fold.sh, of a picture" fold.sh "$2"
 	bin/xpuload top --batch --cpu-only --every 0.3 -n 1 -p $$ >frames 2>log
-	is "$? $(grep -c 'launches/s' frames)" "0 1" "$1: top: status" || diag "$(cat log)"
+	is "$? $(grep -c 'launches/s' frames)" "0 1" \
+		"$1: top: exit status 0, and a frame" || diag "$(cat log)"
 	checks "$1: xpumerge top" xpumerge "$3"
 }
 dropped() {
@@ -105,12 +110,14 @@ unset SUDO_UID SUDO_GID
 mkdir -m 700 theirs
 chown 65534:65534 theirs
 bin/xpuload -q -o theirs/a.%n.data --every 10 "$XPU_BUILD/workload/exact" -n 100 >out 2>log
-is $? 0 "another user's directory: status" || diag "$(cat log)"
-like "$(xpumerge theirs/a.1.data 2>&1 >/dev/null)" 'launches 100 matched 100' "another user's directory: a file"
+is $? 0 "another user's directory: exit status 0" || diag "$(cat log)"
+like "$(xpumerge theirs/a.1.data 2>&1 >/dev/null)" 'launches 100 matched 100' \
+	"another user's directory: the recording is written"
 bin/xpuload -q -o theirs/a.txt "$XPU_BUILD/workload/exact" -n 100 >out 2>log
-is "$? $(test -s theirs/a.txt && echo written)" "0 written" "another user's directory: a result" || diag "$(cat log)"
+is "$? $(test -s theirs/a.txt && echo written)" "0 written" \
+	"another user's directory: the result is written" || diag "$(cat log)"
 
-# Those that are a part of the recorder.
+# Children that are a part of the recorder.
 of_recorder() {		# of_recorder PARENT NAME...
 	parent=$1
 	shift
@@ -131,6 +138,6 @@ of_recorder "$d_pid" xpuload-signals
 finish d
 
 bin/xpuload -q --gpu-metrics -o c.data "$XPU_BUILD/workload/exact" -n 100 >out 2>log
-is $? 0 "counters: status" || diag "$(cat log)"
+is $? 0 "counters: exit status 0" || diag "$(cat log)"
 checks "xpuload-metrics" xpuload-metrics $counters
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of processes, namespaces, ranks, devices: launches are joined per process, each in its
-# place.
+# Trees of processes, namespaces, ranks, devices: launches are joined per process, each under its
+# own site.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -11,12 +11,12 @@ exact="$XPU_BUILD/workload/exact"
 forks="$XPU_BUILD/workload/forks"
 procs="$XPU_BUILD/workload/procs"
 
-record() {		# record NAME LAUNCHES TEST COMMAND...: exactly so many, each in its place
+record() {		# record NAME LAUNCHES TEST COMMAND...: records COMMAND, and checks that there are exactly LAUNCHES, each under its own site
 	name=$1 launches=$2 title=$3
 	shift 3
 	xpuload -o "$name.data" "$@" >"$name.out" 2>"$name.log"
-	is $? 0 "$title: status" || diag "$(cat "$name.log")"
-	exact "$name" "$launches" "$title: exact"
+	is $? 0 "$title: exit status 0" || diag "$(cat "$name.log")"
+	exact "$name" "$launches" "$title: every launch is matched, under its own site"
 }
 
 # Children, with exec and without.
@@ -48,9 +48,11 @@ if command -v python3 >/dev/null; then
 	for how in fork spawn forkserver; do
 		record "$how" 600 "python multiprocessing, $how" \
 			"$python" "$XPU_SRC/test/workload/forking.py" $how 200
-		is "$(cat $how.out)" "forking.py: 600 launches by 3 processes" "$how: it works as ever"
+		is "$(cat $how.out)" "forking.py: 600 launches by 3 processes" \
+			"python multiprocessing, $how: the program works as without xpuload"
 		is "$(sed -n 's/.*cudaMemset;\[GPU_Memset\] //p' $how.folded | sort | tr '\n' ' ')" \
-			"200 400 " "$how: parent and children have call paths of their own"
+			"200 400 " \
+				"python multiprocessing, $how: parent and children have their own call paths"
 	done
 else
 	skip "python multiprocessing" "no python3"
@@ -60,12 +62,12 @@ fi
 record pidns 1000 "a target in a pid namespace" \
 	unshare -pf --propagation unchanged --mount-proc "$exact" -t 2 -n 1000
 unshare -pf --propagation unchanged --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
-is $? 0 "xpuload in a pid namespace: status" || diag "$(cat inside.log)"
-exact inside 1500 "xpuload in a pid namespace: exact"
-like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: symbols"
+is $? 0 "xpuload in a pid namespace: exit status 0" || diag "$(cat inside.log)"
+exact inside 1500 "xpuload in a pid namespace: every launch is matched, under its own site"
+like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: functions have names"
 
-# In a pid namespace xpuload sees this namespace's processes only, even if another namespace has the
-# same numbers.
+# In a pid namespace xpuload sees the processes of this namespace only, even if another namespace
+# has the same numbers.
 cat >namespace.sh <<'END'
 echo ready
 while read -r n; do
@@ -90,14 +92,16 @@ export XPULOAD
 LD_PRELOAD="$XPU_SHIM" unshare -pf --propagation unchanged --mount-proc sh within.sh &
 within=$!
 wait_for test -e watching
-ok $? "in a pid namespace: attached"
-is "$(ask neighbour 1000)" "did 1000" "in the namespace beside xpuload's: goes on"
+ok $? "in a pid namespace: xpuload attaches"
+is "$(ask neighbour 1000)" "did 1000" "a process of the namespace next to xpuload's own: goes on"
 touch enough
 wait $within
-like "$(cat all.log)" 'no CUDA launch was made while attached' "-a does not record it"
-like "$(cat one.log)" 'no CUDA launch was made while attached' "nor does -p, of the number that it has there"
+like "$(cat all.log)" 'no CUDA launch was made while attached' \
+	"a process of the namespace next to xpuload's own: -a does not record it"
+like "$(cat one.log)" 'no CUDA launch was made while attached' \
+	"a process of the namespace next to xpuload's own: -p with its pid there does not record it"
 is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
-	"nor does --cpu-only"
+	"a process of the namespace next to xpuload's own: --cpu-only does not record it"
 finish neighbour
 
 # A directory that exists for the target only.
@@ -115,24 +119,24 @@ where=$PWD/empty
 if unshare -m true 2>/dev/null; then
 	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 \
 		>hidden.out 2>hidden.log
-	is $? 0 "a target in a mount namespace of its own: status" || diag "$(cat hidden.log)"
+	is $? 0 "a target in a mount namespace of its own: exit status 0" || diag "$(cat hidden.log)"
 	[ ! -e empty/exact ]
-	ok $? "whose directory is not to be seen from outside"
+	ok $? "a target in a mount namespace of its own: its directory does not exist outside"
 	xpumerge -i hidden.data -f folded --unit count -o hidden.folded 2>hidden.mlog
 	like "$(cat hidden.mlog)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
-		"all of its launches are there and matched"
+		"a target in a mount namespace of its own: all launches are recorded and matched"
 	is "$("$XPU_SRC/test/lib/verdict.sh" hidden.folded hidden.mlog)" \
 		"launches 1000 matched 1000 wrong 0 unmatched 0 lost 0" \
-		"with names from the copy that was kept of its file"
+		"a target in a mount namespace of its own: names come from the kept copy of its file"
 
-	# The program is started with the shim that it alone sees; then xpuload attaches.
+	# The program is started with a shim that only this program can see; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
 		"$where/live" -s 1800
 	attach box -p "$boxed_pid"
 	awake box
-	is "$(ask boxed "burst 100")" "burst 100" "attached to in its mount namespace: goes on"
+	is "$(ask boxed "burst 100")" "burst 100" "attached to in its mount namespace: the target goes on"
 	leave box
-	is $? 0 "attached to in its mount namespace: status"
+	is $? 0 "attached to in its mount namespace: exit status 0"
 	xpumerge -i box.data -f folded --unit count -o box.folded 2>box.mlog
 	like "$(cat box.mlog)" '^launches 103 matched 103 unmatched 0 lost 0' \
 		"attached to in its mount namespace: all launches matched"
@@ -148,7 +152,8 @@ attach space -p "$inner"
 awake space
 ask spaced "burst 100" >/dev/null
 leave space
-exact space 103 "attached to from outside its pid namespace"
+exact space 103 \
+	"attached to from outside its pid namespace: every launch is matched, under its own site"
 finish spaced
 
 # Children that an attached program starts. Attaching to each takes a while.
@@ -160,10 +165,10 @@ start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 	done' "$exact"
 attach parent -p "$family_pid"
 attached parent
-is "$(ask family 1000)" "did 1000" "children of an attached program: go on"
+is "$(ask family 1000)" "did 1000" "children of an attached program: they go on"
 ask family 500 >/dev/null
 leave parent
-exact parent 1500 "children of an attached program: exact"
+exact parent 1500 "children of an attached program: every launch is matched, under its own site"
 finish family
 
 # A child is made on one CPU and maps its files on another CPU, whose events are read first.
@@ -175,17 +180,17 @@ if [ "$(nproc)" -gt 1 ]; then
 	attach apart --cpu-only -F 999 -p "$pinned_pid"
 	attached apart
 	kill -STOP "$apart_pid"
-	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: goes on"
+	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: the program goes on"
 	kill -CONT "$apart_pid"
 	leave apart
 	xpumerge -i apart.data -f folded --unit samples -o apart.folded 2>apart.mlog
-	like "$(cat apart.folded)" '^exact;.*;worker_main' "a child on another CPU: what it maps is seen"
+	like "$(cat apart.folded)" '^exact;.*;worker_main' "a child on another CPU: its mappings are recorded"
 	finish pinned
 else
 	skip "a child on another CPU" "there is one"
 fi
 
-# Very many children, one after the other: resources for a child that has ended are freed.
+# Very many children, one after the other: the resources of a child that has ended are freed.
 start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
@@ -209,7 +214,7 @@ done
 wait
 END
 record ranks 8000 "four ranks under one xpuload" sh ranks.sh "$exact" -t 2 -n 2000
-like "$(cat ranks.log)" ', 5 processes;' "four ranks under one xpuload: as many processes"
+like "$(cat ranks.log)" ', 5 processes;' "four ranks under one xpuload: all processes are counted"
 cat >own.sh <<'END'
 exec "$XPULOAD" -o "rank.$RANK.data" "$@" 2>"rank.$RANK.log"
 END
@@ -222,9 +227,10 @@ done
 is $failed 0 "four ranks, each under its own xpuload: each has its own launches"
 if "$XPUMERGE" --help | grep -q 'FILE\.\.\.'; then
 	xpumerge -f folded --unit count -o joined.folded rank.[0-3].data 2>joined.mlog
-	is $? 0 "their recordings merge into one result"
+	is $? 0 "each under its own xpuload: the recordings merge into one result"
 	is "$("$XPU_SRC/test/lib/verdict.sh" joined.folded joined.mlog)" \
-		"launches 8000 matched 8000 wrong 0 unmatched 0 lost 0" "which has all of them"
+		"launches 8000 matched 8000 wrong 0 unmatched 0 lost 0" \
+			"each under its own xpuload: the result has all launches"
 else
 	skip "several recordings into one result" "xpumerge takes one file"
 fi
@@ -234,8 +240,8 @@ export XPU_SIM_DEVICES=2
 start gpus "$XPULOAD" -o gpus.data "$live" -t 4 -g 2 -s 1800
 ask gpus "burst 1000" >/dev/null
 finish gpus
-is $? 0 "two devices: status"
-exact gpus 1003 "two devices: exact"
+is $? 0 "two devices: exit status 0"
+exact gpus 1003 "two devices: every launch is matched, under its own site"
 for gpu in 0 1; do
 	is "$(sed -n "s/.*\[GPU${gpu}_Kernel\].* //p" gpus.folded | awk '{ n += $1 } END { print n }')" \
 		500 "two devices: half of the kernels on device $gpu"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --push: receivers that are built from the published protocol definitions take every profile, find
-# nothing wrong with it, and their sums are those of the recording. Receivers that refuse, stall, lie or are
-# away cost profiles, which are counted, and nothing else.
+# xpuload --push: receivers that are built from the published protocol definitions accept every
+# profile, find no fault in it, and get the same sums as the recording. Receivers that refuse,
+# stall, answer falsely or do not exist cost profiles, which are counted, and nothing else.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/formats.sh"
@@ -27,11 +27,12 @@ receive() {		# receive: starts a receiver; sets port
 trap 'kill $receiver 2>/dev/null' EXIT
 echo ok >mode
 : >requests
-# Each process has what its launcher told it.
+# Each process has the labels that its launcher gave it.
 export RANK=3 WORLD_SIZE=8 RECEIVER_RESOURCE='{"rank": 3, "world_size": 8}' RECEIVER_LABELS='{"rank": "3"}'
 receive
 
-# look EXPRESSION: of Python, over all requests, or over one of each id
+# look EXPRESSION: evaluates it in Python, over all requests ("all"), or over one of each id
+# ("once")
 look() {
 	$python -c "import json
 all = [json.loads(line) for line in open('requests')]
@@ -39,12 +40,12 @@ once = {r['id']: r for r in all}.values()
 print($1)"
 }
 
-# accounts FILE: "SENT LOST UNMERGED", as printed
+# accounts FILE: prints "SENT LOST UNMERGED", from xpuload's last line
 accounts() {
 	sed -n 's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/\1 \2 \3/p' "$1"
 }
 
-# The sums of the parts NAME.*, as "KIND NS" lines.
+# The sums of the parts NAME.*, as lines "KIND NS".
 want_totals() {
 	# shellcheck disable=SC2012,SC2046
 	xpumerge $(ls -v "$1".*.data) -f folded --unit ns 2>/dev/null | awk '{
@@ -65,8 +66,9 @@ has_all() {		# has_all KIND: whether the profiles of all files have come
 	cmp -s got want && [ -s want ]
 }
 
-# record NAME KIND OPTIONS...: a program that works three times, each time until profiles have come, at last until
-# all have. On a busy machine files may come faster than they are merged: again, with longer intervals.
+# record NAME KIND OPTIONS...: records a program that works three times, each time until profiles
+# have come, and at the end until all have. On a busy machine files may come faster than they are
+# merged: then it tries again, with longer intervals.
 record() {
 	files=$1 push=$2
 	shift 2
@@ -90,7 +92,8 @@ record() {
 	return $status
 }
 
-# expected: each profile has come, and was sent; or is lost if the receiver says so
+# expected: the account if each profile has come and was sent; if the receiver refuses them, each
+# one is lost
 expected() {
 	if [ "$mode" = ok ]; then
 		echo "$(wc -l <requests) 0 0"
@@ -102,29 +105,34 @@ expected() {
 mode=ok
 for kind in pyroscope otlp parca; do
 	record $kind $kind
-	is $? 0 "$kind: status" || diag "$(cat load.log)"
-	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" "$kind: nothing is wrong with any field"
-	is "$(accounts load.log)" "$(expected)" "$kind: as many were sent as came" || diag "$(cat load.log receiver.err)"
+	is $? 0 "$kind: exit status 0" || diag "$(cat load.log)"
+	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" \
+		"$kind: the receiver finds no fault in any field"
+	is "$(accounts load.log)" "$(expected)" \
+		"$kind: as many profiles were sent as came" || diag "$(cat load.log receiver.err)"
 	[ "$(wc -l <requests)" -gt 2 ]
-	ok $? "$kind: $(wc -l <requests) requests"
+	ok $? "$kind: there are several requests: $(wc -l <requests)"
 	has_all "$kind"
-	ok $? "$kind: the sums are the recording's, to the nanosecond" || diag "$(diff got want)"
-	is "$(look 'sorted({r["auth"] for r in all})')" "['Bearer secret']" "$kind: the token is a bearer's"
+	ok $? "$kind: the sums are the same as in the recording, to the nanosecond" || diag "$(diff got want)"
+	is "$(look 'sorted({r["auth"] for r in all})')" "['Bearer secret']" \
+		"$kind: the token is sent as a bearer token"
 done
 is "$(look 'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
 	True "kernels stand under their call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
-# Without -o, the files go once they are merged; a whole URL says by its path what it is.
+# Without -o, the files are removed after they are merged; the path of a whole URL tells the
+# protocol.
 : >requests
 mkdir alone && (cd alone && xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
 	"$exact" -t 2 -n 20000 >/dev/null 2>../load.log)
 is "$? $(ls alone)" "0 " "--push alone leaves no file" || diag "$(cat load.log)"
 wait_for [ -s requests ]
 [ "$(look 'len(all)')" -gt 0 ]
-ok $? "and $(look 'len(all)') requests came"
+ok $? "--push alone sends requests: $(look 'len(all)')"
 
-# Receivers that do not take them: the program runs as ever, and every profile is accounted for.
+# Receivers that do not accept profiles: the program runs as usual, and every profile is accounted
+# for.
 for mode in 500 400 garbage long stall; do
 	echo $mode >mode
 	: >requests
@@ -132,14 +140,15 @@ for mode in 500 400 garbage long stall; do
 	out=$(timeout 300 "$XPULOAD" -q -o "bad-$mode.%n.data" --every 0.3 --push "parca+http://127.0.0.1:$port" \
 		--push-labels cluster=x sh -c '"$0" -t 2 -n 20000; date +%s >ended' "$exact" 2>load.log)
 	status=$? took=$(($(date +%s) - $(cat ended)))
-	is $status 0 "$mode: status" || diag "$(cat load.log)"
-	like "$out" '^exact: ' "$mode: the program has run"
+	is $status 0 "$mode: exit status 0" || diag "$(cat load.log)"
+	like "$out" '^exact: ' "$mode: the program runs to its end"
 	# shellcheck disable=SC2046
 	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" 'launches 20000 matched 20000 unmatched 0 lost 0' \
 		"$mode: the recording is whole"
 	sent=0
 	[ $mode != long ] || sent='[1-9][0-9]*'
-	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" "$mode: $(accounts load.log): sent, lost, files without" ||
+	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
+		"$mode: sent, lost and unmerged profiles are counted: $(accounts load.log)" ||
 		diag "$(cat load.log)"
 	# On a busy machine files come faster than they are merged, and some are left out.
 	nr=0
@@ -150,26 +159,27 @@ for mode in 500 400 garbage long stall; do
 	ok $? "$mode: each of $nr files is accounted for" || diag "$(cat load.log)"
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
 	ok $? "$mode: losses are counted"
-	unlike "$(cat load.log)" "$(printf '\033')" "$mode: nothing of the answer's control characters is printed"
+	unlike "$(cat load.log)" "$(printf '\033')" "$mode: no control character of an answer is printed"
 	[ "$took" -lt 30 ]
-	ok $? "$mode: it ends $took s behind the program"
+	ok $? "$mode: xpuload ends $took s after the program"
 done
-like "$(grep -c 'push: ' load.log)" '^[1-8]$' "few lines say so"
+like "$(grep -c 'push: ' load.log)" '^[1-8]$' "at most eight lines report failures"
 
-# A request that the receiver holds ends 3 s behind the program, and not only when its own 10 s are over.
+# A request that the receiver holds is given up 3 s after the end of the program, before its own
+# limit of 10 s.
 : >requests
 start program "$XPULOAD" -q --gpu-only -o "held.%n.data" --every 1 --push "parca+http://127.0.0.1:$port" "$live" -s 1800 -t 2
 ask program "burst 1000" >/dev/null
 wait_for has_lines requests 1
 began=$(date +%s)
 finish program
-is $? 0 "a request is held: status" || diag "$(cat program.err)"
+is $? 0 "a request is held: exit status 0" || diag "$(cat program.err)"
 took=$(($(date +%s) - began))
 [ $took -le 9 ]
-ok $? "a request is held: it ends $took s behind the program"
+ok $? "a request is held: xpuload ends $took s after the program"
 like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' "a request is held: its profile is counted as lost"
 
-# A receiver that has none of the requests from before.
+# A receiver that has none of the earlier requests.
 kill $receiver
 wait $receiver 2>/dev/null
 echo lie >mode
@@ -178,7 +188,8 @@ receive
 record lie otlp --gpu-only
 is "$(accounts load.log)" "$(expected)" "a collector that rejects them with status 200: all are lost" ||
 	diag "$(cat load.log requests)"
-like "$(cat load.log)" 'the collector rejected 1 profiles: not' "and its reason is said"
+like "$(cat load.log)" 'the collector rejected 1 profiles: not' \
+	"a collector that rejects them with status 200: its reason is printed"
 
 kill $receiver
 wait $receiver 2>/dev/null
@@ -188,15 +199,15 @@ for every in 0.3 3 10; do	# as above: files may come faster than they are merged
 	[ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
 	diag "nobody there: too slow, every $every s: $(accounts load.log)"
 done
-is "$status $(cut -c 1-6 <out)" "0 exact:" "nobody there: the program runs"
-like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "and all profiles are lost"
-is "$(echo xpu.data*)" "xpu.data*" "no file is left"
+is "$status $(cut -c 1-6 <out)" "0 exact:" "nobody there: the program runs to its end"
+like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "nobody there: all profiles are lost"
+is "$(echo xpu.data*)" "xpu.data*" "nobody there: no file is left"
 
 while read -r said options; do
 	# shellcheck disable=SC2086
 	xpuload $options touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$options: refused in a line" || diag "$(cat bad.log)"
-	like "$(cat bad.log)" "$said" "$options: why"
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" || diag "$(cat bad.log)"
+	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'
 expected.a.path.of --push http://host:1/x
 expected.pyroscope --push ftp://host
@@ -207,13 +218,15 @@ for.--push --push-labels a=b
 END
 for token in "a$(printf '\r\nX: y')" "$(printf 'a\nb')" "$(printf 'a\tb')" "a b" "$(printf '\177')" "$(printf 'a%04000d' 0)"; do
 	XPULOAD_PUSH_TOKEN=$token xpuload --push otlp+http://host:1 touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "a token of $(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_'): refused in a line" ||
+	is "$? $(wc -l <bad.log)" "125 1" \
+		"a token of $(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_'): refused, with one line" ||
 		diag "$(cat bad.log)"
-	like "$(cat bad.log)" '^xpuload: XPULOAD_PUSH_TOKEN: (expected printable|is too long)' "and the line says which and why"
+	like "$(cat bad.log)" '^xpuload: XPULOAD_PUSH_TOKEN: (expected printable|is too long)' \
+		"the line says that the token is invalid, and why"
 done
 for end in '' /v; do
 	like "$("$XPU_BUILD/xpuload-push" "otlp+http://a$(printf '\013')b$end" 2>&1)" 'expected a host' "a control character in a URL: refused"
 done
 [ ! -e ran ]
-ok $? "and nothing has run"
+ok $? "none of these commands has run"
 done_testing

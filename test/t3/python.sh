@@ -20,8 +20,8 @@ folded() {
 	xpumerge -i run.data --gpu-only -f folded --unit count "$@" 2>merge.log
 }
 
-# Reduces folded lines to py_stacks.py's form: Python's frames, and the native frame that it knows
-# of.
+# Reduces folded lines to the form of py_stacks.py: Python's frames, and the one native frame that
+# it knows.
 reduce() {
 	awk -F';' '{ chain = ""
 		for (i = 2; i < NF; i++)
@@ -38,11 +38,11 @@ same() {		# same NAME: compares expected and got, which are sorted
 	nr=$(wc -l <expected.sorted)
 	diff expected.sorted got >diff
 	[ $? = 0 ] && [ "$nr" -gt 250 ]
-	ok $? "$1: $nr call paths are those that Python names" ||
+	ok $? "$1: $nr call paths are the same as Python's own" ||
 		diag "$(head -n 6 diff)" "$(cat load.log merge.log)"
 }
 
-# test/long/pythons.sh has every one.
+# test/long/pythons.sh tests every one.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 [ -s pythons ] || skip_all "no CPython 3.8 to 3.13"
 first=
@@ -50,17 +50,17 @@ while read -r version python rest; do
 	: "${first:=$python}"
 	for how in released held; do
 		record "$python" $how
-		is $? 0 "$version, GIL $how: status"
+		is $? 0 "$version, GIL $how: exit status 0"
 		LC_ALL=C sort expected >expected.sorted
 		folded >run.folded
 		reduce <run.folded >got
 		same "$version, GIL $how"
 		is "$(cut -d';' -f2 run.folded | grep -vE '^(_start|(__)?clone3?)$')" "" \
-			"$version, GIL $how: each begins where its thread does"
+			"$version, GIL $how: each stack begins where its thread begins"
 		unlike "$(cat run.folded)" '_PyEval_|;Py_|;python3|libpython' \
-			"$version, GIL $how: and nothing of the interpreter is left"
+			"$version, GIL $how: no frame of the interpreter is left"
 		like "$(cat merge.log)" 'launches 10842 matched 10842 unmatched 0 lost 0' \
-			"$version, GIL $how: nothing lost"
+			"$version, GIL $how: nothing is lost"
 	done
 	record "$python" released --python only
 	LC_ALL=C sort expected | sed 's/;py_through//g' >expected.sorted
@@ -68,7 +68,7 @@ while read -r version python rest; do
 	reduce <run.folded >got
 	same "$version, only"
 	unlike "$(sed 's/^[^;]*;//; s/;cuLaunchKernel;\[GPU_Kernel\]site_[0-9]* [0-9]*$//' run.folded |
-		tr ';' '\n')" '^[^:]*$' "$version, only: no native frame"
+		tr ';' '\n')" '^[^:]*$' "$version, only: there is no native frame"
 done <pythons
 
 record "$first" released
@@ -76,12 +76,12 @@ LC_ALL=C sort expected >expected.sorted
 folded --no-trim >run.folded
 reduce <run.folded >got
 same "--no-trim"
-like "$(cat run.folded)" 'Py_RunMain|Py_BytesMain' "--no-trim: the interpreter's frames are there"
-unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' "but not its evaluation loop"
+like "$(cat run.folded)" 'Py_RunMain|Py_BytesMain' "--no-trim: the interpreter's frames are kept"
+unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' "--no-trim: its evaluation loop is left out"
 like "$(folded --python-frames full)" ";$XPU_SRC/test/workload/py_stacks.py:simple:[0-9]+;" \
-	"--python-frames full: with the path"
+	"--python-frames full: frames have the whole path"
 like "$(folded --python-frames no-line)" ';py_stacks.py:simple;py_stacks.py:launch;' \
-	"--python-frames no-line: without the line"
+	"--python-frames no-line: frames have no line"
 # A kernel of the simulated device takes 4 us.
 awk '{ n = split($3, frame, ";"); launched = 0; split("", seen)
 	for (i = n; i; i--) {
@@ -94,27 +94,28 @@ awk '{ n = split($3, frame, ";"); launched = 0; split("", seen)
 xpumerge -i run.data --table python_lines --csv 2>merge.log |
 	awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $5, $6 }' | LC_ALL=C sort >lines
 diff expected.lines lines >diff && [ "$(wc -l <lines)" -gt 100 ]
-ok $? "--table python_lines: GPU time by $(wc -l <lines) lines" || diag "$(head -n 6 diff)"
+ok $? "--table python_lines: GPU time is right for each of $(wc -l <lines) lines" || diag "$(head -n 6 diff)"
 xpumerge -i run.data --python-frames long 2>merge.log
 is $? 2 "--python-frames long: refused"
 like "$(xpumerge -i run.data -f chrome 2>/dev/null)" 'py_stacks.py:simple:[0-9]+' \
-	"they are in the timeline"
+	"Python's frames are in the timeline"
 
 record "$first" released --python off
 folded --no-trim >run.folded
-unlike "$(cat run.folded)" '\.py:' "off: no frame of Python's"
-like "$(cat run.folded)" '_PyEval_EvalFrameDefault' "off: but the interpreter's"
+unlike "$(cat run.folded)" '\.py:' "off: there is no Python frame"
+like "$(cat run.folded)" '_PyEval_EvalFrameDefault' "off: the interpreter's frames are kept"
 
 record "$first" released --call-graph fp --python on
-like "$(cat load.log)" "--python on takes --call-graph dwarf" "on with fp: said that it cannot be had"
-unlike "$(folded)" '\.py:' "on with fp: no frame of Python's"
+like "$(cat load.log)" "--python on takes --call-graph dwarf" \
+	"on with fp: a message says that this is impossible"
+unlike "$(folded)" '\.py:' "on with fp: there is no Python frame"
 record "$first" released --call-graph fp
-unlike "$(cat load.log)" "warning" "fp alone: no warning"
+unlike "$(cat load.log)" "warning" "fp alone: there is no warning"
 record "$first" released --call-graph fp --python only
 like "$(folded)" ';py_stacks.py:simple:[0-9]+;py_stacks.py:launch:[0-9]+;cuLaunchKernel;' \
-	"only with fp: Python's frames"
+	"only with fp: there are Python frames"
 like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ +site_[0-9]' \
-	"and they are in the summary"
+	"only with fp: the summary has Python frames"
 
 # Threads that Python does not know, in a process with Python; and a program without Python.
 cat >mixed.py <<-'END'
@@ -130,13 +131,13 @@ for mode in on only; do
 	case $mode in
 	on)	like "$(cat run.folded)" ';native_thread;py_launch;cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
 			"on: a native thread has its native frames"
-		unlike "$(cat run.folded)" '\.py:' "on: and no others" ;;
+		unlike "$(cat run.folded)" '\.py:' "on: a native thread has no Python frames" ;;
 	only)	like "$(cat run.folded)" ';\[native\];cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
 			"only: a native thread's launches are marked so" ;;
 	esac
 done
 xpuload -q -o run.data --python only "$XPU_BUILD/workload/stacks" virtual 2>load.log
-like "$(folded)" ';main;' "only, without Python in the process: native frames"
+like "$(folded)" ';main;' "only, without Python in the process: native frames are shown"
 
 # Truncated chains keep the innermost frames, and are marked.
 cat >deep.py <<-'END'
@@ -153,13 +154,13 @@ cat >deep.py <<-'END'
 	END
 xpuload -q -o run.data --max-stack 127 "$first" deep.py "$library" 2>load.log
 like "$(folded)" ';\[truncated\];deep.py:<module>:9;(deep.py:deep:6;){40}' \
-	"cut short: Python's frames are whole"
+	"cut short: the Python frames that are left are whole"
 xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
-unlike "$(folded)" 'truncated' "as deep as is recorded unless told otherwise: all is"
+unlike "$(folded)" 'truncated' "by default, a path of this depth is not cut"
 
 xpuload --python maybe true 2>load.log
 is $? 125 "--python maybe: refused"
-like "$(cat load.log)" "on, off or only" "and said what is wanted"
+like "$(cat load.log)" "on, off or only" "--python maybe: the message says what is expected"
 xpuload --python on -p $$ 2>load.log
 is $? 125 "--python with -p: refused"
 done_testing

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Ranks that say of their operations what NCCL says, through NVIDIA's NVTX headers: every operation is paired, and
-# the rank that loads its data slowly is found, with its call path.
+# Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
+# paired, and the rank that loads its data slowly is found, with its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 nccl=$XPU_BUILD/workload/nccl
 "$nccl" 2 1 0 >/dev/null
-[ $? = 77 ] && skip_all "no NVTX headers with payloads beside CUPTI's"
+[ $? = 77 ] && skip_all "no NVTX headers with payloads next to CUPTI's"
 
 account() {		# account KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
@@ -23,7 +23,7 @@ for how in bpf shm; do
 	[ $how = bpf ] || off=
 	# shellcheck disable=SC2086 # no option, or one
 	xpuload --transport $how $off -o $how.data "$nccl" 3 20 1 >out 2>load.log
-	is $? 0 "$how: status" || diag "$(cat load.log)"
+	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge ranks $how.data --json >ranks.json 2>log
 	like "$(cat log)" 'unmatched 0 lost 0' "$how: nothing is lost"
 	is "ops $(account ops) paired $(account paired)" "$(sed 's/ops \([0-9]*\) .*/ops \1 paired \1/' out)" \
@@ -32,35 +32,36 @@ for how in bpf shm; do
 	is "$(sed -n '/^ranks/,/^$/p' ranks.csv | awk -F, '$1 ~ /^[0-9]/ { n += $4 + $5 } END { printf "%d", n }')" \
 		"$(xpumerge -i $how.data --csv --table kernels 2>/dev/null |
 		awk -F, '/ncclDevKernel/ { n += $2 } END { printf "%d", n }')" "$how: waits + transfers = the kernels' time"
-	# Without times off the CPU there is the launch that the data were loaded for.
+	# Without times off the CPU, the path is the path of the launch that needed the data.
 	path=load_batch
 	[ $how = bpf ] || path='host.*forward'
-	like "$(late_path $how.data)" "^1,.*$path" "$how: the late rank, and its path, first" ||
+	like "$(late_path $how.data)" "^1,.*$path" "$how: the late rank stands first, with its path" ||
 		diag "$(xpumerge ranks $how.data 2>/dev/null)"
 done
 
-# A communicator that does not block: launches are on threads of NCCL's own, in no range.
+# A communicator that does not block: launches are on NCCL's own threads, in no range.
 xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
-is $? 0 "not blocking: status" || diag "$(cat load.log)"
+is $? 0 "not blocking: exit status 0" || diag "$(cat load.log)"
 xpumerge ranks own.data --json >ranks.json 2>log
 is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
 	"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" "not blocking: each operation is paired" ||
 	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
-like "$(late_path own.data)" "^1,.*load_batch" "not blocking: the late rank, and its path, first"
+like "$(late_path own.data)" "^1,.*load_batch" "not blocking: the late rank stands first, with its path"
 
-# Ranks that run already: their communicator was made before, and its end is recorded.
+# Ranks that run already: their communicator was made before the attach, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 600 1 >out 2>/dev/null &
 pid=$!
 sleep 0.7
 xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log
-is $? 0 "attached: status" || diag "$(cat load.log)"
+is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
 wait $pid
 xpumerge ranks late.data --json >ranks.json 2>log
 diag "$(grep -h '^launches' log) $(sed -n 's/.*"account": //p' ranks.json)"
 ok "$(($(account paired) < 30))" "attached: $(account paired) of $(account ops) operations are paired, $(account late) not" ||
 	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
 # The end of the communicator that was split off is not recorded.
-is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" "attached: that is all of them"
-is "$(account from_end)" "$(account paired)" "attached: they are counted from the end"
-like "$(late_path late.data)" "^1,.*load_batch" "attached: the late rank, and its path, first"
+is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
+	"attached: every operation is paired, late or older"
+is "$(account from_end)" "$(account paired)" "attached: operations are counted from the end"
+like "$(late_path late.data)" "^1,.*load_batch" "attached: the late rank stands first, with its path"
 done_testing

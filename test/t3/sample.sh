@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # CPU samples of each program in the process tree, with its stack and the kernel's; their number
-# fits the CPU time, beside launches or alone; and no loss is silent.
+# fits the CPU time, with launches or alone; and no loss is silent.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -14,8 +14,8 @@ count() {		# count FOLDED ERE: prints the samples on the lines that match
 }
 
 # near GOT EXPECTED PERCENT NAME: allows PERCENT, and four standard deviations of a sampler in
-# addition. No timer fires on a CPU that the hypervisor has given to others, though the time counts:
-# that many samples may be missing.
+# addition. No timer fires on a CPU that the hypervisor has given to others, although that time
+# counts: so as many samples may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v gone="$(((stolen * hz + 999) / 1000))" 'BEGIN {
 		d = b * p / 100 + 4 * sqrt(b); exit !(b > 0 && a <= b + d && a >= b - d - gone) }'
@@ -33,46 +33,48 @@ record() {
 	shift 2
 	before_ms=$(stolen_ms)
 	us=$(xpuload --cpu-only -F "$hz" -o "$name.data" "$@" 2>"$name.log")
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	since "$before_ms"
-	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" "$name: nothing lost"
+	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" "$name: nothing is lost"
 	xpumerge -i "$name.data" -f folded --unit samples -o "$name.folded" 2>"$name.mlog"
-	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says the merge"
+	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: the merge reports no loss, either"
 }
 
-# Every way to use a CPU, each for an equal time; by frame pointers.
+# Every way to use a CPU, each for an equal time, by frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
-near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as there was CPU time"
-near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function and its caller"
-near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "after an exec"
-near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 "threads, by their name"
-near "$(count ways.folded '^burner;.*;burn_late$')" 200 8 "one that starts late"
-near "$(count ways.folded '^renamed;.*;main;burn_renamed$')" 200 8 "a changed name"
-near "$(count ways.folded '^renamed;.*;main;(.*;)*burn_child$')" 200 8 "a child"
-near "$(count ways.folded '^cpu;.*;main;.*_\[k\]$')" 200 8 "in the kernel, on whose behalf"
+near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as CPU time"
+near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function has its caller"
+near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "samples continue after an exec"
+near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 "threads are sampled, under their name"
+near "$(count ways.folded '^burner;.*;burn_late$')" 200 8 "a thread that starts late is sampled"
+near "$(count ways.folded '^renamed;.*;main;burn_renamed$')" 200 8 "a changed name is shown"
+near "$(count ways.folded '^renamed;.*;main;(.*;)*burn_child$')" 200 8 "a child is sampled"
+near "$(count ways.folded '^cpu;.*;main;.*_\[k\]$')" 200 8 \
+	"time in the kernel is under the process that it works for"
 if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
-	near "$(count ways.folded '^cpu;.*;(ksys|vfs)_read_\[k\];')" 200 10 "by the names of its functions"
-	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all of them"
+	near "$(count ways.folded '^cpu;.*;(ksys|vfs)_read_\[k\];')" 200 10 \
+		"the kernel's functions have names"
+	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all functions of the kernel have names"
 fi
-unlike "$(cat ways.folded)" '^xpuload' "nothing of our own before the exec"
+unlike "$(cat ways.folded)" '^xpuload' "nothing of xpuload itself is sampled before the exec"
 
-# Units: ns are samples times the period.
+# Units: ns is the number of samples times the period.
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 is "$(awk '{ n += $NF } END { print n }' ways.ns)" $(($(count ways.folded .) * 1001001)) \
-	"time is samples times the period"
+	"ns: time is samples times the period"
 
 # Without frame pointers, unwind tables and a copy of the stack give whole stacks, too.
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
-near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 "no frame pointers: a function and its caller"
+near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 "no frame pointers: a function has its caller"
 near "$(count nofp.folded ';main;burn_kernel;[^;]*read[^;]*;.*_\[k\]$')" 200 8 \
-	"no frame pointers: who called into the kernel"
+	"no frame pointers: the kernel's caller is known"
 sed 's/burn_deep/&/51; t; d' nofp.folded >deep.folded
-near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack"
-near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 "no frame pointers: threads"
+near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack is whole"
+near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 "no frame pointers: threads are sampled"
 [ "$(count nofp.folded '\[truncated\]')" -le 5 ]
-ok $? "no frame pointers: none cut" || diag "$(grep truncated nofp.folded)"
+ok $? "no frame pointers: no stack is cut" || diag "$(grep truncated nofp.folded)"
 bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
 [ $bytes -lt 1000 ]
 ok $? "a sample with its stack is $bytes bytes on disk"
@@ -80,57 +82,63 @@ ok $? "a sample with its stack is $bytes bytes on disk"
 # Deep stacks are whole, too. A stack that is deeper than a copy can be is truncated, and marked.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
 near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
-	"130 KB of stack: whole" || diag "$(cut -c1-100 deep.folded)"
+	"130 KB of stack: the stack is whole" || diag "$(cut -c1-100 deep.folded)"
 # A stack cannot be copied from a page that the current page fault is about to make.
 is "$(count deep.folded '^[^;]*;\[truncated\];' )" "$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
-	"130 KB of stack: none cut" || diag "$(cut -c1-100 deep.folded)"
+	"130 KB of stack: no stack is cut, except in page faults" || diag "$(cut -c1-100 deep.folded)"
 record deeper 999 -- "${cpu}_nofp" 200 deep=2000
-near "$(count deeper.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "500 KB of stack: cut, and said"
-like "$(cat deeper.mlog)" 'CPU samples? whose call path is deeper than recorded' "500 KB of stack: counted"
+near "$(count deeper.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 \
+	"500 KB of stack: the stack is cut, and marked"
+like "$(cat deeper.mlog)" 'CPU samples? whose call path is deeper than recorded' \
+	"500 KB of stack: cut stacks are counted"
 record context 999 -- "${cpu}_nofp" 200 context
-near "$(count context.folded '^cpu_nofp;.*;burn_context$')" 200 8 "a stack that is no thread's" ||
+near "$(count context.folded '^cpu_nofp;.*;burn_context$')" 200 8 \
+	"a stack that belongs to no thread is whole" ||
 	diag "$(cat context.folded)"
 record cut 999 --call-graph dwarf,1024 -- "${cpu}_nofp" 200 deep=50
-near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 "a small copy: cut, and said"
-like "$(cat cut.mlog)" 'CPU samples? whose call path is deeper than recorded' "a small copy: counted"
+near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 \
+	"a small copy: the stack is cut, and marked"
+like "$(cat cut.mlog)" 'CPU samples? whose call path is deeper than recorded' \
+	"a small copy: cut stacks are counted"
 
-# The vdso has no file: its names and unwind tables come from xpumerge's own vdso. A kernel may be
-# built so that functions in the vdso have a table and no symbol: these are places in the vdso, and
-# nowhere else.
+# The vdso has no file: its names and unwind tables come from the vdso of xpumerge itself. In some
+# kernels, functions in the vdso have an unwind table but no symbol: such a function is a place in
+# the vdso.
 record vdso 999 -- "${cpu}_nofp" 200 clock
 [ "$(count vdso.folded ';main;burn_clock;.*;__vdso_clock_gettime')" -gt 100 ]
-ok $? "the vdso: by name, and through it" || diag "$(head -n 5 vdso.folded)"
+ok $? "the vdso: functions have names, and stacks go through it" || diag "$(head -n 5 vdso.folded)"
 perl -e 'open M, "/proc/self/maps"; /^(\w+)-(\w+) .*\[vdso\]/ and ($a, $b) = (hex $1, hex $2) while <M>;
 	open M, "<:raw", "/proc/self/mem"; sysseek M, $a, 0; sysread M, $_, $b - $a; print' >vdso.so
 readelf -Ws vdso.so >vdso.symbols
-like "$(cat vdso.symbols)" ' FUNC .*__vdso_clock_gettime' "the vdso: its symbols are known here"
+like "$(cat vdso.symbols)" ' FUNC .*__vdso_clock_gettime' "the vdso: its own symbols are readable here"
 grep -o '\[vdso\]+0x[0-9a-f]*' vdso.folded | sort -u | perl -e '
 	open S, "vdso.symbols"; while (<S>) { push @s, [hex $1, $2] if /:\s+(\w+)\s+(\d+)\s+FUNC/ }
 	while (<STDIN>) { $at = hex((/\+(.*)/)[0]); print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
-is "$(cat named)" "" "the vdso: no place in it without a name where it has one"
+is "$(cat named)" "" "the vdso: each place in a function with a symbol has its name"
 
 # Programs into which nothing can be preloaded, and short programs.
 record static 999 -- "${cpu}_static" 200 user
-near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary"
+near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary is sampled"
 record short 99 -- true
-is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a recording"
+is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a recording is written"
 
 # The default rate, whose error is large: twenty samples are few.
 hz=99 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
 xpumerge default.data >default.txt 2>default.mlog
-like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' "--cpu-only: the account is of samples"
-unlike "$(cat default.txt default.mlog)" 'launches|GPU 0' "and not of launches"
+like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' "--cpu-only: the account counts samples"
+unlike "$(cat default.txt default.mlog)" 'launches|GPU 0' "--cpu-only: the account has no launches"
 since "$before_ms"
 xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
-near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "99 a second by default"
+near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "by default, there are 99 samples a second"
 xpumerge -i default.data >default.txt 2>/dev/null
-like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' "the summary of a recording without launches"
-unlike "$(cat default.txt)" 'launch|kernels' "... has nothing of launches"
+like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' \
+	"the summary of a recording without launches counts samples"
+unlike "$(cat default.txt)" 'launch|kernels' "the summary of a recording without launches has no launches"
 
 # 64 threads on all CPUs: no sample is lost, and only CPU time is sampled.
 record many 999 -- "$cpu" 20 threads=64
-near "$(count many.folded .)" $((us * 999 / 1000000)) 4 "64 threads: as many samples as CPU time"
+near "$(count many.folded .)" $((us * 999 / 1000000)) 4 "64 threads: there are as many samples as CPU time"
 
 # A ring that is too small: the loss is reported.
 hz=5000 before_ms=$(stolen_ms)
@@ -138,16 +146,19 @@ us=$(xpuload --cpu-only --strict -F 5000 -m 64K -o small.data sh -c "kill -STOP 
 	'$cpu' 300 threads=4; kill -CONT \$PPID" 2>small.log)
 is $? 125 "ring full: --strict fails"
 since "$before_ms"
-like "$(cat small.log)" 'warning: lost: [0-9]+ CPU samples \(ring full: try -m\)' "ring full: said"
+like "$(cat small.log)" 'warning: lost: [0-9]+ CPU samples \(ring full: try -m\)' \
+	"ring full: a message says so"
 lost=$(sed -n 's/.*lost: \([0-9]*\) CPU.*/\1/p' small.log)
 kept=$(sed -n 's/^xpuload: \([0-9]*\) CPU samples.*/\1/p' small.log)
-near $((lost + kept)) $((us * 5000 / 1000000)) 5 "ring full: kept and lost make the whole"
+near $((lost + kept)) $((us * 5000 / 1000000)) 5 "ring full: kept and lost samples add up to all"
 xpumerge -i small.data --strict -f folded -o small.folded 2>small.mlog
-is $? 1 "ring full: the merge knows"
-like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" "ring full: how many"
+is $? 1 "ring full: the merge is incomplete"
+like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" \
+	"ring full: the merge says how many are lost"
 
 # Attaching to a program without the shim, with its threads and its later children. After the end of
-# a process is reported, the kernel goes on in it to free its memory; this makes no further process.
+# a process is reported, the kernel still frees its memory in its name; this makes no further
+# process.
 hz=999 before_ms=$(stolen_ms)
 mkfifo go
 "$cpu" 300 wait user fork user memory=400 <go >attached.us &
@@ -158,44 +169,46 @@ observer=$!
 wait_for grep -qs 'attached to 1 process' attached.log || diag "$(cat attached.log)"
 exec 9>&-
 wait $observer
-is $? 0 "attached: status"
+is $? 0 "attached: exit status 0"
 wait $pid
 since "$before_ms"
 xpumerge -i attached.data -f folded --unit samples -o attached.folded 2>/dev/null
-near "$(count attached.folded ';burn_child$')" 300 8 "attached: a child"
-like "$(xpumerge -i attached.data 2>/dev/null)" '^end: detached' "attached: no command has a status"
-near "$(count attached.folded ';call_user;burn_user$')" 600 8 "attached: the program"
-like "$(tail -n 1 attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' "attached: nothing lost"
+near "$(count attached.folded ';burn_child$')" 300 8 "attached: a child is sampled"
+like "$(xpumerge -i attached.data 2>/dev/null)" '^end: detached' \
+	"attached: the recording ends with a detach, without an exit status"
+near "$(count attached.folded ';call_user;burn_user$')" 600 8 "attached: the program is sampled"
+like "$(tail -n 1 attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' \
+	"attached: nothing is lost"
 
 # Bad values of options.
 for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
 	"--cpu-only --python only"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpuload $bad -o bad.data true 2>bad.log
-	is $? 125 "$bad: status"
-	is "$(wc -l <bad.log)" 1 "$bad: one line"
+	is $? 125 "$bad: exit status 125"
+	is "$(wc -l <bad.log)" 1 "$bad: prints one line"
 done
 
-# Beside launches: the launches are exact, and the samples are there.
+# With launches: the launches are exact, and there are samples.
 if [ -e "$XPU_SHIM" ]; then
 	use_sim
 	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 40000 2>both.log)
-	is $? 0 "beside launches: status"
-	like "$(cat both.log)" '; [0-9]+ CPU samples?; .* lost 0$' "beside launches: nothing lost"
+	is $? 0 "with launches: exit status 0"
+	like "$(cat both.log)" '; [0-9]+ CPU samples?; .* lost 0$' "with launches: nothing is lost"
 	is "$(verdict both)" "launches 40000 matched 40000 wrong 0 unmatched 0 lost 0" \
-		"beside launches: exact"
+		"with launches: every launch is matched, under its own site"
 	xpumerge -i both.data -f folded --unit ns -o both.ns 2>/dev/null
 	[ "$(grep -vc '\[GPU_' both.ns)" -gt 10 ]
-	ok $? "beside launches: samples"
+	ok $? "with launches: there are samples"
 	xpumerge -i both.data --gpu-only -f folded --unit ns -o both.gpu 2>/dev/null
 	grep -E '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.gpu
-	ok $? "--gpu-only: the same, but for them"
+	ok $? "--gpu-only: shows the launches alone"
 	xpumerge -i both.data --cpu-only -f folded --unit ns -o both.cpu 2>/dev/null
 	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.cpu
-	ok $? "--cpu-only: the rest"
+	ok $? "--cpu-only: shows the rest alone"
 	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -n 400 >/dev/null 2>gpu.log
-	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only: takes none"
+	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only: takes no CPU samples"
 else
-	skip "beside launches" "no shim"
+	skip "with launches" "no shim"
 fi
 done_testing

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python's frames in CPU samples, of every installed CPython from 3.8 on, without CUDA: the
-# functions and lines that burn the time, with the native functions between, in threads and
-# children, too; with the shim, which reports where the interpreter is, and without it, when xpuload
-# has to find the interpreter.
+# Python's frames in CPU samples, for every installed CPython from 3.8 on, without CUDA. The
+# functions and lines that burn the time are shown, with the native functions between them, in
+# threads and children, too. The shim reports where the interpreter is; without it, xpuload has to
+# find the interpreter.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
@@ -64,7 +64,7 @@ near() {
 	ok $? "$3: $1 samples" || diag "expected about $2, $gone ms of CPU time were stolen"
 }
 
-# test/long/pythons.sh has every one.
+# test/long/pythons.sh tests every one.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do
@@ -74,31 +74,33 @@ while read -r version python rest; do
 		before_ms=$(stolen_ms)
 		# shellcheck disable=SC2086 # an option or none
 		xpuload $how -F 999 -o py.data "$python" burn.py 2>load.log
-		is $? 0 "$name: status"
+		is $? 0 "$name: exit status 0"
 		gone=$(($(stolen_ms) - before_ms + late))
-		like "$(cat load.log)" 'CPU samples.* lost 0$' "$name: nothing lost"
+		like "$(cat load.log)" 'CPU samples.* lost 0$' "$name: nothing is lost"
 		xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
 		near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
-			120 "$name: a method, a lambda that C calls, lines"
+			120 "$name: a method, a lambda that C calls, and lines are shown"
 		near "$(count ';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" \
-			120 "$name: a thread"
-		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 "$name: a child"
+			120 "$name: a thread has its frames"
+		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 \
+			"$name: a child has its frames"
 		sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
-		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 "$name: deep"
+		near \
+			"$(awk '{ n += $NF } END { print n + 0 }' a deep stack is whole.folded)" 120 "$name: deep"
 		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
-			"$name: no loop is left, each code object has its name"
+			"$name: no evaluation loop is left, and each code object has its name"
 		[ "$(count ';\[truncated\]')" -lt 30 ]
-		ok $? "$name: few are cut" || diag "$(count ';\[truncated\]')"
+		ok $? "$name: few stacks are cut" || diag "$(count ';\[truncated\]')"
 	done
 done <pythons
 [ $nr -gt 0 ] || skip_all "no CPython 3.8 to 3.13"
 
 xpuload -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--python off: none"
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--python off: there is no Python frame"
 xpuload -q --cpu-only -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--cpu-only --python off: none"
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--cpu-only --python off: there is no Python frame"
 
 # A program that runs already, and the program that it executes. The process that reads their files
 # has no privileges.
@@ -128,7 +130,7 @@ finds_python() {		# the recording has a function of the program
 }
 nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_TOOLS_SAN" ] &&
 	echo 0 || echo 2) 0 1 2 3 "
-looks_bare() {		# the child that looks for Python has given up what it was started with
+looks_bare() {		# the child that looks for Python has given up all that it was started with
 	for child in $(pgrep -P $loader -x xpuload-python); do
 		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
 			tr '\t\n' '  '
@@ -140,12 +142,13 @@ wait_for looks_bare
 wait_for finds_python
 touch go
 wait $loader
-is $? 0 "attached: status"
+is $? 0 "attached: exit status 0"
 wait $pid
-is "$(cat child)" "$nobody" "who looks for Python: nobody, no capabilities, no system calls, one socket"
+is "$(cat child)" "$nobody" \
+	"the child that looks for Python has another user, no capabilities, no system calls, one socket"
 xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
-ok $? "attached: found" || diag "$(tail -n 3 py.folded)"
+ok $? "attached: Python's frames are found" || diag "$(tail -n 3 py.folded)"
 [ "$(count ';running.py:<module>:12;running.py:after:10;running.py:burn:')" -gt 100 ]
-ok $? "attached: and what it became" || diag "$(tail -n 3 py.folded)"
+ok $? "attached: frames are found after the exec, too" || diag "$(tail -n 3 py.folded)"
 done_testing

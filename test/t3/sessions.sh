@@ -15,7 +15,7 @@ wait $pid
 like "$(cat a.log)" '^xpuload: 30000 launches .* 30000 device records, 1 process;.* lost 0' \
 	"session A has its own launches"
 like "$(cat b.log)" '^xpuload: 20000 launches .* 20000 device records, 1 process;.* lost 0' \
-	"session B has its own"
+	"session B has its own launches"
 
 # A bystander with the shim that belongs to no session.
 LD_PRELOAD="$XPU_SHIM" "$exact" -t 2 -n 20000 >bystander.out 2>&1 &
@@ -23,7 +23,7 @@ pid=$!
 xpuload -o c.data "$exact" -t 2 -n 5000 >/dev/null 2>c.log
 wait $pid
 is $? 0 "a shimmed bystander is unharmed"
-like "$(cat c.log)" '^xpuload: 5000 launches ' "and not recorded"
+like "$(cat c.log)" '^xpuload: 5000 launches ' "the bystander's launches are not recorded"
 
 # The whole tree: fork, exec, a shell in between.
 xpuload -o d.data sh -c "'$exact' -t 2 -n 1000; '$exact' -t 2 -n 1000 & wait" >/dev/null 2>d.log
@@ -32,35 +32,37 @@ like "$(cat d.log)" '^xpuload: 2000 launches .* 2000 device records, 3 processes
 
 # Process images with the same pid and the same correlation ids.
 xpuload -o e.data "$XPU_BUILD/workload/forks" >e.out 2>e.log
-is $? 0 "fork and exec: status"
+is $? 0 "fork and exec: exit status 0"
 xpumerge -i e.data -f folded --unit count -o e.folded 2>merge.log
 line=$("$XPU_SRC/test/lib/verdict.sh" e.folded merge.log)
 diag "$line"
-like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' "fork and exec: exact"
+like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
+	"fork and exec: every launch is matched, under its own site"
 
-# Under sudo the files are the user's, where the user may make files.
+# Under sudo the files belong to the user, if the user may make files there.
 chmod 777 .
 SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody xpuload -q -o f.data true 2>log
-is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording is the user's"
+is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording belongs to the user"
 
 # The merged result, made by xpuload.
 for suffix in folded html json txt; do
 	xpuload -q -o "g.$suffix" "$exact" -t 2 -n 1000 >/dev/null 2>log
-	is $? 0 "-o g.$suffix: status"
+	is $? 0 "-o g.$suffix: exit status 0"
 	[ -s "g.$suffix" ]
-	ok $? "-o g.$suffix: written"
+	ok $? "-o g.$suffix: the result is written"
 done
-is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "the recording behind it is gone"
+is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "a result leaves no recording"
 if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
-	is $? 0 "-o g.svg: status"
-	is "$(grep -c '</svg>' g.svg)" 1 "-o g.svg: whole"
+	is $? 0 "-o g.svg: exit status 0"
+	is "$(grep -c '</svg>' g.svg)" 1 "-o g.svg: the file is complete"
 	is "$(grep -c 'middle.*exact -t 2 -n 1000' g.svg)" 1 "-o g.svg: the command is its title"
 	xpuload -q --gpu-only -o h.svg sh -c '"$0" -t 1 -n 10; : "<é>&
 " "$1"' "$exact" "$(seq -s é 99)" >/dev/null 2>log
-	is $? 0 "-o h.svg: status"
+	is $? 0 "-o h.svg: exit status 0"
 	python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("h.svg")' 2>log
-	ok $? "-o h.svg: XML, whatever the command is, and cut where it is" || diag "$(cat log)"
+	ok $? \
+		"-o h.svg: valid XML, whatever the command is, and wherever the title is cut" || diag "$(cat log)"
 else
 	skip "-o g.svg" "no flamegraph.pl"
 fi
@@ -77,7 +79,7 @@ if [ -x "$setcap" ]; then
 		LD_LIBRARY_PATH=/marker:$LD_LIBRARY_PATH setpriv --reuid 65534 --regid 65534 \
 			--clear-groups inst/bin/xpuload -o home/h.data "$exact" -t 2 -n 1000 \
 			>h.out 2>h.log
-		is $? 0 "file capabilities: status"
+		is $? 0 "file capabilities: exit status 0"
 		like "$(cat h.log)" '1000 launches .* 1000 device records.* lost 0' \
 			"file capabilities: an ordinary user records"
 		like "$(LD_LIBRARY_PATH=/marker setpriv --reuid 65534 --regid 65534 \

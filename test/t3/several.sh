@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUPTI 13.3, as the simulated device has it: several subscribers. A program's own profilers and the
-# recording are complete beside one another, whoever was first; one of the old kind is made room for.
+# CUPTI 13.3, simulated, with several subscribers. A program's own profilers and the recording are
+# both complete, whichever of them was first; a profiler of the old kind gets CUPTI for itself.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -22,41 +22,43 @@ run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by ph
 	"$program" "$@" >want
 	# shellcheck disable=SC2086 # no option, or several
 	xpuload $options -o "$name.data" "$program" "$@" >got 2>load.log
-	is $? 0 "$name: status"
-	is "$(cat got)" "$(cat want)" "$name: the program's profilers see what they see without xpuload"
+	is $? 0 "$name: exit status 0"
+	is "$(cat got)" "$(cat want)" "$name: the program's profilers see the same as without xpuload"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	sed -n 's/.*;\(before\|during\|after\|alone\);.*\[GPU_Memset\] /\1 /p' "$name.folded" | sort |
 		tr '\n' ' ' >"$name.counts"
 }
 
 run late --
-is "$(cat late.counts)" "after 200 before 200 during 200 " "late: every set, under its own call path"
+is "$(cat late.counts)" "after 200 before 200 during 200 " "late: every set is under its own call path"
 like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' "late: nothing is lost"
-like "$(cat load.log)" 'several subscribers here: this is recorded beside another one' "late: it is said"
+like "$(cat load.log)" 'several subscribers here: this is recorded beside another one' \
+	"late: a message says so"
 xpumerge -i late.data -o late.json 2>/dev/null
 is "$(python3 -c '
 import json
 events = json.load(open("late.json"))["traceEvents"]
 at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
-# Other clocks are years, or the time since the machine began, away.
+# Other clocks differ by years, or by the time since the machine began.
 print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" "600 True" \
-	"late: device work is when it was launched, by whatever clock CUPTI has"
+	"late: device work is close to its launch, whatever clock CUPTI has"
 run first -- first
-is "$(cat first.counts)" "after 200 during 200 " "first: every set"
+is "$(cat first.counts)" "after 200 during 200 " "first: every set is recorded"
 like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' "first: nothing is lost"
 run share --cupti share -- first
-is "$(cat share.counts)" "after 200 during 200 " "with --cupti share: every set"
+is "$(cat share.counts)" "after 200 during 200 " "with --cupti share: every set is recorded"
 run shm --transport shm --
-is "$(cat shm.counts)" "after 200 before 200 during 200 " "through shared memory: every set"
+is "$(cat shm.counts)" "after 200 before 200 during 200 " "through shared memory: every set is recorded"
 run alone -- alone
-is "$(cat alone.counts)" "after 400 before 200 during 200 " "a profiler of the old kind: all but what it collected"
+is "$(cat alone.counts)" "after 400 before 200 during 200 " \
+	"a profiler of the old kind: all sets are recorded except those that it collected"
 like "$(tr '\n' ' ' <load.log)" 'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
-	"a profiler of the old kind: it is said, and counted"
+	"a profiler of the old kind: a message says so, and counts its records"
 run api --api -- first
-is "$(cat api.counts)" "after 200 during 200 " "with --api: every set"
+is "$(cat api.counts)" "after 200 during 200 " "with --api: every set is recorded"
 is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null | awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
-	400 "with --api: and their calls"
+	400 "with --api: each set has its call"
 
 # Threads launch all the time while profilers come and go.
 for i in 1 2 3; do
@@ -64,11 +66,13 @@ for i in 1 2 3; do
 	# Of each of the four threads one launch may be under way while the shim changes over.
 	is "$(awk '$1 == "launches" { print ($2 > 600 && $2 - $4 <= 4), $8 }' merge.log)" "1 0" \
 		"threads $i: every launch has its work" || diag "$(cat merge.log)"
-	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' "threads $i: what is not recorded is said"
-	is "$(cat threads.counts)" "after 200 before 200 during 200 " "threads $i: the first thread's are all there"
+	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' \
+		"threads $i: a message says that some launches are not recorded"
+	is "$(cat threads.counts)" "after 200 before 200 during 200 " \
+		"threads $i: all sets of the first thread are recorded"
 done
 
-# CUPTI of 13.0 to 13.2 has one.
+# CUPTI of 13.0 to 13.2 has one subscriber.
 XPU_SIM_CUPTI_VERSION=130200
 "$program" first >old.out
 is "$? $(grep -c 'error' old.out)" "1 1" "CUPTI before 13.3 has one subscriber"

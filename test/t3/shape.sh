@@ -1,19 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# How kernels were launched: grid, block, cluster, registers and memory of each, in tables, timelines and
-# names; and a program that launches in more ways than are kept.
+# How kernels were launched: grid, block, cluster, registers and memory of each launch, in tables,
+# timelines and names. Also a program that launches in more ways than the shim keeps.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-record() {		# record NAME ARGS...: the program's output is NAME.truth
+record() {		# record NAME ARGS...: records the program, whose output is NAME.truth
 	name=$1
 	shift
 	xpuload -o "$name.data" "$XPU_BUILD/workload/shapes" "$@" >"$name.truth" 2>load.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	is "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
-		"launches $1 matched $1 wrong 0 unmatched 0 lost 0" "$name: exact"
+		"launches $1 matched $1 wrong 0 unmatched 0 lost 0" \
+			"$name: every launch is matched, under its own site"
 }
 
 record ways 1000 30
@@ -22,19 +23,21 @@ xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' |
 	awk -F, 'NR > 1 { print $(NF - 7), $(NF - 6), $(NF - 2), ($(NF - 5) == "" ? "-" : $(NF - 5)), $3 }' |
 	sort >ways.csv
 sort ways.truth >want
-is "$(wc -l <want)" 30 "the program's own list"
+is "$(wc -l <want)" 30 "the program lists 30 ways"
 is "$(diff want ways.csv)" "" "each way has its row, with as many instances"
 is "$(xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' |
 	awk -F, 'NR > 1 { print $(NF - 4), $(NF - 3), $(NF - 1) }' | sort -u)" "16 512 0" \
-	"registers, static shared memory and local memory"
+	"registers, static shared memory and local memory are right"
 is "$(xpumerge -i ways.data --csv --table kernels 2>/dev/null | sed -n '2s/.*,"k_shaped",//p')" \
-	'"","","",,,,,' "several ways in one row: none is told"
-is "$(xpumerge -i ways.data -f folded --unit count --by shape 2>/dev/null | wc -l)" 30 "folded: a line for each way"
+	'"","","",,,,,' "several ways in one row: the row has no shape"
+is "$(xpumerge -i ways.data -f folded --unit count --by shape 2>/dev/null | wc -l)" 30 \
+	"folded: each way has a line"
 like "$(xpumerge -i ways.data -f folded --unit count --by shape 2>/dev/null)" \
-	';\[GPU_Kernel\]k_shaped<<<8, 128, 3072 B>>> 34' "folded: one of them"
+	';\[GPU_Kernel\]k_shaped<<<8, 128, 3072 B>>> 34' "folded: a line has its shape"
 like "$(xpumerge -i ways.data --by shape 2>/dev/null)" \
-	'  k_shaped<<<10x2, 160, cluster 2>>> 16 registers, occupancy 94 %' "summary: one of them"
-is "$(xpumerge -i ways.data -f folded --unit count 2>/dev/null | wc -l)" 1 "without --by shape: one line"
+	'  k_shaped<<<10x2, 160, cluster 2>>> 16 registers, occupancy 94 %' "summary: a row has its shape"
+is "$(xpumerge -i ways.data -f folded --unit count 2>/dev/null | wc -l)" 1 \
+	"without --by shape: all ways are one line"
 xpumerge -i ways.data -f chrome -o ways.json 2>/dev/null
 python3 - ways.json >got <<'END'
 import collections, json, sys
@@ -53,16 +56,17 @@ for e in json.load(open(sys.argv[1]))["traceEvents"]:
 for (way, n) in ways.items():
     print(*way, n)
 END
-is "$(sort got | diff want -)" "" "chrome: each kernel has its own"
+is "$(sort got | diff want -)" "" "chrome: each kernel has its own shape"
 xpumerge -i ways.data -o ways.pftrace 2>/dev/null
 is "$(strings ways.pftrace | grep -c '<<<.*>>>, 16 registers, .* B local, occupancy [0-9]* %')" 30 \
-	"pftrace: each way is there once"
+	"pftrace: each shape is there once"
 record one 1000 1
 like "$(xpumerge -i one.data --csv --table kernels 2>/dev/null)" \
-	',"k_shaped","2","32","",16,512,0,0,50' "one way: told without --by"
+	',"k_shaped","2","32","",16,512,0,0,50' "one way: the row has its shape without --by"
 xpumerge -i one.data -f html -o one.html 2>/dev/null
 xpumerge -i ways.data -f html -o ways.html 2>/dev/null
-like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' "html: the frame's own"
+like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' \
+	"html: the frame has its shape"
 like "$(cat ways.html)" '"\(several ways\)"' "html: several ways in one frame"
 # More ways than the shim keeps: the others have no shape, and lose nothing else.
 record many 20000 20000

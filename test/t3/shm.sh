@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where BPF may not be used: launches come through shared memory, as exact and as well counted; a kill
-# of either side costs no more than it does with BPF. XPU_SHM_KILLS is how often each is tried.
+# Where BPF may not be used, launches come through shared memory: just as exact, and losses are
+# counted as well. A kill of either side costs no more than with BPF. XPU_SHM_KILLS is how often
+# each kill is tried.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root shim
@@ -20,12 +21,12 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-bare() {		# bare COMMAND...: as a user without privileges, in a directory of his
+bare() {		# bare COMMAND...: runs it as a user without privileges, in a directory of this user
 	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
 		"$@")
 }
 
-placed() {		# placed NAME: verdict NAME, without device work whose launch was lost
+placed() {		# placed NAME: prints verdict NAME, without device work whose launch was lost
 	verdict "$1" >/dev/null
 	grep -v ';\[no launch\];' "$1.folded" >placed.folded
 	"$XPU_SRC/test/lib/verdict.sh" placed.folded "$1.mlog"
@@ -34,40 +35,42 @@ placed() {		# placed NAME: verdict NAME, without device work whose launch was lo
 # ---- without privileges
 
 bare "$inst" -o e.data "$exact" -t 8 -s 16 -n 160000 >out 2>home/e.log
-is $? 0 "without privileges: status" || diag "$(cat home/e.log)"
-exact home/e 160000 "without privileges, 8 threads: exact"
+is $? 0 "without privileges: exit status 0" || diag "$(cat home/e.log)"
+exact home/e 160000 "without privileges, 8 threads: every launch is matched, under its own site"
 like "$(head -n 1 home/e.log)" \
 	'^xpuload: launches come through shared memory: cannot .*: (Operation not permitted|Permission denied)' \
-	"that and why they come through shared memory is said"
+	"a message says that launches come through shared memory, and why"
 like "$(tail -n 1 home/e.log)" '^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
-	"and in the summary"
+	"the summary says that launches come through shared memory"
 
-# A container's filter may forbid even to follow one's own processes.
+# A container's filter may even forbid watching one's own processes.
 bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m >out 2>home/r.log
-is $? 0 "bpf() and perf_event_open() are refused: status" || diag "$(cat home/r.log)"
-like "$(exact home/r 22500 "both refused: exact"; cat home/r.log)" 'are not seen: perf_event_open: ' \
-	"both refused: what is not seen is said"
+is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
+like "$(exact home/r 22500 \
+	"both refused: every launch is matched, under its own site"; cat home/r.log)" 'are not seen: perf_event_open: ' \
+	"both refused: a message says what cannot be seen"
 like "$(cat home/r.folded)" '^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
-	"both refused: whole call paths, with names"
+	"both refused: call paths are whole, with names"
 
 for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off --max-stack 40"; do
 	# shellcheck disable=SC2086 # options
 	bare "$inst" --transport shm $how -o o.data "$exact" -t 2 -n 4000 >out 2>home/o.log
-	exact home/o 4000 "$how: exact"
+	exact home/o 4000 "$how: every launch is matched, under its own site"
 done
 
-# CPU samples are perf's, where one may.
+# CPU samples come from perf, where that is allowed.
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]; then
 	for how in "" "--call-graph fp" --cpu-only; do
 		# shellcheck disable=SC2086 # options, or none
 		bare "$inst" -F 299 $how -o p.data sh -c 'x=1; "$0" 300 user && exec "$0" 100 threads=2' \
 			"$XPU_BUILD/workload/cpu" >out 2>home/p.log
-		is $? 0 "CPU samples $how: status" || diag "$(cat home/p.log)"
+		is $? 0 "CPU samples $how: exit status 0" || diag "$(cat home/p.log)"
 		like "$(tail -n 1 home/p.log)" '[1-9][0-9]+ CPU samples.*through (shared memory|perf events); ' \
 			"CPU samples $how: there are some"
 		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
-		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' "CPU samples $how: of a child, by name"
-		like "$(cat p.folded)" ';burn_thread[; ]' "CPU samples $how: of threads"
+		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' \
+			"CPU samples $how: a child is sampled, with names"
+		like "$(cat p.folded)" ';burn_thread[; ]' "CPU samples $how: threads are sampled"
 	done
 else
 	skip "CPU samples" "perf_event_paranoid is above 2"
@@ -75,23 +78,26 @@ fi
 bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
 is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" "125 1" \
 	"-F where perf_event_open() is refused: an error"
-like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' "without -F it is said"
+like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' "without -F a message says so"
 
 # The user's choice.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
-is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused in one line"
-like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' "and why"
+is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused, with one line"
+like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' \
+	"--transport bpf where it is not allowed: the message says why"
 bare "$inst" --off-cpu -o x.data "$exact" >out 2>log
 is $? 125 "--off-cpu without BPF: refused"
-like "$(cat log)" 'a COMMAND can be recorded, but without --off-cpu$' "and what can be done"
+like "$(cat log)" 'a COMMAND can be recorded, but without --off-cpu$' \
+	"--off-cpu without BPF: the message says what can be done"
 bare "$inst" -a -o x.data >out 2>log
 is $? 125 "-a without BPF: refused"
-like "$(cat log)" 'but no running program can be attached to$' "and what can be done"
+like "$(cat log)" 'but no running program can be attached to$' \
+	"-a without BPF: the message says what can be done"
 for args in "-a" "-p 1" "--off-cpu $exact"; do
 	# shellcheck disable=SC2086 # options
 	xpuload --transport shm $args 2>log
 	is $? 125 "--transport shm $args: refused"
-	like "$(cat log)" '^xpuload: --transport shm ' "--transport shm $args: said"
+	like "$(cat log)" '^xpuload: --transport shm ' "--transport shm $args: a message says so"
 done
 if "$XPULOAD" --check >check.log 2>&1; then
 	xpuload -o b.data "$exact" -n 1000 >out 2>log
@@ -106,15 +112,16 @@ cat >home/children.sh <<-'END'
 	"$1" -n 300 || exit 1				# fork before CUDA, then exec
 	i=3
 	while [ $i -lt 10 ]; do eval "exec $i>&-"; i=$((i + 1)); done
-	setsid "$2" -n 300 >/dev/null || exit 2	# in a session of its own, with nothing left open
+	setsid "$2" -n 300 >/dev/null || exit 2	# in a session of its own, with no descriptor left open
 	(cd / && exec env -u PWD "$2" -n 300) >/dev/null
 END
 for wall in "" "$refuse bpf perf --"; do
 	# shellcheck disable=SC2086 # words
 	bare $wall "$inst" --transport shm -o c.data sh children.sh "$XPU_BUILD/workload/forks" "$exact" \
 		>out 2>home/c.log
-	is $? 0 "children${wall:+, nothing allowed}: status" || diag "$(cat home/c.log)"
-	exact home/c 1500 "children${wall:+, nothing allowed}: exact"
+	is $? 0 "children${wall:+, nothing allowed}: exit status 0" || diag "$(cat home/c.log)"
+	exact home/c 1500 \
+		"children${wall:+, nothing allowed}: every launch is matched, under its own site"
 done
 if command -v python3 >/dev/null; then
 	cat >spawn.py <<-'END'
@@ -124,26 +131,28 @@ if command -v python3 >/dev/null; then
 	sys.exit(any(a) or subprocess.call([sys.argv[1], "-n", "300"], close_fds=True))
 	END
 	xpuload --transport shm -o s.data python3 spawn.py "$exact" >out 2>log
-	is $? 0 "children by posix_spawn: status" || diag "$(cat log)"
-	exact s 1200 "children by posix_spawn: exact"
+	is $? 0 "children by posix_spawn: exit status 0" || diag "$(cat log)"
+	exact s 1200 "children by posix_spawn: every launch is matched, under its own site"
 else
 	skip "children by posix_spawn" "no python3"
 fi
 xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 -n 1000 >out 2>log
-exact ns 1000 "in a pid namespace of its own: exact"
+exact ns 1000 "in a pid namespace of its own: every launch is matched, under its own site"
 
-# Where no connection is possible the target goes on, unrecorded, and that is said.
+# Where no connection is possible, the target goes on, is not recorded, and a message says so.
 bare "$inst" --strict --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
 is $? 125 "no connection: --strict fails"
 is "$(cat out)" "exact: threads 8 sites 16 launches 1000" "no connection: the target goes on"
-like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' "no connection: said"
-like "$(cat log)" '; lost 1001$' "no connection: the process is counted, and so are its launches"
-unlike "$(cat log)" 'made no CUDA launch' "no connection: nothing else is said"
+like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
+	"no connection: a message says so"
+like "$(cat log)" '; lost 1001$' "no connection: the process and its launches are counted as lost"
+unlike "$(cat log)" 'made no CUDA launch' "no connection: there is no other message"
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 1000 >out 2>log
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" "no memory: the target goes on, --strict fails"
-like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' "no memory: said"
-like "$(cat log)" '; lost 1$' "no memory: the process is counted"
-unlike "$(cat log)" 'made no CUDA launch' "no memory: nothing else is said"
+like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' \
+	"no memory: a message says so"
+like "$(cat log)" '; lost 1$' "no memory: the process is counted as lost"
+unlike "$(cat log)" 'made no CUDA launch' "no memory: there is no other message"
 rm -f out log
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
@@ -153,7 +162,7 @@ ok $? "xpuload is stopped: the target goes on"
 kill -CONT $pid
 wait $pid
 is $? 0 "xpuload is stopped: nothing is lost"
-exact stop 1000 "xpuload is stopped: exact"
+exact stop 1000 "xpuload is stopped: every launch is matched, under its own site"
 
 if command -v python3 >/dev/null; then
 	# Children that connect again and again, each time as another image.
@@ -185,7 +194,7 @@ if command -v python3 >/dev/null; then
 	    os.kill(pid, signal.SIGKILL)
 	END
 	is "$(xpuload --transport shm -o h.data python3 hammer.py 2>log)" answered \
-		"a process that does nothing but connect: SIGTERM is answered"
+		"a process that only connects, again and again: xpuload still ends on SIGTERM"
 
 	cat >call.py <<-'END'
 	import os, sys
@@ -205,36 +214,40 @@ if command -v python3 >/dev/null; then
 	setpriv --reuid 65534 --clear-groups python3 call.py
 	: >home/over
 	wait $pid
-	like "$(tail -n 2 log)" '^xpuload: 10 launches .*; lost 1$' "a process of the same user is recorded, another is not"
-	like "$(cat log)" "is not recorded: it is another user's: root may record it" "which is said"
+	like "$(tail -n 2 log)" '^xpuload: 10 launches .*; lost 1$' \
+		"a process of the same user is recorded, one of another user is not"
+	like "$(cat log)" "is not recorded: it is another user's: root may record it" \
+		"a process of another user: a message says so"
 else
 	skip "processes that call" "no python3"
 fi
 
 # ---- losses
 
-# xpuload stops reading: what does not fit into the ring is counted. The program says what it launched.
+# xpuload stops reading: launches that do not fit into the ring are counted. The program says how
+# many it launched.
 start full "$XPULOAD" --transport shm --gpu-only -m 64K -o full.data "$live" -t 2 -s 1800
 ask full "burst 100" >/dev/null
 kill -STOP "$full_pid"
 ask full "burst 60000" >/dev/null
 kill -CONT "$full_pid"
 finish full
-is $? 0 "a full ring: status"
+is $? 0 "a full ring: exit status 0"
 made=$(awk '$1 == "live:" { print $3 + $5 }' full.out)
 got=$(sed -n 's/^xpuload: \([0-9]*\) launches.*/\1/p' full.err)
 dropped=$(sed -n 's/.*lost: \([0-9]*\) launches (ring full: try -m).*/\1/p' full.err)
 diag "made $made, recorded $got, lost ${dropped:-none}"
 [ "${dropped:-0}" -gt 1000 ]
 ok $? "a full ring: launches are lost"
-is $((got + dropped)) "$made" "each of them is counted"
-like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' "and so are batches"
-unlike "$(cat full.err)" 'not seen' "all by what was full"
-like "$(placed full)" ' wrong 0 ' "what is recorded is in its place"
+is $((got + dropped)) "$made" "a full ring: each lost launch is counted"
+like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' \
+	"a full ring: lost batches are counted, too"
+unlike "$(cat full.err)" 'not seen' "a full ring: nothing is lost for another reason"
+like "$(placed full)" ' wrong 0 ' "a full ring: each recorded launch is under its own site"
 
 # ---- kill -9
 
-# The target: all launches up to the kill are there.
+# The target is killed: all launches up to the kill are recorded.
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
@@ -254,7 +267,7 @@ while [ $n -lt "$kills" ]; do
 done
 is $bad 0 "the target killed, $kills times: every launch until then is recorded, in its place"
 
-# xpuload: the target goes on, and what is written can be read.
+# xpuload is killed: the target goes on, and the file can be read.
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
@@ -275,5 +288,5 @@ while [ $n -lt "$kills" ]; do
 	bad=$((bad + 1))
 	diag "status $(cat k.status), $(cat k.out), $(cat k.mlog)"
 done
-is $bad 0 "xpuload killed, $kills times: the target is unharmed, what is there is right"
+is $bad 0 "xpuload killed, $kills times: the target is unharmed, and the file has no wrong launch"
 done_testing

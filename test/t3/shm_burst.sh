@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With shared memory: of many processes that begin at once, and of those that begin and end while xpuload
-# is stopped, each launch is recorded, or counted to the one where it could not reach xpuload.
-# test/long/by_hand/shm_burst.sh runs it with 1,000 processes, five times, and 100 stops.
+# With shared memory: many processes begin at once, and processes begin and end while xpuload is
+# stopped. Each launch is recorded, or counted if it could not reach xpuload.
+# test/long/by_hand/shm_burst.sh runs this with 1,000 processes, five times, and 100 stops.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root shim
@@ -24,12 +24,12 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-bare() {		# bare COMMAND...: as a user without privileges, in a directory of his
+bare() {		# bare COMMAND...: runs it as a user without privileges, in a directory of this user
 	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
 		"$@")
 }
 
-# many.sh NR LAUNCHES: runs so many processes at once
+# many.sh NR LAUNCHES: runs NR processes at once
 cat >many.sh <<-'END'
 	i=0
 	while [ $i -lt "$1" ]; do
@@ -41,7 +41,7 @@ END
 cp many.sh home
 export EXACT="$exact"
 
-# account LOG: prints launches recorded, launches lost, and processes lost
+# account LOG: prints the numbers of recorded launches, lost launches, and lost processes
 account() {
 	perl -ne '$got = $1 if /^xpuload: (\d+) launch/; $ring = $1 if /lost: .*?(\d+) launches \(ring full/;
 		$far = $1 if /lost: .*?(\d+) launches of processes that could not reach/;
@@ -56,25 +56,28 @@ while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
 	for who in "" bare; do
 		for how in "--transport shm" ""; do
-			[ -n "$who$how" ] || continue	# root has BPF, perhaps
+			[ -n "$who$how" ] || continue	# root may have BPF
 			# shellcheck disable=SC2086 # words, or none
 			$who "$inst" --strict $how -F 1 -o b.data sh many.sh "$nr" 200 >out 2>log
 			is $? 0 "$nr processes at once${who:+, no privileges}${how:+, $how}: nothing is lost" ||
 				diag "$(cat log)"
-			is "$(account log)" "$((nr * 200)) 0 0" "and all launches are recorded"
+			is "$(account log)" "$((nr * 200)) 0 0" \
+				"$nr processes at once${who:+, no privileges}${how:+, $how}: all launches are recorded"
 		done
 	done
 done
 xpumerge -i home/b.data -f folded --unit count -o b.folded 2>log
-like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost 0" "each has its kernel"
+like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost 0" \
+	"each launch has its kernel"
 
-# Nothing tells that a process has ended, or what its number means, when it is heard of.
+# Without perf events, xpuload is not told that a process has ended, or which process a pid means by
+# then.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
 is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: all launches are recorded" || diag "$(cat log)"
 
 # ---- xpuload is stopped
 
-# stopped NAME BEFORE: stops xpuload after so long; the target launches 1000, then 2000
+# stopped NAME BEFORE: stops xpuload after BEFORE seconds; the target launches 1000, then 2000
 stopped() {
 	# shellcheck disable=SC2016 # in the other shell
 	"$XPULOAD" --strict -F 1 --transport shm -o "s$1.data" sh -c \
@@ -88,7 +91,7 @@ stopped() {
 	echo "$? $(account "s$1.log")" >"s$1.account"
 }
 
-# A target begins with this: xpuload is stopped, and the target says who that is.
+# The target begins with this: it writes down xpuload's pid, and stops xpuload.
 # shellcheck disable=SC2016 # in the other shell
 stop='echo $PPID >stopped; kill -STOP $PPID'
 
@@ -117,7 +120,7 @@ while [ $n -lt "$stops" ]; do
 		diag "$(cat "s$n.log")"
 done
 
-# An image is over, and the next one of the process too, before xpuload hears of the first.
+# An image of a process has ended, and the next one, too, before xpuload hears of the first.
 cat >execs.sh <<-'END'
 	"$EXACT" -n 100
 	exec sh -c '"$EXACT" -n 200; sleep 0.1; exec "$EXACT" -n 400'
@@ -126,11 +129,11 @@ END
 "$XPULOAD" --strict --transport shm -o e.data sh -c "$stop"'; sh execs.sh; echo over >execs' >out 2>log &
 go_on execs
 is $? 0 "programs that follow one another: nothing is lost"
-exact e 700 "programs that follow one another: exact"
+exact e 700 "programs that follow one another: every launch is matched, under its own site"
 
 # ---- the socket's queue is full
 
-# narrow QUEUE COMMAND...: where the queue of a socket has so many places
+# narrow QUEUE COMMAND...: runs it where the queue of a socket has QUEUE places
 narrow() {
 	# shellcheck disable=SC2016 # in the other shell
 	unshare -n sh -c 'echo "$0" >/proc/sys/net/core/somaxconn && exec "$@"' "$@"
@@ -138,7 +141,8 @@ narrow() {
 
 if narrow 4 true 2>/dev/null; then
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh many.sh 60 200 >out 2>log
-	is "$? $(account log)" "0 12000 0 0" "a queue of 4, 60 at once: they come again" || diag "$(cat log)"
+	is "$? $(account log)" "0 12000 0 0" \
+		"a queue of 4, 60 at once: processes try again, and all launches are recorded" || diag "$(cat log)"
 
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
@@ -148,10 +152,13 @@ if narrow 4 true 2>/dev/null; then
 	# shellcheck disable=SC2046 # words
 	set -- $(account log)
 	diag "recorded $1, lost $2 of $3 processes"
-	is "$(($1 + $2)) $((200 * $3))" "6000 $2" "each launch is recorded or counted, and each process"
-	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" "which is said"
+	is "$(($1 + $2)) $((200 * $3))" "6000 $2" \
+		"the queue is full: each launch is recorded or counted, and each process is counted"
+	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" \
+		"the queue is full: a message says so"
 
-	# A process that is killed cannot say what it had. Its launches until a moment before are known.
+	# A process that is killed cannot report its launches. Those until shortly before its end
+	# are known.
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
 		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' "$XPU_BUILD/workload/ends" >out 2>log &
@@ -162,7 +169,7 @@ else
 	skip "the queue is full" "no network namespace"
 fi
 
-# Descriptors under way count against the user, like open files.
+# Descriptors in flight count against the user's limit, like open files.
 # shellcheck disable=SC2016 # in the other shell
 bare sh -c 'ulimit -Sn 20; exec "$@"' sh "$inst" --strict --transport shm -F 1 -o f.data sh -c \
 	"$stop"'; sh many.sh 40 200; echo over >over' >out 2>log &
@@ -170,11 +177,12 @@ cd home && go_on over; cd ..
 # shellcheck disable=SC2046 # words
 set -- $(account log)
 diag "recorded $1, lost $2 of $3 processes"
-is "$(($1 + $2))" 8000 "too many descriptors are under way: each launch is recorded or counted" || diag "$(cat log)"
+is "$(($1 + $2))" 8000 \
+	"too many descriptors in flight: each launch is recorded or counted" || diag "$(cat log)"
 
 # ---- memory
 
-# rss PID: prints how much of the memory that it shares is there, in KiB
+# rss PID: prints how much of the shared memory is resident, in KiB
 rss() {
 	awk '/^[0-9a-f]+-/ { ours = /memfd:xpushim/ } ours && $1 == "Rss:" { n += $2 } END { print n + 0 }' \
 		"/proc/$1/smaps"
@@ -188,8 +196,8 @@ ask used "burst 2000000" >/dev/null
 large=$(rss "$pid")
 diag "after 200 launches $small KiB, after 4000200 $large KiB"
 [ "$small" -gt 0 ] && [ "$small" -lt 1024 ]
-ok $? "memory is taken as it is used"
+ok $? "memory is taken only as it is used"
 [ "$large" -gt "$small" ] && [ "$large" -lt 40000 ]
-ok $? "up to a bound"
+ok $? "memory stays below a bound"
 finish used
 done_testing

@@ -1,28 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --stalls on the simulated GPU: PC samples of kernels come under the call paths that launched them,
-# add up, and leave every launch and every sum as it is without them.
+# xpuload --stalls on the simulated GPU: PC samples of kernels are under the call paths that
+# launched them, add up, and leave every launch and every sum the same as without them.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time
 
-record() {		# record NAME ARGS...: of the program that is exact
+record() {		# record NAME ARGS...: records the program "exact"
 	name=$1
 	shift
 	# shellcheck disable=SC2086
 	xpuload ${args:---stalls} -o "$name.data" "$XPU_BUILD/workload/exact" "$@" >/dev/null 2>load.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
-	# The verdict knows kernels by their frame, which is the last one without samples.
+	# The verdict finds kernels by their frame, which is the last one in a path without samples.
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$name.folded"
 	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
-		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" "$name: every launch is there"
+		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" \
+			"$name: every launch is matched, under its own site"
 }
 
 record all -n 20000 -p 20000
-is "$(cat load.log | grep -c warning)" 0 "all: nothing is amiss" || diag "$(cat load.log)"
+is "$(cat load.log | grep -c warning)" 0 "all: there is no warning" || diag "$(cat load.log)"
 xpumerge dump all.data -o all.dump
 xpumerge -i all.data -f folded --unit ns -o ns.folded 2>/dev/null
 xpumerge -i all.data --json --table stalls >stalls.json 2>/dev/null
@@ -43,14 +44,14 @@ for line in open("all.dump", errors="replace"):
         account = [int(n) for n in m.groups()]
 assert account[0] == sum(account[1:]), account
 assert account[3] == sum(nr.values()), (account, sum(nr.values()))
-# The table: four places for each kernel, whose reason its name tells.
+# The table: each kernel has four places, and its name tells the reason.
 for row in json.load(open("stalls.json"))["stalls"]:
     taken[row["kernel"]] += row["samples"]
     assert row["reason"] == reasons[len(row["kernel"]) % 5] and row["reason_percent"] == 100, row
     assert 45 < row["not_issued_percent"] <= 50, row
     assert row["place"] in ("+0", "+0x10", "+0x20", "+0x30"), row
 assert taken == nr, (taken, nr)
-# Flame graphs: each kernel's time is what it is without samples.
+# Flame graphs: each kernel has the same time as without samples.
 times = collections.Counter()
 for line in open("ns.folded"):
     m = re.match(r".*;\[GPU_Kernel\](\w+);\+[0-9a-fx]+;\[stall\](\w+) (\d+)$", line)
@@ -63,25 +64,27 @@ kernels = {row["name"]: row["total_ns"] for row in json.load(open("kernels.json"
 assert times == kernels, (times, kernels)
 print("ok")
 END
-is "$(tail -n 1 got)" ok "all: samples, places, reasons, and the time of each kernel" || diag "$(cat got)"
-is "$(sed -n 's/.* STALLS .*context=\([0-9]*\).*/\1/p' all.dump | sort -u | wc -l)" 1 "all: one context"
+is "$(tail -n 1 got)" ok \
+	"all: samples, places, reasons, and the time of each kernel are right" || diag "$(cat got)"
+is "$(sed -n 's/.* STALLS .*context=\([0-9]*\).*/\1/p' all.dump | sort -u | wc -l)" 1 \
+	"all: there is one context"
 for format in html pprof perf chrome pftrace; do
 	xpumerge -i all.data -f $format -o out.$format 2>/dev/null
 	is $? 0 "all: -f $format"
 done
-like "$(cat out.html)" '\[stall\]' "html: they are frames"
+like "$(cat out.html)" '\[stall\]' "html: samples are frames"
 
-# A kernel of one call path has samples of its own.
+# A kernel with one call path has its own samples.
 xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"one call path: its samples are exact"
 
-# One kernel at a time: samples know their launch, so each is that launch's path's. Also while modules are unloaded,
-# when samples are read, too.
+# One kernel at a time: each sample knows its launch, and so belongs to the path of that launch.
+# This is also true while modules are unloaded, when samples are read, too.
 args=--stalls=exact record serial -n 4000
-like "$(cat load.log)" 'kernels run one at a time' "exact: what it costs is said"
+like "$(cat load.log)" 'kernels run one at a time' "exact: a message says what it costs"
 XPU_SIM_PC=slow "$XPULOAD" --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
-is "$? $(cat out)" "0 odd: launches 2001" "exact, unloads: status"
+is "$? $(cat out)" "0 odd: launches 2001" "exact, unloads: the expected exit status"
 for name in serial unloads; do
 	like "$(xpumerge -i $name.data 2>/dev/null)" \
 		'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
@@ -96,10 +99,10 @@ for line in sys.stdin:
     if m := re.search(r" STALLS .*begin_ns=(\d+) .*function=(\d+)", line):
         nr[m[1], strings[m[2]]] += sum(int(n) for n in re.findall(r"reason=2[02468] samples=(\d+)", line))
 print(len(took) > 1000, nr == took)' >got 2>&1
-	is "$(cat got)" "True True" "exact, $name: and has its number"
+	is "$(cat got)" "True True" "exact, $name: each launch has as many samples as its duration in us"
 done
 
-# The module's source lines, where it has a table of them.
+# The module's source lines, where it has a line table.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin
 export XPU_SIM_CUBIN
 xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
@@ -108,7 +111,8 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
 	"shaped.cu:10 shaped.cu:8 " "places are source lines"
 
-# CUPTI fetches samples a while after they were taken. At its end the program waits for the last of them.
+# CUPTI fetches samples a while after they were taken. At its end the program waits for the last of
+# them.
 for how in "" unfetched; do
 	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 -p 500 >/dev/null 2>load.log
 	like "$(xpumerge -i short.data 2>/dev/null)" "samples cover 100\\.0 % of the kernels' time: ([0-9.]+ [mu]s) of \\1\$" \
@@ -119,10 +123,10 @@ for how in "" unfetched; do
 		}
 		match($0, /STALLS_ACCOUNT .* recorded=[0-9]+/) { r = substr($0, RSTART, RLENGTH); sub(/.*=/, "", r) }
 		END { print (n > 100), r - n }' >got
-	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is there"
+	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is recorded"
 done
-# Killed, it cannot wait.
-# Which kernels have samples by then depends on the moment. So the program is stopped, until some have none.
+# A program that is killed cannot wait for them. Which kernels have samples by then depends on the
+# moment, so the program is stopped again and again, until some kernels have none.
 is_stopped_early() {
 	pkill -STOP -P $pid -x exact
 	sleep 0.5		# while xpuload writes what it has
@@ -136,10 +140,12 @@ wait_for is_stopped_early
 pkill -KILL -P $pid -x exact
 wait $pid 2>/dev/null
 xpumerge -i killed.data >out 2>merge.log
-like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " "killed: how much the samples cover, at least"
-like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' "killed: how much has none"
+like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " \
+	"killed: the summary says how much the samples cover at least"
+like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
+	"killed: the summary counts the time without samples"
 
-# Samples come a while after they were taken: here when nothing has run for a while.
+# Samples come a while after they were taken: in this case when nothing has run for a while.
 for how in late later; do
 	export XPU_SIM_PC=$how
 	start $how xpuload --stalls -o $how.data "$live" -t 1
@@ -150,15 +156,18 @@ for how in late later; do
 		"$how: each sample has a launch"
 done
 unset XPU_SIM_PC
-like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' "late: of one path"
+like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' \
+	"late: each sample is of one launch path"
 
-# A second context of a GPU is not sampled while the first one is: CUPTI would fail.
+# A second context of a GPU is not sampled while the first one is, because CUPTI would fail.
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
-is $? 0 "two contexts: status" || diag "$(cat load.log)"
-like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' "two contexts: said"
+is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
+like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' \
+	"two contexts: a message says so"
 like "$(xpumerge -i context.data -o context.folded 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
-	"two contexts: every launch is there"
-like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "two contexts: the first one's samples"
+	"two contexts: every launch is matched"
+like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
+	"two contexts: the first one has samples"
 
 # Inlined functions stand under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
@@ -174,53 +183,65 @@ cat >expected <<-'END'
 	END
 is "$(cat got)" "$(cat expected)" "inlined functions are frames"
 is "$(xpumerge -i inlined.data --json --table stalls 2>/dev/null | sed -n 's/.*"place": "\([^"]*\)".*/\1/p' |
-	sort -u)" "$(cat expected)" "and places of the table"
+	sort -u)" "$(cat expected)" "inlined functions are places in the table"
 for format in html pprof perf chrome pftrace; do
 	xpumerge -i inlined.data -f $format -o out.$format 2>/dev/null
 	is $? 0 "inlined: -f $format"
 done
-like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' "pprof: a line of its own"
+like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' \
+	"pprof: an inlined function has a line of its own"
 
-# Whatever CUPTI is known to do is said, and the launches are recorded as ever.
+# Whenever CUPTI refuses or loses samples, a message says so, and the launches are recorded as
+# usual.
 XPU_SIM_PC=refused
 export XPU_SIM_PC
 record refused -n 4000
-like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' "the size of its memory is refused: samples are there"
+like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' \
+	"the size of its memory is refused: there are samples"
 XPU_SIM_PC=full
 record full -n 20000 -p 20000
-like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" "the memory is full: counted"
+like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" \
+	"the memory is full: the loss is counted"
 XPU_SIM_PC=unsupported
 record unsupported -n 4000
-like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' "unsupported: said"
-is "$(xpumerge -i unsupported.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 "unsupported: no table"
+like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' "unsupported: a message says so"
+is "$(xpumerge -i unsupported.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 \
+	"unsupported: there is no table"
 unset XPU_SIM_PC
 XPU_SIM_CUPTI_VERSION=24
 export XPU_SIM_CUPTI_VERSION
 xpuload --stalls -o old.data "$XPU_BUILD/workload/shapes" 100 1 >/dev/null 2>load.log
-like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' "an older CUPTI: said"
+like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' "an older CUPTI: a message says so"
 unset XPU_SIM_CUPTI_VERSION
 
-# A GPU has one sampler. CUPTI lets a second one begin, and reports nothing any more: so none does.
+# A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so no
+# second one begins.
 start first xpuload --stalls -o first.data "$live" -t 1
 ask first "burst 100" >/dev/null
 record second -n 4000
 like "$(cat load.log)" 'no stall reasons are recorded: another recorded process samples this GPU' \
-	"a second process on a GPU: said"
-is "$(xpumerge -i second.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 "a second process: no samples"
+	"a second process on a GPU: a message says so"
+is "$(xpumerge -i second.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 \
+	"a second process: there are no samples"
 finish first
-like "$(xpumerge -i first.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "a second process: the first one has its own"
+like "$(xpumerge -i first.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
+	"a second process: the first one has its samples"
 record third -n 4000
-is "$(grep -c warning load.log)" 0 "a third, when the first one is over: it has its samples" || diag "$(cat load.log)"
+is "$(grep -c warning load.log)" 0 \
+	"a third process, after the first one: it has its samples" || diag "$(cat load.log)"
 XPU_SIM_PM=busy
 export XPU_SIM_PM
 record busy -n 4000
 unset XPU_SIM_PM
 like "$(cat load.log)" 'no stall reasons are recorded: another program samples this GPU' \
-	"another program samples the GPU: said"
+	"another program samples the GPU: a message says so"
 args="--stalls --gpu-metrics" record beside -n 4000
-like "$(cat load.log)" '--gpu-metrics beside --stalls: 10 a second, by NVML' "beside --gpu-metrics: said"
-like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' "beside --gpu-metrics: samples are there"
-like "$(xpumerge -i beside.data --json --table gpu_metrics 2>/dev/null)" '"power"' "beside --gpu-metrics: power, too"
+like "$(cat load.log)" '--gpu-metrics beside --stalls: 10 a second, by NVML' \
+	"with --gpu-metrics: a message says so"
+like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
+	"with --gpu-metrics: there are samples"
+like "$(xpumerge -i beside.data --json --table gpu_metrics 2>/dev/null)" '"power"' \
+	"with --gpu-metrics: power is recorded, too"
 
 while read -r options; do
 	# shellcheck disable=SC2086
@@ -235,5 +256,5 @@ for bad in 4 32 x '' exact,4 exactly; do
 	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "--stalls=$bad is refused"
 done
 xpuload --stalls=exact -p $$ >bad.log 2>&1
-like "$(cat bad.log)" 'is for a COMMAND' "-p: what the shim has read at its start is refused"
+like "$(cat bad.log)" 'is for a COMMAND' "-p: refused, because the shim reads this at its start"
 done_testing

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Under xpuload the target's stdout, exit status and signals are what they are without it.
+# Under xpuload the target's stdout, exit status and signals are the same as without it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -8,22 +8,22 @@ quiet_sanitizers
 
 for status in 0 1 3 124 255; do
 	xpuload -q -o a.data sh -c "exit $status" 2>log
-	is $? $status "exit status $status"
+	is $? $status "exit status $status is passed on"
 done
 
 for sig in TERM KILL SEGV INT; do
 	sh -c "kill -$sig \$\$" >/dev/null 2>&1
 	want=$?
 	"$XPULOAD" -q -o a.data sh -c "kill -$sig \$\$" >/dev/null 2>&1
-	is $? $want "killed by SIG$sig"
+	is $? $want "killed by SIG$sig: the exit status is the same as without xpuload"
 done
 
 printf 'in\0put\n' >in
 xpuload -q -o a.data cat <in >out 2>log
 cmp in out
-ok $? "stdin and stdout are the target's, byte for byte"
+ok $? "the target's stdin and stdout are unchanged, byte for byte"
 is "$(xpuload -q -o a.data sh -c 'echo to-stderr >&2' 2>&1 >/dev/null | grep -c to-stderr)" 1 \
-	"stderr too"
+	"the target's stderr is unchanged"
 
 xpuload -q -o a.data sh -c 'ls -l /proc/self/fd' 2>log | grep -c -- '->' >inside
 ls -l /proc/self/fd | grep -c -- '->' >outside
@@ -31,9 +31,9 @@ cmp inside outside
 ok $? "no descriptor leaks into the target"
 xpuload -q -o a.data sh -c 'ls -l /proc/self/fd >inside' <&- 2>&-
 sh -c 'ls -l /proc/self/fd >outside' <&- 2>&-
-is "$(grep -c -- '->' inside)" "$(grep -c -- '->' outside)" "what is closed stays closed"
+is "$(grep -c -- '->' inside)" "$(grep -c -- '->' outside)" "closed descriptors stay closed"
 xpumerge -i a.data -f folded -o a.folded 2>log
-is $? 0 "and no file of xpuload's takes its place" || diag "$(cat log)"
+is $? 0 "closed descriptors: no file of xpuload takes their place" || diag "$(cat log)"
 
 xpuload -q -o a.data grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
@@ -52,29 +52,29 @@ mkdir beside && cp "$XPULOAD" "$XPU_SHIM" beside && cp fake_merge.sh beside/xpum
 beside/xpuload -q -o a.folded true 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
-ok $? "so they are for xpumerge, which Ctrl-C ends"
+ok $? "signal mask and dispositions are untouched in xpumerge, so that Ctrl-C ends it"
 
 # Started by a program that ignores its children.
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
-is $? 3 "SIGCHLD ignored: exit status"
+is $? 3 "SIGCHLD ignored: exit status 3"
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data grep SigIgn /proc/self/status >inside 2>log
 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outside
 cmp inside outside
-ok $? "SIGCHLD ignored: it stays so in the target"
+ok $? "SIGCHLD ignored: it stays ignored in the target"
 
 # xpuload runs exactly the commands that execvp() finds.
 env -u PATH "$XPULOAD" -q -o a.data ls /dev/null >out 2>log
-is $? 0 "no PATH: the C library's own is looked through"
+is $? 0 "no PATH: the C library's default is used"
 echo kept >b.data
 xpuload -o b.data / 2>log
-is "$? $(cat b.data)" "126 kept" "a directory is no command, and costs no old recording"
+is "$? $(cat b.data)" "126 kept" "a directory as the command: refused, and the old recording is kept"
 xpuload -o b.data '' 2>log
-is "$? $(cat b.data)" "127 kept" "nor is an empty word"
+is "$? $(cat b.data)" "127 kept" "an empty command: refused, and the old recording is kept"
 
 is "$(LD_PRELOAD='' xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
-	"$XPU_SHIM" "LD_PRELOAD is the shim"
+	"$XPU_SHIM" "LD_PRELOAD is the shim alone"
 
 # A signal to xpuload alone is passed on, once.
 cat >count.sh <<'END'
@@ -82,7 +82,7 @@ n=0
 trap 'n=$((n + 1))' USR1
 echo ready >ready
 while [ $n = 0 ]; do sleep 0.1; done
-sleep 0.5			# for a second one
+sleep 0.5			# for a second signal
 echo $n >caught
 END
 rm -f ready
@@ -100,7 +100,7 @@ n=0
 trap 'n=$((n + 1))' INT
 echo ready >ready
 while [ $n = 0 ]; do sleep 0.1; done
-sleep 0.5			# for a second one
+sleep 0.5			# for a second signal
 echo $n >caught
 exit 7
 END
@@ -111,19 +111,19 @@ kill -ALRM $pid			# the target's time is over
 wait $pid
 is "$(cat caught)" 1 "a signal to the group arrives once"
 
-# SIGTERM to xpuload ends the target, and the recording is closed in good order.
+# SIGTERM to xpuload ends the target, and the recording is closed properly.
 "$XPULOAD" -o a.data sleep 1800 2>log &
 pid=$!
 wait_for pgrep -P $pid -x sleep >/dev/null
 kill -TERM $pid
 wait $pid 2>/dev/null
-is $? 143 "SIGTERM ends both, status as without xpuload"
-like "$(cat log)" 'launches' "the account is printed all the same"
+is $? 143 "SIGTERM ends both, with the same exit status as without xpuload"
+like "$(cat log)" 'launches' "SIGTERM: xpuload prints its counts all the same"
 
 # xpuload does not wait for descendants that outlive the target.
 xpuload -q -o a.data sh -c 'sleep 1800 >/dev/null 2>&1 </dev/null & echo $! >left; exit 4' 2>log
-is $? 4 "status of a target that leaves a child behind"
+is $? 4 "a target that leaves a child behind: exit status 4, as its own"
 kill "$(cat left)"
-ok $? "and no waiting for it: it is still there"
+ok $? "a target that leaves a child behind: xpuload does not wait for the child"
 
 done_testing

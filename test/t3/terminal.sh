@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# On a terminal: the line that says how a recording goes on, and nothing of it where it does not belong.
+# On a terminal: the line that shows the progress of a recording, and no trace of it anywhere else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
 . "$XPU_SRC/test/lib/live.sh"
@@ -8,19 +8,19 @@ quiet_sanitizers
 use_sim
 unset COLUMNS
 nr=0 columns=80
-screen() {		# screen COMMAND: runs it in a terminal of $columns columns; what it leaves is in $PWD/status
+screen() {		# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to $PWD/status
 	nr=$((nr + 1))
 	socket=$PWD/tmux$nr
 	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
 }
-shows() {		# shows REGEX: the terminal shows such a line
+shows() {		# shows REGEX: waits until the terminal shows a line that matches
 	wait_for looks "$1"
 }
 looks() {
 	tmux -S "$socket" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-works_and_shows() {	# works_and_shows REGEX: while the program launches
+works_and_shows() {	# works_and_shows REGEX: whether it shows this line while the program launches
 	ask a "burst 400" >/dev/null
 	looks "$1"
 }
@@ -32,20 +32,20 @@ end() {
 start_dormant a -t 2
 screen "$XPULOAD -p $a_pid -o a.data"
 shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
-ok $? "-p: whom it is attached to" || diag "$(cat capture)"
+ok $? "-p: the terminal shows which process is attached to" || diag "$(cat capture)"
 wait_for works_and_shows '^[1-9][0-9]* s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
-ok $? "-p: seconds, launches a second, bytes, losses" || diag "$(cat capture)"
+ok $? "-p: the line has seconds, launches a second, bytes, losses" || diag "$(cat capture)"
 kill -INT "$(pgrep -o -f "^$XPULOAD -p $a_pid -o a.data$")"
 shows '^xpuload: [1-9][0-9]* launches from'
-ok $? "-p: the end" || diag "$(cat capture)"
-is "$(grep -c 'launches/s' capture)" 0 "the line is gone at the end" || diag "$(cat capture)"
+ok $? "-p: the terminal shows the summary at the end" || diag "$(cat capture)"
+is "$(grep -c 'launches/s' capture)" 0 "-p: the line is removed at the end" || diag "$(cat capture)"
 end
 
 screen "$XPULOAD -q -p $a_pid -o a.data --duration 2"
 wait_for test -e status
 tmux -S "$socket" capture-pane -p >capture
 is "$(cat status; grep -c . capture)" "0
-0" "-q: no line at all" || diag "$(cat capture)"
+0" "-q: nothing is printed" || diag "$(cat capture)"
 end
 
 # A line that runs over the edge of a small terminal could not be taken back.
@@ -62,17 +62,18 @@ columns=80
 screen "$XPULOAD -o b.data sh -c 'printf begin; sleep 2.5; echo end'"
 shows '^xpuload: 0 launches from'
 grep -q '^beginend$' capture
-ok $? "a command that writes to the terminal: undisturbed" || diag "$(cat capture)"
+ok $? "a command that writes to the terminal: its output is undisturbed" || diag "$(cat capture)"
 end
 screen "$XPULOAD -o b.data sleep 1800 >$PWD/out"
 shows '^[1-9][0-9]* s, 0 launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
-ok $? "a command whose output goes elsewhere: the line" || diag "$(cat capture)"
+ok $? "a command whose output goes elsewhere: the line is shown" || diag "$(cat capture)"
 end
 finish a
 
-# One of everything is no plural, in any table.
+# A count of one is never followed by a plural, in any table.
 "$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 -n 1 >/dev/null 2>log
-like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' "one launch" || diag "$(cat log)"
+like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
+	"one launch: the summary has no plural" || diag "$(cat log)"
 {
 	cat log
 	xpumerge one.data 2>&1
@@ -82,8 +83,8 @@ like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' "o
 		xpumerge one.data --table "$table" 2>&1
 	done
 } | sed -E 's/\b1 ([mun]?s|process)\b//g' | grep -E '(^|[ (])1 [a-z]+s([ ,;:)]|$)' >plurals
-is "$(cat plurals)" "" "one of everything: no plural"
+is "$(cat plurals)" "" "one of everything: no table has a plural"
 
 "$XPULOAD" -o c.data sleep 1.5 2>log
-is "$(grep -c 'launches/s' log)" 0 "no terminal: no line"
+is "$(grep -c 'launches/s' log)" 0 "no terminal: no line is printed"
 done_testing

@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Time namespaces: processes whose CLOCK_MONOTONIC is shifted, and a recorder whose clock is. All times of a
-# recording are of the machine's clock: one process does not move the span, the sums or the order of another.
+# Time namespaces: processes whose CLOCK_MONOTONIC is shifted, and a recorder whose clock is
+# shifted. All times in a recording are by the machine's clock: one process does not change the
+# span, the sums or the order of another one.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 unshare --time --monotonic 1 true 2>/dev/null || skip_all "unshare --time fails: no time namespaces here"
 exact=$XPU_BUILD/workload/exact
-# No clock can be set to before the machine began.
+# No clock can be set to a time before the machine began.
 back=-$(awk '{ print int($1 / 2) }' /proc/uptime)
 [ "$back" -lt -120 ] || diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
 
-# Prints how many processes and kernels there are, and whether all of the recording is within a minute.
+# Prints how many processes and kernels there are, and whether all of the recording is within a
+# minute.
 cat >times.py <<'END'
 import json, sys
 events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
@@ -23,7 +25,7 @@ span = (max(ends) - min(e["ts"] for e in events)) / 1e6
 print("processes", len(pids), "kernels", len(works), "within a minute", span < 60, "kinds", *sorted(cats))
 END
 
-kernels() {		# kernels NAME: the device time of each kernel
+kernels() {		# kernels NAME: prints the device time of each kernel
 	xpumerge -i "$1.data" -f folded --unit ns -o - 2>/dev/null |
 		awk '/\[GPU_Kernel\]kernel_/ { sub(/.*\]/, "", $0); ns[$1] += $2 } END { for (k in ns) print k, ns[k] }' |
 		sort
@@ -36,14 +38,15 @@ run() {			# run NAME SHIFT OPTIONS...: records two processes, one with a shifted
 	$recorder "$XPULOAD" "$@" -o "$name.data" sh -c \
 		"unshare --time --monotonic $shift $exact -t 1 -s 4 -n 1000 -m &
 		$exact -t 1 -s 4 -n 1000 -m; wait" >out 2>load.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" >summary 2>merge.log
-	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "$name: every launch"
-	unlike "$(cat merge.log)" 'outside|valid times' "$name: every time is one of the recording"
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
+		"$name: every launch is matched"
+	unlike "$(cat merge.log)" 'outside|valid times' "$name: every time is within the recording"
 	xpumerge -i "$name.data" -o "$name.json" 2>/dev/null
 	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
-		"$name: the headline's time"
-	is "$(python3 times.py "$name.json")" "$want" "$name: times"
+		"$name: the headline has the right time"
+	is "$(python3 times.py "$name.json")" "$want" "$name: the timeline has the right times"
 	kernels "$name" >"$name.kernels"
 }
 
@@ -52,21 +55,23 @@ want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy m
 for how in bpf shm; do
 	run "plain-$how" 0 --transport "$how"
 	[ -s "plain-$how.kernels" ]
-	ok $? "plain-$how: sums to compare with"
+	ok $? "plain-$how: there are sums to compare with"
 	for shift in 100000 "$back"; do
 		[ "$shift" -gt 0 ] || [ "$shift" -lt -120 ] || continue
 		run "shift$shift-$how" "$shift" --transport "$how"
 		is "$(cmp "plain-$how.kernels" "shift$shift-$how.kernels" 2>&1)" "" \
-			"shift$shift-$how: device time of each kernel is equal without a shift"
+			"shift$shift-$how: the device time of each kernel is the same as without a shift"
 	done
 done
 
-# Every launch by itself, calls, events of memory.
+# Every single launch, calls, events of memory.
 want="processes 2 kernels 2000 within a minute True kinds api kernel launch memcpy memset"
 run each 100000 --probe launch --api --memory
-like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' "each: memory"
+like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' \
+	"each: memory is recorded"
 
-# The recorder has the shifted clock, its targets inherit it; the one of them is shifted once more.
+# The recorder has a shifted clock, its targets inherit it; one of the two targets has its clock
+# shifted once more.
 want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy memset"
 for how in bpf shm; do
 	recorder="unshare --time --monotonic 5000"
@@ -78,15 +83,15 @@ is "$(xpumerge dump recorder-bpf.data 2>/dev/null | sed -n 's/.*HEADER.*start_mo
 	awk -v now="$now" '{ print ($1 / 1e9 > now - 600 && $1 / 1e9 <= now + 1) }')" 1 \
 	"recorder-bpf: the recording begins by the machine's clock"
 
-# A child that has its clock from its parent, which made a namespace for its children.
+# A child gets its clock from its parent, which made a namespace for its children.
 xpuload -o children.data unshare --time --monotonic 100000 --fork "$exact" -t 1 -s 4 -n 1000 >out 2>load.log
 xpumerge -i children.data -o children.json 2>merge.log
-like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' "children: every launch"
+like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' "children: every launch is matched"
 want="processes 1 kernels 1000 within a minute True kinds kernel launch"
-is "$(python3 times.py children.json)" "$want" "children: times"
+is "$(python3 times.py children.json)" "$want" "children: the timeline has the right times"
 
-# Where no /proc tells the shift, the times of that process are left out and counted, here and in each file; its
-# launches are there.
+# Where /proc is missing and the shift is unknown, the times of the process are left out and
+# counted, in the recording and in each file; its launches are kept.
 cat >hidden.sh <<'END'
 mount -t tmpfs none /proc && exec "$@"
 END
@@ -94,32 +99,37 @@ hidden="unshare --mount --time --monotonic 100000 sh hidden.sh $exact -t 1 -s 4 
 if unshare --mount --time --monotonic 1 sh hidden.sh true 2>/dev/null; then
 	xpuload -o hidden.data sh -c "$hidden & $exact -t 1 -s 4 -n 1000 -m; wait" >out 2>load.log
 	xpumerge -i hidden.data >summary 2>merge.log
-	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "hidden: every launch"
-	like "$(cat merge.log)" ' [1-9][0-9]* launches timed outside of the recording' "hidden: launches are counted"
-	like "$(cat merge.log)" ' 1125 device records timed outside of the recording' "hidden: device records are counted"
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
+		"hidden: every launch is matched"
+	like "$(cat merge.log)" ' [1-9][0-9]* launches timed outside of the recording' \
+		"hidden: launches without times are counted"
+	like "$(cat merge.log)" ' 1125 device records timed outside of the recording' \
+		"hidden: device records without times are counted"
 	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
-		"hidden: the headline's time"
+		"hidden: the headline has the right time"
 	xpumerge -i hidden.data -o hidden.json 2>/dev/null
 	want="processes 2 kernels 1000 within a minute True kinds kernel launch memcpy memset"
-	is "$(python3 times.py hidden.json)" "$want" "hidden: times"
+	is "$(python3 times.py hidden.json)" "$want" "hidden: the timeline has the right times"
 
 	xpuload --every 1 -o 'every.%n.data' sh -c "$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out 2>load.log
-	is $? 0 "every: status"
+	is $? 0 "every: exit status 0"
 	# shellcheck disable=SC2046 # several files
 	xpumerge $(ls every.*.data) >summary 2>merge.log
-	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' "every: every launch"
+	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
+		"every: every launch is matched"
 	for file in every.*.data; do
 		like "$(xpumerge -i "$file" 2>/dev/null | head -n 1)" '^no time|^[0-9.]+ [mu]s: |^[1-5]?[0-9](\.[0-9]+)? s: ' \
-			"$file: the headline's time"
+			"$file: the headline has the right time"
 	done
 
 	: >top.out
 	LD_PRELOAD=$XPU_SHIM sh -c "until grep -q launches/s top.out; do sleep 0.1; done; $hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
 	xpuload top -p $! --batch >top.out 2>load.log
-	is $? 0 "top: status"
+	is $? 0 "top: exit status 0"
 	wait
-	is "$(grep -oE '[0-9.]+ ?%' top.out | awk '$1 + 0 > 101' | head -n 1)" "" "top: no share above 100 %"
-	like "$(cat top.out)" 'kernel_' "top: kernels"
+	is "$(grep -oE '[0-9.]+ ?%' top.out | awk '$1 + 0 > 101' | head -n 1)" "" \
+		"top: no share is above 100 %"
+	like "$(cat top.out)" 'kernel_' "top: kernels are shown"
 else
 	diag "NOT RUN: a process without /proc: no mount namespaces here"
 fi

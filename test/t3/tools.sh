@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Beside other tools: another CUPTI subscriber, other preloaded and injected libraries, other CUPTIs.
+# With other tools: another CUPTI subscriber, other preloaded and injected libraries, other CUPTIs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -10,23 +10,23 @@ exact="$XPU_BUILD/workload/exact"
 
 # ---- another subscriber -------------------------------------------------------------------------
 
-# Another subscriber before: it has CUPTI when xpuload comes, and lets go.
+# Another subscriber before the recording: it has CUPTI when xpuload comes, and lets it go later.
 start_dormant a -t 2
 is "$(ask a subscribe)" "subscribe 0" "asleep, the shim does not hold CUPTI"
 attach one -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' one.log
-ok $? "another tool has CUPTI: said" || diag "$(cat one.log)"
+ok $? "another tool has CUPTI: a message says so" || diag "$(cat one.log)"
 like "$(cat one.log)" "^xpuload: .*pid $a_pid.*in use by .*profiler-in-the-program" \
-	"with the name of the holder and the pid of the target"
-is "$(ask a "burst 100")" "burst 100" "the target goes on"
+	"another tool has CUPTI: the message names the tool, and the target's pid"
+is "$(ask a "burst 100")" "burst 100" "another tool has CUPTI: the target goes on"
 is "$(ask a unsubscribe)" "unsubscribe 0" "the other tool lets go"
 wait_for grep -qs 'CUPTI is free again' one.log
-ok $? "recording resumes, and that is said"
+ok $? "recording resumes, and a message says so"
 ask a "burst 100" >/dev/null
-is "$(grep -c 'CUPTI is in use' one.log)" 1 "the complaint was made once"
+is "$(grep -c 'CUPTI is in use' one.log)" 1 "another tool has CUPTI: one message says so"
 leave one
-is $? 0 "recorded after all: status"
-exact one 103 "from then on, every launch"
+is $? 0 "recording has resumed: exit status 0"
+exact one 103 "recording has resumed: every launch since is recorded"
 
 # Another subscriber during the recording: it comes while the shim is awake, and does not get CUPTI.
 attach two -p "$a_pid"
@@ -34,7 +34,7 @@ awake two
 is "$(ask a subscribe)" "subscribe 39" "awake, the shim holds CUPTI"
 is "$(ask a "burst 100")" "burst 100" "the other tool and the target go on"
 leave two
-exact two 103 "and the recording is complete"
+exact two 103 "the shim holds CUPTI: the recording is complete"
 
 # Another subscriber after the recording.
 wait_released() {
@@ -43,61 +43,61 @@ wait_released() {
 wait_for wait_released
 ok $? "asleep again, the shim has let go of CUPTI"
 
-# A program that is linked to CUPTI gets it at once when it asks; after that all is as without the
-# shim.
+# A program that is linked to CUPTI gets it as soon as it asks; from then on it sees the same as
+# without the shim.
 for how in "" activity; do
 	own="$XPU_BUILD/workload/own_cupti"
 	"$own" $how >own.want
 	want=$?
 	# shellcheck disable=SC2086 # one argument or none
 	xpuload -o own.data "$own" $how >own.out 2>own.log
-	is "$? $want" "0 0" "own_cupti $how: status" || diag "$(cat own.log)"
+	is "$? $want" "0 0" "own_cupti $how: the expected exit status" || diag "$(cat own.log)"
 	cmp own.want own.out
-	ok $? "own_cupti $how: it sees what it sees without xpuload" || diag "$(cat own.out)"
+	ok $? "own_cupti $how: the program sees the same as without xpuload" || diag "$(cat own.out)"
 	like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it lets go' \
-		"own_cupti $how: said"
+		"own_cupti $how: a message says so"
 	like "$(cat own.log)" 'CUPTI is free again: recording' "own_cupti $how: recording resumes"
-	exact own 200 "own_cupti $how: all before and after"
+	exact own 200 "own_cupti $how: all launches before and after are recorded"
 	is "$(sed -n 's/.*;\(before\|after\);.*\[GPU_Memset\] /\1 /p' own.folded | sort | tr '\n' ' ')" \
-		"after 100 before 100 " "own_cupti $how: each under its call path"
+		"after 100 before 100 " "own_cupti $how: each launch is under its call path"
 done
 
 "$own" activity first >own.want
 xpuload -o own.data "$own" activity first >own.out 2>own.log
-is $? 0 "own_cupti before CUDA: status" || diag "$(cat own.log)"
+is $? 0 "own_cupti before CUDA: exit status 0" || diag "$(cat own.log)"
 cmp own.want own.out
-ok $? "own_cupti before CUDA: it sees what it sees without xpuload" || diag "$(cat own.out)"
+ok $? "own_cupti before CUDA: the program sees the same as without xpuload" || diag "$(cat own.out)"
 like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: CUPTI is in use by the program itself: nothing' \
-	"own_cupti before CUDA: said"
-exact own 100 "own_cupti before CUDA: all after"
+	"own_cupti before CUDA: a message says so"
+exact own 100 "own_cupti before CUDA: all later launches are recorded"
 
-# A subscriber that never lets go.
+# A subscriber that never lets CUPTI go.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log
 ask a "burst 100" >/dev/null
 leave three
-is $? 125 "CUPTI never to be had: status"
-like "$(cat three.log)" '^xpuload: 0 launches' "CUPTI never to be had: nothing recorded"
+is $? 125 "CUPTI is never free: exit status 125"
+like "$(cat three.log)" '^xpuload: 0 launches' "CUPTI is never free: nothing is recorded"
 ask a unsubscribe >/dev/null
 
-# Two observers: each is told of the subscriber.
+# Two observers: each gets a message about the subscriber.
 ask a subscribe >/dev/null
 attach four -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' four.log
-ok $? "an observer hears of a holder, as the one before it did"
+ok $? "another tool has CUPTI: a later observer gets the message, too"
 attach five -p "$a_pid"
 attached five
 sleep 1.3
 ask a unsubscribe >/dev/null
 wait_for grep -qs 'CUPTI is free again' five.log
-ok $? "a second observer hears of it when recording begins"
+ok $? "another tool has had CUPTI: a second observer gets the message that recording begins"
 ask a "burst 100" >/dev/null
 leave four
 leave five
-exact four 103 "the first observer has what came then"
-exact five 103 "the second, too"
+exact four 103 "the first observer has all launches since"
+exact five 103 "the second observer has all launches since, too"
 finish a
-is $? 0 "the target ends as it should"
+is $? 0 "the target ends with exit status 0"
 
 # ---- the user's own libraries -------------------------------------------------------------------
 
@@ -106,27 +106,27 @@ is "$(LD_PRELOAD="$PWD/user.so" xpuload -q -o b.data sh -c 'echo "$LD_PRELOAD"' 
 	"$XPU_SHIM:$PWD/user.so" "the user's LD_PRELOAD is kept, behind the shim"
 cp user.so user2.so
 is "$(LD_PRELOAD="$PWD/user.so $PWD/user2.so" xpuload -q -o b.data sh -c 'echo "$LD_PRELOAD"' \
-	2>log)" "$XPU_SHIM:$PWD/user.so $PWD/user2.so" "in the user's order"
+	2>log)" "$XPU_SHIM:$PWD/user.so $PWD/user2.so" "the user's libraries stay in their order"
 
 export CUDA_INJECTION64_PATH="$PWD/user.so"
 start b "$XPULOAD" -o b.data "$live" -s 1800
 is "$(ask b "env SIM_INJECTED")" "env 1" "the user's CUDA_INJECTION64_PATH is called, once"
 ask b "burst 100" >/dev/null
 finish b
-exact b 103 "and the recording is complete"
+exact b 103 "with CUDA_INJECTION64_PATH of the user, the recording is complete"
 start_dormant c
-is "$(ask c "env SIM_INJECTED")" "env 1" "the same in a program that nobody has attached to"
+is "$(ask c "env SIM_INJECTED")" "env 1" "a program that nobody has attached to: the library is called, once"
 attach six -p "$c_pid"
 awake six
 ask c "burst 100" >/dev/null
 leave six
-exact six 103 "which can be attached to"
-is "$(ask c "env SIM_INJECTED")" "env 1" "the user's is still called once"
+exact six 103 "a program with this library can be attached to"
+is "$(ask c "env SIM_INJECTED")" "env 1" "a program that was attached to: the library is still called once"
 finish c
 is "$(xpuload -q -o d.data sh -c 'sh -c "echo \$XPUSHIM_CHAIN_INJECTION"' 2>log)" "$PWD/user.so" \
-	"a grandchild knows of it, too"
+	"a grandchild has the user's library, too"
 CUDA_INJECTION64_PATH=/no/such/library.so xpuload -o d.data "$exact" -t 2 -n 1000 >d.out 2>d.log
-exact d 1000 "one that is not there does no harm"
+exact d 1000 "a library that does not exist does no harm"
 unset CUDA_INJECTION64_PATH
 
 # ---- other CUPTIs -------------------------------------------------------------------------------
@@ -137,14 +137,15 @@ export XPUSHIM_CUPTI="$PWD/elsewhere/libcupti-of-mine.so"
 start e "$XPULOAD" -o e.data "$live" -s 1800
 ask e "burst 100" >/dev/null
 grep -q elsewhere/libcupti-of-mine.so "/proc/$(pgrep -P "$e_pid" -x live)/maps"
-ok $? "XPUSHIM_CUPTI names the library"
+ok $? "XPUSHIM_CUPTI: the library that it names is used"
 finish e
-exact e 103 "and it works"
+exact e 103 "XPUSHIM_CUPTI: the recording is complete"
 unset XPUSHIM_CUPTI
 
 for version in 13 14 17 18 24 26 130000; do
 	XPU_SIM_CUPTI_VERSION=$version xpuload -o v.data "$exact" -t 2 -n 1000 -m >v.out 2>v.log
-	exact v $((1000 + $(sed -n 's/^exact: copies //p' v.out))) "records of CUPTI version $version"
+	exact v $((1000 + $(sed -n 's/^exact: copies //p' v.out))) \
+		"CUPTI version $version: all its records are read"
 done
 unset LD_LIBRARY_PATH
 for major in 11 12; do
@@ -153,8 +154,9 @@ for major in 11 12; do
 	sim=${XPU_SAN:+$XPU_BUILD/sim$major:}$LD_LIBRARY_PATH
 	LD_LIBRARY_PATH=$sim xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 \
 		>m.out 2>m.log
-	is $? 0 "CUDA $major: status" || diag "$(cat m.log)"
-	exact "m$major" 1000 "CUDA $major, its CUPTI beside its libcudart: exact"
+	is $? 0 "CUDA $major: exit status 0" || diag "$(cat m.log)"
+	exact "m$major" 1000 \
+		"CUDA $major, its CUPTI next to its libcudart: every launch is matched, under its own site"
 done
 
 done_testing

@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload top: every interval's work, each piece once; on a terminal its keys, its size, and how it is left.
+# xpuload top: each interval's work is shown, and each piece of it once; on a terminal, its keys,
+# its size, and its end.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"
 use_sim
 unset COLUMNS
 
-# Frames as text: their sums are what the program did.
+# Frames as text: their sums are the work of the program.
 : >started
 start_dormant a -t 2
-counts() {		# counts TITLE: the sum of the counts of all frames' lists with that title
+counts() {		# counts TITLE: prints the sum of the counts in all frames' lists with that title
 	awk -v title="$1" 'index($0, title) + length(title) == length($0) + 1 && /%/ { on = 1; next }
 		/^$/ { on = 0 }
 		on { for (i = 1; i < NF; i++)
@@ -30,19 +31,19 @@ done
 wait_for all_are_there
 kill -INT $top_pid
 wait $top_pid
-is "$? $(cat log)" "0 " "--batch: status, and nothing on stderr"
+is "$? $(cat log)" "0 " "--batch: exit status 0, and nothing on stderr"
 nr=$(grep -c 'launches/s, .*lost 0$' frames)
 [ "$nr" -ge 3 ] && [ "$nr" = "$(grep -c 'launches/s, ' frames)" ]
-ok $? "several frames, nothing lost" || diag "$(cat frames)"
-is "$(counts 'kernel or copy')" 1212 "the kernels of all frames: each is in one of them"
-is "$(counts 'call path')" 1212 "their call paths: as many"
+ok $? "there are several frames, and nothing is lost" || diag "$(cat frames)"
+is "$(counts 'kernel or copy')" 1212 "each kernel is in exactly one frame"
+is "$(counts 'call path')" 1212 "each call path of a kernel is in exactly one frame"
 [ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" -le 80 ]
 ok $? "no line is wider than 80 characters"
 "$XPULOAD" top -p "$a_pid" --every 0.2 -n 2 >frames 2>log
-is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: as with --batch"
+is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: the output is the same as with --batch"
 "$XPULOAD" top --cpu-only -p $$ --every 0.3 -n 1 >frames 2>log
-is "$? $(grep -c 'launches/s' frames)" "0 1" "--cpu-only"
-# Others may be running at the same time.
+is "$? $(grep -c 'launches/s' frames)" "0 1" "--cpu-only: a frame is shown"
+# Other instances of xpuload top may be running at the same time.
 none_left() {
 	[ -z "$(find /dev/shm /tmp -maxdepth 1 -name 'xpuload-top.*' -newer started)" ]
 }
@@ -52,8 +53,8 @@ is "$? $(echo *.data*)" "0 *.data*" "no file is left"
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	"$XPULOAD" $args >out 2>log </dev/null
-	is "$? $(wc -l <log | tr -d ' ')" "125 1" "$args: refused in a line" || diag "$(cat log)"
-	like "$(cat log)" "$said" "$args: why"
+	is "$? $(wc -l <log | tr -d ' ')" "125 1" "$args: refused, with one line" || diag "$(cat log)"
+	like "$(cat log)" "$said" "$args: the message says why"
 done <<'END'
 programs.run.already top true
 top.shows.*and.makes.no.file top -o x.data
@@ -74,7 +75,7 @@ looks() {
 	tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-hides() {		# hides SHOWN REGEX: shows the one, and not the other any more
+hides() {		# hides SHOWN REGEX: whether the screen shows SHOWN, and REGEX no longer
 	looks "$1" && ! grep -Eq -- "$2" capture
 }
 key() {
@@ -86,36 +87,36 @@ shows '^GPU|launches/s'
 (until [ -e enough ]; do ask a "burst 50"; sleep 0.1; done) >/dev/null 2>&1 &
 worker=$!
 shows '^ time % .*kernel or copy$' && shows '^ time % .*call path$'
-ok $? "a terminal: kernels and call paths" || diag "$(cat capture)"
+ok $? "a terminal: kernels and call paths are shown" || diag "$(cat capture)"
 [ "$(grep -c . capture)" -le 24 ]
-ok $? "a terminal: it fits"
+ok $? "a terminal: the frame fits"
 key k
 wait_for hides 'kernel or copy$' 'call path$'
-ok $? "k: kernels alone" || diag "$(cat capture)"
+ok $? "k: kernels alone are shown" || diag "$(cat capture)"
 key c
 wait_for hides 'call path$' 'kernel or copy$'
-ok $? "c: call paths alone" || diag "$(cat capture)"
+ok $? "c: call paths alone are shown" || diag "$(cat capture)"
 key p
 shows '\(paused\)'
-ok $? "p: paused"
+ok $? "p: the display is paused"
 key p
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key b
 shows 'kernel or copy$'
 [ "$(grep -c . capture)" -le 12 ]
-ok $? "a smaller terminal: it fits" || diag "$(cat capture)"
+ok $? "a smaller terminal: the frame fits" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 12 -y 8 2>/dev/null
 is_narrow() {
 	looks '^ time %' && ! grep -qvE '^( time %|GPU| *[0-9.]+ |$|waits|.*:)' capture
 }
 wait_for is_narrow
-ok $? "a terminal of 12 columns: a line is a line" || diag "$(cat capture)"
+ok $? "a terminal of 12 columns: no line is wrapped" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key q
 shows '^status 0$'
-ok $? "q: the end, with status 0" || diag "$(cat capture)"
+ok $? "q: ends with exit status 0" || diag "$(cat capture)"
 wait_for test -s after
-is "$(sed 1d after)" "$(sed 1d before)" "the terminal is as it was"
+is "$(sed 1d after)" "$(sed 1d before)" "the terminal's settings are unchanged"
 tmux -S "$tmux" kill-server 2>/dev/null
 tmux=$PWD/dumb
 tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of running processes: the children that are there and those to come, several pids, and all of a
-# name or a cgroup. TREE_SECONDS: how long children come and go.
+# Trees of running processes: present and future children, several pids, and all processes of a name
+# or a cgroup. TREE_SECONDS: how long children come and go.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -9,29 +9,30 @@ quiet_sanitizers
 use_sim
 family="$XPU_BUILD/workload/family"
 
-start_family() {	# start_family NAME ARGS...: with the shim
+start_family() {	# start_family NAME ARGS...: starts it with the shim
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$family" "$@"
 }
 
-says() {		# says OBSERVER NUMBER TEST: it has attached to so many processes
+says() {		# says OBSERVER NUMBER TEST: the observer has attached to NUMBER processes
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 	es=es
 	[ "$2" != 1 ] || es=
-	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" "xpuload: attached to $2 process$es, Ctrl-C ends" "$3: how many"
+	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" "xpuload: attached to $2 process$es, Ctrl-C ends" \
+		"$3: the right number of processes is attached to"
 }
 
-# The mappings of so many processes have been read.
+# The mappings of NUMBER processes have been read.
 has_mappings() {	# has_mappings OBSERVER NUMBER
 	[ "$(xpumerge dump "$1.data" 2>/dev/null | sed -n 's/.* MMAP .* \(pid=[0-9]*\).*/\1/p' |
 		sort -u | wc -l)" -ge "$2" ]
 }
 
-# Observers do not mind each other, so several watch at a time: to attach takes a second.
+# Observers do not disturb each other, so several watch at a time, because attaching takes a second.
 
-# A parent that launches nothing, with eight children that have not used CUDA yet; and two parents without
-# the shim, whose children execute a program and have it by their own environment.
+# A parent that launches nothing, with eight children that have not used CUDA yet; and two parents
+# without the shim, whose children execute a program and load the shim by their own environment.
 start_family a -w 8
 for name in e f; do
 	variable=LD_PRELOAD
@@ -41,15 +42,15 @@ for name in e f; do
 done
 attach tree -p "$a_pid"
 attach alone --gpu-only --no-children -p "$a_pid"
-says tree 9 "children that are there"
+says tree 9 "present children"
 says alone 1 "--no-children"
 says own_e 4 "LD_PRELOAD of children"
 says own_f 4 "CUDA_INJECTION64_PATH of children"
-is "$(ask a "burst 500")" "burst 4000" "children that are there: they go on"
-# Workers that come and go, each of which launches as soon as it is there.
+is "$(ask a "burst 500")" "burst 4000" "present children go on"
+# Workers that come and go, each of which launches as soon as it has begun.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
-for i in 1 2 3 4 5; do		# after 256 of them, xpuload leaves those that have ended
+for i in 1 2 3 4 5; do		# after 256 workers, xpuload leaves those that have ended
 	[ "$nr" -lt 6000 ] || break
 	answer=$(ask a "churn 20 1000")
 	nr=$((nr + ${answer#churn }))
@@ -61,26 +62,27 @@ e_launches=$(ask e "churn 20 1")
 e_launches=$((900 + ${e_launches#churn }))
 for observer in tree alone own_e own_f; do
 	leave $observer
-	is $? 0 "$observer: status"
+	is $? 0 "$observer: exit status 0"
 done
-exact tree $launches "children that are there, that come and go: exact ($((nr / 20)))" || diag "$(cat tree.log)"
-unlike "$(cat tree.log)" 'warning' "children that come and go: nothing to complain of"
-like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: nothing of them"
-exact own_f 900 "CUDA_INJECTION64_PATH of children: exact"
-# A child to come that is quicker than xpuload is not silently absent.
+exact tree $launches \
+	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" || diag "$(cat tree.log)"
+unlike "$(cat tree.log)" 'warning' "present children, and those that come and go: there is no warning"
+like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
+exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
+# A new child that is quicker than xpuload is not missing silently.
 line=$(verdict own_e)
 like "$line" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
-	"LD_PRELOAD of children: each launch is in its place"
+	"LD_PRELOAD of children: every launch is matched, under its own site"
 [ "${line%% matched*}" = "launches $e_launches" ] ||
 	grep -q 'called CUDA before .* attached to: what .* launched first may be missing' own_e.log
-ok $? "LD_PRELOAD of children: all of them, or it is said that some are missing" ||
+ok $? "LD_PRELOAD of children: all launches are recorded, or a message says that some may be missing" ||
 	diag "$e_launches" "$line" "$(cat own_e.log)"
 finish e
 finish f
 
-# Two trees at a time; a child given beside its parent is one process all the same. By name: it is that
-# of the parent and of its children, which are taken by their parent, too. In a cgroup, which may be empty
-# at first, or named as a container's.
+# Two trees at a time; a child whose pid is given in addition to its parent's is still one process.
+# By name: the parent has the name, and so have its children, which are attached to through their
+# parent, too. In a cgroup, which may be empty at first, or which has the name of a container.
 cp "$family" "$$ family of b"
 start_family b -w 2
 start c env LD_PRELOAD="$XPU_SHIM" "./$$ family of b" -w 2
@@ -107,7 +109,7 @@ wait_for are_awake both 8
 for name in a b c; do
 	ask $name "burst 100" >/dev/null
 done
-# One that ends before its mappings are read is counted as a loss, which is not what is tested here.
+# A process that ends before its mappings are read is counted as a loss; this is not tested here.
 [ $root = none ] || wait_for has_mappings empty 2
 ask c "churn 20 1" >/dev/null
 finish b
@@ -117,44 +119,50 @@ ok $? "two parents: the recording goes on when one has ended"
 finish a
 wait "$both_pid"
 is $? 0 "two parents: it ends with the other one"
-exact both 1800 "two parents, and children that have used CUDA: exact"
+exact both 1800 \
+	"two parents, and children that have used CUDA: every launch is matched, under its own site"
 leave comm
-exact comm 220 "--comm: exact, and nothing of others"
+exact comm 220 "--comm: exactly these processes are recorded, each launch under its own site"
 if [ $root = none ]; then
 	finish c
 	skip "--cgroup" "no cgroup can be made"
 else
 	leave empty
 	leave contained
-	exact empty 220 "--cgroup: exact, also what has come into it, and nothing of others"
-	exact contained 220 "--container: exact, and nothing of others"
+	exact empty 220 \
+		"--cgroup: exactly its processes are recorded, including later ones, each launch under its own site"
+	exact contained 220 \
+		"--container: exactly its processes are recorded, each launch under its own site"
 	finish c
 	for dir in "$scope" "$group"; do
 		wait_for rmdir "$dir" 2>/dev/null
 	done
 	xpuload -o none.data -a --cgroup "$group" 2>log
 	is "$? $(cat log)" "125 xpuload: --cgroup $group: no such cgroup: expected a path below\
- /sys/fs/cgroup, as /proc/PID/cgroup has them, for example" "--cgroup: one that is gone"
+ /sys/fs/cgroup, as /proc/PID/cgroup has them, for example" \
+ 	"--cgroup of a cgroup that no longer exists: refused"
 fi
 
 samples_busy() {
 	xpumerge -i all.data -f folded --unit samples 2>/dev/null | grep -q '^cpu;.*;burn_user '
 }
 
-# All of the machine: a program that nobody asked for by name, and not the idle CPUs.
+# The whole machine: a program that nobody asked for by name, but not the idle CPUs.
 "$XPU_BUILD/workload/cpu" 60000 user >/dev/null &
 busy_pid=$!
 attach all -a --cpu-only -F 499
 wait_for grep -qs 'Ctrl-C ends' all.log
 wait_for samples_busy
 leave all
-is $? 0 "-a --cpu-only: status"
+is $? 0 "-a --cpu-only: exit status 0"
 kill $busy_pid
-like "$(cat all.log)" '^xpuload: [0-9]+ CPU samples?, [0-9]+ process' "-a --cpu-only: summary" ||
+like "$(cat all.log)" '^xpuload: [0-9]+ CPU samples?, [0-9]+ process' \
+	"-a --cpu-only: the summary counts samples" ||
 	diag "$(cat all.log)"
 xpumerge -i all.data -f folded --unit samples -o all.folded 2>all.mlog
-like "$(cat all.folded)" '^cpu;.*;main;call_user;burn_user [1-9]' "-a --cpu-only: samples of a program that runs"
-unlike "$(cat all.folded)" '^swapper' "-a --cpu-only: not of the idle CPUs"
+like "$(cat all.folded)" '^cpu;.*;main;call_user;burn_user [1-9]' \
+	"-a --cpu-only: a program that runs is sampled"
+unlike "$(cat all.folded)" '^swapper' "-a --cpu-only: idle CPUs are not sampled"
 
 # Refused, in one line.
 refused() {		# refused ARGS LINE
@@ -173,6 +181,6 @@ refused "-a --container nobody-has-this-name" "--container nobody-has-this-name:
  of such a container: expected its id, or the first digits of that, at least 4; docker inspect -f\
  '{{.Id}}' NAME tells it"
 [ ! -e none.data ]
-ok $? "and no recording is left of them"
+ok $? "none of these attempts has left a recording"
 
 done_testing

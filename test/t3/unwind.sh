@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Call chains from the target's own unwinder, through the kernel, to names: the expected chains, and
-# xpuload's behaviour where there are none.
+# what xpuload does where there are none.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf
@@ -17,7 +17,8 @@ record() {		# record OPTION... COMMAND
 }
 
 # Prints the program's own frames between main and launch, with counts: frames in and below the C
-# library differ between versions, "[clone ...]" and the names of coroutines between compilers.
+# library differ between versions; "[clone ...]" and the names of coroutines differ between
+# compilers.
 own_frames() {
 	sed -n 's/ \[clone [^]]*\]//g; s/;_Z5\(inner\|outer\)[iv]\.actor(\([^*]*\)\.frame/;\1(\2.Frame/g; s/^stacks;.*;main;\(.*\);launch;k_launch;.*\]k_launch /\1;/p' "$1" |
 		awk -F';' '{ chain = ""
@@ -28,13 +29,13 @@ own_frames() {
 			END { for (chain in sum) print chain, sum[chain] }' | LC_ALL=C sort
 }
 
-expect() {		# expect NAME SCENARIO, expected lines on stdin
+expect() {		# expect NAME SCENARIO: runs it, and compares its frames with the lines on stdin
 	record --max-stack 600 "$stacks" "$2"
-	is $? 0 "$1: status"
+	is $? 0 "$1: exit status 0"
 	own_frames run.folded >got
 	LC_ALL=C sort >expected
 	diff -u expected got >diff
-	ok $? "$1: as expected" || diag "$(cat diff load.log merge.log)"
+	ok $? "$1: the frames are as expected" || diag "$(cat diff load.log merge.log)"
 }
 
 expect "inlined functions have no frame" inlining <<-'END'
@@ -51,7 +52,7 @@ expect "unusual frames" frames <<-'END'
 	scenario_frames();never_returns(__jmp_buf_tag (*) [1]) 1
 	scenario_frames();pushed_arguments(long, long, long, long, long, long, long, long, long) 1
 	END
-expect "exceptions: before them, while they unwind, where they are caught" exceptions <<-'END'
+expect "exceptions: before a throw, while it unwinds, where it is caught" exceptions <<-'END'
 	scenario_exceptions() 2
 	scenario_exceptions();rethrows() 2
 	scenario_exceptions();rethrows();throws(int) 4
@@ -62,7 +63,7 @@ expect "coroutines" coroutines <<-'END'
 	scenario_coroutines();inner(inner(int)::_Z5inneri.Frame*) 6
 	scenario_coroutines();outer(outer()::_Z5outerv.Frame*) 2
 	END
-expect "plug-ins: loaded, used, unloaded, one in the other's place" plugin <<-'END'
+expect "plug-ins: loaded, used, unloaded, one in the place of another" plugin <<-'END'
 	scenario_plugin();use_plugin(char const*);dlclose;unloaded();with_frame(void (*)()) 6
 	scenario_plugin();use_plugin(char const*);dlopen;loaded();with_frame(void (*)());launch_in_constructor 6
 	scenario_plugin();use_plugin(char const*);plugin_work;with_frame(void (*)()) 6
@@ -70,29 +71,32 @@ expect "plug-ins: loaded, used, unloaded, one in the other's place" plugin <<-'E
 expect "generated code with frame pointers" jit <<-'END'
 	scenario_jit();[anon];scenario_jit()::{lambda()#1}::_FUN();[anon];recurse(int);recurse(int);recurse(int);recurse(int) 1
 	END
-expect "generated code without them" trampoline <<-'END'
+expect "generated code without frame pointers" trampoline <<-'END'
 	scenario_trampoline();[anon];recurse(int);recurse(int);recurse(int) 1
 	END
 
 record "$stacks" recursion
-is $? 0 "recursion: status"
-is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: 200 deep"
-unlike "$(cat run.folded)" truncated "recursion: whole"
+is $? 0 "recursion: exit status 0"
+is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: the stack is 200 deep"
+unlike "$(cat run.folded)" truncated "recursion: the stack is whole"
 record --max-stack 40 "$stacks" recursion
-like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' "--max-stack 40: visibly cut"
+like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' \
+	"--max-stack 40: the stack is marked as cut"
 
 out=$(timeout 300 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
 is $? 0 "launches in constructors while other threads load and unload: no deadlock"
-is "$out" "" "and nothing on stdout"
+is "$out" "" "launches in constructors while other threads load and unload: nothing is on stdout"
 xpumerge -i run.data -f text >run.txt 2>merge.log
-like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' "all 820 of them with chains"
+like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' \
+	"launches in constructors while other threads load and unload: all 820 launches have call chains"
 
 record --call-graph fp "$stacks" virtual
-like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' "--call-graph fp"
+like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' \
+	"--call-graph fp: call chains come from frame pointers"
 
-# Where the C library cannot tell what object an address is in, as before glibc 2.35, the shim's own
-# table does.
-# Where the loader's counters are not known, nothing tells when a table of unwind rules is out of date.
+# Where the C library cannot tell which object an address is in, as before glibc 2.35, the shim's
+# own table does. Where the loader's counters are not known, nothing tells when a table of unwind
+# rules is out of date.
 cat >unknown.c <<-'END'
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data);
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data) { (void)f; (void)data; return 0; }
@@ -103,24 +107,27 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		record --max-stack 600 "$stacks" $scenario
 		own_frames run.folded >expected
 		record --max-stack 600 env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" $scenario
-		is $? 0 "$scenario on an old C library: status"
+		is $? 0 "$scenario on an old C library: exit status 0"
 		own_frames run.folded >got
 		[ -s expected ] && diff -u expected got >diff
-		ok $? "$scenario on an old C library: the same" || diag "$(cat diff load.log merge.log)"
+		ok $? \
+			"$scenario on an old C library: the frames are the same" || diag "$(cat diff load.log merge.log)"
 		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 unwound in the process' \
-			"$scenario on an old C library: all unwound in the process"
+			"$scenario on an old C library: all chains are unwound in the process"
 	done
 	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" loader 2>load.log
 	is $? 0 "launches while other threads load and unload, on an old C library: no deadlock"
 	xpumerge -i run.data -f text >run.txt 2>merge.log
-	like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' "all 820 of them with chains"
+	like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' \
+		"launches while other threads load and unload, on an old C library: all 820 launches have call chains"
 
 	for how in auto dwarf; do
 		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" inlining
-		is $? 0 "$how on an unknown C library: status"
-		like "$(cat load.log)" 'this C library is unknown' "$how on an unknown C library: said"
+		is $? 0 "$how on an unknown C library: exit status 0"
+		like "$(cat load.log)" 'this C library is unknown' \
+			"$how on an unknown C library: a message says so"
 		like "$(cat run.txt)" ' 0 unwound in the process, 2 by frame pointers' \
-			"$how on an unknown C library: frame pointers"
+			"$how on an unknown C library: call chains come from frame pointers"
 	done
 else
 	skip "an old C library" "no C compiler"
@@ -129,15 +136,18 @@ fi
 for args in "--call-graph lbr" "--max-stack 0" "--max-stack 100000" "--max-stack x"; do
 	xpuload $args true 2>load.log
 	is $? 125 "$args: refused"
-	like "$(cat load.log)" "expected" "$args: with what is wanted"
+	like "$(cat load.log)" "expected" "$args: the message says what is expected"
 done
 
 # Inlined functions and source lines, by DWARF.
 xpuload -q -o run.data "$stacks" inlining 2>load.log
 line=$(grep -n 'inlined_once();' "$XPU_SRC/test/workload/stacks.cc" | tail -n 1 | cut -d: -f1)
 like "$(xpumerge -i run.data -f folded --inline 2>/dev/null)" \
-	';scenario_inlining\(\);inlined_once \(inlined\);inlined_twice \(inlined\);launch;' "--inline"
-like "$(xpumerge -i run.data -f folded --srcline 2>/dev/null)" ';launch \(stacks.cc:[0-9]+\);' "--srcline"
+	';scenario_inlining\(\);inlined_once \(inlined\);inlined_twice \(inlined\);launch;' \
+		"--inline: inlined functions are frames"
+like "$(xpumerge -i run.data -f folded --srcline 2>/dev/null)" ';launch \(stacks.cc:[0-9]+\);' \
+	"--srcline: frames have source lines"
 like "$(xpumerge -i run.data -f folded --inline --srcline 2>/dev/null)" \
-	";scenario_inlining\\(\\) \\(stacks.cc:$line\\);inlined_once \\(stacks.cc:[0-9]+\\) \\(inlined\\);" "both"
+	";scenario_inlining\\(\\) \\(stacks.cc:$line\\);inlined_once \\(stacks.cc:[0-9]+\\) \\(inlined\\);" \
+		"--inline --srcline: inlined functions have source lines"
 done_testing

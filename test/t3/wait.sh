@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Waiting for the device: the wait is under the call that waited, by the name of the work it waited
-# for, and as long as the program itself measured. Real BPF and real uprobes on the simulated
+# Waiting for the device: the wait is under the call that waited, has the name of the work it waited
+# for, and is as long as the program itself measured. Real BPF and real uprobes on the simulated
 # device.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
@@ -12,14 +12,14 @@ run() {			# run NAME ARGS...: records and merges
 	name=$1
 	shift
 	xpuload -o "$name.data" "$XPU_BUILD/workload/shares" -s 0.4 "$@" >"$name.out" 2>load.log
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit ns -o "$name.folded" 2>merge.log
-	is $? 0 "$name: merged"
-	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing lost"
+	is $? 0 "$name: xpumerge succeeds"
+	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing is lost"
 }
 
 # most NAME N REGEX TEXT: the wait is at least 90 % of the work, which takes 100 ms from its launch
-# on and has begun when the call that waits begins; and it is not longer than the phase.
+# and has begun when the waiting call begins; and it is not longer than the phase.
 most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
@@ -37,23 +37,24 @@ most() {
 
 run stream -t 4
 for n in 0 1 2 3; do
-	most stream $n "cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" "for its own kernel"
+	most stream $n "cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" "waits for its own kernel"
 done
 is "$(grep -c 'phase_gpu;cudaStreamSynchronize;\[GPU_Wait\]k_work' stream.folded)" 4 \
-	"stream: for no other's"
+	"stream: no thread waits for another thread's kernel"
 
 run event -t 2 -w event
-most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' "for the kernel before the event"
+most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' "waits for the kernel before the event"
 
 run context -t 2 -w context
-most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "for all that ran"
+most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "waits for all that ran"
 like "$(cat context.folded)" '^shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_work1' \
-	"context: for the other thread's, too"
+	"context: one thread waits for the kernel of the other thread, too"
 
 run copy -t 1 -w copy
-most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "for the kernel before the copy"
+most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "waits for the kernel before the copy"
 
-# The rest of the wait is in the synchronization; the gaps between the kernels are no waiting.
+# The launches wait, and the rest of the wait is in the synchronization; the gaps between the
+# kernels are not waiting.
 run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;
@@ -61,21 +62,21 @@ perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and $sum += $1 while <$folded>;
 	print "$sum ns of $1, blocked for $2\n";
 	exit !($sum && $sum >= $2 * 0.9 - 3e6 && $sum <= $1)' queue.out
-ok $? "queue: launches waited for what was in it"
+ok $? "queue: launches waited for the work in the queue"
 
 xpumerge -i stream.data -f text -o stream.txt 2>/dev/null
 unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
-	"waiting is no device time"
-is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "filters hold for waits, too"
+	"waiting does not count as device time"
+is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "filters apply to waits, too"
 
 # The time of a thread that spins while it waits does not count as CPU time, too.
 xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
-unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples in waits are waiting"
+unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples in waits count as waiting"
 
 xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
-is $? 0 "--gpu-only: status"
+is $? 0 "--gpu-only: exit status 0"
 xpumerge -i only.data -f folded -o only.folded 2>/dev/null
-unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: no waits"
-like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: device work"
+unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: there are no waits"
+like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: there is device work"
 
 done_testing

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Windows of time (--from, --to) of a program whose threads block all the time: the time off the CPU in each
-# window is what the program has measured itself, also where it consists of short times that the kernel's
-# programs sum up, and where a window begins or ends in a long one.
+# Windows of time (--from, --to) of a program whose threads block all the time. In each window, the
+# time off the CPU is what the program has measured itself, also if it consists of many short times
+# that the kernel's programs sum up, and if a window begins or ends within a long one.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf perl
 
 xpuload -q --cpu-only --off-cpu -o run.data "$XPU_BUILD/workload/blocks" 7 >truth 2>load.log
-is $? 0 "status"
+is $? 0 "exit status 0"
 "$XPU_SRC/test/lib/windows.pl" "$XPUMERGE" run.data truth 0-1 1-2 2-2.5 2.5-2.6 2.6-2.7 2.7-2.71 2.71-3 3-4 4-6 \
 	6-end >verdict
 sed 's/^/# /' verdict
-is "$(grep -cE ' [0-9.]+-[0-9.]+ +\|' verdict)" 72 "nine threads in eight windows"
-is "$(grep -c WRONG verdict)" 0 "each window within 1 % of the truth, and all add up to the whole"
+is "$(grep -cE ' [0-9.]+-[0-9.]+ +\|' verdict)" 72 "nine threads are compared in eight windows"
+is "$(grep -c WRONG verdict)" 0 "each window is within 1 % of the truth, and all add up to the whole"
 is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 } END { print (NR > 9), wrong + 0 }')" "1 0" \
-	"on the CPU and off it: all lives add up"
+	"on the CPU and off it: each thread's account adds up to its life"
 
 # A sleep that lasts at the end of the recording counts up to there.
 "$XPU_BUILD/workload/blocks" 12 >/dev/null &
@@ -33,6 +33,6 @@ long_ms() {		# long_ms OPTION...
 		awk '/Off_CPU/ { ns += $NF } END { printf "%.0f\n", ns / 1e6 }'
 }
 before=$(awk -v e="$end" 'BEGIN { printf "%.6f\n", e - 0.1 }')
-is "$(long_ms --from "$before" --to "$end")" 100 "a sleep that lasts on: in the last 100 ms, too"
-is "$(long_ms --from "$before")" 100 "and no longer than the recording"
+is "$(long_ms --from "$before" --to "$end")" 100 "a sleep that lasts on counts in the last 100 ms, too"
+is "$(long_ms --from "$before")" 100 "a sleep that lasts on counts no longer than the recording"
 done_testing
