@@ -76,10 +76,10 @@ run(async () => {
 			if (!names.has(told))
 				told = "";
 		}
-	ok(told, "work of the device is there to be clicked at");
+	ok(told, "device work can be clicked");
 	ok((await summary(page)).includes("Duration"),
-	   `it tells how long ${told} took`);
+	   `the summary has the duration of ${told}`);
 	await page.waitForTimeout(500);
 	await shot(page, "timeline");
-	is(page.complaints.filter(c => c.startsWith("error")).join("\n"), "", "nothing thrown");
+	is(page.complaints.filter(c => c.startsWith("error")).join("\n"), "", "no exception is thrown");
 });

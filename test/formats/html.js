@@ -14,8 +14,8 @@ async function testGraph() {
 	const chart = await page.$eval("#chart", e => e.clientWidth);
 
 	ok(all.length > 50, "frames are drawn", all.length);
-	ok(all.every(f => f.x >= 0 && f.x + f.width <= chart + 1), "all of them inside");
-	near((await frame(page, "all")).width, chart - 16, "the root takes all of the width");
+	ok(all.every(f => f.x >= 0 && f.x + f.width <= chart + 1), "all frames are inside the chart");
+	near((await frame(page, "all")).width, chart - 16, "the root takes the whole width");
 
 	/* Widths are sums. */
 	const by = {};
@@ -30,37 +30,40 @@ async function testGraph() {
 	await settle(page);
 	const t = await tip(page, "all");
 
-	is(number(t.total), total, "tooltip: the total is that of the folded stacks");
+	is(number(t.total), total, "tooltip: the total is the same as in the folded stacks");
 	near(number((await tip(page, "worker")).share), 100 * by.worker / total,
-	     "tooltip: share of all", .01);
-	is(number(t.count), sum(folded("app.count")), "tooltip: device records and pending launches");
+	     "tooltip: the share of all is right", .01);
+	is(number(t.count), sum(folded("app.count")),
+	   "tooltip: device records and pending launches are counted");
 	await shot(page, "html-tooltip");
 
 	await page.selectOption("#unit", "count");
 	await settle(page);
-	is(number((await tip(page, "all")).total), sum(folded("app.count")), "unit count");
+	is(number((await tip(page, "all")).total), sum(folded("app.count")),
+	   "unit count: the total is the number of records");
 	await page.selectOption("#unit", "ns");
 
 	/* Kinds. */
 	await page.click('[data-kind="memcpy"]');
 	await settle(page);
 	is(number((await tip(page, "all")).total),
-	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))), "copies left out");
+	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))), "copies left out: the total is smaller by as much");
 	is(await page.getAttribute('[data-kind="memcpy"]', "aria-pressed"), "false",
-	   "and the button says so");
+	   "copies left out: the button is not pressed");
 	await page.click('[data-kind="memcpy"]', { modifiers: ["Shift"] });
 	await settle(page);
 	is(number((await tip(page, "all")).total),
-	   sum(lines.filter(l => /_Memcpy\]/.test(leaf(l)))), "nothing but copies");
+	   sum(lines.filter(l => /_Memcpy\]/.test(leaf(l)))), "copies alone: the total is their sum");
 	await shot(page, "html-kinds");
 	for (const kind of ["kernel", "pending"])
 		await page.click(`[data-kind="${kind}"]`);
 	await page.selectOption("#gpu", "0");
 	await settle(page);
-	is(number((await tip(page, "all")).total), sum(folded("app.gpu0")), "one device");
+	is(number((await tip(page, "all")).total), sum(folded("app.gpu0")),
+	   "one device: the total is that of this device");
 	await page.selectOption("#gpu", "all");
 	await settle(page);
-	is(number((await tip(page, "all")).total), total, "all is back");
+	is(number((await tip(page, "all")).total), total, "all devices: the total is complete again");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -75,28 +78,30 @@ async function testMoving() {
 	const name = shown(leaf([at])), parent = at[at.length - 2];
 	const before = (await drawn(page)).length;
 
-	ok(await page.isDisabled("#reset"), "nothing to reset at first");
+	ok(await page.isDisabled("#reset"), "there is nothing to reset at first");
 	await click(page, name);
 	await shot(page, "html-zoom");
 	const f = await frame(page, name);
 
-	near(f.width, await page.$eval("#chart", e => e.clientWidth - 16), "zoom: as wide as all", .01);
+	near(f.width, await page.$eval("#chart", e => e.clientWidth - 16),
+	     "zoom: the frame is as wide as the chart", .01);
 	ok((await drawn(page)).filter(d => d.name === "all" && d.faded).length === 1,
 	   "zoom: ancestors are faded");
-	ok(!(await page.isHidden("#detail")), "a panel tells of the frame");
+	ok(!(await page.isHidden("#detail")), "a panel shows the frame");
 	const panel = await page.$eval("#detail", e => e.textContent);
 
-	ok(panel.includes(name) && panel.includes("kernels"), "with its name and kind", panel);
+	ok(panel.includes(name) && panel.includes("kernels"),
+	   "the panel has the frame's name and kind", panel);
 	is(await page.$eval("#detail .path", e => e.children.length), at.length + 1,
-	   "and its call path");
+	   "the panel has the call path");
 	await page.click("#detail .path li:nth-child(2) button");
 	await settle(page);
 	near((await frame(page, parent)).width, await page.$eval("#chart", e => e.clientWidth - 16),
 	     "a frame of the path zooms, too", .01);
 	await page.keyboard.press("Escape");
 	await settle(page);
-	is((await drawn(page)).length, before, "Escape: all is back");
-	ok(await page.isHidden("#detail"), "and the panel is gone");
+	is((await drawn(page)).length, before, "Escape: all frames are shown again");
+	ok(await page.isHidden("#detail"), "Escape: the panel is closed");
 
 	/* Search. */
 	const term = leaf(lines.find(isKernel)).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
@@ -106,8 +111,8 @@ async function testMoving() {
 	await page.keyboard.type(term);
 	await settle(page);
 	near(number(await page.textContent("#matched")), 100 * found / sum(lines),
-	     `search ${term}: share of all that it matches`, .01);
-	ok((await drawn(page)).some(d => d.fill === "#e65cf0"), "search: matches are coloured");
+	     `search ${term}: the share of all matches is right`, .01);
+	ok((await drawn(page)).some(d => d.fill === "#e65cf0"), "search: matches have their colour");
 	await shot(page, "html-search");
 	await page.fill("#search", "operator[](");
 	is(await page.getAttribute("#search", "aria-invalid"), "true",
@@ -134,10 +139,10 @@ async function testMoving() {
 	const folds = async () => (await drawn(page)).filter(d => / \(\d+ frames\)$/.test(d.name)).length;
 	const nrFolds = await folds();
 
-	ok(nrFolds > 0, "frames that all share are folded", nrFolds);
+	ok(nrFolds > 0, "frames that all paths share are folded", nrFolds);
 	await page.keyboard.press("Enter");
 	await settle(page);
-	is(await folds(), nrFolds - 1, "Enter opens them");
+	is(await folds(), nrFolds - 1, "Enter opens folded frames");
 	await page.keyboard.press("Enter");
 	await settle(page);
 	ok(!(await page.isDisabled("#reset")) && !(await page.isHidden("#detail")),
@@ -152,7 +157,7 @@ async function testMoving() {
 		.sort((a, b) => a.x - b.x).map(d => d.width);
 
 	ok(level.length > 1 && level.every((w, i) => !i || w <= level[i - 1] + .01),
-	   "ordered by size", level.join(" "));
+	   "frames are ordered by size", level.join(" "));
 	await page.selectOption("#order", "name");
 
 	/* The list. */
@@ -164,22 +169,22 @@ async function testMoving() {
 
 	await page.click("#tab-top");
 	is(await page.textContent("#top tbody tr:first-child td.name"), largest,
-	   "top: what took longest comes first");
+	   "top: the largest time comes first");
 	await page.fill("#search", `^${parent.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
 	await settle(page);
 	is(number(await page.textContent("#top tbody tr:first-child td:nth-child(5)")),
-	   sum(folded("app.count").filter(l => l[0].includes(parent))), "top: launches below a frame");
+	   sum(folded("app.count").filter(l => l[0].includes(parent))), "top: launches below a frame are counted");
 	await page.fill("#search", "");
 	await settle(page);
 	await shot(page, "html-top");
 	await page.click("#top thead th:nth-child(3) button");
 	near(number(await page.textContent("#top tbody tr:first-child td:nth-child(4)")), 100,
-	     "top by total: what all are under", .01);
+	     "top by total: the first row has all work under it", .01);
 	await page.click("#top tbody tr:nth-child(2) .name button");
 	await page.click("#show-in-graph");
 	await settle(page);
 	ok((await page.textContent("#matched")).includes("matched") && !(await page.isHidden("#graph")),
-	   "a row leads to its frames, by its callers and callees");
+	   "a row leads to the flame graph, with its frames marked");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -193,22 +198,23 @@ async function testLoss() {
 	ok(/unmatched [1-9]/.test(log), "the recording has losses");
 	for (const line of log.trim().split("\n"))
 		ok(text.includes(line.trim()), `the page says: ${line.trim()}`, text);
-	ok(await page.isVisible("#accounts .loss summary"), "the loss is seen without being asked for");
-	ok(/unmatched 16 lost 19/.test(await page.textContent("#accounts .loss summary")), "with its counts");
+	ok(await page.isVisible("#accounts .loss summary"), "the loss is visible without a click");
+	ok(/unmatched 16 lost 19/.test(await page.textContent("#accounts .loss summary")),
+	   "the loss has its counts");
 	ok((await page.$eval("header", e => e.offsetHeight)) <= 80, "the header is no higher than 80 pixels");
 	await page.click("#accounts .loss summary");
 	ok(await page.isVisible("#accounts pre"), "a click shows the notes");
 	await shot(page, "html-notes");
 	await page.click("#accounts details:last-child summary");
-	ok(await page.isVisible("#accounts dl"), "another one what was recorded");
-	ok(!(await page.isVisible("#accounts pre")), "in the place of the notes");
+	ok(await page.isVisible("#accounts dl"), "another click shows facts about the recording");
+	ok(!(await page.isVisible("#accounts pre")), "the facts replace the notes");
 	await page.click("#title");
-	ok(!(await page.isVisible("#accounts dl")), "which a click elsewhere closes");
+	ok(!(await page.isVisible("#accounts dl")), "a click elsewhere closes the facts");
 	const trifle = await open("wide.html");
 
 	await ready(trifle);
 	ok(/frames without a function name/.test(await trifle.textContent("#accounts")) &&
-	   !(await trifle.$("#accounts .loss")), "frames without a name are no loss");
+	   !(await trifle.$("#accounts .loss")), "frames without a name do not count as a loss");
 	await trifle.context().close();
 	for (const fact of ["./app --size 4096", "host", "UTC"])
 		ok((await page.textContent("header")).includes(fact), `the page says: ${fact}`);
@@ -223,25 +229,26 @@ async function testHostile() {
 	const names = new Set(await page.$$eval("#top td.name", cells => cells.map(c => c.textContent)));
 	const missing = lines.map(l => shown(leaf(l))).filter(name => !names.has(name));
 
-	is(missing.join("\n"), "", "hostile names are shown as folded stacks have them");
-	ok([...names].some(n => n.includes("<img src=x onerror=alert(2)>")), "and not as elements");
+	is(missing.join("\n"), "", "hostile names are shown the same as in folded stacks");
+	ok([...names].some(n => n.includes("<img src=x onerror=alert(2)>")),
+	   "hostile names are not made elements");
 	is(await page.$$eval("img, script:not([id])", e => e.length), 1,
-	   "which are none but the page's own script");
+	   "no element comes from a hostile name");
 	await page.click("#tab-graph");
 	await settle(page);
 	await shot(page, "html-hostile");
 	for (const f of (await drawn(page)).filter(d => /alert|bad|semi/.test(d.name))) {
-		is((await tip(page, f.name)).name, f.name, "tooltip of a hostile name");
+		is((await tip(page, f.name)).name, f.name, "tooltip of a hostile name: it is unchanged");
 	}
 	const long = lines.map(l => shown(leaf(l))).sort((a, b) => b.length - a.length)[0];
 
-	ok(long.length >= 10000, "a name of 10000 characters");
+	ok(long.length >= 10000, "there is a name of 10000 characters");
 	await click(page, long);
-	is(await page.textContent("#detail h2"), long, "is whole in the panel");
+	is(await page.textContent("#detail h2"), long, "a long name is whole in the panel");
 	await shot(page, "html-long");
 	ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
-	   "and does not widen the page");
-	is(page.complaints.join("\n"), "", "nothing ran, nothing was asked for");
+	   "a long name does not widen the page");
+	is(page.complaints.join("\n"), "", "hostile names: nothing ran, and nothing was requested");
 	await page.context().close();
 }
 
@@ -261,7 +268,7 @@ async function testWide() {
 
 		nr += several ? number(several[1] || several[2]) : 1;
 	}
-	is(nr, nodes.size, "what is too narrow to draw, or folded, is counted");
+	is(nr, nodes.size, "frames that are too narrow to draw, or folded, are counted");
 	await page.context().close();
 }
 
@@ -273,14 +280,14 @@ async function testThin() {
 	const nr = (await drawn(page)).length, elements = await page.$$eval("#chart *", list => list.length);
 
 	ok(nr > 5000, "thousands of frames are hardly wider than a pixel", nr);
-	ok(elements < 500, "they share their elements", elements);
+	ok(elements < 500, "narrow frames share their elements", elements);
 	const f = (await drawn(page)).filter(d => d.width < 2).sort((a, b) => a.y - b.y)[100];
 
 	await page.mouse.move(f.x + f.width / 2, f.y + 8);
-	is(await page.textContent("#tip strong"), f.name, "each has its tooltip");
+	is(await page.textContent("#tip strong"), f.name, "each narrow frame has its tooltip");
 	await page.mouse.click(f.x + f.width / 2, f.y + 8);
 	await settle(page);
-	is(await page.textContent("#detail h2"), f.name, "and a click zooms to it");
+	is(await page.textContent("#detail h2"), f.name, "a click zooms to a narrow frame");
 	await page.keyboard.press("Escape");
 	const start = Date.now();
 
@@ -307,12 +314,12 @@ async function testDiff() {
 	await settle(page);
 	const t = await tip(page, "all");
 
-	near(number(t.A), sum(lines, 1), "diff: A, normalized", 1e-6);
-	is(number(t.B), sum(lines, 2), "diff: B");
+	near(number(t.A), sum(lines, 1), "diff: A is right, normalized", 1e-6);
+	is(number(t.B), sum(lines, 2), "diff: B is right");
 	ok(/^[+\u2212]/.test(t["B \u2212 A"]), "diff: the difference has its sign", t["B \u2212 A"]);
 	const gone = Object.keys(by).filter(n => by[n][0] && !by[n][1]);
 
-	ok(gone.length > 0, "something is gone in B");
+	ok(gone.length > 0, "diff: some frames exist in A alone");
 	for (const f of await drawn(page)) {
 		const pair = by[f.name];
 
@@ -322,21 +329,21 @@ async function testDiff() {
 		 * Frames with this name elsewhere may have changed in other ways; these have not.
 		 */
 		if (!pair[1])
-			ok(/^hsl\(214,/.test(f.fill), `${f.name} is gone, and blue`, f.fill);
+			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`, f.fill);
 		if (!pair[0])
-			ok(/^hsl\(4,/.test(f.fill), `${f.name} is new, and red`, f.fill);
+			ok(/^hsl\(4,/.test(f.fill), `${f.name} exists in B alone, and is red`, f.fill);
 	}
 	await page.selectOption("#width", "b");
 	await settle(page);
 	ok(!(await drawn(page)).some(f => gone.includes(f.name)),
-	   "as wide as B: what is gone is not there");
+	   "as wide as B: frames of A alone are not drawn");
 	await page.click("#tab-top");
 	await page.click("#top thead th:nth-child(11) button");
 	const deltas = await page.$$eval("#top tbody td:nth-child(11)",
 					 cells => cells.map(c => c.textContent));
 	const numbers = deltas.map(d => number(d.slice(1)));
 
-	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences first");
+	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences come first");
 	await shot(page, "html-diff-top");
 	is(page.complaints.join("\n"), "", "diff: no error, no message, no request");
 	await page.context().close();
@@ -352,7 +359,7 @@ async function testLooks() {
 		await shot(page, "html-" + name);
 		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
 		   `${name}: fits its window`);
-		is(page.complaints.join("\n"), "", `${name}: no error`);
+		is(page.complaints.join("\n"), "", `${name}: there is no error`);
 		await page.context().close();
 	}
 }
@@ -374,11 +381,11 @@ async function testBig() {
 		    `${(fs.statSync("big.html").size / 1048576).toFixed(1)} MiB, ${frames} frames, ` +
 		    `opens in ${seconds.toFixed(2)} s`);
 	ok(user + system < 15, "5 million launches: merged in less than 15 s");
-	ok(kilobytes < 300 << 10, "and 300 MiB");
+	ok(kilobytes < 300 << 10, "5 million launches: merged in less than 300 MiB");
 	ok(seconds < 5, "the page opens in less than 5 s", seconds);
 	await settle(page);
 	await shot(page, "html-big");
-	is(page.complaints.join("\n"), "", "and says nothing");
+	is(page.complaints.join("\n"), "", "5 million launches: the page reports nothing");
 	await page.context().close();
 }
 
@@ -396,18 +403,19 @@ async function testLines() {
 	await page.click("#tab-lines");
 	const first = await page.$eval("#lines-kernel", e => e.value);
 
-	is(first, table[0].kernel, "the kernel of the most samples comes first");
-	is(got(await rows()), expected(first), "its lines, samples and largest reasons are the table's");
+	is(first, table[0].kernel, "the kernel with the most samples comes first");
+	is(got(await rows()), expected(first),
+	   "its lines, samples and largest reasons are the same as in the table");
 	await shot(page, "html-lines");
 	const other = table.find(r => r.kernel !== first).kernel;
 
 	await page.selectOption("#lines-kernel", other);
-	is(got(await rows()), expected(other), "another kernel's, too");
+	is(got(await rows()), expected(other), "another kernel: the same as in the table, too");
 	ok(await page.$$eval("#lines .reasons", list => list.every(e => Math.abs(
-		[...e.children].reduce((n, c) => n + parseFloat(c.style.width), 0) - 100) < .1)), "bars are whole");
+		[...e.children].reduce((n, c) => n + parseFloat(c.style.width), 0) - 100) < .1)), "the parts of each bar add up to its whole width");
 	await page.fill("#search", "0x1a0");
 	is((await rows()).length, table.filter(r => r.kernel === other && /0x1a0/.test(r.place)).length,
-	   "the search narrows them down");
+	   "the search narrows the lines down");
 	await page.fill("#search", "");
 
 	/* Goes from the graph to a kernel's lines. */
@@ -424,14 +432,14 @@ async function testLines() {
 	await ready(both);
 	await both.click("#tab-lines");
 	ok(await both.$eval("#lines tbody tr", tr => tr.cells.length === 9 &&
-		tr.cells[0].textContent === tr.cells[4].textContent), "two recordings: samples of both");
+		tr.cells[0].textContent === tr.cells[4].textContent), "two recordings: samples of both are shown");
 	await shot(both, "html-lines-diff");
 	await both.context().close();
 
 	const none = await open("app.html");
 
 	await ready(none);
-	is(await none.isVisible("#tab-lines"), false, "a recording without samples has no such view");
+	is(await none.isVisible("#tab-lines"), false, "a recording without samples has no lines view");
 	await none.context().close();
 }
 

@@ -16,18 +16,20 @@ async function testModes() {
 	const lines = folded("all.folded"), page = await open("all.html#unit=ns");
 
 	await ready(page);
-	is(await page.getAttribute('[data-mode="gpu"]', "aria-checked"), "true", "it opens on GPU time");
-	is(await total(page), sum(lines.filter(isDevice)), "which is that of device work");
-	is(number(await chip(page, "gpu")), sum(lines.filter(isDevice)), "its chip has its total");
-	is(number(await chip(page, "thread")), sum(lines.filter(l => !isDevice(l))), "thread time has its own");
-	is(number(await chip(page, "both")), sum(lines), "and so have both");
+	is(await page.getAttribute('[data-mode="gpu"]', "aria-checked"), "true",
+	   "the page opens on GPU time");
+	is(await total(page), sum(lines.filter(isDevice)), "GPU time: the total is the time of device work");
+	is(number(await chip(page, "gpu")), sum(lines.filter(isDevice)), "GPU time: the chip has its total");
+	is(number(await chip(page, "thread")), sum(lines.filter(l => !isDevice(l))),
+	   "thread time: the chip has its total");
+	is(number(await chip(page, "both")), sum(lines), "both: the chip has the total of both");
 	for (const [mode, of] of [["thread", l => !isDevice(l)], ["both", () => true]]) {
 		await page.click(`[data-mode="${mode}"]`);
 		await settle(page);
-		is(await total(page), sum(lines.filter(of)), `${mode}: the graph has that total`);
+		is(await total(page), sum(lines.filter(of)), `${mode}: the graph has the same total`);
 	}
 	ok((await drawn(page)).some(f => f.name === "on CPU"), "a function's own CPU time has a frame");
-	ok(!(await drawn(page)).some(f => /^\[(GPU|Off)/.test(f.name)), "no label that the colour says");
+	ok(!(await drawn(page)).some(f => /^\[(GPU|Off)/.test(f.name)), "no label repeats what the colour says");
 	await page.context().close();
 }
 
@@ -46,7 +48,8 @@ async function testTables() {
 
 		ok(table.length > 1 && all > 0, `${name}: there are kernels`, table.length);
 		is(JSON.stringify(wrong), "[]", `${name}: Top has the kernels' times and counts, over all devices`);
-		is(number(await page.textContent('[data-kind="kernel"] b')), all, `${name}: and their sum`);
+		is(number(await page.textContent('[data-kind="kernel"] b')), all,
+		   `${name}: Top has the sum of the kernels`);
 		await page.context().close();
 	}
 }
@@ -62,21 +65,24 @@ async function testPeak() {
 	const text = await page.textContent(line);
 
 	is(/at most ([\d.]+ \w+)/.exec(text)[1], `${device.used_peak / 1048576} MiB`, "the header has the peak of memory");
-	is(/largest holder ([\d.]+ \w+)/.exec(text)[1], `${held / 1048576} MiB`, "and its largest holder");
-	ok(text.endsWith(`: ${path.split(" > ").slice(0, -1).reverse().join(" \u2190 ")}`), "with its call path, as in the summary", text);
-	ok((await page.$eval("header", e => e.offsetHeight)) <= 80, "in no more than 80 pixels");
+	is(/largest holder ([\d.]+ \w+)/.exec(text)[1], `${held / 1048576} MiB`,
+	   "the header has the largest holder");
+	ok(text.endsWith(`: ${path.split(" > ").slice(0, -1).reverse().join(" \u2190 ")}`),
+	   "the header has the holder's call path, the same as in the summary", text);
+	ok((await page.$eval("header", e => e.offsetHeight)) <= 80,
+	   "the header takes no more than 80 pixels");
 	await page.click(line);
 	const panel = await page.innerText("#memory .panel");
 
 	ok(panel.includes(`${device.used_peak.toLocaleString("en")} bytes`) && panel.includes(`${(+held).toLocaleString("en")} bytes`),
-	   "a click shows them to the byte", panel);
-	is((await findings(page)).join("\n"), "", "axe finds nothing there");
+	   "a click shows peak and holder to the byte", panel);
+	is((await findings(page)).join("\n"), "", "axe finds no fault in the panel");
 	await shot(page, "html-peak");
 	await page.context().close();
 	const none = await open("app.html");
 
 	await ready(none);
-	ok(!(await none.isVisible("#memory")), "no such line where no memory was recorded");
+	ok(!(await none.isVisible("#memory")), "a recording without memory has no such line");
 	await none.context().close();
 }
 
@@ -102,7 +108,8 @@ async function testGroups() {
 			if (m && !got[m[1]])
 				got[m[1]] = number((await tip(page, f.name)).total);
 		}
-		is(JSON.stringify(got), JSON.stringify(expected), `by ${by}: as --by ${by}, without a new merge`);
+		is(JSON.stringify(got), JSON.stringify(expected),
+		   `by ${by}: the same as with --by ${by}, without a new merge`);
 		await page.context().close();
 	}
 	const page = await open("all.html#unit=ns&by=nvtx&open=all"), expected = {};
@@ -110,10 +117,10 @@ async function testGroups() {
 	await ready(page);
 	for (const l of folded("all.nvtx.folded").filter(isDevice))
 		expected[l[0][0]] = (expected[l[0][0]] || 0) + l[1];
-	ok(Object.keys(expected).length > 1, "there is work in ranges, and outside");
+	ok(Object.keys(expected).length > 1, "there is work in ranges, and work outside of them");
 	for (const [range, ns] of Object.entries(expected))
 		is(number((await tip(page, range.replace(/^\[NVTX\]|^\[(no NVTX range)\]/, "$1"))).total), ns,
-		   `by NVTX range: ${range}, with those in it`);
+		   `by NVTX range: ${range} has all its work, with inner ranges`);
 	await page.context().close();
 }
 
@@ -165,34 +172,37 @@ async function testStretch() {
 	const from = +params.get("from"), to = +params.get("to");
 	const expected = timelineIn(t.start + from * t.width, t.start + to * t.width);
 
-	near(from, .25 * t.nr, "a stretch is picked by dragging: its begin", .05);
-	near(to, .5 * t.nr, "and its end", .05);
-	ok(expected.kernel > 0 && expected.kernel < sum(lines), "there is work in the stretch, and outside");
+	near(from, .25 * t.nr, "dragging picks a stretch: its begin is right", .05);
+	near(to, .5 * t.nr, "dragging picks a stretch: its end is right", .05);
+	ok(expected.kernel > 0 && expected.kernel < sum(lines),
+	   "there is work in the stretch, and work outside of it");
 	is(number(await page.textContent('[data-kind="kernel"] b')), expected.kernel,
-	   "kernels in it are those of the timeline, to the ns");
-	is(number(await page.textContent('[data-kind="memcpy"] b')), expected.memcpy, "copies, too");
-	is(await total(page), expected.kernel + expected.memcpy, "the graph follows");
-	is(number((await tip(page, "all")).count), expected.nr, "counts are of work that began in it");
+	   "the stretch has the same kernel time as the timeline, to the ns");
+	is(number(await page.textContent('[data-kind="memcpy"] b')), expected.memcpy,
+	   "the stretch has the same copy time as the timeline, to the ns");
+	is(await total(page), expected.kernel + expected.memcpy, "the graph shows the stretch alone");
+	is(number((await tip(page, "all")).count), expected.nr,
+	   "counts are of work that began in the stretch");
 	await shot(page, "html-stretch");
 	await page.click("#tab-top");
 	is((await rows(page)).reduce((n, row) => n + (number(row[1]) || 0), 0), expected.kernel + expected.memcpy,
-	   "and so does the Top list");
+	   "the Top list shows the stretch alone");
 	await page.goBack();
 	await page.goBack();
 	await settle(page);
-	is(await total(page), sum(lines), "Back: all of the time again");
+	is(await total(page), sum(lines), "Back: the whole time is shown again");
 	await page.focus("#strip-area");
 	await page.keyboard.press("ArrowRight");
 	await settle(page);
 	const first = await total(page);
 
-	ok(first > 0 && first < sum(lines), "a stretch is picked by the keyboard");
+	ok(first > 0 && first < sum(lines), "the keyboard picks a stretch");
 	await page.keyboard.press("Shift+ArrowRight");
 	await settle(page);
-	ok(await total(page) > first, "and made longer");
+	ok(await total(page) > first, "the keyboard makes the stretch longer");
 	await page.keyboard.press("Escape");
 	await settle(page);
-	is(await total(page), sum(lines), "Escape ends it");
+	is(await total(page), sum(lines), "Escape removes the stretch");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -229,7 +239,7 @@ async function testAddress() {
 
 	await ready(again);
 	is(await look(again), last, "a page that is opened with the address shows the same");
-	is(again.complaints.join("\n"), "", "without a complaint");
+	is(again.complaints.join("\n"), "", "a page that is opened with the address has no complaint");
 	await again.context().close();
 	while (steps.length) {
 		const [name, before] = steps.pop();
@@ -241,7 +251,7 @@ async function testAddress() {
 	for (let i = 0; i < 8; i++)
 		await page.goForward();
 	await settle(page);
-	is(await look(page), last, "Forward makes all of it again");
+	is(await look(page), last, "Forward makes all steps again");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 
@@ -252,8 +262,8 @@ async function testAddress() {
 		const odd = await open("app.html#" + hash);
 
 		await ready(odd);
-		ok((await drawn(odd)).length > 3 || /search/.test(hash), `#${hash}: the page is there`);
-		is(odd.complaints.join("\n"), "", "and says nothing");
+		ok((await drawn(odd)).length > 3 || /search/.test(hash), `#${hash}: the page is drawn`);
+		is(odd.complaints.join("\n"), "", "a foreign address: there is no complaint");
 		await odd.context().close();
 	}
 }
@@ -267,9 +277,10 @@ async function testKeys() {
 	await page.keyboard.press("?");
 	ok(await page.isVisible("#help"), "? shows the keys");
 	for (const key of ["/", "t", "c", "s", "b", "Esc"])
-		ok((await page.$$eval("#help kbd", list => list.map(k => k.textContent))).includes(key), `${key} is among them`);
+		ok((await page.$$eval("#help kbd", list => list.map(k => k.textContent))).includes(key),
+		   `the list of keys has ${key}`);
 	await page.keyboard.press("Escape");
-	ok(!(await page.isVisible("#help")), "Escape closes them");
+	ok(!(await page.isVisible("#help")), "Escape closes the list of keys");
 	await page.keyboard.press("t");
 	is(await page.getAttribute('[data-mode="thread"]', "aria-checked"), "true", "t goes to thread time");
 	await page.keyboard.press("o");
@@ -277,13 +288,13 @@ async function testKeys() {
 	await page.keyboard.press("2");
 	ok(await page.isVisible("#top"), "2 shows the Top list");
 	await page.keyboard.press("3");
-	ok(await page.isVisible("#lines"), "3 the lines of kernels");
+	ok(await page.isVisible("#lines"), "3 shows the lines of kernels");
 	await page.keyboard.press("1");
 	await page.keyboard.press("b");
-	ok((await page.inputValue("#by")) !== "comm", "b groups by the next");
+	ok((await page.inputValue("#by")) !== "comm", "b groups by the next key");
 	await page.focus("#tab-graph");
 	await page.keyboard.press("ArrowRight");
-	ok(await page.isVisible("#top"), "arrow keys go through the views");
+	ok(await page.isVisible("#top"), "arrow keys change the view");
 	await page.context().close();
 
 	const app = await open("app.html"), path = lines.find(l => l[0][0] === "worker" && isDevice(l))[0];
@@ -294,21 +305,24 @@ async function testKeys() {
 	});
 	await app.keyboard.press("f");
 	await settle(app);
-	ok(!(await drawn(app)).some(d => / \(\d+ frames\)$/.test(d.name)), "f opens all that is folded");
+	ok(!(await drawn(app)).some(d => / \(\d+ frames\)$/.test(d.name)), "f opens all folded frames");
 	await app.keyboard.press("f");
 	await click(app, "worker");
 	await click(app, shown(path[path.length - 1]));
 	await app.keyboard.press("c");
 	const copied = await app.evaluate(() => globalThis.copied);
 
-	is(copied.trim().split("\n").map(line => line.trim()).length, path.length, "c copies the call path: a line a frame");
-	ok(copied.startsWith("worker\n") && copied.trim().endsWith(shown(path[path.length - 1])), "root first", copied);
+	is(copied.trim().split("\n").map(line => line.trim()).length, path.length,
+	   "c copies the call path: a line for each frame");
+	ok(copied.startsWith("worker\n") && copied.trim().endsWith(shown(path[path.length - 1])),
+	   "the copied path begins at the root", copied);
 	await app.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("no")); });
 	await app.click("#copy-path");
-	is(app.complaints.join("\n"), "", "without a clipboard it goes another way");
+	is(app.complaints.join("\n"), "", "without access to the clipboard, there is no complaint");
 	await app.keyboard.press("s");
 	ok(await app.isVisible("#sandwich"), "s shows callers and callees");
-	is(await app.textContent("#focus-name"), shown(path[path.length - 1]), "of the chosen frame");
+	is(await app.textContent("#focus-name"), shown(path[path.length - 1]),
+	   "the callers and callees are those of the chosen frame");
 	await app.context().close();
 }
 
@@ -340,20 +354,23 @@ async function testSandwich() {
 	await page.click(`#top tbody button:text-is("${name}")`);
 	await settle(page);
 	is(await page.textContent("#focus-name"), name, "a row leads to its callers and callees");
-	is(number(await page.textContent("#focus-total")), sum(of), "their sum is that of all stacks with it");
-	is(sorted(got(await level("callers", "low"))), sorted(expected(-1)), "callers, each with its part");
+	is(number(await page.textContent("#focus-total")), sum(of),
+	   "their sum is the sum of all stacks with the function");
+	is(sorted(got(await level("callers", "low"))), sorted(expected(-1)), "each caller has its part");
 	is(sorted(got((await level("callees", "high")).filter(([n]) => !/^\d+ frames?$/.test(n)))),
-	   sorted(Object.fromEntries(Object.entries(expected(1)).filter(([n]) => n !== undefined))), "callees, too");
+	   sorted(Object.fromEntries(Object.entries(expected(1)).filter(([n]) => n !== undefined))), "each callee has its part");
 	await shot(page, "html-sandwich");
 	await page.click("#callers g.frame >> nth=0");
 	await settle(page);
-	ok((await page.textContent("#focus-name")) !== name, "a caller's own callers are a click away");
+	ok((await page.textContent("#focus-name")) !== name,
+	   "a click on a caller shows the caller's own callers");
 	await page.goBack();
 	await settle(page);
-	is(await page.textContent("#focus-name"), name, "and Back leads back");
+	is(await page.textContent("#focus-name"), name, "Back returns to the function");
 	await page.click("#show-in-graph");
 	await settle(page);
-	ok((await drawn(page)).some(f => f.name === name && f.fill === "#e65cf0"), "its frames are shown in the graph");
+	ok((await drawn(page)).some(f => f.name === name && f.fill === "#e65cf0"),
+	   "the graph marks the function's frames");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -369,17 +386,20 @@ async function testNarrow() {
 	const groups = (await drawn(page)).filter(f => /^[\d,]+ frames?, [\d.]+%$/.test(f.name));
 	const chart = await page.$eval("#chart", e => e.clientWidth - 16);
 
-	near(groups.reduce((w, f) => w + f.width, 0), chart, "10,000 even paths: frames that say so fill the width", .05);
-	ok(groups.reduce((n, f) => n + number(f.name), 0) > .8 * nodes.size, "and stand for nearly all frames");
+	near(groups.reduce((w, f) => w + f.width, 0), chart,
+	     "10,000 even paths: frames for groups fill the width", .05);
+	ok(groups.reduce((n, f) => n + number(f.name), 0) > .8 * nodes.size,
+	   "frames for groups stand for nearly all frames");
 	await shot(page, "html-even");
 	await click(page, groups[0].name);
 	const inside = (await drawn(page)).filter(f => !f.faded && f.name !== groups[0].name);
 
-	ok(inside.length > 500, "a click shows what is in one of them", inside.length);
+	ok(inside.length > 500, "a click shows the frames in a group", inside.length);
 	await shot(page, "html-even-group");
 	await page.keyboard.press("u");
 	await settle(page);
-	ok((await drawn(page)).some(f => f.name === groups[0].name || /frames, /.test(f.name)), "u leads out of it");
+	ok((await drawn(page)).some(f => f.name === groups[0].name || /frames, /.test(f.name)),
+	   "u leaves the group");
 	await page.context().close();
 }
 
@@ -392,18 +412,20 @@ async function testAxe() {
 		const page = await open("all.html#time=both", options);
 
 		await ready(page);
-		is((await findings(page)).join("\n"), "", `axe, ${name}: the flame graph`);
+		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the flame graph`);
 		await page.keyboard.press("ArrowUp");
 		await click(page, "app");
-		is((await findings(page)).join("\n"), "", `axe, ${name}: with a frame's panel`);
+		is((await findings(page)).join("\n"), "",
+		   `axe finds no fault, ${name}: with a frame's panel`);
 		await page.keyboard.press("2");
 		await page.click("#top tbody tr:nth-child(2) .name button");
 		await settle(page);
-		is((await findings(page)).join("\n"), "", `axe, ${name}: Top, callers and callees`);
+		is((await findings(page)).join("\n"), "",
+		   `axe finds no fault, ${name}: Top, callers and callees`);
 		await page.keyboard.press("3");
-		is((await findings(page)).join("\n"), "", `axe, ${name}: lines of kernels`);
+		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: lines of kernels`);
 		await page.keyboard.press("?");
-		is((await findings(page)).join("\n"), "", `axe, ${name}: the keys`);
+		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the keys`);
 		await page.keyboard.press("Escape");
 		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: fits its window`);
 		await page.context().close();

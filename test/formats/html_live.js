@@ -20,12 +20,15 @@ async function testKinds() {
 	await ready(page);
 	await shot(page, "html-live");
 	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("live.txt")}%`, "the GPU is as busy as the summary says");
-	is(await page.$$eval("#strip .gap", list => list.length), 0, "all was recorded");
-	ok((await page.textContent("#strip-legend")).includes("waits for the GPU"), "colours of threads' states are explained");
+	is(await page.$$eval("#strip .gap", list => list.length), 0,
+	   "no part of the time is marked as not recorded");
+	ok((await page.textContent("#strip-legend")).includes("waits for the GPU"),
+	   "the colours of threads' states are explained");
 	const area = await (await page.$("#strip-area")).boundingBox();
 
 	await page.mouse.move(area.x + area.width / 2, area.y + 5);
-	ok(/^GPU 0at[\d.]+ m?sin[\d.]+ m?s(busy[\d.]+%|nothing)$/.test(await page.textContent("#tip")), "the pointer tells of a moment",
+	ok(/^GPU 0at[\d.]+ m?sin[\d.]+ m?s(busy[\d.]+%|nothing)$/.test(await page.textContent("#tip")),
+	   "the tooltip describes the moment under the pointer",
 	   await page.textContent("#tip"));
 	await page.mouse.move(1, 1);
 	const kinds = await page.$$eval("#kinds button", b => b.map(e => e.dataset.kind));
@@ -41,16 +44,17 @@ async function testKinds() {
 	await page.click('[data-mode="both"]');
 	await page.selectOption("#unit", "ns");
 	await settle(page);
-	is(number((await tip(page, "all")).total), sum(lines), "all of it");
+	is(number((await tip(page, "all")).total), sum(lines), "the total is the sum of all stacks");
 	for (const kind of kinds) {
 		const total = sum(lines.filter(l => ENDS[kind].test(leaf(l))));
 
 		await page.click(`[data-kind="${kind}"]`, { modifiers: ["Shift"] });
 		await settle(page);
 		if (total)
-			is(number((await tip(page, "all")).total), total, `nothing but ${kind}`);
+			is(number((await tip(page, "all")).total), total,
+			   `${kind} alone: the total is right`);
 		else
-			is((await drawn(page)).length, 0, `nothing of ${kind}`);
+			is((await drawn(page)).length, 0, `${kind} alone: no frame is left`);
 		await shot(page, `html-live-${kind}`);
 	}
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
@@ -64,16 +68,20 @@ async function testWindows() {
 	await ready(page);
 	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("windows.txt")}%`,
 	   "windows: the GPU is as busy as the summary says");
-	ok((await page.$$eval("#strip-area .gap", list => list.length)) >= 4, "the time between them is marked");
-	ok(/ of it recorded in 5 windows/.test(await page.textContent("#stretch-words")), "and said",
+	ok((await page.$$eval("#strip-area .gap", list => list.length)) >= 4,
+	   "windows: the time between them is marked");
+	ok(/ of it recorded in 5 windows/.test(await page.textContent("#stretch-words")),
+	   "windows: the page says how much was recorded",
 	   await page.textContent("#stretch-words"));
-	ok((await page.textContent("#strip-legend")).includes("not recorded"), "and explained");
+	ok((await page.textContent("#strip-legend")).includes("not recorded"),
+	   "windows: the mark is explained");
 	const gap = await page.$$eval("#strip-area .gap", list => list.map(e => e.getBoundingClientRect())
 		.sort((a, b) => b.width - a.width)[0].toJSON());
 	const move = at => page.mouse.move(gap.x + gap.width * at, gap.y + 5);
 
 	await move(.5);
-	ok((await page.textContent("#tip")).endsWith("not recorded"), "the pointer there says so, too");
+	ok((await page.textContent("#tip")).endsWith("not recorded"),
+	   "windows: the tooltip says that nothing was recorded there");
 	await shot(page, "html-windows");
 	await move(.3);
 	await page.mouse.down();
@@ -81,10 +89,12 @@ async function testWindows() {
 	await move(.6);
 	await page.mouse.up();
 	await settle(page);
-	ok(/; 0 ns of it recorded/.test(await page.textContent("#stretch-words")), "a stretch of it has nothing",
+	ok(/; 0 ns of it recorded/.test(await page.textContent("#stretch-words")),
+	   "a stretch between windows has no recorded time",
 	   await page.textContent("#stretch-words"));
-	is(await page.textContent("#strip-names div"), "GPU 0 \u2013", "and no share");
-	is((await drawn(page)).length, 0, "nor a frame");
+	is(await page.textContent("#strip-names div"), "GPU 0 \u2013",
+	   "a stretch between windows has no share");
+	is((await drawn(page)).length, 0, "a stretch between windows has no frame");
 	is(page.complaints.join("\n"), "", "windows: no error, no message, no request");
 	await page.context().close();
 }
@@ -93,18 +103,23 @@ async function testMemory() {
 	const page = await open("memory.html");
 
 	await ready(page);
-	ok((await page.textContent("#facts")).startsWith("GPU memory at its peak"), "memory: the page says of what it is");
-	ok(/^memory events \d+ lost 0/.test(await page.textContent(".account")), "and how many events there were",
+	ok((await page.textContent("#facts")).startsWith("GPU memory at its peak"),
+	   "memory: the page says that it shows the peak");
+	ok(/^memory events \d+ lost 0/.test(await page.textContent(".account")),
+	   "memory: the page has the number of events",
 	   await page.textContent(".account"));
-	is((await page.$$eval("#unit option", list => list.map(o => o.value))).join(), "bytes,count", "it has no times");
+	is((await page.$$eval("#unit option", list => list.map(o => o.value))).join(), "bytes,count",
+	   "memory: times cannot be chosen as the unit");
 	const bytes = await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent).cells.values[0].bytes" +
 					  ".reduce((a, b) => a + b)");
 
-	is(bytes, sum(folded("memory.bytes")), "its bytes are those of folded stacks");
-	ok(/[\d.]+ [KMG]iB/.test(await page.textContent('[data-kind="memory"] b')), "the chip has their sum");
+	is(bytes, sum(folded("memory.bytes")), "memory: the bytes are the same as in folded stacks");
+	ok(/[\d.]+ [KMG]iB/.test(await page.textContent('[data-kind="memory"] b')),
+	   "memory: the chip has a sum in bytes");
 	await page.selectOption("#unit", "count");
 	await settle(page);
-	is(number(await page.textContent('[data-kind="memory"] b')), sum(folded("memory.count")), "and their number");
+	is(number(await page.textContent('[data-kind="memory"] b')), sum(folded("memory.count")),
+	   "memory: the count is the same as in folded stacks");
 	await shot(page, "html-memory");
 	is(page.complaints.join("\n"), "", "memory: no error, no message, no request");
 	await page.context().close();

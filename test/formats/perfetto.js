@@ -82,7 +82,7 @@ async function testFile(name, format) {
 					"where value > 0 and severity not in ('info', 'notice')");
 	const count = async what => (await engine.rows(`select count(*) as n from ${what}`))[0].n;
 
-	is(stats.map(s => `${s.name} ${s.value}`).join("\n"), "", `${name}.${format}: nothing to complain of`);
+	is(stats.map(s => `${s.name} ${s.value}`).join("\n"), "", `${name}.${format}: there is no complaint`);
 	for (const unit of ["ns", "count"]) {
 		const want = wanted(`${name}.${unit}`, nr);
 
@@ -93,7 +93,7 @@ async function testFile(name, format) {
 	is(await count("slice where depth > 0 and category in ('kernel', 'memcpy', 'memset')"), 0,
 	   `${name}.${format}: work of one track does not overlap`);
 	ok(await count("counter") > 10, `${name}.${format}: there are counters`);
-	is(await count("counter where value < 0"), 0, `${name}.${format}: of what can be`);
+	is(await count("counter where value < 0"), 0, `${name}.${format}: no counter is negative`);
 	return engine;
 }
 
@@ -121,7 +121,7 @@ run(async () => {
 					"select count(*) as n from slice where category in ('api', 'launch')");
 
 				ok(calls > 0, `${name}.${format}: calls of the API were recorded`);
-				is(n, calls, `${name}.${format}: all of them are slices`);
+				is(n, calls, `${name}.${format}: all calls are slices`);
 			}
 			if (name === "live" && format === "pftrace") {
 				const want = new Map();
@@ -130,7 +130,7 @@ run(async () => {
 						!/^\[(GPU_Wait|Off_CPU)\]/.test(f[f.length - 1])))
 					add(want, frames.join(";"), value);
 				is(differences(await samples(engine), want), "",
-				   `CPU samples of ${want.size} call paths`);
+				   `CPU samples of ${want.size} call paths are right`);
 			}
 			if (name === "calls") {
 				const [{ n, inner }] = await engine.rows(`
@@ -139,7 +139,7 @@ run(async () => {
 					where l.category = 'launch' and l.dur = 250 and a.category = 'api'`);
 
 				is(`${n} ${inner}`, "3000 3000",
-				   `${format}: launches as long as their calls, and others within them`);
+				   `${format}: launches last as long as their calls, and others lie within them`);
 			}
 			engine[Symbol.dispose]();
 		}

@@ -32,16 +32,20 @@ async function testTable() {
 
 	await ready(page);
 	await shot(page, "ranks");
-	is(await shownTab(page), "Ranks", "it opens on the ranks");
+	is(await shownTab(page), "Ranks", "the page opens on the ranks");
 	const byCaused = [...t.ranks].sort((a, b) => b.caused_ns - a.caused_ns || a.rank - b.rank), list = await rows(page);
 
 	is(list.map(r => r.Rank).join(), byCaused.map(r => r.rank).join(), "the table has each rank, the worst straggler first");
 	for (const [title, key] of [["Caused", "caused_ns"], ["Waiting", "wait_ns"], ["Transfer", "transfer_ns"], ["Own work", "own_ns"],
 				    ["Busy", "busy_ns"]])
-		is(list.map(r => number(r[title])).join(), byCaused.map(r => r[key]).join(), `${title}: as in the tables`);
-	is(list.map(r => number(r.Launches)).join(), byCaused.map(r => r.launches).join(), "Launches: as in the tables");
-	ok(/^Rank 2 on node0 made other ranks wait/.test(await text(page, "ranks-answer")), "the first line says who it was");
-	ok(/load_batch › nanosleep › off CPU: sleep/.test(await text(page, "ranks-answer")), "and what it did");
+		is(list.map(r => number(r[title])).join(), byCaused.map(r => r[key]).join(),
+		   `${title}: the same as in the tables`);
+	is(list.map(r => number(r.Launches)).join(), byCaused.map(r => r.launches).join(),
+	   "Launches: the same as in the tables");
+	ok(/^Rank 2 on node0 made other ranks wait/.test(await text(page, "ranks-answer")),
+	   "the first line names the late rank");
+	ok(/load_batch › nanosleep › off CPU: sleep/.test(await text(page, "ranks-answer")),
+	   "the first line has the rank's late path");
 	is(list.filter(r => r.Rank !== "2").every(r => /^2 \(/.test(r["Waited for"])), true, "all others waited for it longest");
 	for (const [sort, key] of [["wait_ns", "wait_ns"], ["number", "rank"]]) {
 		await page.click(`[data-sort="${sort}"]`);
@@ -53,14 +57,15 @@ async function testTable() {
 	}
 	for (const [term, expected] of [["0-2,7", "0,1,2,7"], ["node1", "1,3,5,7"], ["node1 0-3", "1,3"], ["nobody", ""], ["3", "3"]]) {
 		await page.fill("#ranks-filter", term);
-		is((await rows(page)).map(r => r.Rank).join(), expected, `only ${term}`);
+		is((await rows(page)).map(r => r.Rank).join(), expected,
+		   `filter ${term}: exactly these ranks are shown`);
 	}
 	await page.reload();
 	await ready(page);
-	is((await rows(page)).map(r => r.Rank).join(), "3", "the address has the filter");
+	is((await rows(page)).map(r => r.Rank).join(), "3", "the address keeps the filter");
 	await page.keyboard.press("Escape");
-	is((await rows(page)).length, 8, "Escape takes it back");
-	is(complaints(page), "", "nothing to complain about");
+	is((await rows(page)).length, 8, "Escape removes the filter");
+	is(complaints(page), "", "there is no complaint");
 	await page.context().close();
 }
 
@@ -72,20 +77,23 @@ async function testPaths() {
 		await page.click("#ranks-table tr.culprit td:nth-child(3)");
 		await settle(page);
 		is(await shownTab(page), "Flame graph", `${name}: a straggler's row leads to its call paths`);
-		ok(await frame(page, words), `${name}: what made it late is drawn`, (await drawn(page)).map(f => f.name).join());
+		ok(await frame(page, words),
+		   `${name}: the late path is drawn`, (await drawn(page)).map(f => f.name).join());
 		const t = await tip(page, words);
 
-		is(`${number(t.rank)} ${number(t.median)}`, `${late.rank_ns} ${late.median_ns}`, `${name}: its time and the median's`);
-		is(number(t["rank \u2212 median"].replace("+", "")), late.late_ns, `${name}: and the difference`);
+		is(`${number(t.rank)} ${number(t.median)}`, `${late.rank_ns} ${late.median_ns}`,
+		   `${name}: the tooltip has the rank's time and the median`);
+		is(number(t["rank \u2212 median"].replace("+", "")), late.late_ns,
+		   `${name}: the tooltip has the difference`);
 		await shot(page, `ranks-paths-${name}`);
 		/* Red means more than the median. */
 		const [hue] = /hsla?\((\d+)/.exec((await frame(page, words)).fill).slice(1);
 
-		is(hue, "4", `${name}: it is red`);
+		is(hue, "4", `${name}: the late path is red`);
 		await page.goBack();
 		await settle(page);
 		is(await shownTab(page), "Ranks", `${name}: Back leads to the ranks`);
-		is(complaints(page), "", `${name}: nothing to complain about`);
+		is(complaints(page), "", `${name}: there is no complaint`);
 		await page.context().close();
 	}
 }
@@ -105,7 +113,8 @@ async function testHeat() {
 
 	for (let y = 0; y < 8; y++)
 		caused.push(light(await heatRow(page, y, 8)));
-	is(caused.indexOf(Math.min(...caused)), 2, "whom others waited for: its row is the darkest");
+	is(caused.indexOf(Math.min(...caused)), 2,
+	   "caused waits over time: the straggler's row is the darkest");
 	await shot(page, "ranks-caused");
 	await page.click('[data-heat="waits"]');
 	await page.focus("#heat-box");
@@ -113,7 +122,8 @@ async function testHeat() {
 		await page.keyboard.press("ArrowRight");
 	const words = await text(page, "heat-words");
 
-	ok(/^rank 0: .* to .*: .*for rank 2: /.test(words), "arrow keys: a place in words", words);
+	ok(/^rank 0: .* to .*: .*for rank 2: /.test(words),
+	   "arrow keys: the place is described in words", words);
 	const box = await (await page.$("#heat")).boundingBox();
 
 	await page.mouse.move(box.x + box.width / 2, box.y + box.height * 5.5 / 8);
@@ -127,7 +137,7 @@ async function testHeat() {
 	is(`${await shownTab(page)} ${await page.inputValue("#rank")}`, "Flame graph 2", "Enter shows the straggler's call paths");
 	await page.keyboard.press("Escape");
 	await page.keyboard.press("Escape");
-	is(await shownTab(page), "Ranks", "Escape leads back");
+	is(await shownTab(page), "Ranks", "Escape returns to the ranks");
 	await page.context().close();
 }
 
@@ -138,16 +148,19 @@ async function testCollectives() {
 	const list = await page.$$eval("#ranks-collectives tbody tr", trs => trs.map(tr => [...tr.cells].map(c => c.textContent)));
 
 	is(list.map(r => `${r[0]} ${r[1]} ${r[6]} ${r[7]}`).join("\n"), t.collectives.map(c =>
-		`${c.operation.replace(/^NCCL:/, "")} ${c.communicator} ${c.count} ${c.ranks}`).join("\n"), "collectives: as in the tables");
-	ok(list.some(r => r[0] === "sends and receives"), "sends and receives are among them");
+		`${c.operation.replace(/^NCCL:/, "")} ${c.communicator} ${c.count} ${c.ranks}`).join("\n"), "collectives: the same as in the tables");
+	ok(list.some(r => r[0] === "sends and receives"), "the collectives include sends and receives");
 	await page.click('#ranks-collectives [data-collective="1"]');
-	ok((await text(page, "heat-words")).includes(t.collectives[1].communicator), "a click shows only its waits");
-	is(await page.evaluate("document.activeElement.dataset.collective"), "1", "and the focus stays");
-	ok(/collective=1/.test(page.url()), "the address has it");
+	ok((await text(page, "heat-words")).includes(t.collectives[1].communicator),
+	   "a click shows the waits of one collective");
+	is(await page.evaluate("document.activeElement.dataset.collective"), "1",
+	   "a click on a collective keeps the focus");
+	ok(/collective=1/.test(page.url()), "the address keeps the collective");
 	await page.keyboard.press("Enter");
-	ok(!(await text(page, "heat-words")).includes("only"), "once more: all");
-	is(await page.$$eval("#ranks-rest h2", l => l.map(h => h.textContent).join()), "Clocks", "two hosts have clocks");
-	is(complaints(page), "", "nothing to complain about");
+	ok(!(await text(page, "heat-words")).includes("only"), "a second click shows all waits again");
+	is(await page.$$eval("#ranks-rest h2", l => l.map(h => h.textContent).join()), "Clocks",
+	   "two hosts: the page shows their clocks");
+	is(complaints(page), "", "there is no complaint");
 	await page.context().close();
 }
 
@@ -157,21 +170,22 @@ async function testMany() {
 	await ready(page);
 	ok(Date.now() - start < 10000, `1,000 ranks: ready after ${Date.now() - start} ms`);
 	is((await rows(page)).length, 1000, "1,000 ranks have a row each");
-	ok(/^Rank 312 on node62/.test(await text(page, "ranks-answer")), "the straggler is named");
+	ok(/^Rank 312 on node62/.test(await text(page, "ranks-answer")),
+	   "1,000 ranks: the straggler is named");
 	await shot(page, "ranks-many");
 	await page.click('[data-heat="caused"]');
 	await shot(page, "ranks-many-caused");
 	/* Five ranks share a row. */
 	const rest = (await heatRow(page, 100, 200))[1], its = (await heatRow(page, 62, 200))[1];
 
-	ok(its < rest - 50, "and is seen over time", `${its} ${rest}`);
+	ok(its < rest - 50, "1,000 ranks: the straggler is visible over time", `${its} ${rest}`);
 	await page.fill("#ranks-filter", "300-320");
-	is((await rows(page)).length, 21, "a filter leaves 21");
+	is((await rows(page)).length, 21, "a filter by number leaves 21 ranks");
 	await page.fill("#ranks-filter", "node62");
 	is((await rows(page)).map(r => r.Rank).sort().join(), t.ranks.filter(r => r.host === "node62").map(r => String(r.rank)).sort().join(),
-	   "those of a host");
+	   "a filter by host leaves its ranks");
 	is((await page.$$("#rank option")).length, 65, "64 stragglers have call paths");
-	is(complaints(page), "", "nothing to complain about");
+	is(complaints(page), "", "there is no complaint");
 	await page.context().close();
 }
 
@@ -180,21 +194,24 @@ async function testHostile() {
 
 	await ready(page);
 	await shot(page, "ranks-hostile");
-	is((await rows(page))[0].Host, "<b onclick=alert(3)>1", "a hostile host is text");
+	is((await rows(page))[0].Host, "<b onclick=alert(3)>1", "a hostile host name is shown as text");
 	await page.click("#ranks-table tr.culprit td:nth-child(3)");
 	await settle(page);
-	ok((await drawn(page)).some(f => f.name.includes("alert(1)")), "and so are functions", (await drawn(page)).map(f => f.name).join());
+	ok((await drawn(page)).some(f => f.name.includes("alert(1)")),
+	   "hostile function names are shown as text", (await drawn(page)).map(f => f.name).join());
 	await page.keyboard.press("2");
 	await settle(page);
-	is(complaints(page), "", "nothing runs");
+	is(complaints(page), "", "hostile names: nothing runs");
 	const one = await open("one.html");
 
 	await ready(one);
-	ok(/^No rank made others wait/.test(await text(one, "ranks-answer")), "one rank alone: said");
+	ok(/^No rank made others wait/.test(await text(one, "ranks-answer")),
+	   "one rank alone: the page says that no rank made others wait");
 	await one.keyboard.press("1");
 	await settle(one);
-	ok(/Nothing of what is chosen/.test(await text(one, "chart")), "and there are no call paths");
-	is(one.complaints.join("\n"), "", "nothing to complain about");
+	ok(/Nothing of what is chosen/.test(await text(one, "chart")),
+	   "one rank alone: there are no call paths");
+	is(one.complaints.join("\n"), "", "there is no complaint");
 	for (const hash of ["#rank=99&view=ranks&collective=77777&over=x", "#ranks=constructor&only=%00((&rank=-1", "#rank=<b>&collective=-5"]) {
 		const odd = await open(`eight.html${hash}`);
 
@@ -213,13 +230,15 @@ async function testAxe() {
 		const page = await open("eight.html", options);
 
 		await ready(page);
-		is((await findings(page)).join("\n"), "", `axe, ${name}: the ranks`);
+		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the ranks`);
 		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: fits its window`);
 		await shot(page, `ranks-${name}`);
 		await page.click("#ranks-answer button");
 		await settle(page);
-		is((await findings(page)).join("\n"), "", `axe, ${name}: a straggler's call paths`);
-		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: they fit it, too`);
+		is((await findings(page)).join("\n"), "",
+		   `axe finds no fault, ${name}: a straggler's call paths`);
+		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+		   `${name}: the call paths fit the window, too`);
 		await shot(page, `ranks-paths-${name}`);
 		await page.context().close();
 	}

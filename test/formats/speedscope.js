@@ -25,7 +25,7 @@ async function imported(file) {
 		page.waitForEvent("download"), page.keyboard.press("Control+s"),
 	]);
 	const json = JSON.parse(fs.readFileSync(await download.path(), "utf8"));
-	ok(!page.complaints.some(c => c.startsWith("error")), `${file}: nothing thrown`,
+	ok(!page.complaints.some(c => c.startsWith("error")), `${file}: no exception is thrown`,
 	   page.complaints.join("\n"));
 	return json;
 }
@@ -93,9 +93,10 @@ run(async () => {
 	const perf = await imported("app.perf"), wanted = folded("app.folded", false);
 	const got = [...stacks(perf).keys()].filter(s => s);
 
-	is(perf.profiles.length, 4, "perf: a profile for each thread");
-	is(got.filter(s => !wanted.has(s)).slice(0, 3).join("\n"), "", "perf: stacks as in folded ones");
-	ok(got.length === wanted.size, `perf: all ${wanted.size} of them`, got.length);
+	is(perf.profiles.length, 4, "perf: each thread has a profile");
+	is(got.filter(s => !wanted.has(s)).slice(0, 3).join("\n"), "",
+	   "perf: the stacks are the same as in folded stacks");
+	ok(got.length === wanted.size, `perf: all ${wanted.size} stacks are there`, got.length);
 
 	is(differences(stacks(await imported("app.pb.gz")), wanted), "", "pprof: each stack has its nanoseconds");
 
@@ -115,5 +116,5 @@ run(async () => {
 			ran.set(leaf, (ran.get(leaf) || 0) + Math.round(us * 1000));
 	}
 	is(differences(ran, leaves(wanted)), "", `json: each of ${ran.size} kernels has its nanoseconds`);
-	is(json.profiles.length - streams.length, 4, "json: and a profile for each thread");
+	is(json.profiles.length - streams.length, 4, "json: each thread has a profile");
 });

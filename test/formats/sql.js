@@ -88,13 +88,13 @@ async function main() {
 	is(lines(rows.map(r => [r.rank, r.device_ns, r.records, r.comm, r.path])),
 	   lines(sites.flatMap((table, rank) => table.filter(r => r.pending === "0")
 		.map(r => [rank, r.total_ns, r.instances, r.comm, r.path]))),
-	   "top_paths: each path of each rank, as xpumerge's launch_sites");
+	   "top_paths: each path of each rank, the same as in xpumerge's launch_sites");
 	rows = await query(recipe("top_paths"));
 	is(lines(rows.map(r => [r.rank, r.device_ns])),
 	   lines(sites.flatMap((table, rank) => table.slice(0, 10).map(r => [rank, r.total_ns]))),
 	   "top_paths: the ten largest of each rank");
 	ok(rows.every(r => Math.abs(r.percent - 100 * r.device_ns / sum(sites[r.rank], "total_ns")) <= .05),
-	   "top_paths: their shares");
+	   "top_paths: the shares are right");
 
 	/* ---- stragglers */
 	const work = RANKS.map(rank => ({
@@ -106,10 +106,10 @@ async function main() {
 
 	rows = await query(recipe("stragglers"));
 	is(lines(rows.map(r => [r.rank, r.launches, r.device_ns, r.own_ns])),
-	   lines(work.map((w, rank) => [rank, w.launches, w.device, w.own])), "stragglers: as xpumerge's kernels and copies");
+	   lines(work.map((w, rank) => [rank, w.launches, w.device, w.own])), "stragglers: the same as in xpumerge's kernels and copies");
 	is(rows[0].rank, 3, "stragglers: the slow rank is the first row");
 	is(rows[0].own_of_median, Math.round(1000 * work[3].own / median(work.map(w => w.own))) / 1000,
-	   "stragglers: compared with the median");
+	   "stragglers: the difference is to the median");
 
 	rows = await query(recipe("straggler_paths", ALL));
 	const own = RANKS.map(ownByPath);
@@ -119,8 +119,8 @@ async function main() {
 		const middle = median(own.map(paths => paths.get(path) || 0));
 
 		return [3, ns, middle, ns - middle, path];
-	   })), "straggler_paths: each path of the slow rank, less the median");
-	ok(rows[0].later_ns > 0, `straggler_paths: ${rows[0].later_ns} ns in the first row`);
+	   })), "straggler_paths: each path of the slow rank, minus the median");
+	ok(rows[0].later_ns > 0, `straggler_paths: the first row is ${rows[0].later_ns} ns late`);
 
 	/* ---- regressed */
 	await db.run("CREATE SCHEMA before; CREATE SCHEMA after");
@@ -132,9 +132,9 @@ async function main() {
 
 	is(lines(rows.map(r => [r.name, r.launches_before, r.launches_after, r.ns_before, r.ns_after])),
 	   lines(kernels.map(name => [name, ...["instances", "total_ns"].flatMap(key =>
-		runs.map(r => r.has(name) ? r.get(name)[key] : 0))])), "regressed: kernels of both runs, as xpumerge's");
+		runs.map(r => r.has(name) ? r.get(name)[key] : 0))])), "regressed: kernels of both runs, the same as in xpumerge");
 	ok(rows[0].avg_ns_after > 1.3 * rows[0].avg_ns_before && rows.filter(r => r.name.startsWith("nccl"))
-		.every(r => r.slower_ns < rows[0].slower_ns / 2), "regressed: slower ones come first, not equal ones");
+		.every(r => r.slower_ns < rows[0].slower_ns / 2), "regressed: slower kernels come before equal ones");
 
 	/* ---- collectives */
 	rows = await query(recipe("collectives"));
@@ -143,8 +143,9 @@ async function main() {
 	ok(sum(ranks, "wait_ns") > 0 && sum(ranks, "paired") > 1000, `collectives: ${sum(ranks, "paired")} operations`);
 	is(lines(rows.map(r => [r.rank, r.collectives, r.waited_ns, r.transfer_ns])),
 	   lines(ranks.map(r => [r.rank, r.paired, r.wait_ns, r.transfer_ns])),
-	   "collectives: waits and transfers of each rank, as xpumerge ranks");
-	is(sum(rows, "waited_for_it_ns"), sum(rows, "waited_ns"), "collectives: somebody was waited for, each time");
+	   "collectives: waits and transfers of each rank, the same as in xpumerge ranks");
+	is(sum(rows, "waited_for_it_ns"), sum(rows, "waited_ns"),
+	   "collectives: each wait is attributed to a rank");
 
 	/* ---- a live recording, with times off the CPU: gaps */
 	await open("live");
@@ -163,7 +164,8 @@ async function main() {
 	for (const r of rows)
 		idle.set(`${r.gpu} ${r.tid}`, (idle.get(`${r.gpu} ${r.tid}`) || 0) + r.idle_ns);
 	ok(told.size > 1 && sum(rows, "gaps") > 10, `idle: ${sum(rows, "gaps")} gaps of ${told.size} threads`);
-	is(lines([...idle]), lines([...told]), "idle: as xpumerge's idle table, by device and thread");
+	is(lines([...idle]), lines([...told]),
+	   "idle: by device and thread, the same as in xpumerge's idle table");
 
 	rows = await query(recipe("host_waits", ALL));
 	const waits = fs.readFileSync("live.waits", "utf8").split("\n").filter(line => line);
@@ -176,7 +178,8 @@ async function main() {
 		shown.set(line, (shown.get(line) || 0) + r.ns);
 	}
 	ok(waits.length > 2, `host_waits: ${waits.length} lines`);
-	is(lines([...shown].map(([line, ns]) => `${line} ${ns}`)), lines(waits), "host_waits: as xpumerge's folded waits");
+	is(lines([...shown].map(([line, ns]) => `${line} ${ns}`)), lines(waits),
+	   "host_waits: the same as in xpumerge's folded waits");
 
 	/*
 	 * ---- windows of --capture: the time between them was not recorded, and no GPU was idle
@@ -205,7 +208,7 @@ async function main() {
 			`[${/pinned|registered/.test(r.space) ? "Host" : "GPU"}_Memory]${r.space} ${r[key]}`);
 
 		ok(held.length > 10, `memory: ${held.length} call paths and kinds, ${view}`);
-		is(lines(of), lines(held), `memory: ${view}, as xpumerge --memory ${view}`);
+		is(lines(of), lines(held), `memory: ${view}, the same as with xpumerge --memory ${view}`);
 	}
 	await open("live");
 

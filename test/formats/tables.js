@@ -94,15 +94,15 @@ async function main() {
 				const [{ none }] = await duckdb(`SELECT count(*) "none" FROM ${all}
 					WHERE correlation_id IS NULL`);
 
-				is(less + more + none, n, `DuckDB: ${dir}/${table}: statistics leave out no row`);
+				is(less + more + none, n, `DuckDB: ${dir}/${table}: statistics hide no row`);
 			}
 		}
 		const ranks = await duckdb(`SELECT DISTINCT rank FROM '${dir}/processes/*/*.parquet'`);
 
 		ok(ranks.length && ranks.every(r => fs.existsSync(`${dir}/device/rank=${r.rank}`)),
-		   `${dir}: the ranks are in the directories' names`);
+		   `${dir}: the directories' names have the ranks`);
 	}
-	ok(nr >= dirs.length * TABLES.length, `${nr} files`);
+	ok(nr >= dirs.length * TABLES.length, `${nr} files are read`);
 }
 
 run(main);
