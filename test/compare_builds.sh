@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories, in all
-# formats, and fails where a result, a message or a status differs. A change that only moves code needs it.
+# formats, and fails if a result, a message or an exit status differs. It checks changes that only move code.
 #   *.data, *.xpu	recordings: every format, dump
 #   *.data.N		dump, and every format of all together, with -j 1 and -j 2
 #   *.stream		what xpuload writes to xpumerge split: the files that split makes of it

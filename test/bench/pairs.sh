@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs.sh [NR [SEED]]: for recordings in two files whose truth is known, how many launches are certain and right,
-# certain and wrong, uncertain, and how many launches there are that nobody made; over one wrong in 1000 is marked.
-# NR recordings (300) are made at random. XPU_PAIRS_MERGE names another xpumerge, as an older one.
+# pairs.sh [NR [SEED]]: for recordings in two files whose truth is known, prints how many launches are certain and
+# right, certain and wrong, uncertain, and invented. More than one wrong in 1000 is marked. NR recordings (300) are
+# made at random. XPU_PAIRS_MERGE names another xpumerge, for example an older one.
 . "$XPU_SRC/test/lib/pairs.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_windows SHAPE FILE - a recording of 4 s with times of each kind, as long as SHAPE says: "long" ones are
+ * gen_windows SHAPE FILE - a recording of 4 s with times of each kind. SHAPE is their length: "long" ones are
  * longer than windows of 1 s, "across" ones lie in many windows of 100 ms, "tiny" ones are some us long
  *
  * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches come long

@@ -36,8 +36,8 @@ pairs_truth() {
 	done
 }
 
-# pairs_search SEED NR: does so for NR small recordings. Each of their times varies from 0.1 us to
-# 2 ms, and their ends are cut in all ways.
+# pairs_search SEED NR: makes and checks NR small recordings. Each of their times varies from 0.1 us
+# to 2 ms, and their ends are cut in all ways.
 pairs_search() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -59,9 +59,9 @@ pairs_search() {
 	done
 }
 
-# pairs_families: recordings of which answers were wrong, or launches invented, one after the other.
+# pairs_families: recordings in which matches were once wrong, or launches invented.
 pairs_families() {
-	# Both files are one part of the recording. The stack of a call that waits is before it.
+	# Both files cover the same part of the program. The stack of a call that waits comes before the call.
 	waits="nr=1000 gap=10 work=2 jitter=100 apart=0 shape=exp both=0.1"
 	for keys in "threads=1 seed=1" "threads=4 seed=1" "threads=1 seed=4" "threads=8 seed=6"; do
 		pairs_one "$waits $keys both_end=0.1"
@@ -78,7 +78,7 @@ pairs_families() {
 	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
 	# A clock that was set, where names tell all call paths.
 	pairs_one "seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
-	# The process's id in place of the thread's, several APIs, 5 to 20 % lost.
+	# The process id instead of the thread id, several APIs, 5 to 20 % lost.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
 	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"
@@ -99,7 +99,7 @@ pairs_families() {
 	pairs_one "seed=62 nr=1000 kernels=8000 gap=2000 work=0 delay=0.467 jitter=443 shape=exp lost=0.1"
 }
 
-# pairs_ordinary: recordings as perf's and Nsight Systems' files are of ordinary programs.
+# pairs_ordinary: recordings like those that perf and Nsight Systems make of ordinary programs.
 pairs_ordinary() {
 	usual="nr=2000 gap=2 work=5 shape=exp jitter=1 dur=4 dur_jitter=2"
 	for keys in "" "threads=4" "lost=0.01" "burst=100 pause=5000" "threads=4 burst=100 pause=5000 drift=20" \
@@ -114,7 +114,7 @@ pairs_ordinary() {
 	done
 }
 
-# pairs_waits SEED NR: does so for NR recordings whose threads wait for each other in their calls.
+# pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their calls.
 # Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
 	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do

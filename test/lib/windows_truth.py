@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_truth.py XPUMERGE SHAPE RECORDING TRUTH [TOOL SOURCES]: windows of time against the truth of gen_windows
+"""windows_truth.py XPUMERGE SHAPE RECORDING TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
 
 Merges windows of 1 s over the whole recording, and of 100 ms and 10 ms over a part of it, in several formats.
 For each kind of time a line has the truth and the result of all windows, and of the window with the largest
-error. With TOOL, html_stretch.js, some stretches of the html page are compared with windows of the same bounds. A line ends in WRONG if a
-window is off by more than 1 %, or a count by one, if formats differ, if windows that adjoin do not add up to the
-whole, or if a stretch differs, to the ns.
+error. With TOOL, html_stretch.js, some stretches of the html page are compared with windows of the same bounds.
+A line ends in WRONG if a window is off by more than 1 %, or a count by one, if formats differ, if windows that
+adjoin do not add up to the whole, or if a stretch differs by a ns.
 """
 import csv
 import glob
@@ -85,7 +85,7 @@ def tables(window):
 
 
 def html(window):
-    """The page's cells, and its bins, which have as much."""
+    """The page's cells, and its bins, which have the same sums."""
     sums, page = {}, page_of(window)
     for unit, column in (("ns", 0), ("nr", 1)):
         for names, value in html_folded.stacks(page, unit):
@@ -107,7 +107,7 @@ def chrome(window):
 
 
 def perf(window):
-    """Periods of samples and times of works, of the events of perf's text."""
+    """The events of perf's text: the periods of samples, and the times of device work."""
     sums, event, ns = {}, "", 0
     for line in run("-f", "perf", *window).splitlines():
         words = line.split()
@@ -121,7 +121,7 @@ def perf(window):
 
 
 def parquet(window):
-    """The rows of the tables for query engines, whose times are cut."""
+    """The rows of the tables for query engines; their times are cut, too."""
     sums = {}
     shutil.rmtree("tables", ignore_errors=True)
     run("-o", "tables/", *window)
@@ -149,7 +149,7 @@ def of_window(spans, begin, end):
 
 
 def stretches(parts):
-    """What the page has in picked stretches, by its own modules; each with the window of its bounds."""
+    """What the page's modules find in each picked stretch, with the window of the same bounds."""
     with open("page.html", "w", encoding="utf-8") as page:
         page.write(page_of(()))
     got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE, check=True)
@@ -188,7 +188,7 @@ def of(result, kind):
 
 
 def differs(result, kind):
-    """Which format differs from the others, or None."""
+    """Returns the format that differs from the others, or None."""
     ns, nr = of(result, kind)
     for name, sums in result.items():
         mine = sums.get(kind, (0, 0))

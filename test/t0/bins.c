@@ -73,10 +73,11 @@ static void spans(void)
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
 	is_int(sum_of(&b, 2).ns, 10, "ns that do not divide evenly are all in the bins");
 	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "ns are spread evenly over the span");
-	/* The number of a sum of many short times is spread, too, as filter__cut() does. */
+	/* The count of a sum of many short times is spread, too, as in filter__cut(). */
 	bins__add(&b, 5, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 6 });
-	is_int(sum_of(&b, 5).nr, 6, "the bins have the whole number of a sum");
-	is_int(b.list.v[b.list.nr - 1].nr + b.list.v[b.list.nr - 2].nr, 3, "which is spread evenly");
+	is_int(sum_of(&b, 5).nr, 6, "the bins have the whole count of a sum");
+	is_int(b.list.v[b.list.nr - 1].nr + b.list.v[b.list.nr - 2].nr, 3,
+	       "the count of a sum is spread evenly");
 	/* A span that ends at the end of a bin; then a span without length. */
 	bins__add(&b, 3, 1024, 2048, &(struct bin_value){ .ns = 1024, .nr = 1 });
 	is_int(ns_at(&b, 3, 2048), 0, "a span has no part in the bin after its end");

@@ -127,7 +127,7 @@ static void windows(void)
 		idles__work(&i, 0, 2, 30 * MS, 40 * MS);
 		idles__work(&i, 0, 9, 15 * MS + 5000, 20 * MS);
 		idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 28 * MS);
-		is_int(idles__finish(&i), 0, "window %zu: finished", k);
+		is_int(idles__finish(&i), 0, "window %zu: finishes", k);
 		busy_ns += i.gpus.v[0].busy_ns;
 		nr_gaps += i.gpus.v[0].nr_gaps;
 		blocked_ns += row_ns(&i, IDLE_OFF_CPU, 2, 7);
@@ -136,14 +136,14 @@ static void windows(void)
 			gaps_ns += i.rows.v[row].ns;
 		is_int(i.gpus.v[0].to_ns - i.gpus.v[0].from_ns,
 		       (edges[k + 1] > 70 * MS ? 70 * MS : edges[k + 1]) - (k ? edges[k] : 10 * MS),
-		       "window %zu: up to its edges", k);
+		       "window %zu: the device is covered up to the edges", k);
 		idles__exit(&i);
 	}
-	is_int(busy_ns, 30 * MS - 5000, "all windows: busy as long as in one");
-	is_int(gaps_ns, 30 * MS + 5000, "all windows: idle as long");
+	is_int(busy_ns, 30 * MS - 5000, "all windows: the busy time is the same as in one");
+	is_int(gaps_ns, 30 * MS + 5000, "all windows: the idle time is the same as in one");
 	is_int(nr_gaps, 2, "all windows: each gap counts once");
-	is_int(blocked_ns, 8 * MS, "all windows: blocked as long");
-	is_int(short_ns, 5000, "all windows: short gaps");
+	is_int(blocked_ns, 8 * MS, "all windows: the blocked time is the same as in one");
+	is_int(short_ns, 5000, "all windows: the short gaps are the same as in one");
 }
 
 int main(void)

@@ -218,17 +218,19 @@ static void cut(void)
 		for (row = 0; row < m.sets.v[0].rows.nr; row++) {
 			const struct metric_row *r = &m.sets.v[0].rows.v[row];
 
-			ok(r->begin_ns >= edges[k] && r->end_ns <= edges[k + 1], "window %zu: within", k);
-			ok(metric_set__row(&m.sets.v[0], row)[0] == 40, "window %zu: a mean", k);
+			ok(r->begin_ns >= edges[k] && r->end_ns <= edges[k + 1],
+			   "window %zu: the row lies within", k);
+			ok(metric_set__row(&m.sets.v[0], row)[0] == 40,
+			   "window %zu: a mean is unchanged", k);
 			ns += r->end_ns - r->begin_ns;
 			sum += metric_set__row(&m.sets.v[0], row)[1];
 		}
 		if (k == 1)
-			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4, "half of a row: half of its amount");
+			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4, "half of a row has half of its amount");
 		metrics__exit(&m);
 	}
-	ok(ns == 1000, "all windows: all time");
-	ok(sum > 15.99 && sum < 16.01, "all windows: all of the amount");
+	ok(ns == 1000, "all windows have all of the time");
+	ok(sum > 15.99 && sum < 16.01, "all windows have all of the amount");
 	strpool__free(&strings);
 }
 

@@ -79,9 +79,9 @@ int main(void)
 	is_int(stats__add(&s, 7), 0, "one");
 	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
 	   "a single value is its own mean and median");
-	is_int(stats__add_part(&s, 100, 30, false), 0, "a part of a value that others have");
-	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37, "it is in the total alone");
-	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part, with the value");
+	is_int(stats__add_part(&s, 100, 30, false), 0, "a part without its value is added");
+	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37, "such a part is in the total alone");
+	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part is added, with the value");
 	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107, "the total is the sum again");
 	stats__free(&s);
 	stats__add(&s, 7);

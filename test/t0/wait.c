@@ -113,18 +113,20 @@ static void windows(void)
 		work(1, 7, 0, 500, 1200, 0, true);
 		work(1, 7, 1, 1100, 1200, 0, true);
 		work(1, 8, 2, 1150, 1403, 0, true);
-		is_int(share(0), 0, "shared, from %s", edges[i]);
+		is_int(share(0), 0, "from %s: the wait is shared out", edges[i]);
 		filter = NULL;
 		filter__free(&f);
 		for (k = 0; k < NR_LEAVES + 2; k++) {
 			sum_ns[k] += told[0].part_ns[k];
-			is_int(told[0].when_ns[k], told[0].part_ns[k], "from %s, leaf %zu: its times",
-			       edges[i], k);
+			is_int(told[0].when_ns[k], told[0].part_ns[k],
+			       "from %s, leaf %zu: its times add up to its part", edges[i], k);
 		}
 		if (!i)
-			is_int(told[0].part_ns[0], 100, "the first work alone, in the first window");
+			is_int(told[0].part_ns[0], 100,
+			       "the first window has the first work alone");
 		if (i == 3)
-			is_int(told[0].part_ns[IDLE], 398, "the device was idle in a later one");
+			is_int(told[0].part_ns[IDLE], 398,
+			       "a later window has the time when the device was idle");
 	}
 	for (k = 0; k < NR_LEAVES + 2; k++)
 		is_int(sum_ns[k], told[0].ns[k], "leaf %zu: parts add up to the share", k);

@@ -17,8 +17,8 @@ for shape in long across tiny; do
 	# shellcheck disable=SC2086 # two arguments
 	python3 "$XPU_SRC/test/lib/windows_truth.py" "$XPU_BUILD/xpumerge" $shape $shape.data $shape.truth $page >verdict
 	sed 's/^/# /' verdict
-	is "$(grep -c ' | ' verdict)" $rows "$shape: 8 kinds in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
-	is "$(grep -c WRONG verdict)" 0 "$shape: the truth in each, and all add up to the whole"
+	is "$(grep -c ' | ' verdict)" $rows "$shape: 8 kinds are compared in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
+	is "$(grep -c WRONG verdict)" 0 "$shape: each window is right, and all add up to the whole"
 done
 
 # Sums of short times off the CPU cover 10 ms: where a window cuts them, the account says how far that may be wrong.
