@@ -185,6 +185,6 @@ XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 # Records that CUPTI hands out at exit without times look like unfinished ones.
 n=$(grep -oE '[0-9]+ device records (without valid times|unfinished at exit)' log |
 	awk '{ n += $1 } END { print n }')
-is "$n" 100 "bad times are counted"
+is "$n" 100 "invalid times are counted"
 
 done_testing

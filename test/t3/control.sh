@@ -101,7 +101,7 @@ holds_ctl() {
 	find "/proc/$p_pid/fd" -lname "*/ctl" 2>/dev/null | grep -q .
 }
 wait_for holds_ctl
-is "$(order enable)" ack "-p: ack"
+is "$(order enable)" ack "-p: enable: ack"
 ask c "burst 100" >/dev/null
 is "$(order disable)" ack "-p: disable: ack"
 exact p1 103 "-p: exactly the launches of the window are recorded"

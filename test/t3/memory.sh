@@ -112,11 +112,11 @@ unlike "$(cat load.log)" 'events of memory' "without --memory: no message mentio
 is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 "without --memory: no event is recorded"
 xpuload --memory --cpu-only true 2>load.log
 is $? 125 "--memory with --cpu-only: exit status 125"
-like "$(cat load.log)" 'cannot be together with --memory' "--memory with --cpu-only: refused"
+like "$(cat load.log)" 'cannot be together with --memory' "--memory with --cpu-only: the message says why"
 xpuload --memory-only --capture launch:1-2 true 2>load.log
 is $? 125 "--memory-only with --capture: exit status 125"
 like "$(cat load.log)" '--memory-only records no launches: it cannot be together with --capture' \
-	"--memory-only with --capture: refused"
+	"--memory-only with --capture: the message says why"
 
 # Launches are recorded in windows alone, but memory outside of them, too: the allocator of
 # everything that is live in a window is known.

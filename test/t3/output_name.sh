@@ -24,7 +24,7 @@ rm n2.data
 xpuload -q -o 'n%i.data' "$shapes" 10 1 >/dev/null 2>load.log
 is "$(echo n*.data)" "n1.data n2.data n3.data" "%i: the smallest free number"
 xpuload -q -o 'page-%p.html' sh -c 'echo $$ >pid; exec "$0" 10 1' "$shapes" >/dev/null 2>load.log
-is "$(echo page-*)" "page-$(cat pid).html" "the result of a merge, without its recording"
+is "$(echo page-*)" "page-$(cat pid).html" "a merged result has its name, and leaves no recording"
 
 # As a launcher starts them: at the same time, each with a variable of its own.
 for i in 0 1 2 3; do
