@@ -5,8 +5,8 @@
  *	part__init(&p, s, nr);		the results go into the session's model and sums
  *	part__init_apart(&p, s, nr);	or into a model and sums of its own
  *	part__read(&p);			all passes
- *	part__take(&p);			names its frames by the session's files; apart: adds its results
- *					to the session's
+ *	part__take(&p);			names its frames by the session's files, and adds
+ *					separate results to the session's
  *	part__exit(&p);
  *
  * A recording that is read separately uses nothing of the session that changes before part__take(),

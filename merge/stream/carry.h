@@ -4,8 +4,8 @@
  *
  * Most definitions belong to a process, and are forgotten with it. A process stays for two files
  * after its end, because records of it may still come; the second file compares its counters
- * (XPU_MISC_CARRIED_FINAL). Threads stay for two files, too, and longer while launches of them are
- * held.
+ * (XPU_MISC_CARRIED_FINAL). Threads stay for two files, too, and longer while their launches or
+ * memory are still to be written.
  */
 #ifndef MERGE_CARRY_H
 #define MERGE_CARRY_H
