@@ -10,13 +10,12 @@
  * names are known, a stack counts only with a launch of the same name. The offset is tracked
  * through the recording, because clocks drift. A second offset far away that explains the recording
  * about as well makes the recording ambiguous.
- * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack is followed
- * by its own launch before the next stack comes, and comes after the previous launch has returned
- * (align_order.c). This rules out offsets that put
- * each stack with an earlier or a later launch. If it does not rule them out, the recording is
- * ambiguous. Where no threads form pairs, each stack might instead belong to its thread's next
- * launch, at any distance. Only kinds and names can rule this out: they do if more than twice as
- * many stacks would then have no launch.
+ * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack comes after
+ * the previous launch has returned, and is followed by its own launch before the next stack comes
+ * (align_order.c). This rules out offsets that put each stack with an earlier or a later launch. If
+ * it does not rule them out, the recording is ambiguous. Where no threads form pairs, each stack
+ * might instead belong to its thread's next launch, at any distance. Only kinds and names can rule
+ * this out: they do if more than twice as many stacks would then have no launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
  * alignments (a pair hidden Markov model). Events outside all pairs, as when all stacks claim to be
  * of one thread, match as sets: each stack has one launch at most. Belief propagation over the

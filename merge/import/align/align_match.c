@@ -52,7 +52,7 @@ struct matcher {
 	double p_stray;			/* probability that a stack has no launch */
 	double phase;			/* how late stacks may be against their thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* by launch: when its thread's call before returned */
+	double *before;			/* by launch: when its thread's previous call returned */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* sorted by stack */
 	float *doubt;			/* by launch: weight of other matches, where the best has
@@ -429,8 +429,8 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 	}
 	/*
 	 * A clock that was set in mid-recording takes stacks outside, too, and leaves their calls
-	 * without stacks. So as many stacks as there are such calls, those nearest to the calls, may
-	 * be of these calls. Names may have told the call paths of calls without stacks.
+	 * without stacks. So as many stacks as there are such calls, those nearest to the calls,
+	 * may be of these calls. Some of these calls may have their call paths by their names.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -1152,7 +1152,10 @@ int aligner__match(struct aligner *al)
 		shifts[1] = (struct shift){ .later = shifts[0].later - al->median };
 		nr = MAX_SHIFTS + 1;
 	}
-	/* Both sides may have seen so few events from the middle on: that answers agree says nothing. */
+	/*
+	 * Few events may all be from mid-recording on both sides: then it means nothing that
+	 * answers agree.
+	 */
 	if (nr > 1 && fmin(al->cpu.in->nr, al->gpu.in->nr) < FEW)
 		nr = MAX_SHIFTS + 1;
 	al->out->nr_offsets = nr;

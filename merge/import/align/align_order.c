@@ -2,14 +2,14 @@
 /*
  * Rules out offsets between the clocks by the order of stacks and launches.
  *
- * A thread comes to a launch, where its stack is taken, makes the call, which returns, and goes on to
- * the next launch. So in each thread a stack comes after the call before has returned, and is followed by its
- * own launch before the next stack comes. The distance from a stack to its launch says little: it may
- * vary more than the distance from a call to the next stack, and then each stack is closer to the call
- * before its own. The first and the last events say little, too: both tools may begin and end in
- * mid-recording, and a call that waits is then likely to be without its stack. But where a thread
- * launches at once again, where a call takes long, where a thread pauses, or where names differ, stacks and
- * launches take turns only under the right offset.
+ * A thread comes to a launch, where its stack is taken, makes the call, which returns, and goes on
+ * to the next launch. So in each thread a stack comes after the previous call has returned, and is
+ * followed by its own launch before the next stack comes. The distance from a stack to its launch
+ * says little: it may vary more than the distance from a call to the next stack, and then each
+ * stack is closer to the call before its own. The first and the last events say little, too: both
+ * tools may begin and end in mid-recording, and then a call that waits probably lacks its stack.
+ * But where a thread launches again at once, where a call takes long, where a thread pauses, or
+ * where names differ, stacks and launches take turns only under the right offset.
  *
  * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
  * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
@@ -31,7 +31,7 @@
 					 * one */
 #define ROOM_NS		150		/* equally good offsets must span this range, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
-#define INSIDE_MIN	2		/* stacks that may come inside of an earlier call, ... */
+#define INSIDE_MIN	2		/* stacks that may come inside an earlier call, ... */
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
 #define SET_APART	3		/* a clock was set if distances change by 3 spreads, ... */
 #define SET_GAPS	0.125		/* ... and by this share of the gap between launches */
@@ -192,7 +192,7 @@ struct half {
 
 /*
  * Sorts @nr distances.
- * @apart: set to half the range of the middle half of them
+ * @apart: set to half of their interquartile range
  *
  * Return: their median.
  */
@@ -204,8 +204,8 @@ static double median(double *d, uint32_t nr, double *apart)
 }
 
 /*
- * Return: whether the stacks of the second half are not as far from their launches as those of the
- * first: one of the clocks was set, and the stacks of one half are with the launch before or after their own.
+ * Return: whether the distances differ between the two halves. Then one of the clocks was set, and
+ * in one half each stack is with the launch before or after its own.
  */
 static bool order__was_set(const struct order *o, const struct half *first, const struct half *second)
 {
@@ -219,7 +219,7 @@ static bool order__was_set(const struct order *o, const struct half *first, cons
 
 /*
  * Measures how far the stacks are from the launches that follow them, with @offset taken off.
- * @broken: set if the distances are none that one offset may give
+ * @broken: set if one offset cannot give these distances
  */
 static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
 			  bool *broken)

@@ -289,8 +289,8 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /*
- * No offset is right, or several are: nothing is certain, unless all stacks are one call path, and so
- * many stacks were seen that the lost ones are of it, too.
+ * No offset is right, or several are: nothing is certain, unless all stacks are one call path, and
+ * stacks were seen for so many launches that the lost stacks have this call path, too.
  */
 static void aligner__refuse(struct aligner *al)
 {

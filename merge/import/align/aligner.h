@@ -103,7 +103,7 @@ struct shift {
 	bool ordered;			/* whether phase is known */
 };
 
-#define COARSE_NS	1000		/* by this much clocks may be coarse */
+#define COARSE_NS	1000		/* ns: clocks may be as coarse as this */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
 #define SHIFT_SPACINGS	32		/* searched for shifts to either side, in spacings */
@@ -192,9 +192,9 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
 int aligner__find_offset(struct aligner *al);
 
 /*
- * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more than
- * one in 1000 is wrong in at most one recording of 100: the errors are rare, so their number is
- * Poisson's. Of fewer than 1000 answers none may be wrong.
+ * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more
+ * than one in 1000 is wrong in at most one recording of 100. The errors are rare, so their number
+ * has a Poisson distribution. Of fewer than 1000 answers none may be wrong.
  */
 double align__allowed_wrong(double nr);
 
