@@ -62,7 +62,7 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* The bytes of fields that older records lack, and of the tail. */
+/* The bytes of the fields that older records lack, and the largest size of the tail. */
 #define RECORD(NAME, nr, tag, ...)	enum { tag##__added = 0
 #define ALSO(...)
 #define STRUCT(tag, ...)		RECORD(, , tag)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * record.h - the table of records.def, for programs that ask it: record types, and their fields
- */
+/* record.h - looks up record types and their fields in the table of records.def */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 
@@ -16,14 +14,14 @@
 /*
  * Sizes beyond a type's are taken for damage, not for a record that the end of the file cut: a
  * damaged size in the middle of a file must not make the rest of it look merely cut off. A record
- * may grow by so many bytes in later versions.
+ * may grow by this many bytes in later versions.
  */
 #define RECORD_GROWTH	4096u
 
 /* KIND(NAME, how dump prints it, what it means) */
 #define FIELD_KINDS(KIND)							\
 	KIND(NONE,	  SKIP,	   "0")						\
-	KIND(SHOWN,	  SKIP,	   "")	/* by a function of dump */		\
+	KIND(SHOWN,	  SKIP,	   "")	/* a function of dump prints it */	\
 	KIND(NUMBER,	  DECIMAL, "")						\
 	KIND(SIGNED,	  SIGNED,  "")						\
 	KIND(HEX,	  HEX,	   "")						\
@@ -61,7 +59,7 @@ enum field_kind {
 #undef KIND
 };
 
-/* Names of numbers; the last one has no name. A name begins with the prefix. */
+/* Names of numbers, all with the prefix. The last entry has no name. */
 struct number_name {
 	uint32_t number;
 	const char *name, *text;
@@ -75,17 +73,17 @@ struct number_names {
 /* Return: the name without the prefix, or NULL. */
 const char *number_names__find(const struct number_names *names, uint64_t number);
 
-/* A field of a structure; the last of a list has no name. */
+/* Describes a field of a structure. The last entry of a list has no name. */
 struct record_field {
 	const char *name, *type, *text;
-	uint32_t offset, bytes;		/* bytes: of all elements; of one in a tail */
+	uint32_t offset, bytes;		/* bytes: of all elements, or of one element of a tail */
 	uint32_t nr;			/* of an array; else 0 */
 	enum field_kind kind;
-	uint8_t major, minor;		/* the version that added it; 0: always there */
+	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */
 	const struct number_names *names;
-	const struct record_field *(*rows)(void);	/* ROWS, PART: of one */
-	uint32_t count_at;		/* a tail of ROWS or ITEMS: the field with their number; a
-					 * TEXT: with its bytes */
+	const struct record_field *(*rows)(void);	/* ROWS, PART: the fields of one */
+	uint32_t count_at;		/* offset of the field with the number of ROWS or ITEMS, or
+					 * with the bytes of a TEXT */
 };
 
 enum record_where {
@@ -97,9 +95,9 @@ enum record_split { RECORD_PASS, RECORD_CARRY, RECORD_HOLD, RECORD_SUM, RECORD_F
 enum record_pack { RECORD_PLAIN, RECORD_ROW, RECORD_ROWS };
 
 struct record_type {
-	uint32_t least, most;		/* bytes that a reader believes */
+	uint32_t least, most;		/* bytes that a reader accepts */
 	uint8_t where, split, pack;
-	uint8_t major, minor;		/* the version that has it first */
+	uint8_t major, minor;		/* the first version with this type */
 	bool misc_is_flags;
 	const struct number_names *misc;	/* NULL: no names */
 	const char *name, *text;
@@ -124,7 +122,9 @@ extern const struct record_type record_types[XPU_RECORD_TYPES];
 #undef FIELD_NAMED
 #undef FIELD_PART
 
-/* Return: the offset of the field of a kind, if the type has one such field; 0: it has none. */
+/*
+ * Return: the offset of the type's field of this kind; 0 if it has none. There must be at most one.
+ */
 static inline size_t record__at(uint16_t type, enum field_kind kind)
 {
 	switch (type) {
@@ -135,7 +135,10 @@ static inline size_t record__at(uint16_t type, enum field_kind kind)
 	}
 }
 
-/* Return: the number in such a field, which a reader has checked that the record has; 0: none. */
+/*
+ * Return: the number in the field of this kind, 0 without one. A reader has checked the record's
+ * size.
+ */
 static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind kind)
 {
 	size_t at = record__at(rec->type, kind);
@@ -146,7 +149,7 @@ static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind
 	return v;
 }
 
-/* Return: when the recorder or the kernel made the record; 0: others know, or nobody. */
+/* Return: when the recorder or the kernel made the record; 0 if the record does not say. */
 static inline uint64_t record__made_ns(const struct xpu_record *rec)
 {
 	size_t at = record__at(rec->type, FIELD_MADE_NS);
@@ -160,7 +163,7 @@ static inline uint64_t record__made_ns(const struct xpu_record *rec)
 /* Return: the number in a field of at most 8 bytes of the structure at @base. */
 uint64_t record_field__value(const struct record_field *f, const void *base);
 
-/* Return: one number by which a definition is known among all definitions of its type. */
+/* Return: a number that identifies a definition among all definitions of its type. */
 uint64_t record__key(const struct xpu_record *rec);
 
 #endif /* RECORD_RECORD_H */

@@ -2,24 +2,26 @@
 /*
  * xpu_record.h - the records of the ring buffer and of xpu.data
  *
- * Every record is defined in records.def, for the shim, the BPF programs, the loader and the
- * merger. Structures and assertions are made of it here. Everything is native endian, little
- * endian in practice; struct xpu_file_header.endian tells.
+ * records.def defines every record, for the shim, the BPF programs, the loader and the merger. This
+ * header makes structures and assertions from it. Everything is native endian (little endian in
+ * practice); struct xpu_file_header.endian says which.
  *
  * Rules of the format:
- *  - A record starts with struct xpu_record; its size covers header, payload and padding and is a
- *    multiple of 8. Records follow one another without gaps.
- *  - Structures grow only at their end. A reader uses what it knows, takes fields beyond .size as
- *    zero, skips unknown types by .size, and refuses a file whose major version is newer.
- *  - Version 1: the records follow the file's header. Version 2: blocks follow it, struct
- *    xpu_record_block and nothing else, and the records are in them. Readers know both.
+ *  - A record starts with struct xpu_record. Its size includes header, payload and padding, and is
+ *    a multiple of 8. Records follow one another without gaps.
+ *  - Structures grow only at their end. A reader uses the fields that it knows, takes fields beyond
+ *    .size as zero, skips unknown types by .size, and refuses a file whose major version is newer.
+ *  - In version 1, the records follow the file's header. In version 2, only blocks (struct
+ *    xpu_record_block) follow it, and they contain the records. Readers know both versions.
  *  - Strings, streams, API names, threads and call chains are interned: defined once per process
- *    (and possibly again, identically), referred to by id. Id 0 means "none" everywhere. A
- *    definition may come after its first use: a reader collects definitions before it resolves.
- *  - Times are CLOCK_MONOTONIC in ns. They order and weigh events; they never join them.
- *  - A process is named by its proc_id, unique in a recording: one process image, from its fork or
- *    exec to its exit or next exec. Correlation ids are unique within a proc_id, so
- *    (proc_id, correlation_id) stays exact when the kernel uses a pid twice or a process execs.
+ *    (and possibly again, identically), and referred to by id. Id 0 always means "none". A
+ *    definition may come after its first use, so a reader collects all definitions before it
+ *    resolves ids.
+ *  - Times are CLOCK_MONOTONIC in ns. They order and weigh events, but never match one event to
+ *    another.
+ *  - A proc_id, unique in a recording, stands for one process image, from its fork or exec to its
+ *    exit or next exec. Correlation ids are unique within a proc_id, so (proc_id, correlation_id)
+ *    stays exact when the kernel uses a pid twice or a process execs.
  */
 #ifndef XPU_RECORD_H
 #define XPU_RECORD_H
@@ -28,20 +30,25 @@
 #include <linux/types.h>
 #endif
 
-/* FILE and this suffix name the directory with copies of the files that its processes had mapped. */
+/*
+ * The directory FILE.files, next to FILE, has copies of files that the recorded processes had
+ * mapped.
+ */
 #define XPU_KEPT_SUFFIX		".files"
 
 #define XPU_FILE_MAGIC		"XPUDATA"	/* 8 bytes with its NUL */
 #define XPU_FILE_ENDIAN		0x01020304u
-#define XPU_VERSION_PLAIN	1		/* the last major version without blocks ... */
+#define XPU_VERSION_PLAIN	1		/* the last version without blocks */
 #define XPU_VERSION_PLAIN_MINOR	2
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		1000		/* in one call chain, at most: 8 KB in the kernel */
-#define XPU_DEFAULT_FRAMES	512		/* the default */
-#define XPU_FP_FRAMES		127		/* along frame pointers: bpf_get_stack's limit */
-#define XPU_STRING_MAX		16384		/* longest interned string, NUL included */
+#define XPU_MAX_FRAMES		1000		/* the most in one call chain: 8 KB in the kernel */
+#define XPU_DEFAULT_FRAMES	512		/* frames unless the user asks for others */
+#define XPU_FP_FRAMES		127		/* the most along frame pointers,
+						 * bpf_get_stack()'s limit */
+#define XPU_STRING_MAX		16384		/* bytes of the longest interned string, NUL
+						 * included */
 #define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
 
 struct xpu_file_header {
@@ -51,22 +58,23 @@ struct xpu_file_header {
 	__u16	version_minor;
 	__u32	header_bytes;		/* offset of the first record */
 	__u32	clockid;		/* CLOCK_MONOTONIC */
-	__u64	start_mono_ns;		/* the same instant on the two clocks */
+	__u64	start_mono_ns;		/* one instant on two clocks */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	crc;			/* version 2: of header_bytes with this field as 0; every
-					 * CRC here is zlib's CRC-32 */
+	__u32	crc;			/* since version 2: of header_bytes, with this field as 0.
+					 * Every CRC here is a CRC-32 as in zlib */
 	__u64	reserved2[2];
 };
 
 struct xpu_record {
 	__u16	type;			/* enum xpu_record_type */
-	__u16	misc;			/* XPU_MISC_*, by type */
-	__u32	size;			/* bytes, this header included, multiple of 8 */
+	__u16	misc;			/* XPU_MISC_*, depending on the type */
+	__u32	size;			/* bytes including this header, a multiple of 8 */
 };
 
-#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for it */
-#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two */
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes without a NUL, for readers to search for */
+#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two
+					 * blocks */
 /*
  * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
  * reader busy for hours. Records that would pack closer are stored unpacked.
@@ -74,15 +82,16 @@ struct xpu_record {
 #define XPU_BLOCK_RATIO	256
 
 /*
- * The most frequent records are rows of equal size. They are stored column by column: tables of
- * 32-bit words, and pieces that say how to rebuild the records. Each piece takes the next so many
- * bytes of the literals and, behind them, the next so many rows of a table.
+ * The most frequent records are rows of equal size. They are stored column by column, in tables of
+ * 32-bit words. Pieces say how to rebuild the records: each piece stands for its number of bytes
+ * from the literals, and then its number of rows from a table. Both are taken in order.
  *
- * In the order of data: this, pieces, tables with their columns, literals, planes. A column has up
- * to four planes: the lowest byte of each of its numbers, then all the next bytes, and so on; what
- * has no plane is 0. The planes follow in the order of the tables, their columns, and from the
- * lowest byte. The number n is the zigzag code of a difference, n >> 1 ^ -(n & 1) modulo 2^32: to
- * the word above, which is base for the first row, with XPU_COLUMN_DELTA; else to base.
+ * data has, in this order: struct xpu_columns, the pieces, the tables with their columns, the
+ * literals, the planes. A column has up to four planes: the lowest byte of each of its numbers,
+ * then the next byte of each, and so on. Bytes without a plane are 0. The planes are sorted by
+ * table, then by column, then from the lowest byte. A number n is the zigzag code of a difference,
+ * n >> 1 ^ -(n & 1) modulo 2^32. With XPU_COLUMN_DELTA it is the difference to the word above,
+ * where the first row uses base; otherwise it is the difference to base.
  */
 struct xpu_columns {
 	__u32	nr_pieces;
@@ -99,7 +108,7 @@ struct xpu_piece {
 
 struct xpu_table {
 	__u32	nr_rows;
-	__u32	nr_columns;		/* of struct xpu_column behind it: 1 to XPU_COLUMNS_MAX */
+	__u32	nr_columns;		/* 1 to XPU_COLUMNS_MAX struct xpu_column follow */
 };
 
 struct xpu_column {
@@ -113,14 +122,13 @@ struct xpu_column {
 #define XPU_COLUMNS_MAX		16
 
 /*
- * A frame of a call chain that is no return address but a Python frame. It replaces the frame of
- * the interpreter's evaluation loop. No user address has a top byte.
+ * A frame of a call chain may be a Python frame instead of a return address. It replaces the frame
+ * of the interpreter's evaluation loop that ran it. The top byte of a user address is always 0.
  *
  *	63  56 55 54    32 31   0
  *	 0xf5   0   line    code
  *
- * line is 0 where it is not known; code is the id of an XPU_RECORD_PYCODE of the process, or one
- * of:
+ * line is 0 if unknown. code is the id of an XPU_RECORD_PYCODE of the process, or XPU_CODE_*.
  */
 #define XPU_FRAME_PYTHON	(0xf5ull << 56)
 #define XPU_FRAME_IS_PYTHON(f)	((f) >> 56 == 0xf5)
@@ -128,55 +136,56 @@ struct xpu_column {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* not Python, in a chain of Python frames only */
-#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but it is not known which code */
+#define XPU_CODE_NATIVE		0		/* not Python; only in a chain that is otherwise
+						 * only Python frames */
+#define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but unknown code */
 
 /*
- * A frame that comes with its name, as importers of other tools' recordings make them: the low half
- * is the id of an XPU_RECORD_STRING of the process.
+ * A frame that has a name instead of an address. Importers of other tools' recordings make these.
+ * The low half is the id of an XPU_RECORD_STRING of the process.
  */
 #define XPU_FRAME_NAMED		(0xf6ull << 56)
 #define XPU_FRAME_IS_NAMED(f)	((f) >> 56 == 0xf6)
 #define XPU_FRAME_STRING(f)	((__u32)(f))
 
-#define XPU_ALLOC_NO_DEVICE	0x3ff	/* memory of the host */
+#define XPU_ALLOC_NO_DEVICE	0x3ff	/* host memory */
 
 /*
- * A CPU sample whose user stack is to be unwound: the registers, and the top of the stack as it
- * was. The record has .bytes of the stack, which begin at the stack pointer, in blocks of
- * XPU_STACK_BLOCK bytes at multiples of that size; the part of a block outside of these bytes is
- * 0. data begins with a bitmap, in whole words, lowest bit and address first, of the blocks that
- * follow it. Blocks that are missing, with XPU_MISC_STACK_DELTA only, are equal to those at the
- * same addresses in the thread's last STACK record.
+ * A STACK record is a CPU sample whose user stack the merger unwinds, from the registers and a copy
+ * of the stack's top. The copy has .bytes, which begin at the stack pointer. It is stored in blocks
+ * of XPU_STACK_BLOCK bytes at multiples of that size, where the rest of the first and last block is
+ * zero. After nr_python words, data has a bitmap of the blocks that follow it, in whole words,
+ * lowest bit and address first. With XPU_MISC_STACK_DELTA, blocks may be missing: each is equal to
+ * the block at its address in the thread's last STACK record.
  */
 #define XPU_STACK_BLOCK		64
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */
 
 /*
- * Registers of a STACK record, by the machine that XPU_INFO_ARCH names. As many for each, and the
- * frame pointer, the stack pointer and the instruction pointer have the same places.
+ * Registers of a STACK record, for the machine that XPU_INFO_ARCH names. Both machines have the
+ * same number, with the frame, stack and instruction pointers at the same indices.
  */
-enum {	/* x86_64: numbered as its DWARF has it */
+enum {	/* x86_64: DWARF's register numbers */
 	XPU_REG_AX, XPU_REG_DX, XPU_REG_CX, XPU_REG_BX, XPU_REG_SI, XPU_REG_DI, XPU_REG_BP,
 	XPU_REG_SP, XPU_REG_R8, XPU_REG_R9, XPU_REG_R10, XPU_REG_R11, XPU_REG_R12, XPU_REG_R13,
 	XPU_REG_R14, XPU_REG_R15, XPU_REG_IP,
 	XPU_NR_REGS
 };
 
-enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (stubs use these), PC */
+enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs use), PC */
 	XPU_REG_X19 = 0, XPU_REG_X25 = 8, XPU_REG_LR = 12, XPU_REG_X15, XPU_REG_X16, XPU_REG_X17,
 };
 
 /*
- * A word of Python's frames in a STACK record, innermost first. It is an instruction of a code
- * object, as PYSOURCE's id and half the instruction's offset; or, behind the frames of one
- * evaluation loop, an address in the stack frame of that loop.
+ * A word for Python frames in a STACK record, innermost first. It names an instruction by the id of
+ * a PYSOURCE and half the instruction's offset. After the frames that one evaluation loop runs, the
+ * next word is an address in the stack frame of that loop.
  */
 #define XPU_WORD_PYTHON		(0xf7ull << 56)
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
 #define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
 #define XPU_WORD_CODE(w)	((__u32)(w))
-#define XPU_MAX_PYTHON		2046		/* of both kinds */
+#define XPU_MAX_PYTHON		2046		/* words of both kinds */
 
 #define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
 
@@ -187,11 +196,11 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (stubs use t
 
 #define XPU_RANGE_NAME_MAX	4096	/* bytes, NUL included */
 #define XPU_RANGE_DOMAIN_MAX	256
-#define XPU_RANGE_DEPTH		128	/* open on one thread at a time */
+#define XPU_RANGE_DEPTH		128	/* ranges open on one thread at a time */
 
 /*
- * An operation of NCCL, as NVTX's extended payload describes it; since 2.6. Two ranges with
- * different payloads are two ranges, as if their names differed.
+ * An NCCL operation, from the NVTX extended payload of its range; since 2.6. Ranges with different
+ * payloads are different ranges, as if their names differed.
  */
 enum xpu_collective_fields {
 	XPU_COLLECTIVE_COMM	= 1,
@@ -201,45 +210,47 @@ enum xpu_collective_fields {
 	XPU_COLLECTIVE_PEER	= 16,
 	XPU_COLLECTIVE_ROOT	= 32,
 	XPU_COLLECTIVE_OP	= 64,
-	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, of ncclCommSplit(): root has the key, ... */
-	XPU_COLLECTIVE_PARENT	= 256,	/* ... bytes the communicator that is split, rank its rank */
+	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, for ncclCommSplit(): root is the key */
+	XPU_COLLECTIVE_PARENT	= 256,	/* since 2.7, for ncclCommSplit(): bytes is the
+					 * communicator that is split, rank is the rank in it */
 };
 
 /*
- * A GPU's own counters and NVML's over time, for --gpu-metrics; since 2.3. Metrics that are sampled
- * together are a set, of one GPU; a row has a value for each.
+ * Counters of a GPU and of NVML over time, for --gpu-metrics; since 2.3. The metrics of one GPU
+ * that are sampled together are a set. A row has one value for each of them.
  */
-#define XPU_MAX_METRICS		64	/* of a set */
+#define XPU_MAX_METRICS		64	/* in a set */
 #define XPU_MAX_METRIC_SETS	256
-#define XPU_METRIC_NAME_MAX	256	/* bytes, NUL included; of the unit, too */
+#define XPU_METRIC_NAME_MAX	256	/* bytes, NUL included; also for the unit */
 
 #define XPU_METRICS_ROW_WORDS(nr_metrics)	(2u + (nr_metrics))
 
-#define XPU_MISC_STALLS_LAUNCH	1	/* of STALLS, since 2.5: samples of one launch */
+#define XPU_MISC_STALLS_LAUNCH	1	/* of STALLS, since 2.5: has samples of one launch */
 
-#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of that */
+#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of struct xpu_cubin_lines and all that follows */
 
 /*
- * The place of a process in a job that has many; since 2.6. The shim reads what launchers put into
- * the process's environment, and writes LABEL into a batch. The recorder reads the process's
- * cgroup, and writes PROCESS_LABEL. A label is a number or a text; one that is not known is not
- * there. A process without any label of a carrier has the labels of its parent, if there are any.
+ * The place of a process in a job of many processes; since 2.6. The shim reads variables that
+ * launchers set in the process's environment, and writes LABEL into a batch. The recorder reads the
+ * process's cgroup, and writes PROCESS_LABEL. A label is a number or a text. Unknown labels are
+ * left out. A process without labels from one of the two has its parent's labels from there, if
+ * any.
  */
 enum xpu_label {
-	XPU_LABEL_RANK		= 1,	/* numbers, from 0 */
-	XPU_LABEL_LOCAL_RANK	= 2,	/* among those on its node */
+	XPU_LABEL_RANK		= 1,	/* these are numbers; ranks begin at 0 */
+	XPU_LABEL_LOCAL_RANK	= 2,	/* rank among the processes on its node */
 	XPU_LABEL_WORLD_SIZE	= 3,
 	XPU_LABEL_LOCAL_SIZE	= 4,
-	XPU_LABEL_NODE_RANK	= 5,	/* the node's own number */
+	XPU_LABEL_NODE_RANK	= 5,	/* number of the node */
 
-	XPU_LABEL_JOB		= 32,	/* texts */
-	XPU_LABEL_STEP		= 33,	/* of the job */
-	XPU_LABEL_RUN		= 34,	/* as torchrun names it */
+	XPU_LABEL_JOB		= 32,	/* these are texts */
+	XPU_LABEL_STEP		= 33,	/* step of the job */
+	XPU_LABEL_RUN		= 34,	/* torchrun's name for it */
 	XPU_LABEL_NODE		= 35,
 	XPU_LABEL_POD		= 36,
-	XPU_LABEL_NAMESPACE	= 37,	/* of the pod */
+	XPU_LABEL_NAMESPACE	= 37,	/* namespace of the pod */
 	XPU_LABEL_POD_UID	= 38,
-	XPU_LABEL_CONTAINER	= 39,	/* its id; a name where the runtime tells only that */
+	XPU_LABEL_CONTAINER	= 39,	/* its id, or a name if the runtime gives only that */
 };
 
 #define XPU_LABEL_IS_TEXT(label)	((label) >= XPU_LABEL_JOB)
@@ -267,7 +278,7 @@ enum xpu_record_type {
 #include "records.def"
 };
 
-#define XPU_RECORD_TYPES	128	/* their numbers are smaller */
+#define XPU_RECORD_TYPES	128	/* all type numbers are smaller */
 
 #define RECORD(NAME, nr, tag, ...)		struct tag { struct xpu_record hdr;
 #define ALSO(...)
@@ -279,7 +290,7 @@ enum xpu_record_type {
 #define END_RECORD				};
 #include "records.def"
 
-/* No structure has a hole, so its fields and its size say each field's offset. */
+/* No structure has a hole, so the fields' sizes must add up to the structure's size. */
 #define STRUCT(tag, bytes)	XPU_ASSERT_BEGIN sizeof(struct tag) == (bytes) && (bytes) == 0
 #define RECORD(NAME, nr, tag, bytes, ...)					\
 	XPU_STATIC_ASSERT((bytes) % 8 == 0);					\
