@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Part of xpu.bpf.c: CPU samples. A perf event on each CPU calls on_sample() at the rate that the
- * loader has set. If it interrupts a thread of the recorded process tree, that becomes a sample.
+ * loader has set. If it interrupts a thread of the recorded process tree, on_sample() sends a
+ * sample.
  *
- * Samples have a ring of their own, so that no launch is lost for want of room, or waits for a lock
- * that a sampler holds.
+ * Samples have their own ring, so that they never fill the launches' ring, and no launch waits for
+ * a lock that a sampler holds.
  */
 
-#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* bpf_get_stack's limit */
+#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* limit of bpf_get_stack() */
 
 const volatile __u64 sample_wakeup_bytes = 0;
 
-__u64 nr_samples = 0;			/* taken, lost ones included */
+__u64 nr_samples = 0;			/* samples taken, including lost ones */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 * 1024 * 1024);	/* the loader sets it */
+	__uint(max_entries, 16 * 1024 * 1024);	/* the loader sets the size */
 } sample_ring SEC(".maps");
 
 /*
- * One sampler never interrupts another on its CPU, so each CPU has one struct sample_scratch. The
- * last page is for the verifier, which does not see that the end of a copy depends on its start.
+ * Samplers on one CPU never interrupt each other, so one struct sample_scratch for each CPU is
+ * enough. Its last page is for the verifier, which does not see that the end of a copy depends on
+ * its start.
  */
 struct sample_scratch {
 	__u8 record[sizeof(struct xpu_ring_sample) + STACK_BYTES + PYTHON_BYTES + REGS_BYTES +
@@ -29,14 +31,14 @@ struct sample_scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);			/* the loader sets it: CPUs */
+	__uint(max_entries, 1);			/* the loader sets the number of CPUs */
 	__type(key, __u32);
 	__type(value, struct sample_scratch);
 } sample_scratches SEC(".maps");
 
 /*
- * Return: the image that @task runs, if it is to be sampled. This runs for every thread on the
- * machine.
+ * Return: the image that @task runs, or NULL if it should not be sampled. This runs for every
+ * thread on the machine.
  */
 static __always_inline struct xpu_proc *sampled_process(struct task_struct *task)
 {
@@ -51,8 +53,8 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 }
 
 /*
- * Puts into @r the kernel's frames, and behind them Python's frames and a copy of the stack; where
- * the stack is not copied, the frames along frame pointers. Return: the bytes of all of it.
+ * Puts the kernel frames into @r, then Python frames and a copy of the stack or, if the stack is
+ * not copied, the frames along frame pointers. Return: the bytes of all these.
  */
 static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
 					 struct xpu_proc *proc, struct xpu_ring_sample *r)
@@ -133,7 +135,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (bpf_ringbuf_query(&sample_ring, BPF_RB_AVAIL_DATA) >= sample_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	/* In an NMI the ring's lock is only tried, before Linux 6.15. */
+	/* Before Linux 6.15, an NMI only tries to take the ring's lock, so try several times. */
 	for (i = 0; i < 4 && err; i++)
 		err = bpf_ringbuf_output(&sample_ring, r, sizeof(*r) + bytes, flags);
 	if (err)
