@@ -29,7 +29,7 @@ is $empty 0 "each time launches are recorded"
 xpumerge -i a.data -f folded --unit count -o a.folded 2>merge.log
 is $? 0 "the last recording is merged"
 diag "$(cat merge.log)"
-like "$(cat merge.log)" 'lost 0' "nothing lost"
+like "$(cat merge.log)" 'lost 0' "nothing is lost"
 diag "resident: $before KiB after 5 rounds, $after KiB after $times"
 [ $((after - before)) -lt 20000 ]
 ok $? "the loop's memory does not grow"

@@ -27,7 +27,7 @@ diag "8 threads, $seconds s: ${rate:-?} launches a second"
 diag "$(cat load.log)"
 diag "xpuload: $(awk '{ print $2, $3 }' memory) at most, $(awk -v hz="$(getconf CLK_TCK)" \
 	-v s="$seconds" '{ printf "%.1f", ($12 + $13) / hz / s * 100 }' stat) % of a core"
-like "$(cat load.log)" 'lost 0$' "nothing lost"
+like "$(cat load.log)" 'lost 0$' "nothing is lost"
 xpumerge -i r.data -f folded --unit count -o r.folded 2>merge.log
 is $? 0 "the recording is merged"
 line=$(sh "$XPU_SRC/test/lib/verdict.sh" r.folded merge.log)

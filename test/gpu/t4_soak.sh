@@ -23,7 +23,7 @@ wait $pid
 is $? 0 "the program is recorded" || diag "$(cat load.log)"
 diag "$(cat out)"
 diag "$(cat load.log)"
-like "$(cat load.log)" 'lost 0$' "nothing lost"
+like "$(cat load.log)" 'lost 0$' "nothing is lost"
 early=$(sed -n 5p rss) last=$(tail -n 2 rss | head -n 1)
 diag "xpuload resident: ${early:-?} KiB after 5 s, ${last:-?} KiB at the end, $(sort -n rss | tail -n 1) at most"
 [ "${last:-0}" -lt $((${early:-0} + 65536)) ]

@@ -9,7 +9,7 @@ while read -r name options; do
 	# shellcheck disable=SC2086 # options
 	"$XPU_BUILD/gen_data" -o x.data --launches 60 --threads 2 --blocks 65536 --parts 4 $options
 	"$XPUMERGE" split -o part.%n.data x.data
-	is $? 0 "$name: status"
+	is $? 0 "$name: exit status 0"
 	find . -name 'part.*.data' | sort -V >parts
 	while read -r part; do
 		"$XPUMERGE" "$part" -f folded --unit ns -o part.folded 2>part.log
