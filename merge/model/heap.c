@@ -478,10 +478,13 @@ bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_mo
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts)
 {
 	const struct holder *holder;
+	size_t i;
 
-	for (holder = h->holders.v; holder < h->holders.v + h->holders.nr; holder++)
+	for (i = 0; i < h->holders.nr; i++) {
+		holder = &h->holders.v[i];
 		heap_parts__add(&parts[holder->key.place], holder->key.kind,
 				holder__at(h, holder, moment).bytes);
+	}
 }
 
 uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns)

@@ -432,7 +432,9 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 					 h->begins_ns.nr - old == UINT16_MAX - 2))
 		old++;
 	h->begins_ns.nr -= old;
-	memmove(h->begins_ns.v, h->begins_ns.v + old, h->begins_ns.nr * sizeof(h->begins_ns.v[0]));
+	if (old)
+		memmove(h->begins_ns.v, h->begins_ns.v + old,
+			h->begins_ns.nr * sizeof(h->begins_ns.v[0]));
 	return array_push(&h->begins_ns, time_ns);
 }
 
