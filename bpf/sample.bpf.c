@@ -103,20 +103,44 @@ static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct
 	return bytes;
 }
 
+/*
+ * Reads the scheduler's clock, which @ctx's event read when its timer went off, for exec_time(). @now_ns:
+ * CLOCK_MONOTONIC
+ */
+static __always_inline void note_clock(struct bpf_perf_event_data *ctx, __u64 now_ns)
+{
+	struct perf_event *event = NULL;
+	__u64 clock_ns = 0;
+
+	bpf_core_read(&event, sizeof(event), &((struct bpf_perf_event_data_kern *)ctx)->event);
+	bpf_core_read(&clock_ns, sizeof(clock_ns), &event->hw.prev_count);
+	if (clock_ns)
+		sched_clock_ahead_ns = clock_ns - now_ns;
+}
+
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 flags = BPF_RB_NO_WAKEUP;
+	__u64 now_ns = bpf_ktime_get_ns(), exec_ns;
 	struct xpu_ring_sample *r;
 	struct xpu_proc *proc;
+	struct xpu_cpu_time *t;
 	__u32 bytes, i;
 	long err = -1;
 
 	proc = sampled_process(task);
-	if (!proc)
+	if (proc || !sched_clock_ahead_ns)
+		note_clock(ctx, now_ns);
+	if (!proc) {
+		if (only_windows)
+			skip_time(task, now_ns);
 		return 0;
+	}
+	exec_ns = exec_time(task, now_ns);
+	t = find_time(task, proc, exec_ns, now_ns);
 	__sync_fetch_and_add(&nr_samples, 1);
 	r = bpf_map_lookup_elem(&sample_scratches, &cpu);
 	if (!r) {
@@ -128,17 +152,23 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	r->hdr.type = XPU_RECORD_SAMPLE;
 	r->hdr.misc = 0;
 	r->hdr.size = sizeof(*r) + bytes;
-	r->time_ns = bpf_ktime_get_ns();
+	r->time_ns = now_ns;
 	r->proc_id = proc->proc_id;
 	r->tid = task_tid(task);
 	r->cpu = cpu;
+	r->reserved = 0;
+	r->ran_ns = t ? ran_time(t, proc, exec_ns, now_ns) : sample_period_ns;
 
 	if (bpf_ringbuf_query(&sample_ring, BPF_RB_AVAIL_DATA) >= sample_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
 	/* Before Linux 6.15, an NMI only tries to take the ring's lock, so try several times. */
 	for (i = 0; i < 4 && err; i++)
 		err = bpf_ringbuf_output(&sample_ring, r, sizeof(*r) + bytes, flags);
-	if (err)
-		drop(XPU_LOST_SAMPLE);
+	if (err) {
+		drop(XPU_LOST_SAMPLE);		/* the thread's next sample stands for its time */
+	} else if (t) {
+		t->exec_ns += r->ran_ns;
+		t->told_ns = now_ns;
+	}
 	return 0;
 }

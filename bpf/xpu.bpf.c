@@ -213,6 +213,7 @@ static __always_inline __u32 task_pid(struct task_struct *task)
 
 #include "permit.bpf.c"
 #include "select.bpf.c"
+#include "cputime.bpf.c"
 
 /**
  * new_process - give a process image an id and tell the loader
@@ -238,6 +239,8 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	proc.proc_id = __sync_fetch_and_add(&last_proc_id, 1) + 1;
 	proc.pid = task_pid(task);
 	proc.ok_ns = bpf_ktime_get_ns();
+	if (how != XPU_MISC_PROCESS_FORK)
+		proc.begin_ns = proc.ok_ns;
 	proc.unsampled = how == XPU_MISC_PROCESS_ROOT;
 	if (how == XPU_MISC_PROCESS_FORK && parent)
 		proc.python_from = parent->python_from ?: parent->proc_id;
@@ -346,8 +349,11 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		struct xpu_proc old = *proc;
 
 		proc->execs = true;
-		if (is_recorded(task, proc))
-			new_process(task, XPU_MISC_PROCESS_EXEC, &old);
+		if (!is_recorded(task, proc))
+			return 0;
+		new_process(task, XPU_MISC_PROCESS_EXEC, &old);
+		if (sample_period_ns)
+			change_time(task, &old, bpf_map_lookup_elem(&procs, &tgid));
 	}
 	return 0;
 }
@@ -494,8 +500,11 @@ int on_prepare_exec(void *ctx)
 
 	send_last(task);
 	forget_log(task);
-	if (proc && (proc->unsampled || is_recorded(task, proc)))
+	if (proc && (proc->unsampled || is_recorded(task, proc))) {
+		if (sample_period_ns)
+			end_time(task, proc);
 		proc->execs = true;
+	}
 	return 0;
 }
 
@@ -507,16 +516,19 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u32 tgid = task->tgid, pid;
 	struct xpu_record_process_exit *r;
 	struct xpu_proc *proc, gone;
+	__u64 now_ns;
 
 	/* First, and using only the task's own data: the process's entry may be gone already. */
 	send_last(task);
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (sample_period_ns && (!proc || is_recorded(task, proc)))
+		end_time(task, proc);
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (attach_wanted) {
 		pid = task_pid(task);		/* the pid may be reused */
 		bpf_map_delete_elem(&wanted, &pid);
 	}
-	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc)
 		return 0;
 	gone = *proc;
@@ -526,13 +538,15 @@ int BPF_PROG(on_exit, struct task_struct *task)
 		tell_stop(&gone);
 		return 0;
 	}
+	now_ns = bpf_ktime_get_ns();
+	send_rest(gone.proc_id, 0, now_ns, now_ns, gone.late_ns);
 
 	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
 	if (r) {
 		r->hdr.type = XPU_RECORD_PROCESS_EXIT;
 		r->hdr.misc = 0;
 		r->hdr.size = sizeof(*r);
-		r->time_ns = bpf_ktime_get_ns();
+		r->time_ns = now_ns;
 		r->proc_id = gone.proc_id;
 		r->pid = gone.pid;
 		r->exit_code = BPF_CORE_READ(task, signal, group_exit_code) ?: task->exit_code;
@@ -746,7 +760,7 @@ static __always_inline void note_window(struct xpu_proc *proc, const void *recor
 
 	if (!bpf_probe_read_user(&hdr, sizeof(hdr), records + sizeof(struct xpu_record_counters)) &&
 	    hdr.type == XPU_RECORD_WINDOW)
-		proc->in_window = hdr.misc == XPU_MISC_WINDOW_OPEN;
+		proc->in_window = hdr.misc == XPU_MISC_WINDOW_OPEN ? bpf_ktime_get_ns() : 0;
 }
 
 SEC("uprobe")

@@ -42,7 +42,9 @@ struct xpu_proc {
 	__u32	execs;			/* another image is replacing it */
 	__u64	ok_ns;			/* when the invoker was last allowed to record it */
 	__u64	stop_ns;		/* the recording has no later events */
-	__u64	in_window;		/* with windows: whether one is open */
+	__u64	in_window;		/* with windows: when the open one opened, or 0 */
+	__s64	late_ns;		/* CPU time of ended threads that is not sent yet */
+	__u64	begin_ns;		/* threads born earlier ran before the image was recorded */
 };
 
 /* Counts the losses of a process image; the key is its proc_id. */
@@ -54,6 +56,15 @@ struct xpu_loss {
 	__u64	nr_batches;		/* the ring was full */
 	__u64	nr_waits;		/* waits for the device: the ring was full */
 	__u64	nr_allocs;		/* memory events: the ring was full */
+};
+
+/* How long a thread ran, by its own clock, that records have. */
+struct xpu_cpu_time {
+	__u64	exec_ns;		/* of its life, up to the last record */
+	__u64	told_ns;		/* when that was */
+	__u64	end_ns;			/* when it ended, or 0 */
+	__u32	proc_id;
+	__u32	tid;
 };
 
 enum {

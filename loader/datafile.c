@@ -114,6 +114,7 @@ static void write_cmdline_info(struct writer *w, pid_t pid)
 static void write_infos(struct writer *w, const struct options *opts)
 {
 	struct utsname u;
+	char ns[24];
 
 	write_text_info(w, XPU_INFO_VERSION, XPU_VERSION);
 	if (!uname(&u)) {
@@ -126,6 +127,10 @@ static void write_infos(struct writer *w, const struct options *opts)
 	else if (opts->mode == PROBES_PID)
 		write_cmdline_info(w, opts->pids[0]);
 	write_argv_info(w, XPU_INFO_OPTIONS, opts->own_argv, opts->own_argc);
+	if (!opts->gpu_only) {
+		snprintf(ns, sizeof(ns), "%llu", (unsigned long long)options__period_ns(opts));
+		write_text_info(w, XPU_INFO_SAMPLE_NS, ns);
+	}
 }
 
 /*

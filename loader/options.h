@@ -107,6 +107,12 @@ void options__free(struct options *opts);
  */
 int options__name(struct options *opts, pid_t pid);
 
+/* Return: the time between two CPU samples on a CPU. */
+static inline uint64_t options__period_ns(const struct options *opts)
+{
+	return 1000000000 / opts->freq_hz;
+}
+
 /* Whether a clock or commands say when the target is recorded; until then its shim sleeps. */
 bool options__by_hand(const struct options *opts);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -257,6 +258,45 @@ static void write_accounts(struct recording *r)
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
 
+/* Return: how long a thread has run in its life; 0 if it has ended, or the kernel does not say. */
+static uint64_t exec_time(uint32_t tid)
+{
+	unsigned long long ns = 0;
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/schedstat", tid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%llu", &ns) != 1)
+		ns = 0;
+	fclose(f);
+	return ns;
+}
+
+static void on_cpu_time(void *ctx, const struct xpu_cpu_time *t)
+{
+	struct living *living = ctx;
+	uint64_t exec_ns = t->tid && !t->end_ns ? exec_time(t->tid) : 0;
+	struct xpu_ring_cpu_rest rest = {
+		.hdr = { XPU_RECORD_RING_CPU_REST, 0, sizeof(rest) }, .from_ns = t->told_ns,
+		.end_ns = living->end_ns, .ns = exec_ns - t->exec_ns, .proc_id = t->proc_id, .tid = t->tid,
+	};
+
+	if (exec_ns > t->exec_ns && rest.from_ns < rest.end_ns)
+		recorder__record(living->recorder, &rest, sizeof(rest));
+}
+
+/* Writes how long threads ran that live on, since their last samples. */
+static void write_cpu_times(struct recording *r)
+{
+	struct living living = { r->recorder, clock__now() };
+
+	if (r->probes && r->sampled && !r->opts->capture.what)
+		probes__each_cpu_time(r->probes, on_cpu_time, &living);
+}
+
 static void show_status(const struct recording *r, struct status *status, uint64_t now_ns)
 {
 	uint64_t nr = 0;
@@ -331,6 +371,7 @@ void recording__run(struct recording *r)
 	detach(r);
 	if (r->opts->off_cpu)
 		write_accounts(r);
+	write_cpu_times(r);
 	/* No reports come any more for events that wait for one. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)

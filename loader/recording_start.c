@@ -269,6 +269,7 @@ static int start_probes(struct recording *r)
 		.ring_bytes = opts->ring_bytes,
 		.max_frames = opts->max_frames,
 		.sample = !opts->gpu_only,
+		.sample_period_ns = options__period_ns(opts),
 		.waits = !opts->gpu_only,
 		.ranges = opts->nvtx,
 		.stack_bytes = opts->stack_bytes,
@@ -295,7 +296,7 @@ static int start_recorder(struct recording *r, pid_t pid)
 		.process = on_process, .process_exit = on_process_exit, .python = on_python,
 		.loss = on_loss, .ctx = r,
 	};
-	uint64_t period_ns = 1000000000 / opts->freq_hz;
+	uint64_t period_ns = options__period_ns(opts);
 
 	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer, &r->splitter))
 		return STATUS_FAILED;
@@ -322,7 +323,7 @@ static int start_own_sampler(struct recording *r, int err)
 	if (opts->gpu_only)
 		return 0;
 	if (!err)
-		err = own_sampler__open(r->target.pid, 1000000000 / opts->freq_hz, opts->stack_bytes,
+		err = own_sampler__open(r->target.pid, options__period_ns(opts), opts->stack_bytes,
 					&r->own_sampler);
 	if (!err && opts->capture.what && !r->windows) {
 		r->windows = windows__new();

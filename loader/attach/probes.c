@@ -388,29 +388,6 @@ static uint64_t ring_size(uint64_t bytes)
 	return size;
 }
 
-/* Sets up the maps and variables of samplers; without samples, disables them. */
-static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
-			    uint64_t ring_bytes, bool old_kernel)
-{
-	if (!opts->sample) {
-		bpf_program__set_autoload(skel->progs.on_sample, false);
-		bpf_map__set_autocreate(skel->maps.sample_ring, false);
-		bpf_map__set_autocreate(skel->maps.sample_scratches, false);
-		bpf_map__set_autocreate(skel->maps.pythons, false);
-		return;
-	}
-	bpf_map__set_max_entries(skel->maps.sample_ring, ring_bytes);
-	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
-	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
-	skel->rodata->sample_stack_bytes = opts->stack_bytes;
-	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
-	/* Before Linux 6.1 the program of a perf event may not read a map without preallocation. */
-	if (old_kernel) {
-		bpf_map__set_map_flags(skel->maps.procs, 0);
-		bpf_map__set_map_flags(skel->maps.wanted, 0);
-	}
-}
-
 /*
  * Return: one entry for each @bytes of the ring, since a user with many threads asks for a larger
  * ring.
@@ -420,6 +397,33 @@ static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 	uint64_t nr = opts->ring_bytes / bytes;
 
 	return nr > MIN_ENTRIES ? nr : MIN_ENTRIES;
+}
+
+/* Sets up the maps and variables of samplers; without samples, disables them. */
+static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
+			    uint64_t ring_bytes, bool old_kernel)
+{
+	if (!opts->sample) {
+		bpf_program__set_autoload(skel->progs.on_sample, false);
+		bpf_program__set_autoload(skel->progs.on_free, false);
+		bpf_map__set_autocreate(skel->maps.sample_ring, false);
+		bpf_map__set_autocreate(skel->maps.sample_scratches, false);
+		bpf_map__set_autocreate(skel->maps.pythons, false);
+		bpf_map__set_max_entries(skel->maps.cpu_times, 1);
+		return;
+	}
+	bpf_map__set_max_entries(skel->maps.sample_ring, ring_bytes);
+	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
+	bpf_map__set_max_entries(skel->maps.cpu_times, max_entries(opts, 2048));
+	skel->rodata->sample_period_ns = opts->sample_period_ns;
+	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
+	skel->rodata->sample_stack_bytes = opts->stack_bytes;
+	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
+	/* Before Linux 6.1 the program of a perf event may not read a map without preallocation. */
+	if (old_kernel) {
+		bpf_map__set_map_flags(skel->maps.procs, 0);
+		bpf_map__set_map_flags(skel->maps.wanted, 0);
+	}
 }
 
 /* Sets up the accounts of time off the CPU; without them, disables their programs and maps. */
@@ -784,6 +788,23 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 	int fd = bpf_map__fd(p->skel->maps.thread_states);
 	struct xpu_thread_state t;
 	uint32_t key, next;
+	void *from = NULL;
+
+	caps__raise();
+	while (!bpf_map_get_next_key(fd, from, &next)) {
+		if (!bpf_map_lookup_elem(fd, &next, &t))
+			fn(ctx, &t);
+		key = next;
+		from = &key;
+	}
+	caps__lower();
+}
+
+void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *ctx)
+{
+	int fd = bpf_map__fd(p->skel->maps.cpu_times);
+	struct xpu_cpu_time t;
+	uint64_t key, next;
 	void *from = NULL;
 
 	caps__raise();

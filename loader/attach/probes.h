@@ -49,6 +49,7 @@ struct probes_options {
 	bool off_cpu;			/* account for all the time of threads */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */
+	uint64_t sample_period_ns;	/* between two samples on a CPU */
 	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
 					 * pointers */
 	uint32_t blind_stack_bytes;	/* bytes to copy if the end of the stack is unknown */
@@ -116,6 +117,11 @@ typedef void (*probes_thread_fn)(void *ctx, const struct xpu_thread_state *t);
 
 /* With opts.off_cpu, at the end: calls @fn for each living thread. */
 void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx);
+
+typedef void (*probes_cpu_time_fn)(void *ctx, const struct xpu_cpu_time *t);
+
+/* With opts.sample, at the end: calls @fn for each thread that was sampled and has not been freed. */
+void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */
 int probes__sample_fd(const struct probes *p);

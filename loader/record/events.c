@@ -7,7 +7,7 @@
 #include "record/writer.h"
 
 #define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
-#define MAX_SAMPLES	1024		/* in one record: 16 KiB */
+#define MAX_SAMPLES	1024		/* in one record: 20 KiB */
 #define MAX_RANGES	1024		/* in one record: 16 KiB */
 #define MAX_ALLOCS	1024		/* in one record: 48 KiB */
 
@@ -30,7 +30,9 @@ struct events {
 	struct xpu_range_event range[MAX_RANGES];
 
 	struct pack samples;
+	bool has_ran;			/* some threads' own clocks are known */
 	struct xpu_sample sample[MAX_SAMPLES];
+	uint32_t ran_ns[MAX_SAMPLES];
 
 	struct pack allocs;
 	uint32_t alloc_proc_id;
@@ -102,21 +104,26 @@ static void events__flush_ranges(struct events *e)
 static void events__flush_samples(struct events *e)
 {
 	size_t bytes = e->samples.nr * sizeof(e->sample[0]);
+	size_t ran_bytes = e->has_ran ? e->samples.nr * sizeof(e->ran_ns[0]) : 0;
+	size_t size = (sizeof(struct xpu_record_samples) + bytes + ran_bytes + 7) & ~(size_t)7;
 	struct xpu_record_samples *r;
 
 	if (!e->samples.nr)
 		return;
-	r = writer__reserve(e->writer, sizeof(*r) + bytes);
+	r = writer__reserve(e->writer, size);
 	if (r) {
 		*r = (struct xpu_record_samples){
-			.hdr = { XPU_RECORD_SAMPLES, 0, sizeof(*r) + bytes },
+			.hdr = { XPU_RECORD_SAMPLES, e->has_ran ? XPU_MISC_SAMPLES_RAN : 0, size },
 			.time_ns = e->samples.base_ns,
 			.nr = e->samples.nr,
 			.period_ns = e->sample_period_ns,
 		};
 		memcpy(r->samples, e->sample, bytes);
+		memset((char *)r + size - 8, 0, ran_bytes ? 8 : 0);	/* they may be half used */
+		memcpy(r->samples + e->samples.nr, e->ran_ns, ran_bytes);
 	}
 	e->samples.nr = 0;
+	e->has_ran = false;
 }
 
 static void events__flush_allocs(struct events *e)
@@ -181,10 +188,12 @@ void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_even
 	e->range[e->ranges.nr++] = range;
 }
 
-void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample)
+void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample, uint32_t ran_ns)
 {
 	sample.delta_ns = events__place(e, &e->samples, MAX_SAMPLES, time_ns,
 					events__flush_samples);
+	e->has_ran |= ran_ns != 0;
+	e->ran_ns[e->samples.nr] = ran_ns ?: e->sample_period_ns;
 	e->sample[e->samples.nr++] = sample;
 }
 

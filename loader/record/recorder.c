@@ -249,6 +249,10 @@ void recorder__record(struct recorder *rec, const void *data, size_t size)
 		if (HAS(xpu_ring_sample))
 			samples__take(rec->samples, data, size);
 		break;
+	case XPU_RECORD_RING_CPU_REST:
+		if (HAS(xpu_ring_cpu_rest))
+			samples__take_rest(rec->samples, data);
+		break;
 	case XPU_RECORD_OFF_STACK:
 		rec->off_cpu = true;
 		if (HAS(xpu_ring_off_stack))

@@ -13,6 +13,7 @@
 #include "record/recorder_stats.h"
 #include "record/stacks.h"
 #include "record/threads.h"
+#include "record/writer.h"
 
 struct samples {
 	struct parts parts;
@@ -112,6 +113,27 @@ void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack 
 			     (const void *)(stack->frames + stack->nr_frames));
 }
 
+/*
+ * A thread without an id was never sampled, or its end has been seen already. It gets none here: nobody would
+ * see it end again.
+ */
+void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest)
+{
+	struct process *p = processes__get(s->parts.processes, rest->proc_id);
+	uint32_t thread_id = p && rest->tid ? threads__known(p, rest->tid) : 0;
+	struct xpu_record_cpu_rest *r = writer__reserve(s->parts.writer, sizeof(*r));
+
+	if (r)
+		*r = (struct xpu_record_cpu_rest){
+			.hdr = { XPU_RECORD_CPU_REST, 0, sizeof(*r) },
+			.from_ns = rest->from_ns,
+			.end_ns = rest->end_ns,
+			.ns = rest->ns,
+			.proc_id = rest->proc_id,
+			.thread_id = thread_id,
+		};
+}
+
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size)
 {
 	const struct chain chain = {
@@ -143,12 +165,12 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 	if (!stack) {
 		events__add_sample(s->parts.events, sample->time_ns, (struct xpu_sample){
 			.path_id = path_id, .thread_id = thread_id, .cpu = sample->cpu,
-		});
+		}, sample->ran_ns);
 		return;
 	}
 	r = (struct xpu_record_stack){
 		.time_ns = sample->time_ns, .path_id = path_id, .thread_id = thread_id,
-		.period_ns = s->period_ns, .cpu = sample->cpu, .bytes = sample->stack_bytes,
+		.period_ns = sample->ran_ns ?: s->period_ns, .cpu = sample->cpu, .bytes = sample->stack_bytes,
 		.nr_python = sample->nr_python,
 	};
 	samples__write_stack(s, &r, sample->proc_id,

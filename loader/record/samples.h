@@ -12,11 +12,16 @@ struct parts;
 struct recorder_stats;
 struct samples;
 
-/* @period_ns: the time that each sample stands for. Return: NULL without memory. */
+/*
+ * @period_ns: the time that a sample stands for if its thread's own clock is not known. Return: NULL
+ * without memory.
+ */
 struct samples *samples__new(const struct parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);
 
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size);
+
+void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest);
 
 /* Writes the stack of a blocked thread, which is no sample. */
 void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack *stack,

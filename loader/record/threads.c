@@ -63,6 +63,13 @@ static uint32_t threads__beyond(struct threads *t, struct process *p)
 	return p->other_threads;
 }
 
+uint32_t threads__known(const struct process *p, uint32_t tid)
+{
+	const uint64_t *id = process__find(p, MAP_THREADS, (struct numbers_key){ .a = tid });
+
+	return id ? *id : 0;
+}
+
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid)
 {
 	const struct numbers_key key = { .a = tid };

@@ -28,6 +28,9 @@ void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t
 /* Return: the tid that threads__learn() was given with @ns_tid, or @ns_tid itself. */
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid);
 
+/* Return: the id of a thread that lives and has an id, or 0. */
+uint32_t threads__known(const struct process *p, uint32_t tid);
+
 /**
  * threads__end - forget a thread that has ended
  * @time_ns: when it ended; a process that began later is not affected

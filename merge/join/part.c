@@ -199,6 +199,8 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 		return samples__read(p, (const void *)rec);
 	case XPU_RECORD_STACK:
 		return p->unwind ? samples__stack(p, (const void *)rec) : 0;
+	case XPU_RECORD_CPU_REST:
+		return samples__rest(p, (const void *)rec);
 	case XPU_RECORD_OFF_CPU:
 		return off__sum(p, (const void *)rec);
 	case XPU_RECORD_OFF:

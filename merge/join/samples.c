@@ -10,6 +10,9 @@
 #include "join/wanted.h"
 #include "xpu_time.h"
 
+/* A thread's own clock and the clock of the times may differ by this much. */
+#define CLOCKS_APART_NS	1000000000ull
+
 /* a call chain that was unwound here; equal chains are one path */
 struct unwound_entry {
 	UT_hash_handle hh;
@@ -20,11 +23,27 @@ struct unwound_entry {
 	} key;
 };
 
-static int sample__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
-			const struct filter_span *s)
+/* Adds CPU time: of one sample, or that no sample stands for. @at: its chain, thread and name */
+static int cpu_time__add(struct second_pass *p, const struct launch *at, const struct filter_span *s)
 {
-	return times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns, s->ns) ?:
-	       tell__when(p, leaf, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr });
+	uint32_t leaf;
+	int err = leaves__get(&p->model->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
+
+	if (err || tell__leaves_out(p, leaf))
+		return err;
+	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
+	       sums__add_sum(p->sums, s->nr, s->ns, s->ns) ?:
+	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns, s->ns) ?:
+	       sums__when(p->sums, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
+	       tell__placed(p, &(struct placed){
+			.time_ns = s->to_ns,
+			.duration_ns = s->ns,
+			.comm = at->comm,
+			.chain = at->chain,
+			.thread = at->thread,
+			.leaf = leaf,
+			.ends_after = s->to_ns != at->time_ns,
+	       });
 }
 
 /*
@@ -34,10 +53,7 @@ static int sample__when(struct second_pass *p, const struct launch *at, uint32_t
 static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
 {
 	struct model *m = p->model;
-	/* CPU time is summed up like device work without a stream. */
-	struct work w = { .duration_ns = period_ns, .stream = NO_INDEX, .node = NO_INDEX };
 	struct filter_span s = { .ns = period_ns, .nr = 1 };
-	uint32_t leaf;
 	int err;
 
 	at->time_ns += p->found->shift_ns;
@@ -66,23 +82,9 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	p->sums->nr_samples += s.nr;
 	if (at->thread != NO_INDEX)
 		m->threads.v[at->thread].nr_samples += s.nr;
-	err = leaves__get(&m->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
-	if (!err)
-		err = tell__sum(p, at->chain, at->comm, at->thread, leaf, &w, &s);
-	if (!err)
-		err = sample__when(p, at, leaf, &s);
+	err = cpu_time__add(p, at, &s);
 	if (!err && at->thread != NO_INDEX)
 		err = idles__sample(&p->sums->idles, at->thread, at->chain, s.to_ns);
-	if (!err)
-		err = tell__placed(p, &(struct placed){
-			.time_ns = s.to_ns,
-			.duration_ns = s.ns,
-			.comm = at->comm,
-			.chain = at->chain,
-			.thread = at->thread,
-			.leaf = leaf,
-			.ends_after = s.to_ns != at->time_ns,
-		});
 	return err;
 }
 
@@ -120,6 +122,8 @@ int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
 {
 	struct model *m = p->model;
 	uint32_t i, path, proc;
+	bool has_ran = rec->hdr.misc & XPU_MISC_SAMPLES_RAN;
+	const __u32 *ran_ns = (const void *)&rec->samples[rec->nr];
 	struct launch at;
 	int err, nr_bad;
 
@@ -136,11 +140,51 @@ int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
 		err = path == NO_INDEX ?
 		      chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at.chain) : 0;
 		if (!err)
-			err = sample__see(p, sample->thread_id, &at, rec->period_ns);
+			err = sample__see(p, sample->thread_id, &at, has_ran ? ran_ns[i] : rec->period_ns);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
+{
+	uint64_t shift_ns = p->found->shift_ns;
+	struct filter_span s = {
+		.from_ns = rec->from_ns + shift_ns, .to_ns = rec->end_ns + shift_ns, .ns = rec->ns,
+	};
+	struct launch at = { .thread = NO_INDEX };	/* without a time: it is no sample */
+	struct model *m = p->model;
+	uint32_t proc;
+	int err = machine__proc(&m->machine, rec->proc_id, &proc);
+
+	if (err)
+		return err;
+	if (rec->end_ns < rec->from_ns || rec->ns > rec->end_ns - rec->from_ns + CLOCKS_APART_NS) {
+		p->sums->loss.bad_refs++;
+		return 0;
+	}
+	if (rec->thread_id && (!idmap__get(&p->found->threads, rec->thread_id, &at.thread) ||
+			       m->threads.v[at.thread].proc != proc)) {
+		p->sums->loss.bad_refs++;
+		at.thread = NO_INDEX;
+	}
+	/* The thread's name is the one that it ended with. */
+	at.comm = at.thread != NO_INDEX ?
+		  model__thread_comm(m, &m->threads.v[at.thread], xpu_ns_between(1, rec->end_ns)) :
+		  model__proc_comm(m, proc, xpu_ns_between(1, rec->end_ns));
+	if (!wanted__cut(p->opts->filter, m, &s))
+		return 0;
+	err = chains__of_label(&m->chains, proc, LABEL_NO_SAMPLE, &at.chain);
+	if (!err)
+		err = wanted__work(p->opts->filter, m, at.chain, at.thread, at.comm, s.from_ns, NULL);
+	if (err <= 0)
+		return err;
+	if (!p->opts->own_threads && thread_comm__is_ours(at.comm)) {
+		p->sums->own_ns += s.ns;
+		return 0;
+	}
+	return cpu_time__add(p, &at, &s);
 }
 
 /* ---- unwinding stacks ----------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 
 /* Reads samples. Return: 0, -ENOMEM or the sink's error. */
 int samples__read(struct second_pass *p, const struct xpu_record_samples *rec);
+int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec);
 int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec);
 
 /* Adds samples in calls that turned out not to be waits, after the waits are known. */

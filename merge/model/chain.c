@@ -11,6 +11,7 @@ static const char *const no_launch_labels[NR_LABELS] = {
 	[LABEL_BEFORE] = "[before attach]",
 	[LABEL_AFTER] = "[after detach]",
 	[LABEL_NO_STACK] = "[no stack]",
+	[LABEL_NO_SAMPLE] = "[CPU, no sample]",
 	[LABEL_GRAPHS] = "[CUDA graphs]",
 	[LABEL_UNUSED] = "[CUDA's pools]",
 	[LABEL_REST] = "[contexts, modules, other processes]",

@@ -59,6 +59,7 @@ enum label {
 	LABEL_BEFORE,
 	LABEL_AFTER,
 	LABEL_NO_STACK,			/* a sample without a stack */
+	LABEL_NO_SAMPLE,		/* CPU time that no sample stands for */
 	LABEL_GRAPHS,			/* memory that CUDA holds without a call for each piece */
 	LABEL_UNUSED,
 	LABEL_REST,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "read/reader.h"
@@ -466,6 +467,15 @@ static void collect__see_period(struct collect *c, uint32_t period_ns)
 		in->sample_period_ns = period_ns;
 }
 
+/* Samples that stand for the time that their threads ran do not say how often they were taken. */
+static void collect__see_interval(struct collect *c, const struct xpu_record_info *info)
+{
+	char text[24] = "";
+
+	memcpy(text, info->data, min_t(size_t, info->bytes, sizeof(text) - 1));
+	collect__see_period(c, min_t(unsigned long, strtoul(text, NULL, 10), UINT32_MAX));
+}
+
 static int collect__record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {
 	struct collect *c = ctx;
@@ -481,6 +491,8 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		model__input(c->model)->nr_infos++;
 		if (((const struct xpu_record_info *)rec)->key == XPU_INFO_VERSION)
 			collect__see_recorder(c);
+		if (((const struct xpu_record_info *)rec)->key == XPU_INFO_SAMPLE_NS)
+			collect__see_interval(c, (const void *)rec);
 		return array_push(&c->model->infos, (const void *)rec);
 	case XPU_RECORD_PROCESS:
 		if (rec->misc == XPU_MISC_PROCESS_ATTACH)

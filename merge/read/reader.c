@@ -302,6 +302,17 @@ static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr
 }
 
 /* Return: as record__check(). */
+static const char *samples__check(const struct xpu_record_samples *s)
+{
+	size_t bytes = sizeof(s->samples[0]);
+
+	if (s->hdr.misc & XPU_MISC_SAMPLES_RAN)
+		bytes += sizeof(__u32);
+	return record__fits(&s->hdr, sizeof(*s), s->nr, bytes) ? NULL :
+	       "SAMPLES with more samples than its record holds";
+}
+
+/* Return: as record__check(). */
 static const char *launches__check(const struct xpu_record_launches *l)
 {
 	size_t bytes = sizeof(l->launches[0]);

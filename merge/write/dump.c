@@ -251,19 +251,32 @@ static void dump__callchain(struct dump *d, const struct xpu_record *rec)
 		dump__frame(d, chain->frames[i]);
 }
 
+static void dump__column(struct dump *d, const char *name, const uint32_t *v, uint32_t nr)
+{
+	uint32_t i;
+
+	fprintf(d->f, " %s={", name);
+	for (i = 0; i < nr; i++)
+		fprintf(d->f, "%s%" PRIu32, i ? " " : "", v[i]);
+	putc('}', d->f);
+}
+
 static void dump__launches(struct dump *d, const struct xpu_record *rec)
 {
 	const struct xpu_record_launches *l = (const void *)rec;
-	const uint32_t *range_ids = (const void *)&l->launches[l->nr];
-	uint32_t i;
 
 	dump__rows(d, rec, type__field(rec, "launches"), NULL);
-	if (!(rec->misc & XPU_MISC_LAUNCHES_RANGES))
-		return;
-	fputs(" range_id={", d->f);
-	for (i = 0; i < l->nr; i++)
-		fprintf(d->f, "%s%" PRIu32, i ? " " : "", range_ids[i]);
-	putc('}', d->f);
+	if (rec->misc & XPU_MISC_LAUNCHES_RANGES)
+		dump__column(d, "range_id", (const void *)&l->launches[l->nr], l->nr);
+}
+
+static void dump__samples(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_samples *s = (const void *)rec;
+
+	dump__rows(d, rec, type__field(rec, "samples"), NULL);
+	if (rec->misc & XPU_MISC_SAMPLES_RAN)
+		dump__column(d, "ran_ns", (const void *)&s->samples[s->nr], s->nr);
 }
 
 static void dump__ranges(struct dump *d, const struct xpu_record *rec)
@@ -503,6 +516,7 @@ static const struct special {
 	[XPU_RECORD_CALLCHAIN] = { dump__callchain, false },
 	[XPU_RECORD_LAUNCHES] = { dump__launches, false },
 	[XPU_RECORD_EARLIER] = { dump__launches, false },
+	[XPU_RECORD_SAMPLES] = { dump__samples, false },
 	[XPU_RECORD_PART] = { dump__part, false },
 	[XPU_RECORD_CARRIED] = { dump__carried, false },
 	[XPU_RECORD_STACK] = { dump__stack, false },

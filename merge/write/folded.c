@@ -310,6 +310,9 @@ static int lines__collect(struct lines *lines, const struct session *s,
 
 		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
 			continue;
+		/* CPU time that no sample stands for */
+		if (!a->nr && (opts->unit == UNIT_COUNT || (opts->unit == UNIT_SAMPLES && as_recorded)))
+			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered) ?: lines__add(lines, s, a, &buf, as_recorded);
 	}

@@ -221,6 +221,10 @@ static void set_ids(void *record, size_t size)
 		if (HAS(xpu_ring_off_stack))
 			be_hostile(FIELD(xpu_ring_off_stack, proc_id));
 		break;
+	case XPU_RECORD_RING_CPU_REST:
+		if (HAS(xpu_ring_cpu_rest))
+			be_hostile(FIELD(xpu_ring_cpu_rest, proc_id));
+		break;
 	case XPU_RECORD_RING_OFF:
 		if (HAS(xpu_ring_off))
 			be_hostile(FIELD(xpu_ring_off, proc_id));
@@ -702,6 +706,16 @@ static void hostile_off(void)
 	send_changed(&r, sizeof(r));
 }
 
+static void hostile_cpu_rest(void)
+{
+	struct xpu_ring_cpu_rest r = {
+		.hdr = { XPU_RECORD_RING_CPU_REST, 0, sizeof(r) }, .from_ns = NOW, .end_ns = NOW + 10,
+		.ns = 10, .proc_id = HOSTILE, .tid = 1002,
+	};
+
+	send_changed(&r, sizeof(r));
+}
+
 static void hostile_account(void)
 {
 	struct xpu_ring_account r = {
@@ -776,7 +790,7 @@ static void hostile_step(uint8_t op)
 	case 9: hostile_sample(false); break;
 	case 10: hostile_sample(true); break;
 	case 11: hostile_off(); break;
-	case 12: hostile_account(); break;
+	case 12: hostile_account(); hostile_cpu_rest(); break;
 	case 13: hostile_process(); break;
 	case 14: hostile_exit(); break;
 	case 15: hostile_event(); break;

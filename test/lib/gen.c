@@ -358,6 +358,31 @@ void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 	RECORD_TAIL(XPU_RECORD_SAMPLES, 0, rec, samples, nr * sizeof(*samples));
 }
 
+void gen__samples_ran(struct gen *g, uint64_t time_ns, uint32_t period_ns,
+		      const struct xpu_sample *samples, const uint32_t *ran_ns, size_t nr)
+{
+	struct xpu_record_samples rec = { .time_ns = time_ns, .nr = nr, .period_ns = period_ns };
+	size_t bytes = nr * sizeof(*samples), ran_bytes = nr * sizeof(*ran_ns);
+	uint8_t *tail = calloc(1, bytes + ran_bytes + 1);
+
+	if (!tail)
+		abort();
+	memcpy(tail, samples, bytes);
+	memcpy(tail + bytes, ran_ns, ran_bytes);
+	RECORD_TAIL(XPU_RECORD_SAMPLES, XPU_MISC_SAMPLES_RAN, rec, tail, bytes + ran_bytes);
+	free(tail);
+}
+
+void gen__cpu_rest(struct gen *g, uint64_t from_ns, uint64_t end_ns, uint64_t ns, uint32_t proc_id,
+		   uint32_t thread_id)
+{
+	struct xpu_record_cpu_rest rec = {
+		.from_ns = from_ns, .end_ns = end_ns, .ns = ns, .proc_id = proc_id, .thread_id = thread_id,
+	};
+
+	RECORD(XPU_RECORD_CPU_REST, 0, rec);
+}
+
 void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
 		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
 		uint32_t bytes, uint64_t mask)

@@ -88,6 +88,11 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 	       uint32_t correlation_id);
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
+/* SAMPLES with XPU_MISC_SAMPLES_RAN: @ran_ns has a time for each sample. */
+void gen__samples_ran(struct gen *g, uint64_t time_ns, uint32_t period_ns,
+		      const struct xpu_sample *samples, const uint32_t *ran_ns, size_t nr);
+void gen__cpu_rest(struct gen *g, uint64_t from_ns, uint64_t end_ns, uint64_t ns, uint32_t proc_id,
+		   uint32_t thread_id);
 /*
  * @stack: the @bytes bytes of the stack that begin at regs[XPU_REG_SP]; with XPU_MISC_STACK_DELTA
  * only the blocks of @mask.

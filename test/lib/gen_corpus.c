@@ -47,6 +47,7 @@ static void add_processes(struct gen *g)
 	gen__info(g, XPU_INFO_ARCH, "x86_64", 6);
 	gen__info(g, XPU_INFO_CMDLINE, cmdline, sizeof(cmdline));
 	gen__info(g, XPU_INFO_OPTIONS, options, sizeof(options));
+	gen__info(g, XPU_INFO_SAMPLE_NS, "1000000", 8);
 	gen__process(g, XPU_MISC_PROCESS_ROOT, 2000, 1, 100, 0, "sh");
 	gen__fork(g, 2000, 100, 100, 50, 50);
 	gen__comm(g, XPU_MISC_COMM_EXEC, 2100, 100, 100, "app");
@@ -331,6 +332,7 @@ static void add_threads(struct gen *g)
 		{ .path_id = P_CPU, .thread_id = 1, .delta_ns = 0, .cpu = 1 },
 		{ .path_id = P_CPU, .thread_id = 2, .delta_ns = 10000, .cpu = 0 },
 	};
+	static const uint32_t ran_ns[] = { 1100, 900 };
 	const struct xpu_thread_time time = {
 		.run_ns = 10000, .nr_switches = 3,
 		.off_ns = { [XPU_OFF_LOCK] = 5000, [XPU_OFF_RUNNABLE] = 2000 },
@@ -339,6 +341,9 @@ static void add_threads(struct gen *g)
 	uint64_t regs[XPU_NR_REGS] = { [XPU_REG_SP] = 0x7ffffffff000, [XPU_REG_IP] = APP + 0x20 };
 
 	gen__samples(g, 9000, 1000000, samples, NR(samples));
+	gen__samples_ran(g, 13400, 1000000, samples, ran_ns, NR(samples));
+	gen__cpu_rest(g, 13600, 19000, 3000, 2, 1);
+	gen__cpu_rest(g, 19300, 19300, 700, 2, 0);
 	memset(stack, 0x11, sizeof(stack));
 	gen__stack(g, 0, 13500, P_ENTRY, 1, 1000000, regs, stack, sizeof(stack), ~0ull);
 	gen__pysource(g, 1, 11, "Model.forward", "/nonexistent/train.py", 40, table, sizeof(table));
@@ -346,6 +351,7 @@ static void add_threads(struct gen *g)
 	g->nr_python = NR(python);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 13600, 0, 1, 1000000, regs, stack, sizeof(stack), 1);
 	g->nr_python = 0;
+	gen__stack(g, 0, 13700, P_ENTRY, 1, 123456, regs, stack, sizeof(stack), ~0ull);
 	gen__off_cpu(g, XPU_OFF_LOCK, 9700, 2, 5000, 4000, P_OFF, 2);
 	gen__off(g, XPU_OFF_LOCK, 9700, 4000, P_OFF, 2);
 	gen__off_sum(g, XPU_OFF_IO, 14000, 15000, 1, 1000, P_OFF, 2);

@@ -234,6 +234,10 @@ static void test_damage(void)
 	LAST(&g, struct xpu_record_samples)->nr = 3;
 	ends(&g, RECORDS_CORRUPT, "SAMPLES with one sample too many");
 	begin(&g);
+	gen__samples_ran(&g, 1, 1, samples, (const uint32_t[]){ 1, 1 }, 2);
+	LAST(&g, struct xpu_record_samples)->nr = 3;
+	ends(&g, RECORDS_CORRUPT, "SAMPLES with fewer times than samples");
+	begin(&g);
 	gen__stack(&g, 0, 1, 0, 1, 1, regs, stack, sizeof(stack), 0);
 	LAST(&g, struct xpu_record_stack)->bytes = XPU_STACK_MAX + 1;
 	ends(&g, RECORDS_CORRUPT, "STACK with more bytes than a stack can have");

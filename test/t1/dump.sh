@@ -41,7 +41,7 @@ sed -n 's/^\(0x[0-9a-f]*\) \[\(0x[0-9a-f]*\)\] BLOCK.*/\1 \2/p' out | while read
 done >places
 is "$(awk 'BEGIN { at = 64 } $1 != at { print "after " at " comes " $1; exit } { at += $2 }
 	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: they cover the file behind its header"
-is "$(grep -c BLOCK out)" 8 "blocks: there are eight"
+is "$(grep -c BLOCK out)" 9 "blocks: there are nine"
 dump stored.data 0 "blocks without compression"
 like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: the dump says so"
 xpumerge dump blocks.data >out 2>log

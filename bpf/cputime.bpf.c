@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * Part of xpu.bpf.c: how long threads ran, by the kernel's own account, which CLOCK_THREAD_CPUTIME_ID
+ * reads. A CPU sample stands for the time that its thread ran since the last sample of that thread,
+ * not for the time between two ticks of the sampler. A thread that ends, or execs, sends the time
+ * since its last sample. So the times of a thread add up to its own clock.
+ *
+ * The kernel adds to the account at its own ticks and at switches. The time since then is computed
+ * from the scheduler's clock, which the sampling event has read just before it calls on_sample().
+ */
+
+const volatile __u64 sample_period_ns = 0;	/* 0: there are no CPU samples */
+
+/* The scheduler's clock minus CLOCK_MONOTONIC, as of the last sample; 0: not known yet. */
+__s64 sched_clock_ahead_ns = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1 << 15);	/* the loader sets it: threads */
+	__type(key, __u64);		/* address of the struct task_struct, until it ends */
+	__type(value, struct xpu_cpu_time);
+} cpu_times SEC(".maps");
+
+/* Return: how long @task, which is the current one, has run in its life, up to @now_ns. */
+static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
+{
+	__u64 exec_ns, start_ns, late_ns;
+	__s64 more_ns;
+	struct rq *rq;
+
+	exec_ns = task->se.sum_exec_runtime;
+	if (!sched_clock_ahead_ns || !bpf_core_field_exists(task->se.cfs_rq))
+		return exec_ns;
+	start_ns = task->se.exec_start;
+	rq = task->se.cfs_rq->rq;
+	/* Where the kernel knows them, interrupts and what the hypervisor took are not the threads' time. */
+	late_ns = rq->clock - rq->clock_task;
+	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
+	asm volatile("" : : : "memory");
+	if (exec_ns != task->se.sum_exec_runtime)
+		return task->se.sum_exec_runtime;	/* a tick came in between */
+	return more_ns > 0 ? exec_ns + more_ns : exec_ns;
+}
+
+static __always_inline struct xpu_cpu_time *lookup_time(const struct task_struct *task)
+{
+	__u64 key = (__u64)task;
+
+	return bpf_map_lookup_elem(&cpu_times, &key);
+}
+
+static __always_inline void forget_time(const struct task_struct *task)
+{
+	__u64 key = (__u64)task;
+
+	bpf_map_delete_elem(&cpu_times, &key);
+}
+
+/*
+ * Begins the account of the current thread in the image @proc: records have its time up to @exec_ns, and
+ * had it at @told_ns. Return: NULL if there is no room.
+ */
+static __always_inline struct xpu_cpu_time *open_time(struct task_struct *task, const struct xpu_proc *proc,
+						      __u64 exec_ns, __u64 told_ns)
+{
+	struct xpu_cpu_time new = {
+		.exec_ns = exec_ns, .told_ns = told_ns, .proc_id = proc->proc_id, .tid = task_tid(task),
+	};
+	__u64 key = (__u64)task;
+
+	bpf_map_update_elem(&cpu_times, &key, &new, BPF_ANY);
+	return bpf_map_lookup_elem(&cpu_times, &key);
+}
+
+/*
+ * Return: the account of the current thread, which has run for @exec_ns of its life up to @now_ns; NULL if
+ * there is no room. Nobody knows how long a thread ran before its first sample if it is older than its
+ * image's recording: for one period at most, as far as that sample says.
+ */
+static __always_inline struct xpu_cpu_time *find_time(struct task_struct *task, const struct xpu_proc *proc,
+						      __u64 exec_ns, __u64 now_ns)
+{
+	struct xpu_cpu_time *t = lookup_time(task);
+
+	if (t)
+		return t;
+	if (task->start_time >= proc->begin_ns)
+		return open_time(task, proc, 0, task->start_time);
+	return open_time(task, proc, exec_ns > sample_period_ns ? exec_ns - sample_period_ns : 0, now_ns);
+}
+
+/*
+ * Return: how long the thread of @t ran in no record up to @now_ns, when it had run for @exec_ns of its
+ * life. With windows, the time before @proc's window opened is left out.
+ */
+static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_proc *proc, __u64 exec_ns,
+				       __u64 now_ns)
+{
+	__u64 ns = exec_ns - t->exec_ns;
+
+	if ((__s64)ns < 0)
+		return 0;
+	if (!only_windows || ns < now_ns - proc->in_window)
+		return ns;
+	ns = now_ns - proc->in_window;
+	t->exec_ns = exec_ns - ns;
+	return ns;
+}
+
+/* Return: the time that a sample of @t stands for; later samples have what does not fit into one. */
+static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc, __u64 exec_ns,
+				      __u64 now_ns)
+{
+	__u64 ns = rest_time(t, proc, exec_ns, now_ns);
+
+	return ns < 1ull << 32 ? ns ?: 1 : (__u32)-1;
+}
+
+/* The current thread is outside of its process's windows: its time up to now is in no record. */
+static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
+{
+	struct xpu_cpu_time *t = lookup_time(task);
+
+	if (t) {
+		t->exec_ns = exec_time(task, now_ns);
+		t->told_ns = now_ns;
+	}
+}
+
+static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, __u64 end_ns, __s64 ns)
+{
+	struct xpu_ring_cpu_rest *r;
+
+	if (ns <= 0)
+		return;
+	r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
+	if (!r) {
+		drop(XPU_LOST_ACCOUNT);
+		return;
+	}
+	r->hdr.type = XPU_RECORD_RING_CPU_REST;
+	r->hdr.misc = 0;
+	r->hdr.size = sizeof(*r);
+	r->from_ns = from_ns;
+	r->end_ns = end_ns;
+	r->ns = ns;
+	r->proc_id = proc_id;
+	r->tid = tid;
+	bpf_ringbuf_submit(r, ring_flags());
+}
+
+/*
+ * The current thread ends, or is about to replace its image @proc: sends how long the thread ran since its
+ * last sample. @proc is NULL if another thread has ended the process already.
+ */
+static __always_inline void end_time(struct task_struct *task, const struct xpu_proc *proc)
+{
+	__u64 now_ns = bpf_ktime_get_ns(), exec_ns = exec_time(task, now_ns), ns;
+	struct xpu_cpu_time *t;
+
+	if (proc && (proc->unsampled || proc->stop != XPU_STOP_NONE || (only_windows && !proc->in_window))) {
+		forget_time(task);
+		return;
+	}
+	t = proc && task->start_time >= proc->begin_ns ? find_time(task, proc, exec_ns, now_ns) :
+							 lookup_time(task);
+	if (!t)
+		return;
+	if (only_windows && proc)
+		rest_time(t, proc, exec_ns, now_ns);
+	/* The account is changed before it is used, because a sampler may come in between. */
+	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
+	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
+	t->told_ns = t->end_ns = now_ns;
+}
+
+/*
+ * The current thread has replaced the image @old by @new, which is NULL if there is no room. The new image
+ * gets the time that this took; before Linux 6.10 the old image gets that time.
+ */
+static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,
+					const struct xpu_proc *new)
+{
+	__u64 told_ns = bpf_ktime_get_ns(), exec_ns = exec_time(task, told_ns);
+	struct xpu_cpu_time *t;
+
+	if (!old->execs)
+		end_time(task, old);
+	t = lookup_time(task);
+	if (t) {
+		exec_ns = t->exec_ns;
+		told_ns = t->told_ns;
+	}
+	if (new)
+		open_time(task, new, exec_ns, told_ns);
+}
+
+#define LATE_SPAN_NS	1000000000
+#define LATE_MIN_NS	1000000
+
+/*
+ * A thread is gone. The kernel frees its memory after on_exit(): a short process spends a tenth of its time
+ * with that, so this time is sent, too. It is summed up by process, because threads that are gone have no
+ * name. A process that was not waited for at once is left out.
+ */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct *task)
+{
+	struct xpu_cpu_time *t = lookup_time(task);
+	__u32 tgid = task->tgid;
+	struct xpu_proc *proc;
+	__u64 end_ns;
+	__s64 ns;
+
+	if (!t)
+		return 0;
+	/* It is negative if end_time() took time of the hypervisor for time of the thread. */
+	ns = task->se.sum_exec_runtime - t->exec_ns;
+	end_ns = t->end_ns;
+	if (!end_ns || bpf_ktime_get_ns() - end_ns > LATE_SPAN_NS) {
+		forget_time(task);
+		return 0;
+	}
+	proc = bpf_map_lookup_elem(&procs, &tgid);
+	if (!proc || proc->proc_id != t->proc_id)
+		send_rest(t->proc_id, 0, end_ns, end_ns, ns);
+	else if (__sync_fetch_and_add(&proc->late_ns, ns) + ns >= LATE_MIN_NS)
+		send_rest(t->proc_id, 0, end_ns, end_ns, __sync_lock_test_and_set(&proc->late_ns, 0));
+	forget_time(task);
+	return 0;
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# CPU time is what the threads' own clocks say, not the number of samples: in a loop, in bursts that come and
+# go with a timer, in many threads and short ones, in threads that block all the time, in forks and in a
+# shell. The clocks leave out other programs' time, so that the load of the machine changes nothing.
+. "$XPU_SRC/test/lib/tap.sh"
+need root bpf
+quiet_sanitizers
+clocks=$XPU_BUILD/workload/clocks
+
+# sum FILE WAY: prints the ns of all lines of the thread or process name WAY
+sum() {
+	awk -v name="$2" '{ ns = $NF; sub(/;.*/, ""); if (name == "" || $0 == name) n += ns } END { printf "%.0f\n", n }' "$1"
+}
+
+# within GOT EXPECTED PERCENT NAME: allows PERCENT and 1 ms, in which the program begins and ends
+within() {
+	awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN {
+		d = a > b ? a - b : b - a; exit !(b > 0 && d <= b * p / 100 + 1e6) }'
+	ok $? "$4: $1 ns of $2"
+}
+
+# record NAME ARGUMENTS...: makes NAME.data and NAME.ns, and NAME.out, which clocks prints
+record() {
+	name=$1
+	shift
+	xpuload --cpu-only -o "$name.data" "$@" >"$name.out" 2>"$name.log"
+	is $? 0 "$name: exit status 0"
+	like "$(cat "$name.log")" ' lost 0$' "$name: nothing lost"
+	xpumerge -i "$name.data" -f folded --unit ns -o "$name.ns" 2>"$name.mlog"
+	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says xpumerge"
+}
+
+ways="spin bursts beat threads short blocks forks"
+for hz in 99 999; do
+	# A sample stands for all of the time since the one before, so each way is a process.
+	# shellcheck disable=SC2016 # the shell that is recorded expands it
+	record "all$hz" -F $hz sh -c 'for way in $2; do "$1" $way; done' sh "$clocks" "$ways"
+	for way in $ways; do
+		within "$(sum "all$hz.ns" "$way")" "$(awk -v w="$way" '$1 == w { print $2 + $3 }' "all$hz.out")" 1 \
+			"$way, $hz samples a second"
+	done
+done
+
+# The kernel goes on for a while in a process that has ended, so the last processes' ends are missing.
+# shellcheck disable=SC2016 # the shell that is recorded expands it
+record shell -F 999 "$clocks" shell 'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
+within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 "a shell and 200 short programs"
+
+# All results have the same sum.
+ns=$(sum all999.ns "")
+is "$(xpumerge all999.data --table processes --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $5 } END { printf "%.0f\n", n }')" \
+	"$ns" "the table of processes has it"
+is "$(xpumerge all999.data --table cpu_functions --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $2 } END { printf "%.0f\n", n }')" \
+	"$ns" "the table of functions"
+xpumerge -i all999.data -f perf -o all.perf 2>/dev/null
+is "$(awk '/ cpu-clock:$/ { n += $(NF - 1) } END { printf "%.0f\n", n }' all.perf)" "$ns" "the events for perf's tools"
+parts=0
+for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
+	# shellcheck disable=SC2086 # several words on purpose
+	xpumerge -i all999.data -f folded --unit ns -o part.ns $window 2>/dev/null
+	parts=$((parts + $(sum part.ns "")))
+done
+is "$parts" "$ns" "windows that adjoin"
+
+# A thread that lives on when the recording ends, and was running when it began.
+"$clocks" spin spin spin spin >/dev/null &
+pid=$!
+begin=$(awk '{ print $1 }' /proc/$pid/schedstat)
+until [ "$(awk '{ print $1 }' /proc/$pid/schedstat)" -gt $((begin + 100000000)) ]; do sleep 0.02; done
+"$XPULOAD" --cpu-only -F 2 -p $pid --duration 2 -o attached.data 2>attached.log
+is $? 0 "attached: exit status 0"
+kill $pid
+wait $pid 2>/dev/null
+xpumerge dump attached.data >attached.dump
+perl -ne '
+	push @t, $1 if / STACK (?:misc=\w+ )?time_ns=(\d+)/;
+	if (/ CPU_REST from_ns=(\d+) end_ns=(\d+) ns=(\d+)/) { $from = $1; $rest = $3; $span = $2 - $1 }
+	END { print "$from $t[-1] ", $rest > 0 && $rest <= $span + 1e6 ? "some" : "none" }' attached.dump >rest
+is "$(awk '{ print ($1 == $2), $3 }' rest)" "1 some" "attached: the time since the last sample, too" ||
+	diag "$(grep -E ' STACK | CPU_REST ' attached.dump | cut -c1-200)"
+done_testing
