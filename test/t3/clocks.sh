@@ -13,10 +13,13 @@ sum() {
 	awk -v name="$2" '{ ns = $NF; sub(/;.*/, ""); if (name == "" || $0 == name) n += ns } END { printf "%.0f\n", n }' "$1"
 }
 
-# within GOT EXPECTED PERCENT NAME: allows PERCENT and 1 ms, in which the program begins and ends
+# within GOT EXPECTED PERCENT NAME [THREADS]: allows PERCENT and 1 ms, in which the program begins and ends
+# A process's clock lacks the time that each of its THREADS runs in the kernel after it has left the process,
+# some microseconds with cold caches. xpuload counts this time.
 within() {
-	awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN {
-		d = a > b ? a - b : b - a; exit !(b > 0 && d <= b * p / 100 + 1e6) }'
+	awk -v a="$1" -v b="$2" -v p="$3" -v late="${5:-0}" 'BEGIN {
+		d = a > b ? a - b : b - a
+		exit !(b > 0 && d <= b * p / 100 + 1e6 + (a > b ? late * 5000 : 0)) }'
 	ok $? "$4: $1 ns of $2"
 }
 
@@ -37,8 +40,10 @@ for hz in 99 999; do
 	# shellcheck disable=SC2016 # the shell that is recorded expands it
 	record "all$hz" -F $hz sh -c 'for way in $2; do "$1" $way; done' sh "$clocks" "$ways"
 	for way in $ways; do
+		threads=0
+		[ $way != short ] || threads=2000
 		within "$(sum "all$hz.ns" "$way")" "$(awk -v w="$way" '$1 == w { print $2 + $3 }' "all$hz.out")" 1 \
-			"$way, $hz samples a second"
+			"$way, $hz samples a second" $threads
 	done
 done
 
