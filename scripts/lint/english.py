@@ -5,9 +5,10 @@
 Each pattern below makes a reader look for a noun that the sentence has left out, or for its verb. Do not change
 words until the pattern no longer matches: write what a native engineer would say.
 
-It reads the comments of a source file, the names of a test's checks, the paragraphs of a document (.md) and the text
-of a manual page (.in). With -v it also reads the messages of a C file. A sentence that is right as it stands is
-excused by a line "PATH: SENTENCE" in english.txt next to this file, where SENTENCE is its first 60 characters.
+It reads the comments of a source file, the texts of a table (.def), the names of a test's checks, the paragraphs of
+a document (.md) and the text of a manual page (.in). With -v it also reads the messages of a C file. A sentence that
+is right as it stands is excused by a line "PATH: SENTENCE" in english.txt next to this file, where SENTENCE is its
+first 60 characters.
 """
 import os
 import re
@@ -292,7 +293,7 @@ def texts(path, text, verbose):
         blocks = markdown(text)
     elif path.endswith(".in"):
         blocks = manual(text)
-    elif path.endswith((".c", ".h", ".cc", ".cu", ".js", ".css", ".S")):
+    elif path.endswith((".c", ".h", ".def", ".cc", ".cu", ".js", ".css", ".S")):
         blocks = c_comments(text)
     else:
         blocks = list(hash_comments(text))
@@ -307,6 +308,9 @@ def texts(path, text, verbose):
     if path.startswith("test/") and path.endswith((".sh", ".c")):
         for number, name in check_names(path, text):
             yield number, name, False
+    if path.endswith(".def"):
+        for match in re.finditer(r'"([^"\n]* [^"\n]*)"', text):
+            yield text.count("\n", 0, match.start()) + 1, match[1], False
     if verbose and path.endswith(".c") and not path.startswith("test/"):
         for number, words in messages(text):
             yield number, words, False

@@ -142,14 +142,14 @@ lint_comments() {
 # The texts for users (messages, manuals, other documents) are not read yet:
 # scripts/lint/english.py -v FILE... reads them, too.
 lint_english() {
-	run english python3 '-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.css
+	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu -o -name *.S -o -name *.css
 		-o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
 		-o -name *.mk -o -name GNUmakefile -o -name architecture.md -o -name CONTRIBUTING.md
 		-o -name SECURITY.md' python3 scripts/lint/english.py
 }
 
 set -f
-[ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments
+[ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments english
 for part; do
 	case $part in
 	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments | english)
