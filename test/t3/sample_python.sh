@@ -85,8 +85,7 @@ while read -r version python rest; do
 		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 \
 			"$name: a child has its frames"
 		sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
-		near \
-			"$(awk '{ n += $NF } END { print n + 0 }' a deep stack is whole.folded)" 120 "$name: deep"
+		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 "$name: a deep stack is whole"
 		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
 			"$name: no evaluation loop is left, and each code object has its name"
 		[ "$(count ';\[truncated\]')" -lt 30 ]
