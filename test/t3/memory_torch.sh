@@ -77,6 +77,7 @@ wait_for grep -qs waits late.out
 xpuload --memory --gpu-only -z 0 -o late.data -p "$late_pid" 2>load.log &
 loader=$!
 wait_for is_awake late
+sleep 1			# the shim reads the allocator after it has sent its definitions; no record shows when
 echo go >late.cmd
 wait "$late_pid"
 wait $loader
