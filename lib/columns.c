@@ -35,7 +35,7 @@ struct columns {
 	uint32_t nr_tables;
 	struct column_piece *pieces;
 	size_t nr_pieces, pieces_cap;
-	const uint8_t *literals;	/* the first literal that no piece has yet */
+	const uint8_t *literals;	/* the first literal that is in no piece yet */
 	uint32_t *words;		/* words of one table, column by column */
 	uint8_t *out;
 	size_t room_bytes;		/* words and out have room for this many bytes of records */

@@ -17,7 +17,7 @@ struct name {
 	FILE *f;
 	pid_t pid;
 	unsigned int number;
-	bool row;			/* names a series of files: keep a place for numbers */
+	bool row;			/* of a series: leave room for a number */
 	bool numbered;			/* the name has a number */
 };
 

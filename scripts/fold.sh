@@ -76,7 +76,7 @@ function paint(name, spread, red, green, blue,   i, h, at, colour) {
 	at = (h / 997 - .5) * spread
 	colour = sprintf("rgb(%d,%d,%d)", red + at, green + at, blue + at)
 	print name "->" colour >palette
-	# flamegraph.pl looks names up as it shows them.
+	# flamegraph.pl looks up the name that it shows, which has ( and ) instead of < and >.
 	if (gsub(/</, "(", name) + gsub(/>/, ")", name))
 		print name "->" colour >palette
 }

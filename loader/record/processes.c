@@ -16,7 +16,7 @@
  * threads, and from the ring of samples, which is read after the main ring.
  */
 #define SETTLE_NS	1000000000ull
-#define SETTLE_ROUNDS	2		/* each reads both rings empty */
+#define SETTLE_ROUNDS	2		/* each drains both rings */
 
 #define MAX_COUNT	(1ull << 48)	/* of anything in a process */
 

@@ -45,7 +45,7 @@ struct metric_sums {
 
 void metric_sums__exit(struct metric_sums *s);
 
-/* Adds a work; works without a duration are ignored. Return: 0 or -ENOMEM. */
+/* Adds a piece of device work, unless it has no duration. Return: 0 or -ENOMEM. */
 int metric_sums__work(struct metric_sums *s, const struct metric_work *work);
 
 /* Return: 0 or -ENOMEM. */

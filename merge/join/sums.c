@@ -26,8 +26,8 @@ static uint32_t sums__path(const struct sums *s, const struct aggregate *a)
 }
 
 /*
- * Finds the first aggregate that differs only in its thread and its NVTX ranges. Return: 0 or
- * -ENOMEM.
+ * Finds the first aggregate that differs from @key only in its thread and its NVTX ranges. Return: 0
+ * or -ENOMEM.
  */
 static int sums__coarser(void *ctx, uint32_t key, uint32_t *to)
 {

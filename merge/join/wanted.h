@@ -50,7 +50,10 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
 		   uint64_t time_ns, uint32_t gpu);
 
-/* Whether a thread's whole lifetime passes, which has no time, range, window or device. */
+/*
+ * Whether the filter keeps the sums of a thread's life, which have no single time, range, window or
+ * device.
+ */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
 /* Whether activities of a process at a time pass, by the capture window that they are in. */

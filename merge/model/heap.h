@@ -292,16 +292,19 @@ void heap__exit(struct heap *h);
 /* Begins the next pass. */
 void heap__start(struct heap *h, enum heap_pass pass);
 
-/* Finds or makes the place of a GPU, an index in gpus.list; NO_INDEX: of the host. */
+/* Finds or adds the place of @gpu, which is an index in gpus.list, or NO_INDEX for the host. */
 int heap__place(struct heap *h, uint32_t gpu, uint32_t *place);
 
-/* Announces about how many events of a process will be counted. Return: 0 or -ENOMEM. */
+/* Says in advance roughly how many events of @proc will be counted. Return: 0 or -ENOMEM. */
 int heap__expect(struct heap *h, uint32_t proc, uint64_t nr);
 
 /* Announces another file, which has the process's memory after @time_ns. Return: 0 or -ENOMEM. */
 int heap__until(struct heap *h, uint32_t proc, uint64_t time_ns);
 
-/* Counts an event of a process, for heap__event() to take unless it is left out. Return: 0 or -ENOMEM. */
+/*
+ * Counts an event of @proc. heap__event() takes it later, unless options leave it out. Return: 0 or
+ * -ENOMEM.
+ */
 int heap__count(struct heap *h, uint32_t proc);
 
 /* Renumbers the GPUs of all places. @gpus: by old index, the new one. Return: 0 or -ENOMEM. */

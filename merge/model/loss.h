@@ -96,7 +96,7 @@ static inline uint64_t loss__unmatched(const struct loss *l)
 	return l->nr_pending + l->nr_orphans;
 }
 
-/* one counter, for programs */
+/* One counter, as machine-readable results have it. */
 struct loss_counter {
 	char name[40];			/* "bad_times", "lost_sample" */
 	const char *meaning;

@@ -75,7 +75,10 @@ struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uin
 /* Keeps only the time between two times: rows that reach beyond it are cut, with their amounts. */
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 
-/* Finds the GPUs of the sets of a recording, which has been read. Return: 0 or -ENOMEM. */
+/*
+ * Finds the GPU of each metric set of a recording. To be called after the recording has been read.
+ * Return: 0 or -ENOMEM.
+ */
 int metrics__find_gpus(struct metrics *m, uint32_t recording, struct gpus *gpus);
 
 static inline const float *metric_set__row(const struct metric_set *set, size_t row)

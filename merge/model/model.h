@@ -160,10 +160,10 @@ static inline uint32_t model__rank(const struct model *m, uint32_t proc)
 /* Return: the name to show for a process, which is its last one; never NULL or empty. */
 const char *model__proc_name(const struct model *m, uint32_t proc);
 
-/* Return: the name of a process at a time, never NULL. */
+/* Return: the name that a process had at @time_ns, never NULL. */
 const char *model__proc_comm(const struct model *m, uint32_t proc, uint64_t time_ns);
 
-/* Return: the name of a thread at a time, otherwise the name of its process; never NULL. */
+/* Return: the name that a thread had at @time_ns, otherwise the name of its process; never NULL. */
 const char *model__thread_comm(const struct model *m, struct thread *thread, uint64_t time_ns);
 
 #endif /* MERGE_MODEL_H */

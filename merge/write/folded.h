@@ -53,7 +53,7 @@ enum by {
 	NR_BY
 };
 
-/* The names for --by, by enum by, ended by NULL. */
+/* The values of --by, indexed by enum by; the last one is NULL. */
 extern const char *const by_names[NR_BY + 1];
 
 /* Properties that all work of a process shares. */

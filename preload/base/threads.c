@@ -19,7 +19,7 @@
 
 #define LOOK_PAUSE_NS	2000000
 #define NR_ASLEEP	3	/* a thread may look asleep once: it waits for a lock or a page */
-#define MOVED_NS	5000000	/* of CPU time: more than a callback needs, even on new code */
+#define MOVED_NS	5000000	/* CPU time, more than a callback takes, even the first time it runs */
 #define BLIND_PAUSE_NS	20000000	/* where threads cannot be listed */
 
 struct other {

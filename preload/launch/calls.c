@@ -61,7 +61,7 @@ static const char *const trifling[] = {		/* a trifle's name has one of these wor
 	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
 	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
 };
-static const char *const never_trifling[] = {	/* ... but none that may load code or wait */
+static const char *const never_trifling[] = {	/* these calls may load code or wait */
 	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem", "Module",
 	"Properties", "Symbol", NULL,
 };

@@ -322,9 +322,9 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk will continue as the last walk did, from the frame that it has just pushed.
- * Launches that follow one another share their outer frames, and comparing words at known addresses
- * takes a third of the time of finding the addresses one after another.
+ * Whether the rest of the walk, outward from the frame just pushed, equals the last walk. Launches
+ * that follow one another share their outer frames. Comparing words at known addresses takes a third
+ * as long as finding each address from the one before.
  *
  * This is exact. How a walk continues from a frame depends on ip, sp and bp there, on the rules,
  * which are fixed in a generation, and on the words that it reads. All of them are compared, except

@@ -24,7 +24,7 @@ function load(filename) {
 	return modules.get(filename);
 }
 
-// Packages are not here; node tests import them with require().
+// Resolves relative paths only: the node tests import packages with require().
 function resolve(specifier, importer) {
 	return load(path.join(path.dirname(importer.identifier), specifier));
 }

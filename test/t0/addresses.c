@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Compares indices by address with a plain sorted array. Then adds so many addresses in falling
- * order that an implementation that moves all others for each of them would take hours.
+ * Checks the address index against a plain sorted array. Then adds many addresses in falling order:
+ * an index that moved all entries at each insertion would take hours.
  */
 #include "model/addresses.h"
 

@@ -156,7 +156,10 @@ int main(void)
 	   "stopped for an hour between launches: times are right within 200 ns (%.0f)",
 	   worst_ns);
 
-	/* Killed: the times of entries logged since the last reading use that reading. */
+	/*
+	 * If the process is killed, entries logged after the last reading get their times from that
+	 * reading.
+	 */
 	run(200, 1 * MS);
 	begin();
 	while (nr_entries < 100) {
@@ -208,7 +211,7 @@ int main(void)
 	begin();
 	run(1000, 0.5 * MS);
 	ok(nr_by_ticks == 1000 && worst_ns < 100,
-	   "a counter that jumps backwards is used again when both agree (%.0f)",
+	   "a counter that jumped backwards is used again when it agrees with the clock (%.0f)",
 	   worst_ns);
 
 	/*

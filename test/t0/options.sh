@@ -69,13 +69,13 @@ undocumented() {	# undocumented PAGE: the lines of stdin without an item in the 
 grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/model/loss.c" | tr -d '"' | grep -v '^struct' |
 	sed 's/: under $//' >counters
 [ "$(wc -l <counters)" -gt 30 ]
-ok $? "xpumerge: $(wc -l <counters) counters"
+ok $? "xpumerge has $(wc -l <counters) counters"
 is "$(grep -vx -e 'their launch' -e 'frames without a function name' counters | undocumented xpumerge.1)" \
 	"" "xpumerge: the manual page has all counters"
 sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "\(.*\)");$/\1/p; s/.*, "\(.*\)");$/\1/p' \
 	"$XPU_SRC/loader/report.c" | sort -u | grep -v -e % -e '^no CUDA' >counters
 [ "$(wc -l <counters)" -gt 20 ]
-ok $? "xpuload: $(wc -l <counters) counters"
+ok $? "xpuload has $(wc -l <counters) counters"
 is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has all counters"
 
 # The limits in the code, and the manual page's list of them.

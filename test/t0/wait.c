@@ -149,7 +149,7 @@ static void scopes(void)
 	work(1, 7, 5, 900, 1000, 0, true);	/* work before the wait */
 	is_int(share(0), 0, "times are shared");
 	is_int(told[0].ns[0], 150, "stream wait: work that ran alone, then with another work");
-	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream");
+	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream has its part");
 	is_int(told[0].ns[2], 0, "stream wait: work of another stream gets nothing");
 	is_int(told[0].ns[OTHER], 200, "stream wait: time in which only another stream worked");
 	is_int(told[0].ns[IDLE], 600, "stream wait: time in which nothing worked");

@@ -75,7 +75,7 @@ is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "c
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
-	"no periods: samples have the time of the frequency"
+	"without periods, each sample counts for 1 / frequency"
 gen p.txt event=instructions:u
 fails "no time" '^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' --cpu p.txt
 : >p.txt

@@ -10,7 +10,7 @@ cp "$corpus/2.5.xpu" old.data
 xpumerge new.data -o new.json 2>log
 like "$(cat new.json)" '"name":"rank 5: app \(pid 100\)"' "chrome: a rank's process has its name"
 like "$(cat new.json)" '"name":"process_sort_index","args":\{"sort_index":7\}' \
-	"chrome: a rank's process has its place"
+	"chrome: processes are sorted by rank"
 like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456789ab, job 4711"' \
 	"chrome: a rank's process has its labels"
 xpumerge old.data -o old.json 2>log

@@ -65,7 +65,7 @@ for files in one.data "a.data b.data" "b.data a.data"; do
 		"$files at the end and at the peak: there is one rest"
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null | awk -F, '/rest/ { print $2 }')" 50 \
-		"$files: the table has one rest"
+		"$files: the table has one row for the rest"
 done
 is "$(held a.data b.data --memory leaked)" "device 250" "the rest is not reported as leaked"
 is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" \

@@ -105,7 +105,7 @@ like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "graphs made before: 
 like "$(cat old.folded)" ';launch_captured;cudaGraphLaunch;\[GPU_Kernel\]k_captured_one 10$' \
 	"graphs made before: kernels are under the launch's path"
 like "$(grep ';again_one;' old.folded)" '\[GPU_Kernel\]k_again_one 10$' \
-	"graphs made since: kernels are under the place of capture"
+	"graphs made after the attach: kernels are under the path of the capture"
 like "$(xpumerge -i old.data -f text 2>&1; cat old.mlog)" \
 	'device records of graph nodes whose making was not recorded' \
 	"graphs made before: the summary says so"

@@ -20,7 +20,7 @@ is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" "cache 0 one
 	"a large block, a cache, a saw and a ring of buffers do not grow steadily"
 is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" \
 	"the table has all memory that was never freed"
-is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "memory that was freed at the end has nothing left"
+is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "of memory that was freed before the end, no bytes are left"
 is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 256" \
 	"a steady leak grows in each part"
 for shape in handed slow; do

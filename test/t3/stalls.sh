@@ -197,7 +197,7 @@ XPU_SIM_PC=refused
 export XPU_SIM_PC
 record refused -n 4000
 like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' \
-	"the size of its memory is refused: there are samples"
+	"the size of the memory for samples is refused: samples are taken all the same"
 XPU_SIM_PC=full
 record full -n 20000 -p 20000
 like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" \

@@ -556,7 +556,10 @@ static void finder__conclude(struct finder *f, double ahead)
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
-	/* A clock was set, or the offset is wrong and follows whatever fits: nothing is certain. */
+	/*
+	 * If the offset cannot be straightened, either a clock was set or the offset is wrong and
+	 * matches by chance: report none.
+	 */
 	if (!finder__straighten(f, t) && al->out->nr_offsets == 1)
 		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {

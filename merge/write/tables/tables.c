@@ -207,7 +207,7 @@ static int put_wait(struct tables *t, const struct model *m, const struct placed
 	struct tables_recording *r = &t->recording;
 	const struct leaf *leaf = &m->leaves.v[p->leaf];
 
-	/* Waits for work without a time, and off-CPU times, may have any time. */
+	/* The times of off-CPU periods, and of waits whose work has no time, have no bounds. */
 	return parts__put(&r->parts, proc->partition, tables_waits, (int64_t[]){
 		proc->id, parquet__string(leaf_kind__name(leaf->kind)), parquet__string(leaf->name),
 		p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
