@@ -100,6 +100,9 @@ burst_until says 'goes on after an end by force'
 like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
 	"killed: a message says so at once"
 first=$(split_of)
+number=$(newest killed)
+later killed
+ask a "burst 100" >/dev/null
 later killed
 is "$(split_of)" "$first" "killed: the new process goes on"
 is "$(ps -o ni= -p "$first")" "$nice" "killed: the new process has the priority of the first one"
@@ -111,8 +114,8 @@ for part in killed.*.data; do
 	xpumerge dump "$part" 2>/dev/null
 done | grep ' CALLCHAIN ' | grep -o 'path_id=[0-9]*' | sort -u >paths
 is "$(grep -c ' CALLCHAIN ' last.dump)" "$(wc -l <paths)" "killed: the last file has all call paths"
-for part in $(ls -v killed.*.data | tail -n 3); do
-	xpumerge "$part" 2>&1
+while [ $((number += 1)) -lt "$(newest killed)" ]; do
+	xpumerge "killed.$number.data" 2>&1
 done >last
 like "$(cat last)" 'main > copy\(\) > site_h2d' "killed: the last files have the names of functions"
 

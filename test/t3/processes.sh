@@ -117,7 +117,7 @@ LD_LIBRARY_PATH=$shift_to/sim exec "$@"
 END
 where=$PWD/empty
 if unshare -m true 2>/dev/null; then
-	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 \
+	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 -p 1000 \
 		>hidden.out 2>hidden.log
 	is $? 0 "a target in a mount namespace of its own: exit status 0" || diag "$(cat hidden.log)"
 	[ ! -e empty/exact ]
