@@ -934,7 +934,8 @@ bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns
 	s->viewing = v;
 	if (is_new)
 		synthesize_comm(s, pid, pid, time_ns, true, w);
-	synthesize_maps(s, pid, time_ns, w);
+	if (!synthesize_maps(s, pid, time_ns, w) && is_new)
+		s->nr_lost++;
 	synthesize_comms(s, pid, time_ns, w);
 	s->viewing = NULL;
 	v->next_ns = clock__now() + LOOK_PAUSES * (clock__now() - start_ns);

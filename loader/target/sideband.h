@@ -45,8 +45,9 @@ void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
  * For a process that is not followed: writes the new mappings and names of threads from /proc, as
- * events at @time_ns. @is_new: the first call for its current image. sideband__unlook() forgets the
- * process. Return: false if it was not looked at, because the last time was recent and took long.
+ * events at @time_ns. @is_new: the first call for its current image; if the process has ended by
+ * then, its mappings are counted as lost. sideband__unlook() forgets the process. Return: false if
+ * it was not looked at, because the last time was recent and took long.
  */
 bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns,
 		    struct writer *w);

@@ -73,7 +73,16 @@ like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost
 # Without perf events, xpuload is not told that a process has ended, or which process a pid means by
 # then.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
-is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: all launches are recorded" || diag "$(cat log)"
+status=$?
+is "$(account log)" "10000 0 0" "50 at once, no perf events: all launches are recorded" || diag "$(cat log)"
+late=$(sed -n 's/.* lost: \([0-9]*\) mmap or comm events.*/\1/p' log)
+is "$status" "$([ "${late:-0}" = 0 ] && echo 0 || echo 125)" \
+	"50 at once, no perf events: --strict fails only for mappings that came too late, ${late:-0}" || diag "$(cat log)"
+# shellcheck disable=SC2016 # in the other shell
+bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh -c \
+	'kill -STOP $PPID; "$0" -n 100; kill -CONT $PPID; sleep 0.5' "$exact" >out 2>log
+is $? 125 "no perf events, and a process has ended before xpuload looks at it: --strict fails" || diag "$(cat log)"
+like "$(cat log)" 'lost: 1 mmap or comm events' "the mappings that nobody read are counted"
 
 # ---- xpuload is stopped
 
