@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: how long threads ran, by the kernel's own account, which CLOCK_THREAD_CPUTIME_ID
- * reads. A CPU sample stands for the time that its thread ran since the last sample of that thread,
- * not for the time between two ticks of the sampler. A thread that ends, or execs, sends the time
- * since its last sample. So the times of a thread add up to its own clock.
+ * Part of xpu.bpf.c: how long threads ran, by the kernel's own account, which
+ * CLOCK_THREAD_CPUTIME_ID reads. A CPU sample stands for the time that its thread ran since the
+ * last sample of that thread, not for the time between two ticks of the sampler. A thread that
+ * ends, or execs, sends the time since its last sample. So the times of a thread add up to its own
+ * clock.
  *
  * The kernel adds to the account at its own ticks and at switches. The time since then is computed
  * from the scheduler's clock, which the sampling event has read just before it calls on_sample().
@@ -33,7 +34,10 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 		return exec_ns;
 	start_ns = task->se.exec_start;
 	rq = task->se.cfs_rq->rq;
-	/* Where the kernel knows them, interrupts and what the hypervisor took are not the threads' time. */
+	/*
+	 * Where the kernel knows them, interrupts and what the hypervisor took are not the threads'
+	 * time.
+	 */
 	late_ns = rq->clock - rq->clock_task;
 	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
 	asm volatile("" : : : "memory");
@@ -57,11 +61,11 @@ static __always_inline void forget_time(const struct task_struct *task)
 }
 
 /*
- * Begins the account of the current thread in the image @proc: records have its time up to @exec_ns, and
- * had it at @told_ns. Return: NULL if there is no room.
+ * Begins the account of the current thread in the image @proc: records have its time up to
+ * @exec_ns, and had it at @told_ns. Return: NULL if there is no room.
  */
-static __always_inline struct xpu_cpu_time *open_time(struct task_struct *task, const struct xpu_proc *proc,
-						      __u64 exec_ns, __u64 told_ns)
+static __always_inline struct xpu_cpu_time *
+open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns)
 {
 	struct xpu_cpu_time new = {
 		.exec_ns = exec_ns, .told_ns = told_ns, .proc_id = proc->proc_id, .tid = task_tid(task),
@@ -73,12 +77,12 @@ static __always_inline struct xpu_cpu_time *open_time(struct task_struct *task, 
 }
 
 /*
- * Return: the account of the current thread, which has run for @exec_ns of its life up to @now_ns; NULL if
- * there is no room. Nobody knows how long a thread ran before its first sample if it is older than its
- * image's recording: for one period at most, as far as that sample says.
+ * Return: the account of the current thread, which has run for @exec_ns of its life up to @now_ns;
+ * NULL if there is no room. Nobody knows how long a thread ran before its first sample if it is
+ * older than its image's recording: for one period at most, as far as that sample says.
  */
-static __always_inline struct xpu_cpu_time *find_time(struct task_struct *task, const struct xpu_proc *proc,
-						      __u64 exec_ns, __u64 now_ns)
+static __always_inline struct xpu_cpu_time *
+find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 now_ns)
 {
 	struct xpu_cpu_time *t = lookup_time(task);
 
@@ -90,11 +94,11 @@ static __always_inline struct xpu_cpu_time *find_time(struct task_struct *task, 
 }
 
 /*
- * Return: how long the thread of @t ran in no record up to @now_ns, when it had run for @exec_ns of its
- * life. With windows, the time before @proc's window opened is left out.
+ * Return: how long the thread of @t ran in no record up to @now_ns, when it had run for @exec_ns of
+ * its life. With windows, the time before @proc's window opened is left out.
  */
-static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_proc *proc, __u64 exec_ns,
-				       __u64 now_ns)
+static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
+				       __u64 exec_ns, __u64 now_ns)
 {
 	__u64 ns = exec_ns - t->exec_ns;
 
@@ -107,9 +111,11 @@ static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_
 	return ns;
 }
 
-/* Return: the time that a sample of @t stands for; later samples have what does not fit into one. */
-static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc, __u64 exec_ns,
-				      __u64 now_ns)
+/*
+ * Return: the time that a sample of @t stands for; later samples have what does not fit into one.
+ */
+static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
+				      __u64 exec_ns, __u64 now_ns)
 {
 	__u64 ns = rest_time(t, proc, exec_ns, now_ns);
 
@@ -127,7 +133,8 @@ static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
 	}
 }
 
-static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, __u64 end_ns, __s64 ns)
+static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, __u64 end_ns,
+				      __s64 ns)
 {
 	struct xpu_ring_cpu_rest *r;
 
@@ -150,15 +157,16 @@ static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, _
 }
 
 /*
- * The current thread ends, or is about to replace its image @proc: sends how long the thread ran since its
- * last sample. @proc is NULL if another thread has ended the process already.
+ * The current thread ends, or is about to replace its image @proc: sends how long the thread ran
+ * since its last sample. @proc is NULL if another thread has ended the process already.
  */
 static __always_inline void end_time(struct task_struct *task, const struct xpu_proc *proc)
 {
 	__u64 now_ns = bpf_ktime_get_ns(), exec_ns = exec_time(task, now_ns), ns;
 	struct xpu_cpu_time *t;
 
-	if (proc && (proc->unsampled || proc->stop != XPU_STOP_NONE || (only_windows && !proc->in_window))) {
+	if (proc && (proc->unsampled || proc->stop != XPU_STOP_NONE ||
+		     (only_windows && !proc->in_window))) {
 		forget_time(task);
 		return;
 	}
@@ -175,8 +183,8 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 }
 
 /*
- * The current thread has replaced the image @old by @new, which is NULL if there is no room. The new image
- * gets the time that this took; before Linux 6.10 the old image gets that time.
+ * The current thread has replaced the image @old by @new, which is NULL if there is no room. The
+ * new image gets the time that this took; before Linux 6.10 the old image gets that time.
  */
 static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,
 					const struct xpu_proc *new)
@@ -199,9 +207,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 #define LATE_MIN_NS	1000000
 
 /*
- * A thread is gone. The kernel frees its memory after on_exit(): a short process spends a tenth of its time
- * with that, so this time is sent, too. It is summed up by process, because threads that are gone have no
- * name. A process that was not waited for at once is left out.
+ * A thread is gone. The kernel frees its memory after on_exit(): a short process spends a tenth of
+ * its time with that, so this time is sent, too. It is summed up by process, because threads that
+ * are gone have no name. A process that was not waited for at once is left out.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
@@ -225,7 +233,8 @@ int BPF_PROG(on_free, struct task_struct *task)
 	if (!proc || proc->proc_id != t->proc_id)
 		send_rest(t->proc_id, 0, end_ns, end_ns, ns);
 	else if (__sync_fetch_and_add(&proc->late_ns, ns) + ns >= LATE_MIN_NS)
-		send_rest(t->proc_id, 0, end_ns, end_ns, __sync_lock_test_and_set(&proc->late_ns, 0));
+		send_rest(t->proc_id, 0, end_ns, end_ns,
+			  __sync_lock_test_and_set(&proc->late_ns, 0));
 	forget_time(task);
 	return 0;
 }

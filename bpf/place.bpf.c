@@ -57,8 +57,8 @@ static long scan_word(__u32 i, struct place_scan *s)
 	word = *(__u64 *)(s->scratch->window + at);
 	/* Skip words that are no address in user space, or an address in the stack itself. */
 	ret = machine_strip(word);
-	if (ret < PAGE_BYTES || ret >> USER_BITS || ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK ||
-	    !follows_call(ret))
+	if (ret < PAGE_BYTES || ret >> USER_BITS ||
+	    ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK || !follows_call(ret))
 		return 0;
 	p->at[nr] = at;
 	p->ret[nr] = word;

@@ -104,8 +104,8 @@ static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct
 }
 
 /*
- * Reads the scheduler's clock, which @ctx's event read when its timer went off, for exec_time(). @now_ns:
- * CLOCK_MONOTONIC
+ * Reads the scheduler's clock, which @ctx's event read when its timer went off, for exec_time().
+ * @now_ns: CLOCK_MONOTONIC
  */
 static __always_inline void note_clock(struct bpf_perf_event_data *ctx, __u64 now_ns)
 {

@@ -396,7 +396,8 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
  * Accounts for a running thread up to @now_ns. @exec_ns: the running time of its whole life, by the
  * kernel.
  */
-static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns, __u64 now_ns)
+static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns,
+				      __u64 now_ns)
 {
 	/* The switch to the thread may have been missed, which is rare. */
 	if (t->state != XPU_THREAD_RUNNING)

@@ -777,7 +777,8 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 		drop_of(proc->proc_id, XPU_LOST_READ, 1);
 		return 0;
 	}
-	if (only_windows && bytes == sizeof(struct xpu_record_counters) + sizeof(struct xpu_record_window))
+	if (only_windows &&
+	    bytes == sizeof(struct xpu_record_counters) + sizeof(struct xpu_record_window))
 		note_window(proc, records);
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(1024);

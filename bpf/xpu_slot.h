@@ -178,7 +178,8 @@ static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xp
  * Reads the event that begins at @e, where @nr entries are left. Return: how many entries it takes;
  * 0 if it is incomplete.
  */
-static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xpu_log_entry *e, __u32 nr)
+static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xpu_log_entry *e,
+					__u32 nr)
 {
 	int is_short = (e->path_id & XPU_LOG_ALLOC_SHORT) != 0;
 	__u32 i, nr_own = XPU_LOG_ALLOC_ENTRIES - is_short;
@@ -312,8 +313,8 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_WAITS_ENV		"XPUSHIM_WAITS"
 
 /*
- * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload started;
- * "all": every call, there and in processes that are attached to.
+ * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload
+ * started; "all": every call, there and in processes that are attached to.
  */
 #define XPU_API_ENV		"XPUSHIM_API"
 

@@ -351,7 +351,8 @@ static int option__takes(const struct cmdline_option *o)
 static bool option__sets_member(const struct cmdline_option *o)
 {
 	return o->set == cmdline__set_string || o->set == cmdline__set_number ||
-	       o->set == cmdline__set_name || o->set == cmdline__set_word || o->set == cmdline__set_value;
+	       o->set == cmdline__set_name || o->set == cmdline__set_word ||
+	       o->set == cmdline__set_value;
 }
 
 /* Whether @o with @arg would silently override @before, which was given with @arg_before. */
@@ -360,8 +361,8 @@ static bool option__replaces(const struct cmdline_option *o, const char *arg,
 {
 	if (o == before)
 		return !o->many && strcmp(arg ?: "", arg_before ?: "");
-	return option__sets_member(o) && option__sets_member(before) && o->member == before->member &&
-	       o->value != before->value;
+	return option__sets_member(o) && option__sets_member(before) &&
+	       o->member == before->member && o->value != before->value;
 }
 
 /* Prints an option into @buf, spelled as the user may have written it. */
@@ -375,14 +376,15 @@ static void option__print(const struct cmdline_option *o, const char *arg, char 
  * Looks for an earlier option that this one would override. Prints the error if there is one.
  * @args: the arguments of the options given so far, by place in the table
  */
-static bool conflicts(const struct cmdline *c, const struct cmdline_given *g, const char *const *args,
-		      uint64_t given)
+static bool conflicts(const struct cmdline *c, const struct cmdline_given *g,
+		      const char *const *args, uint64_t given)
 {
 	char before[128], now[128];
 	size_t i;
 
 	for (i = 0; i < c->nr_options; i++) {
-		if (!(given >> i & 1) || !option__replaces(g->option, g->arg, &c->options[i], args[i]))
+		if (!(given >> i & 1) ||
+		    !option__replaces(g->option, g->arg, &c->options[i], args[i]))
 			continue;
 		option__print(&c->options[i], args[i], before, sizeof(before));
 		option__print(g->option, g->arg, now, sizeof(now));

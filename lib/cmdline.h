@@ -2,8 +2,8 @@
 /*
  * cmdline.h - the table of a program's options: parsing, --help and messages come from it
  *
- * To add an option: its row in the table of loader/options.c or merge/options.c, and its entry in the
- * manual page, which a test compares with the table. Shell completion follows.
+ * To add an option: its row in the table of loader/options.c or merge/options.c, and its entry in
+ * the manual page, which a test compares with the table. Shell completion follows.
  */
 #ifndef LIB_CMDLINE_H
 #define LIB_CMDLINE_H
@@ -109,7 +109,7 @@ const char *const *cmdline__names(const struct cmdline_option *option);
 /* Return: the index of @word among the option's names, or -EINVAL after printing the error. */
 int cmdline__find_name(const struct cmdline_given *given, const char *word);
 
-/* ---- what a row has: its function and the member of struct options ---------------------------- */
+/* ---- what a row has: its function and the member of struct options --------------------------- */
 
 cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdline__set_number,
 	       cmdline__set_name, cmdline__set_word, cmdline__version, cmdline__help;

@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 /* Prints @n in the first unit in which it is below @base, or else in the last unit. */
-static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base, const char *const *units)
+static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
+			  const char *const *units)
 {
 	double value = n;
 	size_t i = 0;

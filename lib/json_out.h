@@ -223,7 +223,7 @@ JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
 	json_out__close(j, '"');
 }
 
-/* ---- members: a key and its value at once ----------------------------------------------------- */
+/* ---- members: a key and its value at once ---------------------------------------------------- */
 
 /* Writes the key. Return: the place for the @len bytes of its value. */
 JSON_OUT_INLINE char *json_out__member(struct json_out *j, const char *key, size_t len)

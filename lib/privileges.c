@@ -35,7 +35,8 @@ int privileges__drop(uint64_t keep)
 
 	if (err)
 		return err;
-	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) || syscall(SYS_capget, &head, caps))
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) ||
+	    syscall(SYS_capget, &head, caps))
 		return -errno;
 	for (i = 0; i < 2; i++) {
 		caps[i].permitted &= (uint32_t)(keep >> 32 * i);

@@ -352,10 +352,12 @@ int safefile__shorten(const struct safefile *f, off_t bytes)
 
 	if (err)
 		return err;
-	fd = openat(f->dir_fd, f->name, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = openat(f->dir_fd, f->name,
+		    O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		err = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_dev != f->dev || st.st_ino != f->ino || st.st_size < bytes)
+	else if (!S_ISREG(st.st_mode) || st.st_dev != f->dev || st.st_ino != f->ino ||
+		 st.st_size < bytes)
 		err = -ENOENT;
 	else if (ftruncate(fd, bytes))
 		err = -errno;

@@ -32,7 +32,8 @@ void stats__free(struct stats *s);
 int stats__add(struct stats *s, uint64_t value);
 
 /*
- * Adds @part of a value to the total; the value itself is added only if it @counts here, not among others.
+ * Adds @part of a value to the total; the value itself is added only if it @counts here, not among
+ * others.
  * Return: 0 or -ENOMEM.
  */
 int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts);

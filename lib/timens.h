@@ -79,7 +79,8 @@ static inline bool timens__is_own(void)
 	char own[64] = "", next[64] = "";
 
 	return readlink("/proc/self/ns/time", own, sizeof(own) - 1) > 0 &&
-	       readlink("/proc/self/ns/time_for_children", next, sizeof(next) - 1) > 0 && !strcmp(own, next);
+	       readlink("/proc/self/ns/time_for_children", next, sizeof(next) - 1) > 0 &&
+	       !strcmp(own, next);
 }
 
 /*

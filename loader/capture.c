@@ -20,7 +20,8 @@ static int check_regex(const char *text)
 	int err;
 
 	if (!*text) {
-		msg__error("--capture " XPU_CAPTURE_NVTX ": expected a regular expression behind it, for "
+		msg__error("--capture " XPU_CAPTURE_NVTX
+			   ": expected a regular expression behind it, for "
 			   "NAME or DOMAIN:NAME of a range");
 		return -EINVAL;
 	}
@@ -65,7 +66,8 @@ static int check_launches(const char *text)
 		at++;
 	if (good && !*at && last >= first)
 		return 0;
-	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1 on: N-M, N- or N", text);
+	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1 on: N-M, N- or N",
+		   text);
 	return -EINVAL;
 }
 
@@ -85,7 +87,8 @@ static bool parse_clock(struct capture *c, const char *arg)
 		else
 			return false;
 		seconds = strtod(arg, &end);
-		if (end == arg || !(seconds >= 0 && seconds <= MAX_SECONDS) || (*end && *end != ','))
+		if (end == arg || !(seconds >= 0 && seconds <= MAX_SECONDS) ||
+		    (*end && *end != ','))
 			return false;
 		if (is_for && !c->for_ns) {
 			c->for_ns = seconds * 1e9;
@@ -117,8 +120,9 @@ int capture__parse(struct capture *c, const char *arg)
 	} else if (!strncmp(arg, XPU_CAPTURE_LAUNCH, strlen(XPU_CAPTURE_LAUNCH))) {
 		err = check_launches(arg + strlen(XPU_CAPTURE_LAUNCH));
 	} else if (strcmp(arg, XPU_CAPTURE_PROFILER)) {
-		msg__error("--capture %s: expected " XPU_CAPTURE_PROFILER ", " XPU_CAPTURE_NVTX "REGEX, "
-			   XPU_CAPTURE_LAUNCH "N-M or after:S,for:S", arg);
+		msg__error("--capture %s: expected " XPU_CAPTURE_PROFILER ", " XPU_CAPTURE_NVTX
+			   "REGEX, " XPU_CAPTURE_LAUNCH "N-M or after:S,for:S",
+			   arg);
 		err = -EINVAL;
 	}
 	c->what = err ? NULL : arg;
@@ -141,7 +145,8 @@ int capture__parse_end(struct capture *c, const char *arg)
 	if (!strcmp(arg, "none"))
 		msg__error("--capture-end none: windows have ends, but for launch:N- and after:");
 	else if (!strncmp(arg, "stop-shutdown", 13) || !strncmp(arg, "repeat-shutdown", 15))
-		msg__error("--capture-end %s: xpuload ends no program: expected stop or repeat:N", arg);
+		msg__error("--capture-end %s: xpuload ends no program: expected stop or repeat:N",
+			   arg);
 	else
 		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N from 1 on");
 	return -EINVAL;

@@ -24,7 +24,8 @@ struct command {
 static const struct cmdline_habit letters[] = {
 	{ "-F", "xpumerge --csv and --json have all columns" },
 	{ "-g", "call paths are always there" },
-	{ "-s", "xpumerge --by LIST, --table NAME and --sort COLUMN say what is summed up and sorted" },
+	{ "-s",
+	  "xpumerge --by LIST, --table NAME and --sort COLUMN say what is summed up and sorted" },
 	{ NULL, NULL },
 };
 
@@ -93,8 +94,8 @@ int commands__run(int argc, char **argv)
 			continue;
 		if (c->args[0])
 			return run_xpumerge(c, argc, argv);
-		msg__error("%s: %s; a program of this name is run by xpuload -- %s", c->name, c->instead,
-			   c->name);
+		msg__error("%s: %s; a program of this name is run by xpuload -- %s", c->name,
+			   c->instead, c->name);
 		return STATUS_FAILED;
 	}
 	return -1;

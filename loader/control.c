@@ -226,7 +226,8 @@ static void take_commands(struct supervisor *s)
 	size_t i;
 	char c;
 
-	for (i = 0; i < TURN_BYTES && n == 1 && !s->ends && !is_busy(s) && is_ready(fd, POLLIN); i++) {
+	for (i = 0; i < TURN_BYTES && n == 1 && !s->ends && !is_busy(s) && is_ready(fd, POLLIN);
+	     i++) {
 		n = read(fd, &c, 1);
 		if (n == 1)
 			take_byte(s, c);

@@ -51,8 +51,8 @@ static bool is_loop(const struct control *c)
 {
 	struct stat in, out;
 
-	return c->ack_fd >= 0 && !fstat(c->fd, &in) && !fstat(c->ack_fd, &out) && S_ISFIFO(in.st_mode) &&
-	       in.st_dev == out.st_dev && in.st_ino == out.st_ino;
+	return c->ack_fd >= 0 && !fstat(c->fd, &in) && !fstat(c->ack_fd, &out) &&
+	       S_ISFIFO(in.st_mode) && in.st_dev == out.st_dev && in.st_ino == out.st_ino;
 }
 
 int control__open(struct control *c)

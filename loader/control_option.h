@@ -13,7 +13,10 @@ struct control {
 /* Takes --control's argument, or prints what is wrong with it. Return: 0 or a negative errno. */
 int control__parse(struct control *c, const char *arg);
 
-/* Opens the FIFOs, if there are any, once the invoker is known. Return: 0, or -EINVAL after a message. */
+/*
+ * Opens the FIFOs, if there are any, once the invoker is known. Return: 0, or -EINVAL after a
+ * message.
+ */
 int control__open(struct control *c);
 
 #endif /* XPU_LOADER_CONTROL_OPTION_H */

@@ -74,7 +74,8 @@ static const struct cmdline_habit habits[] = {
 	{ "--sort", "keys pick what top shows; xpumerge --sort sorts the tables" },
 	{ "--capture-range", "--capture cuda-profiler-api, or nvtx:REGEX" },
 	{ "--capture-range-end", "--capture-end stop, repeat or repeat:N" },
-	{ "--nvtx-capture", "--capture 'nvtx:^DOMAIN:RANGE$'; in NVTX's own domain 'nvtx:^RANGE$'" },
+	{ "--nvtx-capture",
+	  "--capture 'nvtx:^DOMAIN:RANGE$'; in NVTX's own domain 'nvtx:^RANGE$'" },
 	{ "-f", "an old recording is renamed to FILE.old" },
 	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
 	{ "--stats", "-o FILE.txt is a summary, as xpumerge prints it" },
@@ -242,7 +243,8 @@ static int set_output(void *target, const struct cmdline_given *given)
 	}
 	if (!is_merged(given->arg)) {
 		if (!is_merged(opts->pattern)) {
-			msg__error("-o %s and -o %s both name the recording", opts->pattern, given->arg);
+			msg__error("-o %s and -o %s both name the recording", opts->pattern,
+				   given->arg);
 			return -EINVAL;
 		}
 		more = opts->pattern;
@@ -287,7 +289,8 @@ static int set_every(void *target, const struct cmdline_given *given)
 
 	seconds = strtod(given->arg, &end);
 	if (!(seconds >= MIN_EVERY && seconds <= MAX_SECONDS) || *end) {
-		msg__error("--every %s: expected a number of seconds, from %g on", given->arg, MIN_EVERY);
+		msg__error("--every %s: expected a number of seconds, from %g on", given->arg,
+			   MIN_EVERY);
 		return -EINVAL;
 	}
 	opts->every_ns = seconds * 1e9;
@@ -744,7 +747,9 @@ static bool options__have_effect(const struct options *opts)
 enum { FACTS(FACT_NUMBER) NR_FACTS };
 enum fact { FACTS(FACT_BIT) };
 
-/* Options conflict where all facts of .all hold, and none of .none. The first conflict is reported. */
+/*
+ * Options conflict where all facts of .all hold, and none of .none. The first conflict is reported.
+ */
 static const struct {
 	uint64_t all, none;
 	const char *why;
@@ -832,7 +837,8 @@ static bool options__agree(const struct options *opts)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(conflicts); i++)
-		if ((facts & conflicts[i].all) == conflicts[i].all && !(facts & conflicts[i].none)) {
+		if ((facts & conflicts[i].all) == conflicts[i].all &&
+		    !(facts & conflicts[i].none)) {
 			msg__error("%s", conflicts[i].why);
 			return false;
 		}
@@ -867,7 +873,8 @@ static bool options__check_push(const struct options *opts)
 		return false;
 	}
 	for (at = opts->push_labels; at && *at; at += strcspn(at, ","), at += *at == ',') {
-		size_t len = strspn(at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+		size_t len = strspn(
+			at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
 		if (!len || at[len] != '=' || strchr("0123456789", *at)) {
 			msg__error("--push-labels %s: expected KEY=VALUE, with commas between",
@@ -946,7 +953,8 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 		return false;
 	}
 	if (options__controlled(opts) && !output_name__has_number(pattern)) {
-		msg__error("-o %s: --control may make several recordings: expected %%n in the name", pattern);
+		msg__error("-o %s: --control may make several recordings: expected %%n in the name",
+			   pattern);
 		return false;
 	}
 	if (opts->every_ns && is_merged(pattern)) {

@@ -121,10 +121,13 @@ static void tell_disk(struct recording *r, int err, const char *when)
 		return;
 	r->told_disk = true;
 	if (err == ENOLINK)
-		msg__error("%s was removed or replaced during the recording, which is lost", r->opts->data);
+		msg__error("%s was removed or replaced during the recording, which is lost",
+			   r->opts->data);
 	else if (err == ENODATA)
-		msg__error("another program made %s shorter during the recording: the rest of it is "
-			   "lost", r->opts->data);
+		msg__error(
+			"another program made %s shorter during the recording: the rest of it is "
+			"lost",
+			r->opts->data);
 	else
 		msg__error("cannot write %s: %s%s", r->opts->data, strerror(err), when);
 }
@@ -174,7 +177,8 @@ static void watch_disk(struct recording *r)
 	if (err)
 		tell_disk(r, err, ": the recording stops here; the part before can be read");
 	else if (waits)
-		tell_disk(r, waits, ": the program and the recording go on; what is recorded waits in "
+		tell_disk(r, waits,
+			  ": the program and the recording go on; what is recorded waits in "
 			  "memory, up to 256 MB, and is written when there is space again");
 	else if (r->told_disk)
 		msg__info("%s is written again: what waited in memory is in it", r->opts->data);
@@ -413,8 +417,10 @@ static void finish_keeper(struct recording *r)
 		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in xpuload(1)",
 			  (unsigned long long)st.nr_refused, PLURAL(st.nr_refused, "file is", "files are"));
 	if (st.nr_failed)
-		msg__info("%llu mapped %s here and could not be kept: %s", (unsigned long long)st.nr_failed,
-			  PLURAL(st.nr_failed, "file is not at its path", "files are not at their paths"),
+		msg__info("%llu mapped %s here and could not be kept: %s",
+			  (unsigned long long)st.nr_failed,
+			  PLURAL(st.nr_failed, "file is not at its path",
+				 "files are not at their paths"),
 			  safefile__strerror(-st.error));
 }
 

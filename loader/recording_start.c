@@ -180,7 +180,8 @@ static void start_pyfind(struct recording *r)
 		return;
 	r->pyfind = pyfind__new();
 	if (!r->pyfind)
-		msg__warn("no Python frames: cannot start the process that finds them: %s", strerror(errno));
+		msg__warn("no Python frames: cannot start the process that finds them: %s",
+			  strerror(errno));
 }
 
 /* Started early: the driver takes its time, and the program must not inherit much. */
@@ -298,7 +299,8 @@ static int start_recorder(struct recording *r, pid_t pid)
 	};
 	uint64_t period_ns = options__period_ns(opts);
 
-	if (options__name(r->opts, pid) || datafile__create(opts, &r->file, &r->writer, &r->splitter))
+	if (options__name(r->opts, pid) ||
+	    datafile__create(opts, &r->file, &r->writer, &r->splitter))
 		return STATUS_FAILED;
 	r->recorder = recorder__new(r->writer, period_ns, opts->nvtx, opts->memory, &listener);
 	if (opts->capture.each)

@@ -90,7 +90,8 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_unfinished, "device records unfinished at exit");
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
 	add_loss(l, r->metrics.nr_malformed, "malformed records of GPU metrics");
-	add_loss(l, r->splitter.nr_ends, "times the records that xpumerge split had read and not written");
+	add_loss(l, r->splitter.nr_ends,
+		 "times the records that xpumerge split had read and not written");
 	add_loss(l, r->splitter.nr_lost_files, "files not written, or not wholly");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
 	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
@@ -220,10 +221,11 @@ bool report__print(const struct report *r)
 		snprintf(samples, sizeof(samples), "; %llu CPU sample%s", U(st->nr_samples),
 			 S(st->nr_samples));
 	if (r->opts->gpu_metrics)
-		snprintf(metrics, sizeof(metrics), "; %llu sample%s of GPU metrics", U(r->metrics.nr_rows),
-			 S(r->metrics.nr_rows));
+		snprintf(metrics, sizeof(metrics), "; %llu sample%s of GPU metrics",
+			 U(r->metrics.nr_rows), S(r->metrics.nr_rows));
 	if (r->opts->api)
-		snprintf(calls, sizeof(calls), ", %llu API call%s", U(st->nr_calls), S(st->nr_calls));
+		snprintf(calls, sizeof(calls), ", %llu API call%s", U(st->nr_calls),
+			 S(st->nr_calls));
 	if (r->opts->memory)
 		snprintf(allocs, sizeof(allocs), ", %llu event%s of memory", U(st->nr_allocs),
 			 S(st->nr_allocs));
@@ -235,8 +237,8 @@ bool report__print(const struct report *r)
 		snprintf(end + n, sizeof(end) - n, " and %llu byte%s", U(r->lost[XPU_LOST_DISK]),
 			 S(r->lost[XPU_LOST_DISK]));
 	if (r->opts->cpu_only)
-		msg__info("%llu CPU sample%s, %llu process%s%s", U(st->nr_samples), S(st->nr_samples),
-			  U(st->nr_processes), es, end);
+		msg__info("%llu CPU sample%s, %llu process%s%s", U(st->nr_samples),
+			  S(st->nr_samples), U(st->nr_processes), es, end);
 	else
 		msg__info("%llu launch%s from %llu call path%s, %llu device record%s%s%s, %llu "
 			  "process%s%s%s%s", U(st->nr_launches), st->nr_launches == 1 ? "" : "es",

@@ -71,7 +71,8 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 	_exit(STATUS_FAILED);
 }
 
-static _Noreturn void run_child(const struct options *opts, int fd, int journal, const char *path, int nice)
+static _Noreturn void run_child(const struct options *opts, int fd, int journal, const char *path,
+				int nice)
 {
 	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 	const char *args[26] = { path, "split", "-o", opts->output };
@@ -149,8 +150,9 @@ int splitter__start(const struct options *opts, int *fd, struct splitter **sp)
 	s->in = s->journal = -1;
 	s->nice = getpriority(PRIO_PROCESS, 0);
 	if (opts->push && own_files__find("xpuload-push", s->path, sizeof(s->path))) {
-		msg__error("--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
-			   "is built where libcurl's headers are (libcurl4-openssl-dev)");
+		msg__error(
+			"--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
+			"is built where libcurl's headers are (libcurl4-openssl-dev)");
 		free(s);
 		return -ENOENT;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * splitter.h - "xpumerge split", which makes several files of the recording that it gets through a pipe
+ * splitter.h - "xpumerge split", which makes several files of the recording that it gets through a
+ * pipe
  *
  * It runs as the user who called xpuload, without privileges, and with the signal handling that
  * xpuload was started with, except for the signals that end a recording: it ends when the pipe

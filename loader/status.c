@@ -27,7 +27,8 @@ bool status__is_due(const struct status *s, uint64_t now_ns)
 	return s->wanted && now_ns - s->shown_ns >= NS_PER_S;
 }
 
-void status__show(struct status *s, uint64_t now_ns, uint64_t nr_launches, uint64_t bytes, uint64_t nr_lost)
+void status__show(struct status *s, uint64_t now_ns, uint64_t nr_launches, uint64_t bytes,
+		  uint64_t nr_lost)
 {
 	char rate[HUMAN_MAX], size[HUMAN_MAX], line[160];
 	uint64_t nr = nr_launches - s->nr_launches;

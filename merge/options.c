@@ -53,7 +53,8 @@ static const struct cmdline_habit habits[] = {
 	{ "--no-children", "the tables have times without what is called" },
 	{ "--percent-limit", "--limit N is how many rows" },
 	{ "--header", "the summary begins with what was recorded, and how" },
-	{ "--call-graph", "call paths are always there; --limit 0 --width 0 shows all of them, whole" },
+	{ "--call-graph",
+	  "call paths are always there; --limit 0 --width 0 shows all of them, whole" },
 	{ "-D", "xpumerge dump prints every record" },
 	{ "-v", "xpumerge dump prints every record" },
 	{ "-q", "2>/dev/null leaves out what is said beside the result" },
@@ -122,8 +123,8 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 	char expected[512];
 
 	if (!names && option->max < 10000) {
-		complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, option->name, arg,
-			 option->min, option->max);
+		complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, option->name,
+			 arg, option->min, option->max);
 		return;
 	}
 	if (!names) {
@@ -365,7 +366,8 @@ static int set_sort(void *target, const struct cmdline_given *given)
 	o->write.sort = given->arg;
 	if (text__has_column(NULL, given->arg, false))
 		return 0;
-	complain("--sort %s: no table has such a column; expected one as count, avg or max_ns", given->arg);
+	complain("--sort %s: no table has such a column; expected one as count, avg or max_ns",
+		 given->arg);
 	return -EINVAL;
 }
 
@@ -963,9 +965,10 @@ static int options__complete(struct options *o)
 		complain("--to: expected a time after --from");
 		return -EINVAL;
 	}
-	if (options__given(o, "fail-over") && o->write.unit != UNIT_US && o->write.unit != UNIT_NS &&
-	    o->write.unit != UNIT_MS) {
-		complain("--fail-over compares times: not with --unit %s", unit_names[o->write.unit]);
+	if (options__given(o, "fail-over") && o->write.unit != UNIT_US &&
+	    o->write.unit != UNIT_NS && o->write.unit != UNIT_MS) {
+		complain("--fail-over compares times: not with --unit %s",
+			 unit_names[o->write.unit]);
 		return -EINVAL;
 	}
 	if (o->diff && !format->write_diff) {
@@ -990,8 +993,10 @@ static int options__complete(struct options *o)
 		complain("--by pid and tid are not for diff: those of two recordings differ");
 		return -EINVAL;
 	}
-	if (o->write.sort && o->write.table && !text__has_column(o->write.table, o->write.sort, false)) {
-		complain("--sort %s: the table %s has no such column", o->write.sort, o->write.table);
+	if (o->write.sort && o->write.table &&
+	    !text__has_column(o->write.table, o->write.sort, false)) {
+		complain("--sort %s: the table %s has no such column", o->write.sort,
+			 o->write.table);
 		return -EINVAL;
 	}
 	/* Tables for programs have all rows. */
@@ -1015,7 +1020,8 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 	int err;
 
 	*o = (struct options){
-		.write = { .unit = UNIT_US, .max_rows = 20 }, .importer.opts.tolerance_ns = 10000000,
+		.write = { .unit = UNIT_US, .max_rows = 20 },
+		.importer.opts.tolerance_ns = 10000000,
 	};
 	/* Inputs are at most as many as arguments, or one default. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));

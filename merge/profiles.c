@@ -179,7 +179,8 @@ static void profiles__answers(struct profiles *p)
 		p->nr_answers += n;
 		while ((end = memchr(p->answers, '\n', p->nr_answers))) {
 			*end++ = '\0';
-			if (sscanf(p->answers, "%7s %llu", word, &id) == 2 && profiles__forget(p, id)) {
+			if (sscanf(p->answers, "%7s %llu", word, &id) == 2 &&
+			    profiles__forget(p, id)) {
 				p->counts->nr_sent += !strcmp(word, "sent");
 				p->counts->nr_lost += strcmp(word, "sent") != 0;
 			}
@@ -208,12 +209,13 @@ static void profiles__watch_pusher(struct profiles *p)
 }
 
 /* Passes a profile to xpuload-push, which then owns the file. Never waits. */
-static void profiles__hand(struct profiles *p, char *path, const char *kind, const struct profile_time *time)
+static void profiles__hand(struct profiles *p, char *path, const char *kind,
+			   const struct profile_time *time)
 {
 	uint64_t id = ++p->last_id;
 	char line[4096];
-	int len = snprintf(line, sizeof(line), "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %s\n", id, kind,
-			   time->start_ns, time->start_ns + time->duration_ns, path);
+	int len = snprintf(line, sizeof(line), "%" PRIu64 " %s %" PRIu64 " %" PRIu64 " %s\n", id,
+			   kind, time->start_ns, time->start_ns + time->duration_ns, path);
 
 	p->counts->nr_made++;
 	/* A line is short enough (PIPE_BUF) for a pipe to take it as a whole or not at all. */
@@ -355,8 +357,8 @@ static void profiles__watch_merger(struct profiles *p)
 
 /* ---- from outside ---------------------------------------------------------------------------- */
 
-struct profiles *profiles__new(const char *url, const char *labels, const char *program, bool remove,
-			       struct profile_counts *counts)
+struct profiles *profiles__new(const char *url, const char *labels, const char *program,
+			       bool remove, struct profile_counts *counts)
 {
 	struct profiles *p = calloc(1, sizeof(*p));
 	const char *why;
@@ -423,7 +425,8 @@ void profiles__poll(struct profiles *p)
 }
 
 /* Waits for @done, and polls meanwhile. */
-static void profiles__wait(struct profiles *p, uint64_t end_ms, bool (*done)(const struct profiles *p))
+static void profiles__wait(struct profiles *p, uint64_t end_ms,
+			   bool (*done)(const struct profiles *p))
 {
 	struct pollfd fd = { .events = POLLIN };
 
@@ -473,13 +476,15 @@ void profiles__finish(struct profiles *p)
 	}
 	if (p->merger)
 		waitpid(p->merger, NULL, 0);
-	complain("%s: %" PRIu64 " profile%s sent, %" PRIu64 " lost; %" PRIu64 " file%s without profiles",
+	complain("%s: %" PRIu64 " profile%s sent, %" PRIu64 " lost; %" PRIu64
+		 " file%s without profiles",
 		 p->url, c->nr_sent, PLURAL(c->nr_sent, "", "s"), c->nr_lost, c->nr_unmerged,
 		 PLURAL(c->nr_unmerged, "", "s"));
 	if (c->nr_unknown || c->nr_unknown_files)
-		complain("%s: %" PRIu64 " more profile%s, and all of %" PRIu64 " more file%s, may have been "
-			 "sent or not: xpumerge split was killed meanwhile", p->url, c->nr_unknown,
-			 PLURAL(c->nr_unknown, "", "s"), c->nr_unknown_files,
+		complain("%s: %" PRIu64 " more profile%s, and all of %" PRIu64
+			 " more file%s, may have been "
+			 "sent or not: xpumerge split was killed meanwhile",
+			 p->url, c->nr_unknown, PLURAL(c->nr_unknown, "", "s"), c->nr_unknown_files,
 			 PLURAL(c->nr_unknown_files, "", "s"));
 	free(p);
 }

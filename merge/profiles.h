@@ -30,14 +30,15 @@ struct profile_counts;			/* in split_journal.h */
  *
  * Return: NULL after a failure and a message.
  */
-struct profiles *profiles__new(const char *url, const char *labels, const char *program, bool remove,
-			       struct profile_counts *counts);
+struct profiles *profiles__new(const char *url, const char *labels, const char *program,
+			       bool remove, struct profile_counts *counts);
 
 /*
  * Adds a file to merge, and takes @name over. @waits: PROFILES_WAIT, or the value that a killed
  * program left
  */
-void profiles__add(struct profiles *p, char *name, const struct profile_time *time, uint64_t *waits);
+void profiles__add(struct profiles *p, char *name, const struct profile_time *time,
+		   uint64_t *waits);
 
 /*
  * Handles finished merges and answers, and starts new merges; never waits. Call it about every

@@ -36,8 +36,8 @@ struct options {
 
 static int complain_number(const struct cmdline_given *given)
 {
-	complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, given->option->name, given->arg,
-		 given->option->min, given->option->max);
+	complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, given->option->name,
+		 given->arg, given->option->min, given->option->max);
 	return -EINVAL;
 }
 
@@ -59,7 +59,8 @@ static const struct cmdline_option rows[] = {
 		  "(default xpu.data)" },
 	{ "keep", 0, "N", .set = set_number, CMDLINE_RANGE(keep, 1, 1000000),
 	  .help = "keep the last N files, remove the others" },
-	{ "compression-level", 'z', "N", .set = set_number, CMDLINE_RANGE(level, 0, BLOCK_LEVEL_MAX),
+	{ "compression-level", 'z', "N", .set = set_number,
+	  CMDLINE_RANGE(level, 0, BLOCK_LEVEL_MAX),
 	  .help = "of the files: 1 (default) to 22, or 0: none" },
 	{ "push", 0, "URL", CMDLINE_STRING(push), .help = "send profiles of each file there" },
 	{ "push-labels", 0, "LIST", CMDLINE_STRING(labels),
@@ -104,12 +105,15 @@ static void report(const struct split_result *result)
 			 "launch or device record was not held back until it had the other",
 			 "launches and device records were not held back until they had each other"));
 	if (result->nr_beyond)
-		complain("%" PRIu64 " %s not repeated in later files, because of a limit: names are "
-			 "missing there", result->nr_beyond,
+		complain("%" PRIu64
+			 " %s not repeated in later files, because of a limit: names are "
+			 "missing there",
+			 result->nr_beyond,
 			 PLURAL(result->nr_beyond, "definition is", "definitions are"));
 }
 
-static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits)
+static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
+		     uint64_t *waits)
 {
 	profiles__add(ctx, name, &(struct profile_time){ start_ns, duration_ns }, waits);
 }
@@ -134,8 +138,8 @@ static struct profile_counts *map_counts(int journal_fd)
 	struct split_journal *told;
 	struct stat st;
 
-	if (journal_fd >= 0 && (fstat(journal_fd, &st) ||
-				(st.st_size < (off_t)sizeof(*told) && ftruncate(journal_fd, sizeof(*told)))))
+	if (journal_fd >= 0 && (fstat(journal_fd, &st) || (st.st_size < (off_t)sizeof(*told) &&
+							   ftruncate(journal_fd, sizeof(*told)))))
 		return NULL;
 	told = mmap(NULL, sizeof(*told), PROT_READ | PROT_WRITE, flags, journal_fd, 0);
 	return told == MAP_FAILED ? NULL : &told->profiles;

@@ -232,14 +232,16 @@ static void *keys_thread(void *arg)
 /* ---- intervals ------------------------------------------------------------------------------- */
 
 /* Shows the file of an interval, when it is complete. */
-static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits)
+static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
+		     uint64_t *waits)
 {
 	struct top *t = ctx;
 
 	(void)start_ns;
 	(void)waits;
 	pthread_mutex_lock(&t->lock);
-	if (!t->look.paused && duration_ns && !top_frames__add(&t->frames, name, duration_ns / 1e9)) {
+	if (!t->look.paused && duration_ns &&
+	    !top_frames__add(&t->frames, name, duration_ns / 1e9)) {
 		t->nr_shown++;
 		top__draw(t);
 	}

@@ -230,8 +230,9 @@ int top_frames__add(struct top_frames *f, const char *name, double seconds)
 	frame__clear(&f->frame);
 	err = session__add(&f->s, f->readers.v[f->readers.nr - 1]) ?: frame__sum(&f->frame, &f->s, first);
 	for (i = 0; i < sums->busy.nr && i < ARRAY_SIZE(before_ns) && !err; i++)
-		err = array_push(&f->frame.gpus, ((struct top_gpu){
-			f->s.model.gpus.list.v[i].number, busy__ns(&sums->busy.v[i]) - before_ns[i] }));
+		err = array_push(&f->frame.gpus,
+				 ((struct top_gpu){ f->s.model.gpus.list.v[i].number,
+						    busy__ns(&sums->busy.v[i]) - before_ns[i] }));
 	if (err) {
 		frames__forget(f);
 		return err;
@@ -271,8 +272,8 @@ static void print_head(const struct top_frame *frame, const struct top_look *loo
 	fputs(look->color ? "\033[1m" : "", out);
 	for (i = 0; i < frame->gpus.nr && i < 4; i++) {
 		permille = min_t(uint64_t, table__share(frame->gpus.v[i].busy_ns, span_ns), 1000);
-		fprintf(out, "GPU %" PRIu32 " busy %" PRIu64 ".%" PRIu64 " %%, ", frame->gpus.v[i].number,
-			permille / 10, permille % 10);
+		fprintf(out, "GPU %" PRIu32 " busy %" PRIu64 ".%" PRIu64 " %%, ",
+			frame->gpus.v[i].number, permille / 10, permille % 10);
 	}
 	if (i < frame->gpus.nr)
 		fprintf(out, "%zu more GPUs, ", frame->gpus.nr - i);
@@ -288,7 +289,9 @@ static int print_list(struct top_frame *frame, enum top_list list, const struct 
 		      size_t max_rows, FILE *out)
 {
 	static const char *const titles[] = {
-		[TOP_WORK] = "kernel or copy", [TOP_PATHS] = "call path", [TOP_FUNCTIONS] = "function",
+		[TOP_WORK] = "kernel or copy",
+		[TOP_PATHS] = "call path",
+		[TOP_FUNCTIONS] = "function",
 	};
 	const struct column columns[] = {
 		{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "time", "ns", COLUMN_TIME, 0 },
@@ -299,8 +302,8 @@ static int print_list(struct top_frame *frame, enum top_list list, const struct 
 			   .max_rows = max_rows };
 	size_t i;
 
-	array__sort(frame->lists[list].v, frame->lists[list].nr, sizeof(*frame->lists[list].v), row__cmp,
-		    (void *)&look->order);
+	array__sort(frame->lists[list].v, frame->lists[list].nr, sizeof(*frame->lists[list].v),
+		    row__cmp, (void *)&look->order);
 	fputc('\n', out);
 	table__begin(&t, titles[list], columns, ARRAY_SIZE(columns));
 	for (i = 0; i < frame->lists[list].nr && i < max_rows; i++) {

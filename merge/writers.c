@@ -139,7 +139,8 @@ int writers__write_ranks(struct options *o, const struct ranks *r)
 
 static int write_dump(const struct job *job, FILE *f)
 {
-	return complain_error(&job->o->memory, job->reader->name, dump__write(job->reader, f, job->dump));
+	return complain_error(&job->o->memory, job->reader->name,
+			      dump__write(job->reader, f, job->dump));
 }
 
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result)

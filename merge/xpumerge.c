@@ -132,7 +132,8 @@ static void report_messages(const struct model *m)
 	}
 	if (nr_hidden)
 		complain("%" PRIu64 " more %s not shown: xpumerge dump shows %s", nr_hidden,
-			 PLURAL(nr_hidden, "message from a process is", "messages from processes are"),
+			 PLURAL(nr_hidden, "message from a process is",
+				"messages from processes are"),
 			 PLURAL(nr_hidden, "it", "them"));
 	free(shown);
 }
@@ -141,7 +142,8 @@ static void report_messages(const struct model *m)
  * @said: the output has the account of losses, and is on the same terminal as standard error
  * @again: everything except messages of this output was printed with another output
  */
-static void report(const struct session *s, const struct folded_result *folded, bool said, bool again)
+static void report(const struct session *s, const struct folded_result *folded, bool said,
+		   bool again)
 {
 	if (!again) {
 		complain_msgs(&s->msgs);
@@ -156,7 +158,8 @@ static void report(const struct session *s, const struct folded_result *folded, 
 	if (folded->nr_without_bytes)
 		complain("%" PRIu64 " %s 0: bytes are those of copies and sets",
 			 folded->nr_without_bytes,
-			 PLURAL(folded->nr_without_bytes, "line of a kernel shows", "lines of kernels show"));
+			 PLURAL(folded->nr_without_bytes, "line of a kernel shows",
+				"lines of kernels show"));
 	if (!said && !again)
 		session__print_loss(s, stderr);
 }
@@ -195,7 +198,8 @@ static uint32_t nr_cpus(void)
 }
 
 /* @side: the side of diff, otherwise 0 */
-static struct session_opts options__session(struct options *o, unsigned int side, struct progress *progress)
+static struct session_opts options__session(struct options *o, unsigned int side,
+					    struct progress *progress)
 {
 	/* A merge has all moments; each side of diff has its own moment. */
 	size_t last = o->nr_at ? o->nr_at - 1 : 0, moment = o->diff ? min_t(size_t, side, last) : 0;
@@ -262,7 +266,8 @@ static int session__exit_status(const struct session *s, bool strict)
 {
 	if (s->status)
 		return EXIT_BAD;
-	if (s->sums.loss.cut_bytes || s->sums.loss.not_closed || (strict && !loss__clean(&s->sums.loss)))
+	if (s->sums.loss.cut_bytes || s->sums.loss.not_closed ||
+	    (strict && !loss__clean(&s->sums.loss)))
 		return EXIT_LOSS;
 	return EXIT_OK;
 }
@@ -401,7 +406,8 @@ static int compare(struct options *o, const struct reader *r)
 	}
 	err = diff__init(&d, &s[0], &s[1], &diff_opts);
 	if (err == -EDOM)
-		complain("%s: cannot find anything to normalize by: use --normalize none", o->inputs[0]);
+		complain("%s: cannot find anything to normalize by: use --normalize none",
+			 o->inputs[0]);
 	else if (err)
 		complain_error(&o->memory, o->inputs[0], err);
 	if (err)

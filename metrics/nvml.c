@@ -138,8 +138,8 @@ static bool start_gpm(struct nvml_gpu *g, const uint8_t uuid[16])
 	struct gpm_support support = { GPM_VERSION, 0 };
 	size_t i;
 
-	if (!nvml.gpm_support || !nvml.gpm_alloc || !nvml.gpm_free || !nvml.gpm_take || !nvml.gpm_get ||
-	    nvml.gpm_support(g->device, &support) || !support.is_supported ||
+	if (!nvml.gpm_support || !nvml.gpm_alloc || !nvml.gpm_free || !nvml.gpm_take ||
+	    !nvml.gpm_get || nvml.gpm_support(g->device, &support) || !support.is_supported ||
 	    nvml.gpm_alloc(&g->gpm[0]))
 		return false;
 	if (nvml.gpm_alloc(&g->gpm[1])) {

@@ -160,7 +160,8 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 
 /*
  * A GPU may lack a metric, such as NVLink traffic, that other GPUs with this chip have. Adding a
- * missing metric fails and makes the host object useless, so each metric is tried with an object of its own.
+ * missing metric fails and makes the host object useless, so each metric is tried with an object of
+ * its own.
  */
 static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
 {
@@ -216,8 +217,8 @@ static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 		g->names[g->nr + g->nr_peaks++] = peak;
 	}
 	if (!g->nr)
-		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: %s has none of the usual ones",
-			      g->chip);
+		sink__message(XPU_MESSAGE_WARNING,
+			      "no GPU metrics by CUPTI: %s has none of the usual ones", g->chip);
 	return g->nr;
 }
 
@@ -229,8 +230,8 @@ static bool choose(struct pm_gpu *g, const char *const *names, struct metric *me
 		return choose_defaults(g, metrics);
 	for (; *names && g->nr < XPU_MAX_METRICS; names++) {
 		if (!has_metric(g, *names, &unit)) {
-			sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: this GPU has no %s",
-				      *names);
+			sink__message(XPU_MESSAGE_WARNING,
+				      "no GPU metrics by CUPTI: this GPU has no %s", *names);
 			return false;
 		}
 		metrics[g->nr] = (struct metric){ *names, strdup(unit) ?: "", XPU_METRIC_MEAN };
@@ -258,8 +259,8 @@ static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 	err = cupti.cuptiProfilerHostGetConfigImage(
 		PARAMS(CUpti_Profiler_Host_GetConfigImage_Params, .pHostObject = g->host,
 		       .configImageSize = g->config_bytes, .pConfigImage = g->config));
-	passes = PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params, .configImageSize = g->config_bytes,
-			.pConfigImage = g->config);
+	passes = PARAMS(CUpti_Profiler_Host_GetNumOfPasses_Params,
+			.configImageSize = g->config_bytes, .pConfigImage = g->config);
 	err = err ?: cupti.cuptiProfilerHostGetNumOfPasses(passes);
 	*nr_passes = passes->numOfPasses;
 	return err;
@@ -276,14 +277,15 @@ static CUptiResult empty_data(struct pm_gpu *g)
 		       .pCounterData = g->data));
 }
 
-static CUptiResult set_config(struct pm_gpu *g, CUpti_PmSampling_TriggerMode trigger, uint64_t interval)
+static CUptiResult set_config(struct pm_gpu *g, CUpti_PmSampling_TriggerMode trigger,
+			      uint64_t interval)
 {
-	return cupti.cuptiPmSamplingSetConfig(
-		PARAMS(CUpti_PmSampling_SetConfig_Params, .pPmSamplingObject = g->sampling,
-		       .configSize = g->config_bytes, .pConfig = g->config,
-		       .hardwareBufferSize = HARDWARE_BYTES, .samplingInterval = interval,
-		       .triggerMode = trigger,
-		       .hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST));
+	return cupti.cuptiPmSamplingSetConfig(PARAMS(
+		CUpti_PmSampling_SetConfig_Params, .pPmSamplingObject = g->sampling,
+		.configSize = g->config_bytes, .pConfig = g->config,
+		.hardwareBufferSize = HARDWARE_BYTES, .samplingInterval = interval,
+		.triggerMode = trigger,
+		.hwBufferAppendMode = CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST));
 }
 
 static CUptiResult enable_sampling(struct pm_gpu *g, unsigned int index, const char **what)
@@ -321,8 +323,8 @@ static void refuse(unsigned int index, const char *what, CUptiResult err)
 		      text_of(err), reason_of(err));
 }
 
-bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		     unsigned int max_samples, const char *const *names)
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
+		     uint64_t interval_ns, unsigned int max_samples, const char *const *names)
 {
 	CUpti_Profiler_Host_Object *host = NULL;
 	struct metric metrics[XPU_MAX_METRICS];
@@ -337,8 +339,10 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 		return false;
 	err = err ?: make_config(g, &nr_passes);
 	if (!err && nr_passes != 1) {
-		sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: these take %zu passes, and 1 is "
-			      "possible: name fewer", nr_passes);
+		sink__message(XPU_MESSAGE_WARNING,
+			      "no GPU metrics by CUPTI: these take %zu passes, and 1 is "
+			      "possible: name fewer",
+			      nr_passes);
 		return false;
 	}
 	err = err ?: enable_sampling(g, index, &what);
@@ -425,9 +429,9 @@ static double column_of(const struct pm_gpu *g, unsigned int m, const double *va
 static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 {
 	CUpti_PmSampling_CounterData_GetSampleInfo_Params *info =
-		PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params, .pPmSamplingObject = g->sampling,
-		       .pCounterDataImage = g->data, .counterDataImageSize = g->data_bytes,
-		       .sampleIndex = i);
+		PARAMS(CUpti_PmSampling_CounterData_GetSampleInfo_Params,
+		       .pPmSamplingObject = g->sampling, .pCounterDataImage = g->data,
+		       .counterDataImageSize = g->data_bytes, .sampleIndex = i);
 	double values[XPU_MAX_METRICS];
 	float row[XPU_MAX_METRICS];
 	unsigned int m;
@@ -504,12 +508,13 @@ void pm_gpu__end(struct pm_gpu *g)
 bool pm__open(int major)
 {
 	(void)major;
-	sink__message(XPU_MESSAGE_WARNING, "no GPU metrics by CUPTI: xpuload was built without them");
+	sink__message(XPU_MESSAGE_WARNING,
+		      "no GPU metrics by CUPTI: xpuload was built without them");
 	return false;
 }
 
-bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		     unsigned int max_samples, const char *const *names)
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
+		     uint64_t interval_ns, unsigned int max_samples, const char *const *names)
 {
 	(void)g, (void)index, (void)uuid, (void)interval_ns, (void)max_samples, (void)names;
 	return false;

@@ -54,8 +54,8 @@ bool pm__open(int major);
  *
  * Return: false after a message.
  */
-bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16], uint64_t interval_ns,
-		     unsigned int max_samples, const char *const *names);
+bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16],
+		     uint64_t interval_ns, unsigned int max_samples, const char *const *names);
 
 /*
  * Begins to sample a GPU, if it is ready. A running GPU must be drained in time, and other calls

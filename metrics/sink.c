@@ -60,8 +60,8 @@ void sink__ready(void)
 	send_message(0, "", 1);
 }
 
-void set__define(struct set *set, const uint8_t uuid[16], const struct metric *metrics, unsigned int nr,
-		 uint64_t interval_ns)
+void set__define(struct set *set, const uint8_t uuid[16], const struct metric *metrics,
+		 unsigned int nr, uint64_t interval_ns)
 {
 	_Alignas(8) uint8_t room[sizeof(struct xpu_record_metric) + 2 * XPU_METRIC_NAME_MAX];
 	struct xpu_record_metric *m = (void *)room;
@@ -124,8 +124,9 @@ void set__row(struct set *set, uint64_t begin_ns, uint64_t end_ns, const float *
 	if (set->last_end_ns && begin_ns - set->last_end_ns > set->interval_ns / 2)
 		set->account.lost_ns += begin_ns - set->last_end_ns;
 	set->last_end_ns = end_ns;
-	if (set->nr_waiting && ((set->nr_waiting + 1) * row > sizeof(set->words) / sizeof(set->words[0]) ||
-				begin_ns - set->base_ns > ROW_MAX_NS))
+	if (set->nr_waiting &&
+	    ((set->nr_waiting + 1) * row > sizeof(set->words) / sizeof(set->words[0]) ||
+	     begin_ns - set->base_ns > ROW_MAX_NS))
 		set__flush(set);
 	if (!set->nr_waiting)
 		set->base_ns = begin_ns;

@@ -44,8 +44,8 @@ void sink__ready(void);
  * @nr: number of @metrics, XPU_MAX_METRICS at most
  * @interval_ns: the interval requested between rows; longer gaps count as lost time
  */
-void set__define(struct set *set, const uint8_t uuid[16], const struct metric *metrics, unsigned int nr,
-		 uint64_t interval_ns);
+void set__define(struct set *set, const uint8_t uuid[16], const struct metric *metrics,
+		 unsigned int nr, uint64_t interval_ns);
 
 /*
  * Adds a row of set->nr values. Cuts off the part before the last row's end, and skips a row of

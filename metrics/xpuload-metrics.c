@@ -141,8 +141,10 @@ int main(int argc, char **argv)
 	bool nvml = argc > 1 && !strcmp(argv[1], "nvml");
 	socklen_t bytes = sizeof(type);
 
-	if ((!hz && !nvml) || hz > 1000000 || getsockopt(SINK_FD, SOL_SOCKET, SO_TYPE, &type, &bytes)) {
-		fprintf(stderr, "xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
+	if ((!hz && !nvml) || hz > 1000000 ||
+	    getsockopt(SINK_FD, SOL_SOCKET, SO_TYPE, &type, &bytes)) {
+		fprintf(stderr,
+			"xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
 		return 2;
 	}
 	signal(SIGINT, SIG_IGN);	/* Ctrl-C is for xpuload, which then ends this program */

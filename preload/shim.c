@@ -181,8 +181,8 @@ static bool wait_for(sem_t *sem, int seconds)
 /* ---- awake and dormant ----------------------------------------------------------------------- */
 
 /*
- * Return: whether it is this launch's turn. It goes on without one if no turn ends for a while: the program
- * may make launches wait for each other.
+ * Return: whether it is this launch's turn. It goes on without one if no turn ends for a while: the
+ * program may make launches wait for each other.
  */
 static bool take_turn(void)
 {
@@ -204,8 +204,8 @@ static bool take_turn(void)
  * ready. Launches take turns, since CUPTI attributes samples to the launch that any thread began
  * last.
  */
-static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-				     const void *data)
+static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain,
+				     CUpti_CallbackId cbid, const void *data)
 {
 	static __thread unsigned int depth __attribute__((tls_model("initial-exec")));
 	static __thread bool has_turn __attribute__((tls_model("initial-exec")));
@@ -308,7 +308,8 @@ static void enable_callbacks(bool on, bool all)
 
 	for (i = 0; i < shim.nr_cbids; i++)
 		if (all || !shim.may_wait[i])
-			c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, shim.cbids[i]);
+			c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+					   shim.cbids[i]);
 	for (i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
 		c->enable_callback(on, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, nodes[i]);
 }
@@ -410,8 +411,9 @@ static void watch_allocs(void)
 
 	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
-		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) != CUPTI_SUCCESS || !name ||
-		    !allocs__watch(cbid, name))
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) !=
+			    CUPTI_SUCCESS ||
+		    !name || !allocs__watch(cbid, name))
 			continue;
 		wait__watch_alloc(cbid);
 		if (c->enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid) !=
@@ -464,7 +466,8 @@ static void start_stalls(void)
 	if (how && !shim.has_stalls) {
 		stalls__start(&shim.cupti, how);
 		for (i = 0; i < sizeof(cbids) / sizeof(cbids[0]); i++)
-			shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE, cbids[i]);
+			shim.cupti.enable_callback(1, shim.subscriber, CUPTI_CB_DOMAIN_RESOURCE,
+						   cbids[i]);
 		stalls__find_contexts();
 	}
 	shim.has_stalls = how;
@@ -623,8 +626,10 @@ static void tell_of_others(void)
 	size_t len = strlen(text);
 
 	if (shim.left_ns)
-		snprintf(text + len, sizeof(text) - len, "; what other threads launched in the %.1f ms in "
-			 "which it subscribed is not recorded", (clock__ns() - shim.left_ns) / 1e6);
+		snprintf(text + len, sizeof(text) - len,
+			 "; what other threads launched in the %.1f ms in "
+			 "which it subscribed is not recorded",
+			 (clock__ns() - shim.left_ns) / 1e6);
 	activity__message(shim.left_ns && others ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO, text);
 	shim.left_ns = 0;
 }
@@ -666,8 +671,10 @@ static void begin_window(void)
 	err = shim.stays ? CUPTI_SUCCESS : activity__collect(true);
 	shim.stays = false;
 	if (err != CUPTI_SUCCESS) {
-		snprintf(text, sizeof(text), "cuptiActivityEnable failed: %s (error %d): launches have no "
-			 "device work", cupti__strerror(&shim.cupti, err), err);
+		snprintf(text, sizeof(text),
+			 "cuptiActivityEnable failed: %s (error %d): launches have no "
+			 "device work",
+			 cupti__strerror(&shim.cupti, err), err);
 		activity__message(XPU_MESSAGE_WARNING, text);
 	}
 	want_calls(calls_are_wanted());

@@ -149,7 +149,8 @@ void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx)
 	h->ctx = ctx;
 }
 
-static int on_progress(void *ctx, curl_off_t to_get, curl_off_t got, curl_off_t to_send, curl_off_t sent)
+static int on_progress(void *ctx, curl_off_t to_get, curl_off_t got, curl_off_t to_send,
+		       curl_off_t sent)
 {
 	const struct http *h = ctx;
 
@@ -176,7 +177,8 @@ static curl_mime *http__form(struct http *h, const struct http_request *r)
 	return form;
 }
 
-void http__post(struct http *h, const struct http_request *r, long timeout_ms, struct http_answer *a)
+void http__post(struct http *h, const struct http_request *r, long timeout_ms,
+		struct http_answer *a)
 {
 	struct curl_slist *headers = h->headers, *last, typed = { 0 };
 	curl_mime *form = NULL;

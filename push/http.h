@@ -48,7 +48,8 @@ void http__close(struct http *h);
 void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 
 /* Sends a request, and waits @timeout_ms at most for the answer. */
-void http__post(struct http *h, const struct http_request *r, long timeout_ms, struct http_answer *a);
+void http__post(struct http *h, const struct http_request *r, long timeout_ms,
+		struct http_answer *a);
 
 /*
  * Return: a copy of @text, escaped with %XX for a query, which the caller frees; NULL without

@@ -10,7 +10,8 @@
 #include "json_out.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 
-typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceResponse response_msg;
+typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceResponse
+	response_msg;
 
 /* Shortens the long names that protoc-c makes. */
 #define RESPONSE(verb)	\
@@ -20,9 +21,10 @@ typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfiles
 #define APPLICATION	"xpuload"
 
 /* Calls @label for the host and for each of the user's labels. */
-static void receiver__each_label(const struct receiver *r, void (*label)(void *ctx, const char *key,
-									   size_t key_len, const char *value,
-									   size_t value_len), void *ctx)
+static void receiver__each_label(const struct receiver *r,
+				 void (*label)(void *ctx, const char *key, size_t key_len,
+					       const char *value, size_t value_len),
+				 void *ctx)
 {
 	const char *at = r->labels, *end, *equals;
 
@@ -43,7 +45,8 @@ struct name {
 };
 
 /* Adds a label to the name. Replaces characters that would end the label in Pyroscope's syntax. */
-static void name__add(void *ctx, const char *key, size_t key_len, const char *value, size_t value_len)
+static void name__add(void *ctx, const char *key, size_t key_len, const char *value,
+		      size_t value_len)
 {
 	struct name *n = ctx;
 	size_t i;
@@ -76,7 +79,8 @@ static char *receiver__name(const struct receiver *r)
 /*
  * Sends the same form as Pyroscope's clients for Go, which also send profiles other than CPU time.
  */
-static int send_pyroscope(struct receiver *r, const struct profile *p, long timeout_ms, struct http_answer *a)
+static int send_pyroscope(struct receiver *r, const struct profile *p, long timeout_ms,
+			  struct http_answer *a)
 {
 	char *name = receiver__name(r), *escaped = name ? http__escape(r->http, name) : NULL, *url = NULL;
 	char config[128];
@@ -108,7 +112,8 @@ static int send_pyroscope(struct receiver *r, const struct profile *p, long time
 /* Return: @data in base64, to be freed, or NULL without memory. */
 static char *base64(const uint8_t *data, size_t bytes)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	char *text = malloc((bytes + 2) / 3 * 4 + 1), *to = text;
 	uint32_t word;
 	size_t i;
@@ -135,7 +140,8 @@ static void put_json_text(struct json_out *j, const char *key, const char *text,
 	free(copy);
 }
 
-static void put_json_label(void *ctx, const char *key, size_t key_len, const char *value, size_t value_len)
+static void put_json_label(void *ctx, const char *key, size_t key_len, const char *value,
+			   size_t value_len)
 {
 	struct json_out *j = ctx;
 
@@ -184,7 +190,8 @@ static int write_raw(const struct receiver *r, const struct profile *p, FILE *f)
 	return 0;
 }
 
-static int send_parca(struct receiver *r, const struct profile *p, long timeout_ms, struct http_answer *a)
+static int send_parca(struct receiver *r, const struct profile *p, long timeout_ms,
+		      struct http_answer *a)
 {
 	struct http_request request = { .url = r->url.url, .type = "application/json" };
 	char *text = NULL;
@@ -205,7 +212,8 @@ static int send_parca(struct receiver *r, const struct profile *p, long timeout_
 
 /* ---- OpenTelemetry --------------------------------------------------------------------------- */
 
-static int send_otlp(struct receiver *r, const struct profile *p, long timeout_ms, struct http_answer *a)
+static int send_otlp(struct receiver *r, const struct profile *p, long timeout_ms,
+		     struct http_answer *a)
 {
 	const struct http_request request = {
 		.url = r->url.url, .type = "application/x-protobuf", .body = p->data, .bytes = p->bytes,
@@ -246,9 +254,11 @@ static void tell_status(const struct http_answer *a, char *why)
 enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p, long timeout_ms,
 				     char *why)
 {
-	static int (*const send[NR_PUSH_KINDS])(struct receiver *r, const struct profile *p, long timeout_ms,
-						struct http_answer *a) = {
-		[PUSH_PYROSCOPE] = send_pyroscope, [PUSH_OTLP] = send_otlp, [PUSH_PARCA] = send_parca,
+	static int (*const send[NR_PUSH_KINDS])(struct receiver * r, const struct profile *p,
+						long timeout_ms, struct http_answer *a) = {
+		[PUSH_PYROSCOPE] = send_pyroscope,
+		[PUSH_OTLP] = send_otlp,
+		[PUSH_PARCA] = send_parca,
 	};
 	struct http_answer a = { 0 };
 

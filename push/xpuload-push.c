@@ -116,8 +116,9 @@ static void pusher__take(struct pusher *p, const char *line)
 	struct waiting w = { 0 };
 	int at = 0;
 
-	if (sscanf(line, "%llu %31s %" SCNu64 " %" SCNu64 " %n", &w.id, w.profile.kind, &w.profile.start_ns,
-		   &w.profile.end_ns, &at) < 4 || !at)
+	if (sscanf(line, "%llu %31s %" SCNu64 " %" SCNu64 " %n", &w.id, w.profile.kind,
+		   &w.profile.start_ns, &w.profile.end_ns, &at) < 4 ||
+	    !at)
 		return;
 	if (!profile__read(&w.profile, line + at)) {
 		printf("lost %llu\n", w.id);

@@ -5,8 +5,10 @@
 #include "record.h"
 
 static const char *const wheres[] = {
-	[RECORD_IN_FILE] = "In the file.", [RECORD_IN_BATCH] = "In a BATCH.",
-	[RECORD_AROUND] = "Around all other records.", [RECORD_IN_RING] = "On the way to xpuload only.",
+	[RECORD_IN_FILE] = "In the file.",
+	[RECORD_IN_BATCH] = "In a BATCH.",
+	[RECORD_AROUND] = "Around all other records.",
+	[RECORD_IN_RING] = "On the way to xpuload only.",
 	[RECORD_IN_RING_BATCH] = "In a batch, on the way to xpuload only.",
 };
 
@@ -59,7 +61,8 @@ static void print_fields(const struct record_field *list, uint32_t at)
 	for (f = list; f->name; f++) {
 		if (!f->rows)
 			continue;
-		printf("\n`%s`:\n\n| | type | member | meaning | since |\n|---|---|---|---|---|\n", f->type);
+		printf("\n`%s`:\n\n| | type | member | meaning | since |\n|---|---|---|---|---|\n",
+		       f->type);
 		print_fields(f->rows(), 0);
 	}
 }
@@ -74,8 +77,9 @@ int main(void)
 	for (t = record_types; t < record_types + XPU_RECORD_TYPES; t++) {
 		if (!t->name)
 			continue;
-		printf("\n## %s (%td), since %u.%u\n\n%s %s %s%s\n\n", t->name, t - record_types, t->major,
-		       t->minor, t->text, wheres[t->where], splits[t->split], packs[t->pack]);
+		printf("\n## %s (%td), since %u.%u\n\n%s %s %s%s\n\n", t->name, t - record_types,
+		       t->major, t->minor, t->text, wheres[t->where], splits[t->split],
+		       packs[t->pack]);
 		puts("| | type | member | meaning | since |\n|---|---|---|---|---|");
 		print_fields(t->fields(), 0);
 		if (t->misc)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gpu_metrics.h - the program xpuload-metrics, which samples the GPUs' own counters for --gpu-metrics
+ * gpu_metrics.h - the program xpuload-metrics, which samples the GPUs' own counters for
+ * --gpu-metrics
  *
  * It runs next to the recorder, with only the user's privileges, and touches no target. Without it,
  * or when it fails, the recording goes on.

@@ -55,8 +55,10 @@ void permit__explain(pid_t pid, char *buf, size_t size)
 		snprintf(buf, size, "root needs cap_sys_ptrace for that (docker run --cap-add "
 			 "SYS_PTRACE)");
 	else if (uid != getuid())
-		snprintf(buf, size, "it belongs to user %d, you are user %d: run xpuload as that user, "
-			 "or as root", uid, getuid());
+		snprintf(buf, size,
+			 "it belongs to user %d, you are user %d: run xpuload as that user, "
+			 "or as root",
+			 uid, getuid());
 	else
 		snprintf(buf, size, "it has, or had, privileges or another group, or may not be "
 			 "read: run xpuload as root");

@@ -706,8 +706,10 @@ static int switch_on_everywhere(struct probes *p)
 	int err = 0;
 	size_t i;
 
-	msg__info("more than %d processes: other programs that have the shim are woken, too, and not "
-		  "recorded", MAX_FOLLOWED);
+	msg__info(
+		"more than %d processes: other programs that have the shim are woken, too, and not "
+		"recorded",
+		MAX_FOLLOWED);
 	p->everywhere = true;
 	caps__raise();
 	for (i = 0; i < p->nr_shims && !err; i++)

@@ -120,7 +120,9 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 
 typedef void (*probes_cpu_time_fn)(void *ctx, const struct xpu_cpu_time *t);
 
-/* With opts.sample, at the end: calls @fn for each thread that was sampled and has not been freed. */
+/*
+ * With opts.sample, at the end: calls @fn for each thread that was sampled and has not been freed.
+ */
 void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */

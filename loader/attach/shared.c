@@ -145,7 +145,8 @@ static int make_counts(struct shared *s)
 	if (id >= 0)
 		shmctl(id, IPC_RMID, NULL);
 	if (counts == (void *)-1) {
-		msg__debug("processes that cannot connect will not be counted: %s", strerror(errno));
+		msg__debug("processes that cannot connect will not be counted: %s",
+			   strerror(errno));
 		return -1;
 	}
 	s->counts = counts;
@@ -706,7 +707,8 @@ static bool hear(struct shared *s, const struct caller *c)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n != sizeof(hello) || hello.magic != XPU_SHM_MAGIC || !same_token(hello.token, s->token))
+	if (n != sizeof(hello) || hello.magic != XPU_SHM_MAGIC ||
+	    !same_token(hello.token, s->token))
 		return true;
 	if (hello.version != XPU_SHM_VERSION) {
 		lose(s, c->pid, "its shim is of another version than xpuload");
@@ -812,7 +814,8 @@ static bool take_callers(struct shared *s)
 			stop_listening(s);
 			return false;
 		}
-		if (getsockopt(c.fd, SOL_SOCKET, SO_PEERCRED, &peer, &(socklen_t){ sizeof(peer) }) ||
+		if (getsockopt(c.fd, SOL_SOCKET, SO_PEERCRED, &peer,
+			       &(socklen_t){ sizeof(peer) }) ||
 		    peer.pid <= 0) {
 			close(c.fd);
 			continue;

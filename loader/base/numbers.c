@@ -83,7 +83,8 @@ int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value)
 	return 0;
 }
 
-int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx)
+int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot),
+		  void *ctx)
 {
 	struct numbers new = { 0 };
 	uint32_t i;

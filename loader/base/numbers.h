@@ -31,8 +31,8 @@ struct numbers {
 };
 
 /*
- * Return: the address of the value, valid until the next numbers__add(), or NULL. Never set the value
- * to 0.
+ * Return: the address of the value, valid until the next numbers__add(), or NULL. Never set the
+ * value to 0.
  */
 uint64_t *numbers__find(const struct numbers *m, struct numbers_key key);
 
@@ -45,7 +45,8 @@ int numbers__add(struct numbers *m, struct numbers_key key, uint64_t value);
  *
  * Return: 0, or -ENOMEM with all entries kept.
  */
-int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);
+int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct numbers_slot *slot),
+		  void *ctx);
 
 /* Removes @key, if it exists. */
 void numbers__remove(struct numbers *m, struct numbers_key key);

@@ -89,7 +89,8 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 	return c->last_id;
 }
 
-static struct numbers_key chains__key(struct chains *c, const struct chain *chain, const __u64 *frames)
+static struct numbers_key chains__key(struct chains *c, const struct chain *chain,
+				      const __u64 *frames)
 {
 	size_t chain_words = (sizeof(*chain) + 7) / 8;
 

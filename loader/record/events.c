@@ -188,7 +188,8 @@ void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_even
 	e->range[e->ranges.nr++] = range;
 }
 
-void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample, uint32_t ran_ns)
+void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample,
+			uint32_t ran_ns)
 {
 	sample.delta_ns = events__place(e, &e->samples, MAX_SAMPLES, time_ns,
 					events__flush_samples);

@@ -20,7 +20,8 @@ void events__add_launch(struct events *e, uint64_t time_ns, struct xpu_launch la
 			uint32_t range_id);
 void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_event range);
 /* @ran_ns: 0: not known */
-void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample, uint32_t ran_ns);
+void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample,
+			uint32_t ran_ns);
 
 /* Adds a memory event of process @proc_id. Its deltas are set here, from @time_ns and @order. */
 void events__add_alloc(struct events *e, uint32_t proc_id, uint64_t time_ns, uint64_t order,

@@ -267,20 +267,22 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static void launches__add_alloc(struct launches *l, struct process *p, uint64_t time_ns, uint64_t order,
-				struct xpu_alloc alloc)
+static void launches__add_alloc(struct launches *l, struct process *p, uint64_t time_ns,
+				uint64_t order, struct xpu_alloc alloc)
 {
 	bool shims_own = alloc.what == XPU_ALLOC_START || alloc.what == XPU_ALLOC_LEVEL;
 
 	if (!l->want_memory)
 		return;
-	if (alloc.what == XPU_ALLOC_NONE || alloc.what >= XPU_ALLOC_NR || alloc.space >= XPU_SPACE_NR ||
-	    alloc.device > XPU_ALLOC_NO_DEVICE || (alloc.path_id && !is_path(alloc.path_id))) {
+	if (alloc.what == XPU_ALLOC_NONE || alloc.what >= XPU_ALLOC_NR ||
+	    alloc.space >= XPU_SPACE_NR || alloc.device > XPU_ALLOC_NO_DEVICE ||
+	    (alloc.path_id && !is_path(alloc.path_id))) {
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
 	if (alloc.path_id)
-		alloc.path_id = launches__numbered_path(l, p, alloc.path_id, time_ns, alloc.thread_id);
+		alloc.path_id =
+			launches__numbered_path(l, p, alloc.path_id, time_ns, alloc.thread_id);
 	if (!l->want_ranges)
 		alloc.range_id = 0;
 	p->nr_allocs += !shims_own;
@@ -291,8 +293,9 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
  * Takes the event that begins at @e, where @nr entries are left. Return: how many of them the event
  * takes; 0 if it is incomplete.
  */
-static uint32_t launches__log_alloc(struct launches *l, struct process *p, const struct xpu_log_entry *e,
-				    uint32_t nr, uint64_t time_ns, uint32_t thread_id, uint32_t range_id)
+static uint32_t launches__log_alloc(struct launches *l, struct process *p,
+				    const struct xpu_log_entry *e, uint32_t nr, uint64_t time_ns,
+				    uint32_t thread_id, uint32_t range_id)
 {
 	uint32_t what = e->path_id, nr_own;
 	struct xpu_log_alloc a;

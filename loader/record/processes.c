@@ -96,7 +96,8 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 	return err;
 }
 
-void processes__remove(struct processes *ps, struct process *p, enum process_map map, struct numbers_key key)
+void processes__remove(struct processes *ps, struct process *p, enum process_map map,
+		       struct numbers_key key)
 {
 	uint32_t nr = p->maps[map].nr;
 

@@ -146,7 +146,8 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 		   struct numbers_key key, uint64_t value);
 
 /* Remove @key, if it exists; keep only the entries that @keep allows, or all without memory. */
-void processes__remove(struct processes *ps, struct process *p, enum process_map map, struct numbers_key key);
+void processes__remove(struct processes *ps, struct process *p, enum process_map map,
+		       struct numbers_key key);
 void processes__sift(struct processes *ps, struct process *p, enum process_map map,
 		     bool (*keep)(void *ctx, const struct numbers_slot *slot), void *ctx);
 

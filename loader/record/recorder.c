@@ -49,8 +49,8 @@ static void recorder__loss(void *ctx, uint32_t proc_id, struct xpu_loss *loss)
 		rec->listener.loss(rec->listener.ctx, proc_id, loss);
 }
 
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges, bool memory,
-			       const struct recorder_listener *listener)
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+			       bool memory, const struct recorder_listener *listener)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
 	struct parts *parts;
@@ -174,7 +174,8 @@ static void recorder__find_python(struct recorder *rec, const struct xpu_record_
 
 	table_find(rec->found, pid, r->pid, f);
 	if (f && (r->hdr.misc == XPU_MISC_PROCESS_ATTACH ||
-		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC && xpu_ns_apart(r->time_ns, f->time_ns) < EXEC_NS)))
+		  (r->hdr.misc == XPU_MISC_PROCESS_EXEC &&
+		   xpu_ns_apart(r->time_ns, f->time_ns) < EXEC_NS)))
 		recorder__python(rec, r->proc_id, &f->python);
 }
 
@@ -195,7 +196,8 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 		return;
 	}
 	if (batch->bytes >= sizeof(*alloc) && alloc->hdr.type == XPU_RECORD_ALLOC) {
-		launches__take_alloc(rec->launches, batch->proc_id, batch->tid, batch->ns_tid, alloc);
+		launches__take_alloc(rec->launches, batch->proc_id, batch->tid, batch->ns_tid,
+				     alloc);
 		return;
 	}
 	bytes = sizeof(*batch) + batch->bytes;

@@ -36,8 +36,8 @@ struct recorder_listener {
  * @sample_period_ns: the time that each CPU sample stands for; @ranges, @memory: whether NVTX
  * ranges and memory events are recorded
  */
-struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges, bool memory,
-			       const struct recorder_listener *listener);
+struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
+			       bool memory, const struct recorder_listener *listener);
 void recorder__free(struct recorder *rec);
 
 /*
@@ -70,7 +70,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
 /* Writes a label of a process that does not come from the process itself. */
-void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label, const char *text);
+void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label,
+		     const char *text);
 
 /*
  * Writes the launches and samples taken so far as records. To be called after every round of

@@ -114,8 +114,8 @@ void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack 
 }
 
 /*
- * A thread without an id was never sampled, or its end has been seen already. It gets none here: nobody would
- * see it end again.
+ * A thread without an id was never sampled, or its end has been seen already. It gets none here:
+ * nobody would see it end again.
  */
 void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest)
 {

@@ -100,7 +100,8 @@ static void add_mount(struct hierarchies *all, char *line)
 	int at;
 
 	type = strstr(line, " - cgroup");
-	if (!type || all->nr == MAX_MOUNTS || sscanf(line, "%*d %*d %u:%u %*s %n", &major, &minor, &at) != 2)
+	if (!type || all->nr == MAX_MOUNTS ||
+	    sscanf(line, "%*d %*d %u:%u %*s %n", &major, &minor, &at) != 2)
 		return;
 	path = line + at;
 	*type = '\0';
@@ -280,9 +281,11 @@ int cgroup__find_container(struct cgroup *c, const char *name, char *why, size_t
 		if (err)
 			snprintf(why, len, "%s: %s", s->found[0], strerror(-err));
 	} else {
-		snprintf(why, len, "no cgroup here is that of such a container: expected its id, or "
+		snprintf(why, len,
+			 "no cgroup here is that of such a container: expected its id, or "
 			 "the first digits of that, at least %d; docker inspect -f '{{.Id}}' NAME "
-			 "tells it", MIN_ID_LEN);
+			 "tells it",
+			 MIN_ID_LEN);
 	}
 out:
 	free(all);

@@ -48,7 +48,8 @@ static bool part__has_only(struct cgroup_part p, const char *accept)
 }
 
 /* Return: the part between @before and @behind; .len is 0 if @p lacks them. */
-static struct cgroup_part part__between(struct cgroup_part p, const char *before, const char *behind)
+static struct cgroup_part part__between(struct cgroup_part p, const char *before,
+					const char *behind)
 {
 	size_t head = strlen(before), tail = strlen(behind);
 
@@ -58,7 +59,8 @@ static struct cgroup_part part__between(struct cgroup_part p, const char *before
 	return (struct cgroup_part){ p.s + head, p.len - head - tail };
 }
 
-struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_part parent, bool *is_id)
+struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_part parent,
+					  bool *is_id)
 {
 	struct cgroup_part name;
 	size_t i;
@@ -105,7 +107,8 @@ static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
 	uid = part__between(dir, "pod", "");
 	for (i = 0; i < slice.len && !uid.len; i++)
 		if (!i || slice.s[i - 1] == '-')
-			uid = part__between((struct cgroup_part){ slice.s + i, slice.len - i }, "pod", "");
+			uid = part__between((struct cgroup_part){ slice.s + i, slice.len - i },
+					    "pod", "");
 	if (uid.len < UID_MIN || uid.len > UID_MAX || !part__has_only(uid, "0123456789abcdef-_"))
 		return;
 	take(l->pod_uid, sizeof(l->pod_uid), uid);
@@ -120,7 +123,8 @@ static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
  */
 static void take_job(struct cgroup_labels *l, struct cgroup_part dir, struct cgroup_part parent)
 {
-	struct cgroup_part job = part__between(dir, "job_", ""), step = part__between(dir, "step_", "");
+	struct cgroup_part job = part__between(dir, "job_", ""),
+			   step = part__between(dir, "step_", "");
 
 	if (part__has_only(job, "0123456789"))
 		take(l->job, sizeof(l->job), job);

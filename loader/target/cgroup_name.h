@@ -30,7 +30,8 @@ struct cgroup_part {
  *
  * Return: the container's id or name, a part of @dir; .len is 0 without a container.
  */
-struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_part parent, bool *is_id);
+struct cgroup_part cgroup_name__container(struct cgroup_part dir, struct cgroup_part parent,
+					  bool *is_id);
 
 /* The labels of a process; empty texts are unknown. */
 struct cgroup_labels {

@@ -660,7 +660,8 @@ static bool keeper__join(struct keeper *k, keeper_stop_fn stopped, void *ctx)
 		if (!pthread_timedjoin_np(k->thread, NULL, &until))
 			return true;
 		now = clock__now();
-		if (!cancel_ns && (now - start_ns > LIMIT_KEEPING_NS || (stopped && stopped(ctx)))) {
+		if (!cancel_ns &&
+		    (now - start_ns > LIMIT_KEEPING_NS || (stopped && stopped(ctx)))) {
 			k->cancel = true;
 			cancel_ns = now;
 		}

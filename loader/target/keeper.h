@@ -46,7 +46,8 @@ void keeper__process_exit(struct keeper *k, pid_t pid);
 typedef bool (*keeper_stop_fn)(void *ctx);
 
 /* Waits until everything is copied, @stopped() returns true, or LIMIT_KEEPING_NS have passed. */
-void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped, void *ctx);
+void keeper__finish(struct keeper *k, struct keeper_stats *stats, keeper_stop_fn stopped,
+		    void *ctx);
 
 /* Removes the copies, because the recording is not kept either. */
 void keeper__remove(struct keeper *k);

@@ -73,7 +73,7 @@ static uint32_t *order_new(size_t nr)
 	return order;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /* Return: whether a call with the id of @o is inside it. Some files have no ends of calls. */
 static bool outer__has(const struct outer *o, const struct epoch_call *c)
@@ -188,7 +188,7 @@ static void renumber__epochs(struct renumber *r)
 	}
 }
 
-/* ---- work --------------------------------------------------------------------------------------- */
+/* ---- work ------------------------------------------------------------------------------------ */
 
 /* Return: whether a call may still wait for its work. */
 static bool outer__waits(const struct outer *o)
@@ -310,7 +310,7 @@ static int renumber__works(struct renumber *r)
 	return err;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls,
 		     struct epoch_work *works, size_t nr_works)
@@ -352,10 +352,14 @@ void epochs__complain(const struct epochs *e, const char *name, struct msgs *msg
 {
 	if (!e->nr_restarts)
 		return;
-	msgs__add(msgs, "%s: correlation ids begin again %" PRIu64 " %s: the latest call before it has "
-		  "the device work", name, e->nr_restarts, PLURAL(e->nr_restarts, "time", "times"));
+	msgs__add(msgs,
+		  "%s: correlation ids begin again %" PRIu64 " %s: the latest call before it has "
+		  "the device work",
+		  name, e->nr_restarts, PLURAL(e->nr_restarts, "time", "times"));
 	if (e->nr_unclear)
-		msgs__add(msgs, "%s: %" PRIu64 " %s of several calls, because correlation ids begin "
-			  "again: [no launch]", name, e->nr_unclear,
+		msgs__add(msgs,
+			  "%s: %" PRIu64 " %s of several calls, because correlation ids begin "
+			  "again: [no launch]",
+			  name, e->nr_unclear,
 			  PLURAL(e->nr_unclear, "device record may be", "device records may be"));
 }

@@ -476,7 +476,7 @@ static int gputrace__add_event(struct gputrace *t, const struct event *e, enum r
 	return gputrace__event_work(t, e, kind, start_ns, end_ns, name);
 }
 
-/* ---- Chrome JSON ------------------------------------------------------------------------------ */
+/* ---- Chrome JSON ----------------------------------------------------------------------------- */
 
 /* One half of a pair: an event that only begins, or only ends, a range. */
 struct half {
@@ -530,7 +530,8 @@ static int chrome__half(struct chrome *c, const struct event *e, bool ends)
 /* Reads names of processes and threads. */
 static int chrome__metadata(struct chrome *c, const struct event *e)
 {
-	struct gpu_name n = { .pid = span__u32(e->pid), .thread = span__is(e->name, "thread_name") };
+	struct gpu_name n = { .pid = span__u32(e->pid),
+			      .thread = span__is(e->name, "thread_name") };
 
 	if (!e->name.s || !e->arg_name.s || (!n.thread && !span__is(e->name, "process_name")))
 		return 0;
@@ -780,7 +781,7 @@ static int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t siz
 	return err;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int gputrace__json_line(struct gputrace *t, const char *s, size_t len)
 {
@@ -969,7 +970,8 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 		return 0;
 	}
 	if (call)
-		return gputrace__text_call(t, kind == RECORD_DRIVER, start_ns, end_ns, name, p, end);
+		return gputrace__text_call(t, kind == RECORD_DRIVER, start_ns, end_ns, name, p,
+					   end);
 	w.kind = kind == RECORD_KERNEL ? WORK_KERNEL :
 		 kind == RECORD_MEMCPY ? WORK_MEMCPY : WORK_MEMSET;
 	w.w.start_ns = start_ns;
@@ -1144,7 +1146,8 @@ int gputrace__read(struct gputrace *t, struct input_file *in)
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
 {
 	if (t->nr_strange)
-		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name, t->nr_strange,
+		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name,
+			  t->nr_strange,
 			  t->format == GPU_CHROME ? PLURAL(t->nr_strange, "event", "events") :
 						    PLURAL(t->nr_strange, "line", "lines"));
 	if (t->nr_begins)

@@ -194,8 +194,8 @@ static void import__see(struct import *im, uint64_t time_ns)
  * Each text is kept once, and a process has an entry for each text that it uses: a file may have a
  * great many processes. Return: whether the id is new; *@id is 0 if memory is short.
  */
-static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr, struct span s,
-		       const char **text, uint32_t *id)
+static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr,
+		       struct span s, const char **text, uint32_t *id)
 {
 	uint64_t key;
 
@@ -223,8 +223,8 @@ static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
 	const char *text;
 
-	if (im->err || !import__id(im, &im->string_ids, proc, &im->by_proc.v[proc - 1].nr_strings, s, &text,
-				   &rec.id))
+	if (im->err || !import__id(im, &im->string_ids, proc, &im->by_proc.v[proc - 1].nr_strings,
+				   s, &text, &rec.id))
 		return im->err ? 0 : rec.id;
 	import__enter_batch(im, proc);
 	import__put(im, true, XPU_RECORD_STRING, 0, &rec, sizeof(rec), text, s.len + 1);
@@ -306,8 +306,8 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	const char *text;
 	uint32_t id;
 
-	if (im->err || !import__id(im, &im->api_ids, proc, &im->by_proc.v[proc - 1].nr_apis, span__of(name),
-				   &text, &id))
+	if (im->err || !import__id(im, &im->api_ids, proc, &im->by_proc.v[proc - 1].nr_apis,
+				   span__of(name), &text, &id))
 		return im->err ? 0 : id;
 	rec.cbid = id;
 	rec.name = import__string(im, proc, span__of(name));
@@ -483,7 +483,7 @@ void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uin
 	PUT_NESTED(im, XPU_RECORD_GRAPH_CLONE, 0, rec);
 }
 
-/* ---- ranges and waits --------------------------------------------------------------------------- */
+/* ---- ranges and waits ------------------------------------------------------------------------ */
 
 /* Return: how many bytes of @s fit into @max bytes with a NUL. No character is cut in two. */
 static size_t span__fit(struct span s, size_t max)
@@ -560,7 +560,7 @@ void import__wait(struct import *im, const struct import_wait *w)
 	PUT(im, XPU_RECORD_WAIT, w->flags, rec);
 }
 
-/* ---- calls, samples and device work ------------------------------------------------------------- */
+/* ---- calls, samples and device work ---------------------------------------------------------- */
 
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api)
@@ -604,7 +604,8 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 }
 
 /* Return: the id of a kernel's name with its shape: a recording has one for both. */
-static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name, const void *shape)
+static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name,
+			       const void *shape)
 {
 	struct xpu_record_string text = { .bytes = name.len + 1 };
 	struct xpu_record_shape rec = { .name = 0 };

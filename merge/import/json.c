@@ -145,7 +145,8 @@ bool json__number(struct json *j, struct span *raw)
 	if (j->p < j->end && (*j->p == 'N' || *j->p == 'I')) {
 		/* NaN, Infinity, -Infinity: no JSON, but many writers write them. */
 		j->nr_not_finite++;
-		while (j->p < j->end && ((*j->p >= 'a' && *j->p <= 'z') || *j->p == 'N' || *j->p == 'I'))
+		while (j->p < j->end &&
+		       ((*j->p >= 'a' && *j->p <= 'z') || *j->p == 'N' || *j->p == 'I'))
 			j->p++;
 	}
 	while (j->p < j->end && is_in_number(*j->p))

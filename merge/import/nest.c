@@ -126,7 +126,7 @@ int nest__sweep(struct nest *n, struct nest_range *ranges, size_t nr_ranges,
 	return err;
 }
 
-/* ---- paths of names ----------------------------------------------------------------------------- */
+/* ---- paths of names -------------------------------------------------------------------------- */
 
 void paths__free(struct paths *p)
 {

@@ -54,7 +54,7 @@ struct nest {
 int nest__sweep(struct nest *n, struct nest_range *ranges, size_t nr_ranges,
 		struct nest_point *points, size_t nr_points);
 
-/* ---- paths of names ----------------------------------------------------------------------------- */
+/* ---- paths of names -------------------------------------------------------------------------- */
 
 struct path_node {
 	uint32_t parent;		/* 0: this node is a root */

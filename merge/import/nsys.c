@@ -16,7 +16,7 @@
 								 * the session */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
-/* ---- SQLite ------------------------------------------------------------------------------------- */
+/* ---- SQLite ---------------------------------------------------------------------------------- */
 
 static bool nsys__no_memory(const struct nsys *n)
 {
@@ -81,8 +81,10 @@ int nsys__select(struct nsys *n, const char *table, const char *columns, unsigne
 		bool there = nsys__has_column(n, table, name);
 
 		if (!there && nr < nr_needed && !err && !nsys__no_memory(n)) {
-			msgs__add(n->msgs, "%s: table %s: the column %s is missing: unknown version of "
-				  "Nsight Systems", n->path, table, name);
+			msgs__add(n->msgs,
+				  "%s: table %s: the column %s is missing: unknown version of "
+				  "Nsight Systems",
+				  n->path, table, name);
 			err = -EINVAL;
 		}
 		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
@@ -111,8 +113,8 @@ bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
 	if (status != SQLITE_DONE)
 		*err = nsys__fail(n, table);
 	if (n->nr_strange)
-		msgs__add(n->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored", n->path,
-			  table, n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
+		msgs__add(n->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored",
+			  n->path, table, n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
 	n->unclean |= n->nr_strange != 0;
 	n->nr_strange = 0;
 	return false;
@@ -189,7 +191,7 @@ static int nsys__read_before(struct nsys *n)
 	return err;
 }
 
-/* ---- enumerations ------------------------------------------------------------------------------- */
+/* ---- enumerations ---------------------------------------------------------------------------- */
 
 struct enum_word {
 	const char *word;		/* how a name ends, reduced to its letters, in capitals */
@@ -235,7 +237,8 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 				;
 		} while (!w->word && ++i < 3);
 		if (w->word)
-			err = min_t(int, idmap__add(values, sqlite3_column_int64(stmt, 0), w->value), 0);
+			err = min_t(int,
+				    idmap__add(values, sqlite3_column_int64(stmt, 0), w->value), 0);
 	}
 	sqlite3_finalize(stmt);
 	return err;
@@ -249,7 +252,7 @@ static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 numbe
 	return idmap__get(values, number, &value) ? value : number;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static int nsys__read_strings(struct nsys *n)
 {
@@ -416,8 +419,9 @@ static int nsys__index(struct nsys *n)
 
 		/* Calls are in order of time, so an outer call comes before its inner calls. */
 		if (c->correlation_id)
-			err = min_t(int, idmap__add(&n->call_ids, ID_KEY(c->proc, c->correlation_id),
-						    i), 0);
+			err = min_t(int,
+				    idmap__add(&n->call_ids, ID_KEY(c->proc, c->correlation_id), i),
+				    0);
 	}
 	for (i = 0; i < n->works.nr && !err; i++) {
 		struct nsys_work *w = &n->works.v[i];
@@ -458,7 +462,8 @@ static int nsys__read_nodes(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "start globalTid graphNodeId originalGraphNodeId", 0, "", &stmt);
+	err = nsys__select(n, table, "start globalTid graphNodeId originalGraphNodeId", 0, "",
+			   &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_node node = {
 			.tid = sqlite3_column_int64(stmt, 1),
@@ -533,8 +538,10 @@ static int nsys__read_graphs(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
-			   "graphId", 2, "", &stmt);
+	err = nsys__select(n, table,
+			   "start end deviceId contextId streamId correlationId globalPid "
+			   "graphId",
+			   2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
@@ -777,10 +784,12 @@ static int nsys__read_decompressions(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid",
-			   2, "", &stmt);
+	err = nsys__select(n, table,
+			   "start end deviceId contextId streamId correlationId globalPid", 2, "",
+			   &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
-		struct nsys_work w = { .type = XPU_RECORD_KERNEL, .name = "[memory decompression]" };
+		struct nsys_work w = { .type = XPU_RECORD_KERNEL,
+				       .name = "[memory decompression]" };
 
 		err = nsys__add_work(n, stmt, &w);
 	}
@@ -808,7 +817,8 @@ static int nsys__read_events(struct nsys *n)
 			continue;
 		stream = column__u32(stmt, 0);
 		if (column__u32(stmt, 3))
-			err = idmap__add(&n->event_syncs, ID_KEY(proc, column__u32(stmt, 3)), stream);
+			err = idmap__add(&n->event_syncs, ID_KEY(proc, column__u32(stmt, 3)),
+					 stream);
 		key = ID_KEY(proc, column__u32(stmt, 2));
 		known = idmap__find(&n->event_streams, key);
 		if (err >= 0 && !known)
@@ -855,7 +865,8 @@ static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sy
 	uint32_t call;
 	size_t i;
 
-	if (s->correlation_id && idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
+	if (s->correlation_id &&
+	    idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call))
 		for (i = 0; i < ARRAY_SIZE(words); i++)
 			if (strstr(n->calls.v[call].name, words[i].word))
 				return words[i].type;
@@ -894,7 +905,8 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
 								   column__u32(stmt, 7)));
-		if (type == SYNC_STREAM_WAIT_EVENT || !nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
+		if (type == SYNC_STREAM_WAIT_EVENT ||
+		    !nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
 			continue;
 		s.of_stream = type == SYNC_STREAM && !column__is_null(stmt, 3) &&
 			      s.stream != UINT32_MAX;
@@ -984,7 +996,8 @@ static int nsys__read_diagnostics(struct nsys *n)
 	err = err ?: nsys__select(n, table, "severity text", 0, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 1);
-		if (enum__value(&severities, sqlite3_column_int64(stmt, 0)) < WARNING || !text || !*text)
+		if (enum__value(&severities, sqlite3_column_int64(stmt, 0)) < WARNING || !text ||
+		    !*text)
 			continue;
 		nr = said.nr;
 		if (!strpool__intern(&said, text, strlen(text)))
@@ -1004,7 +1017,7 @@ static int nsys__read_diagnostics(struct nsys *n)
 	return err;
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 /*
  * Return: 0 if the database is an export; otherwise a negative errno, and a message says what is
@@ -1025,8 +1038,10 @@ static int nsys__check(struct nsys *n)
 	if (!nsys__has_table(n, "StringIds") && nsys__no_memory(n))
 		return -ENOMEM;
 	if (!nsys__has_table(n, "StringIds")) {
-		msgs__add(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is missing "
-			  "(nsys export --type sqlite makes one)", n->path);
+		msgs__add(n->msgs,
+			  "%s: not an export of Nsight Systems: the table StringIds is missing "
+			  "(nsys export --type sqlite makes one)",
+			  n->path);
 		return -EINVAL;
 	}
 	return 0;
@@ -1040,7 +1055,8 @@ static void nsys__finish(struct nsys *n)
 	/* A range that was never popped lasts to the end. */
 	for (i = 0; i < n->ranges.nr; i++)
 		if (n->ranges.v[i].open)
-			n->ranges.v[i].end_ns = max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
+			n->ranges.v[i].end_ns =
+				max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
 	epochs__complain(&n->epochs, n->path, n->msgs);
 	if (n->nr_ranges_nowhere)
 		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of no thread ignored", n->path,
@@ -1048,7 +1064,8 @@ static void nsys__finish(struct nsys *n)
 	if (n->nr_graphs_twice)
 		msgs__add(n->msgs, "%s: %" PRIu64 " %s in it as a whole, too: their nodes count",
 			  n->path, n->nr_graphs_twice,
-			  PLURAL(n->nr_graphs_twice, "launch of a graph is", "launches of graphs are"));
+			  PLURAL(n->nr_graphs_twice, "launch of a graph is",
+				 "launches of graphs are"));
 }
 
 static int nsys__read(struct nsys *n)
@@ -1130,7 +1147,8 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 	for (; *path; path++)
 		p += strchr("?#%", *path) ? sprintf(p, "%%%02x", *path) : (*p = *path, 1);
 	strcpy(p, "?mode=ro&immutable=1");
-	if (sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) != SQLITE_OK) {
+	if (sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) !=
+	    SQLITE_OK) {
 		free(uri);
 		return nsys__fail(n, "cannot be opened");
 	}

@@ -222,7 +222,7 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs);
 void nsys__close(struct nsys *n);
 
-/* ---- for the import ------------------------------------------------------------------------------ */
+/* ---- for the import -------------------------------------------------------------------------- */
 
 /**
  * nsys__select - select all rows of a table
@@ -253,8 +253,8 @@ bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *sta
 int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
 /*
- * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its column,
- * or 0.
+ * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its
+ * column, or 0.
  */
 void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
 		 struct nsys_frame *f);

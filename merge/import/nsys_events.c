@@ -57,7 +57,7 @@ enum nsys_activity nsys_activity__parse(const char *name)
 	return 0;
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static bool nsys_events__matches(const struct nsys_events_opts *opts, const char *name)
 {
@@ -118,7 +118,7 @@ static int nsys_events__read_colors(struct nsys_events *e)
 	return -EINVAL;
 }
 
-/* ---- projection --------------------------------------------------------------------------------- */
+/* ---- projection ------------------------------------------------------------------------------ */
 
 static int range__compare(const void *a, const void *b, void *ctx)
 {
@@ -230,7 +230,7 @@ static int nsys_events__project_all(struct nsys_events *e)
 	return err;
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int nsys_events__add(struct nsys_events *e, enum nsys_activity activity, uint32_t idx,
 			    const char *pid, const char *tid)
@@ -326,7 +326,8 @@ static void print_dim3(struct json_out *j, const char *key, const uint32_t dim[3
 	json_out__close(j, ']');
 }
 
-static void print_work_args(const struct nsys_events *e, struct json_out *j, const struct nsys_work *w)
+static void print_work_args(const struct nsys_events *e, struct json_out *j,
+			    const struct nsys_work *w)
 {
 	const struct nsys *n = e->n;
 	uint32_t i;
@@ -363,7 +364,8 @@ static void print_color(const struct nsys_events *e, struct json_out *j, const c
 	}
 }
 
-static void print_event(const struct nsys_events *e, struct json_out *j, const struct nsys_event *event)
+static void print_event(const struct nsys_events *e, struct json_out *j,
+			const struct nsys_event *event)
 {
 	const struct nsys *n = e->n;
 	const struct nsys_work *w = NULL;

@@ -149,7 +149,7 @@ static void nsys_importer__calls(struct nsys_importer *i)
 	}
 }
 
-/* ---- nodes of graphs ---------------------------------------------------------------------------- */
+/* ---- nodes of graphs ------------------------------------------------------------------------- */
 
 static int call__by_thread(const void *a, const void *b, void *ctx)
 {
@@ -222,7 +222,7 @@ static int nsys_importer__nodes(struct nsys_importer *i)
 	return i->im->err;
 }
 
-/* ---- ranges ------------------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
 static uint32_t nsys_importer__sweep_id(struct nsys_importer *i, uint64_t tid)
 {
@@ -351,14 +351,16 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 					    i->range_paths.nodes.v[node].value, XPU_RANGE_MARK, 0);
 	}
 	if (!err && n->nr_too_deep)
-		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX ranges are within more than %d others: passed "
-			  "over", n->path, n->nr_too_deep, XPU_RANGE_DEPTH);
+		msgs__add(n->msgs,
+			  "%s: %" PRIu64 " NVTX ranges are within more than %d others: passed "
+			  "over",
+			  n->path, n->nr_too_deep, XPU_RANGE_DEPTH);
 	free(points);
 	free(ranges);
 	return err ?: i->im->err ?: i->range_paths.err;
 }
 
-/* ---- waits, devices, calls and work ------------------------------------------------------------- */
+/* ---- waits, devices, calls and work ---------------------------------------------------------- */
 
 static void nsys_importer__waits(struct nsys_importer *i)
 {
@@ -389,9 +391,10 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		import__wait(i->im, &w);
 	}
 	if (nr_nowhere)
-		msgs__add(n->msgs, "%s: the call is missing for %" PRIu32 " %s for the device, so no "
-			  "thread is known: ignored", n->path, nr_nowhere,
-			  PLURAL(nr_nowhere, "wait", "waits"));
+		msgs__add(n->msgs,
+			  "%s: the call is missing for %" PRIu32 " %s for the device, so no "
+			  "thread is known: ignored",
+			  n->path, nr_nowhere, PLURAL(nr_nowhere, "wait", "waits"));
 	n->unclean |= nr_nowhere != 0;
 }
 
@@ -478,7 +481,8 @@ static void nsys_importer__api(struct nsys_importer *i)
 		size_t len = strlen(name);
 
 		if (c->correlation_id &&
-		    idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) && outer != k)
+		    idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
+		    outer != k)
 			continue;
 		cuda_api__parse(name, len, &name, &len);
 		name = strpool__intern(&i->n->strings, name, len);
@@ -497,7 +501,10 @@ static void nsys_importer__works(struct nsys_importer *i)
 	for (k = 0; k < i->n->works.nr && !i->im->err; k++) {
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
-			/* In the export, 0 is when the session began; in a record it means "no time". */
+			/*
+			 * In the export, 0 is when the session began; in a record it means "no
+			 * time".
+			 */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
 			.correlation_id = from->correlation_id,
@@ -652,8 +659,10 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	array_free(&frames);
 	free(done);
 	if (!err)
-		msgs__add(n->msgs, "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
-			  "time between two in one thread", n->path, n->samples.nr, period_ns / 1000);
+		msgs__add(n->msgs,
+			  "%s: each of %zu CPU samples stands for %" PRIu32 " us, the median "
+			  "time between two in one thread",
+			  n->path, n->samples.nr, period_ns / 1000);
 	return err;
 }
 

@@ -123,7 +123,8 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 
 	if (c->chain == NO_INDEX || i->im->err)
 		return 0;
-	key = strpool__internf(&i->n->strings, "os %u %u %p", c->chain, s->proc, (const void *)c->name);
+	key = strpool__internf(&i->n->strings, "os %u %u %p", c->chain, s->proc,
+			       (const void *)c->name);
 	if (!key) {
 		i->im->err = -ENOMEM;
 		return 0;

@@ -62,7 +62,7 @@ struct rocprof {
 	struct idmap told;		/* ids of HSA calls that were added */
 };
 
-/* ---- values ------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 /* Reads a number that is not negative; any other number gives 0. */
 static uint64_t read_u64(struct json *j)
@@ -80,7 +80,8 @@ static uint64_t read_u64(struct json *j)
 		return 0;
 	/* Handles may use all 64 bits. */
 	for (i = 0; i < raw.len && raw.s[i] >= '0' && raw.s[i] <= '9'; i++)
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, raw.s[i] - '0', &v))
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, raw.s[i] - '0', &v))
 			return 0;
 	return i == raw.len ? v : 0;
 }
@@ -122,7 +123,7 @@ static bool enter(struct json *j, char open)
 	return false;
 }
 
-/* ---- what records refer to ---------------------------------------------------------------------- */
+/* ---- what records refer to ------------------------------------------------------------------- */
 
 static int rocprof__read_agents(struct rocprof *r, struct json *j)
 {
@@ -290,7 +291,7 @@ static void rocprof__read_metadata(struct rocprof *r, struct json *j)
 	}
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Reads a member of a record, or of an object in it. Return: whether the member is used. */
 static bool record__member(struct rocprof_record *r, struct json *j, struct span key)
@@ -382,7 +383,7 @@ static int rocprof__read_buffers(struct rocprof *r, struct json *j)
 	return err;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 /* Return: the raw name of a record's operation; .s is NULL if it is unknown. */
 static struct span rocprof__operation(const struct rocprof *r, const struct rocprof_record *record)

@@ -50,7 +50,7 @@ struct traces {
 	size_t nr;
 };
 
-/* ---- calls -------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
  * Return: whether @a is the outer of two calls with one id: a driver call is inside a runtime call.
@@ -92,7 +92,8 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 	uint32_t outer;
 
 	return c->correlation_id &&
-	       idmap__get(&f->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
+	       idmap__get(&f->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) &&
+	       outer != call;
 }
 
 /*
@@ -121,7 +122,7 @@ static void trace_file__mark_launches(struct trace_file *f)
 	}
 }
 
-/* ---- processes and threads ---------------------------------------------------------------------- */
+/* ---- processes and threads ------------------------------------------------------------------- */
 
 /* Return: an id of @tid among the file's thread ids, or NO_INDEX if memory is short. */
 static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
@@ -255,7 +256,7 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	return t->thread;
 }
 
-/* ---- what threads were in ----------------------------------------------------------------------- */
+/* ---- what threads were in -------------------------------------------------------------------- */
 
 static uint32_t trace_file__root(void *ctx, uint32_t thread)
 {
@@ -402,7 +403,7 @@ static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_
 	return err ?: f->frames.err ?: f->annotations.err ?: f->im->err;
 }
 
-/* ---- the imported recording --------------------------------------------------------------------- */
+/* ---- the imported recording ------------------------------------------------------------------ */
 
 /* Return: the path that leads to a call of @api, which is made once. */
 static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struct idmap *known,
@@ -557,10 +558,12 @@ static void trace_file__write_devices(struct trace_file *f)
 
 	for (i = 0; i < f->gpu.devices.nr; i++)
 		for (k = 0; k < f->index.pids.nr; k++)
-			if (!k || idmap__get(&f->devices, ID_KEY(f->index.pids.v[k], f->gpu.devices.v[i].id),
-					     &used))
+			if (!k ||
+			    idmap__get(&f->devices,
+				       ID_KEY(f->index.pids.v[k], f->gpu.devices.v[i].id), &used))
 				import__device(f->im, trace_file__proc(f, f->index.pids.v[k]),
-					       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name, no_uuid);
+					       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name,
+					       no_uuid);
 }
 
 static int trace_file__write(struct trace_file *f)
@@ -602,7 +605,7 @@ static int trace_file__write(struct trace_file *f)
 	return f->im->err;
 }
 
-/* ---- files -------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void trace_file__free(struct trace_file *f)
 {
@@ -633,8 +636,10 @@ static int trace_file__read(struct trace_file *f)
 	if (err)
 		return err;
 	if (!t->calls.nr && !t->works.nr && t->ops.nr && !t->damage) {
-		msgs__add(f->msgs, "%s: cannot find CUDA events, only what threads did: a profile of the "
-			  "CPU alone", f->path);
+		msgs__add(f->msgs,
+			  "%s: cannot find CUDA events, only what threads did: a profile of the "
+			  "CPU alone",
+			  f->path);
 		return -EINVAL;
 	}
 	if (!t->calls.nr && !t->works.nr) {
@@ -700,8 +705,10 @@ static int traces__write(struct traces *t)
 		for (k = 0; k < i; k++)
 			if (f->gpu.has_rank && t->files[k].gpu.has_rank &&
 			    f->gpu.rank == t->files[k].gpu.rank)
-				msgs__add(f->msgs, "%s and %s have the same rank, %" PRIu32 ": both "
-					  "are counted", t->files[k].path, f->path, f->gpu.rank);
+				msgs__add(f->msgs,
+					  "%s and %s have the same rank, %" PRIu32 ": both "
+					  "are counted",
+					  t->files[k].path, f->path, f->gpu.rank);
 	}
 	if (first_ns != UINT64_MAX && first_ns > YEAR_2000_NS)
 		import__clock(t->im, first_ns, first_ns);
@@ -739,7 +746,8 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 		return -ENOMEM;
 	for (i = 0; i < nr && !err; i++) {
 		im->file = names[i];
-		t.files[i] = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
+		t.files[i] =
+			(struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
 		err = trace__load(&t.files[i]);
 		if (!err)
 			err = trace_file__read(&t.files[i]);

@@ -71,7 +71,7 @@ struct twofiles {
 	uint64_t nr_strange;
 };
 
-/* ---- stacks ----------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Reads a number after blanks. Return: the end of the number, or NULL. */
 static const char *read_field(const char *p, const char *end, uint64_t *value)
@@ -261,7 +261,7 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 	return 0;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------ */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
  * Finds the call of each correlation id. A runtime call and the driver call inside it share an id;
@@ -300,7 +300,8 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 	uint32_t outer;
 
 	return c->correlation_id &&
-	       idmap__get(&t->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) && outer != call;
+	       idmap__get(&t->index.calls, ID_KEY(c->pid, c->correlation_id), &outer) &&
+	       outer != call;
 }
 
 /*
@@ -363,7 +364,7 @@ static int twofiles__list_launches(struct twofiles *t)
 	return err;
 }
 
-/* ---- the match ---------------------------------------------------------------------------------- */
+/* ---- the match ------------------------------------------------------------------------------- */
 
 /* Return: the pid of a process, made equal for both sides. */
 static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
@@ -483,7 +484,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 	return err;
 }
 
-/* ---- the imported recording --------------------------------------------------------------------- */
+/* ---- the imported recording ------------------------------------------------------------------ */
 
 static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *comm)
 {
@@ -688,8 +689,10 @@ static void twofiles__write_works(struct twofiles *t)
 static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
 {
 	if (opts->cpu && !t->events.nr) {
-		msgs__add(t->msgs, "%s: cannot find any stacks: expected lines 'timestamp_ns comm pid tid "
-			  "cpu frame;frame;...'", opts->cpu);
+		msgs__add(t->msgs,
+			  "%s: cannot find any stacks: expected lines 'timestamp_ns comm pid tid "
+			  "cpu frame;frame;...'",
+			  opts->cpu);
 		return -EINVAL;
 	}
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
@@ -785,9 +788,11 @@ static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			      const struct twofile_opts *opts)
 {
 	if (a->nr_offsets > 1)
-		msgs__add(t->msgs, "%s: several clock offsets fit equally well, %.6f ms and %.6f ms "
+		msgs__add(t->msgs,
+			  "%s: several clock offsets fit equally well, %.6f ms and %.6f ms "
 			  "for two: only launches that have one call path under all of them are "
-			  "matched", opts->cpu, a->offset_ns / 1e6, a->other_offset_ns / 1e6);
+			  "matched",
+			  opts->cpu, a->offset_ns / 1e6, a->other_offset_ns / 1e6);
 	else if (!a->nr_offsets && t->events.nr && t->launches.nr)
 		msgs__add(t->msgs, "%s: no clock offset brings its stacks near the calls in %s: "
 			  "only what names tell is matched", opts->cpu, opts->gpu);
@@ -799,9 +804,11 @@ static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			  "the lower 32 bits of bpf_get_current_pid_tgid() or tid in bpftrace",
 			  opts->cpu);
 	if (!t->out->nr_named)
-		msgs__add(t->msgs, "%s: no stack names the kernel that it launches: record programs "
+		msgs__add(t->msgs,
+			  "%s: no stack names the kernel that it launches: record programs "
 			  "that are not stripped, with frames up to __device_stub__..., the caller "
-			  "of cudaLaunchKernel", opts->cpu);
+			  "of cudaLaunchKernel",
+			  opts->cpu);
 }
 
 static void twofiles__exit(struct twofiles *t)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- aggregates ------------------------------------------------------------------------------- */
+/* ---- aggregates ------------------------------------------------------------------------------ */
 
 /* Finds or adds the owners. Return: 0 or -ENOMEM. */
 static int absorb_owners(struct aggregates *to, const struct aggregates *from, struct remap *r,
@@ -49,7 +49,7 @@ static int absorb_aggregates(struct aggregates *to, const struct aggregates *fro
 	return err;
 }
 
-/* ---- statistics ------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static int absorb_leaf_stats(struct sums *s, const struct sums *from, const struct remap *r)
 {
@@ -106,7 +106,7 @@ static int absorb_accounts(struct sums *s, const struct sums *from, struct remap
 	return err;
 }
 
-/* ---- times ------------------------------------------------------------------------------------ */
+/* ---- times ----------------------------------------------------------------------------------- */
 
 static int absorb_busy(struct sums *s, struct sums *from, const struct remap *r)
 {
@@ -121,7 +121,8 @@ static int absorb_busy(struct sums *s, struct sums *from, const struct remap *r)
 	return err;
 }
 
-static int absorb_works(struct metric_sums *to, const struct metric_sums *from, const struct remap *r)
+static int absorb_works(struct metric_sums *to, const struct metric_sums *from,
+			const struct remap *r)
 {
 	size_t i;
 	int err = 0;
@@ -140,7 +141,7 @@ static int absorb_works(struct metric_sums *to, const struct metric_sums *from, 
 	return err;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void holder_key__move(struct holder_key *key, struct remap *r)
 {
@@ -184,7 +185,7 @@ static int absorb_memory_made(struct sums *s, const struct sums *from, size_t fi
 	return err;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void absorb_counts(struct sums *s, const struct sums *from)
 {

@@ -73,8 +73,8 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 		return 1;
 	/* A free is found by its address; its own call path does not matter. */
 	if (e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED) {
-		nr_bad = origin__read(p->found, m, held->event.path_id, held->event.thread_id, &at, &proc,
-				      &path);
+		nr_bad = origin__read(p->found, m, held->event.path_id, held->event.thread_id, &at,
+				      &proc, &path);
 		if (nr_bad < 0)
 			return nr_bad;
 		p->sums->loss.bad_refs += nr_bad;
@@ -116,7 +116,8 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 
 	if (held->ends)
 		return heap__end_process(&p->allocs->heap, held->proc, e.time_ns);
-	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR || held->event.device > XPU_ALLOC_NO_DEVICE) {
+	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR ||
+	    held->event.device > XPU_ALLOC_NO_DEVICE) {
 		p->allocs->heap.nr_bad++;
 		return 0;
 	}
@@ -171,7 +172,8 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_
 }
 
 /* Starts a process without a START event, whose events began earlier. */
-static int start_late(struct second_pass *p, struct alloc_proc *proc, const struct alloc_event *first)
+static int start_late(struct second_pass *p, struct alloc_proc *proc,
+		      const struct alloc_event *first)
 {
 	struct alloc_event start = {
 		.order = first->order, .time_ns = first->time_ns, .proc = first->proc,
@@ -235,9 +237,10 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
 		if (!found__has_time(p->found, held.time_ns, held.time_ns)) {
 			/* If the process has an earlier event, hand_on() uses its time instead. */
-			held.time_ns = found__nearest_ns(p->found,
-							 p->model->machine.procs.v[held.proc].time_ns);
-			p->sums->loss.outside_allocs += p->allocs->heap.pass == HEAP_SUM && !held.carried;
+			held.time_ns = found__nearest_ns(
+				p->found, p->model->machine.procs.v[held.proc].time_ns);
+			p->sums->loss.outside_allocs +=
+				p->allocs->heap.pass == HEAP_SUM && !held.carried;
 		}
 		if (held.event.what == XPU_ALLOC_START) {
 			if (!proc->started)
@@ -403,7 +406,8 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 			      const struct holder *holder)
 {
 	static const struct heap_sum none;
-	bool failed = holder->key.kind == HEAP_FAILED, held = !heap_kind__is_programs(holder->key.kind);
+	bool failed = holder->key.kind == HEAP_FAILED,
+	     held = !heap_kind__is_programs(holder->key.kind);
 	enum heap_moment moment;
 
 	switch (opts->memory) {

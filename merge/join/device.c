@@ -51,8 +51,8 @@ static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
  * Reads launch @i and resolves its ids. @timed: set to 1 if its own time is possible. Return: the
  * number of undefined ids, or -errno.
  */
-static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches, uint32_t i,
-		       struct launch *l, uint64_t *key, bool *one_record, int *timed)
+static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches,
+		       uint32_t i, struct launch *l, uint64_t *key, bool *one_record, int *timed)
 {
 	struct model *m = p->model;
 	const struct xpu_launch *rec = &launches->launches[i];

@@ -15,7 +15,8 @@ static const struct runtime {
 	const char *advice;
 } runtimes[] = {
 	{ "node", "start it as node --perf-basic-prof" },
-	{ "java", "start it as java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit (JDK 17 or later)" },
+	{ "java",
+	  "start it as java -XX:+PreserveFramePointer -XX:+DumpPerfMapAtExit (JDK 17 or later)" },
 	{ "python", "start it as python3 -X perf (3.12 or later), if that code is Python's own" },
 	{ "dotnet", "start it with DOTNET_PerfMapEnabled=1" },
 	{ "", "names for it are read from /tmp/perf-PID.map, if the program writes that" },
@@ -67,7 +68,8 @@ void hints__generated_code(const struct model *m, struct msgs *msgs)
 		    counts[i].nr_generated * 100 < counts[i].nr * LEAST_PERCENT)
 			continue;
 		told[r - runtimes] = true;
-		msgs__add(msgs, "%s (pid %" PRIu32 "): %" PRIu64 " %% of its samples and launches pass "
+		msgs__add(msgs,
+			  "%s (pid %" PRIu32 "): %" PRIu64 " %% of its samples and launches pass "
 			  "through generated code that has no names ([anon]): %s",
 			  model__proc_name(m, i), m->machine.procs.v[i].pid,
 			  counts[i].nr_generated * 100 / counts[i].nr, r->advice);

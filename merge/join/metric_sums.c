@@ -72,7 +72,8 @@ static void metered__use(const struct metered *m, const uint32_t at[2], uint32_t
 	}
 }
 
-static bool metered__is_amount(const struct metered *m, const struct metrics *metrics, uint32_t metric)
+static bool metered__is_amount(const struct metered *m, const struct metrics *metrics,
+			       uint32_t metric)
 {
 	return metrics->names.v[m->set->names[metric]].kind == XPU_METRIC_SUM;
 }
@@ -160,8 +161,8 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 }
 
 /* Divides one amount among works. Return: 0 or -ENOMEM. */
-static int metered__share(const struct metered *m, uint32_t metric, const struct metric_event *events,
-			  struct metric_use *before)
+static int metered__share(const struct metered *m, uint32_t metric,
+			  const struct metric_event *events, struct metric_use *before)
 {
 	struct sharing s = { .m = m, .metric = metric };
 	uint32_t at[2];
@@ -210,8 +211,10 @@ static int metered__amounts(const struct metered *m, const struct metrics *metri
 				break;
 			}
 			for (i = 0; i < m->nr; i++) {
-				events[2 * i] = (struct metric_event){ m->works[i].start_ns, i, true };
-				events[2 * i + 1] = (struct metric_event){ m->works[i].end_ns, i, false };
+				events[2 * i] =
+					(struct metric_event){ m->works[i].start_ns, i, true };
+				events[2 * i + 1] =
+					(struct metric_event){ m->works[i].end_ns, i, false };
 			}
 			qsort(events, 2 * m->nr, sizeof(*events), event__cmp);
 		}
@@ -274,8 +277,8 @@ bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *met
 	return metric_sums__of(s, &s->by_leaf, metrics, leaf, uses);
 }
 
-bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics, uint32_t chain,
-			   struct metric_use *uses)
+bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics,
+			   uint32_t chain, struct metric_use *uses)
 {
 	return metric_sums__of(s, &s->by_chain, metrics, chain, uses);
 }

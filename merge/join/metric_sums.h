@@ -57,8 +57,8 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics);
  */
 bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
 			  struct metric_use *uses);
-bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics, uint32_t chain,
-			   struct metric_use *uses);
+bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics,
+			   uint32_t chain, struct metric_use *uses);
 
 /* Return: the average, or the amount; NaN if unknown. */
 double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind);

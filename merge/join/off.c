@@ -151,7 +151,8 @@ static uint64_t off__unsure_ns(const struct filter_span *whole, const struct fil
 	uint64_t most_ns = min_t(uint64_t, whole->ns, within_ns);
 	uint64_t least_ns = xpu_ns_between(beyond_ns, whole->ns);
 
-	return max_t(uint64_t, xpu_ns_between(part->ns, most_ns), xpu_ns_between(least_ns, part->ns));
+	return max_t(uint64_t, xpu_ns_between(part->ns, most_ns),
+		     xpu_ns_between(least_ns, part->ns));
 }
 
 int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
@@ -222,8 +223,8 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
  * that passes the filter. *@nr_bad: number of undefined ids. Return: 1, 0 if the wait does not pass
  * the filter, or -errno.
  */
-static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t device_leaf, uint64_t from_ns,
-		       struct launch *at, uint32_t *leaf, int *nr_bad)
+static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t device_leaf,
+		       uint64_t from_ns, struct launch *at, uint32_t *leaf, int *nr_bad)
 {
 	uint32_t path, proc = wait->proc;
 	struct model *m = p->model;

@@ -69,7 +69,8 @@ struct session_sink {
 	 */
 	int (*named)(void *ctx, const struct model *m);
 	/* Takes over the events of a part, in the order of the recordings. Return: 0 or -errno. */
-	int (*absorb)(void *ctx, const struct model *m, struct session_sink *part, const struct remap *r);
+	int (*absorb)(void *ctx, const struct model *m, struct session_sink *part,
+		      const struct remap *r);
 	bool numbers_gpus;		/* parts need the numbers and names of GPUs to show */
 };
 

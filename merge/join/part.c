@@ -18,7 +18,7 @@
 #include "read/collect.h"
 #include "read/resolve.h"
 
-/* ---- begin and end ---------------------------------------------------------------------------- */
+/* ---- begin and end --------------------------------------------------------------------------- */
 
 static void part__open_jitmaps(struct part *p, const struct input *in)
 {
@@ -27,7 +27,8 @@ static void part__open_jitmaps(struct part *p, const struct input *in)
 
 	gethostname(host, sizeof(host) - 1);
 	p->jitmaps = (struct jitmaps){
-		.kept = strpool__internf(&p->model->strings, "%s" XPU_KEPT_SUFFIX, in->reader->name),
+		.kept = strpool__internf(&p->model->strings, "%s" XPU_KEPT_SUFFIX,
+					 in->reader->name),
 		.here = !strcmp(host, in->host),
 		.owner = stat(in->reader->name, &st) ? geteuid() : st.st_uid,
 		.real_ns = input__boot_ns(in),
@@ -174,7 +175,7 @@ void part__exit(struct part *p)
 	part_results__free(p->apart);
 }
 
-/* ---- the passes ------------------------------------------------------------------------------- */
+/* ---- the passes ------------------------------------------------------------------------------ */
 
 static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {

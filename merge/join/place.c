@@ -117,7 +117,8 @@ static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 
 /* Passes device work, or the part that the filter left, to the sink of single events. */
 static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
-		      const struct filter_span *part, const struct launch *l, uint32_t made, bool first)
+		      const struct filter_span *part, const struct launch *l, uint32_t made,
+		      bool first)
 {
 	struct work w = *whole;
 
@@ -131,7 +132,8 @@ static int tell__part(struct second_pass *p, uint64_t key, const struct work *wh
 }
 
 /* Adds a piece of device work to the sums over time. */
-static int tell__device_time(struct second_pass *p, const struct work *w, const struct filter_span *part)
+static int tell__device_time(struct second_pass *p, const struct work *w,
+			     const struct filter_span *part)
 {
 	return tell__when(p, w->leaf, part->from_ns, part->to_ns,
 			  &(struct bin_value){ part->ns, part->nr ? w->bytes : 0, part->nr });
@@ -286,7 +288,8 @@ static int place__pending(struct second_pass *p, const struct match *match)
 		return 0;
 	}
 	/* The work of a duplicate may have ended long ago, and belong to another launch. */
-	p->sums->loss.at_detach += !match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
+	p->sums->loss.at_detach +=
+		!match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
 	m->chains.v[l->chain].nr_pending++;
 	if (!keep) {
 		p->sums->nr_pending_left_out++;
@@ -396,7 +399,8 @@ int place__match(struct second_pass *p, const struct match *match)
 		window = captured__at(captured, JOIN_KEY_PROC(match->key), l->time_ns);
 		captured_window__extend(window, l->time_ns);
 		if (match->kind == MATCH_WORK)
-			captured_window__extend(window, match->work.start_ns + match->work.duration_ns);
+			captured_window__extend(window,
+						match->work.start_ns + match->work.duration_ns);
 	}
 	switch (match->kind) {
 	case MATCH_WORK:

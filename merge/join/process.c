@@ -65,7 +65,8 @@ static int session__open_input(struct session *s, const struct reader *r, size_t
 	s->model.nr_hosts += in.host_nr == i;
 	err = array_push(&s->model.inputs, in);
 	if (!err)
-		s->model.realtime |= !input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
+		s->model.realtime |=
+			!input__same_boot(&s->model.inputs.v[0], &s->model.inputs.v[i]);
 	return err;
 }
 
@@ -90,8 +91,9 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	find_next_files(s->model.inputs.v, nr);
 	s->model.start_ns = UINT64_MAX;
 	for (i = 0; i < nr; i++)
-		s->model.start_ns = min_t(uint64_t, s->model.start_ns, s->model.inputs.v[i].shift_ns +
-				    r[i].header.start_mono_ns);
+		s->model.start_ns =
+			min_t(uint64_t, s->model.start_ns,
+			      s->model.inputs.v[i].shift_ns + r[i].header.start_mono_ns);
 	return 0;
 }
 

@@ -147,7 +147,8 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	if (err)
 		return err;
 	arrived->nr_ranges++;
-	if (!found__has_time(p->found, time_ns - p->found->shift_ns, time_ns - p->found->shift_ns)) {
+	if (!found__has_time(p->found, time_ns - p->found->shift_ns,
+			     time_ns - p->found->shift_ns)) {
 		p->sums->loss.outside_ranges++;
 		return 0;
 	}

@@ -27,7 +27,8 @@ static bool is_beside(const struct rest *a, const struct rest *b)
 {
 	const struct heap *ha = a->heap, *hb = b->heap;
 
-	return ha->recording != hb->recording && ha->from_ns <= hb->to_ns && hb->from_ns <= ha->to_ns;
+	return ha->recording != hb->recording && ha->from_ns <= hb->to_ns &&
+	       hb->from_ns <= ha->to_ns;
 }
 
 /* Return: CUDA's last answer up to @time_ns, or NULL. */

@@ -24,7 +24,8 @@ struct unwound_entry {
 };
 
 /* Adds CPU time: of one sample, or that no sample stands for. @at: its chain, thread and name */
-static int cpu_time__add(struct second_pass *p, const struct launch *at, const struct filter_span *s)
+static int cpu_time__add(struct second_pass *p, const struct launch *at,
+			 const struct filter_span *s)
 {
 	uint32_t leaf;
 	int err = leaves__get(&p->model->leaves, LEAF_CPU, NO_INDEX, "", &leaf);
@@ -177,7 +178,8 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 		return 0;
 	err = chains__of_label(&m->chains, proc, LABEL_NO_SAMPLE, &at.chain);
 	if (!err)
-		err = wanted__work(p->opts->filter, m, at.chain, at.thread, at.comm, s.from_ns, NULL);
+		err = wanted__work(p->opts->filter, m, at.chain, at.thread, at.comm, s.from_ns,
+				   NULL);
 	if (err <= 0)
 		return err;
 	if (!p->opts->own_threads && thread_comm__is_ours(at.comm)) {

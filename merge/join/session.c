@@ -51,7 +51,8 @@ uint64_t input__boot_ns(const struct input *in)
 }
 
 /* Return: whether xpuload was given the option, or an abbreviation of at least @least letters. */
-static bool input__was_given(const struct model *m, const struct input *in, const char *option, size_t least)
+static bool input__was_given(const struct model *m, const struct input *in, const char *option,
+			     size_t least)
 {
 	const struct xpu_record_info *info;
 	uint32_t i, at;
@@ -61,7 +62,8 @@ static bool input__was_given(const struct model *m, const struct input *in, cons
 		info = m->infos.v[i];
 		for (at = 0; info->key == XPU_INFO_OPTIONS && at < info->bytes; at += len + 1) {
 			len = strnlen(info->data + at, info->bytes - at);
-			if (len >= least && len <= strlen(option) && !memcmp(info->data + at, option, len))
+			if (len >= least && len <= strlen(option) &&
+			    !memcmp(info->data + at, option, len))
 				return true;
 		}
 	}
@@ -118,7 +120,8 @@ void session__print_loss(const struct session *s, FILE *f)
 		loss__print_lines(all, f, "");
 	} else if (!all->nr_launches && !all->missing_launches &&
 		   (nr_events || session__was_given(s, "--memory-only", strlen("--memory-")))) {
-		fprintf(f, "memory events %" PRIu64 " lost %" PRIu64 "\n", nr_events, loss__lost(all));
+		fprintf(f, "memory events %" PRIu64 " lost %" PRIu64 "\n", nr_events,
+			loss__lost(all));
 		loss__print_lines(all, f, "");
 	} else {
 		loss__print(all, f, "");

@@ -56,8 +56,8 @@ static int part__cmp_samples(const void *va, const void *vb)
  * first window without a launch that ends after @ns. If there is no such window, the index after
  * its place.
  */
-static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function, uint32_t launch,
-			  uint64_t ns)
+static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
+			  uint32_t launch, uint64_t ns)
 {
 	size_t low = 0, high = s->windows.nr, middle;
 
@@ -145,8 +145,8 @@ static void merge_parts(struct stall_sums *s)
 }
 
 /* Gives a window's samples to the @nr paths. */
-static int share_window(struct stall_sums *s, const struct stalls *stalls, const struct stall_share *shares,
-			size_t nr)
+static int share_window(struct stall_sums *s, const struct stalls *stalls,
+			const struct stall_share *shares, size_t nr)
 {
 	const struct stall_window *w = &stalls->windows.v[shares->window];
 	double whole = 0;
@@ -168,7 +168,8 @@ static int share_window(struct stall_sums *s, const struct stalls *stalls, const
 	return err;
 }
 
-static int share_windows(struct stall_sums *s, const struct stalls *stalls, const stall_shares_t *shares)
+static int share_windows(struct stall_sums *s, const struct stalls *stalls,
+			 const stall_shares_t *shares)
 {
 	uint64_t all = 0;
 	size_t i, k;
@@ -193,7 +194,8 @@ static bool is_name_of(const char *function, const char *leaf)
 {
 	size_t len = strlen(function);
 
-	return function == leaf || (!strncmp(leaf, function, len) && !strncmp(leaf + len, "<<<", 3));
+	return function == leaf ||
+	       (!strncmp(leaf, function, len) && !strncmp(leaf + len, "<<<", 3));
 }
 
 /* Finds the function of a kernel by its stream and leaf. */
@@ -228,8 +230,9 @@ static int window__cmp_end(const void *va, const void *vb, void *ctx)
  * Adds shares for windows that have none yet: each goes to its function's latest work before the
  * window's end.
  */
-static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows, size_t *nr,
-		      size_t nr_windows, uint64_t ns, const struct metric_work *const *latest)
+static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows,
+		      size_t *nr, size_t nr_windows, uint64_t ns,
+		      const struct metric_work *const *latest)
 {
 	for (; *nr < nr_windows; ++*nr) {
 		const struct stall_window *window = &s->windows.v[windows[*nr]];
@@ -237,7 +240,8 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 
 		if (window->end_ns > ns)
 			return 0;
-		if (w && array_push(shares, ((struct stall_share){ windows[*nr], w->chain, w->leaf, 0 })))
+		if (w && array_push(shares,
+				    ((struct stall_share){ windows[*nr], w->chain, w->leaf, 0 })))
 			return -ENOMEM;
 	}
 	return 0;
@@ -247,8 +251,9 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
  * Handles samples that came later than usual, and thus belong to an earlier launch of their
  * function: the latest launch gets them, with 0 ns. @order: room for all windows
  */
-static int share_late(stall_shares_t *shares, const struct model *m, const struct metric_work *works,
-		      size_t nr_works, struct idmap *known, uint32_t *order)
+static int share_late(stall_shares_t *shares, const struct model *m,
+		      const struct metric_work *works, size_t nr_works, struct idmap *known,
+		      uint32_t *order)
 {
 	const struct metric_work **latest = calloc(m->stalls.functions.nr + 1, sizeof(*latest));
 	const struct stalls *s = &m->stalls;
@@ -261,7 +266,8 @@ static int share_late(stall_shares_t *shares, const struct model *m, const struc
 	for (i = 0; i < s->windows.nr; i++) {
 		while (k < shares->nr && shares->v[k].window < i)
 			k++;
-		if (!s->windows.v[i].correlation_id && (k == shares->nr || shares->v[k].window != i))
+		if (!s->windows.v[i].correlation_id &&
+		    (k == shares->nr || shares->v[k].window != i))
 			order[nr++] = i;
 	}
 	qsort_r(order, nr, sizeof(*order), window__cmp_end, (void *)s);
@@ -278,7 +284,7 @@ static int share_late(stall_shares_t *shares, const struct model *m, const struc
 	return err;
 }
 
-/* ---- how much of the device time has samples -------------------------------------------------- */
+/* ---- how much of the device time has samples ------------------------------------------------- */
 
 static int span__cmp_context(const struct stall_span *a, const struct stall_span *b)
 {
@@ -400,7 +406,8 @@ int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct
 	return err;
 }
 
-const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t chain, uint32_t leaf, size_t *nr)
+const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t chain, uint32_t leaf,
+					size_t *nr)
 {
 	size_t low = 0, high = s->parts.nr, middle, i;
 
@@ -411,7 +418,8 @@ const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t cha
 		else
 			high = middle;
 	}
-	for (i = low; i < s->parts.nr && s->parts.v[i].chain == chain && s->parts.v[i].leaf == leaf; i++)
+	for (i = low; i < s->parts.nr && s->parts.v[i].chain == chain && s->parts.v[i].leaf == leaf;
+	     i++)
 		;
 	*nr = i - low;
 	return &s->parts.v[low];

@@ -26,8 +26,8 @@ static uint32_t sums__path(const struct sums *s, const struct aggregate *a)
 }
 
 /*
- * Finds the first aggregate that differs from @key only in its thread and its NVTX ranges. Return: 0
- * or -ENOMEM.
+ * Finds the first aggregate that differs from @key only in its thread and its NVTX ranges. Return:
+ * 0 or -ENOMEM.
  */
 static int sums__coarser(void *ctx, uint32_t key, uint32_t *to)
 {
@@ -36,15 +36,16 @@ static int sums__coarser(void *ctx, uint32_t key, uint32_t *to)
 	const struct aggregate *a = &all->v[key];
 	const struct owner *owner = aggregate__owner(all, a);
 	uint32_t path = sums__path(s, a);
-	uint32_t hash = hash__mix(ID_KEY(path, a->leaf), (uintptr_t)owner->comm ^ owner->stream, all->secret);
+	uint32_t hash = hash__mix(ID_KEY(path, a->leaf), (uintptr_t)owner->comm ^ owner->stream,
+				  all->secret);
 	size_t at = HASHES_START;
 
 	while (hashes__next(&s->by_path, hash, &at, to)) {
 		const struct aggregate *first = &all->v[*to];
 		const struct owner *its = aggregate__owner(all, first);
 
-		if (sums__path(s, first) == path && first->leaf == a->leaf && its->comm == owner->comm &&
-		    its->stream == owner->stream)
+		if (sums__path(s, first) == path && first->leaf == a->leaf &&
+		    its->comm == owner->comm && its->stream == owner->stream)
 			return 0;
 	}
 	*to = key;
@@ -231,8 +232,8 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 	return 0;
 }
 
-int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
-		     uint32_t thread, uint32_t leaf, const struct heap_sum *sum)
+int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain,
+		     const char *comm, uint32_t thread, uint32_t leaf, const struct heap_sum *sum)
 {
 	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .node = NO_INDEX };
 	int err = sums__add(s, opts, chain, comm, thread, leaf, &w, NULL);
@@ -291,7 +292,8 @@ static int sums__split_spread(struct sums *s, const struct aggregate *whole, str
 }
 
 /* Splits an aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
-static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts, size_t nr)
+static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts,
+		       size_t nr)
 {
 	struct aggregate whole = s->aggregates.v[at], part;
 	uint64_t done_ns = 0, until_ns;
@@ -311,7 +313,8 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		part.nr = i ? 0 : whole.nr;	/* count works once */
 		part.sum_ns = until_ns - done_ns;
 		done_ns = until_ns;
-		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place], &part.leaf);
+		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place],
+				    &part.leaf);
 		if (err || (!part.nr && !part.sum_ns))
 			continue;
 		err = sums__split_spread(s, &whole, &part);
@@ -336,8 +339,8 @@ int sums__split_kernels(struct sums *s, struct model *m)
 		if (m->leaves.v[s->aggregates.v[i].leaf].kind != LEAF_KERNEL ||
 		    leaf__part(&m->leaves, &m->leaves.v[s->aggregates.v[i].leaf]))
 			continue;
-		parts = stall_sums__of(&s->stalls, s->aggregates.v[i].chain, s->aggregates.v[i].leaf,
-				       &nr_parts);
+		parts = stall_sums__of(&s->stalls, s->aggregates.v[i].chain,
+				       s->aggregates.v[i].leaf, &nr_parts);
 		err = sums__split(s, m, i, parts, nr_parts);
 	}
 	return err;

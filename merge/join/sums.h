@@ -184,8 +184,8 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part);
 
 /* Adds allocations to the sum for (chain, leaf, comm). Return: 0 or -ENOMEM. */
-int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
-		     uint32_t thread, uint32_t leaf, const struct heap_sum *sum);
+int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain,
+		     const char *comm, uint32_t thread, uint32_t leaf, const struct heap_sum *sum);
 
 /*
  * Adds @nr events, which took @ns together and @max_ns at most, to the sum that sums__place() found

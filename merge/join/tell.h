@@ -15,8 +15,9 @@ static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
 }
 
 /* Passes work to sums__add(). */
-static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm, uint32_t thread,
-			    uint32_t leaf, const struct work *w, const struct filter_span *part)
+static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm,
+			    uint32_t thread, uint32_t leaf, const struct work *w,
+			    const struct filter_span *part)
 {
 	if (tell__leaves_out(p, leaf))
 		return 0;

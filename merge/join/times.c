@@ -64,7 +64,8 @@ int times__thread(struct times *t, uint32_t thread, const char *comm, enum leaf_
 	return bins__add(&t->rows, idx, from_ns, to_ns, &(struct bin_value){ .ns = ns });
 }
 
-static int absorb_rows(struct times *t, const struct times *from, struct remap *r, const uint32_t *groups)
+static int absorb_rows(struct times *t, const struct times *from, struct remap *r,
+		       const uint32_t *groups)
 {
 	uint32_t *rows = calloc(from->row_list.nr + 1, sizeof(*rows));
 	int err = rows ? 0 : -ENOMEM;

@@ -79,7 +79,7 @@ static int turns__take(struct turns *t, struct part *p, struct passes *passes, i
 	return again ? read_next(t->s, p->nr, passes) : err;
 }
 
-/* ---- the numbers of GPUs ---------------------------------------------------------------------- */
+/* ---- the numbers of GPUs --------------------------------------------------------------------- */
 
 /*
  * Whether the contents of a part depend on GPU numbers, which must then be known while it is read.
@@ -121,7 +121,7 @@ static int turns__meet(void *ctx, struct part *p)
 	return err;
 }
 
-/* ---- turns ------------------------------------------------------------------------------------ */
+/* ---- turns ----------------------------------------------------------------------------------- */
 
 /* Reads an input. Return: 0 or -errno; *@open: whether part__exit() must be called for @p. */
 static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,

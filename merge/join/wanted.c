@@ -88,8 +88,8 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 	return filter__active(f) ? filter__keeps(f, &e) : 1;
 }
 
-int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
-		   uint64_t time_ns, uint32_t gpu)
+int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+		   const char *comm, uint64_t time_ns, uint32_t gpu)
 {
 	struct filter_event e = {
 		.pid = m->machine.procs.v[m->chains.v[chain].proc].pid,

@@ -47,8 +47,8 @@ int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const
 		 uint64_t time_ns);
 
 /* Whether memory passes; @gpu: an index in gpus.list, or NO_INDEX. */
-int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread, const char *comm,
-		   uint64_t time_ns, uint32_t gpu);
+int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
+		   const char *comm, uint64_t time_ns, uint32_t gpu);
 
 /*
  * Whether the filter keeps the sums of a thread's life, which have no single time, range, window or

@@ -54,7 +54,8 @@ static int pieces__insert(struct addresses *a, size_t at)
 
 	if (err)
 		return err;
-	memmove(&a->pieces.v[at + 1], &a->pieces.v[at], (a->pieces.nr - 1 - at) * sizeof(a->pieces.v[0]));
+	memmove(&a->pieces.v[at + 1], &a->pieces.v[at],
+		(a->pieces.nr - 1 - at) * sizeof(a->pieces.v[0]));
 	a->pieces.v[at] = none;
 	return 0;
 }
@@ -63,7 +64,8 @@ static void pieces__remove(struct addresses *a, size_t at)
 {
 	array_free(&a->pieces.v[at].list);
 	a->pieces.nr--;
-	memmove(&a->pieces.v[at], &a->pieces.v[at + 1], (a->pieces.nr - at) * sizeof(a->pieces.v[0]));
+	memmove(&a->pieces.v[at], &a->pieces.v[at + 1],
+		(a->pieces.nr - at) * sizeof(a->pieces.v[0]));
 }
 
 /* Splits a full piece in two. Return: 0 or -ENOMEM. */

@@ -11,7 +11,8 @@ bool alloc_event__is_earlier(const struct alloc_event *a, const struct alloc_eve
 	return a->time_ns != b->time_ns ? a->time_ns < b->time_ns : a->order < b->order;
 }
 
-int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event, alloc_event_before_fn before)
+int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event,
+		      alloc_event_before_fn before)
 {
 	int err = array_push(&q->list, *event);
 	size_t i, up;

@@ -45,7 +45,8 @@ bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_even
 bool alloc_event__is_earlier(const struct alloc_event *a, const struct alloc_event *b);
 
 /* Return: 0 or -ENOMEM. */
-int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event, alloc_event_before_fn before);
+int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event,
+		      alloc_event_before_fn before);
 
 /* Return: the first event; the queue must not be empty. */
 struct alloc_event alloc_queue__pop(struct alloc_queue *q, alloc_event_before_fn before);

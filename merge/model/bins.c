@@ -189,7 +189,8 @@ static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *m
 	}
 	*more = nr > max ? nr - max : 0;
 	if (sums_of[size])
-		small_ns += ns_of[size] * ((double)min_t(size_t, *more, sums_of[size]) / sums_of[size]);
+		small_ns +=
+			ns_of[size] * ((double)min_t(size_t, *more, sums_of[size]) / sums_of[size]);
 	*small = small_ns <= all_ns / SMALL_PART;
 	return size;
 }
@@ -217,7 +218,8 @@ static int bins__group(struct bins *b, unsigned int size, size_t more)
 		uint32_t key = b->list.v[i].key, group;
 
 		end = bins__end_of_key(b, i, &ns);
-		if (key >= BINS_GROUP(0) || log2_of(ns) > size || (log2_of(ns) == size && nr >= more))
+		if (key >= BINS_GROUP(0) || log2_of(ns) > size ||
+		    (log2_of(ns) == size && nr >= more))
 			continue;
 		if (log2_of(ns) == size)
 			nr += end - i;
@@ -406,7 +408,8 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 		if (end_ns != to_ns) {		/* as filter__cut() does */
 			done_ns = end_ns + 1 - from_ns;
 			part.ns = (uint64_t)((unsigned __int128)value->ns * done_ns / span_ns) - ns;
-			part.nr = ((unsigned __int128)value->nr * done_ns + span_ns - 1) / span_ns - nr;
+			part.nr = ((unsigned __int128)value->nr * done_ns + span_ns - 1) / span_ns -
+				  nr;
 		}
 		ns += part.ns;
 		nr += part.nr;
@@ -416,7 +419,8 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	return err;
 }
 
-static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns, const struct bin_value *value)
+static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns,
+			      const struct bin_value *value)
 {
 	uint32_t *at;
 
@@ -428,8 +432,8 @@ static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns, 
  * Marks the keys that @from has summed up by group, as arguments of bins__absorb(). Return: 0 or
  * -ENOMEM.
  */
-static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
-			     const uint32_t *groups)
+static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys,
+			     uint32_t first, const uint32_t *groups)
 {
 	uint32_t *at;
 	size_t i;
@@ -461,7 +465,9 @@ int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, 
 	err = bins__widen(b, shift) ?: bins__absorb_keys(b, from, keys, first, groups);
 	for (i = 0; i < from->list.nr && !err; i++) {
 		const struct bin_sum *sum = &from->list.v[i];
-		const struct bin_value value = { .ns = sum->ns, .bytes = sum->bytes, .nr = sum->nr };
+		const struct bin_value value = { .ns = sum->ns,
+						 .bytes = sum->bytes,
+						 .nr = sum->nr };
 		uint64_t from_ns = (from->scale.first + bins__index(&from->scale, sum)) << shift;
 		uint32_t key = sum->key;
 

@@ -9,7 +9,8 @@ void captured__free(struct captured *c)
 	idmap__free(&c->last);
 }
 
-int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec, uint64_t shift_ns)
+int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec,
+		   uint64_t shift_ns)
 {
 	struct captured_window *last, w = {
 		.proc = proc, .number = rec->number, .close_ns = UINT64_MAX, .nr_launches = rec->nr_launches,
@@ -17,7 +18,8 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 	uint32_t *idx = idmap__find(&c->last, proc);
 	uint64_t now_ns;
 
-	if (rec->time_ns < rec->open_ns || __builtin_add_overflow(rec->open_ns, shift_ns, &w.open_ns) ||
+	if (rec->time_ns < rec->open_ns ||
+	    __builtin_add_overflow(rec->open_ns, shift_ns, &w.open_ns) ||
 	    __builtin_add_overflow(rec->time_ns, shift_ns, &now_ns))
 		return 0;
 	w.end_ns = now_ns;
@@ -37,7 +39,8 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 	return 0;
 }
 
-size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns, uint64_t to_ns)
+size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns,
+			   uint64_t to_ns)
 {
 	size_t i, nr = 0, all = c->windows.nr;
 
@@ -81,8 +84,8 @@ struct captured_window *captured__at(const struct captured *c, uint32_t proc, ui
 	return w && w->proc == proc && time_ns <= w->close_ns ? w : NULL;
 }
 
-int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns, size_t *nr,
-		      struct busy *recorded)
+int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns,
+		      size_t *nr, struct busy *recorded)
 {
 	int err = 0;
 	size_t i;

@@ -38,13 +38,15 @@ struct captured {
 void captured__free(struct captured *c);
 
 /* Takes a record; an impossible record is left out. Return: 0 or -ENOMEM. */
-int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec, uint64_t shift_ns);
+int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec,
+		   uint64_t shift_ns);
 
 /*
  * Leaves out windows of @first_proc and later processes that are not between two times.
  * Return: how many.
  */
-size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns, uint64_t to_ns);
+size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns,
+			   uint64_t to_ns);
 
 /* Call this when all windows of a recording have been taken, before the functions below. */
 void captured__sort(struct captured *c);
@@ -77,7 +79,7 @@ static inline bool captured_window__passes(const struct captured_window *w, cons
  * from @start_ns.
  * @recorded: zeroed; the caller frees it. Return: 0 or -ENOMEM.
  */
-int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns, size_t *nr,
-		      struct busy *recorded);
+int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns,
+		      size_t *nr, struct busy *recorded);
 
 #endif /* MERGE_CAPTURED_H */

@@ -81,7 +81,8 @@ static int filter__add_numbers(struct filter *f, enum filter_kind kind, const ch
 			good = read_number(&at, &n.last) && n.first <= n.last;
 		}
 		if (!good || (*at && *at != ',')) {
-			snprintf(why, 128, "'%.60s': expected a list of numbers, such as 1,2 or 4-7", arg);
+			snprintf(why, 128,
+				 "'%.60s': expected a list of numbers, such as 1,2 or 4-7", arg);
 			return -EINVAL;
 		}
 		if (array_push(&f->numbers[kind], n))
@@ -245,7 +246,8 @@ bool filter__has_only(const struct filter *f, enum filter_kind kind)
 }
 
 /* Return: the part of @whole that the span has up to @time_ns. */
-static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole, bool begins)
+static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole,
+			    bool begins)
 {
 	uint64_t ns = s->to_ns - s->from_ns;
 	unsigned __int128 part = (unsigned __int128)whole * (time_ns - s->from_ns);
@@ -280,7 +282,8 @@ bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *
 	struct filter_span whole = *s;
 
 	if (whole.from_ns >= whole.to_ns)
-		return begin_ns <= whole.from_ns && (whole.from_ns < end_ns || end_ns == UINT64_MAX);
+		return begin_ns <= whole.from_ns &&
+		       (whole.from_ns < end_ns || end_ns == UINT64_MAX);
 	s->from_ns = max_t(uint64_t, whole.from_ns, begin_ns);
 	s->to_ns = min_t(uint64_t, whole.to_ns, end_ns);
 	if (s->from_ns >= s->to_ns)

@@ -63,7 +63,10 @@ const char *filter_kind__name(enum filter_kind kind);
 /* Zero it to start. */
 void filter__free(struct filter *f);
 
-/* Reads a time since the recording began: "1.5", "20ms". Return: 0; -EINVAL, with the reason in @why. */
+/*
+ * Reads a time since the recording began: "1.5", "20ms". Return: 0; -EINVAL, with the reason in
+ * @why.
+ */
 int filter__read_time(uint64_t *ns, const char *arg, char why[128]);
 
 /**
@@ -114,8 +117,9 @@ uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns);
 uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns);
 
 /*
- * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a span in
- * adjoining windows add up to the whole span. Return: whether anything is left; true if @f is NULL.
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a
+ * span in adjoining windows add up to the whole span. Return: whether anything is left; true if @f
+ * is NULL.
  */
 bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s);
 

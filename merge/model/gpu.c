@@ -118,7 +118,8 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 }
 
 /* Repeats a use of a GPU, for a process with another number. Return: 0 or -ENOMEM. */
-static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc, uint32_t *idx)
+static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc,
+			   uint32_t *idx)
 {
 	uint32_t proc = use->proc + first_proc;
 
@@ -167,7 +168,8 @@ int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, 
 		differs |= map[use->idx] != idx;
 	}
 	for (i = 0; i < from->list.nr && from->numbered; i++)
-		differs |= map[i] == NO_INDEX || to->list.v[map[i]].number != from->list.v[i].number;
+		differs |=
+			map[i] == NO_INDEX || to->list.v[map[i]].number != from->list.v[i].number;
 	for (i = 0; i < from->list.nr && !differs; i++) {
 		struct gpu *gpu = &to->list.v[map[i]];
 
@@ -192,7 +194,8 @@ int gpus__number(struct gpus *g, struct gpus *all, uint32_t first_proc)
 
 		g->list.v[i].number = gpu->number;
 		if (gpu->name)
-			g->list.v[i].name = strpool__intern(g->strings, gpu->name, strlen(gpu->name));
+			g->list.v[i].name =
+				strpool__intern(g->strings, gpu->name, strlen(gpu->name));
 		if (gpu->name && !g->list.v[i].name)
 			err = -ENOMEM;
 	}

@@ -209,7 +209,8 @@ static int heap__proc(struct heap *h, uint32_t proc, struct heap_proc **p)
 /* ---- live allocations, by owner -------------------------------------------------------------- */
 
 /* Finds or makes the owner for a context of a process. Return: 0 or -ENOMEM. */
-static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint32_t context, uint32_t *idx)
+static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint32_t context,
+		       uint32_t *idx)
 {
 	uint64_t key = ID_KEY(proc, context);
 	int err = 0;
@@ -219,8 +220,10 @@ static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint3
 		if (!idmap__get(&h->by_context, key, &p->owner)) {
 			p->owner = NO_INDEX;
 			*idx = h->owners.nr;
-			err = idmap__put(&h->by_context, key, *idx) ?:
-			      array_push(&h->owners, ((struct heap_owner){ NO_INDEX, p->first_owner }));
+			err = idmap__put(&h->by_context, key, *idx);
+			if (!err)
+				err = array_push(&h->owners,
+						 ((struct heap_owner){ NO_INDEX, p->first_owner }));
 			if (err)
 				return err;
 			p->owner = p->first_owner = *idx;
@@ -447,7 +450,8 @@ static void holder__touch(const struct heap *h, struct holder *holder)
 	}
 }
 
-struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment)
+struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
+			   enum heap_moment moment)
 {
 	uint32_t version = heap__version(h, holder, moment);
 
@@ -456,7 +460,8 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder, en
 	return holder->version[moment] == version ? holder->at[moment] : holder->live;
 }
 
-void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment, struct heap_sum sum)
+void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment,
+		 struct heap_sum sum)
 {
 	holder->version[moment] = heap__version(h, holder, moment);
 	holder->at[moment] = sum;
@@ -509,7 +514,8 @@ static bool key__is(const struct holder_key *a, const struct holder_key *b)
 	       a->place == b->place && a->kind == b->kind;
 }
 
-static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_kind kind, uint32_t *idx)
+static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_kind kind,
+			uint32_t *idx)
 {
 	struct holder holder = { .key = *key };
 	size_t at = HASHES_START;
@@ -517,7 +523,8 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 	uint32_t hash;
 
 	holder.key.kind = kind;
-	hash = hash__mix(ID_KEY(key->chain, key->thread), (uint64_t)key->place << 8 | kind, h->secret);
+	hash = hash__mix(ID_KEY(key->chain, key->thread), (uint64_t)key->place << 8 | kind,
+			 h->secret);
 	while (hashes__next(&h->by_key, hash, &at, idx))
 		if (key__is(&h->holders.v[*idx].key, &holder.key))
 			return 0;
@@ -633,7 +640,8 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 		return 0;
 	h->at_finish = true;
 	for (i = 0; i < h->procs.nr && !err; i++)
-		if (!h->procs.v[i].ended && h->procs.v[i].until_ns && h->procs.v[i].until_ns < time_ns)
+		if (!h->procs.v[i].ended && h->procs.v[i].until_ns &&
+		    h->procs.v[i].until_ns < time_ns)
 			err = heap__let_go(h, &h->procs.v[i], time_ns);
 	h->at_finish = false;
 	return err;
@@ -686,8 +694,8 @@ static uint64_t unused_of(const struct heap_alloc *segment)
  * Changes how much of each segment is used, for a block that is @made or freed in it. Return: 0 or
  * -ENOMEM.
  */
-static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
-		       uint64_t *covered)
+static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block,
+		       bool made, uint64_t *covered)
 {
 	struct addresses_at at = addresses__before(&p->segments, block->address);
 	const struct address *segment;
@@ -737,8 +745,8 @@ static void heap__cover_before(struct heap *h, struct heap_allocator *a)
 	a->fragmentation_before = unused;
 }
 
-static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_alloc *block, bool made,
-		       uint64_t time_ns)
+static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_alloc *block,
+		       bool made, uint64_t time_ns)
 {
 	struct heap_allocator *a;
 	uint64_t covered = 0;
@@ -799,7 +807,8 @@ static void holder__see_end(struct heap *h, const struct heap_alloc *a)
 	heap__leave(h, a->holder, bytes, 1);
 }
 
-static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end);
+static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns,
+			 bool at_end);
 
 static void heap__retain(struct heap *h, uint32_t idx)
 {
@@ -818,7 +827,8 @@ static int heap__put(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t
 }
 
 /* Subtracts an allocation from the sums, and forgets it. Return: 0 or -ENOMEM. */
-static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns, bool at_end)
+static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint64_t time_ns,
+			 bool at_end)
 {
 	struct heap_alloc a = h->allocs.v[idx];
 	struct holder *holder;
@@ -1010,7 +1020,8 @@ static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, u
  * Moves memory out of the rest: memory from before the attach is now known, and was part of the
  * rest.
  */
-static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes, uint64_t time_ns)
+static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes,
+				uint64_t time_ns)
 {
 	uint64_t rest = p->rest == NO_INDEX ? 0 : h->holders.v[p->rest].live.bytes;
 
@@ -1028,7 +1039,8 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 
 	if (err || h->pass != HEAP_SUM)
 		return err;
-	is_first = p->late && !a->has_totals && allocated >= a->blocks && allocated - a->blocks < INT64_MAX;
+	is_first = p->late && !a->has_totals && allocated >= a->blocks &&
+		   allocated - a->blocks < INT64_MAX;
 	if (is_first) {
 		a->blocks_before = allocated - a->blocks;
 		err = heap__holder(h, &e->key, HEAP_BEFORE, &a->before) ?:
@@ -1057,7 +1069,8 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	return err;
 }
 
-static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_event *e, struct heap_cuda **c)
+static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_event *e,
+		      struct heap_cuda **c)
 {
 	size_t i;
 	int err = 0;
@@ -1248,7 +1261,8 @@ static int heap__end_alloc(struct heap *h, struct heap_proc *p, uint32_t idx, en
 
 	if (step == END_SEE_SEGMENTS && a->is_segment)
 		holder__see_end(h, a);
-	if ((step == END_BLOCKS && !is_mapping && !a->is_segment) || (step == END_SEGMENTS && a->is_segment))
+	if ((step == END_BLOCKS && !is_mapping && !a->is_segment) ||
+	    (step == END_SEGMENTS && a->is_segment))
 		return heap__release(h, p, idx, time_ns, true);
 	if (step == END_MAPPINGS) {
 		addresses__remove(&p->segments, a->address, idx);
@@ -1257,7 +1271,8 @@ static int heap__end_alloc(struct heap *h, struct heap_proc *p, uint32_t idx, en
 	return 0;
 }
 
-static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step step, uint64_t time_ns)
+static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step step,
+			    uint64_t time_ns)
 {
 	uint32_t owner, i, next;
 	int err = 0;

@@ -353,10 +353,12 @@ void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_p
 uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns);
 
 /* Sets the sum of a holder at a moment. */
-void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment, struct heap_sum sum);
+void holder__set(const struct heap *h, struct holder *holder, enum heap_moment moment,
+		 struct heap_sum sum);
 
 /* Return: the sum of a holder at a moment. */
-struct heap_sum holder__at(const struct heap *h, const struct holder *holder, enum heap_moment moment);
+struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
+			   enum heap_moment moment);
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {

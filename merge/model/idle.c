@@ -92,7 +92,8 @@ static void spans__compact(const struct idles *idles, struct idle_spans *spans)
 	for (i = 1; i < spans->list.nr; i++) {
 		struct idle_span *last = &spans->list.v[nr], *next = &spans->list.v[i];
 
-		if ((next->start_ns > last->end_ns && next->start_ns - last->end_ns >= IDLE_MIN_NS) ||
+		if ((next->start_ns > last->end_ns &&
+		     next->start_ns - last->end_ns >= IDLE_MIN_NS) ||
 		    next->start_ns >= idles__stretch_end(idles, last->start_ns)) {
 			spans->list.v[++nr] = *next;
 			continue;
@@ -201,8 +202,8 @@ static size_t idles__find_sample(const struct idles *i, uint32_t thread, uint64_
 	return low;
 }
 
-static int idles__row(struct idles *i, const struct idle_gap *gap, enum idle_doing doing, const char *kind,
-		      uint32_t chain, uint64_t ns)
+static int idles__row(struct idles *i, const struct idle_gap *gap, enum idle_doing doing,
+		      const char *kind, uint32_t chain, uint64_t ns)
 {
 	return ns ? array_push(&i->rows, ((struct idle_row){
 		gap->gpu, doing, kind, gap->thread, chain, ns, gap->nr,

@@ -91,10 +91,12 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 		   uint32_t *idx);
 
 /*
- * Makes a leaf of the part of a kernel's time that it spent at a place, which must outlive the leaves.
+ * Makes a leaf of the part of a kernel's time that it spent at a place, which must outlive the
+ * leaves.
  * Return: 0 or -ENOMEM.
  */
-int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx);
+int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place,
+		  uint32_t *idx);
 
 /* Makes a leaf of the time that a kernel of NCCL waited for other ranks. Return: 0 or -ENOMEM. */
 int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);

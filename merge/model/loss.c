@@ -192,8 +192,8 @@ static void print_singular(FILE *f, const char *text)
 			verb = false;
 			continue;
 		}
-		nouns &= strncmp(text, "of ", 3) && strncmp(text, "to ", 3) && strncmp(text, "for ", 4) &&
-			 strncmp(text, "without", 7) && *text != ':';
+		nouns &= strncmp(text, "of ", 3) && strncmp(text, "to ", 3) &&
+			 strncmp(text, "for ", 4) && strncmp(text, "without", 7) && *text != ':';
 		verb &= *text != ':';
 		fprintf(f, "%.*s", (int)len, text);
 	}

@@ -71,7 +71,8 @@ int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_
 
 	if (!new.name || !new.unit)
 		return -ENOMEM;
-	key = ID_KEY(strpool__id(new.name), strpool__id(new.unit)) << 1 | (new.kind == XPU_METRIC_SUM);
+	key = ID_KEY(strpool__id(new.name), strpool__id(new.unit)) << 1 |
+	      (new.kind == XPU_METRIC_SUM);
 	if (idmap__get(&m->by_name, key, idx))
 		return 0;
 	*idx = m->names.nr;
@@ -97,8 +98,8 @@ int metrics__add_set(struct metrics *m, const struct metric_set *set)
 	       array_push(&m->sets, *set);
 }
 
-static int metrics__new_set(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec,
-			    struct metric_set **to)
+static int metrics__new_set(struct metrics *m, uint32_t recording,
+			    const struct xpu_record_metric *rec, struct metric_set **to)
 {
 	struct metric_set set = { .recording = recording, .id = rec->set, .gpu = NO_INDEX };
 	int err;
@@ -167,8 +168,9 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 }
 
 /* Cuts @row, and the amounts among its @values. Return: whether anything is left. */
-static bool metric_row__cut(const struct metrics *m, const struct metric_set *set, struct metric_row *row,
-			    float *values, uint64_t begin_ns, uint64_t end_ns)
+static bool metric_row__cut(const struct metrics *m, const struct metric_set *set,
+			    struct metric_row *row, float *values, uint64_t begin_ns,
+			    uint64_t end_ns)
 {
 	double whole_ns = row->end_ns - row->begin_ns;
 	uint32_t k;

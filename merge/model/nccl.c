@@ -156,8 +156,8 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 	}));
 }
 
-int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread, uint32_t range,
-	       uint64_t time_ns)
+int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread,
+	       uint32_t range, uint64_t time_ns)
 {
 	enum nccl_kind kind = nccl__kind(n, nvtx, range);
 	struct nccl_call call = { time_ns, UINT64_MAX, range, NO_INDEX, 0 };
@@ -205,7 +205,8 @@ void nccl__close(struct nccl *n, const struct nvtx *nvtx, uint32_t thread, uint3
 	}
 }
 
-int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range, uint64_t time_ns)
+int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range,
+	       uint64_t time_ns)
 {
 	enum nccl_kind kind = nccl__kind(n, nvtx, range);
 

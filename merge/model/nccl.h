@@ -232,11 +232,12 @@ void nccl__exit(struct nccl *n);
 enum nccl_kind nccl__kind(struct nccl *n, const struct nvtx *nvtx, uint32_t range);
 
 /* Handles a thread's range that opens, or closes, or is a mark. Return: 0 or -ENOMEM. */
-int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread, uint32_t range,
-	       uint64_t time_ns);
+int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread,
+	       uint32_t range, uint64_t time_ns);
 void nccl__close(struct nccl *n, const struct nvtx *nvtx, uint32_t thread, uint32_t range,
 		 uint64_t time_ns);
-int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range, uint64_t time_ns);
+int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range,
+	       uint64_t time_ns);
 
 /**
  * nccl__launch - take a launch that was made in a range

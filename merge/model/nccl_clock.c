@@ -57,14 +57,16 @@ static double ends__drift(const struct nccl_ends *ends, size_t nr, double *scrat
 		double ns = ends[i + half].time_ns - ends[i].time_ns;
 
 		if (ns > 0)
-			scratch[k++] = (double)(ends[i + half].difference_ns - ends[i].difference_ns) / ns;
+			scratch[k++] =
+				(double)(ends[i + half].difference_ns - ends[i].difference_ns) / ns;
 	}
 	slope = k ? median(scratch, k) : 0;
 	return fabs(slope) < MAX_DRIFT ? slope : 0;
 }
 
 /* Sets the offset and the error of @to, given its drift. @scratch: room for @nr numbers */
-static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *ends, size_t nr, double *scratch)
+static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *ends, size_t nr,
+			      double *scratch)
 {
 	double offset;
 	size_t i;
@@ -74,8 +76,8 @@ static void clock__fit_offset(struct nccl_clock *to, const struct nccl_ends *end
 	offset = median(scratch, nr);
 	to->offset_ns = llround(offset);
 	for (i = 0; i < nr; i++)
-		scratch[i] = fabs(ends[i].difference_ns - to->drift * (ends[i].time_ns - to->base_ns) -
-				  offset);
+		scratch[i] = fabs(ends[i].difference_ns -
+				  to->drift * (ends[i].time_ns - to->base_ns) - offset);
 	to->error_ns = llround(median(scratch, nr));
 }
 

@@ -49,7 +49,8 @@ static uint32_t comm__index(const uint64_t *comms, size_t nr, uint64_t comm)
 }
 
 /* Finds, for each stream, the only communicator that launches on it. Return: 0 or -ENOMEM. */
-static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr, struct idmap *streams)
+static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
+			 struct idmap *streams)
 {
 	uint32_t comm, *there;
 	size_t i;
@@ -102,7 +103,7 @@ static int nccl__share_groups(struct nccl *n)
 	return err;
 }
 
-/* ---- kernels without operations --------------------------------------------------------------- */
+/* ---- kernels without operations -------------------------------------------------------------- */
 
 static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
 {
@@ -149,7 +150,8 @@ static int unit__cmp_call(const void *va, const void *vb, void *ctx)
 typedef ARRAY(uint32_t) indices;
 
 /* Lists the units without kernels and the loose kernels, and counts them by process. */
-static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *units, indices *kernels)
+static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *units,
+			    indices *kernels)
 {
 	bool *have = nccl__have_kernels(n);
 	int err = have ? 0 : -ENOMEM;
@@ -180,7 +182,8 @@ static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *
 }
 
 /* Return: whether kernels of one process fit its calls, in order. */
-static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_t *kernels, uint32_t nr)
+static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_t *kernels,
+		      uint32_t nr)
 {
 	uint32_t i;
 
@@ -194,7 +197,9 @@ static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_
 	return true;
 }
 
-/* Gives kernels that NCCL's own threads launched to the calls of communicators that do not block. */
+/*
+ * Gives kernels that NCCL's own threads launched to the calls of communicators that do not block.
+ */
 static int nccl__own_threads(struct nccl *n, const struct model *m)
 {
 	struct apart *apart = calloc(m->machine.procs.nr + 1, sizeof(*apart));
@@ -280,8 +285,8 @@ static int nccl__units_by_stream(struct nccl *n)
 }
 
 /* Return: whether two kernels that are paired by their order have the same name. */
-static bool unit__agrees_by_stream(const struct nccl *n, const struct model *m, const struct nccl_unit *a,
-				   const struct nccl_unit *b)
+static bool unit__agrees_by_stream(const struct nccl *n, const struct model *m,
+				   const struct nccl_unit *a, const struct nccl_unit *b)
 {
 	if (!a->by_stream || !b->by_stream || !a->nr_kernels || !b->nr_kernels)
 		return false;
@@ -528,8 +533,8 @@ static void member__find_rank(struct nccl_member *member, const struct tenure *t
 }
 
 /* Finds or makes the member of a unit. Return: its index, or -ENOMEM. */
-static int64_t tenure__member(struct tenure *t, struct nccl *n, const struct model *m, uint32_t epoch,
-			      size_t first_life, const struct nccl_unit *u)
+static int64_t tenure__member(struct tenure *t, struct nccl *n, const struct model *m,
+			      uint32_t epoch, size_t first_life, const struct nccl_unit *u)
 {
 	uint32_t gpu = u->gpu == NO_INDEX ? t->gpu : u->gpu;
 	struct nccl_member new = {
@@ -585,7 +590,7 @@ static int tenure__number(struct tenure *t, struct nccl *n, const struct model *
 	return 0;
 }
 
-/* ---- communicators that are split --------------------------------------------------------------- */
+/* ---- communicators that are split ------------------------------------------------------------ */
 
 /* Return: index of the first life of a communicator, or of the next communicator. */
 static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
@@ -602,7 +607,9 @@ static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
 	return low;
 }
 
-/* Return: whether each of a communicator's @nr_ranks ranks is recorded. Lives are by communicator. */
+/*
+ * Return: whether each of a communicator's @nr_ranks ranks is recorded. Lives are by communicator.
+ */
 static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ranks)
 {
 	int64_t nr = 0, sum = 0;
@@ -617,7 +624,8 @@ static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ra
 		/*
 		 * Each process must have one rank and one creation, and each rank must appear once.
 		 */
-		if (l->proc == proc || l->nr_ranks != nr_ranks || l->rank < 0 || l->rank >= nr_ranks)
+		if (l->proc == proc || l->nr_ranks != nr_ranks || l->rank < 0 ||
+		    l->rank >= nr_ranks)
 			return false;
 		proc = l->proc;
 		nr++;
@@ -650,8 +658,9 @@ static int nccl__list_split(const struct nccl *n, size_t first, size_t end, indi
 		l = &n->lives.v[i];
 		if (l->kind != NCCL_INIT)
 			continue;
-		if (!l->split || (one && (l->parent != one->parent || l->nr_ranks != one->nr_ranks ||
-					  l->proc == n->lives.v[list->v[list->nr - 1]].proc))) {
+		if (!l->split ||
+		    (one && (l->parent != one->parent || l->nr_ranks != one->nr_ranks ||
+			     l->proc == n->lives.v[list->v[list->nr - 1]].proc))) {
 			list->nr = 0;
 			return 0;
 		}
@@ -669,7 +678,8 @@ static int nccl__split_ranks(struct nccl *n)
 	int err = 0;
 
 	for (i = 0; i < n->lives.nr && !err; i = end) {
-		for (end = i; end < n->lives.nr && n->lives.v[end].comm == n->lives.v[i].comm; end++)
+		for (end = i; end < n->lives.nr && n->lives.v[end].comm == n->lives.v[i].comm;
+		     end++)
 			;
 		err = nccl__list_split(n, i, end, &list);
 		if (err || !list.nr || !nccl__is_complete(n, n->lives.v[list.v[0]].parent,
@@ -718,7 +728,7 @@ static int nccl__number(struct nccl *n, const struct model *m)
 	return err;
 }
 
-/* ---- unknown operations ------------------------------------------------------------------------- */
+/* ---- unknown operations ---------------------------------------------------------------------- */
 
 /*
  * Finds the time of each process's last launch of an NCCL kernel with an unknown operation, after
@@ -751,7 +761,7 @@ static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
 	return unknown_ns;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------ */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 struct key {
 	uint64_t comm;
@@ -902,7 +912,8 @@ static int nccl__meet(struct nccl *n, const struct key *keys, size_t nr)
 }
 
 /* Counts the collectives of units that are not paired, by reason. */
-static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const struct comm_state *state)
+static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr,
+			const struct comm_state *state)
 {
 	uint64_t *why = state->nr_members < 2 ? &n->counts.nr_alone :
 			state->older && !state->from_end ? &n->counts.nr_older :
@@ -915,8 +926,8 @@ static void nccl__leave(struct nccl *n, const struct key *keys, size_t nr, const
 }
 
 /* Pairs the units @keys[0..@nr), which have the same number in one communicator. */
-static int nccl__pair_place(struct nccl *n, const struct model *m, const struct key *keys, size_t nr,
-			    struct comm_state *state)
+static int nccl__pair_place(struct nccl *n, const struct model *m, const struct key *keys,
+			    size_t nr, struct comm_state *state)
 {
 	bool counted = !state->older || state->from_end;
 	size_t i;
@@ -975,7 +986,7 @@ static int nccl__pair_collectives(struct nccl *n, const struct model *m, const c
 	return err;
 }
 
-/* ---- clocks ----------------------------------------------------------------------------------- */
+/* ---- clocks ---------------------------------------------------------------------------------- */
 
 /* Finds the clock of each process, and notes all clocks. Return: an allocated array, or NULL. */
 static uint32_t *nccl__clocks(struct nccl *n, const struct model *m)
@@ -1017,8 +1028,9 @@ static bool ends_together(const char *name)
 }
 
 /* Adds the differences of one meeting's ends on several clocks. */
-static int nccl__add_ends(struct nccl *n, const struct nvtx *nvtx, const struct nccl_meeting *meeting,
-			  const uint32_t *clocks, uint64_t *ends)
+static int nccl__add_ends(struct nccl *n, const struct nvtx *nvtx,
+			  const struct nccl_meeting *meeting, const uint32_t *clocks,
+			  uint64_t *ends)
 {
 	const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
 	uint32_t first = NO_INDEX, i, clock;
@@ -1071,7 +1083,7 @@ static int nccl__align(struct nccl *n, const struct model *m)
 	return err;
 }
 
-/* ---- waits ------------------------------------------------------------------------------------ */
+/* ---- waits ----------------------------------------------------------------------------------- */
 
 static uint64_t unit__begin(const struct nccl_unit *u)
 {
@@ -1134,7 +1146,8 @@ static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 	for (i = 0; i < nr; i++) {
 		struct nccl_unit *u = &n->units.v[v[i]];
 
-		for (k = nr - 1; k > i && unit__begin(&n->units.v[v[k]]) >= u->end_ns + u->shift_ns; k--)
+		for (k = nr - 1; k > i && unit__begin(&n->units.v[v[k]]) >= u->end_ns + u->shift_ns;
+		     k--)
 			;
 		if (k > i)
 			unit__wait(n, u, v[k]);
@@ -1142,7 +1155,7 @@ static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 	}
 }
 
-/* ---- sends and receives ----------------------------------------------------------------------- */
+/* ---- sends and receives ---------------------------------------------------------------------- */
 
 /* one side of a transfer between two ranks */
 struct side {
@@ -1180,8 +1193,9 @@ static int side__cmp_pair(const void *va, const void *vb)
 typedef ARRAY(struct side) sides_t;
 
 /* Return: whether sends and receives of that unit are left out; counts them by reason. */
-static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u, const struct comm_state *state,
-			     const struct xpu_range_payload *p, uint64_t unknown_ns)
+static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u,
+			     const struct comm_state *state, const struct xpu_range_payload *p,
+			     uint64_t unknown_ns)
 {
 	const struct nccl_member *member = &n->members.v[u->member];
 
@@ -1212,7 +1226,8 @@ static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_state
 		if (u->member != NO_INDEX)
 			state = comm_states__of(states, u->comm, n->members.v[u->member].epoch);
 
-		for (k = u->first_op; u->member != NO_INDEX && k < u->first_op + u->nr_ops && !err; k++) {
+		for (k = u->first_op; u->member != NO_INDEX && k < u->first_op + u->nr_ops && !err;
+		     k++) {
 			const struct xpu_range_payload *p = nccl_op__payload(nvtx, &n->ops.v[k]);
 			enum nccl_kind kind = n->kinds.v[n->ops.v[k].range];
 			const struct nccl_member *member = &n->members.v[u->member];
@@ -1313,7 +1328,7 @@ static void nccl__wait_sides(struct nccl *n, edges_t *edges)
 	}
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static void nccl__count(struct nccl *n)
 {
@@ -1352,7 +1367,8 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	err = nccl__own_threads(n, m) ?: nccl__share_groups(n) ?: nccl__units_by_stream(n);
 	if (!err) {
 		if (n->kernels.nr)
-			qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_graph);
+			qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v),
+			      kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
 	if (!err) {

@@ -74,7 +74,9 @@ void nvtx__exit(struct nvtx *n);
  */
 int nvtx__name_idx(struct nvtx *n, const char *name, uint32_t *idx);
 
-/* Takes a RANGE record, which must stay valid; its name goes into @strings. Return: 0 or -ENOMEM. */
+/*
+ * Takes a RANGE record, which must stay valid; its name goes into @strings. Return: 0 or -ENOMEM.
+ */
 int nvtx__define(struct nvtx *n, struct strpool *strings, uint32_t proc,
 		 const struct xpu_record_range *rec);
 

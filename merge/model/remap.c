@@ -66,7 +66,7 @@ int remap__start(struct remap *r, struct model *m, const struct model *from)
 	return remap__count(r, m, from) ?: gpus__absorb(&m->gpus, &from->gpus, r->proc, r->gpus);
 }
 
-/* ---- processes and call paths ----------------------------------------------------------------- */
+/* ---- processes and call paths ---------------------------------------------------------------- */
 
 static int absorb_procs(struct model *m, const struct model *from, struct remap *r)
 {
@@ -130,7 +130,7 @@ static int absorb_paths(struct model *m, const struct model *from, struct remap 
 	return err;
 }
 
-/* ---- devices and their work ------------------------------------------------------------------- */
+/* ---- devices and their work ------------------------------------------------------------------ */
 
 static int absorb_streams(struct model *m, const struct model *from, const struct remap *r)
 {
@@ -161,12 +161,13 @@ static int absorb_leaves(struct model *m, const struct model *from, bool split, 
 		leaf.name = remap__text(r, leaf.name);
 		if (leaf.shape < from->shapes.nr)
 			leaf.shape = r->shapes[leaf.shape];
-		err = leaves__add(&m->leaves, &leaf, split && leaf.kind == LEAF_KERNEL, &r->leaves[i]);
+		err = leaves__add(&m->leaves, &leaf, split && leaf.kind == LEAF_KERNEL,
+				  &r->leaves[i]);
 	}
 	return err;
 }
 
-/* ---- NVTX's ranges and NCCL's operations ------------------------------------------------------ */
+/* ---- NVTX's ranges and NCCL's operations ----------------------------------------------------- */
 
 static int absorb_ranges(struct nvtx *to, const struct nvtx *from, struct remap *r)
 {
@@ -258,7 +259,7 @@ static int absorb_nccl(struct nccl *to, const struct nccl *from, const struct re
 	return err;
 }
 
-/* ---- the GPUs' own samples -------------------------------------------------------------------- */
+/* ---- the GPUs' own samples ------------------------------------------------------------------- */
 
 /* Moves rows and values instead of copying them. */
 static int absorb_metrics(struct metrics *to, struct metrics *from, struct remap *r)
@@ -285,8 +286,8 @@ static int absorb_metrics(struct metrics *to, struct metrics *from, struct remap
 	return err;
 }
 
-static int absorb_stall_windows(struct stalls *to, const struct stalls *from, const uint32_t *places,
-				const uint32_t *functions)
+static int absorb_stall_windows(struct stalls *to, const struct stalls *from,
+				const uint32_t *places, const uint32_t *functions)
 {
 	size_t first = to->counts.nr, i;
 	int err = 0;
@@ -316,7 +317,8 @@ static int absorb_stalls(struct stalls *to, const struct stalls *from, struct re
 
 	for (i = 0; i < from->places.nr && !err; i++) {
 		const struct stall_place *place = &from->places.v[i];
-		const char *text = remap__text(r, place->place), *reason = remap__text(r, place->reason);
+		const char *text = remap__text(r, place->place),
+			   *reason = remap__text(r, place->reason);
 
 		err = text && reason ? stalls__place(to, text, reason, &places[i]) : -ENOMEM;
 	}
@@ -346,7 +348,7 @@ static int absorb_stalls(struct stalls *to, const struct stalls *from, struct re
 	return err;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static int absorb_texts(struct model *m, const struct model *from, const struct remap *r)
 {

@@ -67,7 +67,8 @@ void shape__text(const struct xpu_shape *shape, char buf[SHAPE_TEXT_MAX])
 	shape__size(shape->block, block);
 	len = snprintf(buf, SHAPE_TEXT_MAX, "<<<%s, %s", grid, block);
 	if (shape->dynamic_bytes)
-		len += snprintf(buf + len, SHAPE_TEXT_MAX - len, ", %" PRIu32 " B", shape->dynamic_bytes);
+		len += snprintf(buf + len, SHAPE_TEXT_MAX - len, ", %" PRIu32 " B",
+				shape->dynamic_bytes);
 	if (shape->cluster[0]) {
 		shape__size(shape->cluster, cluster);
 		len += snprintf(buf + len, SHAPE_TEXT_MAX - len, ", cluster %s", cluster);
@@ -101,16 +102,19 @@ static uint64_t blocks_by_registers(const struct xpu_shape *shape, uint64_t nr_w
 				    const struct xpu_device_limits *limits)
 {
 	uint32_t parts = nr_partitions(limits->capability);
-	uint64_t of_warp = round_up((uint64_t)shape->registers * limits->warp_threads, REGISTER_UNIT);
+	uint64_t of_warp =
+		round_up((uint64_t)shape->registers * limits->warp_threads, REGISTER_UNIT);
 
 	if (!shape->registers)
 		return UINT64_MAX;
-	if (limits->block_registers && round_up(nr_warps, parts) * of_warp > limits->block_registers)
+	if (limits->block_registers &&
+	    round_up(nr_warps, parts) * of_warp > limits->block_registers)
 		return 0;
 	return limits->registers / parts / of_warp * parts / nr_warps;
 }
 
-static uint64_t blocks_by_shared(const struct xpu_shape *shape, const struct xpu_device_limits *limits)
+static uint64_t blocks_by_shared(const struct xpu_shape *shape,
+				 const struct xpu_device_limits *limits)
 {
 	uint64_t bytes = (uint64_t)shape->static_bytes + shape->dynamic_bytes +
 			 limits->block_reserved_bytes;
@@ -126,7 +130,8 @@ double shape__occupancy(const struct xpu_shape *shape, const struct xpu_device_l
 
 	if (!limits->warp_threads || limits->max_threads < limits->warp_threads ||
 	    !limits->max_blocks || !limits->registers || limits->capability < 50 ||
-	    __builtin_mul_overflow((uint64_t)shape->block[0] * shape->block[1], shape->block[2], &threads) ||
+	    __builtin_mul_overflow((uint64_t)shape->block[0] * shape->block[1], shape->block[2],
+				   &threads) ||
 	    !threads)
 		return -1;
 	nr_warps = threads / limits->warp_threads + !!(threads % limits->warp_threads);
@@ -147,8 +152,8 @@ char *shape__describe(const struct xpu_shape *shape, const struct xpu_device_lim
 	shape__text(shape, text);
 	if (share >= 0)
 		snprintf(occupancy, sizeof(occupancy), ", occupancy %.0f %%", 100 * share);
-	if (asprintf(&all, "%s, %" PRIu32 " registers, %" PRIu64 " B shared, %" PRIu32 " B local%s", text,
-		     shape->registers, shared, shape->local_bytes, occupancy) < 0)
+	if (asprintf(&all, "%s, %" PRIu32 " registers, %" PRIu64 " B shared, %" PRIu32 " B local%s",
+		     text, shape->registers, shared, shape->local_bytes, occupancy) < 0)
 		return NULL;
 	return all;
 }

@@ -21,7 +21,8 @@ void stalls__exit(struct stalls *s)
 	hashes__free(&s->by_function);
 }
 
-int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name, uint32_t *idx)
+int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name,
+		     uint32_t *idx)
 {
 	uint32_t hash = hash__mix((uintptr_t)name, ID_KEY(proc, context), s->secret);
 	size_t at = HASHES_START;

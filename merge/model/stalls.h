@@ -73,7 +73,8 @@ void stalls__init(struct stalls *s);
 void stalls__exit(struct stalls *s);
 
 /* Finds or adds a function. Return: 0 or -ENOMEM. */
-int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name, uint32_t *idx);
+int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name,
+		     uint32_t *idx);
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx);
 
 /*

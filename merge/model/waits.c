@@ -335,7 +335,9 @@ static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 		sh->active.nr = left;
 		all = !nr_own && others;
 		nr = all ? left : nr_own;
-		s = (struct filter_span){ .from_ns = now_ns, .to_ns = next_ns, .ns = next_ns - now_ns };
+		s = (struct filter_span){ .from_ns = now_ns,
+					  .to_ns = next_ns,
+					  .ns = next_ns - now_ns };
 		if (!left) {
 			err = sharing__give(sh, wait, &sh->idle, WAIT_LEAF_IDLE, s);
 		} else if (!nr) {

@@ -86,7 +86,8 @@ struct waits_listener {
 	 * Called once for each leaf that has a share of a wait. @part_ns: the part that passes the
 	 * filter.
 	 */
-	int (*share)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, uint64_t part_ns);
+	int (*share)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns,
+		     uint64_t part_ns);
 	/* Called for each span of time of a share, before share(); may be NULL. */
 	int (*when)(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s);
 	void *ctx;

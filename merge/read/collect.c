@@ -124,7 +124,8 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
  * Reads running totals. Two threads may send at the same time, so the bigger totals are the later
  * ones.
  */
-static int sent__read(struct found *f, struct sent *s, uint64_t place, const struct xpu_record_counters *rec)
+static int sent__read(struct found *f, struct sent *s, uint64_t place,
+		      const struct xpu_record_counters *rec)
 {
 	int err = 0;
 
@@ -569,9 +570,10 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 	if (c->found->reader->bad_header) {
 		c->loss->bad_header = 1;
 		c->status = -EBADMSG;
-		msgs__add(c->msgs, "%s: damaged in its first %" PRIu32 " bytes: the time of day, and "
-			  "where the recording began, may be wrong", c->found->reader->name,
-			  c->found->reader->header.header_bytes);
+		msgs__add(c->msgs,
+			  "%s: damaged in its first %" PRIu32 " bytes: the time of day, and "
+			  "where the recording began, may be wrong",
+			  c->found->reader->name, c->found->reader->header.header_bytes);
 	}
 	if (!all || !all->nr)
 		return;
@@ -610,8 +612,10 @@ int collect__run(struct collect *c, struct passes *passes)
 	c->loss->not_closed = !model__input(c->model)->ended;
 	if (it.end == RECORDS_CUT) {
 		c->loss->cut_bytes = it.size - it.offset;
-		msgs__add(c->msgs, "%s: cut at offset %" PRIu64 ": %" PRIu64 " byte%s ignored, all before "
-			  "used", c->found->reader->name, it.offset, it.size - it.offset,
+		msgs__add(c->msgs,
+			  "%s: cut at offset %" PRIu64 ": %" PRIu64 " byte%s ignored, all before "
+			  "used",
+			  c->found->reader->name, it.offset, it.size - it.offset,
 			  PLURAL(it.size - it.offset, "", "s"));
 	} else if (it.end == RECORDS_CORRUPT) {
 		c->loss->corrupt_bytes = it.size - it.offset;

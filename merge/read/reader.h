@@ -149,7 +149,10 @@ void reader__let_go(const struct reader *r);
  */
 void reader__release(const struct reader *r, struct record_iter *it);
 
-/* Return: the next record, of a known type unless unknown_too, or NULL at the end, with @it->end set. */
+/*
+ * Return: the next record, of a known type unless unknown_too, or NULL at the end, with @it->end
+ * set.
+ */
 const struct xpu_record *record_iter__next(struct record_iter *it);
 
 /* Starts on the records inside @batch, which @outer returned last. */

@@ -134,7 +134,8 @@ struct stall_reason {
 	bool not_issued;
 };
 
-static struct stall_reason stall_reason(const struct found *f, struct model *m, uint32_t proc, uint32_t index)
+static struct stall_reason stall_reason(const struct found *f, struct model *m, uint32_t proc,
+					uint32_t index)
 {
 	size_t prefix = strlen(REASON_PREFIX), suffix = strlen(NOT_ISSUED), len;
 	struct stall_reason r = { .not_issued = false };
@@ -174,7 +175,8 @@ static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct
 			def->lines = calloc(1, sizeof(*def->lines));
 			if (!def->lines)
 				return -ENOMEM;
-			err = cubin_lines__read(def->lines, (const void *)def->bytes.v, def->bytes.nr);
+			err = cubin_lines__read(def->lines, (const void *)def->bytes.v,
+						def->bytes.nr);
 			if (err)
 				return err;
 			def->places = calloc(def->lines->lines.nr + 1, sizeof(*def->places));
@@ -209,7 +211,8 @@ static void print_place(FILE *f, const struct cubin_lines *l, const char *inline
 }
 
 /* Return: the frames of a line, the kernel's own line first; NULL if memory is short. */
-static const char *print_line(struct model *m, const struct cubin_lines *l, const struct cubin_line *line)
+static const char *print_line(struct model *m, const struct cubin_lines *l,
+			      const struct cubin_line *line)
 {
 	const struct cubin_site *sites[STALL_MAX_FRAMES - 1];
 	const char *inlined = NULL, *place = NULL;
@@ -218,7 +221,8 @@ static const char *print_line(struct model *m, const struct cubin_lines *l, cons
 	uint32_t site;
 	FILE *f;
 
-	for (site = line->site; site != NO_INDEX && nr < ARRAY_SIZE(sites); site = sites[nr++]->site)
+	for (site = line->site; site != NO_INDEX && nr < ARRAY_SIZE(sites);
+	     site = sites[nr++]->site)
 		sites[nr] = &l->sites.v[site];
 	f = open_memstream(&text, &len);
 	if (!f)
@@ -239,7 +243,8 @@ static const char *print_line(struct model *m, const struct cubin_lines *l, cons
  * Return: the place of an instruction, or its offset if the line is unknown; NULL if memory is
  * short.
  */
-static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function, uint32_t pc)
+static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function,
+			    uint32_t pc)
 {
 	const struct cubin_line *line = NULL;
 	const char **place;
@@ -317,8 +322,8 @@ static int resolve_window(const struct found *f, struct model *m, uint32_t proc,
 	for (i = 0; i < rec->nr && !err; i++) {
 		struct stall_reason reason = stall_reason(f, m, proc, rec->stalls[i].reason);
 
-		err = window__add(m, &w, place_of(m, cubin, mangled, rec->stalls[i].pc), &rec->stalls[i],
-				  &reason);
+		err = window__add(m, &w, place_of(m, cubin, mangled, rec->stalls[i].pc),
+				  &rec->stalls[i], &reason);
 	}
 	return err ?: array_push(&m->stalls.windows, w);
 }
@@ -360,7 +365,8 @@ static int resolve_accounts(const struct found *f, struct stalls *s, struct loss
 	size_t i, k;
 
 	for (i = f->stalls_accounts.nr; i-- && !err;) {
-		const struct xpu_record_stalls_account *rec = (const void *)f->stalls_accounts.v[i].rec;
+		const struct xpu_record_stalls_account *rec =
+			(const void *)f->stalls_accounts.v[i].rec;
 
 		err = add_span(f, s, f->stalls_accounts.v[i].proc, rec, loss);
 		for (k = i + 1; k < f->stalls_accounts.nr; k++)
@@ -386,8 +392,8 @@ static int resolve_stalls(const struct found *f, struct model *m, struct loss *l
 	int err = 0;
 
 	for (i = 0; i < f->stalls_defs.nr && !err; i++)
-		err = resolve_window(f, m, f->stalls_defs.v[i].proc, (const void *)f->stalls_defs.v[i].rec,
-				     loss);
+		err = resolve_window(f, m, f->stalls_defs.v[i].proc,
+				     (const void *)f->stalls_defs.v[i].rec, loss);
 	return err ?: resolve_accounts(f, &m->stalls, loss);
 }
 

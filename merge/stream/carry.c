@@ -618,7 +618,8 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 	case XPU_RECORD_PROCESS:
 		return carry__process(c, (const void *)rec);
 	case XPU_RECORD_PROCESS_EXIT:
-		process__end(c, carry__find(c, ((const struct xpu_record_process_exit *)rec)->proc_id));
+		process__end(
+			c, carry__find(c, ((const struct xpu_record_process_exit *)rec)->proc_id));
 		return 0;
 	case XPU_RECORD_THREAD:
 		return carry__thread(c, (const void *)rec);
@@ -760,7 +761,8 @@ void carry__write_infos(const struct carry *c, struct part *p)
 }
 
 /* Writes the nested definitions of a process, in batches. */
-static void process__write_nested(const struct carried_process *p, struct part *part, uint64_t time_ns)
+static void process__write_nested(const struct carried_process *p, struct part *part,
+				  uint64_t time_ns)
 {
 	size_t from = 0, at;
 	const struct xpu_record *rec;
@@ -806,7 +808,8 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_memcpys = r->first.nr_memsets = 0;
 	r->first.nr_calls = p->safe.nr_calls;
 	r->first.nr_allocs = p->safe.nr_allocs;
-	r->first.nr_ranges = p->safe.nr_ranges - min_t(uint64_t, p->safe.nr_ranges, p->nr_open_ranges);
+	r->first.nr_ranges =
+		p->safe.nr_ranges - min_t(uint64_t, p->safe.nr_ranges, p->nr_open_ranges);
 	r->first.nr_batches = p->safe.nr_batches;
 	if (!attached || !p->has_counters)
 		return;

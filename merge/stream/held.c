@@ -176,7 +176,8 @@ static void held__flush_works(struct held *h, struct part *p)
 }
 
 /* Writes device records in the order in which they came, and frees them. */
-static int held__write_works(struct held *h, struct part *p, uint32_t proc_id, struct held_work *last)
+static int held__write_works(struct held *h, struct part *p, uint32_t proc_id,
+			     struct held_work *last)
 {
 	struct held_work *w, *next, *first = NULL;
 	uint64_t nr = 0;
@@ -458,8 +459,8 @@ void held__keep_threads(const struct held *h)
 }
 
 /* Ages an entry when a file was begun. Return: 0 or -ENOMEM. */
-static int held__grow_older(struct held *h, struct part *p, struct held_launch *l, uint32_t works_age,
-			    uint32_t graph_age)
+static int held__grow_older(struct held *h, struct part *p, struct held_launch *l,
+			    uint32_t works_age, uint32_t graph_age)
 {
 	bool final = carry__is_final(h->carry, KEY_PROC(l->key));
 

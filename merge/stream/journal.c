@@ -94,14 +94,16 @@ void journal__commit(struct journal *j)
 	__atomic_store_n(&j->head->current, next, __ATOMIC_RELEASE);
 }
 
-int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c, struct live *l,
-		  uint64_t number, uint64_t time_ns)
+int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c,
+		  struct live *l, uint64_t number, uint64_t time_ns)
 {
 	struct {
 		struct xpu_record_part r;
 		char no_name[8];
 	} part = {
-		.r = { .hdr = { XPU_RECORD_PART, 0, sizeof(part) }, .time_ns = time_ns, .number = number,
+		.r = { .hdr = { XPU_RECORD_PART, 0, sizeof(part) },
+		       .time_ns = time_ns,
+		       .number = number,
 		       .first_mono_ns = hdr->start_mono_ns },
 	};
 	int fd, err;

@@ -89,8 +89,8 @@ int journal__recall(struct journal *j, struct xpu_file_header *hdr, struct block
 /*
  * Saves all of @c and @l, and drops the older contents. @number: of the file that is being written
  */
-int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c, struct live *l,
-		  uint64_t number, uint64_t time_ns);
+int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c,
+		  struct live *l, uint64_t number, uint64_t time_ns);
 
 /* Add a definition from the top level, or from a batch of @proc_id. */
 void journal__add(struct journal *j, const struct xpu_record *rec);

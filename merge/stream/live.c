@@ -136,8 +136,8 @@ void live__flush(struct live *l, struct part *p)
 	k->nr = 0;
 }
 
-static void live__write(struct live *l, struct part *p, uint16_t misc, uint32_t proc_id, uint64_t time_ns,
-			uint64_t order, const struct xpu_alloc *event)
+static void live__write(struct live *l, struct part *p, uint16_t misc, uint32_t proc_id,
+			uint64_t time_ns, uint64_t order, const struct xpu_alloc *event)
 {
 	struct alloc_pack *k = &l->pack;
 	int64_t ns = time_ns - k->base_ns, nr = order - k->base_order;
@@ -232,7 +232,8 @@ static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
 }
 
 /* Return: bytes that a process has reserved on a device by @until_ns, as xpumerge counts them. */
-static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device, uint64_t until_ns)
+static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device,
+			       uint64_t until_ns)
 {
 	const struct live_proc *proc = &l->procs.v[idx];
 	struct reserved r = { device, until_ns, 0 };
@@ -242,7 +243,8 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 	for (i = 0; i < proc->lasts.nr; i++) {
 		const struct xpu_alloc *last = &proc->lasts.v[i].event;
 
-		if (last->what == XPU_ALLOC_LEVEL && last->device == device && last->space != XPU_SPACE_REST)
+		if (last->what == XPU_ALLOC_LEVEL && last->device == device &&
+		    last->space != XPU_SPACE_REST)
 			r.bytes += last->bytes;
 	}
 	return r.bytes;
@@ -252,7 +254,8 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
  * CUDA has reported the used memory of a device: notes the part that no process has reserved, until
  * the next report.
  */
-static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e, uint64_t time_ns)
+static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e,
+			    uint64_t time_ns)
 {
 	struct last_event *last = live_proc__last(&l->procs.v[idx], e);
 	uint64_t reserved = 0;
@@ -297,7 +300,9 @@ static bool live__asked_last(const struct live *l, uint32_t idx, const struct la
 /* Updates the totals of an allocator, and keeps the last report of CUDA. Return: 0 or -ENOMEM. */
 static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 {
-	struct xpu_alloc totals = { .what = XPU_ALLOC_TOTALS, .space = XPU_SPACE_BLOCK, .device = e->device };
+	struct xpu_alloc totals = { .what = XPU_ALLOC_TOTALS,
+				    .space = XPU_SPACE_BLOCK,
+				    .device = e->device };
 	bool made = e->what == XPU_ALLOC_MADE;
 	struct last_event *last;
 	size_t i;
@@ -473,8 +478,8 @@ struct carrying {
 static void carrying__add(struct carrying *c, struct xpu_alloc event)
 {
 	if (c->part)
-		live__write(c->live, c->part, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns, c->order,
-			    &event);
+		live__write(c->live, c->part, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns,
+			    c->order, &event);
 	c->order++;
 }
 
@@ -492,7 +497,8 @@ static int compare_live(const void *va, const void *vb, void *ctx)
 {
 	const struct heap_alloc *allocs = ctx, *a = &allocs[*(const uint32_t *)va];
 	const struct heap_alloc *b = &allocs[*(const uint32_t *)vb];
-	uint32_t group_a = group_of(a, *(const uint32_t *)va), group_b = group_of(b, *(const uint32_t *)vb);
+	uint32_t group_a = group_of(a, *(const uint32_t *)va),
+		 group_b = group_of(b, *(const uint32_t *)vb);
 	bool shown_a = group_a == NO_INDEX || allocs[group_a].findable;
 	bool shown_b = group_b == NO_INDEX || allocs[group_b].findable;
 
@@ -565,7 +571,8 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 	for (i = 0; i < proc->lasts.nr; i++) {
 		struct xpu_alloc rest = proc->lasts.v[i].event;
 
-		if (rest.space != XPU_SPACE_REST || !live__asked_last(c->live, idx, &proc->lasts.v[i]))
+		if (rest.space != XPU_SPACE_REST ||
+		    !live__asked_last(c->live, idx, &proc->lasts.v[i]))
 			continue;
 		rest.bytes = proc->lasts.v[i].rest;
 		carrying__add(c, rest);

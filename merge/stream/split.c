@@ -295,7 +295,9 @@ static int split__open(struct split *s, uint64_t time_ns)
 	err = part__open(&s->part, s->name, &hdr, s->opts->level);
 	s->open = !err;
 	*split__file(s, s->number) = (struct journal_file){
-		.number = s->number, .start_ns = hdr.start_real_ns, .waits = s->open && s->opts->whole,
+		.number = s->number,
+		.start_ns = hdr.start_real_ns,
+		.waits = s->open && s->opts->whole,
 	};
 	split__note_file(s);
 	if (err && split__failed(s, err))
@@ -320,7 +322,8 @@ static void split__write_end(struct part *p, uint64_t time_ns)
 
 	if (r)
 		*r = (struct xpu_record_end){
-			.hdr = { XPU_RECORD_END, XPU_MISC_END_CONTINUES, sizeof(*r) }, .time_ns = time_ns,
+			.hdr = { XPU_RECORD_END, XPU_MISC_END_CONTINUES, sizeof(*r) },
+			.time_ns = time_ns,
 		};
 }
 
@@ -358,7 +361,8 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	}
 	if (s->open && s->opts->whole) {
 		file->duration_ns = max_t(uint64_t, time_ns, s->start_ns) - s->start_ns;
-		s->opts->whole(s->opts->ctx, s->name, file->start_ns, file->duration_ns, &file->waits);
+		s->opts->whole(s->opts->ctx, s->name, file->start_ns, file->duration_ns,
+			       &file->waits);
 		s->name = NULL;
 	}
 	s->open = false;
@@ -377,7 +381,8 @@ static int split__cut(struct split *s, uint64_t time_ns)
 /* Whether a program that continues after a kill needs this record of a batch. */
 static bool is_recalled(const struct xpu_record *nested)
 {
-	return record_types[nested->type].split == RECORD_CARRY || nested->type == XPU_RECORD_COUNTERS;
+	return record_types[nested->type].split == RECORD_CARRY ||
+	       nested->type == XPU_RECORD_COUNTERS;
 }
 
 static int split__nested(struct split *s, const struct xpu_record_batch *batch,
@@ -436,7 +441,8 @@ static int split__batch(struct split *s, const struct record_iter *outer,
 	return 0;
 }
 
-static int split__record(struct split *s, const struct record_iter *it, const struct xpu_record *rec)
+static int split__record(struct split *s, const struct record_iter *it,
+			 const struct xpu_record *rec)
 {
 	const struct xpu_record_graph_node *node = (const void *)rec;
 	int err = 0;
@@ -545,7 +551,8 @@ static int split__find_place(struct split *s)
 
 	if (!now)
 		return -ENOMEM;
-	waits = nr_copied && split__copy(s, now, nr_copied, SPLICE_F_NONBLOCK) == (ssize_t)nr_copied &&
+	waits = nr_copied &&
+		split__copy(s, now, nr_copied, SPLICE_F_NONBLOCK) == (ssize_t)nr_copied &&
 		!memcmp(now, s->journal.head->block + nr, nr_copied);
 	split__set_place(s, nr + (waits ? 0 : nr_copied), 0);
 	free(now);
@@ -582,7 +589,8 @@ static int split__read_header(struct split *s)
 		return split__fail(s, err < 0 ? err : -EINVAL, "this is no recording");
 	if (h->endian != XPU_FILE_ENDIAN || h->version_major != XPU_VERSION_MAJOR ||
 	    h->header_bytes < sizeof(*h) || h->header_bytes > JOURNAL_BLOCK)
-		return split__fail(s, -EPROTO, "the recording is of another version than this program's");
+		return split__fail(s, -EPROTO,
+				   "the recording is of another version than this program's");
 	err = split__fill(s, h->header_bytes);
 	h->header_bytes = sizeof(*h);
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
@@ -644,7 +652,8 @@ static int split__read_block(struct split *s, size_t *bytes)
 	while (!(err = split__try_block(s, &h)) && split__nr(s))
 		skipped += split__skip(s);
 	if (skipped) {
-		split__say(s, "%" PRIu64 " bytes of the recording are no whole block: left out", skipped);
+		split__say(s, "%" PRIu64 " bytes of the recording are no whole block: left out",
+			   skipped);
 		s->result->nr_skipped += skipped;
 		s->lost_bytes += skipped;
 		split__write_lost(s);
@@ -750,7 +759,8 @@ static void split__cut_file(struct split *s)
 		err = part__close(&part);
 	}
 	if (err && err != -ENOENT)
-		split__say(s, "cannot end %s: %s: its last second may count twice", name, strerror(-err));
+		split__say(s, "cannot end %s: %s: its last second may count twice", name,
+			   strerror(-err));
 	free(name);
 }
 
@@ -764,7 +774,8 @@ static void split__find_files(struct split *s)
 
 	while (s->opts->keep && ++number <= s->number) {
 		n.name = split__name(s->opts->pattern, number);
-		if (n.name && !lstat(n.name, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
+		if (n.name && !lstat(n.name, &st) && S_ISREG(st.st_mode) &&
+		    st.st_uid == geteuid()) {
 			n.dev = st.st_dev;
 			n.ino = st.st_ino;
 			split__keep(s, &n);
@@ -823,7 +834,8 @@ static int split__find_block(struct split *s)
  */
 static int split__go_on(struct split *s)
 {
-	int err = journal__recall(&s->journal, &s->header, s->unpacker, s->records, split__define, s);
+	int err =
+		journal__recall(&s->journal, &s->header, s->unpacker, s->records, split__define, s);
 
 	if (err <= 0)
 		return err < 0 ? split__fail(s, err, "%s", strerror(-err)) : 0;

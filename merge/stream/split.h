@@ -24,7 +24,8 @@ struct split_opts {
 	 * began, by CLOCK_REALTIME. @waits: 1; the callee sets 0 when it is done with the file.
 	 * After a kill, the next program calls this again for files that do not have 0
 	 */
-	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns, uint64_t *waits);
+	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
+		      uint64_t *waits);
 	/* Called about once a second, and never for long; or NULL. */
 	void (*idle)(void *ctx);
 	/*

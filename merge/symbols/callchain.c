@@ -162,7 +162,8 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	struct known_address *known = callchains__known(c, addr);
 	const struct frame *f;
 
-	if (image && known && known->image == image && known->addr == addr && known->epoch == epoch) {
+	if (image && known && known->image == image && known->addr == addr &&
+	    known->epoch == epoch) {
 		*vaddr = known->vaddr;
 		return known->f;
 	}

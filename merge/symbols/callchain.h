@@ -131,8 +131,8 @@ bool frame__is_python(const struct frame *f);
 
 /*
  * Return: the frame that best says where @stack is. This is the innermost Python frame or, without
- * one, the innermost frame outside of the kernel, the C library and CUDA. If all frames are in these,
- * it is the innermost frame. NULL if @stack has no frames.
+ * one, the innermost frame outside of the kernel, the C library and CUDA. If all frames are in
+ * these, it is the innermost frame. NULL if @stack has no frames.
  */
 const struct frame *stack__place(const struct stack *stack);
 

@@ -160,9 +160,9 @@ static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwin
 	return CFI_STEPPED;
 }
 
-static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image *image, uint32_t epoch,
-					   struct cfi_regs *regs, bool *exact, bool *loop,
-					   struct unwind_stack *s)
+static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image *image,
+					   uint32_t epoch, struct cfi_regs *regs, bool *exact,
+					   bool *loop, struct unwind_stack *s)
 {
 	uint64_t addr = regs->v[XPU_REG_IP] - !*exact, vaddr;
 	struct map *map = image__find_map(image, epoch, addr);
@@ -209,8 +209,9 @@ static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const u
  * Merges frames of Python before 3.10, where no address of the loop's stack is recorded with its
  * frames; but each loop has exactly one Python frame.
  */
-static void copied_stacks__merge_by_name(struct copied_stacks *u, const struct xpu_record_stack *rec,
-					 uint16_t nr_native, uint16_t *nr)
+static void copied_stacks__merge_by_name(struct copied_stacks *u,
+					 const struct xpu_record_stack *rec, uint16_t nr_native,
+					 uint16_t *nr)
 {
 	size_t i, done = 0;
 

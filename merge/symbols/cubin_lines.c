@@ -165,7 +165,8 @@ static int unit__inlined(struct unit *u, struct cursor *c)
 	if (name < u->strings_bytes && memchr(u->strings + name, 0, u->strings_bytes - name))
 		callee = u->strings + name;
 	u->site = u->lines->sites.nr;
-	return array_push(&u->lines->sites, ((struct cubin_site){ callee, at->file, at->line, at->site }));
+	return array_push(&u->lines->sites,
+			  ((struct cubin_site){ callee, at->file, at->line, at->site }));
 }
 
 static int add_file(struct cubin_lines *l, const char *path)
@@ -428,7 +429,8 @@ int cubin_lines__read(struct cubin_lines *l, const struct xpu_cubin_lines *blob,
 	return err ?: sort_lines(l) ?: sort_functions(l);
 }
 
-const struct cubin_line *cubin_lines__find(const struct cubin_lines *l, const char *function, uint32_t pc)
+const struct cubin_line *cubin_lines__find(const struct cubin_lines *l, const char *function,
+					   uint32_t pc)
 {
 	uint32_t idx = find_function(l, function);
 	size_t low = 0, high = l->lines.nr, middle;

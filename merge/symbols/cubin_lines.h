@@ -50,6 +50,7 @@ void cubin_lines__free(struct cubin_lines *l);
  * Return: the line of a place, or NULL. Its sites are the calls that were inlined there; the last
  * of them is the function's own line.
  */
-const struct cubin_line *cubin_lines__find(const struct cubin_lines *l, const char *function, uint32_t pc);
+const struct cubin_line *cubin_lines__find(const struct cubin_lines *l, const char *function,
+					   uint32_t pc);
 
 #endif /* MERGE_CUBIN_LINES_H */

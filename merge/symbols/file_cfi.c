@@ -150,8 +150,8 @@ static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 }
 
 /* Reads all registers of the code that a signal interrupted. */
-static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs *regs, cfi_read_fn read,
-				    void *ctx)
+static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs *regs,
+				    cfi_read_fn read, void *ctx)
 {
 	enum { PC = 32 };		/* after the registers with DWARF's numbers 0 to 31 */
 	uint64_t at = regs->v[XPU_REG_SP] + cpu->signal_regs;
@@ -167,7 +167,9 @@ static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs
 enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
 			       bool *interrupted, cfi_read_fn read, void *ctx)
 {
-	struct machine_state m = { .cpu = c->cpu, .regs = regs, .expr = { .read = read, .ctx = ctx } };
+	struct machine_state m = { .cpu = c->cpu,
+				   .regs = regs,
+				   .expr = { .read = read, .ctx = ctx } };
 	Dwarf_Frame *frame = file_cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;

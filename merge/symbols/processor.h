@@ -31,9 +31,9 @@ struct processor {
 					 * complete */
 	uint32_t jump_slot, glob_dat, irelative;	/* relocations: R_* */
 	/*
-	 * Finds the word through which an entry of the PLT jumps, in the @nr bytes of code at @addr.
-	 * Sets *@size to the size of the entry. Return: the word's address, or 0 if no entry begins
-	 * at @addr.
+	 * Finds the word through which an entry of the PLT jumps, in the @nr bytes of code at
+	 * @addr. Sets *@size to the size of the entry. Return: the word's address, or 0 if no entry
+	 * begins at @addr.
 	 */
 	uint64_t (*plt_word)(const uint8_t *code, size_t nr, uint64_t addr, size_t *size);
 	size_t plt_step;		/* bytes between places where an entry may begin */

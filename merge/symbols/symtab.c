@@ -178,8 +178,8 @@ static int got__cmp(const void *va, const void *vb)
 }
 
 /* Takes the relocations of one section that fill the GOT with addresses of functions. */
-static int gots__add(gots_t *gots, const struct elf_file *f, const struct processor *cpu, Elf_Scn *scn,
-		     const GElf_Shdr *shdr)
+static int gots__add(gots_t *gots, const struct elf_file *f, const struct processor *cpu,
+		     Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	const Elf_Data *strtab = NULL;
 	Elf_Data *rela = elf_getdata(scn, NULL), *symbols = NULL;
@@ -223,7 +223,8 @@ static int gots__add(gots_t *gots, const struct elf_file *f, const struct proces
 }
 
 static int symtab__add_plt_section(struct symtab *t, const struct elf_file *f,
-				   const struct processor *cpu, const char *name, const gots_t *gots)
+				   const struct processor *cpu, const char *name,
+				   const gots_t *gots)
 {
 	struct elf_bytes code = elf_file__section_bytes(f, name);
 	struct got key, *got;

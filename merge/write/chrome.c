@@ -409,8 +409,8 @@ static int write_track(struct writer *w, const struct timeline_track *track)
 }
 
 /* Writes the beginning or the end of a window, in its process. */
-static void write_window_edge(struct writer *w, const struct captured_window *window, const char *ph,
-			      uint64_t time_ns)
+static void write_window_edge(struct writer *w, const struct captured_window *window,
+			      const char *ph, uint64_t time_ns)
 {
 	struct json_out *j = &w->json;
 
@@ -439,7 +439,8 @@ static void write_windows(struct writer *w)
 	for (i = 0; i < c->windows.nr; i++) {
 		const struct captured_window *window = &c->windows.v[i];
 
-		if (!w->t->pids[window->proc] || !captured_window__passes(window, w->s->opts.filter))
+		if (!w->t->pids[window->proc] ||
+		    !captured_window__passes(window, w->s->opts.filter))
 			continue;
 		write_window_edge(w, window, "b", window->open_ns);
 		write_window_edge(w, window, "e", captured_window__close(window));
@@ -503,7 +504,8 @@ static void put_shape(struct json_out *j, const struct xpu_shape *shape,
 	if (shape->cluster[0])
 		put_dim(j, "cluster", shape->cluster);
 	json_out__member_u64(j, "registers per thread", shape->registers);
-	json_out__member_u64(j, "shared memory", (uint64_t)shape->static_bytes + shape->dynamic_bytes);
+	json_out__member_u64(j, "shared memory",
+			     (uint64_t)shape->static_bytes + shape->dynamic_bytes);
 	json_out__member_u64(j, "local memory per thread", shape->local_bytes);
 	if (occupancy >= 0)
 		json_out__member_u64(j, "theoretical occupancy %", 100 * occupancy + 0.5);
@@ -524,7 +526,8 @@ static char *make_shape(const struct model *m, const struct leaf *leaf)
 	if (!f)
 		return NULL;
 	if (!json_out__init(&j, f, ESCAPE_JSON))
-		put_shape(&j, shapes__at(&m->shapes, leaf->shape), &m->gpus.list.v[leaf->gpu].limits);
+		put_shape(&j, shapes__at(&m->shapes, leaf->shape),
+			  &m->gpus.list.v[leaf->gpu].limits);
 	json_out__exit(&j);
 	if (fclose(f) || !text || !len) {
 		free(text);
@@ -544,7 +547,8 @@ static int writer__make_shapes(struct writer *w)
 
 	w->shapes = calloc(m->leaves.nr + 1, sizeof(*w->shapes));
 	for (i = 0; w->shapes && i < m->leaves.nr; i++) {
-		if (m->leaves.v[i].kind != LEAF_KERNEL || !shapes__at(&m->shapes, m->leaves.v[i].shape))
+		if (m->leaves.v[i].kind != LEAF_KERNEL ||
+		    !shapes__at(&m->shapes, m->leaves.v[i].shape))
 			continue;
 		w->shapes[i] = make_shape(m, &m->leaves.v[i]);
 		if (!w->shapes[i])

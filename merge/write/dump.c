@@ -183,8 +183,8 @@ static const struct record_field *type__field(const struct xpu_record *rec, cons
 }
 
 /* Prints the rows of a record's tail, in braces. @names: the only fields to print; NULL: all */
-static void dump__rows(struct dump *d, const struct xpu_record *rec, const struct record_field *tail,
-		       const char *names)
+static void dump__rows(struct dump *d, const struct xpu_record *rec,
+		       const struct record_field *tail, const char *names)
 {
 	const uint8_t *row = (const uint8_t *)rec + tail->offset;
 	uint32_t nr = *(const uint32_t *)((const uint8_t *)rec + tail->count_at), i;
@@ -381,7 +381,8 @@ static void dump__carried(struct dump *d, const struct xpu_record *rec)
 	const struct xpu_record_carried *c = (const void *)rec;
 	const struct record_field *counters = type__field(rec, "first")->rows();
 
-	dump__named(d, counters, &c->first, "nr_batches nr_launches nr_kernels", " first.", " first.");
+	dump__named(d, counters, &c->first, "nr_batches nr_launches nr_kernels", " first.",
+		    " first.");
 	dump__named(d, counters, &c->last,
 		    "nr_batches nr_launches nr_kernels nr_memcpys nr_memsets", " last.", " last.");
 }
@@ -698,7 +699,8 @@ static void dump__finish(struct dump *d, const struct record_iter *it)
 	}
 	if (d->nr_unknown)
 		msgs__add(&result->msgs, "%s: %" PRIu64 " %s", name, d->nr_unknown,
-			  PLURAL(d->nr_unknown, "record of an unknown type", "records of unknown types"));
+			  PLURAL(d->nr_unknown, "record of an unknown type",
+				 "records of unknown types"));
 }
 
 int dump__write(const struct reader *r, FILE *f, struct dump_result *result)

@@ -118,8 +118,10 @@ static int buf__put_label(buf_t *buf, const struct session *s, uint32_t proc, en
 		const char *what;
 		enum process_label label;
 	} labels[NR_BY] = {
-		[BY_NODE] = { "node", PROCESS_NODE }, [BY_POD] = { "pod", PROCESS_POD },
-		[BY_CONTAINER] = { "container", PROCESS_CONTAINER }, [BY_JOB] = { "job", PROCESS_JOB },
+		[BY_NODE] = { "node", PROCESS_NODE },
+		[BY_POD] = { "pod", PROCESS_POD },
+		[BY_CONTAINER] = { "container", PROCESS_CONTAINER },
+		[BY_JOB] = { "job", PROCESS_JOB },
 	};
 	char *text = model__process_label(&s->model, proc, labels[by].label);
 	int err;
@@ -311,7 +313,8 @@ static int lines__collect(struct lines *lines, const struct session *s,
 		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
 			continue;
 		/* CPU time that no sample stands for */
-		if (!a->nr && (opts->unit == UNIT_COUNT || (opts->unit == UNIT_SAMPLES && as_recorded)))
+		if (!a->nr &&
+		    (opts->unit == UNIT_COUNT || (opts->unit == UNIT_SAMPLES && as_recorded)))
 			continue;
 		buf.nr = 0;
 		err = buf__put_line(&buf, s, a, opts, numbered) ?: lines__add(lines, s, a, &buf, as_recorded);

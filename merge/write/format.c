@@ -45,8 +45,8 @@ const char *const *format__suffixes(void)
 bool format__compresses(const struct named_format *f, const char *path)
 {
 	/* Do not compress recordings, directories, or formats that are already compressed. */
-	return path && has_suffix(path, ".gz") && !f->format->imported && !has_suffix(f->suffix, "/") &&
-	       !has_suffix(f->suffix, ".gz");
+	return path && has_suffix(path, ".gz") && !f->format->imported &&
+	       !has_suffix(f->suffix, "/") && !has_suffix(f->suffix, ".gz");
 }
 
 static const struct named_format *format__of_suffix(const char *suffix)

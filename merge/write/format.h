@@ -64,7 +64,8 @@ struct format {
 	bool by_thread, by_stream, by_range, by_time, with_shapes, stats;
 
 	/*
-	 * For formats that need single events: makes a sink, to which the session passes each event.
+	 * For formats that need single events: makes a sink, to which the session passes each
+	 * event.
 	 * Return: the collected events, for write() and then free(); NULL if memory is short.
 	 */
 	void *(*listen)(struct session_sink **sink);

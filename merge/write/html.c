@@ -264,7 +264,8 @@ static void print_no_side(struct json_out *j)
 static void print_memory(struct json_out *j, const struct session *s)
 {
 	static const char *const views[] = {
-		[MEMORY_LIVE] = "GPU memory in use at the end", [MEMORY_PEAK] = "GPU memory at its peak",
+		[MEMORY_LIVE] = "GPU memory in use at the end",
+		[MEMORY_PEAK] = "GPU memory at its peak",
 		[MEMORY_ALLOCATED] = "GPU memory allocated in all",
 		[MEMORY_LEAKED] = "GPU memory never freed",
 		[MEMORY_FAILED] = "GPU memory that CUDA refused",
@@ -471,7 +472,8 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 	json_out__close(j, '}');
 }
 
-static void print_owners(struct json_out *j, const struct tree *t, uint32_t owners, uint32_t left_out)
+static void print_owners(struct json_out *j, const struct tree *t, uint32_t owners,
+			 uint32_t left_out)
 {
 	size_t i, k;
 	int by;
@@ -657,7 +659,8 @@ static void print_scale(struct json_out *j, const struct session *s, const struc
 	print_u64(j, "nr", scale->last - scale->first + 1);
 }
 
-static void print_row_thread(struct json_out *j, const struct session *s, const struct times_row *row)
+static void print_row_thread(struct json_out *j, const struct session *s,
+			     const struct times_row *row)
 {
 	const struct thread *thread;
 
@@ -953,7 +956,8 @@ static int page__add_rest(struct page *page, const struct session *s)
 	for (i = 0; i < s->sums.aggregates.nr && page->rest.nr && !err; i++) {
 		uint32_t key = bins__key(bins, i), group = key - BINS_GROUP(0);
 
-		if (key >= BINS_GROUP(0) && group < page->rest.nr && page->rest.v[group] == NO_INDEX)
+		if (key >= BINS_GROUP(0) && group < page->rest.nr &&
+		    page->rest.v[group] == NO_INDEX)
 			err = tree__add_rest(&page->tree, s, &s->sums.aggregates.v[i], SMALL_PATHS,
 					     page->owners, &page->rest.v[group]);
 	}
@@ -1022,7 +1026,8 @@ static int write_parts(FILE *f, const struct page *page, const struct html_side 
 	return err;
 }
 
-int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const struct html_opts *opts)
+int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
+		const struct html_opts *opts)
 {
 	struct page page = { .owners = opts->owners };
 	int err;

@@ -93,6 +93,7 @@ struct html_opts {
  *
  * Return: 0 or -ENOMEM.
  */
-int html__write(FILE *f, const struct html_side *sides, unsigned int nr, const struct html_opts *opts);
+int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
+		const struct html_opts *opts);
 
 #endif /* MERGE_HTML_H */

@@ -20,7 +20,8 @@
 #define INIT(t)		opentelemetry__proto__profiles__v1development__##t##__init
 #define INIT_REQUEST	\
 	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__init
-typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest request_msg;
+typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
+	request_msg;
 typedef PROFILES(ProfilesDictionary) dictionary_msg;
 typedef PROFILES(ResourceProfiles) resource_profiles_msg;
 typedef PROFILES(ScopeProfiles) scope_profiles_msg;
@@ -101,7 +102,8 @@ static void *otlp__alloc(struct otlp *o, size_t bytes)
 #define TRY(o, call)	((o)->err = (o)->err ?: (call))
 
 /* Return: whether @key is new; if so, its value becomes @next. Sets *@id to its value. */
-static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32_t next, uint32_t *id)
+static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32_t next,
+			 uint32_t *id)
 {
 	if (o->err || idmap__get(ids, key, id))
 		return false;
@@ -167,7 +169,8 @@ static int32_t otlp__attribute(struct otlp *o, const char *key, const char *text
 	attribute_msg *a;
 	uint32_t id = 0;
 
-	if (!otlp__is_new(o, &o->attribute_ids, (uint64_t)key_id << 33 | (uint64_t)!value << 32 | value_id,
+	if (!otlp__is_new(o, &o->attribute_ids,
+			  (uint64_t)key_id << 33 | (uint64_t)!value << 32 | value_id,
 			  o->attributes.nr, &id))
 		return id;
 	a = NEW(o, attribute_msg, INIT(key_value_and_unit));
@@ -223,7 +226,8 @@ static int32_t otlp__mapping(struct otlp *o, const struct dso *dso)
 }
 
 /* @type: a profile.frame.type, or NULL */
-static int32_t otlp__new_location(struct otlp *o, const char *name, const struct dso *dso, const char *type)
+static int32_t otlp__new_location(struct otlp *o, const char *name, const struct dso *dso,
+				  const char *type)
 {
 	location_msg *l = NEW(o, location_msg,
 			      INIT(location));
@@ -433,9 +437,11 @@ static void otlp__sample(struct otlp *o, const struct aggregate *a, enum profile
 	TRY(o, array_push(&o->all_samples, sample));
 }
 
-static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const char *text, uint32_t number)
+static key_value_msg *otlp__key_value(struct otlp *o, const char *key, const char *text,
+				      uint32_t number)
 {
-	key_value_msg *kv = NEW(o, key_value_msg, opentelemetry__proto__common__v1__key_value__init);
+	key_value_msg *kv =
+		NEW(o, key_value_msg, opentelemetry__proto__common__v1__key_value__init);
 
 	kv->key = otlp__text(o, key);
 	kv->value = otlp__value(o, text ? otlp__text(o, text) : NULL, number);
@@ -470,12 +476,12 @@ static void otlp__labels(struct otlp *o, const struct labels *l, resource_msg *r
 
 	for (label = 1; label <= LABELS_NR_NUMBERS; label++)
 		if (labels__number(l, label) != NO_INDEX)
-			r->attributes[r->n_attributes++] =
-				otlp__key_value(o, label__attribute(label), NULL, labels__number(l, label));
+			r->attributes[r->n_attributes++] = otlp__key_value(
+				o, label__attribute(label), NULL, labels__number(l, label));
 	for (label = LABELS_FIRST_TEXT; label < LABELS_FIRST_TEXT + LABELS_NR_TEXTS; label++)
 		if (labels__text(l, label))
-			r->attributes[r->n_attributes++] =
-				otlp__key_value(o, label__attribute(label), labels__text(l, label), 0);
+			r->attributes[r->n_attributes++] = otlp__key_value(
+				o, label__attribute(label), labels__text(l, label), 0);
 }
 
 static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
@@ -494,7 +500,8 @@ static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
 		gethostname(host, sizeof(host) - 1);
 	kv[r->n_attributes++] = otlp__key_value(o, "service.name", name, 0);
 	kv[r->n_attributes++] = otlp__key_value(o, "host.name", host, 0);
-	kv[r->n_attributes++] = otlp__key_value(o, "process.pid", NULL, m->machine.procs.v[proc].pid);
+	kv[r->n_attributes++] =
+		otlp__key_value(o, "process.pid", NULL, m->machine.procs.v[proc].pid);
 	kv[r->n_attributes++] = otlp__key_value(o, "process.executable.name", name, 0);
 	r->attributes = kv;
 	otlp__labels(o, machine__labels(&m->machine, proc), r);
@@ -507,7 +514,8 @@ static void otlp__add_process(struct otlp *o, struct process_profiles *p)
 				       INIT(resource_profiles));
 	scope_profiles_msg *sp = NEW(o, scope_profiles_msg,
 				     INIT(scope_profiles));
-	scope_msg *scope = NEW(o, scope_msg, opentelemetry__proto__common__v1__instrumentation_scope__init);
+	scope_msg *scope =
+		NEW(o, scope_msg, opentelemetry__proto__common__v1__instrumentation_scope__init);
 	profile_msg **profiles = otlp__alloc(o, NR_PROFILE_KINDS * sizeof(*profiles));
 	enum profile_kind kind;
 

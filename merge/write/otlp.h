@@ -8,7 +8,8 @@
  * profile.frame.type "cuda"; other locations have "native", "cpython" or "kernel". Samples have
  * thread.name, thread.id, and the device's number.
  *
- * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions, docs/general/profiles.md.
+ * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions,
+ * docs/general/profiles.md.
  */
 #ifndef MERGE_OTLP_H
 #define MERGE_OTLP_H

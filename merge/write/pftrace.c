@@ -307,7 +307,8 @@ static uint64_t pftrace__path(struct pftrace *p, uint32_t chain)
 			pftrace__add_text(p, i ? ";" : "", ESCAPE_TEXT);
 			pftrace__add_text(p, stack->frames[i]->name, ESCAPE_FOLDED);
 		}
-		pftrace__intern_text(p, INTERNED_DATA__DEBUG_ANNOTATION_STRING_VALUES, 1 + (uint64_t)chain);
+		pftrace__intern_text(p, INTERNED_DATA__DEBUG_ANNOTATION_STRING_VALUES,
+				     1 + (uint64_t)chain);
 	}
 	return 1 + (uint64_t)chain;
 }
@@ -523,7 +524,8 @@ static void pftrace__streams(struct pftrace *p)
 			if (lane)
 				pftrace__add_number(p, " +", lane);
 			pftrace__add_text(p, " (", ESCAPE_TEXT);
-			pftrace__add_text(p, model__proc_name(&p->s->model, stream->proc), ESCAPE_TEXT);
+			pftrace__add_text(p, model__proc_name(&p->s->model, stream->proc),
+					  ESCAPE_TEXT);
 			pftrace__add_number(p, " ", p->s->model.machine.procs.v[stream->proc].pid);
 			pftrace__add_text(p, ")", ESCAPE_TEXT);
 			pftrace__named_track(p, UUID_STREAM | (p->t->first_track[i] + lane),
@@ -558,7 +560,8 @@ static void pftrace__put_time(struct pftrace *p, uint64_t time_ns)
 		msg__uint(&p->packet, TRACE_PACKET__TIMESTAMP_CLOCK_ID, CLOCK_SINCE_START);
 }
 
-static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type, uint64_t track)
+static void pftrace__put_event(struct pftrace *p, uint64_t time_ns, unsigned int type,
+			       uint64_t track)
 {
 	msg__uint(&p->event, TRACK_EVENT__TYPE, type);
 	if (track != p->track)
@@ -631,10 +634,12 @@ static void pftrace__part(struct pftrace *p, bool is_part)
 /* Adds a launch's annotations to p->event, which the caller completes. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
-	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(key));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE,
+			  JOIN_KEY_ID(key));
 	if (chain == NO_INDEX)
 		return;
-	pftrace__annotate(p, ANNOTATION_PATH, DEBUG_ANNOTATION__STRING_VALUE_IID, pftrace__path(p, chain));
+	pftrace__annotate(p, ANNOTATION_PATH, DEBUG_ANNOTATION__STRING_VALUE_IID,
+			  pftrace__path(p, chain));
 	pftrace__put_arrows(p, key);
 }
 
@@ -750,7 +755,8 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 
 	msg__uint(&p->event, TRACK_EVENT__CATEGORY_IIDS, categories[kind]);
 	msg__uint(&p->event, TRACK_EVENT__NAME_IID, pftrace__leaf_name(p, e->leaf));
-	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE, JOIN_KEY_ID(e->key));
+	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE,
+			  JOIN_KEY_ID(e->key));
 	shape = kind == LEAF_KERNEL ? pftrace__shape(p, e->leaf) : 0;
 	if (shape)
 		pftrace__annotate(p, ANNOTATION_SHAPE, DEBUG_ANNOTATION__STRING_VALUE_IID, shape);
@@ -805,7 +811,8 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 }
 
 /* @nr: the track's number among all tracks of metrics */
-static int pftrace__metric(struct pftrace *p, const struct metric_set *set, uint32_t metric, uint32_t nr)
+static int pftrace__metric(struct pftrace *p, const struct metric_set *set, uint32_t metric,
+			   uint32_t nr)
 {
 	const struct metric_name *name = &p->s->model.metrics.names.v[set->names[metric]];
 	uint64_t uuid = UUID_METRIC | nr;
@@ -889,15 +896,19 @@ static void pftrace__names(struct pftrace *p)
 	pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_MEMSET,
 			leaf_kind__name(LEAF_MEMSET));
 	for (kind = 0; kind < NR_SLICE_KINDS; kind++)
-		pftrace__intern(p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_SLICES + kind,
-				slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));
-	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CORRELATION, "correlation");
+		pftrace__intern(
+			p, INTERNED_DATA__EVENT_CATEGORIES, CATEGORY_SLICES + kind,
+			slice__category(&(struct slice){ .kind = kind, .chain = NO_INDEX }));
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CORRELATION,
+			"correlation");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_PATH, "call path");
-	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CAPTURED, "captured at");
+	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_CAPTURED,
+			"captured at");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_BYTES, "bytes");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_SHAPE, "launched as");
 	pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_NUMBER, "number");
-	if (filter__given(p->s->opts.filter, FILTER_FROM) || filter__given(p->s->opts.filter, FILTER_TO))
+	if (filter__given(p->s->opts.filter, FILTER_FROM) ||
+	    filter__given(p->s->opts.filter, FILTER_TO))
 		pftrace__intern(p, INTERNED_DATA__DEBUG_ANNOTATION_NAMES, ANNOTATION_PART, "part");
 }
 

@@ -257,7 +257,9 @@ static void pprof__line(struct pprof *p, const struct frame *f, Perftools__Profi
 	free(name);
 }
 
-/* Writes the location of @nr frames, outermost first: a function and the functions inlined in it. */
+/*
+ * Writes the location of @nr frames, outermost first: a function and the functions inlined in it.
+ */
 static uint64_t pprof__location(struct pprof *p, const struct frame *const *frames, uint32_t nr)
 {
 	Perftools__Profiles__Line *lines, **ptrs;
@@ -349,7 +351,8 @@ struct sample_labels {
 	size_t nr;
 };
 
-static void sample_labels__add(struct sample_labels *l, struct pprof *p, const char *key, const char *value)
+static void sample_labels__add(struct sample_labels *l, struct pprof *p, const char *key,
+			       const char *value)
 {
 	Perftools__Profiles__Label *label = &l->v[l->nr];
 
@@ -395,7 +398,8 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_la
 }
 
 /* Adds labels for the process's place in its job. */
-static void pprof__process_labels(struct pprof *p, const struct labels *from, struct sample_labels *l)
+static void pprof__process_labels(struct pprof *p, const struct labels *from,
+				  struct sample_labels *l)
 {
 	uint32_t i;
 
@@ -404,7 +408,8 @@ static void pprof__process_labels(struct pprof *p, const struct labels *from, st
 			sample_labels__add_number(l, p, label__name(i + 1), from->numbers[i] - 1);
 	for (i = 0; i < LABELS_NR_TEXTS; i++)
 		if (from->texts[i])
-			sample_labels__add(l, p, label__name(LABELS_FIRST_TEXT + i), from->texts[i]);
+			sample_labels__add(l, p, label__name(LABELS_FIRST_TEXT + i),
+					   from->texts[i]);
 }
 
 static void pprof__labels(struct pprof *p, const struct aggregate *a, struct sample_labels *l)
@@ -647,8 +652,8 @@ int pprof__write(const struct session *s, FILE *f)
 	return pprof__write_kind(s, NR_PROFILE_KINDS, NULL, f);
 }
 
-int pprof__write_kind(const struct session *s, enum profile_kind kind, const struct profile_time *time,
-		      FILE *f)
+int pprof__write_kind(const struct session *s, enum profile_kind kind,
+		      const struct profile_time *time, FILE *f)
 {
 	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	struct pprof *p = malloc(sizeof(*p));

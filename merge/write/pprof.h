@@ -34,7 +34,7 @@ int pprof__write(const struct session *s, FILE *f);
  * Writes the part of @s that has one kind, with that kind's value only. @time: the time of the
  * profile
  */
-int pprof__write_kind(const struct session *s, enum profile_kind kind, const struct profile_time *time,
-		      FILE *f);
+int pprof__write_kind(const struct session *s, enum profile_kind kind,
+		      const struct profile_time *time, FILE *f);
 
 #endif /* MERGE_PPROF_H */

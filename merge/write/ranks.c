@@ -48,7 +48,8 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	return e.start_ns ? array_push(&r->events, e) : 0;
 }
 
-static int ranks__add_span(struct ranks *r, const struct model *m, const struct placed *p, bool point)
+static int ranks__add_span(struct ranks *r, const struct model *m, const struct placed *p,
+			   bool point)
 {
 	if (p->thread == NO_INDEX)
 		return 0;
@@ -100,7 +101,7 @@ static void ranks__sort(void *ctx)
 	array__sort(r->launches.v, r->launches.nr, sizeof(*r->launches.v), launch__cmp, NULL);
 }
 
-/* ---- recordings that are read separately ------------------------------------------------------- */
+/* ---- recordings that are read separately ----------------------------------------------------- */
 
 static int sink__part(void *ctx, struct session_sink **sink)
 {
@@ -116,7 +117,8 @@ static void sink__free_part(struct session_sink *part)
 	ranks__free(part->ctx);
 }
 
-static int sink__absorb(void *ctx, const struct model *m, struct session_sink *sink, const struct remap *map)
+static int sink__absorb(void *ctx, const struct model *m, struct session_sink *sink,
+			const struct remap *map)
 {
 	const struct ranks *part = sink->ctx;
 	struct ranks *r = ctx;
@@ -308,8 +310,8 @@ static const char *kernel__library(const char *name)
 }
 
 /* Sums up kernels that communicate without a known operation. Return: 0 or -ENOMEM. */
-static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t proc, uint32_t leaf_idx,
-			    uint64_t ns, struct idmap *known)
+static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t proc,
+			    uint32_t leaf_idx, uint64_t ns, struct idmap *known)
 {
 	const struct leaf *leaf = &m->leaves.v[leaf_idx];
 	uint32_t rank = r->by_proc[proc], i;
@@ -400,7 +402,8 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 		const struct nccl_unit *u = k->unit == NO_INDEX ? NULL : &n->units.v[k->unit];
 
 		/* List kernels that have neither an operation nor a partner. */
-		if ((u && (u->paired || !u->by_stream)) || !k->kernel || r->by_proc[k->proc] == NO_INDEX)
+		if ((u && (u->paired || !u->by_stream)) || !k->kernel ||
+		    r->by_proc[k->proc] == NO_INDEX)
 			continue;
 		if (!u)
 			r->ranks.v[r->by_proc[k->proc]].unpaired_ns += k->duration_ns;
@@ -409,7 +412,7 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 	return err;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------ */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u)
 {
@@ -433,7 +436,8 @@ static int collective__cmp_wait(const void *va, const void *vb)
 }
 
 /* Adds the collectives of a meeting. Return: 0 or -ENOMEM. */
-static int ranks__add_meeting(struct ranks *r, const struct model *m, const struct nccl_meeting *meeting)
+static int ranks__add_meeting(struct ranks *r, const struct model *m,
+			      const struct nccl_meeting *meeting)
 {
 	const struct nccl *n = &m->nccl;
 	const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ranks.h - the command "ranks": which rank made the others wait in collectives, and why it was late
+ * ranks.h - the command "ranks": which rank made the others wait in collectives, and why it was
+ * late
  *
  * A rank is a process that used a GPU. The time between two collectives of a rank is a window.
  * Where ranks waited for the last one to come, its window before the collective is compared with
@@ -170,7 +171,8 @@ struct ranks_opts {
 void ranks__print_account(const struct ranks *r, FILE *f);
 
 /*
- * Writes the page; @unit: as html_opts.unit. Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ * Writes the page; @unit: as html_opts.unit. Return: 0 or -ENOMEM; an error of @f stays in its
+ * error flag.
  */
 int ranks__write_html(const struct ranks *r, FILE *f, const char *unit);
 

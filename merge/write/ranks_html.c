@@ -20,8 +20,8 @@
  *		   "clocks": [ [ "host", "aligned by", collectives, ahead us, error us, drift ppm ], ... ],
  *		   "waits": W, "caused": null, or W, "over": W }
  *
- * where "waited_for" and "waited_for_ns" in "list" are the rank that each waited for longest, or -1, and W is
- * null, or waits over time:
+ * where "waited_for" and "waited_for_ns" in "list" are the rank that each waited for longest, or
+ * -1, and W is null, or waits over time:
  *
  *	{ "from_ns": of bin 0, from the start on, perhaps negative, "bin_ns": N, "nr": of bins,
  *	  "rank": [ index in list ], "culprit": [ index in list, or -1: ranks start ],
@@ -77,7 +77,7 @@ struct ranks_page {
 	uint64_t *waited_for_ns;
 };
 
-/* ---- paths ------------------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static uint32_t late_path__kind(const struct late_path *p, const struct model *m)
 {
@@ -151,7 +151,7 @@ static int page__make_tree(struct ranks_page *page)
 	return err ?: tree__sort(&page->tree);
 }
 
-/* ---- waits over time ----------------------------------------------------------------------------- */
+/* ---- waits over time ------------------------------------------------------------------------- */
 
 static void waits__exit(struct waits *w)
 {
@@ -265,7 +265,7 @@ static int page__find_culprits(struct ranks_page *page)
 	return err;
 }
 
-/* ---- the member "ranks" -------------------------------------------------------------------------- */
+/* ---- the member "ranks" ---------------------------------------------------------------------- */
 
 static void print_idx(struct json_out *j, uint32_t idx)
 {
@@ -338,7 +338,8 @@ static const char *rank__text(const struct ranks *r, size_t rank, bool host)
 }
 
 /* Prints the ranks' hosts, or their names, and sets @idx for each rank. Return: 0 or -ENOMEM. */
-static int print_names(struct json_out *j, const struct ranks *r, const char *key, bool host, uint32_t *idx)
+static int print_names(struct json_out *j, const struct ranks *r, const char *key, bool host,
+		       uint32_t *idx)
 {
 	struct numbered names = { 0 };
 	size_t i;
@@ -462,7 +463,8 @@ static void print_collectives(struct json_out *j, const struct ranks *r)
 	for (k = 0; k < ARRAY_SIZE(columns); k++) {
 		open_array(j, columns[k].key);
 		for (i = 0; i < nr; i++)
-			json_out__u64(j, *(const uint64_t *)((const char *)&v[i] + columns[k].offset));
+			json_out__u64(j,
+				      *(const uint64_t *)((const char *)&v[i] + columns[k].offset));
 		json_out__close(j, ']');
 	}
 	json_out__close(j, '}');
@@ -559,7 +561,8 @@ static void print_bins(struct json_out *j, const struct bins *b)
 	json_out__close(j, ']');
 }
 
-static void print_waits(struct json_out *j, const char *key, const struct waits *w, uint64_t start_ns)
+static void print_waits(struct json_out *j, const char *key, const struct waits *w,
+			uint64_t start_ns)
 {
 	const struct bin_scale *scale = &w->bins.scale;
 	char from[24];
@@ -571,7 +574,8 @@ static void print_waits(struct json_out *j, const char *key, const struct waits 
 		return;
 	}
 	open_object(j, key);
-	snprintf(from, sizeof(from), "%" PRId64, (int64_t)((scale->first << scale->shift) - start_ns));
+	snprintf(from, sizeof(from), "%" PRId64,
+		 (int64_t)((scale->first << scale->shift) - start_ns));
 	json_out__key(j, "from_ns");
 	json_out__literal(j, from);
 	json_out__member_u64(j, "bin_ns", 1ull << scale->shift);

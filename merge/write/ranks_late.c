@@ -32,7 +32,7 @@ struct late {
 	bool *last;			/* by unit: others waited for it */
 };
 
-/* ---- whom to blame ---------------------------------------------------------------------------- */
+/* ---- whom to blame --------------------------------------------------------------------------- */
 
 static bool unit__is_first(const struct ranks *r, const struct nccl_unit *u)
 {
@@ -82,7 +82,9 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
-/* Counts the wait of a unit for the rank that it waited for, or for nobody. Return: 0 or -ENOMEM. */
+/*
+ * Counts the wait of a unit for the rank that it waited for, or for nobody. Return: 0 or -ENOMEM.
+ */
 static int late__count_wait(struct late *l, uint32_t unit)
 {
 	const struct nccl *n = &l->m->nccl;
@@ -130,7 +132,7 @@ static int late__blame(struct late *l)
 	return err;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------ */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 /* Return: how many frames of a call path, counted from the root, say where a thread was. */
 static uint32_t stack__nr_shown(const struct stack *stack, bool whole)
@@ -204,8 +206,9 @@ static bool late_sum__is(const struct late_sum *a, const struct late_sum *b)
 
 static int late__add(struct late *l, const struct late_sum *new)
 {
-	uint32_t hash = hash__mix((uintptr_t)new->path ^ (uint64_t)new->kind << 60,
-				  (uintptr_t)new->leaf ^ ID_KEY(new->blamed, new->rank) * 3, l->secret);
+	uint32_t hash =
+		hash__mix((uintptr_t) new->path ^ (uint64_t) new->kind << 60,
+			  (uintptr_t) new->leaf ^ ID_KEY(new->blamed, new->rank) * 3, l->secret);
 	size_t at = HASHES_START;
 	uint32_t i;
 	int err;
@@ -232,7 +235,7 @@ static int late__add_event(struct late *l, const struct ranks_event *e, enum lat
 	return sum.path && sum.leaf ? late__add(l, &sum) : -ENOMEM;
 }
 
-/* ---- windows ---------------------------------------------------------------------------------- */
+/* ---- windows --------------------------------------------------------------------------------- */
 
 /* the end of a window */
 struct cut {
@@ -329,7 +332,7 @@ static int windows__add_work(struct windows *w, struct late *l, const struct ran
 	return err;
 }
 
-/* ---- the time before launches ------------------------------------------------------------------ */
+/* ---- the time before launches ---------------------------------------------------------------- */
 
 /* Return: index of the first launch of @launches[0..@nr) at or after @time_ns. */
 static size_t launches__at(const struct ranks_launch *launches, size_t nr, uint64_t time_ns)
@@ -410,7 +413,7 @@ static int launches__add_rest(struct late *l, const struct ranks_launch *launche
 	return err;
 }
 
-/* ---- one rank after the other ------------------------------------------------------------------ */
+/* ---- one rank after the other ---------------------------------------------------------------- */
 
 /* the sorted events and launches of one process */
 struct part {
@@ -472,7 +475,7 @@ static int late__processes(struct late *l)
 	return err;
 }
 
-/* ---- the comparison ----------------------------------------------------------------------------- */
+/* ---- the comparison -------------------------------------------------------------------------- */
 
 static int late_sum__cmp(const void *va, const void *vb)
 {
@@ -520,8 +523,10 @@ static int late__compare(struct late *l)
 			v[i].blamed, v[i].kind, v[i].path, v[i].leaf, v[i].leaf_idx, 0, 0,
 		};
 
-		for (k = i; k < l->sums.nr && v[k].blamed == v[i].blamed && v[k].kind == v[i].kind &&
-		     v[k].path == v[i].path && v[k].leaf == v[i].leaf; k++)
+		for (k = i;
+		     k < l->sums.nr && v[k].blamed == v[i].blamed && v[k].kind == v[i].kind &&
+		     v[k].path == v[i].path && v[k].leaf == v[i].leaf;
+		     k++)
 			;
 		for (j = i; j < k; j++)
 			if (v[j].rank == v[j].blamed)
@@ -583,7 +588,8 @@ int ranks__find_late(struct ranks *r, const struct model *m)
 	int err;
 
 	err = late__blame(&l) ?: late__choose(&l) ?: late__processes(&l) ?: late__compare(&l);
-	array__sort(r->compared.v, r->compared.nr, sizeof(*r->compared.v), late_path__cmp, r->ranks.v);
+	array__sort(r->compared.v, r->compared.nr, sizeof(*r->compared.v), late_path__cmp,
+		    r->ranks.v);
 	for (i = 0; i < r->compared.nr && !err; i++)
 		if (r->compared.v[i].ns > r->compared.v[i].median_ns)
 			err = array_push(&r->late, r->compared.v[i]);

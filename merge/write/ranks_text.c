@@ -41,7 +41,7 @@ static const char *rank__host(const struct ranks *r, uint32_t rank)
 	return r->s->model.inputs.v[rank__proc(r, rank)->recording].host;
 }
 
-/* ---- what makes ranks late -------------------------------------------------------------------- */
+/* ---- what makes ranks late ------------------------------------------------------------------- */
 
 /* Return: a path for people, with its leaf, for the caller to free(); or NULL. */
 static char *late_path__text(const struct late_path *p)
@@ -133,7 +133,7 @@ const char *ranks__numbered(const struct ranks *r)
 	       "in the order of recordings and processes";
 }
 
-/* ---- ranks ------------------------------------------------------------------------------------ */
+/* ---- ranks ----------------------------------------------------------------------------------- */
 
 static const struct column rank_columns[] = {
 	{ "rank", "rank", COLUMN_COUNT, 0 }, { "busy", "busy_ns", COLUMN_TIME, 1 },
@@ -174,7 +174,7 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 	return 0;
 }
 
-/* ---- collectives ------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 static const struct column collective_columns[] = {
 	{ "count", "count", COLUMN_COUNT, 0 }, { "ranks", "ranks", COLUMN_COUNT, 0 },
@@ -191,8 +191,10 @@ static int write_collectives(const struct ranks *r, struct table *t, const struc
 	if (for_people(t) && !r->collectives.nr)
 		return 0;
 	if (for_people(t))
-		fprintf(t->f, "\ncollectives: %zu communicators and operations, count and bytes of one"
-			" rank, times of all ranks%s\n", r->collectives.nr, times(opts));
+		fprintf(t->f,
+			"\ncollectives: %zu communicators and operations, count and bytes of one"
+			" rank, times of all ranks%s\n",
+			r->collectives.nr, times(opts));
 	table__begin(t, "collectives", collective_columns, ARRAY_SIZE(collective_columns));
 	for (i = 0; i < r->collectives.nr; i++) {
 		const struct rank_collective *c = &r->collectives.v[i];
@@ -223,8 +225,10 @@ static int write_others(const struct ranks *r, struct table *t, const struct ran
 	if (for_people(t) && !r->others.nr)
 		return 0;
 	if (for_people(t))
-		fprintf(t->f, "\nother kernels that communicate: %zu, of which nothing tells which belong"
-			" together%s\n", r->others.nr, times(opts));
+		fprintf(t->f,
+			"\nother kernels that communicate: %zu, of which nothing tells which belong"
+			" together%s\n",
+			r->others.nr, times(opts));
 	table__begin(t, "others", other_columns, ARRAY_SIZE(other_columns));
 	for (i = 0; i < r->others.nr; i++) {
 		const struct other_kernel *o = &r->others.v[i];
@@ -254,8 +258,10 @@ static int write_clocks(const struct ranks *r, struct table *t)
 	if (for_people(t) && clocks->list.nr < 2)
 		return 0;
 	if (for_people(t))
-		fprintf(t->f, "\nclocks: %zu; half of the collectives that a clock is aligned by end no"
-			" further apart than its error\n", clocks->list.nr);
+		fprintf(t->f,
+			"\nclocks: %zu; half of the collectives that a clock is aligned by end no"
+			" further apart than its error\n",
+			clocks->list.nr);
 	table__begin(t, "clocks", clock_columns, ARRAY_SIZE(clock_columns));
 	for (i = 0; i < clocks->list.nr; i++) {
 		const struct nccl_clock *c = &clocks->list.v[i];
@@ -270,7 +276,7 @@ static int write_clocks(const struct ranks *r, struct table *t)
 	return table__end(t);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* a count of operations, as a key for programs and as words for people */
 struct count {
@@ -319,14 +325,15 @@ void ranks__print_account(const struct ranks *r, FILE *f)
 	struct count counts[MAX_COUNTS];
 	size_t i, nr = ranks__counts(r, counts);
 
-	fprintf(f, "operations of NCCL %" PRIu64 " paired %" PRIu64 " unpaired %" PRIu64 "\n", c->nr_ops,
-		c->nr_paired, c->nr_ops - min_t(uint64_t, c->nr_ops, c->nr_paired));
+	fprintf(f, "operations of NCCL %" PRIu64 " paired %" PRIu64 " unpaired %" PRIu64 "\n",
+		c->nr_ops, c->nr_paired, c->nr_ops - min_t(uint64_t, c->nr_ops, c->nr_paired));
 	for (i = 2; i < nr; i++)
 		if (counts[i].n)
 			fprintf(f, "  %" PRIu64 " %s\n", counts[i].n, counts[i].words);
-	fprintf(f, "kernels of paired operations %" PRIu64 " ns: waiting %" PRIu64 " + transferring %"
-		PRIu64 "; of others %" PRIu64 " ns\n", c->paired_ns, c->wait_ns, c->paired_ns - c->wait_ns,
-		c->unpaired_ns + c->shared_ns);
+	fprintf(f,
+		"kernels of paired operations %" PRIu64 " ns: waiting %" PRIu64
+		" + transferring %" PRIu64 "; of others %" PRIu64 " ns\n",
+		c->paired_ns, c->wait_ns, c->paired_ns - c->wait_ns, c->unpaired_ns + c->shared_ns);
 	fprintf(f, "waiting %" PRIu64 " ns: for stragglers %" PRIu64
 		" + in first operations, while ranks start %" PRIu64 "\n", c->wait_ns, r->caused_ns,
 		r->start_wait_ns);

@@ -90,7 +90,10 @@ struct section {
 void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
 			 struct table *t);
 
-/* Defines the section @name from the objects named after it: name_columns, name__collect() and so on. */
+/*
+ * Defines the section @name from the objects named after it: name_columns, name__collect() and so
+ * on.
+ */
 #define SECTION(name_, row_type, ...) \
 	const struct section section_##name_ = { \
 		.name = #name_, \

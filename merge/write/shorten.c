@@ -104,7 +104,8 @@ static size_t without_arguments(const char *s, size_t len)
 	size_t end = suffix && suffix > s ? (size_t)(suffix - s) : len, at, depth = 0;
 
 	len = end;
-	if (end > strlen(constant) && !strncmp(s + end - strlen(constant), constant, strlen(constant)))
+	if (end > strlen(constant) &&
+	    !strncmp(s + end - strlen(constant), constant, strlen(constant)))
 		end -= strlen(constant);
 	if (!end || s[end - 1] != ')')
 		return len;
@@ -114,7 +115,8 @@ static size_t without_arguments(const char *s, size_t len)
 			break;
 	}
 	/* "f (inlined)", "operator()" and "(anonymous namespace)" have no arguments. */
-	if (at == SIZE_MAX || !at || s[at - 1] == ' ' || (at >= 8 && !strncmp(s + at - 8, "operator", 8)))
+	if (at == SIZE_MAX || !at || s[at - 1] == ' ' ||
+	    (at >= 8 && !strncmp(s + at - 8, "operator", 8)))
 		return len;
 	return at;
 }
@@ -149,7 +151,8 @@ static void put_frame(FILE *f, const char *s, size_t len, size_t width)
 
 	/* Do not cut inside template arguments. */
 	while (width_of(at, end - at) > width) {
-		const char *colons = memmem(at, end - at, "::", 2), *other = memchr(at, '<', end - at);
+		const char *colons = memmem(at, end - at, "::", 2),
+			   *other = memchr(at, '<', end - at);
 
 		if (!colons || (other && other < colons) || end - colons < 3)
 			break;

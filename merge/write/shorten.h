@@ -21,8 +21,8 @@ size_t shorten__width(const char *text);
  * @width: in columns; 0: unlimited
  * @out: set to @nr allocated strings, for the caller to free(), each at most @width wide
  *
- * A name loses its arguments, then its middle; a call path loses its outer frames, but not the frame in
- * which it differs from another one of the column. Return: 0 or -ENOMEM.
+ * A name loses its arguments, then its middle; a call path loses its outer frames, but not the
+ * frame in which it differs from another one of the column. Return: 0 or -ENOMEM.
  */
 int shorten__column(const char *const *texts, size_t nr, size_t width, char **out);
 

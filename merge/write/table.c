@@ -464,7 +464,8 @@ static int cell__cmp(const struct column *c, const struct cell *a, const struct 
 
 static int row__cmp(const void *va, const void *vb, void *ctx)
 {
-	const struct cell *a = *(const struct cell *const *)va, *b = *(const struct cell *const *)vb;
+	const struct cell *a = *(const struct cell *const *)va,
+			  *b = *(const struct cell *const *)vb;
 	const struct table *t = ctx;
 	size_t i = 0;
 

@@ -58,7 +58,8 @@ static bool is_there(const char *name)
 
 	for (; dir && *dir; dir = *end ? end + 1 : end) {
 		end = strchrnul(dir, ':');
-		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dir), dir, name) < PATH_MAX &&
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(end - dir), dir, name) <
+			    PATH_MAX &&
 		    !access(path, X_OK))
 			return true;
 	}

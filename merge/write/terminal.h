@@ -12,7 +12,10 @@
  */
 unsigned int terminal__width(void);
 
-/* Return: whether to write escapes for colors: on a terminal that is not "dumb", unless NO_COLOR is set. */
+/*
+ * Return: whether to write escapes for colors: on a terminal that is not "dumb", unless NO_COLOR is
+ * set.
+ */
 bool terminal__has_color(void);
 
 /* Whether standard output is a terminal that understands more than lines of text. */

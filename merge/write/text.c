@@ -95,7 +95,8 @@ static void write_windows(const struct session *s, FILE *f)
 		whole_ns = max_t(uint64_t, whole_ns,
 				 xpu_ns_between(in->reader->header.start_mono_ns, in->end_ns));
 	}
-	fprintf(f, "windows: %zu, %s", s->sums.nr_windows, human__time(some, sums__span_ns(&s->sums)));
+	fprintf(f, "windows: %zu, %s", s->sums.nr_windows,
+		human__time(some, sums__span_ns(&s->sums)));
 	if (whole_ns >= sums__span_ns(&s->sums))
 		fprintf(f, " of %s", human__time(all, whole_ns));
 	fputs(" recorded\n", f);
@@ -174,7 +175,7 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 	}
 }
 
-/* ---- lines that may be wider than the terminal ------------------------------------------------- */
+/* ---- lines that may be wider than the terminal ----------------------------------------------- */
 
 /*
  * Writes lines; a line wider than @width continues on further lines, which are indented by two
@@ -405,7 +406,8 @@ static void text__stacks(const struct session *s, FILE *f)
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
 
-static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts, bool *no_rows)
+static int text__write_json(const struct session *s, FILE *f, const struct text_opts *opts,
+			    bool *no_rows)
 {
 	const struct loss *l = &s->sums.loss;
 	const struct {

@@ -69,8 +69,10 @@ static void print_busy(FILE *f, const busy_gpus_t *gpus)
 		most = gpus->v[i].permille > most->permille ? &gpus->v[i] : most;
 	}
 	sum /= gpus->nr;
-	fprintf(f, "%zu GPUs busy " PERMILLE ", from " PERMILLE " (GPU %" PRIu32 ") to " PERMILLE " (GPU %"
-		PRIu32 ")", gpus->nr, PERMILLE_OF(sum), PERMILLE_OF(least->permille), least->number,
+	fprintf(f,
+		"%zu GPUs busy " PERMILLE ", from " PERMILLE " (GPU %" PRIu32 ") to " PERMILLE
+		" (GPU %" PRIu32 ")",
+		gpus->nr, PERMILLE_OF(sum), PERMILLE_OF(least->permille), least->number,
 		PERMILLE_OF(most->permille), most->number);
 }
 
@@ -222,7 +224,10 @@ static void print_waits(const struct session *s, FILE *f, const busy_gpus_t *gpu
 
 /* ---- the largest kernel and call path -------------------------------------------------------- */
 
-/* Return: @text, safe, at most @width characters if that is not 0, for the caller to free(); or NULL. */
+/*
+ * Return: @text, safe, at most @width characters if that is not 0, for the caller to free(); or
+ * NULL.
+ */
 static char *fit(const char *text, size_t width)
 {
 	char *out = NULL, *safe = NULL, c[ESCAPE_MAX];
@@ -244,8 +249,8 @@ static char *fit(const char *text, size_t width)
 }
 
 /* Prints two names, each with its share, in one line. Return: 0 or -ENOMEM. */
-static int print_largest(FILE *f, unsigned int width, const char *what, const char *name, uint64_t permille,
-			 const char *path, uint64_t path_permille)
+static int print_largest(FILE *f, unsigned int width, const char *what, const char *name,
+			 uint64_t permille, const char *path, uint64_t path_permille)
 {
 	static const char form[] = "largest %s " PERMILLE " ";
 	static const char path_form[] = "; call path " PERMILLE " ";

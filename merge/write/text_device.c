@@ -220,9 +220,11 @@ static int kernel__text(const struct leaf *leaf, const struct shape_cells *cells
 
 	*text = NULL;
 	if (cells->occupancy != CELL_NONE)
-		snprintf(occupancy, sizeof(occupancy), ", occupancy %" PRIu64 " %%", cells->occupancy);
+		snprintf(occupancy, sizeof(occupancy), ", occupancy %" PRIu64 " %%",
+			 cells->occupancy);
 	if (cells->registers != CELL_NONE)
-		len = asprintf(text, "%s %" PRIu64 " registers%s", leaf->name, cells->registers, occupancy);
+		len = asprintf(text, "%s %" PRIu64 " registers%s", leaf->name, cells->registers,
+			       occupancy);
 	return len < 0 ? -ENOMEM : 0;
 }
 

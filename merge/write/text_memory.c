@@ -86,13 +86,16 @@ static int memory_devices__row(const struct section_rows *rows, const void *vrow
 }
 
 static const struct column memory_devices_columns[] = {
-	{ "used, peak", "used_peak", COLUMN_BYTES, 0 }, { "at", "used_peak_ns", COLUMN_TIME, 1 },
+	{ "used, peak", "used_peak", COLUMN_BYTES, 0 },
+	{ "at", "used_peak_ns", COLUMN_TIME, 1 },
 	{ "reserved, peak", "reserved_peak", COLUMN_BYTES, 0 },
 	{ "blocks, peak", "blocks_peak", COLUMN_BYTES, 0 },
-	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
+	{ "segments, peak", "segments_peak", COLUMN_BYTES, 0 },
+	{ "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_devices, struct place_row, .of_memory = true, .from = "xpuload --memory records them");
+SECTION(memory_devices, struct place_row, .of_memory = true,
+	.from = "xpuload --memory records them");
 
 static bool has_heaps(const struct session *s)
 {
@@ -117,8 +120,8 @@ typedef ARRAY(struct instant_row) instant_rows_t;
  * recordings together. At the others, each recording counts the memory of other recordings as rest.
  * Return: 0 or -ENOMEM.
  */
-static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s, const struct heap *h,
-				   const struct heap_parts *last)
+static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s,
+				   const struct heap *h, const struct heap_parts *last)
 {
 	bool is_alone = s->sums.heaps.nr == 1;
 	size_t i;
@@ -141,8 +144,8 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
  * Adds the places of a recording at its peak, or each at its own peak, as --memory peak shows them.
  * Return: 0 or -ENOMEM.
  */
-static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s, const struct heap *h,
-				  const struct heap_parts *parts)
+static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s,
+				  const struct heap *h, const struct heap_parts *parts)
 {
 	enum heap_moment moment;
 	uint64_t time_ns;
@@ -160,7 +163,8 @@ static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s,
 }
 
 /* Adds the rows of the requested moments, or of the peak. Return: 0 or -ENOMEM. */
-static int instant_rows__add(instant_rows_t *rows, const struct session *s, const struct heap *h, bool peak)
+static int instant_rows__add(instant_rows_t *rows, const struct session *s, const struct heap *h,
+			     bool peak)
 {
 	struct heap_parts *parts = calloc(h->places.nr + 1, sizeof(*parts));
 	enum heap_moment moment = HEAP_ASKED;
@@ -225,7 +229,8 @@ static const struct column memory_moments_columns[] = {
 	{ "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_moments, struct instant_row, .of_memory = true, .from = "xpuload --memory records them");
+SECTION(memory_moments, struct instant_row, .of_memory = true,
+	.from = "xpuload --memory records them");
 
 /* ---- holders --------------------------------------------------------------------------------- */
 
@@ -259,8 +264,11 @@ static int holder_rows__get(struct holder_rows *rows, const struct stack *stack,
 		if ((*row)->stack == stack && (*row)->gpu == gpu && (*row)->kind == kind)
 			return 0;
 	}
-	err = hashes__add(&rows->by_group, hash, rows->list.nr) ?:
-	      array_push(&rows->list, ((struct holder_row){ .stack = stack, .gpu = gpu, .kind = kind }));
+	err = hashes__add(&rows->by_group, hash, rows->list.nr);
+	if (!err)
+		err = array_push(&rows->list, ((struct holder_row){
+			.stack = stack, .gpu = gpu, .kind = kind,
+		}));
 	if (!err)
 		*row = &rows->list.v[rows->list.nr - 1];
 	return err;
@@ -480,10 +488,12 @@ static void memory_leaks__head(const struct section_rows *rows, FILE *f)
 		bytes += row[i].left_bytes;
 		grow += grown_bytes(&row[i]) != 0;
 	}
-	fprintf(f, "memory never freed: %" PRIu64 " bytes in %" PRIu64 " piece%s; %zu of %zu call path%s "
-		"grew steadily, in %d or more of %d parts of the second half, and stand first\n", bytes, nr,
-		PLURAL(nr, "", "s"), grow, rows->nr, PLURAL(rows->nr, "", "s"), GROWS_PARTS,
-		HEAP_GROWTH_PARTS);
+	fprintf(f,
+		"memory never freed: %" PRIu64 " bytes in %" PRIu64
+		" piece%s; %zu of %zu call path%s "
+		"grew steadily, in %d or more of %d parts of the second half, and stand first\n",
+		bytes, nr, PLURAL(nr, "", "s"), grow, rows->nr, PLURAL(rows->nr, "", "s"),
+		GROWS_PARTS, HEAP_GROWTH_PARTS);
 }
 
 static int memory_leaks__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -613,8 +623,8 @@ static uint64_t has_before_ns(const struct sums *sums, const struct heap *h)
  * Adds the points of a GPU; later points are in the next file of the recording. Return: 0 or
  * -ENOMEM.
  */
-static int common_points__add(common_points_t *points, const struct heap *h, const struct heap_place *p,
-			      uint32_t gpu, uint64_t before_ns)
+static int common_points__add(common_points_t *points, const struct heap *h,
+			      const struct heap_place *p, uint32_t gpu, uint64_t before_ns)
 {
 	const struct heap_point *at = p->track.v, *end = at + p->track.nr;
 	int err = 0;

@@ -17,7 +17,8 @@ struct gpu_metric {
 	double idle;			/* the amount while nothing ran */
 };
 
-static const struct metric_name *gpu_metric__name(const struct session *s, const struct gpu_metric *m)
+static const struct metric_name *gpu_metric__name(const struct session *s,
+						  const struct gpu_metric *m)
 {
 	return &s->model.metrics.names.v[m->set->names[m->metric]];
 }
@@ -78,7 +79,8 @@ static int gpu_metrics__collect(struct section_rows *to)
 static void gpu_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	(void)rows;
-	fputs("GPU metrics: over the whole recording; idle: while no work that is recorded ran\n", f);
+	fputs("GPU metrics: over the whole recording; idle: while no work that is recorded ran\n",
+	      f);
 }
 
 static int gpu_metrics__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -261,7 +263,8 @@ static int kernel_metrics__collect(struct section_rows *to)
 
 		if (s->model.leaves.v[a->leaf].kind != LEAF_KERNEL)
 			continue;
-		err = metered_rows__get(&rows, &index, s, s->model.leaves.v[a->leaf].name, NULL, &row);
+		err = metered_rows__get(&rows, &index, s, s->model.leaves.v[a->leaf].name, NULL,
+					&row);
 		if (err)
 			break;
 		row->ns += a->sum_ns;
@@ -272,7 +275,8 @@ static int kernel_metrics__collect(struct section_rows *to)
 
 		if (idmap__get(&index, (uintptr_t)s->model.leaves.v[i].name, &idx) &&
 		    s->model.leaves.v[i].kind == LEAF_KERNEL)
-			metric_sums__of_leaf(&s->sums.metrics, &s->model.metrics, i, rows.v[idx].uses);
+			metric_sums__of_leaf(&s->sums.metrics, &s->model.metrics, i,
+					     rows.v[idx].uses);
 	}
 	err = metered_rows__finish(&rows, &index, err, to);
 	return err ?: metered_rows__columns(to, kernel_metrics_columns, ARRAY_SIZE(kernel_metrics_columns),
@@ -281,8 +285,10 @@ static int kernel_metrics__collect(struct section_rows *to)
 
 static void kernel_metrics__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "kernels and GPU metrics: averages over the time in which each ran, whatever ran "
-		"beside it%s\n", rows->times);
+	fprintf(f,
+		"kernels and GPU metrics: averages over the time in which each ran, whatever ran "
+		"beside it%s\n",
+		rows->times);
 }
 
 static int kernel_metrics__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -310,7 +316,8 @@ static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 	row = &rows->v[rows->nr - 1];
 	for (i = 0; i < metrics->sets.nr; i++) {
 		for (k = 0; k < metrics->sets.v[i].nr; k++) {
-			const struct metric_use *use = &s->sums.metrics.idle.v[i * XPU_MAX_METRICS + k];
+			const struct metric_use *use =
+				&s->sums.metrics.idle.v[i * XPU_MAX_METRICS + k];
 
 			row->uses[metrics->sets.v[i].names[k]].ns += use->ns;
 			row->uses[metrics->sets.v[i].names[k]].sum += use->sum;
@@ -338,7 +345,8 @@ static int path_metrics__collect(struct section_rows *to)
 
 		if (!leaf_kind__is_device(s->model.leaves.v[a->leaf].kind))
 			continue;
-		err = metered_rows__get(&rows, &index, s, NULL, s->model.chains.v[a->chain].stack, &row);
+		err = metered_rows__get(&rows, &index, s, NULL, s->model.chains.v[a->chain].stack,
+					&row);
 		if (err)
 			break;
 		row->ns += a->sum_ns;
@@ -346,7 +354,8 @@ static int path_metrics__collect(struct section_rows *to)
 	}
 	for (i = 0; i < s->model.chains.nr && rows.nr && !err; i++)
 		if (idmap__get(&index, (uintptr_t)s->model.chains.v[i].stack, &idx))
-			metric_sums__of_chain(&s->sums.metrics, &s->model.metrics, i, rows.v[idx].uses);
+			metric_sums__of_chain(&s->sums.metrics, &s->model.metrics, i,
+					      rows.v[idx].uses);
 	if (!err && s->model.metrics.names.nr)
 		err = path_metrics__idle(s, &rows);
 	err = metered_rows__finish(&rows, &index, err, to);

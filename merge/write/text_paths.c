@@ -122,7 +122,8 @@ static void rows__find_leaves(struct rows *rows)
 		if (!last && next->name == part->name)
 			continue;
 		row->nr_more += row->leaf != NO_INDEX;
-		if (row->leaf == NO_INDEX || ns > most_ns || (ns == most_ns && part->leaf < row->leaf)) {
+		if (row->leaf == NO_INDEX || ns > most_ns ||
+		    (ns == most_ns && part->leaf < row->leaf)) {
 			row->leaf = part->leaf;
 			most_ns = ns;
 		}
@@ -185,7 +186,8 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 	uint32_t nr = stack->nr;
 	bool launches = false;
 
-	while (nr > 1 && (frame__is_api(stack->frames[nr - 1]) || frame__is_stub(stack->frames[nr - 1]))) {
+	while (nr > 1 &&
+	       (frame__is_api(stack->frames[nr - 1]) || frame__is_stub(stack->frames[nr - 1]))) {
 		nr--;
 		launches = true;
 	}
@@ -248,8 +250,8 @@ static const char *row__comm(const struct session *s, const struct row *row)
  * Puts the properties that --by requests, each followed by @behind: "[rank 0];[node n1];". Return:
  * 0 or -ENOMEM.
  */
-static int put_roots(folded_text_t *text, const struct section_rows *rows, const struct aggregate *a,
-		     char behind)
+static int put_roots(folded_text_t *text, const struct section_rows *rows,
+		     const struct aggregate *a, char behind)
 {
 	uint32_t i, nr = rows->by ? rows->by->nr : 0;
 	int err = 0;
@@ -303,8 +305,8 @@ static char *launch_site__work(const struct session *s, const struct row *row)
  * @known: the number, counted from 1 in order of appearance; 0 if the process is new Return: 0 or
  * -ENOMEM.
  */
-static int process__group(const struct section_rows *rows, const struct aggregate *a, struct strpool *pool,
-			  folded_text_t *text, uint32_t *known)
+static int process__group(const struct section_rows *rows, const struct aggregate *a,
+			  struct strpool *pool, folded_text_t *text, uint32_t *known)
 {
 	const char *roots;
 	int err;

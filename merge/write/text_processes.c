@@ -21,7 +21,8 @@ static int process_row__cmp(const void *va, const void *vb)
 	return cmp3(a->rank, b->rank) ?: cmp3(b->gpu_ns, a->gpu_ns) ?: cmp3(a->proc, b->proc);
 }
 
-static void process_row__add(struct process_row *row, const struct aggregate *a, enum leaf_kind kind)
+static void process_row__add(struct process_row *row, const struct aggregate *a,
+			     enum leaf_kind kind)
 {
 	if (leaf_kind__is_device(kind)) {
 		row->gpu_ns += a->sum_ns;

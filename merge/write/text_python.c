@@ -93,8 +93,8 @@ static int python_lines__collect(struct section_rows *to)
 
 static void python_lines__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "lines of Python: %zu, by device time that each launched itself (own)%s\n", rows->nr,
-		rows->times);
+	fprintf(f, "lines of Python: %zu, by device time that each launched itself (own)%s\n",
+		rows->nr, rows->times);
 }
 
 static int python_lines__row(const struct section_rows *rows, const void *row, struct table *t)

@@ -243,7 +243,9 @@ static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu)
 	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
 	char time[HUMAN_MAX];
 
-	fprintf(f, "GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64 " %% of %s, from its first to its last work\n",
+	fprintf(f,
+		"GPU %" PRIu32 " idle %" PRIu64 ".%" PRIu64
+		" %% of %s, from its first to its last work\n",
 		s->model.gpus.list.v[nr_gpu].number, permille / 10, permille % 10,
 		human__time(time, span_ns));
 }

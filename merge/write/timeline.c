@@ -180,7 +180,8 @@ static int distribute(void **v, void **spare, size_t nr, size_t size, size_t nr_
 		for (k = 0; k < nr_keys; k++)
 			next[k + 1] += next[k];
 		for (i = 0; i < nr; i++)
-			memcpy(to + next[key(from + i * size, ctx)]++ * size, from + i * size, size);
+			memcpy(to + next[key(from + i * size, ctx)]++ * size, from + i * size,
+			       size);
 		*spare = from;
 		*v = to;
 	}
@@ -191,8 +192,8 @@ out:
 }
 
 /* Sorts events by process, then by thread. Return: 0 or -ENOMEM; *@v may be another array. */
-static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key, event_key_fn proc_key,
-		    const struct session *s)
+static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key,
+		    event_key_fn proc_key, const struct session *s)
 {
 	void *spare = NULL;
 	int err;
@@ -451,7 +452,8 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 		t->first_ns = min_t(uint64_t, t->first_ns, s->sums.heaps.v[i].from_ns);
 	for (i = 0; i < s->model.captured.windows.nr; i++)
 		if (captured_window__passes(&s->model.captured.windows.v[i], s->opts.filter))
-			t->first_ns = min_t(uint64_t, t->first_ns, s->model.captured.windows.v[i].open_ns);
+			t->first_ns = min_t(uint64_t, t->first_ns,
+					    s->model.captured.windows.v[i].open_ns);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
 	err = err ?: by_track((void **)&t->slices.v, nr, sizeof(*t->slices.v), slice__thread_key,
@@ -469,7 +471,8 @@ static bool track__has(const struct timeline_track *track, uint64_t key, uint32_
 }
 
 /* Return: the thread whose events come next in two sorted arrays. */
-static struct timeline_track timeline__next_track(const struct timeline *t, size_t host, size_t slice)
+static struct timeline_track timeline__next_track(const struct timeline *t, size_t host,
+						  size_t slice)
 {
 	const struct host_event *e = host < t->host.nr ? &t->host.v[host] : NULL;
 	const struct slice *p = slice < t->slices.nr ? &t->slices.v[slice] : NULL;
@@ -580,7 +583,8 @@ int timeline__prepare(struct timeline *t, const struct session *s)
 	if (err)
 		return err;
 	if (t->tracks.nr)
-		qsort_r(t->tracks.v, t->tracks.nr, sizeof(*t->tracks.v), track__cmp_rank, (void *)s);
+		qsort_r(t->tracks.v, t->tracks.nr, sizeof(*t->tracks.v), track__cmp_rank,
+			(void *)s);
 	err = timeline__assign_lanes(t);
 	if (err)
 		return err;
@@ -657,8 +661,10 @@ typedef ARRAY(struct change) changes_t;
 const char *timeline_counter__name(enum timeline_counter what)
 {
 	static const char *const names[NR_COUNTERS] = {
-		[COUNTER_IN_FLIGHT] = "work in flight", [COUNTER_COPYING] = "bytes being copied",
-		[COUNTER_MEMORY_USED] = "memory used", [COUNTER_MEMORY_RESERVED] = "memory reserved",
+		[COUNTER_IN_FLIGHT] = "work in flight",
+		[COUNTER_COPYING] = "bytes being copied",
+		[COUNTER_MEMORY_USED] = "memory used",
+		[COUNTER_MEMORY_RESERVED] = "memory reserved",
 	};
 
 	return names[what];
@@ -770,7 +776,8 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 		return memory_points(s, gpu, what == COUNTER_MEMORY_USED, points);
 	err = timeline__changes(t, s, gpu, what, &changes);
 	if (changes.nr > MAX_POINTS)
-		width_ns = (changes.v[changes.nr - 1].time_ns - changes.v[0].time_ns) / MAX_POINTS + 1;
+		width_ns =
+			(changes.v[changes.nr - 1].time_ns - changes.v[0].time_ns) / MAX_POINTS + 1;
 	for (i = 0; i < changes.nr && !err; i++) {
 		struct counter_point now = { changes.v[i].time_ns, 0 }, *last;
 

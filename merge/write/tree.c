@@ -224,7 +224,8 @@ static bool tree__range_is(const struct tree *t, uint32_t idx, const uint32_t *l
 {
 	const struct tree_range *range = &t->ranges.v[idx];
 
-	return range->nr == nr && !memcmp(t->range_labels.v + range->first, labels, nr * sizeof(*labels));
+	return range->nr == nr &&
+	       !memcmp(t->range_labels.v + range->first, labels, nr * sizeof(*labels));
 }
 
 /* Finds or adds the NVTX ranges of an aggregate. Return: 0 or -ENOMEM. */
@@ -270,7 +271,8 @@ static int tree__owner(struct tree *t, const struct tree_owner *owner, uint32_t 
  * Finds or adds the owner of an aggregate, with the properties @owners (1 << enum by). Return: 0 or
  * -ENOMEM.
  */
-static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32_t owners, uint32_t *idx)
+static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32_t owners,
+			    uint32_t *idx)
 {
 	struct tree_owner owner;
 	int by, err = 0;
@@ -401,7 +403,8 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 		if (leaf->kind == LEAF_KERNEL)
 			err = adder__kernel(a, leaf_idx, label, &a->leaves.v[leaf_idx]);
 		else
-			err = adder__name(a, label, leaf->name, leaf->kind, NULL, &a->leaves.v[leaf_idx]);
+			err = adder__name(a, label, leaf->name, leaf->kind, NULL,
+					  &a->leaves.v[leaf_idx]);
 	}
 	*idx = a->leaves.v[leaf_idx];
 	return err;
@@ -432,8 +435,8 @@ static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
  * Finds or adds the cell of a node and an owner. *@value: its tree_cell.value. Return: 0 or
  * -ENOMEM.
  */
-static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t kind, uint32_t owner,
-		      uint32_t *value)
+static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t kind,
+		      uint32_t owner, uint32_t *value)
 {
 	uint32_t hash = hash__mix(node, ID_KEY(kind, owner), t->secret), idx;
 	static const struct tree_value none;
@@ -445,8 +448,10 @@ static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t
 			t->cells.v[idx].owner == owner;
 	if (!found) {
 		idx = t->cells.nr;
-		if (array_push(&t->cells, ((struct tree_cell){ .node = node, .kind = kind, .owner = owner,
-							       .value = idx })) ||
+		if (array_push(
+			    &t->cells,
+			    ((struct tree_cell){
+				    .node = node, .kind = kind, .owner = owner, .value = idx })) ||
 		    hashes__add(&t->by_cell, hash, idx))
 			return -ENOMEM;
 	}
@@ -477,7 +482,8 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 }
 
 /* Goes down to the frames of the place where a kernel stood still, and of the reason. */
-static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind, uint32_t *node)
+static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind,
+			uint32_t *node)
 {
 	const char *at = place->place;
 	uint32_t frame;
@@ -558,8 +564,8 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 	return err;
 }
 
-int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like, const char *name,
-		   uint32_t owners, uint32_t *value)
+int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like,
+		   const char *name, uint32_t owners, uint32_t *value)
 {
 	struct adder a = { .tree = t, .session = s };
 	enum leaf_kind kind = s->model.leaves.v[like->leaf].kind;

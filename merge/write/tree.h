@@ -134,8 +134,8 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
  *
  * Return: 0 or -ENOMEM.
  */
-int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like, const char *name,
-		   uint32_t owners, uint32_t *value);
+int tree__add_rest(struct tree *t, const struct session *s, const struct aggregate *like,
+		   const char *name, uint32_t owners, uint32_t *value);
 
 /*
  * Forgets cells and owners, so that tree__add() can make them again, with other owners. Return: 0

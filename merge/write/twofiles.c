@@ -25,7 +25,7 @@ struct twofiles_out {
 	ARRAY(struct work_event) works;
 };
 
-/* ---- collecting --------------------------------------------------------------------------------- */
+/* ---- collecting ------------------------------------------------------------------------------ */
 
 static int twofiles_out__launch(void *ctx, const struct model *m, uint64_t key,
 				const struct launch *l)
@@ -109,7 +109,7 @@ static uint32_t session__tid(const struct session *s, const struct launch_event 
 	       session__pid(s, e->key);
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Prints a name as one word, because scripts split the line at blanks. */
 static void print_comm(FILE *f, const char *comm)
@@ -150,14 +150,14 @@ int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, 
 	return 0;
 }
 
-/* ---- calls and device work ---------------------------------------------------------------------- */
+/* ---- calls and device work ------------------------------------------------------------------- */
 
 /*
  * Prints {"name":"Kernel: k","ph":"X","ts":1.000,"dur":2.000,"cat":"GPU_Kernel", which the caller
  * closes.
  */
-static void put_event(struct json_out *j, const char *prefix, const char *name, const char *category,
-		      uint64_t start_ns, uint64_t duration_ns)
+static void put_event(struct json_out *j, const char *prefix, const char *name,
+		      const char *category, uint64_t start_ns, uint64_t duration_ns)
 {
 	json_out__line(j, 0);
 	json_out__open(j, '{');

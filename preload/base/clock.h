@@ -37,7 +37,8 @@ extern _Atomic int64_t clock__ahead_ns;
  */
 static inline uint64_t clock__ns(void)
 {
-	return now_ns(CLOCK_MONOTONIC) - atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
+	return now_ns(CLOCK_MONOTONIC) -
+	       atomic_load_explicit(&clock__ahead_ns, memory_order_relaxed);
 }
 
 /*

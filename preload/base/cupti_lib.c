@@ -193,7 +193,8 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	return 0;
 }
 
-CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback)
+CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
+			CUpti_CallbackFunc callback)
 {
 	char holder[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
 	struct cupti_subscriber_params p = {
@@ -230,7 +231,8 @@ CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t by
 	return c->activity_get_next_record(buffer, bytes, record);
 }
 
-CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream, size_t *nr)
+CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream,
+			       size_t *nr)
 {
 	if (!c->among)
 		return c->activity_get_num_dropped(context, stream, nr);
@@ -239,8 +241,8 @@ CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_
 	return c->activity_get_num_dropped_v2(c->among, context, stream, nr);
 }
 
-CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute, size_t *size,
-				 void *value)
+CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute,
+				 size_t *size, void *value)
 {
 	if (c->among)
 		return c->activity_set_attribute_v2(c->among, attribute, size, value);

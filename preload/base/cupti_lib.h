@@ -57,12 +57,14 @@ struct cupti {
 	CUptiResult (*activity_register_callbacks_v2)(CUpti_SubscriberHandle, cupti_request_v2_t,
 						      cupti_complete_v2_t);
 	CUptiResult (*activity_enable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *config);
-	CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind, void *config);
+	CUptiResult (*activity_disable_v2)(CUpti_SubscriberHandle, CUpti_ActivityKind,
+					   void *config);
 	CUptiResult (*activity_get_next_record_v2)(CUpti_SubscriberHandle, uint8_t *, size_t,
 						   CUpti_Activity **);
-	CUptiResult (*activity_get_num_dropped_v2)(CUpti_SubscriberHandle, CUcontext, uint32_t, size_t *);
-	CUptiResult (*activity_set_attribute_v2)(CUpti_SubscriberHandle, CUpti_ActivityAttribute, size_t *,
-						 void *);
+	CUptiResult (*activity_get_num_dropped_v2)(CUpti_SubscriberHandle, CUcontext, uint32_t,
+						   size_t *);
+	CUptiResult (*activity_set_attribute_v2)(CUpti_SubscriberHandle, CUpti_ActivityAttribute,
+						 size_t *, void *);
 	CUptiResult (*get_timestamp_v2)(CUpti_SubscriberHandle, uint64_t *);
 };
 
@@ -95,15 +97,17 @@ void *cupti__loaded_symbol(const char *name);
  * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its subscriber
  * allows no others.
  */
-CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback);
+CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
+			CUpti_CallbackFunc callback);
 
 /* Call CUPTI's functions for the only subscriber, or for one of several. */
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
 CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
 			       CUpti_Activity **record);
-CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream, size_t *nr);
-CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute, size_t *size,
-				 void *value);
+CUptiResult cupti__num_dropped(const struct cupti *c, CUcontext context, uint32_t stream,
+			       size_t *nr);
+CUptiResult cupti__set_attribute(const struct cupti *c, CUpti_ActivityAttribute attribute,
+				 size_t *size, void *value);
 
 /* Return: CUPTI's text for @err; never NULL. */
 const char *cupti__strerror(const struct cupti *c, CUptiResult err);

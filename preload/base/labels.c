@@ -236,7 +236,8 @@ void labels__read(struct labels *all, char *(*get)(const char *name))
 			refuse(all, texts[i].name);
 			continue;
 		}
-		all->v[all->nr] = (struct label){ .label = texts[i].label, .source = texts[i].source };
+		all->v[all->nr] =
+			(struct label){ .label = texts[i].label, .source = texts[i].source };
 		memcpy(all->v[all->nr++].text, text, bytes);
 	}
 }

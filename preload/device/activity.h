@@ -80,7 +80,10 @@ void activity__repeat_definitions(void);
 /* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
 unsigned int activity__progress(void);
 
-/* Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake() (notes.h), too. */
+/*
+ * Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake() (notes.h),
+ * too.
+ */
 void activity__wait(long timeout_ns);
 
 #endif /* XPU_PRELOAD_ACTIVITY_H */

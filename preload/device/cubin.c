@@ -38,8 +38,9 @@ static bool cubin__open(struct cubin *c, const void *file, size_t bytes)
 	struct part names;
 
 	*c = (struct cubin){ .file = file, .bytes = bytes };
-	if (bytes < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) || h->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h->e_shentsize != sizeof(Elf64_Shdr) || (uintptr_t)file % 8 || h->e_shoff % 8 ||
+	if (bytes < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) ||
+	    h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_shentsize != sizeof(Elf64_Shdr) ||
+	    (uintptr_t)file % 8 || h->e_shoff % 8 ||
 	    !inside(c, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)) ||
 	    h->e_shstrndx >= h->e_shnum)
 		return false;

@@ -75,7 +75,8 @@ static bool is_busy(const struct cupti *c, uint32_t device)
 		return false;
 	err = get(&counters);
 	if (err == CUPTI_SUCCESS) {
-		counters.pCounterAvailabilityImage = calloc(1, counters.counterAvailabilityImageSize);
+		counters.pCounterAvailabilityImage =
+			calloc(1, counters.counterAvailabilityImageSize);
 		if (counters.pCounterAvailabilityImage)
 			err = get(&counters);
 		free(counters.pCounterAvailabilityImage);

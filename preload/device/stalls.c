@@ -157,7 +157,8 @@ static CUptiResult read_reasons(CUcontext context)
 		.attributeData.member = value,						\
 	}
 
-static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurationInfo *v, size_t nr)
+static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurationInfo *v,
+				  size_t nr)
 {
 	return pc.set(&(CUpti_PCSamplingConfigurationInfoParams){
 		.size = CUpti_PCSamplingConfigurationInfoParamsSize, .ctx = context,
@@ -182,16 +183,17 @@ static CUptiResult configure(struct sampled *c)
 		ATTRIBUTE(COLLECTION_MODE, collectionModeData.collectionMode,
 			  is_exact ? CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED :
 				     CUPTI_PC_SAMPLING_COLLECTION_MODE_CONTINUOUS),
-		ATTRIBUTE(SAMPLING_DATA_BUFFER, samplingDataBufferData.samplingDataBuffer, &c->kept.data),
+		ATTRIBUTE(SAMPLING_DATA_BUFFER, samplingDataBufferData.samplingDataBuffer,
+			  &c->kept.data),
 	};
 	CUpti_PCSamplingConfigurationInfo bytes =
 		ATTRIBUTE(HARDWARE_BUFFER_SIZE, hardwareBufferSizeData.hardwareBufferSize,
 			  hardware_bytes());
 	CUpti_PCSamplingConfigurationInfo cycles =
 		ATTRIBUTE(SAMPLING_PERIOD, samplingPeriodData.samplingPeriod, period);
-	CUpti_PCSamplingConfigurationInfo fetch =
-		ATTRIBUTE(WORKER_THREAD_PERIODIC_SLEEP_SPAN,
-			  workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan, FETCH_MS);
+	CUpti_PCSamplingConfigurationInfo fetch = ATTRIBUTE(
+		WORKER_THREAD_PERIODIC_SLEEP_SPAN,
+		workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan, FETCH_MS);
 	CUptiResult err = set_attributes(c->handle, needed, sizeof(needed) / sizeof(needed[0]));
 
 	if (err != CUPTI_SUCCESS)
@@ -205,12 +207,13 @@ static CUptiResult configure(struct sampled *c)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- records: packed under the lock of activity.c --------------------------------------------- */
+/* ---- records: packed under the lock of activity.c -------------------------------------------- */
 
 static void pack_account(void *ctx)
 {
 	const struct sampled *c = ctx;
-	struct xpu_record_stalls_account *r = wire__reserve(XPU_RECORD_STALLS_ACCOUNT, 0, sizeof(*r));
+	struct xpu_record_stalls_account *r =
+		wire__reserve(XPU_RECORD_STALLS_ACCOUNT, 0, sizeof(*r));
 	struct xpu_record hdr = r->hdr;
 	uint64_t end_ns = is_exact ? c->since_ns : c->since_ns - c->late_ns;
 
@@ -261,7 +264,8 @@ static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
 	return only && v->correlationId > only ? only : v->correlationId;
 }
 
-static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr, uint64_t end_ns)
+static size_t pack_function(struct sampled *c, const CUpti_PCSamplingPCData *v, size_t nr,
+			    uint64_t end_ns)
 {
 	uint32_t function = wire__string(v->functionName ? v->functionName : "");
 	struct xpu_record_stalls *r;
@@ -312,7 +316,8 @@ static void pack_reading(void *ctx)
 	size_t i, nr = buffer.data.totalNumPcs;
 
 	for (i = 0; i < nr && i < NR_PCS;)
-		i += pack_function(reading->context, &buffer.data.pPcData[i], nr - i, reading->end_ns);
+		i += pack_function(reading->context, &buffer.data.pPcData[i], nr - i,
+				   reading->end_ns);
 }
 
 static void say(const char *what)
@@ -535,8 +540,10 @@ static void say_second(uint32_t device)
 
 	if (atomic_exchange(&said, true))
 		return;
-	snprintf(text, sizeof(text), "stall reasons of one context of GPU %u alone are recorded, the "
-		 "one that came first: CUPTI samples one at a time", device);
+	snprintf(text, sizeof(text),
+		 "stall reasons of one context of GPU %u alone are recorded, the "
+		 "one that came first: CUPTI samples one at a time",
+		 device);
 	activity__message(XPU_MESSAGE_WARNING, text);
 }
 

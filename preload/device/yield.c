@@ -171,9 +171,9 @@ static bool allows_several(const CUpti_SubscriberParams *params)
 }
 
 /* The shim makes room for a moment, and is back as one of several when the call returns. */
-static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real, CUpti_SubscriberHandle *subscriber,
-				    CUpti_CallbackFunc callback, void *userdata,
-				    CUpti_SubscriberParams *params)
+static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
+				    CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
+				    void *userdata, CUpti_SubscriberParams *params)
 {
 	CUptiResult err;
 
@@ -197,7 +197,8 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber
 		return err;
 	}
 	if (allows_several(params))
-		return subscribe_beside(real_cuptiSubscribe_v2, subscriber, callback, userdata, params);
+		return subscribe_beside(real_cuptiSubscribe_v2, subscriber, callback, userdata,
+					params);
 	begin("cuptiSubscribe_v2");
 	return end(real_cuptiSubscribe_v2(subscriber, callback, userdata, params));
 }

@@ -222,7 +222,8 @@ static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 	known = call->device;
 	if (known >> 16 == d->contextUid)
 		return known;
-	if (cupti->get_device_id(d->context, &device) != CUPTI_SUCCESS || device >= XPU_ALLOC_NO_DEVICE)
+	if (cupti->get_device_id(d->context, &device) != CUPTI_SUCCESS ||
+	    device >= XPU_ALLOC_NO_DEVICE)
 		return XPU_ALLOC_NO_DEVICE;
 	call->device = (uint64_t)d->contextUid << 16 | device;
 	return device;
@@ -253,8 +254,8 @@ static uint64_t format_bytes(CUarray_format format)
 }
 
 /*
- * @levels: of mipmaps, each half as wide, high and deep as the one before. CUDA makes no more than there are
- * down to a single element, so programs may ask for any number.
+ * @levels: of mipmaps, each half as wide, high and deep as the one before. CUDA makes no more than
+ * there are down to a single element, so programs may ask for any number.
  */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {
@@ -360,8 +361,9 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 	case MAKES_MIPMAPS:
 		out = PARAMS(cuMipmappedArrayCreate, d)->pHandle;
 		if (PARAMS(cuMipmappedArrayCreate, d)->pMipmappedArrayDesc)
-			a->bytes = array_bytes(PARAMS(cuMipmappedArrayCreate, d)->pMipmappedArrayDesc,
-					       PARAMS(cuMipmappedArrayCreate, d)->numMipmapLevels);
+			a->bytes =
+				array_bytes(PARAMS(cuMipmappedArrayCreate, d)->pMipmappedArrayDesc,
+					    PARAMS(cuMipmappedArrayCreate, d)->numMipmapLevels);
 		break;
 	case OPENS:
 		out = PARAMS(cuIpcOpenMemHandle_v2, d)->pdptr;
@@ -371,7 +373,8 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 		if (!PARAMS(cuGraphAddMemAllocNode, d)->nodeParams)
 			return false;
 		a->bytes = PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->bytesize;
-		a->device = device_at(&PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->poolProps.location);
+		a->device = device_at(
+			&PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->poolProps.location);
 		out = &PARAMS(cuGraphAddMemAllocNode, d)->nodeParams->dptr;
 		break;
 	case ADDS_NODE:
@@ -443,7 +446,8 @@ static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 	stream = ((const CUstream *)d->functionParams)[row->stream];
 	if (!stream && row->per_thread)
 		stream = CU_STREAM_PER_THREAD;
-	return is_capturing(stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+	return is_capturing(stream, &status) == CUDA_SUCCESS &&
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 /* Asks CUDA about memory that it takes by itself, if @a may have changed that: see levels.h. */
@@ -455,12 +459,13 @@ static void see_levels(const struct alloc *a)
 		levels__has_node(a->device);
 	if (is_capture_going_on())
 		return;
-	if (a->space == XPU_SPACE_DEVICE || a->space == XPU_SPACE_POOL || a->space == XPU_SPACE_PHYSICAL)
+	if (a->space == XPU_SPACE_DEVICE || a->space == XPU_SPACE_POOL ||
+	    a->space == XPU_SPACE_PHYSICAL)
 		levels__see_device(a->device, a->space != XPU_SPACE_POOL);
 }
 
-static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
-		     const CUpti_CallbackData *d)
+static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *call,
+				CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
 	const CUresult *result = d->functionReturnValue;
 	CUresult err = result ? *result : CUDA_SUCCESS;
@@ -501,7 +506,8 @@ static inline bool is_begun(const struct alloc_free *f)
 /* A signal handler that frees in between uses another place, or has left this one free again. */
 static inline void begin_free(struct alloc_call *call, uint32_t id)
 {
-	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]) - 1;
+	struct alloc_free *f = call->frees,
+			  *end = f + sizeof(call->frees) / sizeof(call->frees[0]) - 1;
 	uint64_t order = allocs__order(1);
 
 	while (f < end && is_begun(f))
@@ -528,8 +534,8 @@ static inline uint64_t end_free(struct alloc_call *call, uint32_t id)
 }
 
 /* For calls that free: the first parameter of each is an address or a handle, of 64 bits. */
-static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call, CUpti_CallbackId cbid,
-		      const CUpti_CallbackData *d)
+static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call,
+				 CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
 	const CUresult *result = d->functionReturnValue;
 	struct alloc a = {
@@ -631,5 +637,6 @@ void allocs__end_context(CUcontext context)
 	    cupti->get_context_id(context, &a.extra) != CUPTI_SUCCESS)
 		return;
 	a.order = allocs__order(1);
-	launch__tell_alloc(&a, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
+	launch__tell_alloc(&a, CUPTI_CB_DOMAIN_RESOURCE,
+			   CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
 }

@@ -84,7 +84,8 @@ static const char asked_for_tools[] = "cuKernelGetName";
 static const struct cupti *_Atomic cupti;
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else a number for each start */
 static unsigned int last_opening;
-static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API };
+static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API,
+						CUPTI_CB_DOMAIN_RUNTIME_API };
 static enum calls_wanted have;		/* calls whose callbacks are enabled */
 static bool enabled[2][MAX_CBID];	/* callbacks enabled for calls, by domain */
 static unsigned int nr_enabled;
@@ -145,8 +146,8 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 		for (cbid = 1; cbid < MAX_CBID; cbid++) {
 			name = NULL;
 			if (enabled[i][cbid] ||
-			    c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS || !name ||
-			    !is_wanted(wanted, name))
+			    c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS ||
+			    !name || !is_wanted(wanted, name))
 				continue;
 			/*
 			 * Set the flag first: without it the callback would take the call for a
@@ -155,7 +156,8 @@ bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum 
 			if (!i)
 				wait__time(cbid, true, !used(cbid, name));
 			enabled[i][cbid] = (!i && used(cbid, name)) ||
-				c->enable_callback(1, subscriber, domains[i], cbid) == CUPTI_SUCCESS;
+					   c->enable_callback(1, subscriber, domains[i], cbid) ==
+						   CUPTI_SUCCESS;
 			nr_enabled += enabled[i][cbid];
 		}
 	}
@@ -307,8 +309,9 @@ static void call_log__leave(struct call_log *l)
 }
 
 /* Appends @e to the records in @out. @r: the last record, or NULL. Return: the record with @e. */
-static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out, const struct xpu_clock *clock,
-				    uint32_t tid, const struct call_entry *e)
+static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out,
+				    const struct xpu_clock *clock, uint32_t tid,
+				    const struct call_entry *e)
 {
 	uint64_t start_ns = xpu_log__ns(clock, e->start);
 	int64_t took = xpu_log__ns(clock, e->end) - start_ns, delta = r ? start_ns - r->time_ns : 0;
@@ -378,7 +381,10 @@ static void send_alone(struct call_log *l, const struct call_entry *e)
 	__atomic_store_n(&l->nr_alone, l->nr_alone + 1, __ATOMIC_RELEASE);
 }
 
-/* Makes room by sending the log, unless another thread has sent most of it. Return: whether there is room. */
+/*
+ * Makes room by sending the log, unless another thread has sent most of it. Return: whether there
+ * is room.
+ */
 static __attribute__((noinline, cold)) bool make_room(struct call_log *l)
 {
 	if (l->head - __atomic_load_n(&l->tail, __ATOMIC_ACQUIRE) > NR_ENTRIES / 2) {
@@ -472,7 +478,8 @@ HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_Callb
 
 uint64_t call_log__nr(const struct call_log *l)
 {
-	return __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) + __atomic_load_n(&l->nr_alone, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&l->head, __ATOMIC_ACQUIRE) +
+	       __atomic_load_n(&l->nr_alone, __ATOMIC_ACQUIRE);
 }
 
 bool call_log__is_open(const struct call_log *l)

@@ -88,7 +88,8 @@ void call_log__start(struct call_log *l);
  *
  * May be called in signal handlers, too.
  */
-void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d, const void *frame);
+void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d,
+		     const void *frame);
 void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d);
 
 /* Whether call_log__begin() would log a call. */

@@ -151,7 +151,8 @@ static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
 	if (!t)
 		goto out;
 	pthread_mutex_lock(&lock);
-	if (probe__way == PROBE_SHM && !shm__take_pages(t, sizeof(*t) + paths__log_at(), &t->pages)) {
+	if (probe__way == PROBE_SHM &&
+	    !shm__take_pages(t, sizeof(*t) + paths__log_at(), &t->pages)) {
 		munmap(t, launcher_bytes());
 		t = NULL;
 		goto unlock;
@@ -232,8 +233,8 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
  * Inlined: a frame of its own would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
-static inline __attribute__((always_inline)) uint64_t tell(struct launcher *t, struct xpu_slot *slot,
-							   unsigned int level)
+static inline __attribute__((always_inline)) uint64_t
+tell(struct launcher *t, struct xpu_slot *slot, unsigned int level)
 {
 	bool known = paths__enabled && !level && !slot->graph_node_id &&
 		     atomic_load_explicit(&t->range_logged, memory_order_relaxed) ==
@@ -365,8 +366,8 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 }
 
 /* Begins to measure a call, since @ticks, or since now if @ticks is 0. */
-static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid, const CUpti_CallbackData *d,
-			      uint64_t ticks)
+static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid,
+			      const CUpti_CallbackData *d, uint64_t ticks)
 {
 	if (!wait__call(cbid))
 		return;
@@ -463,7 +464,8 @@ static inline __attribute__((always_inline)) void call_returned(struct launcher 
  * this function notices that, or launch__close() sees the launch and waits for it. Return: false if
  * the window has closed.
  */
-static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id, unsigned int now)
+static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id,
+							    unsigned int now)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
@@ -539,7 +541,8 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 }
 
 /* Logs the call @cbid, numbered as in struct xpu_call, at its entry and exit. */
-static inline __attribute__((always_inline)) void time_call(uint16_t cbid, const CUpti_CallbackData *d)
+static inline __attribute__((always_inline)) void time_call(uint16_t cbid,
+							    const CUpti_CallbackData *d)
 {
 	struct launcher *t = this_thread;
 
@@ -568,8 +571,8 @@ static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId 
 }
 
 /* on_call() for driver calls that are logged as API calls or launch nothing. */
-static inline __attribute__((always_inline)) void on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d,
-							   bool windows)
+static inline __attribute__((always_inline)) void
+on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d, bool windows)
 {
 	if (wait__flags(cbid) & WAIT_TIMED)
 		time_call(cbid, d);
@@ -591,8 +594,8 @@ static __attribute__((noinline)) void on_other_call_in_windows(CUpti_CallbackId 
 	on_other(cbid, d, true);
 }
 
-static inline __attribute__((always_inline)) void on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-							  const void *data, bool windows)
+static inline __attribute__((always_inline)) void
+on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data, bool windows)
 {
 	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
 		if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
@@ -616,8 +619,8 @@ HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain dom
 	on_call(domain, cbid, data, false);
 }
 
-void CUPTIAPI launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-					  const void *data)
+void CUPTIAPI launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain,
+					  CUpti_CallbackId cbid, const void *data)
 {
 	(void)userdata;
 	on_call(domain, cbid, data, true);
@@ -673,8 +676,8 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
  * The cold part of path_number(): the path was not guessed, or has to be defined for a new
  * listener.
  */
-static __attribute__((noinline)) uint32_t number_otherwise(struct launcher *t, struct xpu_slot *slot,
-							   enum python_mode python, uint32_t id)
+static __attribute__((noinline)) uint32_t
+number_otherwise(struct launcher *t, struct xpu_slot *slot, enum python_mode python, uint32_t id)
 {
 	if (id == PATHS_WALKED)
 		return number_walked(t, slot, python);
@@ -687,8 +690,8 @@ static __attribute__((noinline)) uint32_t number_otherwise(struct launcher *t, s
  * Return: the number of the calling thread's call path to function @cbid of @domain; 0: the path
  * could not be kept.
  */
-static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t, uint32_t domain,
-								  uint32_t cbid)
+static inline __attribute__((always_inline)) uint32_t path_number(struct launcher *t,
+								  uint32_t domain, uint32_t cbid)
 {
 	enum python_mode python = atomic_load_explicit(&python__mode, memory_order_acquire);
 	struct xpu_slot slot;		/* set by paths__number() and complete() */
@@ -740,8 +743,9 @@ static inline bool has_range(const struct launcher *t)
  * The log has no room, or the listener does not know the thread yet: an event with a path
  * introduces it.
  */
-static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t, const struct alloc *a,
-							   uint32_t domain, uint32_t cbid, uint32_t path)
+static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t,
+							   const struct alloc *a, uint32_t domain,
+							   uint32_t cbid, uint32_t path)
 {
 	if (!path && !paths__is_told(t->paths)) {
 		path = path_number(t, domain, cbid);
@@ -755,8 +759,8 @@ static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t, c
  * Records an event, with its call path only if it makes memory. A free's path would cost as much as
  * an allocation's and says little: a garbage collector or a cache makes many of the frees.
  */
-static inline __attribute__((always_inline)) void tell_event(struct launcher *t, const struct alloc *a,
-							     uint32_t domain, uint32_t cbid, bool log)
+static inline __attribute__((always_inline)) void
+tell_event(struct launcher *t, const struct alloc *a, uint32_t domain, uint32_t cbid, bool log)
 {
 	uint32_t path = 0;
 
@@ -777,7 +781,8 @@ static inline __attribute__((always_inline)) void tell_event(struct launcher *t,
  * Records a thread's first event, an event in a signal handler, or one in a range that the log
  * lacks.
  */
-static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain, uint32_t cbid)
+static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain,
+						       uint32_t cbid)
 {
 	struct launcher *t = this_thread;
 

@@ -119,7 +119,8 @@ static uint64_t unused_of(CUmemoryPool pool)
 {
 	cuuint64_t reserved = 0, used = 0;
 
-	if (cu.pool_attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) != CUDA_SUCCESS ||
+	if (cu.pool_attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved) !=
+		    CUDA_SUCCESS ||
 	    cu.pool_attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) != CUDA_SUCCESS)
 		return 0;
 	return reserved > used ? reserved - used : 0;
@@ -144,7 +145,8 @@ static void look_at(uint16_t number)
 				unused += unused_of(pools[i].pool);
 	}
 	if (atomic_load(&d->has_node) && cu.graph_attribute &&
-	    cu.graph_attribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &graphs) != CUDA_SUCCESS)
+	    cu.graph_attribute(device, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &graphs) !=
+		    CUDA_SUCCESS)
 		graphs = 0;
 	if (unused != d->unused)
 		tell(number, XPU_SPACE_UNUSED, unused, 0);

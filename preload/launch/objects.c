@@ -112,7 +112,9 @@ static bool is_code(const ElfW(Phdr) *p)
 	return p->p_type == PT_LOAD && p->p_flags & PF_X && p->p_memsz;
 }
 
-/* Adds the object's code. Called with the loader's lock held. Return: not 0 if the table is full. */
+/*
+ * Adds the object's code. Called with the loader's lock held. Return: not 0 if the table is full.
+ */
 static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	unsigned int *nr = data, i;

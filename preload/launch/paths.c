@@ -311,7 +311,8 @@ HOT_MEMORY bool paths__is_told(const struct paths *p)
 }
 
 /* @is_short: whether @rest can be written as a short event; a compile-time constant in each call */
-static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths *p, const struct alloc *a,
+static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths *p,
+								   const struct alloc *a,
 								   const struct xpu_log_alloc *rest,
 								   uint32_t path, bool is_short)
 {
@@ -331,7 +332,8 @@ static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths 
 	return true;
 }
 
-static __attribute__((noinline)) bool paths__add_long(struct paths *p, const struct alloc *a, uint32_t path)
+static __attribute__((noinline)) bool paths__add_long(struct paths *p, const struct alloc *a,
+						      uint32_t path)
 {
 	const struct xpu_log_alloc rest = { a->address, a->bytes, a->order, a->extra };
 
@@ -564,8 +566,8 @@ static struct place *paths__trace(struct paths *p, struct path *path, const stru
 	return paths__keep_trace(p, path, u, python, mode);
 }
 
-static inline const struct unwind_trace *place__trace(const struct place *place, const struct xpu_slot *slot,
-						      enum python_mode mode)
+static inline const struct unwind_trace *
+place__trace(const struct place *place, const struct xpu_slot *slot, enum python_mode mode)
 {
 	if (!place || !place->unwind || place->cbid != slot->cbid ||
 	    place->domain != slot->domain || place->mode != mode ||
@@ -588,8 +590,8 @@ static inline const struct unwind_trace *place__event_trace(const struct place *
 {
 	const struct place *base;
 
-	if (!place || !place->unwind || place->cbid != slot->cbid || place->domain != slot->domain ||
-	    place->mode != (mode | PLACE_EVENT))
+	if (!place || !place->unwind || place->cbid != slot->cbid ||
+	    place->domain != slot->domain || place->mode != (mode | PLACE_EVENT))
 		return NULL;
 	base = place->base;
 	if (base && (base->version != place->version || base->mode != mode))
@@ -617,8 +619,8 @@ static struct place *paths__other(struct paths *p, uint64_t hash)
 }
 
 /* Return: the place that had the word that differs from the guess, or NULL. */
-static inline __attribute__((always_inline)) struct place *paths__next_guess(struct paths *p, uint32_t cbid,
-									     const struct unwind_miss *miss)
+static inline __attribute__((always_inline)) struct place *
+paths__next_guess(struct paths *p, uint32_t cbid, const struct unwind_miss *miss)
 {
 	uint64_t hash;
 
@@ -631,7 +633,8 @@ static inline __attribute__((always_inline)) struct place *paths__next_guess(str
 }
 
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
-					      enum python_mode python, const struct unwind_miss *miss)
+					      enum python_mode python,
+					      const struct unwind_miss *miss)
 {
 	p->guess = paths__next_guess(p, slot->cbid, miss);
 	return place__trace(p->guess, slot, python);
@@ -863,8 +866,8 @@ static const struct unwind_trace *guess_event_again(void *ctx, const struct unwi
 	return place__event_trace(p->guess, g->slot, g->mode);
 }
 
-HOT_MEMORY uint32_t paths__number(struct paths *p, struct unwinder *u, struct xpu_slot *slot, uint32_t domain,
-				  uint32_t cbid, enum python_mode mode)
+HOT_MEMORY uint32_t paths__number(struct paths *p, struct unwinder *u, struct xpu_slot *slot,
+				  uint32_t domain, uint32_t cbid, enum python_mode mode)
 {
 	struct event_guess guess = { p, slot, mode };
 	const struct unwind_trace *trace;

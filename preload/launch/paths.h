@@ -80,11 +80,12 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
  * Return: as paths__guess().
  */
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
-					      enum python_mode python, const struct unwind_miss *miss);
+					      enum python_mode python,
+					      const struct unwind_miss *miss);
 
 /*
- * The last guess was right: logs the launch, or calls the probe for it. For a call that has waited it
- * always calls the probe. Return: as paths__tell_walked().
+ * The last guess was right: logs the launch, or calls the probe for it. For a call that has waited
+ * it always calls the probe. Return: as paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 

@@ -32,11 +32,13 @@
 #define TOTALS_EVERY	1024
 #define MAX_DEVICES	256
 
-typedef void (*report_t)(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
+typedef void (*report_t)(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+			 uint32_t device);
 
 EXPORT void REPORT(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 
-static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
+static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+		       uint32_t device);
 static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 
 /* The function that gets the call: find_first(), record() or PyTorch's own. */
@@ -96,7 +98,8 @@ static void *tables__find(const struct tables *t, ElfW(Addr) base, const char *n
 {
 	uint32_t hash = gnu_hash(name), nr_buckets = t->gnu_hash[0], first = t->gnu_hash[1], i;
 	uint32_t bloom_words = t->gnu_hash[2];
-	const uint32_t *buckets = t->gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
+	const uint32_t *buckets =
+		t->gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
 	const uint32_t *chain = buckets + nr_buckets;
 	const ElfW(Sym) *sym;
 
@@ -182,7 +185,8 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 static inline bool wants_totals(unsigned int device, size_t reserved)
 {
 	unsigned int nr = atomic_load_explicit(&devices[device].nr_blocks, memory_order_relaxed);
-	bool same = atomic_load_explicit(&devices[device].reserved, memory_order_relaxed) == reserved;
+	bool same =
+		atomic_load_explicit(&devices[device].reserved, memory_order_relaxed) == reserved;
 
 	atomic_store_explicit(&devices[device].nr_blocks, nr + 1, memory_order_relaxed);
 	if (__builtin_expect(same && nr % TOTALS_EVERY, 1))
@@ -225,7 +229,8 @@ static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
  * PyTorch holds the lock of the device's allocator, so events have the allocator's order. A report
  * of 0 bytes, which PyTorch's own allocators never make, means that nothing was made or freed.
  */
-static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
+static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
+			      uint32_t device)
 {
 	report_t fn = atomic_load_explicit(&real, memory_order_acquire);
 
@@ -241,7 +246,8 @@ static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t
 
 HOT_CODE void REPORT(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device)
 {
-	atomic_load_explicit(&target, memory_order_relaxed)(ptr, bytes, allocated, reserved, device);
+	atomic_load_explicit(&target, memory_order_relaxed)(ptr, bytes, allocated, reserved,
+							    device);
 }
 
 void torch__watch(bool on)

@@ -323,8 +323,8 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 
 /*
  * Whether the rest of the walk, outward from the frame just pushed, equals the last walk. Launches
- * that follow one another share their outer frames. Comparing words at known addresses takes a third
- * as long as finding each address from the one before.
+ * that follow one another share their outer frames. Comparing words at known addresses takes a
+ * third as long as finding each address from the one before.
  *
  * This is exact. How a walk continues from a frame depends on ip, sp and bp there, on the rules,
  * which are fixed in a generation, and on the words that it reads. All of them are compared, except
@@ -495,7 +495,8 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
  * points to the place where its rule says that the caller's bp is saved. Return: whether the rule
  * says so.
  */
-static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa, struct step *s)
+static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa,
+				struct step *s)
 {
 	bool guessed = w->guessed;
 
@@ -940,8 +941,8 @@ bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *
 }
 
 /* Whether the stack has the words of @trace, beginning with word @i. */
-static inline __attribute__((always_inline)) bool trace__words_hold(const struct unwind_trace *trace,
-								    uint64_t sp, unsigned int i)
+static inline __attribute__((always_inline)) bool
+trace__words_hold(const struct unwind_trace *trace, uint64_t sp, unsigned int i)
 {
 	const uint64_t *v = trace->words + i, *end = trace->words + trace->nr;
 	const uint16_t *at = trace__at(trace) + i;
@@ -988,7 +989,8 @@ static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwin
  * Finds the first word of @trace, beginning with word @i, that differs on the stack. Return:
  * whether one does.
  */
-static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i, struct unwind_miss *miss)
+static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i,
+			     struct unwind_miss *miss)
 {
 	for (; i < trace->nr; i++) {
 		miss->where = trace__address(trace, i);
@@ -1003,8 +1005,8 @@ static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i, s
  * Finds where the stack differs from @trace, which does not match. Return: whether the stack
  * differs at all.
  */
-static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, const struct context *c,
-			struct unwind_miss *miss)
+static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u,
+			const struct context *c, struct unwind_miss *miss)
 {
 	const struct unwind_trace *outer = trace->outer;
 	const struct readable *s;
@@ -1023,7 +1025,8 @@ static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u, co
 }
 
 /* Compares the stack with other traces than @trace. Return: whether one of them matches. */
-static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u, const struct context *c,
+static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u,
+							 const struct context *c,
 							 const struct unwind_trace *trace,
 							 unwind_other_fn other, void *ctx)
 {

@@ -105,7 +105,8 @@ static inline bool wait__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d
 	uint8_t sizes = __atomic_load_n(&wait__sizes[cbid], __ATOMIC_RELAXED);
 	const uint64_t *params = sizes ? d->functionParams : NULL;
 
-	return params && ((sizes & 15 && !params[sizes & 15]) || (sizes >> 4 && !params[sizes >> 4]));
+	return params &&
+	       ((sizes & 15 && !params[sizes & 15]) || (sizes >> 4 && !params[sizes >> 4]));
 }
 
 /* Notes the stream of an event, at the entry of a call that records it. */

@@ -35,7 +35,8 @@ static inline void window__mark(uint32_t id)
 static inline bool window__has(uint32_t id)
 {
 	return !window__are_used || !id ||
-	       __atomic_load_n(&window__marks[id % WINDOW_MARKS], __ATOMIC_RELAXED) == window__mark_of(id);
+	       __atomic_load_n(&window__marks[id % WINDOW_MARKS], __ATOMIC_RELAXED) ==
+		       window__mark_of(id);
 }
 
 #endif /* XPU_PRELOAD_WINDOW_H */

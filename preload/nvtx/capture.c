@@ -207,14 +207,16 @@ static uint32_t find_cbid(const struct cupti *c, const char *wanted)
 
 	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
-		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) == CUPTI_SUCCESS && name &&
-		    !strcmp(name, wanted))
+		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
+			    CUPTI_SUCCESS &&
+		    name && !strcmp(name, wanted))
 			return cbid;
 	}
 	return 0;
 }
 
-bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber, CUpti_CallbackFunc inner)
+bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber,
+		    CUpti_CallbackFunc inner)
 {
 	capture.inner = inner;
 	switch (capture.what) {

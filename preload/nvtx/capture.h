@@ -40,7 +40,8 @@ void capture__unlock(void);
  * which calls @inner. Called under the lock. Return: whether a window is open now, which the caller
  * has to begin.
  */
-bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber, CUpti_CallbackFunc inner);
+bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber,
+		    CUpti_CallbackFunc inner);
 
 /* Whether the callbacks of launches are needed outside of windows, too. */
 bool capture__counts_launches(void);

@@ -39,7 +39,8 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 	if (!a || a->size < sizeof(*a))
 		return range;
 	if (__builtin_expect(a->payload_type == NVTX_ABI_PAYLOAD_EXT && a->nr_payloads > 0, 0) &&
-	    payload__read(domain, (const void *)(uintptr_t)a->payload, a->nr_payloads, payload, NULL))
+	    payload__read(domain, (const void *)(uintptr_t)a->payload, a->nr_payloads, payload,
+			  NULL))
 		range.payload = payload;
 	if (!a->message.ascii)
 		return range;
@@ -213,8 +214,8 @@ static void mark_w(const wchar_t *s)
 
 /* ---- the payload extension ------------------------------------------------------------------- */
 
-static struct range describe_payload(const void *domain, const struct nvtx_payload_data *data, size_t nr,
-				     struct xpu_range_payload *payload)
+static struct range describe_payload(const void *domain, const struct nvtx_payload_data *data,
+				     size_t nr, struct xpu_range_payload *payload)
 {
 	struct range range = { .domain = domain, .name = "" };
 
@@ -256,7 +257,8 @@ static uint64_t start_payload(const void *domain, const struct nvtx_payload_data
 	return ranges__start(&range);
 }
 
-static void end_payload(const void *domain, uint64_t id, const struct nvtx_payload_data *data, size_t nr)
+static void end_payload(const void *domain, uint64_t id, const struct nvtx_payload_data *data,
+			size_t nr)
 {
 	(void)data;
 	(void)nr;
@@ -381,15 +383,16 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 }
 
 /*
- * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). 1 is success: NVTX then
- * does nothing in the functions that were not filled in.
+ * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). 1 is success:
+ * NVTX then does nothing in the functions that were not filled in.
  */
 int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {
 	const struct nvtx_ext_segment *segment;
 	size_t i;
 
-	if (!module || module->size < sizeof(*module) || module->module_id != NVTX_ABI_PAYLOAD_MODULE ||
+	if (!module || module->size < sizeof(*module) ||
+	    module->module_id != NVTX_ABI_PAYLOAD_MODULE ||
 	    module->compat_id >> 8 != NVTX_ABI_PAYLOAD_MAJOR || !module->nr_segments)
 		return 0;
 	shim__load();

@@ -78,7 +78,7 @@ struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 
 typedef const void *(*nvtx_get_export_table_fn)(uint32_t id);
 
-/* ---- the payload extension; source: nvToolsExtPayload.h, nvtxDetail/nvtxExtTypes.h -------------- */
+/* ---- the payload extension; source: nvToolsExtPayload.h, nvtxDetail/nvtxExtTypes.h ----------- */
 
 enum {
 	NVTX_ABI_PAYLOAD_MODULE		= 2,	/* NVTX_EXT_PAYLOAD_MODULEID */

@@ -52,7 +52,8 @@ static inline bool ranges__wanted(void)
 {
 	if (__builtin_expect(probe__ranges_wanted(), 0))
 		return true;
-	if (__builtin_expect(atomic_load_explicit(&ranges__mode, memory_order_relaxed) != RANGES_OFF, 0))
+	if (__builtin_expect(
+		    atomic_load_explicit(&ranges__mode, memory_order_relaxed) != RANGES_OFF, 0))
 		ranges__miss();
 	return false;
 }

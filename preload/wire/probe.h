@@ -110,7 +110,8 @@ static inline void probe__batch(const void *records, size_t bytes)
 /* Sends the entries of @log before number @end. */
 static inline void probe__log(const struct xpu_log *log, uint64_t end)
 {
-	probe__touch(&log->entries[log->tail % XPU_LOG_ENTRIES], (end - log->tail) * sizeof(log->entries[0]));
+	probe__touch(&log->entries[log->tail % XPU_LOG_ENTRIES],
+		     (end - log->tail) * sizeof(log->entries[0]));
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_log(log, end);
 	else if (probe__live())

@@ -36,7 +36,8 @@
 
 _Static_assert(XPU_LOST_NR <= XPU_SHM_NR_LOST, "each kind has a counter");
 _Static_assert(XPU_SHM_PAGE == PAGE, "pages are mapped");
-_Static_assert(XPU_SHM_RECORD_MAX + sizeof(struct xpu_shm_word) <= AHEAD, "a step has room for a record");
+_Static_assert(XPU_SHM_RECORD_MAX + sizeof(struct xpu_shm_word) <= AHEAD,
+	       "a step has room for a record");
 
 enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
 
@@ -124,9 +125,9 @@ bool shm__start(const char *where)
 	if (!len || len >= sizeof(shm.address.sun_path) || !read_token(at + 1))
 		return false;
 	at += 2 * XPU_SHM_TOKEN_BYTES + 2;
-	if (!read_number(&at, &flags) || !read_number(&at, &shm.ring_bytes) || !read_number(&at, &counts) ||
-	    shm.ring_bytes < XPU_SHM_MIN_RING || shm.ring_bytes > XPU_SHM_MAX_RING ||
-	    (shm.ring_bytes & (shm.ring_bytes - 1)))
+	if (!read_number(&at, &flags) || !read_number(&at, &shm.ring_bytes) ||
+	    !read_number(&at, &counts) || shm.ring_bytes < XPU_SHM_MIN_RING ||
+	    shm.ring_bytes > XPU_SHM_MAX_RING || (shm.ring_bytes & (shm.ring_bytes - 1)))
 		return false;
 	shm.wants_ranges = flags & XPU_SHM_WANTS_RANGES;
 	shm.counts_id = (int)(uint32_t)counts;
@@ -500,7 +501,8 @@ bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken)
 		return true;
 	memset(at, 0, XPU_SHM_THREAD_BYTES);
 	/* With an old size of 0, mremap() makes a second mapping of the same pages. */
-	if (syscall(SYS_mremap, at, 0, XPU_SHM_THREAD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, pages) == -1)
+	if (syscall(SYS_mremap, at, 0, XPU_SHM_THREAD_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED,
+		    pages) == -1)
 		return shm__leave_pages(pages);	/* the old pages may already be unmapped */
 	if (shm.nr_given)
 		shm.nr_given--;
@@ -597,7 +599,8 @@ static uint32_t slot_tid(const struct xpu_slot *slot)
 	return log ? log->tid : 0;
 }
 
-static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint32_t nr, uint32_t flags);
+static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint32_t nr,
+		       uint32_t flags);
 
 static __attribute__((noinline, cold)) void put_launch_beyond(const struct xpu_slot *slot,
 							      const uint64_t *frames, uint32_t nr,

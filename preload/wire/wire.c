@@ -124,7 +124,8 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size)
 
 static void send_definition(const struct definition *d)
 {
-	memcpy(wire__reserve(d->record->type, d->record->misc, d->record->size), d->record, d->record->size);
+	memcpy(wire__reserve(d->record->type, d->record->misc, d->record->size), d->record,
+	       d->record->size);
 }
 
 /*
@@ -503,6 +504,7 @@ void wire__message(uint16_t level, const char *text)
 void wire__window(const struct xpu_record_window *window)
 {
 	wire__flush();			/* the BPF program looks at the second record of the batch */
-	memcpy(wire__reserve(XPU_RECORD_WINDOW, window->hdr.misc, sizeof(*window)), window, sizeof(*window));
+	memcpy(wire__reserve(XPU_RECORD_WINDOW, window->hdr.misc, sizeof(*window)), window,
+	       sizeof(*window));
 	wire__flush();
 }

@@ -50,8 +50,8 @@ static cudaEvent_t event;
 static void *memory;
 static void *function;			/* null_kernel for the driver */
 static CUresult (*get_current)(CUcontext *);
-static CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,
-			  unsigned int, unsigned int, CUstream, void **, void **);
+static CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
+			  unsigned int, unsigned int, unsigned int, CUstream, void **, void **);
 static __thread struct {
 	unsigned long long ticks;
 	unsigned int id, cbid;
@@ -139,12 +139,14 @@ static bool is_path(const char *name)
 	}									\
 } while (0)
 
-static void watch(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain, bool (*wanted)(const char *))
+static void watch(CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain,
+		  bool (*wanted)(const char *))
 {
 	for (uint32_t cbid = 1; cbid < MAX_CBID; cbid++) {
 		const char *name = NULL;
 
-		if (cuptiGetCallbackName(domain, cbid, &name) == CUPTI_SUCCESS && name && wanted(name))
+		if (cuptiGetCallbackName(domain, cbid, &name) == CUPTI_SUCCESS && name &&
+		    wanted(name))
 			cuptiEnableCallback(1, subscriber, domain, cbid);
 	}
 }
@@ -161,11 +163,13 @@ static void measure_calls(bool all)
 	for (uint32_t cbid = 1; cbid < MAX_CBID; cbid++) {
 		const char *name = NULL;
 
-		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &name) == CUPTI_SUCCESS && name &&
-		    !all && is_trifle(name))
+		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &name) ==
+			    CUPTI_SUCCESS &&
+		    name && !all && is_trifle(name))
 			cuptiActivityEnableRuntimeApi(cbid, 0);
-		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) == CUPTI_SUCCESS && name &&
-		    (!strcmp(name, "cuKernelGetName") || (!all && is_trifle(name))))
+		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
+			    CUPTI_SUCCESS &&
+		    name && (!strcmp(name, "cuKernelGetName") || (!all && is_trifle(name))))
 			cuptiActivityEnableDriverApi(cbid, 0);
 	}
 }
@@ -214,7 +218,9 @@ static void call(int nr)
 	case 7: cudaMemcpyAsync(memory, (char *)memory + 512, 256, cudaMemcpyDeviceToDevice, stream); break;
 	case 8: cudaMemsetAsync(memory, 0, 256, stream); break;
 	case 9: get_current(&context); break;
-	case 10: launch((CUfunction)function, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, args, NULL); break;
+	case 10:
+		launch((CUfunction)function, 1, 1, 1, 1, 1, 1, 0, (CUstream)stream, args, NULL);
+		break;
 	}
 }
 
@@ -248,7 +254,8 @@ template <typename T> static void find(T *to, const char *name)
 #if CUDART_VERSION >= 13000
 	cudaDriverEntryPointQueryResult result;
 
-	CHECK(cudaGetDriverEntryPointByVersion(name, (void **)to, 12000, cudaEnableDefault, &result));
+	CHECK(cudaGetDriverEntryPointByVersion(name, (void **)to, 12000, cudaEnableDefault,
+					       &result));
 #else
 	CHECK(cudaGetDriverEntryPoint(name, (void **)to, cudaEnableDefault, NULL));
 #endif
@@ -328,7 +335,8 @@ int main(int argc, char **argv)
 
 				if (write(go[way], &nr, sizeof(nr)) != sizeof(nr) ||
 				    read(said[way], &ns, sizeof(ns)) != sizeof(ns)) {
-					fprintf(stderr, "calls: \"%s\" has ended\n", way_names[way]);
+					fprintf(stderr, "calls: \"%s\" has ended\n",
+						way_names[way]);
 					return 1;
 				}
 				if (round >= 0)

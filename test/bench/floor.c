@@ -48,14 +48,16 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 
 	(void)userdata;
 	if (is_counted && d->callbackSite == CUPTI_API_ENTER && cbid < MAX_CBID)
-		__atomic_fetch_add(&counts[domain == CUPTI_CB_DOMAIN_RUNTIME_API][cbid], 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&counts[domain == CUPTI_CB_DOMAIN_RUNTIME_API][cbid], 1,
+				   __ATOMIC_RELAXED);
 }
 
 static CUpti_SubscriberHandle subscriber;
 
 static void subscribe(void)
 {
-	static const char *const prefixes[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset" };
+	static const char *const prefixes[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy",
+						"cuMemset" };
 	const char *name;
 	uint32_t cbid;
 	size_t i;
@@ -64,12 +66,14 @@ static void subscribe(void)
 		exit(1);
 	for (cbid = 1; cbid < MAX_CBID; cbid++) {
 		name = NULL;
-		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) != CUPTI_SUCCESS ||
+		if (cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) !=
+			    CUPTI_SUCCESS ||
 		    !name)
 			continue;
 		for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 			if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-				cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+				cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+						    cbid);
 	}
 }
 

@@ -288,7 +288,8 @@ int main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_launches < 1 || (rate > 0 && !seconds)) {
+	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_launches < 1 ||
+	    (rate > 0 && !seconds)) {
 		fputs("usage: launch [-t THREADS] [-n LAUNCHES [-c CONTROL] | -s SECONDS [-r RATE]]\n",
 		      stderr);
 		return 2;

@@ -54,7 +54,8 @@ static void flush_record(void)
 {
 	if (!head.nr)
 		return;
-	gen__record(&g, XPU_RECORD_ALLOCS, 0, &head, sizeof(head), record, head.nr * sizeof(record[0]));
+	gen__record(&g, XPU_RECORD_ALLOCS, 0, &head, sizeof(head), record,
+		    head.nr * sizeof(record[0]));
 	head.nr = 0;
 	if (g.nr < FLUSH_BYTES)
 		return;
@@ -112,8 +113,8 @@ static void begin(void)
 	for (i = 0; i < NR_PATHS; i++) {
 		for (k = 0; k < FRAMES; k++)
 			frames[k] = 0x400000 + (i + 1) * 64 * (k + 1);
-		gen__callchain(&g, XPU_CHAIN_SHIM, now_ns, 1 + i, 1, XPU_DOMAIN_ALLOCATORS, 1, frames,
-			       FRAMES);
+		gen__callchain(&g, XPU_CHAIN_SHIM, now_ns, 1 + i, 1, XPU_DOMAIN_ALLOCATORS, 1,
+			       frames, FRAMES);
 	}
 	head = (struct xpu_record_allocs){ .time_ns = now_ns, .order = 1, .proc_id = 1, .nr = 1 };
 	record[0] = start;
@@ -140,15 +141,17 @@ int main(int argc, char **argv)
 	while (order < nr) {
 		slot = next_random() % live;
 		if (bytes[slot]) {
-			event(next_random() % NR_THREADS, 1 + next_random() % (NR_PATHS - 1), XPU_ALLOC_FREED,
-			      XPU_SPACE_BLOCK, SEGMENTS_AT + slot * SLOT_BYTES, bytes[slot]);
+			event(next_random() % NR_THREADS, 1 + next_random() % (NR_PATHS - 1),
+			      XPU_ALLOC_FREED, XPU_SPACE_BLOCK, SEGMENTS_AT + slot * SLOT_BYTES,
+			      bytes[slot]);
 			used -= bytes[slot];
 			bytes[slot] = 0;
 			continue;
 		}
 		bytes[slot] = 512 * (1 + next_random() % (SLOT_BYTES / 512));
-		event(next_random() % NR_THREADS, 1 + next_random() % (NR_PATHS - 1), XPU_ALLOC_MADE,
-		      XPU_SPACE_BLOCK, SEGMENTS_AT + slot * SLOT_BYTES, bytes[slot]);
+		event(next_random() % NR_THREADS, 1 + next_random() % (NR_PATHS - 1),
+		      XPU_ALLOC_MADE, XPU_SPACE_BLOCK, SEGMENTS_AT + slot * SLOT_BYTES,
+		      bytes[slot]);
 		used += bytes[slot];
 		peak = used > peak ? used : peak;
 	}

@@ -464,7 +464,8 @@ static int cold(void)
 
 static double cycle_ns[2], random_ns[2], event_ns[2], mixed_event_ns[2], free_ns[2];
 static double pool_alloc_ns[2], pool_free_ns[2];
-static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns, calls_ns;
+static double path_ns[2], many_ns[2], launch_ns, unwind_ns[2], again_ns[2], find_ns, time_ns,
+	calls_ns;
 static uint32_t nr_frames[2];
 static int depth_index;
 

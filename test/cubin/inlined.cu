@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* inlined.cu - what inlined.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o inlined.cubin inlined.cu */
+/*
+ * inlined.cu - what inlined.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o inlined.cubin
+ * inlined.cu
+ */
 __device__ __forceinline__ int of_thread(int step)
 {
 	return threadIdx.x * step;

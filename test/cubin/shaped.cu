@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* shaped.cu - what shaped.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o shaped.cubin shaped.cu */
+/*
+ * shaped.cu - what shaped.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o shaped.cubin
+ * shaped.cu
+ */
 static __device__ __forceinline__ float twice(float x)
 {
 	return x * 2 + 1;

@@ -535,7 +535,8 @@ static void hostile_log(void)
 	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
 		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) | XPU_ALLOC_MADE |
 				 (i % XPU_SPACE_NR) << 4;
-		r.e[i + 1] = (struct xpu_log_entry){ 0x1000 * i, 1 + i, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
+		r.e[i + 1] = (struct xpu_log_entry){ 0x1000 * i, 1 + i,
+						     XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
 		r.e[i + 2] = (struct xpu_log_entry){ 4096, 1, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
 	}
 	send_changed(&r, r.l.hdr.size);
@@ -767,7 +768,9 @@ static void hostile_event(void)
 		name[i] = take(1) ?: 'x';
 	name[i] = '\0';
 	switch (take(1) % 4) {
-	case 0: gen__mmap(&g, time_ns, pid, start, take(2) * 0x10, 0, name, name, take(1) % 21); break;
+	case 0:
+		gen__mmap(&g, time_ns, pid, start, take(2) * 0x10, 0, name, name, take(1) % 21);
+		break;
 	case 1: gen__comm(&g, take(1) % 2, time_ns, pid, pid, name); break;
 	case 2: gen__fork(&g, time_ns, pid, pid, other, other); break;
 	default: gen__process_exit(&g, time_ns, HOSTILE, pid, 0); break;

@@ -24,7 +24,8 @@ struct Tensor {
 		cudaError_t err = cudaMalloc(&data, bytes);
 
 		if (err) {
-			fprintf(stderr, "oom_server: %zu bytes: %s\n", bytes, cudaGetErrorString(err));
+			fprintf(stderr, "oom_server: %zu bytes: %s\n", bytes,
+				cudaGetErrorString(err));
 			exit(1);
 		}
 	}

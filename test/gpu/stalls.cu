@@ -287,7 +287,8 @@ static void *mix_modules(void *arg)
 		CHECK(cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0));
 		CHECK(cudaLibraryGetKernel(&kernel, library, "loaded"));
 		for (int i = 0; i < 10; i++)
-			CHECK(cudaLaunchKernel((const void *)kernel, dim3(4), dim3(64), args, 0, stream));
+			CHECK(cudaLaunchKernel((const void *)kernel, dim3(4), dim3(64), args, 0,
+					       stream));
 		CHECK(cudaStreamSynchronize(stream));
 		CHECK(cudaLibraryUnload(library));
 		count(10, 10);
@@ -335,8 +336,8 @@ static void stop(int signal)
 static void mix(double seconds, bool quit)
 {
 	void *(*const runs[8])(void *) = {
-		mix_kernels, mix_modules, mix_graphs, mix_kernels, mix_kernels, mix_modules, mix_graphs,
-		mix_kernels,
+		mix_kernels, mix_modules, mix_graphs, mix_kernels,
+		mix_kernels, mix_modules, mix_graphs, mix_kernels,
 	};
 	double end = now() + seconds;
 	pthread_t threads[8];
@@ -404,7 +405,8 @@ int main(int argc, char **argv)
 		long_kernels();
 		return 0;
 	}
-	if (argc > 2 && (!strcmp(argv[1], "mix") || !strcmp(argv[1], "cold") || !strcmp(argv[1], "quit"))) {
+	if (argc > 2 &&
+	    (!strcmp(argv[1], "mix") || !strcmp(argv[1], "cold") || !strcmp(argv[1], "quit"))) {
 		is_cold = !strcmp(argv[1], "cold");
 		mix(atof(argv[2]), !strcmp(argv[1], "quit"));
 		return 0;

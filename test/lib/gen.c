@@ -505,11 +505,14 @@ void gen__metric(struct gen *g, uint16_t set, uint16_t index, uint32_t kind, con
 void gen__metrics(struct gen *g, uint16_t set, uint64_t begin_ns, uint32_t duration_ns, uint16_t nr,
 		  const float *values)
 {
-	struct xpu_record_metrics rec = { .set = set, .nr_metrics = nr, .nr_rows = 1, .time_ns = begin_ns };
+	struct xpu_record_metrics rec = {
+		.set = set, .nr_metrics = nr, .nr_rows = 1, .time_ns = begin_ns
+	};
 	uint32_t words[XPU_METRICS_ROW_WORDS(XPU_MAX_METRICS)] = { 0, duration_ns };
 
 	memcpy(words + 2, values, nr * sizeof(*values));
-	RECORD_TAIL(XPU_RECORD_METRICS, 0, rec, words, XPU_METRICS_ROW_WORDS(nr) * sizeof(words[0]));
+	RECORD_TAIL(XPU_RECORD_METRICS, 0, rec, words,
+		    XPU_METRICS_ROW_WORDS(nr) * sizeof(words[0]));
 }
 
 void gen__metrics_end(struct gen *g, uint16_t set, uint32_t nr_overflows, uint64_t nr_rows,

@@ -61,7 +61,8 @@ static void add_processes(struct gen *g)
 	gen__comm(g, 0, 2310, 100, 102, "w\xc3\xb6rker;2");
 	gen__label(g, 2, XPU_LABEL_BY_CGROUP, XPU_LABEL_CONTAINER, 0,
 		   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
-	gen__label(g, 2, XPU_LABEL_BY_CGROUP, XPU_LABEL_POD_UID, 0, "01234567-89ab-cdef-0123-456789abcdef");
+	gen__label(g, 2, XPU_LABEL_BY_CGROUP, XPU_LABEL_POD_UID, 0,
+		   "01234567-89ab-cdef-0123-456789abcdef");
 	gen__thread(g, 1, 2, 100);
 	g->ns_tid = 7;
 	gen__thread(g, 2, 2, 102);
@@ -290,7 +291,8 @@ static void add_device_work(struct gen *g)
 	gen__kernel(g, XPU_MISC_BAD_TIME, 0, 0, 6, S_KERNEL, 1);
 	gen__kernel(g, 0, 11000, 100, 99, S_KERNEL, 1);		/* the record's launch is missing */
 	gen__refused(g, 7, 700);
-	gen__record(g, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_OPEN, &windows[0], sizeof(windows[0]), NULL, 0);
+	gen__record(g, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_OPEN, &windows[0], sizeof(windows[0]),
+		    NULL, 0);
 	gen__record(g, XPU_RECORD_WINDOW, 0, &windows[1], sizeof(windows[1]), NULL, 0);
 	gen__calls(g, 4000, 100, calls, NR(calls));
 	gen__label(g, 0, XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, 5, NULL);
@@ -370,7 +372,8 @@ static void add_part(struct gen *g)
 
 	gen__record(g, XPU_RECORD_CUT, 0, &cut, sizeof(cut), NULL, 0);
 	gen__record(g, XPU_RECORD_PART, 0, &part, sizeof(part), NULL, 0);
-	gen__record(g, XPU_RECORD_CARRIED, XPU_MISC_CARRIED_FINAL, &carried, sizeof(carried), NULL, 0);
+	gen__record(g, XPU_RECORD_CARRIED, XPU_MISC_CARRIED_FINAL, &carried, sizeof(carried), NULL,
+		    0);
 	gen__record(g, XPU_RECORD_EARLIER, 0, &rec, sizeof(rec), &earlier, sizeof(earlier));
 	gen__batch_begin(g, 19000, 2, 103);
 	gen__kernel(g, 0, 12600, 250, 900, S_KERNEL, 1);

@@ -149,7 +149,8 @@ static void emit_range_events(struct state *s, const struct held *h)
 	for (i = 0; i < h->nr; i++) {
 		const struct xpu_launch *l = &h->launches[i];
 		const struct xpu_range_event events[] = {
-			{ h->ranges[i], l->thread_id, (int32_t)l->delta_ns - 20, XPU_RANGE_PUSH, 0 },
+			{ h->ranges[i], l->thread_id, (int32_t)l->delta_ns - 20, XPU_RANGE_PUSH,
+			  0 },
 			{ 0, l->thread_id, (int32_t)l->delta_ns + 20, XPU_RANGE_POP, 0 },
 		};
 
@@ -164,7 +165,8 @@ static void emit_samples(struct state *s, const struct held *h)
 
 	for (i = 0; i < h->nr; i++) {
 		const struct xpu_launch *l = &h->launches[i];
-		const struct xpu_sample sample = { l->path_id, l->thread_id, l->delta_ns + 5000, 0, 0 };
+		const struct xpu_sample sample = { l->path_id, l->thread_id, l->delta_ns + 5000, 0,
+						   0 };
 
 		/* The last launch before a pause is among them. */
 		if (++s->nr_until_sample % s->o->samples_every == s->o->samples_every - 1)
@@ -181,8 +183,8 @@ static void emit_off(struct state *s, const struct held *h)
 		uint64_t nr = ++s->nr_until_off / s->o->off_every, ns = 2000 + nr % 64 * 500;
 
 		if (s->nr_until_off % s->o->off_every == 0)
-			gen__off_cpu(&s->g, nr % XPU_OFF_CALL, h->base_ns + l->delta_ns + 6000, 2, ns, ns / 2,
-				     l->path_id, l->thread_id);
+			gen__off_cpu(&s->g, nr % XPU_OFF_CALL, h->base_ns + l->delta_ns + 6000, 2,
+				     ns, ns / 2, l->path_id, l->thread_id);
 	}
 }
 
@@ -508,7 +510,9 @@ static void emit_process(struct state *s)
 	char comm[32], *name = NULL;
 	FILE *names = o->name_all && o->names ? fopen(o->names, "r") : NULL;
 	const struct xpu_range_payload nccl = {
-		.comm = 0xc0ffee, .bytes = 4096, .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
+		.comm = 0xc0ffee,
+		.bytes = 4096,
+		.fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES,
 	};
 	size_t size = 0;
 
@@ -537,7 +541,8 @@ static void emit_process(struct state *s)
 	for (i = 0; i < o->paths; i++)
 		emit_path(s, i);
 	if (o->nccl_every)
-		gen__nccl_range(&s->g, s->now_ns, s->proc_id, s->proc_id, 0, "ncclAllReduce", &nccl);
+		gen__nccl_range(&s->g, s->now_ns, s->proc_id, s->proc_id, 0, "ncclAllReduce",
+				&nccl);
 	if (o->rank != UINT64_MAX) {
 		gen__batch_begin(&s->g, s->now_ns, s->proc_id, pid);
 		gen__label(&s->g, 0, XPU_LABEL_BY_SLURM, XPU_LABEL_RANK,

@@ -76,7 +76,8 @@ static void flush(struct gen *g)
 
 	rec.nr += nr_more;
 	if (is_open)
-		gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events, nr * sizeof(events[0]));
+		gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events,
+			    nr * sizeof(events[0]));
 	is_open = false;
 }
 
@@ -93,8 +94,8 @@ static void add_process(struct gen *g, uint32_t proc)
 	}
 }
 
-static void add_event(const char *what, const char *space, uint64_t device, uint64_t address, uint64_t bytes,
-		      int64_t order, uint32_t path, int64_t ns, uint32_t context)
+static void add_event(const char *what, const char *space, uint64_t device, uint64_t address,
+		      uint64_t bytes, int64_t order, uint32_t path, int64_t ns, uint32_t context)
 {
 	if (rec.nr == MAX_EVENTS) {
 		fprintf(stderr, "gen_memory: too many events in a record\n");
@@ -153,7 +154,9 @@ static void take(struct gen *g, char *line)
 		flush(g);
 		gen__mmap(g, n[2], 100 + n[1], 0x1000, 0x100000, 0, "/app", NULL, 0);
 	} else if (!strcmp(words[0], "gone")) {
-		struct xpu_record_task task = { .time_ns = n[2], .pid = 100 + n[1], .tid = 100 + n[1] };
+		struct xpu_record_task task = { .time_ns = n[2],
+						.pid = 100 + n[1],
+						.tid = 100 + n[1] };
 
 		flush(g);
 		gen__record(g, XPU_RECORD_EXIT, 0, &task, sizeof(task), NULL, 0);
@@ -164,7 +167,8 @@ static void take(struct gen *g, char *line)
 		is_open = true;
 	} else if (!strcmp(words[0], "sum") && nr >= 9) {
 		for (i = 0; i < n[7]; i++)
-			add_event(words[1], words[2], n[3], n[4] + i * n[8], n[5], n[6] + i, 1, 0, 0);
+			add_event(words[1], words[2], n[3], n[4] + i * n[8], n[5], n[6] + i, 1, 0,
+				  0);
 	} else if (nr >= 6) {
 		add_event(words[0], words[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]);
 	}

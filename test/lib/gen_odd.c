@@ -72,7 +72,8 @@ static void add_memory(struct odd *o, uint32_t path, uint32_t thread, uint64_t b
 	};
 
 	if (rec.order == 1) {
-		gen__record(&o->records, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &start, sizeof(start));
+		gen__record(&o->records, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &start,
+			    sizeof(start));
 		rec.order = ++o->nr_allocs;
 	}
 	gen__record(&o->records, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &made, sizeof(made));
@@ -92,12 +93,14 @@ static void add_path(struct odd *o, uint32_t path, uint64_t innermost)
 {
 	const uint64_t frames[] = { innermost, NAMED(S_MAIN) };
 
-	gen__callchain(&o->records, XPU_CHAIN_SHIM, SECOND, path, PROC, DRIVER, CBID_LAUNCH, frames, 2);
+	gen__callchain(&o->records, XPU_CHAIN_SHIM, SECOND, path, PROC, DRIVER, CBID_LAUNCH, frames,
+		       2);
 }
 
 /* Adds a launch at @time_ns in @range (0: none), and its kernel, which starts @after_ns later. */
-static void add_launch(struct odd *o, uint64_t time_ns, uint32_t path, uint32_t thread, uint32_t range,
-		       int64_t after_ns, uint64_t duration_ns, uint32_t name, uint32_t stream)
+static void add_launch(struct odd *o, uint64_t time_ns, uint32_t path, uint32_t thread,
+		       uint32_t range, int64_t after_ns, uint64_t duration_ns, uint32_t name,
+		       uint32_t stream)
 {
 	struct xpu_launch launch = {
 		.correlation_id = ++o->nr_launches, .path_id = path, .thread_id = thread,
@@ -171,13 +174,15 @@ static void make_times(struct odd *o, const char *what)
 static void make_deep(struct odd *o)
 {
 	const struct xpu_sample samples[] = {
-		{ .path_id = 2, .thread_id = 1 }, { .path_id = 3, .thread_id = 1, .delta_ns = 10000 },
+		{ .path_id = 2, .thread_id = 1 },
+		{ .path_id = 3, .thread_id = 1, .delta_ns = 10000 },
 	};
 	const uint64_t frames[] = { 0x400010, NAMED(S_MAIN) };
 
 	make_times(o, "one");
 	gen__callchain(&o->records, XPU_CHAIN_CPU, SECOND, 2, PROC, 0, 0, frames, 2);
-	gen__callchain(&o->records, XPU_CHAIN_CPU | XPU_CHAIN_TRUNCATED, SECOND, 3, PROC, 0, 0, frames, 2);
+	gen__callchain(&o->records, XPU_CHAIN_CPU | XPU_CHAIN_TRUNCATED, SECOND, 3, PROC, 0, 0,
+		       frames, 2);
 	gen__samples(&o->records, 100 * SECOND, 10000, samples, 2);
 }
 

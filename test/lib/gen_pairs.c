@@ -261,7 +261,8 @@ static uint32_t api_of(const struct opts *o, const struct launch *l)
 static void write_stack(FILE *f, const struct opts *o, const struct launch *l)
 {
 	fprintf(f, "%" PRIu64 " app %u %" PRIu64 " 0 main;site_%u;", base_ns + (int64_t)l->stack_ns,
-		1000 + 100 * (l->thread % (uint32_t)o->procs), tid_of(o, l->thread, false), l->path);
+		1000 + 100 * (l->thread % (uint32_t)o->procs), tid_of(o, l->thread, false),
+		l->path);
 	if (!apis[api_of(o, l)].work)
 		print_stub(f, o, l->kernel);
 	fprintf(f, "%s\n", apis[api_of(o, l)].call);

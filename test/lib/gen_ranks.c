@@ -78,7 +78,7 @@ static struct gen *files;
 static uint32_t nr_ranks, nr_comms;
 static uint64_t nr_ops, nr_paired, nr_captured, state;
 
-/* ---- chance and time --------------------------------------------------------------------------- */
+/* ---- chance and time ------------------------------------------------------------------------- */
 
 static uint32_t chance(uint32_t limit)
 {
@@ -132,11 +132,13 @@ static void count(uint32_t comm, uint32_t rank)
 	nr_paired += has_partner(comm, rank) && (!o.attach || o.destroy);
 }
 
-/* ---- what a rank records ------------------------------------------------------------------------ */
+/* ---- what a rank records --------------------------------------------------------------------- */
 
 static void range_event(struct rank *r, uint32_t thread, uint32_t what, uint32_t id)
 {
-	const struct xpu_range_event e = { .range_id = id, .thread_id = r->thread + thread, .what = what };
+	const struct xpu_range_event e = { .range_id = id,
+					   .thread_id = r->thread + thread,
+					   .what = what };
 
 	if (!r->quiet)
 		gen__ranges(r->g, local(r, r->host_ns), &e, 1);
@@ -201,8 +203,8 @@ static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
 	return o.blocking ? launch(r, thread, P_NCCL, range) : launch(r, 1, P_NCCL, 0);
 }
 
-static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t stream, uint64_t begin_ns,
-		   uint64_t end_ns, uint64_t node)
+static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t stream,
+		   uint64_t begin_ns, uint64_t end_ns, uint64_t node)
 {
 	uint64_t begin = local(r, begin_ns);
 
@@ -232,8 +234,10 @@ static void mark(struct rank *r, const char *name, const struct xpu_range_payloa
 static void mark_comm(struct rank *r, const char *name, uint32_t rank, uint32_t comm)
 {
 	const struct xpu_range_payload p = {
-		.comm = comm_id(comm, rank), .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
-		XPU_COLLECTIVE_NR_RANKS, .rank = comm_rank(comm, rank), .nr_ranks = comm_ranks(comm, rank),
+		.comm = comm_id(comm, rank),
+		.fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS,
+		.rank = comm_rank(comm, rank),
+		.nr_ranks = comm_ranks(comm, rank),
 	};
 
 	mark(r, name, &p);
@@ -264,7 +268,7 @@ static void end_comm(struct rank *r, uint32_t rank, uint32_t comm)
 	mark_comm(r, "ncclCommDestroy", rank, comm);
 }
 
-/* ---- operations, on all ranks at once ------------------------------------------------------------ */
+/* ---- operations, on all ranks at once -------------------------------------------------------- */
 
 static uint64_t begins[MAX_RANKS], ends[MAX_RANKS];
 
@@ -379,11 +383,13 @@ static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 		run_collective(comms[c], comms[c], ready[c], 50 * US);
 		for (i = 0; i < nr_ranks; i++)
 			if (!ranks[i].done)
-				kernel(&ranks[i], ids[c][i], S_NCCL_KERNEL, comms[c], begins[i], ends[i], 0);
+				kernel(&ranks[i], ids[c][i], S_NCCL_KERNEL, comms[c], begins[i],
+				       ends[i], 0);
 	}
 }
 
-static struct xpu_range_payload payload_to(uint32_t comm, uint32_t rank, uint32_t peer, uint64_t bytes)
+static struct xpu_range_payload payload_to(uint32_t comm, uint32_t rank, uint32_t peer,
+					   uint64_t bytes)
 {
 	struct xpu_range_payload p = payload_of(comm, rank, bytes);
 
@@ -410,7 +416,8 @@ static void do_ring(uint32_t comm, uint64_t bytes)
 	uint32_t ids[MAX_RANKS], i;
 
 	for (i = 0; i < nr_ranks; i++) {
-		uint32_t next = neighbour(comm, i, 1), before = neighbour(comm, i, nr_ranks - 1), end;
+		uint32_t next = neighbour(comm, i, 1), before = neighbour(comm, i, nr_ranks - 1),
+			 end;
 		struct xpu_range_payload p = payload_to(comm, i, next, bytes);
 		struct rank *r = &ranks[i];
 
@@ -465,8 +472,9 @@ static void capture_graph(void)
 			struct xpu_range_payload p = payload_of(COMM_OTHER, i, 1024 << k);
 
 			id = open_call(r, 0, collectives[k], &p);
-			gen__graph_node(r->g, local(r, r->host_ns), i * 100 + NODE_FIRST + k, r->proc,
-					r->next_correlation + 1, r->path + P_CAPTURE, r->thread);
+			gen__graph_node(r->g, local(r, r->host_ns), i * 100 + NODE_FIRST + k,
+					r->proc, r->next_correlation + 1, r->path + P_CAPTURE,
+					r->thread);
 			correlation = launch(r, 0, P_CAPTURE, id);
 			(void)correlation;
 			close_call(r, 0);
@@ -516,7 +524,7 @@ static void make_again(void)
 	}
 }
 
-/* ---- a rank's own work ---------------------------------------------------------------------------- */
+/* ---- a rank's own work ----------------------------------------------------------------------- */
 
 /* Loads data, then runs a kernel; one rank may be slow in one of them. */
 static void do_own_work(void)
@@ -525,15 +533,16 @@ static void do_own_work(void)
 
 	for (i = 0; i < nr_ranks; i++) {
 		struct rank *r = &ranks[i];
-		uint64_t load_ns = (50 + chance(50)) * US, run_ns = (40 + chance(20)) * US, begin_ns;
+		uint64_t load_ns = (50 + chance(50)) * US, run_ns = (40 + chance(20)) * US,
+			 begin_ns;
 
 		if (r->done)
 			continue;
 		load_ns += i == o.slow_host ? 5000 * US : 0;
 		run_ns += i == o.slow_gpu ? 5000 * US : 0;
 		if (!r->quiet)
-			gen__off(r->g, XPU_OFF_SLEEP, local(r, r->host_ns), load_ns, r->path + P_LOADER,
-				 r->thread);
+			gen__off(r->g, XPU_OFF_SLEEP, local(r, r->host_ns), load_ns,
+				 r->path + P_LOADER, r->thread);
 		r->host_ns += load_ns + 5 * US;
 		id = launch(r, 0, P_LAUNCH, 0);
 		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US : r->free_ns[COMPUTE] + US;
@@ -544,7 +553,7 @@ static void do_own_work(void)
 	}
 }
 
-/* ---- recordings ----------------------------------------------------------------------------------- */
+/* ---- recordings ------------------------------------------------------------------------------ */
 
 #define NAMED(string)	(XPU_FRAME_NAMED | (string))
 
@@ -662,7 +671,7 @@ static void close_files(const char *dir, uint32_t nr_files)
 	}
 }
 
-/* ---- the program ---------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static void run_step(uint32_t step)
 {
@@ -750,7 +759,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_ranks * nr_comms && o.attach && o.destroy; i++)
 		end_comm(&ranks[i / nr_comms], i / nr_comms, i % nr_comms);
 	close_files(argv[1], nr_files);
-	printf("ops %" PRIu64 " paired %" PRIu64 " captured %" PRIu64 "\n", nr_ops, nr_paired, nr_captured);
+	printf("ops %" PRIu64 " paired %" PRIu64 " captured %" PRIu64 "\n", nr_ops, nr_paired,
+	       nr_captured);
 	for (i = 0; i < nr_ranks; i++)
 		printf("rank %u wait %" PRIu64 " transfer %" PRIu64 "\n", i, ranks[i].wait_ns,
 		       ranks[i].transfer_ns);

@@ -78,10 +78,12 @@ static void write_chrome(FILE *f, const struct twofile_opts *o, const struct gen
 		"\"args\":{\"cbid\":\"211\",\"correlationId\":%u}},\n", first ? "" : ",\n",
 		e->time_ns / 1000, (unsigned int)(e->time_ns % 1000), tid, id);
 	if (o->driver)
-		fprintf(f, "{\"name\":\"Driver: cuLaunchKernel\",\"ph\":\"X\",\"ts\":%" PRIu64
+		fprintf(f,
+			"{\"name\":\"Driver: cuLaunchKernel\",\"ph\":\"X\",\"ts\":%" PRIu64
 			".%03u,\"dur\":1.000,\"tid\":%" PRIu64 ",\"pid\":1000,\"cat\":"
 			"\"CUDA_Driver\",\"args\":{\"correlationId\":%u}},\n",
-			(e->time_ns + 200) / 1000, (unsigned int)((e->time_ns + 200) % 1000), tid, id);
+			(e->time_ns + 200) / 1000, (unsigned int)((e->time_ns + 200) % 1000), tid,
+			id);
 	fprintf(f, "{\"name\":\"Kernel: kernel_%u\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03u,\"dur\":"
 		"%u.%03u,\"cat\":\"GPU_Kernel\",\"args\":{\"correlationId\":%u,\"deviceId\":0,"
 		"\"contextId\":1,\"streamId\":7},\"tid\":\"GPU0_Stream7\",\"pid\":\"Device_0\"}",
@@ -95,24 +97,27 @@ static void write_lines(FILE *f, const struct twofile_opts *o, const struct gen_
 	uint32_t site = e->launch % o->nr_sites;
 	uint64_t start = e->time_ns + 5000;
 
-	fprintf(f, "{\"type\":\"RUNTIME\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"duration\":1500,"
+	fprintf(f,
+		"{\"type\":\"RUNTIME\",\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"duration\":1500,"
 		"\"name\":\"cudaLaunchKernel_v7000\",\"correlationId\":%u,\"processId\":1000,"
-		"\"threadId\":%" PRIu64 "}\n", e->time_ns, e->time_ns + GEN_CALL_NS, id,
-		gen_gpu_tid(&o->gen, e->thread));
+		"\"threadId\":%" PRIu64 "}\n",
+		e->time_ns, e->time_ns + GEN_CALL_NS, id, gen_gpu_tid(&o->gen, e->thread));
 	fprintf(f, "{\"type\":\"CONCURRENT_KERNEL\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
 		",\"duration\":%u,\"name\":\"kernel_%u\",\"correlationId\":%u,\"grid\":[1,1,1],"
 		"\"block\":[32,1,1],\"sharedMemory\":{\"static\":0,\"dynamic\":0},\"deviceId\":0,"
 		"\"streamId\":7}\n", start, start + site + 1, site + 1, site, id);
 }
 
-static void write_text(FILE *f, const struct twofile_opts *o, const struct gen_event *e, uint32_t id)
+static void write_text(FILE *f, const struct twofile_opts *o, const struct gen_event *e,
+		       uint32_t id)
 {
 	uint32_t site = e->launch % o->nr_sites;
 	uint64_t start = e->time_ns + 5000;
 
-	fprintf(f, "RUNTIME [ %" PRIu64 ", %" PRIu64 " ] duration 1500, \"cudaLaunchKernel_v7000\", "
-		"cbid 211, processId 1000, threadId %" PRIu64 ", correlationId %u\n", e->time_ns,
-		e->time_ns + GEN_CALL_NS, gen_gpu_tid(&o->gen, e->thread), id);
+	fprintf(f,
+		"RUNTIME [ %" PRIu64 ", %" PRIu64 " ] duration 1500, \"cudaLaunchKernel_v7000\", "
+		"cbid 211, processId 1000, threadId %" PRIu64 ", correlationId %u\n",
+		e->time_ns, e->time_ns + GEN_CALL_NS, gen_gpu_tid(&o->gen, e->thread), id);
 	fprintf(f, "CONCURRENT_KERNEL [ %" PRIu64 ", %" PRIu64 " ] duration %u, \"kernel_%u\", "
 		"correlationId %u, cacheConfigRequested 0, cacheConfigExecuted 0\n"
 		"\tgrid [ 1, 1, 1 ], block [ 32, 1, 1 ], cluster [ 0, 0, 0 ], sharedMemory (static 0, "

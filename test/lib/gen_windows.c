@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_windows SHAPE FILE - a recording of 4 s with times of each kind. SHAPE is their length: "long" ones are
- * longer than windows of 1 s, "across" ones lie in many windows of 100 ms, "tiny" ones are some us long
+ * gen_windows SHAPE FILE - a recording of 4 s with times of each kind. SHAPE is their length:
+ * "long" ones are longer than windows of 1 s, "across" ones lie in many windows of 100 ms, "tiny"
+ * ones are some us long
  *
- * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches come long
- * before their work.
+ * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches
+ * come long before their work.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -97,10 +98,12 @@ static void add(struct state *s, enum kind kind, uint64_t ns, uint64_t end_ns, u
 	end_ns += START_NS;
 	switch (kind) {
 	case KERNEL:
-		gen__kernel(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_KERNEL), 10, 1);
+		gen__kernel(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_KERNEL),
+			    10, 1);
 		break;
 	case MEMCPY:
-		gen__memcpy(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_COPY), 2, 1000, 1);
+		gen__memcpy(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_COPY), 2,
+			    1000, 1);
 		break;
 	case NODE:
 		s->batch.node = 50;
@@ -189,7 +192,8 @@ static void generate(struct state *s, const struct shape *shape)
 		length_ns = i == CPU ? shape->cpu_ns : shape->ns;
 		every_ns = i == CPU ? shape->cpu_every_ns : i == OFF ? shape->off_every_ns : shape->every_ns;
 		for (ns = 60000000 + 1370011 * i; ns + length_ns < END_NS; ns += every_ns)
-			add(s, i, ns, ns + length_ns, 10000 + 50000000 / (1 + s->correlation_id % 3));
+			add(s, i, ns, ns + length_ns,
+			    10000 + 50000000 / (1 + s->correlation_id % 3));
 		emit_off(s, START_NS + ns - every_ns + length_ns);
 	}
 	emit_batch(s, true);

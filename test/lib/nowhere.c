@@ -31,7 +31,8 @@ int _dl_find_object(void *pc, struct answer *result)
 {
 	struct answer caller;
 
-	if (!real || real(__builtin_return_address(0), &caller) || !strstr(caller.map->l_name, "/libgcc_s"))
+	if (!real || real(__builtin_return_address(0), &caller) ||
+	    !strstr(caller.map->l_name, "/libgcc_s"))
 		return -1;
 	return real(pc, result);
 }

@@ -19,7 +19,8 @@
 static inline const char *ranks__broken(const struct ranks *r)
 {
 	const struct nccl_counts *c = &r->s->model.nccl.counts;
-	uint64_t wait_ns = 0, caused_ns = 0, start_ns = 0, transfer_ns = 0, listed_ns = 0, over_ns = 0;
+	uint64_t wait_ns = 0, caused_ns = 0, start_ns = 0, transfer_ns = 0, listed_ns = 0,
+		 over_ns = 0;
 	uint64_t nr_ops = 0, nr_paired = 0;
 	size_t i;
 
@@ -37,7 +38,8 @@ static inline const char *ranks__broken(const struct ranks *r)
 		over_ns += r->collectives.v[i].wait_ns;
 	if (wait_ns != c->wait_ns || wait_ns + transfer_ns != c->paired_ns)
 		return "the ranks' waits and transfers are not those of the account";
-	if (caused_ns + start_ns != wait_ns || caused_ns != r->caused_ns || start_ns != r->start_wait_ns)
+	if (caused_ns + start_ns != wait_ns || caused_ns != r->caused_ns ||
+	    start_ns != r->start_wait_ns)
 		return "waits are not those for stragglers and of the start";
 	if (listed_ns != wait_ns || over_ns != wait_ns)
 		return "the lists of waits and of collectives lack some";

@@ -22,7 +22,8 @@ struct reader {
 
 #define CHECK(r, what, ...)	do { if (!(what)) fail(r, __VA_ARGS__); } while (0)
 
-static _Noreturn __attribute__((format(printf, 2, 3))) void fail(struct reader *r, const char *fmt, ...)
+static _Noreturn __attribute__((format(printf, 2, 3))) void fail(struct reader *r, const char *fmt,
+								 ...)
 {
 	va_list args;
 
@@ -131,7 +132,8 @@ static void get_struct(struct reader *r, struct in *in, struct node *node, int d
 
 		last = head >> 4 ? last + (head >> 4) : get_zigzag(r, in);
 		child.id = last;
-		CHECK(r, !node->nr || node->children[node->nr - 1].id < last, "members out of order");
+		CHECK(r, !node->nr || node->children[node->nr - 1].id < last,
+		      "members out of order");
 		get_node(r, in, &child, depth + 1);
 		add_child(r, node, &child);
 	}
@@ -238,12 +240,14 @@ static void get_hybrid(struct reader *r, struct in *in, unsigned int bits, uint3
 
 static void get_delta(struct reader *r, struct in *in, int64_t *v, size_t nr)
 {
-	uint64_t block = get_varint(r, in), minis = get_varint(r, in), total = get_varint(r, in), last;
+	uint64_t block = get_varint(r, in), minis = get_varint(r, in), total = get_varint(r, in),
+		 last;
 	uint64_t per = minis ? block / minis : 0;
 	uint8_t widths[512];
 	size_t i = 1, k, m;
 
-	CHECK(r, total == nr && minis && minis <= sizeof(widths) && block % 128 == 0 && per % 32 == 0,
+	CHECK(r,
+	      total == nr && minis && minis <= sizeof(widths) && block % 128 == 0 && per % 32 == 0,
 	      "a header of deltas that cannot be");
 	last = get_zigzag(r, in);
 	if (nr)
@@ -274,7 +278,8 @@ static void get_delta(struct reader *r, struct in *in, int64_t *v, size_t nr)
 	}
 }
 
-static void get_plain(struct reader *r, struct in *in, int type, struct unparquet_value *v, size_t nr)
+static void get_plain(struct reader *r, struct in *in, int type, struct unparquet_value *v,
+		      size_t nr)
 {
 	size_t i;
 
@@ -332,7 +337,8 @@ static void get_page(struct reader *r, uint64_t *at, uint64_t end, struct page *
 	CHECK(r, of, "a page without its own header");
 	p->nr = number(r, of, 1);
 	p->encoding = number(r, of, 2);
-	CHECK(r, p->type || (number(r, of, 3) == 3 && number(r, of, 4) == 3), "levels that are no RLE");
+	CHECK(r, p->type || (number(r, of, 3) == 3 && number(r, of, 4) == 3),
+	      "levels that are no RLE");
 	CHECK(r, plain < 1u << 30 && packed <= end && in.at <= end - packed,
 	      "a page is longer than its column");
 	v = zalloc(r, plain, 1);
@@ -350,8 +356,8 @@ struct chunk {
 	size_t nr_dictionary;
 };
 
-static void get_values(struct reader *r, struct chunk *c, struct page *p, struct unparquet_value *dense,
-		       size_t nr)
+static void get_values(struct reader *r, struct chunk *c, struct page *p,
+		       struct unparquet_value *dense, size_t nr)
 {
 	uint32_t *indices = zalloc(r, nr, sizeof(*indices));
 	int64_t *numbers = zalloc(r, nr, sizeof(*numbers));
@@ -450,7 +456,8 @@ static void check_statistics(struct reader *r, const struct chunk *c, const stru
 		min = !min || compare(type, &v[i], min) < 0 ? &v[i] : min;
 		max = !max || compare(type, &v[i], max) > 0 ? &v[i] : max;
 	}
-	CHECK(r, number(r, statistics, 3) == (int64_t)nulls, "%s: another number of nulls", c->column->name);
+	CHECK(r, number(r, statistics, 3) == (int64_t)nulls, "%s: another number of nulls",
+	      c->column->name);
 	CHECK(r, !told_min == !told_max, "%s: half of the statistics", c->column->name);
 	if (!told_min || !told_max)
 		return;
@@ -480,18 +487,23 @@ static void get_chunk(struct reader *r, struct chunk *c, const struct node *node
 	struct page p;
 
 	CHECK(r, meta && path && path->nr == 1, "a column without metadata");
-	CHECK(r, path->children[0].bytes == strlen(c->column->name) &&
-	      !memcmp(path->children[0].v, c->column->name, path->children[0].bytes), "another column");
+	CHECK(r,
+	      path->children[0].bytes == strlen(c->column->name) &&
+		      !memcmp(path->children[0].v, c->column->name, path->children[0].bytes),
+	      "another column");
 	CHECK(r, number(r, meta, 1) == c->column->type, "%s: another type", c->column->name);
 	CHECK(r, number(r, meta, 4) == 6, "%s: no zstd", c->column->name);
-	CHECK(r, number(r, meta, 5) == (int64_t)c->nr, "%s: another number of values", c->column->name);
+	CHECK(r, number(r, meta, 5) == (int64_t)c->nr, "%s: another number of values",
+	      c->column->name);
 	end = from + number(r, meta, 7);
 	CHECK(r, end >= from && end <= r->file.nr, "%s: longer than the file", c->column->name);
 	if (member(meta, 11)) {
-		CHECK(r, (uint64_t)number(r, meta, 11) == *at, "%s: dictionary elsewhere", c->column->name);
+		CHECK(r, (uint64_t)number(r, meta, 11) == *at, "%s: dictionary elsewhere",
+		      c->column->name);
 		get_page(r, at, end, &p);
 		CHECK(r, p.type == 2 && p.encoding == 0, "%s: no dictionary", c->column->name);
-		CHECK(r, p.nr >= 0 && (size_t)p.nr <= p.in.nr, "%s: too many values", c->column->name);
+		CHECK(r, p.nr >= 0 && (size_t)p.nr <= p.in.nr, "%s: too many values",
+		      c->column->name);
 		c->nr_dictionary = p.nr;
 		c->dictionary = zalloc(r, p.nr, sizeof(*c->dictionary));
 		get_plain(r, &p.in, c->column->type, c->dictionary, p.nr);
@@ -537,7 +549,8 @@ static void get_schema(struct reader *r, const struct node *schema)
 	struct unparquet *u = r->u;
 	size_t i;
 
-	CHECK(r, schema && schema->nr && number(r, &schema->children[0], 5) == (int64_t)schema->nr - 1,
+	CHECK(r,
+	      schema && schema->nr && number(r, &schema->children[0], 5) == (int64_t)schema->nr - 1,
 	      "a schema that is not flat");
 	u->nr_columns = schema->nr - 1;
 	u->columns = zalloc(r, u->nr_columns, sizeof(*u->columns));
@@ -551,8 +564,9 @@ static void get_schema(struct reader *r, const struct node *schema)
 		c->optional = number(r, node, 3);
 		c->v = zalloc(r, u->nr_rows, sizeof(*c->v));
 		/* converted type UTF8, logical type STRING */
-		CHECK(r, (c->type == UNPARQUET_STRING) == (member(node, 6) && !number(r, node, 6)) &&
-		      (c->type == UNPARQUET_STRING) == !!member(member(node, 10), 1),
+		CHECK(r,
+		      (c->type == UNPARQUET_STRING) == (member(node, 6) && !number(r, node, 6)) &&
+			      (c->type == UNPARQUET_STRING) == !!member(member(node, 10), 1),
 		      "%s: strings are UTF-8, and nothing else is", c->name);
 	}
 }

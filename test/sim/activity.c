@@ -461,7 +461,8 @@ static void *queue__main(void *arg)
 		pthread_mutex_unlock(&lock);
 
 		complete = __atomic_load_n(&clients[buffer->client].complete, __ATOMIC_ACQUIRE);
-		complete_v2 = __atomic_load_n(&clients[buffer->client].complete_v2, __ATOMIC_ACQUIRE);
+		complete_v2 =
+			__atomic_load_n(&clients[buffer->client].complete_v2, __ATOMIC_ACQUIRE);
 		core->count(SIM_STAT_BUFFERS_COMPLETED, 1);
 		if (complete_v2)
 			complete_v2(buffer->data, buffer->bytes, buffer->used, NULL);
@@ -870,7 +871,8 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 		   (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
 		    kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL))))
 		return CUPTI_ERROR_NOT_COMPATIBLE;
-	if (on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !kind_is_enabled(kind) && pc__is_on())
+	if (on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !kind_is_enabled(kind) &&
+	    pc__is_on())
 		return CUPTI_ERROR_NOT_COMPATIBLE;
 	__atomic_store_n(&clients[0].kinds[kind], on, __ATOMIC_RELAXED);
 	if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
@@ -1122,7 +1124,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetThreadIdType(CUpti_ActivityThreadIdType 
 	return CUPTI_SUCCESS;
 }
 
-/* ---- exported: functions that get their subscriber, from 13.3 on ------------------------------ */
+/* ---- exported: functions that get their subscriber, from 13.3 on ----------------------------- */
 
 #if SIM_CUDA_MAJOR >= 13
 
@@ -1139,14 +1141,13 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute_v2(CUpti_SubscriberHan
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNextRecord_v2(CUpti_SubscriberHandle subscriber,
 							      uint8_t *buffer, size_t valid_bytes,
 							      CUpti_Activity **record);
-SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords_v2(CUpti_SubscriberHandle subscriber,
-								     CUcontext ctx, uint32_t stream,
-								     size_t *dropped);
+SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords_v2(
+	CUpti_SubscriberHandle subscriber, CUcontext ctx, uint32_t stream, size_t *dropped);
 SIM_EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp_v2(CUpti_SubscriberHandle subscriber,
 						     uint64_t *timestamp);
 
-CUptiResult cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle subscriber, request_v2_t request,
-					      complete_v2_t complete)
+CUptiResult cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle subscriber,
+					      request_v2_t request, complete_v2_t complete)
 {
 	unsigned int client = profiler__client(subscriber);
 
@@ -1159,7 +1160,8 @@ CUptiResult cuptiActivityRegisterCallbacks_v2(CUpti_SubscriberHandle subscriber,
 
 static CUptiResult enable_v2(unsigned int client, CUpti_ActivityKind kind, bool on)
 {
-	if (!client || kind <= CUPTI_ACTIVITY_KIND_INVALID || kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
+	if (!client || kind <= CUPTI_ACTIVITY_KIND_INVALID ||
+	    kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	__atomic_store_n(&clients[client].kinds[kind], on, __ATOMIC_RELAXED);
 	profiler__update();
@@ -1183,8 +1185,8 @@ CUptiResult cuptiActivityDisable_v2(CUpti_SubscriberHandle subscriber, CUpti_Act
 	return profiler__result(enable_v2(profiler__client(subscriber), kind, false));
 }
 
-CUptiResult cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle subscriber, CUpti_ActivityAttribute attr,
-					 size_t *bytes, void *value)
+CUptiResult cuptiActivitySetAttribute_v2(CUpti_SubscriberHandle subscriber,
+					 CUpti_ActivityAttribute attr, size_t *bytes, void *value)
 {
 	unsigned int client = profiler__client(subscriber);
 	uint8_t v;

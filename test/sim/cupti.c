@@ -49,12 +49,14 @@ static __thread CUptiResult last_error __attribute__((tls_model("initial-exec"))
 
 static bool is_set(uint8_t map[][NR_CBIDS], uint32_t domain, uint32_t cbid, unsigned int client)
 {
-	return cbid < NR_CBIDS && __atomic_load_n(&map[domain][cbid], __ATOMIC_RELAXED) & 1u << client;
+	return cbid < NR_CBIDS &&
+	       __atomic_load_n(&map[domain][cbid], __ATOMIC_RELAXED) & 1u << client;
 }
 
 static bool client_wants(unsigned int client, uint32_t domain, uint32_t cbid)
 {
-	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) && is_set(enabled, domain, cbid, client);
+	return __atomic_load_n(&current[client], __ATOMIC_ACQUIRE) &&
+	       is_set(enabled, domain, cbid, client);
 }
 
 /* Delays a thread now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
@@ -149,7 +151,8 @@ static void tool_api_enter(struct sim_call *call)
  */
 static bool loses_count(const struct sim_call *call)
 {
-	static const char *const followed[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset" };
+	static const char *const followed[] = { "cuLaunch", "cuGraphLaunch", "cuMemcpy",
+						"cuMemset" };
 
 	for (size_t i = 0; i < sizeof(followed) / sizeof(followed[0]); i++)
 		if (!strncmp(call->name, followed[i], strlen(followed[i])))
@@ -391,10 +394,12 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe_v2(CUpti_SubscriberHandle *subscr
 	PROFILER_CHECK();
 	PROFILER_CHECK_ARG(subscriber && params);
 	PROFILER_CHECK_ARG(params->structSize >= CUpti_SubscriberParams_STRUCT_SIZE);
-	several = version >= SEVERAL_VERSION && params->structSize >= sizeof(struct params_of_several) &&
+	several = version >= SEVERAL_VERSION &&
+		  params->structSize >= sizeof(struct params_of_several) &&
 		  ((struct params_of_several *)params)->allow_multiple;
 	return profiler__result(subscribe(subscriber, callback, userdata, params->subscriberName,
-					  params->oldSubscriberName, params->oldSubscriberSize, several));
+					  params->oldSubscriberName, params->oldSubscriberSize,
+					  several));
 }
 #endif
 
@@ -437,8 +442,8 @@ static CUptiResult enable(uint32_t on, CUpti_SubscriberHandle subscriber, uint32
 	CUptiResult err = CUPTI_ERROR_INVALID_PARAMETER;
 
 	pthread_mutex_lock(&lock);
-	if (subscriber && subscriber == current[subscriber->client] && domain > CUPTI_CB_DOMAIN_INVALID &&
-	    domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
+	if (subscriber && subscriber == current[subscriber->client] &&
+	    domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE && last < NR_CBIDS) {
 		uint8_t bit = (uint8_t)(1u << subscriber->client);
 
 		for (uint32_t i = first; i <= last; i++) {
@@ -484,7 +489,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCallbackState(uint32_t *on,
 						      CUpti_CallbackId cbid)
 {
 	PROFILER_CHECK();
-	PROFILER_CHECK_ARG(on && subscriber && subscriber == current[subscriber->client] && cbid < NR_CBIDS);
+	PROFILER_CHECK_ARG(on && subscriber && subscriber == current[subscriber->client] &&
+			   cbid < NR_CBIDS);
 	PROFILER_CHECK_ARG(domain > CUPTI_CB_DOMAIN_INVALID && domain < CUPTI_CB_DOMAIN_SIZE);
 	*on = __atomic_load_n(&enabled[domain][cbid], __ATOMIC_RELAXED) >> subscriber->client & 1;
 	return CUPTI_SUCCESS;

@@ -1222,7 +1222,9 @@ static CUresult memory__remove(void *ptr, uint8_t kind, bool registered)
 
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out)
 {
-	struct allocation a = { .bytes = bytes, .kind = kind, .device = device, .ctx = ctx__current() };
+	struct allocation a = {
+		.bytes = bytes, .kind = kind, .device = device, .ctx = ctx__current()
+	};
 	bool on_device = kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
 	CUresult err;
 

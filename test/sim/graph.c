@@ -552,14 +552,15 @@ DRIVER_API(cuGraphAddEmptyNode,
 	   graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL))
 
 /* Takes no memory here: XPU_SIM_GRAPHS says how much memory nodes have. */
-static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
-				CUDA_MEM_ALLOC_NODE_PARAMS *p)
+static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
+				size_t nr_deps, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
 	static uint64_t next = 0x7000000000;
 
 	if (!p || !p->bytesize)
 		return CUDA_ERROR_INVALID_VALUE;
-	p->dptr = __atomic_fetch_add(&next, (p->bytesize + 0xffff) & ~(uint64_t)0xffff, __ATOMIC_RELAXED);
+	p->dptr = __atomic_fetch_add(&next, (p->bytesize + 0xffff) & ~(uint64_t)0xffff,
+				     __ATOMIC_RELAXED);
 	return graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL);
 }
 
@@ -576,8 +577,9 @@ DRIVER_API(cuGraphAddMemAllocNode,
 	   (CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
 	    CUDA_MEM_ALLOC_NODE_PARAMS *p),
 	   (out, graph, deps, nr_deps, p), NULL, graph_add_alloc(out, graph, deps, nr_deps, p))
-DRIVER_API(cuDeviceGetGraphMemAttribute, (CUdevice dev, CUgraphMem_attribute attribute, void *value),
-	   (dev, attribute, value), NULL, graph_memory(attribute, value))
+DRIVER_API(cuDeviceGetGraphMemAttribute,
+	   (CUdevice dev, CUgraphMem_attribute attribute, void *value), (dev, attribute, value),
+	   NULL, graph_memory(attribute, value))
 DRIVER_API(cuDeviceGraphMemTrim, (CUdevice dev), (dev), NULL, CUDA_SUCCESS)
 
 /* ---- executable graphs ----------------------------------------------------------------------- */
@@ -654,8 +656,8 @@ static size_t graph__count_steps(struct CUgraph_st *graph, size_t *nr_deps)
 }
 
 /* @serial: the graph is a child graph, whose nodes run one after the other */
-static void exec__add_steps(struct CUgraphExec_st *exec, const struct CUgraph_st *graph, bool serial,
-			    uint32_t *pos)
+static void exec__add_steps(struct CUgraphExec_st *exec, const struct CUgraph_st *graph,
+			    bool serial, uint32_t *pos)
 {
 	for (size_t i = 0; i < graph->nr_nodes; i++) {
 		struct CUgraphNode_st *node = graph->nodes[i];
@@ -832,7 +834,8 @@ static CUresult graph__update(struct CUgraph_st *to, const struct CUgraph_st *fr
 	return CUDA_SUCCESS;
 }
 
-static CUresult graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
+static CUresult graph_exec_update(CUgraphExec exec, CUgraph graph,
+				  CUgraphExecUpdateResultInfo *info)
 {
 	CUresult err;
 

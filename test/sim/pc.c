@@ -105,7 +105,8 @@ static struct function *function_of(struct sampled *c, const char *name, uint32_
 			break;
 	if (c->nr_functions == MAX_FUNCTIONS)
 		return NULL;
-	c->functions[c->nr_functions] = (struct function){ .name = name, .correlation_id = correlation_id };
+	c->functions[c->nr_functions] =
+		(struct function){ .name = name, .correlation_id = correlation_id };
 	return &c->functions[c->nr_functions++];
 }
 
@@ -150,8 +151,8 @@ void pc__begins(uint32_t correlation_id)
 	uint32_t seen = __atomic_load_n(&latest_launch, __ATOMIC_RELAXED);
 
 	while (seen < correlation_id &&
-	       !__atomic_compare_exchange_n(&latest_launch, &seen, correlation_id, true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
+	       !__atomic_compare_exchange_n(&latest_launch, &seen, correlation_id, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
 
@@ -212,7 +213,8 @@ cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 }
 
 /* The indices differ from those in the list. */
-SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 {
 	if (!is_on(p->ctx))
 		return CUPTI_ERROR_INVALID_OPERATION;
@@ -231,10 +233,11 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
 		return CUPTI_ERROR_INVALID_OPERATION;
 	for (size_t i = 0; i < p->numAttributes; i++) {
 		const CUpti_PCSamplingConfigurationInfo *v = &p->pPCSamplingConfigurationInfo[i];
-		uint32_t span_ms =
-			v->attributeData.workerThreadPeriodicSleepSpanData.workerThreadPeriodicSleepSpan;
+		uint32_t span_ms = v->attributeData.workerThreadPeriodicSleepSpanData
+					   .workerThreadPeriodicSleepSpan;
 
-		if (v->attributeType == CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
+		if (v->attributeType ==
+			    CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_HARDWARE_BUFFER_SIZE &&
 		    is_asked_for("refused"))
 			return CUPTI_ERROR_INVALID_OPERATION;
 		if (v->attributeType == FETCHES_EVERY && is_asked_for("unfetched"))
@@ -247,7 +250,8 @@ cuptiPCSamplingSetConfigurationAttribute(CUpti_PCSamplingConfigurationInfoParams
 		sampled_of(p->ctx, true)->serialized =
 			v->attributeData.collectionModeData.collectionMode ==
 			CUPTI_PC_SAMPLING_COLLECTION_MODE_KERNEL_SERIALIZED;
-		__atomic_store_n(&serializes, sampled_of(p->ctx, true)->serialized, __ATOMIC_RELAXED);
+		__atomic_store_n(&serializes, sampled_of(p->ctx, true)->serialized,
+				 __ATOMIC_RELAXED);
 		pthread_mutex_unlock(&lock);
 	}
 	return CUPTI_SUCCESS;

@@ -122,7 +122,8 @@ cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Pa
 
 /* ---- the host's functions -------------------------------------------------------------------- */
 
-SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 {
 	if (p->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING || strcmp(p->pChipName, "SIM100"))
 		return CUPTI_ERROR_INVALID_PARAMETER;
@@ -131,7 +132,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerHostInitialize(CUpti_Profiler_Host_
 	return CUPTI_SUCCESS;
 }
 
-SIM_EXPORT CUptiResult CUPTIAPI cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
 {
 	free(p->pHostObject);
 	return CUPTI_SUCCESS;
@@ -200,7 +202,8 @@ static double value_of(const char *name, size_t m, uint64_t n, double ns)
 	if (dot && !strcmp(dot, ".sum.peak_sustained"))
 		return PEAK;
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (dot && strlen(known[i]) == (size_t)(dot - name) && !strncmp(known[i], name, dot - name))
+		if (dot && strlen(known[i]) == (size_t)(dot - name) &&
+		    !strncmp(known[i], name, dot - name))
 			m = i;
 	share = (7 * n + 13 * m) % 101;
 	return dot && !strcmp(dot, ".sum") ? share / 100 * PEAK * ns * CYCLES : share;
@@ -240,7 +243,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDisable(CUpti_PmSampling_Disable_
 
 SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *p)
 {
-	if (p->triggerMode != CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL || !p->samplingInterval)
+	if (p->triggerMode != CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL ||
+	    !p->samplingInterval)
 		return CUPTI_ERROR_NOT_SUPPORTED;
 	p->pPmSamplingObject->interval_ns = p->samplingInterval;
 	return CUPTI_SUCCESS;
@@ -295,7 +299,8 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPmSamplingDecodeData(CUpti_PmSampling_Decod
 	o->nr_enables = nr_enables;
 	for (; o->next_ns + o->interval_ns <= end; o->next_ns += o->interval_ns) {
 		if (image->nr == image->max) {
-			p->decodeStopReason = CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
+			p->decodeStopReason =
+				CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL;
 			if (is_asked_for("slow") || end - o->next_ns <= waited_ns - o->starved_ns)
 				return CUPTI_SUCCESS;
 			o->next_ns = end;

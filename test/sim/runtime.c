@@ -418,7 +418,8 @@ static CUfunction symbol__load_locked(const void *host, struct fat_binary *owner
 	pthread_rwlock_unlock(&symbols.lock);
 	if (kernel)
 		return kernel;
-	if (!owner->library && driver.cuLibraryLoadData(&owner->library, owner, NULL, NULL, 0, NULL, NULL, 0))
+	if (!owner->library &&
+	    driver.cuLibraryLoadData(&owner->library, owner, NULL, NULL, 0, NULL, NULL, 0))
 		return NULL;
 	if (driver.cuLibraryGetKernel(&handle, owner->library, name))
 		return NULL;

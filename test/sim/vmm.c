@@ -85,7 +85,8 @@ static CUresult mem_release(CUmemGenericAllocationHandle handle)
 	return CUDA_SUCCESS;
 }
 
-static CUresult mem_map(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle)
+static CUresult mem_map(CUdeviceptr at, size_t bytes, size_t offset,
+			CUmemGenericAllocationHandle handle)
 {
 	struct mapping *m = calloc(1, sizeof(*m));
 
@@ -149,7 +150,8 @@ static CUresult mem_reserve(CUdeviceptr *out, size_t bytes)
 
 	if (!out || !bytes || bytes % GRANULARITY)
 		return CUDA_ERROR_INVALID_VALUE;
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		  -1, 0);
 	if (at == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	*out = (CUdeviceptr)at;
@@ -172,13 +174,13 @@ DRIVER_API(cuMemMap,
 	    unsigned long long flags),
 	   (at, bytes, offset, handle, flags), NULL, mem_map(at, bytes, offset, handle))
 DRIVER_API(cuMemUnmap, (CUdeviceptr at, size_t bytes), (at, bytes), NULL, mem_unmap(at, bytes))
-DRIVER_API(cuMemSetAccess,
-	   (CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc, size_t nr), (at, bytes, desc, nr),
-	   NULL, CUDA_SUCCESS)
+DRIVER_API(cuMemSetAccess, (CUdeviceptr at, size_t bytes, const CUmemAccessDesc *desc, size_t nr),
+	   (at, bytes, desc, nr), NULL, CUDA_SUCCESS)
 DRIVER_API(cuMemRetainAllocationHandle, (CUmemGenericAllocationHandle *out, void *address),
 	   (out, address), NULL, mem_retain(out, address))
 DRIVER_API(cuMemAddressReserve,
-	   (CUdeviceptr *out, size_t bytes, size_t alignment, CUdeviceptr wish, unsigned long long flags),
+	   (CUdeviceptr * out, size_t bytes, size_t alignment, CUdeviceptr wish,
+	    unsigned long long flags),
 	   (out, bytes, alignment, wish, flags), NULL, mem_reserve(out, bytes))
 DRIVER_API(cuMemAddressFree, (CUdeviceptr at, size_t bytes), (at, bytes), NULL,
 	   munmap((void *)at, bytes) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS)
@@ -248,7 +250,8 @@ DRIVER_API(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep), (pool, keep), NULL
 DRIVER_API(cuMemPoolCreate, (CUmemoryPool *out, const CUmemPoolProps *props), (out, props), NULL,
 	   pool_create(out, props))
 DRIVER_API(cuMemPoolDestroy, (CUmemoryPool pool), (pool), NULL, pool_destroy(pool))
-DRIVER_API_PTSZ(cuMemAllocFromPoolAsync, (CUdeviceptr *out, size_t bytes, CUmemoryPool pool, CUstream s),
+DRIVER_API_PTSZ(cuMemAllocFromPoolAsync,
+		(CUdeviceptr * out, size_t bytes, CUmemoryPool pool, CUstream s),
 		(out, bytes, pool, s), NULL, pool_alloc(out, bytes, pool))
 
 /* ---- arrays ---------------------------------------------------------------------------------- */

@@ -73,7 +73,8 @@ static void test_random(uint32_t spread)
 	nr_plain = 0;
 	for (i = 0; i < NR_RANDOM; i++) {
 		address = (uint64_t)below(spread) << 21;
-		if (nr_plain == MAX_PLAIN || (nr_plain && below(i / 2000 % 3 + 1) == 0 && below(2))) {
+		if (nr_plain == MAX_PLAIN ||
+		    (nr_plain && below(i / 2000 % 3 + 1) == 0 && below(2))) {
 			at = below(nr_plain);
 			addresses__remove(&a, plain[at].address, plain[at].idx);
 			plain__remove(at);

@@ -134,7 +134,10 @@ int main(void)
 			   .tids = TIDS_PID, .jitter_us = 3, .offset_ms = -370,
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .refused = true, .max_wrong = 0, .min_right = 0 },
-		/* After each call its thread takes at least 12 us: the stack may be of the next call. */
+		/*
+		 * After each call its thread takes at least 12 us: the stack may be of the next
+		 * call.
+		 */
 		{ .name = "one thread that never launches again at once",
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 40, .fixed = 0.3,
 			   .jitter_us = 3, .offset_ms = 370, .base_ns = 1700000000000000000ull },
@@ -183,7 +186,9 @@ int main(void)
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 5, .fixed = 0.5,
 			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0 },
-		/* With so few, one tool may have missed the first one, and the other tool the last. */
+		/*
+		 * With so few, one tool may have missed the first one, and the other tool the last.
+		 */
 		{ .name = "few",
 		  .gen = { .nr = 10, .nr_threads = 1, .gap_us = 1000, .jitter_us = 3,
 			   .offset_ms = 370, .base_ns = 1700000000000000000ull },

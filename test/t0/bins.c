@@ -17,7 +17,8 @@ static struct bin_value sum_of(const struct bins *b, uint32_t key)
 
 	for (i = 0; i < b->list.nr; i++)
 		if (b->list.v[i].key == key)
-			sum.ns += b->list.v[i].ns, sum.nr += b->list.v[i].nr, sum.bytes += b->list.v[i].bytes;
+			sum.ns += b->list.v[i].ns, sum.nr += b->list.v[i].nr,
+				sum.bytes += b->list.v[i].bytes;
 	return sum;
 }
 
@@ -34,7 +35,8 @@ static uint64_t ns_at(const struct bins *b, uint32_t key, uint64_t time_ns)
 	size_t i;
 
 	for (i = 0; i < b->list.nr; i++)
-		if (b->list.v[i].key == key && bin_of(b, &b->list.v[i]) == time_ns >> b->scale.shift)
+		if (b->list.v[i].key == key &&
+		    bin_of(b, &b->list.v[i]) == time_ns >> b->scale.shift)
 			ns += b->list.v[i].ns;
 	return ns;
 }

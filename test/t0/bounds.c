@@ -284,7 +284,8 @@ static void test_map(void)
 	numbers__remove(&m, (struct numbers_key){ 5, 5 });
 	is_int(m.nr, 100000 - 33334, "removed keys are gone");
 	for (i = 0; i < 100000; i++)
-		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) != (i % 3 != 0);
+		nr_wrong +=
+			!!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) != (i % 3 != 0);
 	is_int(nr_wrong, 0, "all other keys are still there");
 	ok(!numbers__sift(&m, is_odd, NULL) && m.nr == 33333 && m.nr_slots < 100000,
 	   "a sifted map has the kept keys, in less memory");

@@ -31,7 +31,8 @@ static void check(const char *name, uint32_t nr, uint32_t longest, uint32_t diso
 
 	memset(map, 0, sizeof(map));
 	for (i = 0; i < nr; i++) {
-		uint64_t start = (uint64_t)i * (NS - longest - disorder) / nr + rand_r(&seed) % disorder;
+		uint64_t start =
+			(uint64_t)i * (NS - longest - disorder) / nr + rand_r(&seed) % disorder;
 		uint64_t ns = rand_r(&seed) % longest;
 
 		err |= busy__add(&b, start + 1000, start + 1000 + ns);

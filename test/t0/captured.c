@@ -7,7 +7,8 @@
 #include "tap.h"
 #include "xpu_record.h"
 
-static int take(struct captured *c, uint32_t proc, uint32_t number, uint64_t open_ns, uint64_t close_ns)
+static int take(struct captured *c, uint32_t proc, uint32_t number, uint64_t open_ns,
+		uint64_t close_ns)
 {
 	struct xpu_record_window r = {
 		.hdr = { XPU_RECORD_WINDOW, close_ns ? 0 : XPU_MISC_WINDOW_OPEN, sizeof(r) },

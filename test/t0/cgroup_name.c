@@ -41,7 +41,8 @@ static void test_container(void)
 	       "Docker, cgroup v1");
 	is_str(labels_of("0::/docker/" ID "/init.scope"), ID "|||", "a cgroup inside a container");
 	is_str(labels_of("0::/machine.slice/libpod-" ID ".scope/container"), ID "|||", "Podman");
-	is_str(labels_of("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope"),
+	is_str(labels_of("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+			 ".scope"),
 	       ID "|||", "Podman without root");
 	is_str(labels_of("0::/lxc.payload.box"), "box|||", "LXC");
 	is_str(labels_of("0::/lxc/box"), "box|||", "LXC, cgroup v1");
@@ -57,13 +58,15 @@ static void test_container(void)
 static void test_pod(void)
 {
 	is_str(labels_of("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
-			 ".slice/cri-containerd-" ID ".scope"), ID "|" UID "||", "containerd, systemd");
-	is_str(labels_of("0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope"), ID "|" UID "||",
-	       "CRI-O, guaranteed");
+			 ".slice/cri-containerd-" ID ".scope"),
+	       ID "|" UID "||", "containerd, systemd");
+	is_str(labels_of("0::/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope"),
+	       ID "|" UID "||", "CRI-O, guaranteed");
 	is_str(labels_of("11:memory:/kubepods/besteffort/pod" UID "/" ID), ID "|" UID "||",
 	       "cgroupfs, best effort");
-	is_str(labels_of("0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
-			 "kubelet-kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope"),
+	is_str(labels_of(
+		       "0::/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+		       "kubelet-kubepods-besteffort-pod" UID_ ".slice/cri-containerd-" ID ".scope"),
 	       ID "|||", "a kubelet with another prefix: the container without its pod");
 	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
 	       ID "|0123456789abcdef0123456789abcdef||", "a static pod, whose id has no hyphens");
@@ -84,7 +87,8 @@ static void test_slurm(void)
 	       "Slurm, v1, with a node's name");
 	is_str(labels_of("0::/home/job_4711/step_0"), "|||", "Slurm's names in another place");
 	is_str(labels_of("0::/slurm/job_x/step_0"), "|||0", "a job whose number is not one");
-	is_str(labels_of("0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_3/docker/" ID),
+	is_str(labels_of(
+		       "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_3/docker/" ID),
 	       ID "||4711|0", "a container in a job has both labels");
 }
 

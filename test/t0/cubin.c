@@ -60,9 +60,11 @@ static const char *inlined_at(const struct cubin_lines *l, const char *function,
 	if (!line)
 		return "none";
 	len = snprintf(text, sizeof(text), "%u", line->line);
-	for (site = line->site; site != NO_INDEX && len < sizeof(text); site = l->sites.v[site].site)
-		len += snprintf(text + len, sizeof(text) - len, " in %s at %s:%u", l->sites.v[site].callee,
-				l->files.v[l->sites.v[site].file], l->sites.v[site].line);
+	for (site = line->site; site != NO_INDEX && len < sizeof(text);
+	     site = l->sites.v[site].site)
+		len += snprintf(text + len, sizeof(text) - len, " in %s at %s:%u",
+				l->sites.v[site].callee, l->files.v[l->sites.v[site].file],
+				l->sites.v[site].line);
 	return text;
 }
 
@@ -106,8 +108,8 @@ static correlation_t *find_cupti(void)
  * Compares all places of a function. Return: how many there are. *@nr_same: how many have CUPTI's
  * line.
  */
-static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l, const char *function,
-			    uint64_t bytes, unsigned int *nr_same)
+static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l,
+			    const char *function, uint64_t bytes, unsigned int *nr_same)
 {
 	unsigned int nr = 0;
 	uint32_t pc;
@@ -144,7 +146,8 @@ static void compare_all(const struct cubin_lines *l)
 	}
 	for (i = 0; i < h->e_shnum; i++)
 		if (!strncmp(names + s[i].sh_name, ".text.", 6))
-			nr += compare(correlation, l, names + s[i].sh_name + 6, s[i].sh_size, &nr_same);
+			nr += compare(correlation, l, names + s[i].sh_name + 6, s[i].sh_size,
+				      &nr_same);
 	ok(nr > 20 && nr_same == nr, "of %u places %u have the line that CUPTI gives", nr, nr_same);
 }
 
@@ -246,7 +249,8 @@ int main(void)
 
 	read_file("shaped.cubin");
 	blob = cubin__lines(file, file_bytes, &bytes);
-	ok(blob && bytes < file_bytes / 4, "a module's lines are %zu bytes of %zu", bytes, file_bytes);
+	ok(blob && bytes < file_bytes / 4, "a module's lines are %zu bytes of %zu", bytes,
+	   file_bytes);
 	is_int(cubin_lines__read(&l, blob, bytes), 0, "a module's lines are read");
 	is_int(l.functions.nr, 2, "a module's lines have two functions");
 	is_str(at(&l, "k_shaped", 0), "shaped.cu:8", "the first place of a function has its line");

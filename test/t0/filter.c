@@ -106,14 +106,15 @@ int main(void)
 	ok(!filter__active(NULL) && !filter__active(&f), "without values a filter is not active");
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		why[0] = 0;
-		is_int(filter__set(&f, bad[i].kind, bad[i].arg, why), -EINVAL, "--%s '%s' is refused",
-		       filter_kind__name(bad[i].kind), bad[i].arg);
+		is_int(filter__set(&f, bad[i].kind, bad[i].arg, why), -EINVAL,
+		       "--%s '%s' is refused", filter_kind__name(bad[i].kind), bad[i].arg);
 		ok(why[0], "... with a reason: %s", why);
 		filter__free(&f);
 		memset(&f, 0, sizeof(f));
 	}
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
-		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s", times[i].arg);
+		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s",
+		       times[i].arg);
 		ok(f.from_ns == times[i].ns, "... is the expected number of ns");
 	}
 	filter__free(&f);

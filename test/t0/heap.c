@@ -86,7 +86,8 @@ static void test_random(void)
 	for (i = 0; i < 200000; i++) {
 		slot = below(NR_SLOTS);
 		if (slots[slot].bytes) {
-			put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x1000 * (slot + 1), 0, below(NR_CHAINS));
+			put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x1000 * (slot + 1), 0,
+			    below(NR_CHAINS));
 			used -= slots[slot].bytes;
 			live[slots[slot].chain] -= slots[slot].bytes;
 			slots[slot].bytes = 0;
@@ -94,7 +95,8 @@ static void test_random(void)
 		}
 		slots[slot].bytes = 1 + below(i % 1000 ? 5000 : 50000);
 		slots[slot].chain = below(NR_CHAINS);
-		put(XPU_ALLOC_MADE, below(3), 0x1000 * (slot + 1), slots[slot].bytes, slots[slot].chain);
+		put(XPU_ALLOC_MADE, below(3), 0x1000 * (slot + 1), slots[slot].bytes,
+		    slots[slot].chain);
 		used += slots[slot].bytes;
 		live[slots[slot].chain] += slots[slot].bytes;
 		if (used <= peak)
@@ -240,7 +242,7 @@ static void test_lost_frees(void)
 	heap__finish(&h, 1000 + order);
 }
 
-/* ---- what CUDA holds itself ------------------------------------------------------------------- */
+/* ---- what CUDA holds itself ------------------------------------------------------------------ */
 
 static void test_levels(void)
 {
@@ -284,28 +286,31 @@ static void test_levels(void)
 
 /* ---- growth ---------------------------------------------------------------------------------- */
 
-static void is_growth(const uint64_t low[HEAP_PARTS], unsigned int nr_parts, uint64_t bytes, const char *name)
+static void is_growth(const uint64_t low[HEAP_PARTS], unsigned int nr_parts, uint64_t bytes,
+		      const char *name)
 {
 	struct heap_growth g = heap_growth__of(low);
 
-	ok(g.nr_parts == nr_parts && g.bytes == bytes, "growth: %s: %u parts, %llu bytes", name, g.nr_parts,
-	   (unsigned long long)g.bytes);
+	ok(g.nr_parts == nr_parts && g.bytes == bytes, "growth: %s: %u parts, %llu bytes", name,
+	   g.nr_parts, (unsigned long long)g.bytes);
 }
 
 static void test_growth(void)
 {
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0 }, 7, 6,
-		  "growth in each part");
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, 0, 0,
-		  "growth in the first part only");
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9 }, 1, 0,
-		  "growth once, late");
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9 }, 2, 3,
-		  "growth that is given back again and again");
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9 }, 1, 0,
-		  "growth up to a level that then varies a little");
-	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0 }, 0, 0,
-		  "growth that is given back before the end");
+	is_growth(
+		(const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0 },
+		7, 6, "growth in each part");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 }, 0,
+		  0, "growth in the first part only");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9 }, 1,
+		  0, "growth once, late");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9, 0, 3, 6, 9 }, 2,
+		  3, "growth that is given back again and again");
+	is_growth((const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 9, 8, 9, 8, 9 }, 1,
+		  0, "growth up to a level that then varies a little");
+	is_growth(
+		(const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0 },
+		0, 0, "growth that is given back before the end");
 	is_growth((const uint64_t[HEAP_PARTS]){ [8] = 1, [9] = 1, [10] = UINT64_MAX, [11] = 5, [12] = 7,
 						[13] = 7, [14] = 8 }, 4, 4,
 		  "growth with an hour of much more");

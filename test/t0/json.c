@@ -73,7 +73,8 @@ int main(void)
 	   !span__decimal(raw, 0, &value), "NaN is no number");
 	ok(json__next_item(&j) && json__skip(&j) && json__next_item(&j) && json__skip(&j),
 	   "infinities can be skipped");
-	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) && value == 1,
+	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) &&
+		   value == 1,
 	   "the number behind them is read");
 	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3, "all three values are counted");
 	return done_testing();

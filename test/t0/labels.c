@@ -79,18 +79,23 @@ static void test_precedence(void)
 	       " rank=1:1 size=2:1 local=0:7 local_size=1:7 node_rank=1:7"
 	       " job=4711:7 step=0:7 node=n1:7",
 	       "RANK that equals srun's rank: the rest comes from srun");
-	is_str(READ(SRUN, "RANK", "1", "WORLD_SIZE", "8"), " rank=1:1 size=8:1 job=4711:7 step=0:7 node=n1:7",
+	is_str(READ(SRUN, "RANK", "1", "WORLD_SIZE", "8"),
+	       " rank=1:1 size=8:1 job=4711:7 step=0:7 node=n1:7",
 	       "an equal RANK in a world of another size: srun's numbers are not used");
 	is_str(READ(BATCH, "SLURM_PROCID", "0", "SLURM_NTASKS", "8", "OMPI_COMM_WORLD_RANK", "3",
 		    "OMPI_COMM_WORLD_SIZE", "8", "OMPI_COMM_WORLD_LOCAL_RANK", "3",
-		    "OMPI_COMM_WORLD_LOCAL_SIZE", "8", "OMPI_COMM_WORLD_NODE_RANK", "3", "PMIX_RANK", "3"),
+		    "OMPI_COMM_WORLD_LOCAL_SIZE", "8", "OMPI_COMM_WORLD_NODE_RANK", "3",
+		    "PMIX_RANK", "3"),
 	       " rank=3:3 local=3:3 size=8:3 local_size=8:3 job=4711:7 node=n1:7",
 	       "mpirun in a batch; OMPI_COMM_WORLD_NODE_RANK is not a node's number");
-	is_str(READ("PMI_RANK", "2", "PMI_SIZE", "4", "MPI_LOCALRANKID", "2", "MPI_LOCALNRANKS", "4"),
+	is_str(READ("PMI_RANK", "2", "PMI_SIZE", "4", "MPI_LOCALRANKID", "2", "MPI_LOCALNRANKS",
+		    "4"),
 	       " rank=2:5 local=2:5 size=4:5 local_size=4:5", "MPICH");
-	is_str(READ("MV2_COMM_WORLD_RANK", "2", "MV2_COMM_WORLD_SIZE", "4"), " rank=2:4 size=4:4", "MVAPICH");
+	is_str(READ("MV2_COMM_WORLD_RANK", "2", "MV2_COMM_WORLD_SIZE", "4"), " rank=2:4 size=4:4",
+	       "MVAPICH");
 	is_str(READ("PMIX_RANK", "2", "PMIX_NAMESPACE", "ns.1"), " rank=2:6 job=ns.1:6", "PMIx");
-	is_str(READ("JAX_PROCESS_INDEX", "2", "JAX_NUM_PROCESSES", "4"), " rank=2:2 size=4:2", "JAX");
+	is_str(READ("JAX_PROCESS_INDEX", "2", "JAX_NUM_PROCESSES", "4"), " rank=2:2 size=4:2",
+	       "JAX");
 	is_str(READ("JAX_PROCESS_ID", "1", "JAX_PROCESS_COUNT", "4"), " rank=1:2 size=4:2",
 	       "JAX, with other names");
 	is_str(READ("PBS_JOBID", "12.server"), " job=12.server:8", "PBS");
@@ -98,11 +103,14 @@ static void test_precedence(void)
 
 static void test_slurm_nodes(void)
 {
-	is_str(READ("SLURM_PROCID", "9", "SLURM_NODEID", "3", "SLURM_STEP_TASKS_PER_NODE", "2,4(x2),3"),
+	is_str(READ("SLURM_PROCID", "9", "SLURM_NODEID", "3", "SLURM_STEP_TASKS_PER_NODE",
+		    "2,4(x2),3"),
 	       " rank=9:7 local_size=3:7 node_rank=3:7", "tasks per node: the last node");
-	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "2", "SLURM_STEP_TASKS_PER_NODE", "2,4(x2),3"),
+	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "2", "SLURM_STEP_TASKS_PER_NODE",
+		    "2,4(x2),3"),
 	       " rank=4:7 local_size=4:7 node_rank=2:7", "tasks per node: a node in a range");
-	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "4", "SLURM_STEP_TASKS_PER_NODE", "2,4(x2),3"),
+	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "4", "SLURM_STEP_TASKS_PER_NODE",
+		    "2,4(x2),3"),
 	       " rank=4:7 node_rank=4:7", "tasks per node: a node beyond the list");
 	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "1", "SLURM_STEP_TASKS_PER_NODE", "2(x,4"),
 	       " rank=4:7 node_rank=1:7", "tasks per node: an invalid list");
@@ -115,8 +123,8 @@ static void test_kubernetes(void)
 {
 	is_str(READ("HOSTNAME", "h", "POD_NAME", "p", "NODE_NAME", "n"), "",
 	       "outside a pod its variables are not used");
-	is_str(READ("KUBERNETES_SERVICE_HOST", "10.0.0.1", "HOSTNAME", "train-0"), " pod=train-0:10",
-	       "a pod's host name is its name");
+	is_str(READ("KUBERNETES_SERVICE_HOST", "10.0.0.1", "HOSTNAME", "train-0"),
+	       " pod=train-0:10", "a pod's host name is its name");
 	is_str(READ("KUBERNETES_SERVICE_HOST", "10.0.0.1", "HOSTNAME", "h", "POD_NAME", "train-0",
 		    "POD_NAMESPACE", "ml", "NODE_NAME", "n7"),
 	       " node=n7:10 pod=train-0:10 namespace=ml:10", "the downward API's names are used");
@@ -140,8 +148,8 @@ static void test_refused(void)
 	       "a rank that needs more than 64 bits is refused");
 	is_str(READ("RANK", "8", "WORLD_SIZE", "8"), "",
 	       "a rank that is not below the world's size is refused");
-	is_str(READ("RANK", "8", "WORLD_SIZE", "8", "PMI_RANK", "1", "PMI_SIZE", "2"), " rank=1:5 size=2:5",
-	       "after a refused rank the next launcher counts");
+	is_str(READ("RANK", "8", "WORLD_SIZE", "8", "PMI_RANK", "1", "PMI_SIZE", "2"),
+	       " rank=1:5 size=2:5", "after a refused rank the next launcher counts");
 	is_str(READ("RANK", "1", "WORLD_SIZE", "0"), "", "a world without ranks is refused");
 	is_str(READ("RANK", "1", "WORLD_SIZE", "many"), " rank=1:1",
 	       "a size that is no number is refused");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Compares what kernels and call paths get of a GPU's metrics with sums over every single nanosecond:
- * random work that overlaps, random samples with gaps between them and without values.
+ * Compares what kernels and call paths get of a GPU's metrics with sums over every single
+ * nanosecond: random work that overlaps, random samples with gaps between them and without values.
  */
 #include <errno.h>
 #include <math.h>
@@ -40,8 +40,8 @@ static void use(struct metric_use *to, double ns, double value)
 }
 
 /* Adds the expected values of one nanosecond of one sample. */
-static void expect_ns(struct expected *e, const struct metric_work *works, uint64_t ns, const float *values,
-		      double length)
+static void expect_ns(struct expected *e, const struct metric_work *works, uint64_t ns,
+		      const float *values, double length)
 {
 	double amount = values[AMOUNT] / length;
 	unsigned int i, nr = 0;
@@ -198,7 +198,8 @@ static void cut(void)
 	size_t k, row;
 
 	for (k = 0; k + 1 < sizeof(edges) / sizeof(edges[0]); k++) {
-		char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
+		char room[sizeof(struct xpu_record_metrics) + 64]
+			__attribute__((aligned(8))) = { 0 };
 		struct xpu_record_metrics *rec = (void *)room;
 		struct metrics m;
 		uint32_t nr_bad;
@@ -226,7 +227,8 @@ static void cut(void)
 			sum += metric_set__row(&m.sets.v[0], row)[1];
 		}
 		if (k == 1)
-			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4, "half of a row has half of its amount");
+			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4,
+			   "half of a row has half of its amount");
 		metrics__exit(&m);
 	}
 	ok(ns == 1000, "all windows have all of the time");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tables of all kinds of values are written as Parquet and read again by unparquet.c, which checks every
- * size, offset and statistic, and shares no code with the writer.
+ * Tables of all kinds of values are written as Parquet and read again by unparquet.c, which checks
+ * every size, offset and statistic, and shares no code with the writer.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -216,8 +216,10 @@ static void test_living(const struct xpu_file_header *header)
 		const char *name;
 	} cases[] = {
 		{ XPU_THREAD_RUNNING, 0, 3000, 0, 8000, 7000, 0, 0, 0, "it runs" },
-		{ XPU_THREAD_RUNNING, 0, 9500, 0, 8500, 1000, 0, 0, 0, "it runs since after the end" },
-		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 0, 8000, 1000, 6000, 0, 0, "it is blocked" },
+		{ XPU_THREAD_RUNNING, 0, 9500, 0, 8500, 1000, 0, 0, 0,
+		  "it runs since after the end" },
+		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 0, 8000, 1000, 6000, 0, 0,
+		  "it is blocked" },
 		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 8000, 8000, 1000, 5000, 1000, 0,
 		  "it is woken" },
 		{ XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 3000, 9300, 8300, 1000, 6300, 0, 0,

@@ -89,7 +89,8 @@ static void test_count(struct gen *g, uint16_t type)
 			;
 		at = one(g, type, 7);
 		memset(g->v + at + count->offset, 0xff, count->bytes);
-		ok(refusal(g, type) != NULL, "%s: %s beyond the record is refused", t->name, count->name);
+		ok(refusal(g, type) != NULL, "%s: %s beyond the record is refused", t->name,
+		   count->name);
 	}
 }
 
@@ -142,7 +143,8 @@ static void test_pack(void)
 		skeleton__records(&plain, i * 1000);
 	gen__blocks(&blocks, &plain, 1, 20000);
 	at = sizeof(struct xpu_file_header);
-	is_int(reader__open_mem(&r, blocks.v, blocks.nr, "test"), 0, "blocks of all types are opened");
+	is_int(reader__open_mem(&r, blocks.v, blocks.nr, "test"), 0,
+	       "blocks of all types are opened");
 	reader__rewind(&r, &it);
 	it.unknown_too = true;
 	while (same && (rec = record_iter__next(&it))) {

@@ -49,7 +49,8 @@ static int calculate(const struct device *d, const struct xpu_shape *shape, int 
 	struct cudaOccDeviceState state = { .carveoutConfig = SHAREDMEM_CARVEOUT_MAX_SHARED };
 	cudaOccResult result;
 
-	if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state, threads,
+	if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &attributes, &state,
+						    threads,
 						    shape->dynamic_bytes) != CUDA_OCC_SUCCESS)
 		return -1;
 	return result.activeBlocksPerMultiprocessor;
@@ -74,7 +75,8 @@ static void test_occupancy(const struct device *d)
 		blocks = calculate(d, &shape, threads);
 		nr_refused += blocks < 0;
 		got = shape__occupancy(&shape, &d->limits);
-		if (blocks >= 0 && (got < 0 || (uint32_t)(got * max_warps + 0.5) != blocks * warps)) {
+		if (blocks >= 0 &&
+		    (got < 0 || (uint32_t)(got * max_warps + 0.5) != blocks * warps)) {
 			if (nr_wrong++ < 3)
 				diag("%d threads, %u registers, %u + %u bytes: %d blocks, got %.1f warps",
 				     threads, shape.registers, shape.static_bytes, shape.dynamic_bytes,
@@ -140,7 +142,8 @@ static void test_text(void)
 	shape.cluster[0] = 2;
 	is_text(&shape, "<<<64x2, 256x1x4, 4096 B, cluster 2>>>");
 	for (i = 0; i < 3; i++)
-		shape.grid[i] = shape.block[i] = shape.cluster[i] = shape.dynamic_bytes = UINT32_MAX;
+		shape.grid[i] = shape.block[i] = shape.cluster[i] = shape.dynamic_bytes =
+			UINT32_MAX;
 	is_text(&shape, "<<<4294967295x4294967295x4294967295, 4294967295x4294967295x4294967295, "
 		"4294967295 B, cluster 4294967295x4294967295x4294967295>>>");
 }

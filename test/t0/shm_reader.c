@@ -178,7 +178,8 @@ static uint64_t lost_in_hole(uint64_t size)
 
 static void check_hole(void)
 {
-	const uint64_t log = sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry);
+	const uint64_t log =
+		sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry);
 
 	is_int(lost_in_hole(log), 0,
 	       "killed before a log was written: nothing is lost, the log is in the thread's "
@@ -221,10 +222,10 @@ static void check_memory(void)
 	int pipe_fds[2], fd;
 
 	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring becomes a power of two");
-	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)), -EPROTO,
-	       "memory that can be made shorter is not taken");
-	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)), -EPROTO,
-	       "memory that can be made longer is not taken");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)),
+	       -EPROTO, "memory that can be made shorter is not taken");
+	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)),
+	       -EPROTO, "memory that can be made longer is not taken");
 	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "memory without seals is not taken");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes - 4096, SHM_SEALS)), -EPROTO,
 	       "memory of a smaller size is not taken");

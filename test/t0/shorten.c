@@ -30,7 +30,8 @@ static bool good(const char *const *texts, char **out, size_t nr, size_t width)
 	return true;
 }
 
-static void check(const char *name, const char *const *texts, size_t nr, size_t width, const char *first)
+static void check(const char *name, const char *const *texts, size_t nr, size_t width,
+		  const char *first)
 {
 	char *out[64] = { NULL };
 	size_t i;
@@ -72,9 +73,11 @@ int main(void)
 	check("paths", paths, 4, 50, "main > run > a::layer<half>::forward > launch");
 	check("paths", paths, 4, 40, "... > run > ... > launch");
 	check("threads", threads, 3, 30, "request-0 > ... > layer > up");
-	check("kernels", kernels, 3, 60, "at::native::vectorized_element...l<4, FillFunctor<float>, X>");
+	check("kernels", kernels, 3, 60,
+	      "at::native::vectorized_element...l<4, FillFunctor<float>, X>");
 	check("characters", accents, 1, 5, "\xc3\xa4\xc3\xb6...");
-	is_int(shorten__width("核a한é\xcc\x81😀"), 8, "characters of two columns, of one, and of none");
+	is_int(shorten__width("核a한é\xcc\x81😀"), 8,
+	       "characters of two columns, of one, and of none");
 	check("wide characters", wide, 2, 18, "核函数注意力");
 	check("wide characters", wide, 2, 11, "核函...力");
 	check("wide characters", wide, 2, 10, "核函...力");

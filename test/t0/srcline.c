@@ -55,8 +55,10 @@ int main(void)
 	FILE *f;
 
 	f = fopen("source.c", "w");
-	if (!f || fputs("int outer(int a)\n{\n\treturn a * 3;\n}\nint main(void) { return outer(0); }\n",
-			f) < 0 || fclose(f))
+	if (!f ||
+	    fputs("int outer(int a)\n{\n\treturn a * 3;\n}\nint main(void) { return outer(0); }\n",
+		  f) < 0 ||
+	    fclose(f))
 		bail("source.c cannot be written");
 	snprintf(command, sizeof(command), "%s -g -O1 -o a.out source.c && cp a.out b.out",
 		 cc && *cc ? cc : "cc");

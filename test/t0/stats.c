@@ -57,7 +57,8 @@ static void check(const char *name, size_t nr)
 	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);
-	ok(s.nr == nr && stats__sum(&s) == sum && s.min == values[0] && stats__max(&s) == values[nr - 1],
+	ok(s.nr == nr && stats__sum(&s) == sum && s.min == values[0] &&
+		   stats__max(&s) == values[nr - 1],
 	   "%s: number, sum, least and largest value are exact", name);
 	ok(stats__mean(&s) == sum / nr, "%s: the mean is exact", name);
 	median = values[(nr - 1) / 2] + (values[nr / 2] - values[(nr - 1) / 2]) / 2;
@@ -80,9 +81,11 @@ int main(void)
 	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
 	   "a single value is its own mean and median");
 	is_int(stats__add_part(&s, 100, 30, false), 0, "a part without its value is added");
-	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37, "such a part is in the total alone");
+	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37,
+	   "such a part is in the total alone");
 	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part is added, with the value");
-	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107, "the total is the sum again");
+	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107,
+	   "the total is the sum again");
 	stats__free(&s);
 	stats__add(&s, 7);
 	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest");

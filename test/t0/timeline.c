@@ -20,7 +20,8 @@ static void launch(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thre
 {
 	struct launch l = { .time_ns = time_ns, .thread = thread, .chain = 100 + id };
 
-	is_int(t->sink.launch(t->sink.ctx, &session.model, JOIN_KEY(proc, id), &l), 0, "launch %u", id);
+	is_int(t->sink.launch(t->sink.ctx, &session.model, JOIN_KEY(proc, id), &l), 0, "launch %u",
+	       id);
 }
 
 static void add_slice(struct timeline *t, uint32_t proc, uint32_t id, uint32_t thread,

@@ -144,14 +144,16 @@ static void make_ids(struct gen *g, uint32_t nr)
 static uint64_t alloc_order;
 
 /* Adds an event of memory. The events of a process are numbered in sequence. */
-static void alloc(struct gen *g, uint32_t proc, uint8_t what, uint8_t space, uint64_t address, uint64_t bytes,
-		  uint32_t context)
+static void alloc(struct gen *g, uint32_t proc, uint8_t what, uint8_t space, uint64_t address,
+		  uint64_t bytes, uint32_t context)
 {
 	struct xpu_alloc event = {
 		.path_id = what == XPU_ALLOC_MADE, .thread_id = 1, .what = what, .space = space,
 		.address = address, .bytes = bytes, .extra = context,
 	};
-	struct xpu_record_allocs rec = { .time_ns = 2000, .order = ++alloc_order, .proc_id = proc, .nr = 1 };
+	struct xpu_record_allocs rec = {
+		.time_ns = 2000, .order = ++alloc_order, .proc_id = proc, .nr = 1
+	};
 
 	gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &event, sizeof(event));
 }
@@ -193,7 +195,8 @@ static void make_wide_blocks(struct gen *g, uint32_t nr)
 
 	begin_allocs(g, 1);
 	for (i = 0; i < nr; i++)
-		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, first + ((uint64_t)i << 21), 2 << 20, 1);
+		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, first + ((uint64_t)i << 21), 2 << 20,
+		      1);
 	for (i = 0; i < nr; i++)
 		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, first + i, (uint64_t)nr << 21, 0);
 }

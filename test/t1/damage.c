@@ -101,8 +101,8 @@ static void run(struct merged *m, const struct gen *g)
 static bool right(bool so, const char *what, const struct merged *m)
 {
 	if (!so)
-		diag("%s: open %d status %d launches %llu matched %llu damaged %llu (%llu), %s", what,
-		     m->open_err, m->status, (unsigned long long)m->loss.nr_launches,
+		diag("%s: open %d status %d launches %llu matched %llu damaged %llu (%llu), %s",
+		     what, m->open_err, m->status, (unsigned long long)m->loss.nr_launches,
 		     (unsigned long long)m->loss.nr_matched,
 		     (unsigned long long)m->loss.damaged_blocks,
 		     (unsigned long long)m->loss.damaged_launches, m->msgs);
@@ -162,7 +162,8 @@ static void test_each_byte(int level)
 
 	story__make(&s, level);
 	for (nr = FIRST_WORK; nr < NR_BLOCKS - 1; nr++) {
-		end = s.at[nr] + sizeof(struct xpu_record_block) + story__block(&s, nr)->stored_bytes;
+		end = s.at[nr] + sizeof(struct xpu_record_block) +
+		      story__block(&s, nr)->stored_bytes;
 		snprintf(where, sizeof(where), "damaged at offset %zu, ", s.at[nr]);
 		for (i = s.at[nr]; i < end; i++) {
 			s.g.v[i] ^= 0x55;
@@ -266,7 +267,8 @@ static void test_header(void)
 		s.g.v[i] ^= 1;
 		run(&m, &s.g);
 		noticed &= right(m.status == -EBADMSG && m.loss.bad_header == 1 &&
-				 m.loss.nr_matched == NR_LAUNCHES && strstr(m.msgs, "first 64 bytes"),
+					 m.loss.nr_matched == NR_LAUNCHES &&
+					 strstr(m.msgs, "first 64 bytes"),
 				 "file header", &m);
 		s.g.v[i] ^= 1;
 		merged__free(&m);
@@ -356,7 +358,8 @@ static void test_inside(void)
 	gen__pack(&g, p, records.v, records.nr, SIZE_MAX);
 	run(&m, &g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_matched == 2 * PER_BLOCK && !m.loss.not_closed &&
-		 m.loss.damaged_blocks == 1 && strstr(m.msgs, "impossible record size"), "inside", &m),
+			 m.loss.damaged_blocks == 1 && strstr(m.msgs, "impossible record size"),
+		 "inside", &m),
 	   "an impossible record in a block: the rest of its block is left out, and the next block "
 	   "is used");
 	merged__free(&m);

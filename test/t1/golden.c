@@ -327,8 +327,8 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	};
 	uint64_t stack[WORDS] = {
 		/*
-		 * [1] is the caller's frame pointer, [2] the caller's return address; and so on from
-		 * [20].
+		 * [1] is the caller's frame pointer, [2] the caller's return address; and so on
+		 * from [20].
 		 */
 		[1] = STACK + 8 * 20, [2] = IN(APP, LOAD), [20] = STACK + 8 * 30,
 		[21] = IN(APP, MAIN), [30] = 0, [31] = IN(APP, START),
@@ -348,7 +348,8 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	const uint8_t table_311[] = { 0x80, 0x00, 0xd8, 0x04, 0x05 };
 
 	gen__pysource(g, 1, 10, "inner", "/src/train.py", 10, table_310, sizeof(table_310));
-	gen__pysource(g, 2, 12, "Model.\xe9tape", "/src/model.py", 20, table_311, sizeof(table_311));
+	gen__pysource(g, 2, 12, "Model.\xe9tape", "/src/model.py", 20, table_311,
+		      sizeof(table_311));
 	gen__stack(g, 0, 6000, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
 	g->python = python;
 	g->nr_python = NR(python);
@@ -390,7 +391,8 @@ static void make_off(const char *name)
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
 	/* In Python, called by MAIN. Following frame pointers finds no Python frame. */
 	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
-	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2, SP + 40 };
+	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2,
+				    SP + 40 };
 	const uint64_t stack[] = { [1] = SP + 64, [2] = IN(APP, LOAD), [8] = SP + 96,
 				   [9] = IN(APP, MAIN), [12] = 0, [13] = IN(APP, START) };
 	const uint64_t regs[XPU_NR_REGS] = {
@@ -810,9 +812,10 @@ int main(void)
 	check("graph.data -f folded --graph both", "graph.both.folded", 0);
 	check("graph.data -f chrome", "graph.json", 0);
 	/* The page has the stacks of the folded output. */
-	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "tour.ns.folded", 0);
-	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py nr", "tour.count.folded",
+	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py ns", "tour.ns.folded",
 	      0);
+	check("tour.data -f html | python3 $XPU_SRC/test/lib/html_folded.py nr",
+	      "tour.count.folded", 0);
 	check("graph.data -f html --graph both | python3 $XPU_SRC/test/lib/html_folded.py us",
 	      "graph.both.folded", 0);
 	check("graph.data -f html --by tid,pid | python3 $XPU_SRC/test/lib/html_folded.py us",

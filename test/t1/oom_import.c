@@ -129,7 +129,8 @@ int main(void)
 	run_out("a trace", &(struct import_opts){ .gpu = "trace.json" });
 	run_out("two files", &(struct import_opts){ .cpu = "stacks.txt", .gpu = "trace.json" });
 	run_out("samples", &(struct import_opts){ .cpu = "samples.txt" });
-	run_out("samples and a trace", &(struct import_opts){ .cpu = "samples.txt", .gpu = "trace.json" });
+	run_out("samples and a trace",
+		&(struct import_opts){ .cpu = "samples.txt", .gpu = "trace.json" });
 	run_out("an export of Nsight Systems", &(struct import_opts){ .nsys = nsys });
 	return done_testing();
 }

@@ -55,7 +55,8 @@ static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size
 			break;
 		at[nr++] = from;
 		if (rec.type == XPU_RECORD_BATCH && rec.size > sizeof(struct xpu_record_batch))
-			nr = find(data, from + sizeof(struct xpu_record_batch), from + rec.size, at, nr);
+			nr = find(data, from + sizeof(struct xpu_record_batch), from + rec.size, at,
+				  nr);
 		from += rec.size;
 	}
 	return nr;

@@ -276,7 +276,8 @@ void xpu_live_range(const void *records, size_t bytes)
 		goto out;
 	}
 	if (r->payload_bytes)
-		memcpy(&to->payload, (const char *)r + bytes - sizeof(to->payload), sizeof(to->payload));
+		memcpy(&to->payload, (const char *)r + bytes - sizeof(to->payload),
+		       sizeof(to->payload));
 	to->parent = r->parent;
 	to->name = strdup(r->data);
 	to->domain = strdup(r->data + r->name_bytes);

@@ -34,8 +34,9 @@ int main(void)
 #define CUDA_DEVICE	1		/* c10::Device: of type CUDA, number 0 */
 
 /* PyTorch's function, as the shim has it. */
-void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes, size_t allocated,
-							     size_t reserved, uint32_t device);
+void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes,
+							   size_t allocated, size_t reserved,
+							   uint32_t device);
 
 static CUcontext context;
 static uint32_t next_id = FIRST_ID;
@@ -47,7 +48,8 @@ static unsigned int nr_signals;
 
 static void report(uint64_t block, int64_t bytes)
 {
-	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)block, bytes, 0, 0, CUDA_DEVICE);
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)block, bytes, 0, 0,
+							      CUDA_DEVICE);
 }
 
 /* Calls the shim back for a whole call, as CUPTI does. */

@@ -188,7 +188,8 @@ static void nested(void)
 }
 
 /* One end of a runtime call, as CUPTI reports it. */
-static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint32_t cbid, uint32_t id)
+static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint32_t cbid,
+					       uint32_t id)
 {
 	uint64_t between = 0;
 	CUresult result = CUDA_SUCCESS;
@@ -262,7 +263,8 @@ static void far_apart(void)
 	is_int(call_log__nr(l), 2, "calls far apart are logged");
 	call_log__send(l);
 	apart = listener.calls[from + 1].start_ns - listener.calls[from].start_ns;
-	ok(heard(nr_calls) == from + 2 && listener.calls[from].start_ns >= begin && apart >= 2250 * MS &&
+	ok(heard(nr_calls) == from + 2 && listener.calls[from].start_ns >= begin &&
+		   apart >= 2250 * MS &&
 		   listener.calls[from + 1].start_ns <= now_ns(CLOCK_MONOTONIC),
 	   "calls far apart have their times");
 	free(l);

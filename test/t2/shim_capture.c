@@ -13,7 +13,8 @@
 
 static unsigned int nr_seen;
 
-static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			 const void *data)
 {
 	(void)userdata;
 	(void)domain;
@@ -29,7 +30,8 @@ static bool launch(CUpti_ApiCallbackSite site)
 	uint64_t correlation = 1;
 	const CUpti_CallbackData data = { .callbackSite = site, .correlationData = &correlation };
 
-	capture__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
+	capture__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+			  &data);
 	return nr_seen == before + 1 && correlation;
 }
 

@@ -196,7 +196,7 @@ static const void *register_string(const void *domain, const char *s)
 		core2_fns[NVTX_ABI_REGISTER_STRING_A])(domain, s);
 }
 
-/* ---- the payload extension, and NCCL's schemas --------------------------------------------------- */
+/* ---- the payload extension, and NCCL's schemas ----------------------------------------------- */
 
 #define NR_EXT_SLOTS	63
 
@@ -450,8 +450,10 @@ static void test_payloads(void)
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
 	ok(payload->comm == 0xfeed && payload->bytes == 0xc0ffee && payload->root == -7 &&
 	   payload->rank == 2 && payload->nr_ranks == 4, "a split has its parent and its key");
-	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS |
-	       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, "a split has neither bytes nor a root");
+	is_int(payload->fields,
+	       XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS |
+		       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT,
+	       "a split has neither bytes nor a root");
 
 	domain = create_domain("other");
 	data = (struct nvtx_payload_data){ STATIC_ID(ALL_REDUCE), sizeof(text), &text };

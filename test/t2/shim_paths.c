@@ -332,7 +332,8 @@ static unsigned int nr_seen, nr_unmapped;	/* pages of the log */
 /* The log is about to be read, with page faults off. */
 static void see_pages(void)
 {
-	uint64_t from = (uintptr_t)own_paths + paths__log_at(), page = sysconf(_SC_PAGESIZE), present;
+	uint64_t from = (uintptr_t)own_paths + paths__log_at(), page = sysconf(_SC_PAGESIZE),
+		 present;
 	uint64_t end = from + sizeof(struct xpu_log) + NR_UNMAPPED * sizeof(struct xpu_log_entry);
 
 	for (from -= from % page; from < end; from += page) {
@@ -560,7 +561,8 @@ static void other_stack_steps(int nr)
 	for (i = 0; i < nr; i++) {
 		plan.bits = i % 5;
 		plan.what = ALLOCATES | SIGNALS | LAUNCHES;
-		handlers_plan = (struct plan){ .bits = i % 3, .left = 5, .what = ALLOCATES | LAUNCHES };
+		handlers_plan =
+			(struct plan){ .bits = i % 3, .left = 5, .what = ALLOCATES | LAUNCHES };
 		run(&plan);
 	}
 }

@@ -180,9 +180,9 @@ static void verdict(const char *expected)
 	}
 	for (i = 0; i < nr_sites; i++)
 		missing += sites[i].nr != 0;
-	printf("sites %zu launches %u wrong %u missing %zu loops %d bad %u events %u wrong %u\n", nr_sites,
-	       listener.nr_launches, nr_wrong, missing, nr_loops, listener.nr_bad, listener.nr_allocs,
-	       nr_wrong_allocs);
+	printf("sites %zu launches %u wrong %u missing %zu loops %d bad %u events %u wrong %u\n",
+	       nr_sites, listener.nr_launches, nr_wrong, missing, nr_loops, listener.nr_bad,
+	       listener.nr_allocs, nr_wrong_allocs);
 	fflush(stdout);
 }
 
@@ -378,8 +378,8 @@ static void check_python(const char *version, const char *prefix, const char *li
 			   &nr_sites, &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad, &nr_events,
 			   &nr_wrong_events) != 8)
 			nr = 0;
-		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops && !nr_bad &&
-		   nr_events == nr && !nr_wrong_events,
+		ok(nr > 9000 && nr_sites > 250 && !nr_wrong && !nr_missing && !nr_loops &&
+			   !nr_bad && nr_events == nr && !nr_wrong_events,
 		   "%s, %s: chains equal Python's own chains: %s", version, runs[i].name, line);
 	}
 	if (!first)

@@ -536,8 +536,9 @@ static void gives_back_busily(void)
 		togglers_end = true;
 		pthread_join(other, NULL);
 		pthread_join(holder, NULL);
-		nr_failed += cuptiGetCallbackState(&on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, 307) ||
-			     !on;
+		nr_failed +=
+			cuptiGetCallbackState(&on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, 307) ||
+			!on;
 		cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 		nr_failed += cuptiUnsubscribe(subscriber) != CUPTI_SUCCESS;
 		nr_failed += !tags();

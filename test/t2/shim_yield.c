@@ -457,7 +457,7 @@ static int late_callbacks(void)
 	return 0;
 }
 
-/* ---- functions that the shim has, too ---------------------------------------------------------- */
+/* ---- functions that the shim has, too -------------------------------------------------------- */
 
 static CUpti_SubscriberHandle own_handle;
 static atomic_int nr_called_inside;

@@ -30,7 +30,7 @@ static size_t next_blocks = 1;
 
 #define COST	2000
 
-/* ---- functions that are not linked: of the driver, and for the per-thread default stream ------ */
+/* ---- functions that are not linked: of the driver, and for the per-thread default stream ----- */
 
 #define DRIVER(fn)	static __typeof__(&fn) d_##fn, d_##fn##_pt
 
@@ -128,7 +128,7 @@ cudaError_t cudaMemsetAsync_ptsz(void *ptr, int value, size_t bytes, cudaStream_
 cudaError_t cudaGraphLaunch_ptsz(cudaGraphExec_t exec, cudaStream_t s);
 }
 
-/* ---- launches ---------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static CUfunction function_of(const void *host)
 {
@@ -196,7 +196,7 @@ LAUNCH_SITE(dcoop_pt, "cuLaunchCooperativeKernel",
 	    DCHECK(d_cuLaunchCooperativeKernel_pt(function_of(host), 1, 1, 1, 1, 1, 1, 0, NULL,
 						  args)))
 
-/* ---- graphs ------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 static cudaGraphExec_t instantiate(const void *host)
 {
@@ -238,7 +238,7 @@ GRAPH_SITE(dgraph, "cuGraphLaunch", DCHECK(d_cuGraphLaunch((CUgraphExec)exec_dgr
 GRAPH_SITE(dgraph_pt, "cuGraphLaunch",
 	   DCHECK(d_cuGraphLaunch_pt((CUgraphExec)exec_dgraph_pt, NULL)))
 
-/* ---- copies and sets --------------------------------------------------------------------------- */
+/* ---- copies and sets ------------------------------------------------------------------------- */
 
 /*
  * A site of a copy or set. Its body can use bytes, a number of bytes that no other site has, and

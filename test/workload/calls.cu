@@ -79,7 +79,8 @@ extern "C" NOINLINE void site_round(struct worker *w, cudaStream_t stream, void 
 	dim3 one(1, 1, 1);
 
 	COUNTED(cudaLaunchKernel((const void *)kernel_round, one, one, args, 0, stream));
-	COUNTED(cudaMemcpyAsync(memory, host_data[w->nr], COPY_BYTES, cudaMemcpyHostToDevice, stream));
+	COUNTED(cudaMemcpyAsync(memory, host_data[w->nr], COPY_BYTES, cudaMemcpyHostToDevice,
+				stream));
 	NO_TAIL_CALL();
 }
 

@@ -73,7 +73,8 @@ void held_captured(cudaStream_t stream)
 
 void held_node(CUgraph graph)
 {
-	CUresult (*add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t, CUDA_MEM_ALLOC_NODE_PARAMS *);
+	CUresult (*add)(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+			CUDA_MEM_ALLOC_NODE_PARAMS *);
 	CUDA_MEM_ALLOC_NODE_PARAMS p;
 	CUgraphNode node;
 
@@ -89,7 +90,8 @@ void held_too_much(void)
 {
 	void *at;
 
-	check(cudaMalloc(&at, (size_t)1 << 50) != cudaErrorMemoryAllocation, "too much is not refused");
+	check(cudaMalloc(&at, (size_t)1 << 50) != cudaErrorMemoryAllocation,
+	      "too much is not refused");
 	cudaGetLastError();
 }
 
@@ -99,9 +101,11 @@ static void launch_captured(cudaStream_t stream)
 	cudaGraph_t graph;
 
 	/* No capture ends here. */
-	check(cudaStreamEndCapture(stream, &graph) != cudaErrorIllegalState, "cudaStreamEndCapture of none");
+	check(cudaStreamEndCapture(stream, &graph) != cudaErrorIllegalState,
+	      "cudaStreamEndCapture of none");
 	cudaGetLastError();
-	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+	check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
+	      "cudaStreamBeginCapture");
 	held_captured(stream);
 	check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
 	check(cudaGraphInstantiateWithFlags(&exec, graph, 0), "cudaGraphInstantiate");
@@ -156,9 +160,11 @@ static void say(CUmemoryPool pool)
 
 	*(void **)&of_pool = driver("cuMemPoolGetAttribute");
 	*(void **)&of_graphs = driver("cuDeviceGetGraphMemAttribute");
-	check(of_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved), "cuMemPoolGetAttribute");
+	check(of_pool(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &reserved),
+	      "cuMemPoolGetAttribute");
 	check(of_pool(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used), "cuMemPoolGetAttribute");
-	check(of_graphs(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &graphs), "cuDeviceGetGraphMemAttribute");
+	check(of_graphs(0, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &graphs),
+	      "cuDeviceGetGraphMemAttribute");
 	check(cudaMemGetInfo(&left, &total), "cudaMemGetInfo");
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	printf("moment %lld\n", now.tv_sec * 1000000000ll + now.tv_nsec);

@@ -480,8 +480,8 @@ static void map_files(struct prng *r)
 	if (fd >= 0 && n > 0 && write(fd, buf, n) == n &&
 	    !ftruncate(fd, one_in(r, 2) ? (off_t)64 << 20 : n)) {
 		for (i = 0; i < 3; i++) {
-			map = mmap(NULL, PAGE * (1 + below(r, 4)), PROT_READ | PROT_EXEC, MAP_PRIVATE,
-				   fd, below(r, 3) * PAGE);
+			map = mmap(NULL, PAGE * (1 + below(r, 4)), PROT_READ | PROT_EXEC,
+				   MAP_PRIVATE, fd, below(r, 3) * PAGE);
 			if (map != MAP_FAILED)
 				munmap(map, PAGE);
 		}
@@ -649,8 +649,9 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_create(&threads[i], NULL, worker,
-			       (void *)(uintptr_t)((seed * 31 + i + 1) * 0x9e3779b97f4a7c15ull | 1));
+		pthread_create(
+			&threads[i], NULL, worker,
+			(void *)(uintptr_t)((seed * 31 + i + 1) * 0x9e3779b97f4a7c15ull | 1));
 	pthread_create(&threads[i], NULL, scribbler, (void *)(uintptr_t)(seed * 77 + 1));
 	while (now_ns() < end_ns)
 		nanosleep(&tenth, NULL);

@@ -141,7 +141,10 @@ static const unsigned char machine_wild[] = {
 };
 #define MACHINE_WILD_BP	3
 
-/* f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack at MACHINE_SWITCH_TO. */
+/*
+ * f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack at
+ * MACHINE_SWITCH_TO.
+ */
 static const unsigned char machine_switch[] = {
 	0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
 	0x53, 0x48, 0x89, 0xe3,			/* push %rbx; mov %rsp, %rbx */

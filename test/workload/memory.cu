@@ -78,13 +78,15 @@ static struct {
 	CUresult (*release)(CUmemGenericAllocationHandle);
 	CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
 	CUresult (*address_free)(CUdeviceptr, size_t);
-	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+			unsigned long long);
 	CUresult (*unmap)(CUdeviceptr, size_t);
 	CUresult (*pool_create)(CUmemoryPool *, const CUmemPoolProps *);
 	CUresult (*from_pool)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 	CUresult (*array_create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *);
 	CUresult (*array_destroy)(CUarray);
-	CUresult (*mipmaps_create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *, unsigned int);
+	CUresult (*mipmaps_create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
+				   unsigned int);
 	CUresult (*mipmaps_destroy)(CUmipmappedArray);
 } cu;
 
@@ -138,7 +140,8 @@ static void allocate_mipmaps(struct live *l)
 	desc.Width = desc.Height = edge;
 	desc.Format = CU_AD_FORMAT_FLOAT;
 	desc.NumChannels = 2;
-	check(cu.mipmaps_create((CUmipmappedArray *)&l->at, &desc, UINT32_MAX), "cuMipmappedArrayCreate");
+	check(cu.mipmaps_create((CUmipmappedArray *)&l->at, &desc, UINT32_MAX),
+	      "cuMipmappedArrayCreate");
 	for (l->bytes = 0; edge; edge /= 2)
 		l->bytes += edge * edge * 8;
 }
@@ -161,7 +164,8 @@ static __attribute__((noinline)) void allocate(struct live *l)
 		l->at = (void *)at;
 		break;
 	case MANAGED:
-		check(cudaMallocManaged(&l->at, l->bytes, cudaMemAttachGlobal), "cudaMallocManaged");
+		check(cudaMallocManaged(&l->at, l->bytes, cudaMemAttachGlobal),
+		      "cudaMallocManaged");
 		break;
 	case PINNED:
 		check(cudaHostAlloc(&l->at, l->bytes, 0), "cudaHostAlloc");
@@ -233,7 +237,8 @@ static void free_it(struct live *l)
 		break;
 	case ARRAY:
 		if (l->site % 2)
-			check(cu.mipmaps_destroy((CUmipmappedArray)l->at), "cuMipmappedArrayDestroy");
+			check(cu.mipmaps_destroy((CUmipmappedArray)l->at),
+			      "cuMipmappedArrayDestroy");
 		else
 			check(cu.array_destroy((CUarray)l->at), "cuArrayDestroy");
 		break;
@@ -425,7 +430,8 @@ int main(int argc, char **argv)
 	check(cu.pool_create(&pool, &props), "cuMemPoolCreate");
 	pthread_barrier_init(&still, NULL, nr_threads + 1);
 	for (int i = 0; i < nr_threads; i++)
-		check(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1)), "thread");
+		check(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1)),
+		      "thread");
 	watch();
 	for (int i = 0; i < nr_threads; i++)
 		pthread_join(threads[i], NULL);

@@ -195,7 +195,8 @@ static void free_late(void)
 
 	check(pthread_key_create(&key, free_key), "pthread_key_create");
 	for (i = 0; i < 20; i++)
-		check(pthread_create(&thread, NULL, end_thread, NULL) || pthread_join(thread, NULL), "thread");
+		check(pthread_create(&thread, NULL, end_thread, NULL) || pthread_join(thread, NULL),
+		      "thread");
 	at_exit = mem_site_00(10);
 	at_destruction = mem_site_00(20);
 	atexit(free_at_exit);
@@ -212,7 +213,8 @@ struct device {
 static void absurd_reports(const char *lib)
 {
 	void (*report)(void *, int64_t, size_t, size_t, struct device);
-	const struct device cuda = { 1, 0 }, cpu = { 0, -1 }, other = { 77, 3 }, none = { 1, -1 }, last = { 1, 127 };
+	const struct device cuda = { 1, 0 }, cpu = { 0, -1 }, other = { 77, 3 }, none = { 1, -1 },
+			    last = { 1, 127 };
 	const struct device devices[] = { cuda, cpu, other, none, last };
 	char *block = (char *)mem_site_00(2 << 20);
 	size_t i;
@@ -278,7 +280,8 @@ int main(int argc, char **argv)
 			check(pthread_create(&threads[i], NULL, loop, i ? NULL : (void *)1), "thread");
 		pthread_join(threads[0], NULL);
 	} else {
-		fprintf(stderr, "usage: memory_ends double|reset|context|exec|exit|hook LIB|loop\n");
+		fprintf(stderr,
+			"usage: memory_ends double|reset|context|exec|exit|hook LIB|loop\n");
 		return 2;
 	}
 	fflush(stdout);

@@ -72,7 +72,8 @@ static const nvtxPayloadSchemaEntry_t making_entries[] = {
 
 static const nvtxPayloadSchemaEntry_t splitting_entries[] = {
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "NCCL communicator ID", struct splitting, comm),
-	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "Parent NCCL communicator ID", struct splitting, parent),
+	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_UINT64, "Parent NCCL communicator ID", struct splitting,
+	      parent),
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "No. of ranks", struct splitting, nr_ranks),
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "Rank", struct splitting, rank),
 	ENTRY(NVTX_PAYLOAD_ENTRY_TYPE_INT, "CUDA device", struct splitting, device),
@@ -93,13 +94,15 @@ static int nr_ranks, rank_nr, slow;
 static bool blocking = true;
 static pthread_t launcher;
 
-static void register_schema(uint64_t number, const nvtxPayloadSchemaEntry_t *entries, size_t nr, size_t bytes)
+static void register_schema(uint64_t number, const nvtxPayloadSchemaEntry_t *entries, size_t nr,
+			    size_t bytes)
 {
 	nvtxPayloadSchemaAttr_t a;
 
 	memset(&a, 0, sizeof(a));
 	a.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
-		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES |
+		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
 		      NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
 	a.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
 	a.entries = entries;
@@ -267,7 +270,8 @@ static NOINLINE void split_ring(void)
 	pop();
 	call_of(SPLIT_COMM, "ncclSend", SEND, 256 + rank, (rank + 1) % nr_ranks);
 	pop();
-	call_of(SPLIT_COMM, "ncclRecv", RECV, 256 + (rank + nr_ranks - 1) % nr_ranks, (rank + nr_ranks - 1) % nr_ranks);
+	call_of(SPLIT_COMM, "ncclRecv", RECV, 256 + (rank + nr_ranks - 1) % nr_ranks,
+		(rank + nr_ranks - 1) % nr_ranks);
 	pop();
 	push("ncclGroupEnd", NULL);
 	launch_nccl(true, kernel_ns(false));

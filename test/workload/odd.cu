@@ -198,7 +198,7 @@ static void how_thread_local(void)
 	say();
 }
 
-/* ---- threads and stacks ------------------------------------------------------------------------ */
+/* ---- threads and stacks ---------------------------------------------------------------------- */
 
 static void *short_main(void *arg)
 {
@@ -615,7 +615,7 @@ static void how_unloads(void)
 	say();
 }
 
-/* ---- what CUDA refuses --------------------------------------------------------------------------- */
+/* ---- what CUDA refuses ----------------------------------------------------------------------- */
 
 static NOINLINE void site_bad(void)
 {
@@ -647,7 +647,7 @@ static void how_refused(void)
 	say();
 }
 
-/* ---- what is forbidden ------------------------------------------------------------------------- */
+/* ---- what is forbidden ----------------------------------------------------------------------- */
 
 static void how_closefrom(void)
 {
@@ -765,7 +765,7 @@ static void how_limit(void)
 	say();
 }
 
-/* ---- processes --------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void print_status(const char *what, int status)
 {

@@ -166,8 +166,8 @@ static void collect(void)
 	pthread_mutex_unlock(&lock);
 	if (nr_out) {
 		CHECK_CUPTI(cupti.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-		CHECK_CUPTI(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER,
-						      &bytes, &value));
+		CHECK_CUPTI(cuptiActivitySetAttribute(
+			CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes, &value));
 	}
 	pthread_mutex_lock(&lock);
 	for (; nr_ready; nr_ready--)

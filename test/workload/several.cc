@@ -89,8 +89,8 @@ static void CUPTIAPI alone_requested(uint8_t **buffer, size_t *size, size_t *max
 	requested(buffer, size, max_records, NULL);
 }
 
-static void CUPTIAPI alone_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
-				     size_t valid)
+static void CUPTIAPI alone_completed(CUcontext context, uint32_t stream, uint8_t *buffer,
+				     size_t size, size_t valid)
 {
 	CUpti_Activity *record = NULL;
 

@@ -163,8 +163,8 @@ static void watch(void)
 		clock_gettime(CLOCK_MONOTONIC, &ts);
 		for (int i = 0; i < nr_devices; i++) {
 			fake_totals(i, totals);
-			printf("moment %lld %d %zu %zu\n", ts.tv_sec * 1000000000ll + ts.tv_nsec, i, totals[0],
-			       totals[1]);
+			printf("moment %lld %d %zu %zu\n", ts.tv_sec * 1000000000ll + ts.tv_nsec, i,
+			       totals[0], totals[1]);
 		}
 		print_sums("live", sums);
 		rest();
@@ -202,7 +202,8 @@ int main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	check(argc == optind + 1 && nr_threads > 0 && nr_threads <= 64 && nr_devices > 0 && nr_devices <= 8,
+	check(argc == optind + 1 && nr_threads > 0 && nr_threads <= 64 && nr_devices > 0 &&
+		      nr_devices <= 8,
 	      "usage: torch [OPTION...] DIR");
 	check(!cudaFree(NULL), "no CUDA");
 	snprintf(path, sizeof(path), "%s/libc10.so", argv[optind]);
@@ -217,11 +218,13 @@ int main(int argc, char **argv)
 	*(void **)&fake_free = dlsym(c10_cuda, "fake_free");
 	*(void **)&fake_empty_cache = dlsym(c10_cuda, "fake_empty_cache");
 	*(void **)&fake_totals = dlsym(c10_cuda, "fake_totals");
-	check(fake_nr_reports && init && fake_alloc && fake_free && fake_empty_cache && fake_totals, "no functions");
+	check(fake_nr_reports && init && fake_alloc && fake_free && fake_empty_cache && fake_totals,
+	      "no functions");
 	check(init(expandable), "init");
 	pthread_barrier_init(&still, NULL, nr_threads + 1);
 	for (int i = 0; i < nr_threads; i++)
-		check(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1)), "thread");
+		check(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)(i + 1)),
+		      "thread");
 	watch();
 	for (int i = 0; i < nr_threads; i++)
 		pthread_join(threads[i], NULL);

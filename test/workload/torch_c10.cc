@@ -16,9 +16,11 @@ std::atomic<long> nr_reports;
 
 #ifdef OTHER_ABI
 /* A form of the function that a version of PyTorch may have and the shim does not know. */
-__attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, size_t, Device)
+__attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t,
+									size_t, size_t, Device)
 #else
-__attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t, size_t, Device)
+__attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t,
+									size_t, Device)
 #endif
 {
 	nr_reports++;

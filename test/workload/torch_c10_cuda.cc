@@ -42,7 +42,8 @@ static struct {
 			   unsigned long long);
 	CUresult (*release)(CUmemGenericAllocationHandle);
 	CUresult (*reserve)(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
-	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle, unsigned long long);
+	CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
+			unsigned long long);
 	CUresult (*unmap)(CUdeviceptr, size_t);
 } cu;
 
@@ -105,7 +106,8 @@ void allocator::add_free(char *at, size_t bytes)
 {
 	auto behind = free_blocks.lower_bound(at);
 
-	if (behind != free_blocks.end() && at + bytes == behind->first && !segments.count(behind->first)) {
+	if (behind != free_blocks.end() && at + bytes == behind->first &&
+	    !segments.count(behind->first)) {
 		bytes += behind->second;
 		behind = free_blocks.erase(behind);
 	}
@@ -139,7 +141,8 @@ __attribute__((noinline)) bool allocator::add_segment(size_t bytes)
 	prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
 	prop.location.id = device();
 	for (size = (bytes + CHUNK - 1) / CHUNK * CHUNK; size; size -= CHUNK, next_chunk += CHUNK) {
-		if (cu.create(&handle, CHUNK, &prop, 0) || cu.map((CUdeviceptr)next_chunk, CHUNK, 0, handle, 0))
+		if (cu.create(&handle, CHUNK, &prop, 0) ||
+		    cu.map((CUdeviceptr)next_chunk, CHUNK, 0, handle, 0))
 			return false;
 		chunks[next_chunk] = handle;
 		reserved += CHUNK;

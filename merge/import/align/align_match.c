@@ -377,8 +377,8 @@ static uint32_t doubt(double wrong)
 }
 
 /*
- * Return: whether a stack is so long before the first call, or after the last one, that its own call
- * cannot be among them.
+ * Return: whether a stack is so long before the first call, or after the last one, that its own
+ * call cannot be among them.
  */
 static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
 {
@@ -1163,7 +1163,8 @@ int aligner__match(struct aligner *al)
 		goto out;
 	al->out->offset_ns = later_by(al->out->offset_ns, shifts[0].later);
 	if (nr > 1)
-		al->out->other_offset_ns = later_by(al->out->offset_ns, shifts[1].later - shifts[0].later);
+		al->out->other_offset_ns =
+			later_by(al->out->offset_ns, shifts[1].later - shifts[0].later);
 	if (nr > MAX_SHIFTS)
 		goto out;
 	al->out->jitter_ns = shifts[0].jitter;

@@ -73,7 +73,8 @@ static double turns__stack(const struct turns *t, uint32_t i)
 /* Return: whether stack @i may be of launch @k. */
 static bool turns__fit(const struct turns *t, uint32_t i, uint32_t k)
 {
-	const struct align_event *launches = t->al->gpu.in->events, *launch = &launches[t->launches[k]];
+	const struct align_event *launches = t->al->gpu.in->events,
+				 *launch = &launches[t->launches[k]];
 
 	return t->self ? !names__differ(t->al->names, &launches[t->launches[i]], launch) :
 			 aligner__fit(&t->al->cpu.in->events[t->stacks[i]], launch);
@@ -207,13 +208,15 @@ static double median(double *d, uint32_t nr, double *apart)
  * Return: whether the distances differ between the two halves. Then one of the clocks was set, and
  * in one half each stack is with the launch before or after its own.
  */
-static bool order__was_set(const struct order *o, const struct half *first, const struct half *second)
+static bool order__was_set(const struct order *o, const struct half *first,
+			   const struct half *second)
 {
 	double apart[2], moved;
 
 	if (!first->nr || !second->nr)
 		return false;
-	moved = fabs(median(first->d, first->nr, &apart[0]) - median(second->d, second->nr, &apart[1]));
+	moved = fabs(median(first->d, first->nr, &apart[0]) -
+		     median(second->d, second->nr, &apart[1]));
 	return moved > SET_APART * (apart[0] + apart[1]) && moved > SET_GAPS * o->al->median;
 }
 
@@ -367,7 +370,8 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
 		i = step ? (b->first + b->last) / 2 : top;
-		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++], &broken);
+		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++],
+				     &broken);
 		if (!err && !step && !self && broken)
 			return 0;
 	}

@@ -208,6 +208,7 @@ int aligner__match(struct aligner *al);
  * Matches stacks and launches whose times are equal, if nearly all times are: then one reading of
  * the clock gave both. Return: 1 if so, 0 if not, or -ENOMEM.
  */
-int align__same(struct align *a, const struct align_side *stacks, const struct align_side *launches);
+int align__same(struct align *a, const struct align_side *stacks,
+		const struct align_side *launches);
 
 #endif /* MERGE_ALIGNER_H */

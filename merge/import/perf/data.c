@@ -65,7 +65,7 @@ struct data_reader {
 	uint32_t seq;
 };
 
-/* ---- bytes -------------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
 
 static const uint8_t *bytes__take(struct bytes *b, uint64_t len)
 {
@@ -130,7 +130,7 @@ static struct bytes reader__part(const struct data_reader *r, uint64_t offset, u
 	return (struct bytes){ r->base + offset, min_t(uint64_t, len, r->size - offset), false };
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static const char *event_name(const struct perf_event_attr *a)
 {
@@ -210,7 +210,7 @@ static int reader__attrs(struct data_reader *r, uint64_t offset, uint64_t len, u
 	return err;
 }
 
-/* ---- features ----------------------------------------------------------------------------------- */
+/* ---- features -------------------------------------------------------------------------------- */
 
 static int perf_data__add_build_id(struct perf_data *d, struct span name, const uint8_t *id,
 				   uint8_t len)
@@ -357,7 +357,7 @@ static int reader__features(struct data_reader *r, const uint64_t bits[FEATURE_B
 	return err;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------ */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /* Return: the event of a sample with that id, or the only event; NULL if unknown. */
 static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64_t id)
@@ -374,7 +374,8 @@ static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64
  */
 static const struct perf_attr *perf_data__sample_attr(const struct perf_data *d, struct bytes b)
 {
-	const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+	const uint64_t before =
+		PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
 	uint64_t type;
 
 	if (!d->attrs.nr)
@@ -599,7 +600,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 	return err ?: reader__keep_sample(r, &s);
 }
 
-/* ---- what happens to processes ------------------------------------------------------------------ */
+/* ---- what happens to processes --------------------------------------------------------------- */
 
 /* Return: the time of a record that is no sample; it has a fixed distance from the record's end. */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)
@@ -731,7 +732,7 @@ static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 	return symbol.name ? array_push(&d->bpf, symbol) : -ENOMEM;
 }
 
-/* ---- records ------------------------------------------------------------------------------------ */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed);
 
@@ -852,7 +853,7 @@ static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 	return err;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 bool perf_data__is(const void *buf, size_t size)
 {

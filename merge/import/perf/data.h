@@ -92,7 +92,8 @@ struct perf_data {
 bool perf_data__is(const void *buf, size_t size);
 
 /*
- * Reads @buf, which must stay until perf_data__exit(). Return: 0, -EINVAL with a message in @msgs, or
+ * Reads @buf, which must stay until perf_data__exit(). Return: 0, -EINVAL with a message in @msgs,
+ * or
  * -ENOMEM.
  */
 int perf_data__read(struct perf_data *d, const void *buf, size_t size, const char *path,

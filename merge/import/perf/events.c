@@ -60,8 +60,8 @@ static int u64__compare(const void *a, const void *b)
 }
 
 /* Sets *@ns to the usual distance between two samples of one thread. Return: 0 or -ENOMEM. */
-static int perf_samples__distance(const struct perf_event *events, const struct perf_sample *samples,
-				  size_t nr, uint32_t *ns)
+static int perf_samples__distance(const struct perf_event *events,
+				  const struct perf_sample *samples, size_t nr, uint32_t *ns)
 {
 	ARRAY(uint64_t) distances = { 0 };
 	ARRAY(uint64_t) last = { 0 };

@@ -28,7 +28,8 @@ struct kernel_list {
  *
  * Return: 1; 0 if there is no such list; or -ENOMEM.
  */
-int kernel_list__load(struct kernel_list *k, const char *path, const char *symbol, uint64_t address);
+int kernel_list__load(struct kernel_list *k, const char *path, const char *symbol,
+		      uint64_t address);
 void kernel_list__free(struct kernel_list *k);
 
 /* Return: the function that contains @address, or NULL. *@end: where the function ends */

@@ -43,7 +43,7 @@ struct script_reader {
 	ARRAY(char) text, stack;
 };
 
-/* ---- words -------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -150,7 +150,7 @@ static bool is_mode(struct span s)
 	return s.len && s.len <= 4;
 }
 
-/* ---- a sample's first line ---------------------------------------------------------------------- */
+/* ---- a sample's first line ------------------------------------------------------------------- */
 
 /*
  * Reads the first @nr words, which precede the time or, without a time, the event.
@@ -169,7 +169,8 @@ static bool header__read_thread(struct header *h, const struct span *words, size
 	h->has_id = true;
 	n--;
 	if (n)
-		h->comm = (struct span){ words[0].s, words[n - 1].s + words[n - 1].len - words[0].s };
+		h->comm =
+			(struct span){ words[0].s, words[n - 1].s + words[n - 1].len - words[0].s };
 	return true;
 }
 
@@ -272,7 +273,7 @@ static bool header__is_perf_event(const struct header *h)
 	return span__starts(h->event.len ? h->event : h->rest, "PERF_RECORD_");
 }
 
-/* ---- frames ------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 struct frame_line {
 	uint64_t address;
@@ -359,7 +360,8 @@ static int reader__put_text(struct script_reader *r, const char *s)
 
 static bool dso__is_kernel(const struct frame_line *f)
 {
-	return f->address >> 63 || span__starts(f->dso, "[kernel.") || span__starts(f->dso, "[guest.");
+	return f->address >> 63 || span__starts(f->dso, "[kernel.") ||
+	       span__starts(f->dso, "[guest.");
 }
 
 /* Adds a frame whose function is unknown, in the form that the manual describes. */
@@ -440,7 +442,7 @@ static int reader__add_line(struct script_reader *r, struct span line)
 	return err;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------ */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 bool perf_event__launches(const char *event, const char **api, size_t *len)
 {
@@ -659,8 +661,8 @@ bool script__is(const char *buf, size_t size)
 		/*
 		 * Stacks in twofile.h's form have neither such a time nor frames on separate lines.
 		 */
-		if (after_header && line.len && is_space(*line.s) && frame_line__read(&frame, line) &&
-		    (frame.name.len || frame.dso.len))
+		if (after_header && line.len && is_space(*line.s) &&
+		    frame_line__read(&frame, line) && (frame.name.len || frame.dso.len))
 			return true;
 		if (after_header && before.has_time && before.event.len)
 			return true;

@@ -23,7 +23,7 @@ struct side_writer {
 	ARRAY(struct span) frames;
 };
 
-/* ---- reading ------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int cpu_side__put(struct cpu_side *c, const char *s, size_t len)
 {
@@ -104,9 +104,10 @@ static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
 		msgs__add(msgs, "%s: %" PRIu64 " %s cannot be read: ignored", c->path,
 			  d->nr_strange, PLURAL(d->nr_strange, "record", "records"));
 	if (d->nr_no_unwind)
-		msgs__add(msgs, "%s: %" PRIu64 " %s cannot be unwound, for lack of registers of x86-64: "
-			  "give what perf script prints of it", c->path, d->nr_no_unwind,
-			  PLURAL(d->nr_no_unwind, "stack", "stacks"));
+		msgs__add(msgs,
+			  "%s: %" PRIu64 " %s cannot be unwound, for lack of registers of x86-64: "
+			  "give what perf script prints of it",
+			  c->path, d->nr_no_unwind, PLURAL(d->nr_no_unwind, "stack", "stacks"));
 	if (d->nr_launches)
 		msgs__add(msgs, "%s: %" PRIu64 " %s left out: for these, give what perf "
 			  "script prints of it", c->path, d->nr_launches,
@@ -171,7 +172,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c)
 	return &c->lines;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------ */
+/* ---- telling --------------------------------------------------------------------------------- */
 
 /* Return: the process that has the thread @tid on the other side, or @tid itself. */
 static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
@@ -253,18 +254,23 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 	if (!other || !told->nr_samples || first_ns > last_ns)
 		return;
 	if (!told->last_ns)
-		msgs__add(msgs, "%s: no times (perf script -F +time prints them): its samples are at "
-			  "0 in a timeline", c->path);
+		msgs__add(msgs,
+			  "%s: no times (perf script -F +time prints them): its samples are at "
+			  "0 in a timeline",
+			  c->path);
 	else if (last_ns == UINT64_MAX && told->last_ns < first_ns)
-		msgs__add(msgs, "%s: its times end at %.3f s, and those of %s begin at %.3f s: sums are "
-			  "right, but a timeline does not show the two together; %s", c->path,
-			  told->last_ns / 1e9, other, first_ns / 1e9, advice);
+		msgs__add(msgs,
+			  "%s: its times end at %.3f s, and those of %s begin at %.3f s: sums are "
+			  "right, but a timeline does not show the two together; %s",
+			  c->path, told->last_ns / 1e9, other, first_ns / 1e9, advice);
 	else if (told->first_ns > last_ns || told->last_ns < first_ns)
-		msgs__add(msgs, "%s: its times, %.3f s to %.3f s, are not from the clock of %s, %.3f s to "
-			  "%.3f s: sums are right, but a timeline does not show the two together; "
-			  "%s", c->path,
-			  told->first_ns / 1e9, told->last_ns / 1e9, other, first_ns / 1e9,
-			  last_ns / 1e9, advice);
+		msgs__add(
+			msgs,
+			"%s: its times, %.3f s to %.3f s, are not from the clock of %s, %.3f s to "
+			"%.3f s: sums are right, but a timeline does not show the two together; "
+			"%s",
+			c->path, told->first_ns / 1e9, told->last_ns / 1e9, other, first_ns / 1e9,
+			last_ns / 1e9, advice);
 	else if (clock == PERF_CLOCK_OWN || (clock >= 0 && clock != CLOCK_MONOTONIC &&
 					     clock != CLOCK_REALTIME))
 		msgs__add(msgs, "%s: not recorded with the clock of %s: in a timeline the two are "
@@ -368,8 +374,10 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	}
 	perf_events__complain(events, nr, c->path, msgs);
 	if (!is_data && !c->script.has_ids)
-		msgs__add(msgs, "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
-			  "of one name count as one", c->path);
+		msgs__add(msgs,
+			  "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
+			  "of one name count as one",
+			  c->path);
 	cpu_side__compare_clocks(c, first_ns, last_ns, name, msgs);
 	script__exit(&c->script);
 	perf_data__exit(&c->data);

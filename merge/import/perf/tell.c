@@ -28,7 +28,7 @@ struct teller {
 	ARRAY(uint64_t) stack;		/* XPU_RECORD_STACK's data */
 };
 
-/* ---- the kernel --------------------------------------------------------------------------------- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static const uint8_t *perf_data__build_id(const struct perf_data *d, const char *name)
 {
@@ -107,7 +107,7 @@ static void teller__name_kernel(struct teller *t, uint64_t address)
 	t->im->err = min_t(int, err, 0);
 }
 
-/* ---- processes ---------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static void teller__mmap(struct teller *t, const struct perf_side *s)
 {
@@ -132,8 +132,8 @@ static void teller__mmap(struct teller *t, const struct perf_side *s)
 		misc |= XPU_MISC_MMAP_BUILD_ID;
 	memcpy(name, s->name, len);
 	name[len] = 0;
-	import__record(t->im, XPU_RECORD_MMAP, misc, &rec, offsetof(struct xpu_record_mmap, filename),
-		       name, len + 1);
+	import__record(t->im, XPU_RECORD_MMAP, misc, &rec,
+		       offsetof(struct xpu_record_mmap, filename), name, len + 1);
 }
 
 static void teller__comm(struct teller *t, const struct perf_side *s)
@@ -198,7 +198,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 	return 0;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------ */
+/* ---- samples --------------------------------------------------------------------------------- */
 
 /*
  * Return: the path of a chain in that image, which is made once. @kernel_only: leave out user
@@ -300,7 +300,8 @@ int perf_data__tell(struct perf_data *d, struct import *im, uint64_t shift_ns,
 	for (i = 0; i < d->samples.nr && !err; i++) {
 		if (!d->events.v[d->samples.v[i].event].used)
 			continue;
-		while (!err && side < d->sides.nr && d->sides.v[side].time_ns <= d->samples.v[i].time_ns)
+		while (!err && side < d->sides.nr &&
+		       d->sides.v[side].time_ns <= d->samples.v[i].time_ns)
 			err = teller__side(&t, &d->sides.v[side++]);
 		err = err ?: teller__sample(&t, &d->samples.v[i]);
 	}

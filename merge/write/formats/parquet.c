@@ -3,8 +3,8 @@
 #include "write/tables/dir.h"
 #include "write/tables/tables.h"
 
-static int open_tables(const char *path, const struct session_opts *opts, struct session_sink **sink,
-		       void **events)
+static int open_tables(const char *path, const struct session_opts *opts,
+		       struct session_sink **sink, void **events)
 {
 	struct tables *t;
 	int err = tables__new(&t, path, filter__active(opts->filter));

@@ -20,7 +20,9 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 		      struct folded_result *result)
 {
-	const struct diff_text text = { .human = !o->unit_given, .width = o->width, .color = o->color };
+	const struct diff_text text = { .human = !o->unit_given,
+					.width = o->width,
+					.color = o->color };
 
 	(void)result;
 	return diff__write_text(d, f, &text);

@@ -184,9 +184,11 @@ static void put_strings(struct bytes *page, const int64_t *v, size_t nr, struct 
 		if (page->oom)
 			return;
 		len = page->nr - from;
-		if (!i || compare_text(page->v + from, len, range->min_text.v, range->min_text.nr) < 0)
+		if (!i ||
+		    compare_text(page->v + from, len, range->min_text.v, range->min_text.nr) < 0)
 			text__set(&range->min_text, page->v + from, len);
-		if (!i || compare_text(page->v + from, len, range->max_text.v, range->max_text.nr) > 0)
+		if (!i ||
+		    compare_text(page->v + from, len, range->max_text.v, range->max_text.nr) > 0)
 			text__set(&range->max_text, page->v + from, len);
 	}
 	range->known &= range->min_text.nr <= MAX_STATISTIC && range->max_text.nr <= MAX_STATISTIC;
@@ -437,7 +439,8 @@ int chunk__write(struct parquet_encoder *e, const struct chunk *c, FILE *f, uint
 		err = put_levels(e, c);
 	if (!err) {
 		put_values(e, &w);
-		err = write_page(e, &(struct page_header){ PAGE_DATA, c->nr, w.encoding }, f, &w.bytes);
+		err = write_page(e, &(struct page_header){ PAGE_DATA, c->nr, w.encoding }, f,
+				 &w.bytes);
 	}
 	if (!err) {
 		put_metadata(e, &w, footer);

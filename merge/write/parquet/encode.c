@@ -12,7 +12,8 @@
  * Packs @nr numbers of @bits bits each; @nr is a multiple of 8; numbers beyond @nr_given are 0. The
  * lowest bits come first.
  */
-static void put_packed32(struct bytes *b, const uint32_t *v, size_t nr_given, size_t nr, unsigned int bits)
+static void put_packed32(struct bytes *b, const uint32_t *v, size_t nr_given, size_t nr,
+			 unsigned int bits)
 {
 	uint8_t *to = bytes__extend(b, nr * bits / 8);
 	unsigned int nr_bits = 0;

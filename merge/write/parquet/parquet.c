@@ -23,8 +23,8 @@ struct parquet {
 	size_t nr_groups;
 };
 
-struct parquet *parquet__new(struct parquet_encoder *e, FILE *f, const struct parquet_column *columns,
-			     size_t nr, size_t max_rows)
+struct parquet *parquet__new(struct parquet_encoder *e, FILE *f,
+			     const struct parquet_column *columns, size_t nr, size_t max_rows)
 {
 	struct parquet *p = calloc(1, sizeof(*p));
 

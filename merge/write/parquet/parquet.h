@@ -38,8 +38,8 @@ struct parquet;
  *
  * Return: the file, for the caller to parquet__free(), or NULL.
  */
-struct parquet *parquet__new(struct parquet_encoder *e, FILE *f, const struct parquet_column *columns,
-			     size_t nr, size_t max_rows);
+struct parquet *parquet__new(struct parquet_encoder *e, FILE *f,
+			     const struct parquet_column *columns, size_t nr, size_t max_rows);
 void parquet__free(struct parquet *p);
 
 /* Adds a row, which has a cell for each column. Return: 0 or -ENOMEM. */

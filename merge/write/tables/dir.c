@@ -237,8 +237,8 @@ static bool was_merged(const struct tables_dir *d, uint64_t recording, int64_t r
 	struct stat st;
 
 	file_name(recording, name);
-	snprintf(path, sizeof(path), "%s/rank=%" PRId64 "/%s", tables_schemas[tables_losses].name, rank,
-		 name);
+	snprintf(path, sizeof(path), "%s/rank=%" PRId64 "/%s", tables_schemas[tables_losses].name,
+		 rank, name);
 	return !fstatat(d->fd, path, &st, AT_SYMLINK_NOFOLLOW);
 }
 

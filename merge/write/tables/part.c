@@ -92,7 +92,8 @@ static int partition__begin(struct parts *p, struct partition *part, enum tables
 	if (p->err)
 		return p->err;
 	part->files[table] = file;
-	part->tables[table] = parquet__new(p->encoder, file->out.f, schema->columns, schema->nr, GROUP_ROWS);
+	part->tables[table] =
+		parquet__new(p->encoder, file->out.f, schema->columns, schema->nr, GROUP_ROWS);
 	return part->tables[table] ? 0 : -ENOMEM;
 }
 

@@ -75,7 +75,8 @@ int tables_recording__begin(struct tables_recording *r, const struct model *m, u
 {
 	uint32_t unused;
 
-	while (r->first_proc < m->machine.procs.nr && m->machine.procs.v[r->first_proc].recording < nr)
+	while (r->first_proc < m->machine.procs.nr &&
+	       m->machine.procs.v[r->first_proc].recording < nr)
 		r->first_proc++;
 	while (r->first_chain < m->chains.nr &&
 	       m->machine.procs.v[m->chains.v[r->first_chain].proc].recording < nr)
@@ -93,7 +94,8 @@ int64_t tables_recording__rank(const struct tables_recording *r, const struct mo
 	int64_t rank = TABLES_NO_RANK, of;
 	size_t i;
 
-	for (i = r->first_proc; i < m->machine.procs.nr && m->machine.procs.v[i].recording == r->nr; i++) {
+	for (i = r->first_proc; i < m->machine.procs.nr && m->machine.procs.v[i].recording == r->nr;
+	     i++) {
 		of = process__rank(m, i);
 		if (of != TABLES_NO_RANK && rank != TABLES_NO_RANK && of != rank)
 			return TABLES_NO_RANK;

@@ -72,8 +72,8 @@ static inline uint32_t chain__path(const struct model *m, uint32_t chain)
 }
 
 /* Return: the path_id of a chain. */
-static inline int64_t tables_recording__path(const struct tables_recording *r, const struct model *m,
-					     uint32_t chain)
+static inline int64_t tables_recording__path(const struct tables_recording *r,
+					     const struct model *m, uint32_t chain)
 {
 	return (int64_t)chain__path(m, chain) - r->first_chain;
 }

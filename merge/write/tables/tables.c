@@ -371,7 +371,8 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 }
 
 /* Counts the tables of a part, which has written them, as done. */
-static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink, const struct remap *r)
+static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink,
+			  const struct remap *r)
 {
 	const struct tables *part = sink->ctx;
 	struct tables *t = ctx;
