@@ -87,8 +87,7 @@ static int add_busy(struct second_pass *p, const struct work *w, const struct fi
 	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-/* Passes a work to the metrics. @part: the part of it under @chain; NULL: the work is left out */
-static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
+static int meter_parts(struct second_pass *p, uint64_t key, const struct work *w,
 		      const struct filter_span *part, uint32_t chain)
 {
 	struct metric_sums *metrics = &p->sums->metrics;
@@ -103,8 +102,6 @@ static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 		.correlation_id = key,
 	}, before = metered, within = metered, after = metered;
 
-	if (!metrics->wanted)
-		return 0;
 	if (!part)
 		return metric_sums__work(metrics, &metered);
 	before.end_ns = within.start_ns = part->from_ns;
@@ -115,13 +112,23 @@ static int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
 	       metric_sums__work(metrics, &after);
 }
 
+/* Passes a work to the metrics. @part: the part of it under @chain; NULL: the work is left out */
+static inline int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
+			     const struct filter_span *part, uint32_t chain)
+{
+	return p->sums->metrics.wanted ? meter_parts(p, key, w, part, chain) : 0;
+}
+
 /* Passes device work, or the part that the filter left, to the sink of single events. */
 static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
 		      const struct filter_span *part, const struct launch *l, uint32_t made,
 		      bool first)
 {
-	struct work w = *whole;
+	struct work w;
 
+	if (!tell__wants_work(p))
+		return 0;
+	w = *whole;
 	if (w.start_ns) {
 		w.start_ns = part->from_ns;
 		w.duration_ns = part->to_ns - part->from_ns;
@@ -159,31 +166,31 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
 static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w,
 		       const struct launch *l, uint32_t *kernel)
 {
+	const struct leaf *leaf = &p->model->leaves.v[w->leaf];
+	bool loose = leaf->kind == LEAF_KERNEL && nccl__is_kernel(leaf->name);
 	struct nccl *n = &p->model->nccl;
 	const struct graph_node *node;
-	struct nccl_kernel k = {
-		.start_ns = w->start_ns, .duration_ns = w->duration_ns, .stream = w->stream,
-		.proc = JOIN_KEY_PROC(key), .leaf = w->leaf, .aggregate = NO_INDEX,
-		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL,
-	};
 	size_t nr = n->kernels.nr;
+	struct nccl_kernel k;
 	int err;
 
 	*kernel = NO_INDEX;
-	if (!l || !w->start_ns)
+	if (!l || !w->start_ns || (!n->wanted && !loose))
 		return 0;
-	k.gpu = p->model->streams.v[w->stream].gpu;
-	k.launch_ns = l->time_ns;
-	k.thread = l->thread;
+	k = (struct nccl_kernel){
+		.start_ns = w->start_ns, .duration_ns = w->duration_ns, .stream = w->stream,
+		.proc = JOIN_KEY_PROC(key), .leaf = w->leaf, .aggregate = NO_INDEX,
+		.kernel = leaf->kind == LEAF_KERNEL, .gpu = p->model->streams.v[w->stream].gpu,
+		.launch_ns = l->time_ns, .thread = l->thread,
+	};
 	if (w->node != NO_INDEX) {
 		node = &p->found->graphs.nodes.v[w->node];
 		k.graph = key;
 		key = JOIN_KEY(node->proc, node->rec->correlation_id);
 	}
 	err = n->wanted ? nccl__kernel(n, key, &k) : 0;
-	if (!err && n->kernels.nr == nr && k.kernel &&
-	    nccl__is_kernel(p->model->leaves.v[w->leaf].name)) {
-		k.collective = !strstr(p->model->leaves.v[w->leaf].name, "SendRecv");
+	if (!err && n->kernels.nr == nr && loose) {
+		k.collective = !strstr(leaf->name, "SendRecv");
 		err = nccl__loose_kernel(n, &k);
 	}
 	if (!err && n->kernels.nr > nr)
@@ -223,20 +230,19 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
 	if (err)
-		err = wanted__work(p->opts->filter, m, chain, thread, comm,
-				   w->start_ns ? wanted__within(p->opts->filter, m) : 0, w);
+		err = wanted__cut_work(p->opts->filter, m, chain, thread, comm, w);
 	if (err > 0 && w->start_ns && idles__work(&p->sums->idles, m->streams.v[w->stream].gpu,
 						  l ? l->thread : NO_INDEX, w->start_ns,
 						  w->start_ns + w->duration_ns))
 		err = -ENOMEM;
 	if (err > 0)
 		err = work__cut(p, w, &part);
-	if (err >= 0) {
-		p->sums->nr_left_out += !err || !part.nr;
-		p->sums->nr_parts += err && !part.nr;
-	}
-	if (err <= 0)
+	if (err <= 0) {
+		p->sums->nr_left_out += !err;
 		return err ?: meter_work(p, key, w, NULL, NO_INDEX);
+	}
+	p->sums->nr_left_out += !part.nr;
+	p->sums->nr_parts += !part.nr;
 	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?: meter_work(p, key, w, &part, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works += part.nr;

@@ -176,15 +176,15 @@ static bool aggregate__is_even(const struct aggregate *a, uint64_t ns)
 static int aggregates__add_work(struct aggregates *all, struct aggregate *a, const struct work *w,
 				const struct filter_span *part)
 {
-	bool whole = part->nr == 1 && part->ns == w->duration_ns;
 	struct aggregate_spread *spread;
+	bool whole = !part || (part->nr == 1 && part->ns == w->duration_ns);
 
 	if (whole && !w->bytes && aggregate__is_even(a, w->duration_ns))
 		return 0;
 	spread = aggregates__spread(all, a);
 	if (!spread)
 		return -ENOMEM;
-	if (!part->nr)
+	if (part && !part->nr)
 		return 0;
 	spread->bytes += w->bytes;
 	spread->min_ns = a->nr ? min_t(uint64_t, spread->min_ns, w->duration_ns) : w->duration_ns;
@@ -215,20 +215,18 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part)
 {
-	const struct filter_span whole = { .ns = w ? w->duration_ns : 0, .nr = 1 };
 	struct aggregates *all = &s->aggregates;
 	struct aggregate *a;
 	int err = sums__place(s, opts, chain, comm, thread, leaf, w ? w->stream : NO_INDEX);
 
 	if (err)
 		return err;
-	part = part ?: &whole;
 	a = &all->v[all->last];
 	err = w ? aggregates__add_work(all, a, w, part) : 0;
 	if (err)
 		return err;
-	a->nr += part->nr;
-	a->sum_ns += part->ns;
+	a->nr += part ? part->nr : 1;
+	a->sum_ns += part ? part->ns : w ? w->duration_ns : 0;
 	return 0;
 }
 

@@ -74,13 +74,17 @@ static inline int tell__launch(struct second_pass *p, uint64_t key, const struct
 	return sink->launch(sink->ctx, p->model, key, l);
 }
 
+static inline bool tell__wants_work(const struct second_pass *p)
+{
+	return p->opts->sink && p->opts->sink->work;
+}
+
+/* Requires tell__wants_work(). */
 static inline int tell__work(struct second_pass *p, uint64_t key, const struct work *w,
 			     const struct launch *l, uint32_t made, bool first)
 {
 	const struct session_sink *sink = p->opts->sink;
 
-	if (!sink || !sink->work)
-		return 0;
 	return sink->work(sink->ctx, p->model, key, w, l, made, first);
 }
 

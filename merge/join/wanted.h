@@ -33,13 +33,17 @@ static inline bool wanted__cut(const struct filter *f, const struct model *m, st
 	return filter__cut(f, m->start_ns, s);
 }
 
-/*
- * Return: a time that passes FILTER_FROM and FILTER_TO, to ask about work that is cut at these
- * times.
- */
-static inline uint64_t wanted__within(const struct filter *f, const struct model *m)
+/* Like wanted__work(), for work with a time that is cut: FILTER_FROM and FILTER_TO let it pass. */
+static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t chain,
+				   uint32_t thread, const char *comm, const struct work *w)
 {
-	return max_t(uint64_t, m->start_ns, filter__begin_ns(f, m->start_ns)) ?: 1;
+	uint64_t within_ns = 0;
+
+	if (!filter__active(f))
+		return 1;
+	if (w->start_ns)
+		within_ns = max_t(uint64_t, m->start_ns, filter__begin_ns(f, m->start_ns)) ?: 1;
+	return wanted__ask_work(f, m, chain, thread, comm, within_ns, w);
 }
 
 /* Whether an activity of a thread, or a call or range that it was in, passes. */

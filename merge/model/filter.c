@@ -276,7 +276,7 @@ uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns)
 	return ns;
 }
 
-bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
+bool filter__cut_span(const struct filter *f, uint64_t start_ns, struct filter_span *s)
 {
 	uint64_t begin_ns = filter__begin_ns(f, start_ns), end_ns = filter__end_ns(f, start_ns);
 	struct filter_span whole = *s;
@@ -299,9 +299,7 @@ bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *
 
 int filter__keeps(struct filter *f, const struct filter_event *e)
 {
-	bool timed = f->given[FILTER_FROM] || f->given[FILTER_TO];
-
-	if (timed && (!e->timed || e->time_ns < f->from_ns ||
+	if (filter__is_timed(f) && (!e->timed || e->time_ns < f->from_ns ||
 		      (f->given[FILTER_TO] && e->time_ns >= f->to_ns)))
 		return 0;
 	if (!filter__has_number(f, FILTER_PID, e->pid) ||

@@ -116,12 +116,24 @@ struct filter_span {
 uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns);
 uint64_t filter__end_ns(const struct filter *f, uint64_t start_ns);
 
+/* Return: whether FILTER_FROM or FILTER_TO was given. */
+static inline bool filter__is_timed(const struct filter *f)
+{
+	return f && (f->given[FILTER_FROM] || f->given[FILTER_TO]);
+}
+
+/* Like filter__cut(), but requires a filter with a time. */
+bool filter__cut_span(const struct filter *f, uint64_t start_ns, struct filter_span *s);
+
 /*
  * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a
  * span in adjoining windows add up to the whole span. Return: whether anything is left; true if @f
  * is NULL.
  */
-bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s);
+static inline bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
+{
+	return !filter__is_timed(f) || filter__cut_span(f, start_ns, s);
+}
 
 /*
  * Checks all options except FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at()

@@ -291,11 +291,6 @@ int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
 	return array_push(&n->kernels, k);
 }
 
-bool nccl__is_kernel(const char *name)
-{
-	return !strncmp(name, "ncclDevKernel_", 14) || !strncmp(name, "ncclKernel_", 11);
-}
-
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel)
 {
 	struct nccl_kernel k = *kernel;

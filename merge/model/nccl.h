@@ -263,7 +263,11 @@ int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);
 
 /* Return: whether a kernel belongs to NCCL, by its name. */
-bool nccl__is_kernel(const char *name);
+static inline bool nccl__is_kernel(const char *name)
+{
+	return !strncmp(name, "nccl", 4) && (!strncmp(name + 4, "DevKernel_", 10) ||
+					     !strncmp(name + 4, "Kernel_", 7));
+}
 
 /*
  * Notes that a process lost ranges, so that its operations cannot be numbered. Return: 0 or
