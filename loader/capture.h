@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 struct capture {
-	const char *what;		/* what opens windows, as in XPU_CAPTURE_ENV; or NULL */
-	uint32_t most;			/* record only so many windows; 0: all */
+	const char *what;		/* the event that opens windows; or NULL */
+	uint32_t most;			/* record at most so many windows; 0: all */
 	bool each;			/* make results for each window */
-	uint64_t after_ns;		/* a clock opens one then; UINT64_MAX: no clock */
-	uint64_t for_ns;		/* ... and closes it after so long; 0: never */
+	uint64_t after_ns;		/* when the clock opens one; UINT64_MAX: never */
+	uint64_t for_ns;		/* how long it stays open; 0: until the end */
 };
 
 /* Takes --capture's argument, or prints what is wrong with it. Return: 0 or -EINVAL. */
@@ -20,7 +20,7 @@ int capture__parse(struct capture *c, const char *arg);
 /* Like capture__parse(), for --capture-end. */
 int capture__parse_end(struct capture *c, const char *arg);
 
-/* Sets the environment variable that tells the target's shim. Return: 0 or -ENOMEM. */
+/* Sets XPU_CAPTURE_ENV, which the target's shim reads. Return: 0 or -ENOMEM. */
 int capture__set_environment(const struct capture *c);
 
 #endif /* XPU_LOADER_CAPTURE_H */

@@ -92,7 +92,7 @@ static void check_probes(const char *shim)
 	}
 	report(OK, "shim", "%s", shim);
 
-	/* With a requirement missing above, this would fail, too: count that only once. */
+	/* If a requirement above is missing, this fails, too: count that only once. */
 	err = nr_missing ? -EPERM : probes__check(shim, why, sizeof(why));
 	if (nr_missing)
 		report(NOTE, "probes", "not tried, for want of what is missing above");
@@ -160,7 +160,7 @@ static void check_driver(void)
 		       "but for the simulated device");
 }
 
-/* Only searches for CUPTI: the shim opens it inside the target, where more is known than here. */
+/* Only searches for CUPTI: the shim opens CUPTI inside the target, where paths may differ. */
 static void check_cupti(void)
 {
 	static const char *const dirs[] = { "/extras/CUPTI/lib64", "/lib64", "/lib", "" };

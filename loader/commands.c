@@ -16,11 +16,11 @@
 
 struct command {
 	const char *name;
-	const char *args[3];		/* for xpumerge, up to a NULL; none: print @instead */
+	const char *args[3];		/* for xpumerge, up to a NULL; if empty, print @instead */
 	const char *instead;
 };
 
-/* Options that mean something else to perf than to xpumerge. */
+/* Options that mean one thing to perf and another to xpumerge. */
 static const struct cmdline_habit letters[] = {
 	{ "-F", "xpumerge --csv and --json have all columns" },
 	{ "-g", "call paths are always there" },

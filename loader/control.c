@@ -23,25 +23,25 @@
 #include "util.h"
 
 #define LINE_MAX_BYTES	64		/* no command is longer */
-#define TURN_BYTES	4096		/* of commands, then signals and the clock get a turn */
+#define TURN_BYTES	4096		/* bytes of commands to take before signals and the clock */
 #define POLL_MS		100
 
 struct supervisor {
 	struct options *opts;
-	struct target target;		/* pid 0: attaching to running processes */
-	int *pid_fds;			/* PROBES_PID: of the opts->pids that run */
+	struct target target;		/* pid 0: attached to running processes */
+	int *pid_fds;			/* PROBES_PID: for each running process of opts->pids */
 	int signal_fd;
 	pid_t recorder;			/* the child that records, or 0 */
-	int ready_fd;			/* readable when it has attached or failed; -1: known */
-	bool must_answer;		/* a command waits until it attaches or ends */
+	int ready_fd;			/* readable when @recorder attached or failed; -1: read */
+	bool must_answer;		/* a command waits until @recorder attaches or ends */
 	bool told_unread;		/* warned that nobody reads the answers */
-	bool stopping;			/* the recorder was told to end */
-	bool ends;			/* end when the recorder has ended */
+	bool stopping;			/* @recorder was asked to end */
+	bool ends;			/* end as soon as @recorder has ended */
 	uint64_t open_ns, close_ns;	/* when to open and close by the clock; UINT64_MAX: never */
-	bool clock_is_open;		/* close the window some time after it was opened */
-	int status;			/* the worst status of a recording */
+	bool clock_is_open;		/* the open window was opened by the clock */
+	int status;			/* the worst exit status of all recordings */
 	char line[LINE_MAX_BYTES];
-	size_t nr;			/* bytes of a command so far; may exceed LINE_MAX_BYTES */
+	size_t nr;			/* bytes of the current command; may exceed the line */
 };
 
 /* ---- recordings ------------------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 		own.own_target = true;
 		own.pids = &pid;
 		own.nr_pids = 1;
-		/* The target's shim has read these options from its environment. */
+		/* The target's shim has already read these options from its environment. */
 		own.stalls_have_how = own.all_api = false;
 	}
 	exit(recording__whole(&own, NULL));
@@ -109,7 +109,7 @@ static void ack(struct supervisor *s)
 	answer(s, "ack\n");
 }
 
-/* Handles news that the recorder has attached, or has ended before it could. */
+/* Handles the message that the recorder has attached, or failed to. */
 static void hear_ready(struct supervisor *s)
 {
 	bool attached = read(s->ready_fd, &(char){ 0 }, 1) == 1;
@@ -200,7 +200,7 @@ static void obey(struct supervisor *s, const char *command)
 	}
 }
 
-/* Whether a slow command is in progress, for which the next one has to wait. */
+/* Whether a slow command is in progress: the next command has to wait. */
 static bool is_busy(const struct supervisor *s)
 {
 	return s->must_answer || (s->recorder && (s->ready_fd >= 0 || s->stopping));
@@ -238,12 +238,12 @@ static void take_commands(struct supervisor *s)
 		msg__warn("--control: cannot read commands: %s", strerror(errno));
 	else if (s->nr)
 		take_byte(s, '\n');
-	s->opts->control.fd = -1;	/* a pipe's writer has gone: go on without commands */
+	s->opts->control.fd = -1;	/* the writer closed the pipe: go on without commands */
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Forgets the attached processes that have ended. */
+/* Removes the attached processes that have ended from the list. */
 static void reap_pids(struct supervisor *s)
 {
 	struct options *opts = s->opts;
@@ -291,7 +291,7 @@ static void take_signals(struct supervisor *s)
 	while (read(s->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			continue;
-		/* A signal from the terminal has reached the target, too. */
+		/* The terminal has sent this signal to the target, too. */
 		if (s->target.pid && info.ssi_code != SI_KERNEL)
 			kill(s->target.pid, info.ssi_signo);
 		s->ends |= !s->target.pid;

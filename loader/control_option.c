@@ -46,7 +46,7 @@ static int open_fifos(struct control *c)
 	return c->fd < 0 || (ack && c->ack_fd < 0) ? -EINVAL : 0;
 }
 
-/* Whether answers would come back as commands, in an endless loop. */
+/* Whether xpuload would read its own answers as commands, in an endless loop. */
 static bool is_loop(const struct control *c)
 {
 	struct stat in, out;

@@ -22,7 +22,7 @@
 
 #define OLD_SUFFIX	".old"
 
-/* @what: "write FILE" and the like */
+/* @what: the attempted action, such as "write FILE" */
 static void complain(const char *what, const char *path, int err)
 {
 	bool denied = err == -EACCES || err == -EPERM || err == -EROFS;
@@ -36,8 +36,8 @@ static void complain(const char *what, const char *path, int err)
 }
 
 /*
- * Gives the recording its name, and keeps an older recording with that name. Prints a message on
- * failure.
+ * Gives the recording its name, and keeps an older recording of that name as FILE.old. Prints a
+ * message on failure.
  */
 static int take_name(const struct options *opts, struct safefile *f)
 {
@@ -182,7 +182,7 @@ static int create_row(const struct options *opts, struct writer **w, struct spli
 {
 	int fd, err = splitter__start(opts, &fd, splitter);
 
-	/* Level 0: compression would not pay for a pipe. */
+	/* Level 0: compressing data for a pipe is wasted time. */
 	err = err ?: start_writer(opts, fd, 0, w);
 	if (!err)
 		write_infos(*w, opts);
@@ -197,7 +197,10 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 	*splitter = NULL;
 	if (opts->every_ns)
 		return create_row(opts, w, splitter);
-	/* Do not wait for a FIFO's reader: signals are blocked here. */
+	/*
+	 * Do not wait for a FIFO's reader: signals are blocked here, so nothing could interrupt
+	 * that.
+	 */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {
 		complain("write", opts->data, err);

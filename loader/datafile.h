@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* datafile.h - begins and ends a recording: its header, its first records and its last */
+/* datafile.h - begins and ends a recording: the file's header, the first records and the last */
 #ifndef XPU_LOADER_DATAFILE_H
 #define XPU_LOADER_DATAFILE_H
 
@@ -13,11 +13,11 @@ struct writer;
  * @opts: the recording's name, and the options that its first records describe
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
  * @w: for writer__close()
- * @splitter: with opts->every_ns the child that makes several files, for splitter__finish(); the
- *	recording goes to it through a pipe, and @f holds nothing. Otherwise NULL
+ * @splitter: with opts->every_ns the child that makes several files, for splitter__finish(): it
+ *	gets the recording through a pipe, and @f holds nothing. Otherwise NULL
  *
- * Gives the recording its name at once, so that the written part can be read whatever happens.
- * Keeps one old recording with that name as FILE.old, as perf record does.
+ * Gives the recording its name at once, so that the part written so far can be read even after a
+ * crash. Keeps one old recording with that name as FILE.old, as perf record does.
  *
  * Return: 0 or a negative errno, with a message printed.
  */

@@ -20,7 +20,7 @@
 
 #define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
 
-/* Prints a picture's title, the command, to @buf; shortened to fit. */
+/* Prints the command to @buf, as a picture's title; shortened to fit. */
 static void print_title(const struct options *opts, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -69,7 +69,7 @@ static _Noreturn void run_fold(const struct options *opts, const char *tool, con
 	_exit(STATUS_FAILED);
 }
 
-/* Writes all results except pictures, of one @window, or of the whole recording for 0. */
+/* Makes all results except pictures, of window number @window; 0: of the whole recording. */
 static _Noreturn void run_xpumerge(const struct options *opts, const char *tool, uint32_t window)
 {
 	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 7] = { tool, "-i", opts->data }, *output;
@@ -96,8 +96,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 }
 
 /*
- * @output: the picture to draw, or NULL for all other results, of @window or of all. Return:
- * whether they are written and complete.
+ * Draws the picture @output; or, if that is NULL, makes all other results of @window. Return:
+ * whether the results are written and complete.
  */
 static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {

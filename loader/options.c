@@ -32,7 +32,7 @@
 #define MIN_STACK_BYTES	1024
 #define DEFAULT_NAME	"xpu.data"
 #define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack if its end is unknown */
-#define DEFAULT_HZ	99		/* not in step with anything that runs at 100 Hz */
+#define DEFAULT_HZ	99		/* not in step with programs that run at 100 Hz */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 #define MIN_EVERY	0.01
@@ -116,7 +116,7 @@ static bool is_merged(const char *name)
 	if (!suffix && has_suffix(name, ".gz") && strlen(name) < sizeof(plain)) {
 		snprintf(plain, sizeof(plain), "%.*s", (int)strlen(name) - 3, name);
 		suffix = suffix__of(plain, suffixes);
-		/* Directories and pictures are never compressed. */
+		/* Directories and pictures have no compressed form. */
 		if (suffix && (!strcmp(suffix, "/") || !strcmp(suffix, ".svg")))
 			suffix = NULL;
 	}
@@ -144,7 +144,7 @@ static bool is_output_name(const char *name)
 	return false;
 }
 
-/* ---- arguments of options: what is wrong is said here ---------------------------------------- */
+/* ---- arguments of options, with messages about invalid ones ---------------------------------- */
 
 /* Prints that @arg is not one of the option's names, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
@@ -189,7 +189,7 @@ static int set_pids(void *target, const struct cmdline_given *given)
 	unsigned long pid;
 	char *end;
 
-	if (opts->mode != PROBES_ALL)	/* both: see options__agree() */
+	if (opts->mode != PROBES_ALL)	/* options__agree() refuses -p with -a */
 		opts->mode = PROBES_PID;
 	for (;; at = end + 1) {
 		errno = 0;
@@ -661,7 +661,7 @@ bool options__by_hand(const struct options *opts)
 	return options__controlled(opts) || opts->capture.after_ns != UINT64_MAX;
 }
 
-/* Options that leave other options without effect. */
+/* Options that make other options useless. */
 static const struct exclusion {
 	const char *option, *why;
 	const char *others[13];		/* up to a NULL */
@@ -748,7 +748,8 @@ enum { FACTS(FACT_NUMBER) NR_FACTS };
 enum fact { FACTS(FACT_BIT) };
 
 /*
- * Options conflict where all facts of .all hold, and none of .none. The first conflict is reported.
+ * A conflict exists if all facts of .all hold, and no fact of .none. The first conflict is
+ * reported.
  */
 static const struct {
 	uint64_t all, none;
@@ -901,7 +902,7 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-/* With results for each window, the name has the window's number. */
+/* With results for each window, the name must have a place for the window's number. */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
 {
 	return opts->capture.each && is_merged(pattern) ? output_name__expand_row(pattern, pid, name) :
@@ -923,7 +924,7 @@ int options__name(struct options *opts, pid_t pid)
 		return -1;
 	}
 	opts->merge = !opts->every_ns && is_merged(opts->output);
-	/* Next to the output, or next to a directory, by a name that nobody can have taken. */
+	/* Put the recording next to the output, under a name that nobody can have taken. */
 	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
 		;
 	if (opts->every_ns)
@@ -1022,7 +1023,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	};
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))
-		optind = 2;		/* "record", as with perf */
+		optind = 2;		/* "record" is accepted, as by perf */
 	err = cmdline__parse(&cmdline, opts, argc, argv, &opts->given);
 	if (err)
 		return err < 0 ? STATUS_FAILED : 0;

@@ -21,7 +21,7 @@ enum transport { TRANSPORT_AUTO, TRANSPORT_BPF, TRANSPORT_SHM };
 #define MAX_MORE_OUTPUTS	15	/* further -o options */
 
 struct options {
-	bool top;			/* the command top: show the recording while it is made */
+	bool top;			/* the command top: show the recording as it is made */
 	bool batch;			/* top: print frames as text, one after the other */
 	uint32_t frames;		/* top: the number of frames; 0: no limit */
 	const char *pattern;		/* -o, as given, or xpu.data */
@@ -45,17 +45,17 @@ struct options {
 	bool memory_only;		/* ... or record only those */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool exact_stalls;		/* kernels run one at a time; samples know their launch */
-	bool stalls_have_how;		/* exact_stalls or a period was given */
+	bool stalls_have_how;		/* the user gave exact_stalls or a period */
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* separated by commas; NULL: xpuload-metrics chooses */
-	struct capture capture;		/* windows outside of which nothing is recorded */
+	struct capture capture;		/* windows; nothing outside of them is recorded */
 	struct control control;		/* where commands come from */
-	int ready_fd;			/* gets a byte when the targets are recorded; -1: nobody waits */
+	int ready_fd;			/* gets a byte once the targets are recorded; -1: none */
 	const char *capture_end;	/* "together", "stop" or NULL */
 	bool off_cpu;			/* account for all the time of threads */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
-	uint64_t given;			/* bits of the given options, by place in the table */
+	uint64_t given;			/* the given options: a bit for each entry of the table */
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second on each CPU */
 	uint64_t ring_bytes;
@@ -63,19 +63,19 @@ struct options {
 	enum probes_mode mode;
 	pid_t *pids;			/* PROBES_PID: nr_pids, each once */
 	size_t nr_pids;
-	bool no_children;		/* do not record the children of pids */
-	bool own_target;		/* pids is the COMMAND, which has been started already */
+	bool no_children;		/* do not record the children of @pids */
+	bool own_target;		/* @pids is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
 	const char *cgroup;		/* PROBES_ALL: the path of a cgroup, or NULL */
 	const char *container;		/* PROBES_ALL: a container's name or id, or NULL */
 	const char *push;		/* the URL that profiles go to; NULL: none */
 	const char *push_labels;
-	uint64_t every_ns;		/* make several files, each of this time; 0: one */
+	uint64_t every_ns;		/* begin a new file after this time; 0: one file */
 	uint32_t keep;			/* keep so many of the last files; 0: all */
-	uint64_t duration_ns;		/* of attaching; 0: until a signal or the target's end */
+	uint64_t duration_ns;		/* after attaching; 0: until a signal or the end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
-	uint32_t stack_bytes;		/* copied by a sample, at most; 0: frame pointers */
+	uint32_t stack_bytes;		/* that a sample copies at most; 0: frame pointers */
 	uint32_t blind_stack_bytes;	/* bytes copied if the stack's end is unknown */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
@@ -99,8 +99,8 @@ int options__parse(struct options *opts, int argc, char **argv);
 void options__free(struct options *opts);
 
 /**
- * options__name - name the output, and the recording, which is next to it if the output is a merged
- * result
+ * options__name - name the output and the recording; for a merged result, the recording is put next
+ * to it
  * @pid: the target, or the first process to attach to
  *
  * Return: 0, or -1 after a message.
@@ -113,7 +113,7 @@ static inline uint64_t options__period_ns(const struct options *opts)
 	return 1000000000 / opts->freq_hz;
 }
 
-/* Whether a clock or commands say when the target is recorded; until then its shim sleeps. */
+/* Whether a clock or commands start the recording; until then the target's shim sleeps. */
 bool options__by_hand(const struct options *opts);
 
 /* Return: what to use instead of @word, a command of another tool; or NULL. */

@@ -17,7 +17,7 @@ struct name {
 	FILE *f;
 	pid_t pid;
 	unsigned int number;
-	bool row;			/* of a series: leave room for a number */
+	bool row;			/* the name is for a series: leave a place for the number */
 	bool numbered;			/* the name has a number */
 };
 
@@ -161,7 +161,8 @@ int output_name__expand(const char *pattern, pid_t pid, char **name)
 		if (err)
 			return err;
 		/*
-		 * access() checks for the invoker: it must not reveal files that only root may see.
+		 * access() checks with the invoker's rights: the name must not reveal files that
+		 * only root may see.
 		 */
 		if (!n.numbered || !pid || access(*name, F_OK))
 			return 0;

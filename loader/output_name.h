@@ -9,7 +9,7 @@
 /**
  * output_name__expand - expand the pattern of a name
  * @pattern: %h the host, %p the target's pid, %q{VAR} an environment variable, %n or %i the
- *	smallest number since 1 without such a file, %% a percent sign
+ *	smallest number from 1 that gives no existing file, %% a percent sign
  * @pid: 0 to check only the pattern, with a meaningless pid and numbers
  *
  * Return: 0, with *@name for the caller to free(); -ENOMEM, or -EINVAL after a message.

@@ -37,15 +37,15 @@
 #include "record/writer.h"
 #include "xpu_slot.h"
 
-#define NICE			(-10)	/* of the thread that drains the ring, if allowed */
-#define READY_NS		500000000ull	/* for shims to wake up, if there are any */
+#define NICE			(-10)	/* nice value for draining the ring, if allowed */
+#define READY_NS		500000000ull	/* time for shims to wake up, if any exist */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
-#define QUEUE_NS	10000000000ull	/* additional wait for processes that have connected */
-#define UNTOLD_NS		1000000000ull	/* wait for definitions before a file ends */
+#define QUEUE_NS	10000000000ull	/* how much longer, for processes that have connected */
+#define UNTOLD_NS		1000000000ull	/* wait for definitions before ending a file */
 
 static void take_signals(struct recording *r)
 {
@@ -100,7 +100,7 @@ static int records_fd(const struct recording *r)
 void recording__take_events(struct recording *r, uint64_t until_ns)
 {
 	sideband__drain(r->sideband, until_ns, r->writer);
-	/* Only now, when the processes of the samples have been reported. */
+	/* Take these samples last, when their processes have been reported. */
 	if (r->own_sampler)
 		own_sampler__drain(r->own_sampler, until_ns, on_own_sample, r);
 }
@@ -115,7 +115,7 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 /* @err: an errno from the writer; @when: the consequence for the recording */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
-	/* With top, the user has ended xpumerge top. */
+	/* With top, a write error means that the user has ended xpumerge top. */
 	r->stop |= r->opts->top;
 	if (r->told_disk || r->opts->top)
 		return;
@@ -138,8 +138,8 @@ static void tell_lost(struct recording *r)
 
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		/*
-		 * With shared memory no end of a process is lost, and records of ended processes
-		 * may still come.
+		 * With shared memory, lost processes are not lost ends, and records of ended
+		 * processes may still come.
 		 */
 		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&
 		    kind == XPU_LOST_PROCESS && !r->shared)
@@ -185,7 +185,7 @@ static void watch_disk(struct recording *r)
 	r->told_disk &= err || waits;
 }
 
-/* Begins the next file, if it is time. All records so far have been taken. */
+/* Begins the next file, if its time has come. All records so far have been taken. */
 static void cut(struct recording *r, uint64_t now)
 {
 	if (!r->opts->every_ns || now < r->cut_ns)
@@ -201,7 +201,7 @@ static void cut(struct recording *r, uint64_t now)
 	r->cut_ns += (now - r->cut_ns) / r->opts->every_ns * r->opts->every_ns + r->opts->every_ns;
 }
 
-/* Return: when poll() has to return: for the next file, at @until_ns at the latest. */
+/* Return: when poll() has to return to begin the next file; @until_ns at the latest. */
 static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t until_ns)
 {
 	if (!r->opts->every_ns || now >= r->cut_ns || r->cut_ns > until_ns)
@@ -210,9 +210,9 @@ static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t unt
 }
 
 /*
- * Detaches from shims that go on without us, in attached processes and in descendants that outlive
- * the target: they notice that nobody listens to launches any more, and send their last records. A
- * target that has ended has already sent everything at its exit.
+ * Detaches from shims that keep running, in attached processes and in descendants that outlive the
+ * target. They notice that nobody receives launches any more, and send their last records. A target
+ * that has ended sent everything at its exit.
  */
 static void detach(struct recording *r)
 {
@@ -224,7 +224,7 @@ static void detach(struct recording *r)
 
 	sampler__close(r->sampler);
 	r->sampler = NULL;
-	/* The socket's queue may still have processes that ended long ago. */
+	/* The socket's queue may still have connections of processes that ended long ago. */
 	while (!recording__drain(r) && r->shared && clock__now() < end_ns + QUEUE_NS)
 		;
 	recorder__detaching(r->recorder, clock__now());
@@ -292,7 +292,7 @@ static void on_cpu_time(void *ctx, const struct xpu_cpu_time *t)
 		recorder__record(living->recorder, &rest, sizeof(rest));
 }
 
-/* Writes how long threads ran that live on, since their last samples. */
+/* Writes how long the threads that are still alive have run since their last samples. */
 static void write_cpu_times(struct recording *r)
 {
 	struct living living = { r->recorder, clock__now() };
@@ -352,7 +352,7 @@ void recording__run(struct recording *r)
 		until_ns = before_cut(r, now, end_ns);
 		if (until_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (until_ns - now) / NS_PER_MS + 1;
-		fds[4].fd = pyfind__fd(r->pyfind);	/* it may have closed */
+		fds[4].fd = pyfind__fd(r->pyfind);	/* pyfind may have closed its descriptor */
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
 		take_signals(r);
@@ -376,7 +376,7 @@ void recording__run(struct recording *r)
 	if (r->opts->off_cpu)
 		write_accounts(r);
 	write_cpu_times(r);
-	/* No reports come any more for events that wait for one. */
+	/* No more reports come for the events that wait for one. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)
 		r->nr_unreached = shared__finish(r->shared);
@@ -386,7 +386,7 @@ void recording__run(struct recording *r)
 	datafile__end(r->writer, r->target.wait_status);
 }
 
-/* Whether the user also interrupts the copying, after the recording has ended. */
+/* Whether the user has also interrupted the copying of files, after the end of the recording. */
 static bool is_interrupted(void *ctx)
 {
 	struct recording *r = ctx;
@@ -461,7 +461,7 @@ int recording__finish(struct recording *r)
 		splitter__drain(r->splitter, r->writer);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
-	/* xpumerge top may have ended first: nothing is lost then. */
+	/* The user may have ended xpumerge top first: then nothing is lost. */
 	if (r->opts->top) {
 		report.lost[XPU_LOST_DISK] = 0;
 		err = 0;

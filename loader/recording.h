@@ -15,18 +15,18 @@
 
 struct recording {
 	struct options *opts;
-	uint64_t attached_ns;		/* when probes were armed */
+	uint64_t attached_ns;		/* when the probes were attached */
 	struct target target;		/* PROBES_RUN */
-	struct cgroup cgroup;		/* PROBES_ALL: only processes in it; id 0: any */
+	struct cgroup cgroup;		/* PROBES_ALL: only processes in this cgroup; id 0: any */
 	struct probes *probes;		/* NULL: shared memory is used */
-	struct shared *shared;		/* NULL: the probes are used */
+	struct shared *shared;		/* NULL: probes are used */
 	struct witness *witness;	/* NULL: the probes report signals */
-	bool blind;			/* @sideband sees no events */
-	struct sampler *sampler;	/* NULL: no samples by the probes */
-	struct own_sampler *own_sampler;	/* NULL: no samples by perf events */
-	struct windows *windows;	/* NULL: windows are not needed */
+	bool blind;			/* @sideband gets no events from the kernel */
+	struct sampler *sampler;	/* NULL: the probes take no samples */
+	struct own_sampler *own_sampler;	/* NULL: perf events take no samples */
+	struct windows *windows;	/* NULL: the recording has no windows */
 	uint64_t nr_outside;		/* samples outside of windows */
-	uint64_t nr_strangers;		/* samples of processes that were not reported */
+	uint64_t nr_strangers;		/* samples of processes that nobody reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: mapped files are not kept */
 	struct gpu_metrics *gpu_metrics;	/* NULL: none */
@@ -34,19 +34,19 @@ struct recording {
 	struct pyfind *pyfind;		/* NULL: Python is not searched for */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
-	struct splitter *splitter;	/* the child that makes several files, or NULL */
+	struct splitter *splitter;	/* the child that makes several files; or NULL */
 	uint64_t cut_ns;		/* when the next file begins */
 	struct recorder *recorder;
 	int signal_fd;
 	int ends_fd;			/* PROBES_PID: readable when a process ends; else -1 */
-	int *pid_fds;			/* PROBES_PID: of opts->pids; -1: the process has ended */
-	size_t nr_running;		/* PROBES_PID: how many of opts->pids run */
+	int *pid_fds;			/* PROBES_PID: for each of opts->pids; -1: it has ended */
+	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
 	bool stop;			/* attached: a signal ends the recording */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* processes that could not be attached to */
 	uint64_t nr_unreached;		/* launches of processes that could not connect */
 	uint64_t nr_denied;		/* running children that may not be recorded */
-	bool attached;			/* the message about attaching was printed */
+	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */
 };
 
@@ -61,10 +61,9 @@ struct recording {
 int recording__start(struct recording *r);
 
 /*
- * In recording_attach.c, for recording__start(). First recording__find_processes() finds the
- * processes to attach to, since that is likely to fail; once everything is open,
- * recording__take_processes() attaches to them. Return: 0, or the status to exit with, with a
- * message printed.
+ * Steps of recording__start(), in recording_attach.c. recording__find_processes() comes first,
+ * since it is likely to fail; once everything is open, recording__take_processes() attaches to the
+ * processes. Return: 0, or the status to exit with, with a message printed.
  */
 int recording__find_processes(struct recording *r);
 int recording__take_processes(struct recording *r);
@@ -79,7 +78,7 @@ bool recording__has_ended(int pid_fd);
 
 /*
  * Sets the options of the target's shim in our environment, which the target inherits. @by_bpf:
- * recording by BPF, not through shared memory
+ * record with BPF, not through shared memory
  */
 void recording__set_environment(const struct options *opts, bool by_bpf);
 

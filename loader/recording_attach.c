@@ -25,8 +25,8 @@
 #include "target/running.h"
 #include "target/sideband.h"
 
-#define MAX_ROUNDS	16		/* through /proc: each finds children made meanwhile */
-#define DRAIN_NS	50000000ull	/* between two drains while attaching */
+#define MAX_ROUNDS	16		/* passes through /proc, to find new children */
+#define DRAIN_NS	50000000ull	/* time between two drains while attaching */
 #define MAX_FILES	1048576		/* open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static int find_cgroup(struct recording *r)
 	return err ? STATUS_FAILED : 0;
 }
 
-/* The running processes, some of which are chosen. */
+/* The running processes, and which of them are chosen. */
 struct choice {
 	const struct recording *r;
 	struct running running;
@@ -136,7 +136,7 @@ static int choice__make(struct choice *c)
 		for (i = 0; i < opts->nr_pids; i++)
 			choose(c, opts->pids[i]);
 	} else if (c->r->cgroup.id) {
-		/* Ignore errors: a cgroup that was removed meanwhile is empty. */
+		/* Ignore errors: if the cgroup was removed meanwhile, it has no processes. */
 		cgroup__each_process(&c->r->cgroup, choose, c);
 	} else {
 		for (i = 0; i < c->running.nr; i++)
@@ -150,9 +150,9 @@ static int choice__make(struct choice *c)
 /* ---- programs without the shim --------------------------------------------------------------- */
 
 /*
- * Prints an error about a process that uses CUDA without the shim, which cannot be added to it.
- * Processes without CUDA are no error: they may have children with the shim. Return: whether there
- * was an error.
+ * Prints an error if a process uses CUDA without the shim, because the shim cannot be added to a
+ * running process. Processes without CUDA are no error: their children may have the shim. Return:
+ * whether there was an error.
  */
 static bool lacks_shim(const struct recording *r, pid_t pid)
 {
@@ -184,7 +184,7 @@ static int check_shims(const struct recording *r)
 	const struct options *opts = r->opts;
 	struct choice c = { .r = r };
 	struct running_process *p;
-	bool found = false;		/* a shim, or one that will be loaded with CUDA */
+	bool found = false;		/* the process has a shim, or will load one with CUDA */
 	size_t i;
 	int fd;
 
@@ -249,7 +249,7 @@ void recording__note_ends(struct recording *r)
 	}
 }
 
-/* ---- taking them up -------------------------------------------------------------------------- */
+/* ---- attaching to the processes -------------------------------------------------------------- */
 
 struct taken {
 	UT_hash_handle hh;
@@ -261,7 +261,7 @@ struct taking {
 	struct recording *r;
 	struct taken *taken;
 	size_t nr;
-	struct running_process first_denied;	/* PROBES_ALL: valid if r->nr_denied */
+	struct running_process first_denied;	/* set if r->nr_denied is not 0 */
 	uint64_t drained_ns;
 };
 
@@ -273,9 +273,9 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
 	if (r->opts->mode != PROBES_PID || permit__check(pid) == -EACCES)
 		return;
 	err = probes__follow(r->probes, pid, hello);
-	if (!err || err == -ESRCH)	/* it may have ended */
+	if (!err || err == -ESRCH)	/* the process may have ended */
 		return;
-	/* Limit the messages: a target may make any number of children. */
+	/* Limit the messages: a target may fork any number of children. */
 	if (r->nr_not_followed++ >= LIMIT_MESSAGES)
 		return;
 	if (ppid)
@@ -305,7 +305,7 @@ static bool find_shim(struct taking *t, pid_t pid)
 			  "not recorded", pid);
 	if (fd < 0)
 		return false;
-	/* If the user named no processes, attach only to our own file. */
+	/* If the user named no processes, attach only to the installed shim. */
 	if (opts->mode == PROBES_ALL && !opts->comm && !t->r->cgroup.id) {
 		err = fstat(fd, &its) || stat(opts->shim, &ours) || its.st_dev != ours.st_dev ||
 		      its.st_ino != ours.st_ino;
@@ -322,7 +322,7 @@ static bool find_shim(struct taking *t, pid_t pid)
 /*
  * Counts a process that may not be recorded. Prints a warning for each child of a process that the
  * user named. In a group, such as a cgroup, most processes may belong to other users, so take_all()
- * only prints their number.
+ * prints only how many there are.
  */
 static void deny(struct taking *t, const struct running_process *p)
 {
@@ -362,7 +362,7 @@ static int take(struct taking *t, const struct running_process *p)
 
 	err = denied = permit__check(p->pid);
 	if (err && err != -EACCES)
-		return 0;			/* it has ended */
+		return 0;			/* the process has ended */
 	err = probes__want(r->probes, p->pid, denied);
 	if (err)
 		return err;
@@ -397,7 +397,7 @@ static void say_denied(const struct taking *t)
 		  "(%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid, p->comm, why);
 }
 
-/* Attaches to the chosen processes, until a round finds no new one. */
+/* Attaches to the chosen processes, again and again until no new one is found. */
 static int take_all(struct taking *t)
 {
 	struct choice c = { .r = t->r };
@@ -421,9 +421,9 @@ static int take_all(struct taking *t)
 }
 
 /*
- * With -a alone, the BPF programs find the processes, so they are only counted here. With
- * --cpu-only, their mappings are read now, as perf does, since a process may end or fork at any
- * time. If restricted, mappings are read only after a BPF program has found that they may be.
+ * With -a alone, the BPF programs find the processes, which are only counted here. With --cpu-only,
+ * the mappings of the processes are read now, as perf does, since a process may end or fork at any
+ * time. If xpuload is restricted, a BPF program must first allow the reading.
  */
 static int count_all(struct taking *t)
 {
@@ -445,7 +445,7 @@ static int count_all(struct taking *t)
 	return err;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- both steps ------------------------------------------------------------------------------ */
 
 /* Makes room for the descriptors that following a process takes. */
 static void raise_file_limit(void)
@@ -488,7 +488,10 @@ int recording__take_processes(struct recording *r)
 		msg__error("cannot attach to processes: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	/* Only now: nothing may be missed after this line, which people and scripts wait for. */
+	/*
+	 * Print this last: people and scripts take the line to mean that nothing is missed from now
+	 * on.
+	 */
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
 			  comm_of(opts->pids[0], comm));

@@ -31,7 +31,7 @@
 #include "xpu_shm.h"
 #include "xpu_slot.h"
 
-#define SHARED_PART	4		/* each process's ring is 1/4 of -m */
+#define SHARED_PART	4		/* each process's ring is this part of -m */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 			sideband__look(r->sideband, p->pid, true, p->time_ns, r->writer);
 		return;
 	}
-	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root image is still xpuload */
+	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root has not run its exec yet */
 		sideband__hear(r->sideband, p->pid, SIDEBAND_ALLOWED, p->time_ns);
 	if (p->hdr.misc == XPU_MISC_PROCESS_ATTACH)
 		sideband__adopt(r->sideband, p->pid, p->time_ns, r->writer);
@@ -158,9 +158,9 @@ static int open_signals(struct recording *r)
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGCHLD, SIG_DFL);	/* if it is ignored, children cannot be waited for */
+	signal(SIGCHLD, SIG_DFL);	/* if SIGCHLD is ignored, children cannot be waited for */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* write() fails instead, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);	/* then write() fails instead, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd >= 0)
 		return 0;
@@ -169,8 +169,8 @@ static int open_signals(struct recording *r)
 }
 
 /*
- * Starts the search for Python, which is needed for processes without a preloaded shim. Done before
- * anything is open that its child must not inherit.
+ * Starts the search for Python in processes without a preloaded shim. Comes before anything is
+ * opened that the search's child process must not inherit.
  */
 static void start_pyfind(struct recording *r)
 {
@@ -184,7 +184,7 @@ static void start_pyfind(struct recording *r)
 			  strerror(errno));
 }
 
-/* Started early: the driver takes its time, and the program must not inherit much. */
+/* Starts early, because the driver takes time, and the program should inherit few descriptors. */
 static void start_gpu_metrics(struct recording *r)
 {
 	const struct options *opts = r->opts;
@@ -225,7 +225,7 @@ static int start_shared(struct recording *r)
 	};
 	int err;
 
-	r->witness = witness__new();	/* early, so that it inherits little */
+	r->witness = witness__new();	/* early, so that it inherits few descriptors */
 	err = shared__open(&sopts, &listener, &r->shared);
 	if (!err)
 		return 0;
@@ -315,8 +315,9 @@ static int start_recorder(struct recording *r, pid_t pid)
 }
 
 /*
- * Starts CPU samples without BPF, which need the sideband's reports. Prints what cannot be recorded
- * without BPF; fails only if the user asked for that. @err: the result of opening the sideband
+ * Starts CPU samples without BPF, which need the sideband's reports. Prints which data cannot be
+ * recorded without BPF; fails only if the user asked for such data. @err: the result of opening the
+ * sideband
  */
 static int start_own_sampler(struct recording *r, int err)
 {
@@ -368,7 +369,7 @@ static int start_own_sideband(struct recording *r)
 	return start_own_sampler(r, refused);
 }
 
-/* @pid: as for sideband__open(). Sets pyfind at once: it must see every mapping. */
+/* @pid: as for sideband__open(). Sets pyfind at once, because pyfind must see every mapping. */
 static int start_sideband(struct recording *r, pid_t pid)
 {
 	int err = sideband__open(pid, &r->sideband);
@@ -407,9 +408,8 @@ static int start_keeper(struct recording *r)
 static int attach(struct recording *r)
 {
 	/*
-	 * The sideband is opened after the probes, since it delivers the mappings of all processes,
-	 * and nobody would read them while the probes are loaded. Mappings of earlier processes are
-	 * read from /proc.
+	 * Open the sideband after the probes: it delivers the mappings of all processes, and nobody
+	 * would read these while the probes are loaded. Mappings made before are read from /proc.
 	 */
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:
@@ -435,7 +435,7 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 {
 	char number[32];
 
-	unsetenv(XPU_SHM_ENV);		/* may be set by an xpuload that runs this one */
+	unsetenv(XPU_SHM_ENV);		/* an xpuload that runs this xpuload may have set it */
 	if (opts->call_graph)
 		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
 	if (by_bpf && !opts->gpu_only && opts->stack_bytes)
@@ -493,7 +493,7 @@ static int run_command(struct recording *r)
 	status = start_recorder(r, r->target.pid) ?:
 		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?: start_keeper(r);
 	if (status)
-		return status;		/* our end of the child's pipe closes, which ends it */
+		return status;		/* closing our end of the child's pipe ends the child */
 	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;

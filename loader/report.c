@@ -11,15 +11,15 @@
 #include "options.h"
 #include "util.h"
 
-#define S(n)	((n) == 1 ? "" : "s")	/* the plural's s */
+#define S(n)	((n) == 1 ? "" : "s")	/* the "s" of a plural */
 #define U(x) ((unsigned long long)(x))
 
 struct losses {
-	uint64_t nr;			/* losses of all kinds, without bytes */
+	uint64_t nr;			/* sum of all losses that are not in bytes */
 	char text[2048];
 };
 
-/* @what: the text that follows @nr */
+/* @what: the text to print after @nr */
 static void add_loss(struct losses *l, uint64_t nr, const char *what)
 {
 	size_t used = strlen(l->text);
@@ -94,7 +94,7 @@ static void count_losses(const struct report *r, struct losses *l)
 		 "times the records that xpumerge split had read and not written");
 	add_loss(l, r->splitter.nr_lost_files, "files not written, or not wholly");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
-	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, of records of every kind */
+	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, not records, so not part of the sum */
 }
 
 /* Prints which processes lost something. */
@@ -145,7 +145,7 @@ static bool warn_of_nothing(const struct report *r)
 
 /*
  * Warns of processes of other users, and of those that gained privileges. Return: whether the
- * recording of any was stopped.
+ * recording of any process was stopped.
  */
 static bool warn_of_others(const struct report *r)
 {
@@ -163,7 +163,7 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
-/* Warns of processes whose launches are missing. Return: whether it warned. */
+/* Warns of processes with missing launches. Return: whether it warned. */
 static bool warn_of_missed(const struct report *r)
 {
 	if (r->nr_not_followed)

@@ -18,7 +18,7 @@ struct report {
 	bool shared;			/* launches came through shared memory */
 	bool sampled;			/* CPU samples were taken or attempted */
 	struct recorder_stats stats;
-	uint64_t lost[XPU_LOST_NR];	/* lost on the way here, by kind; for DISK: bytes */
+	uint64_t lost[XPU_LOST_NR];	/* losses before the recorder, by kind; for DISK: bytes */
 	uint64_t nr_samples_taken;
 	uint64_t nr_stopped;		/* processes that the invoker could no longer read */
 	uint64_t nr_left_alone;		/* processes that the invoker could never read */

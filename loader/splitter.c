@@ -22,13 +22,13 @@
 #include "split_journal.h"
 #include "target/target.h"
 
-#define PIPE_BYTES	(1 << 20)	/* the largest without privileges */
-#define PAUSE_NS	500000000ull	/* between starts; doubles each time, up to PAUSE_MAX_NS */
+#define PIPE_BYTES	(1 << 20)	/* the largest pipe without privileges */
+#define PAUSE_NS	500000000ull	/* between starts; doubled each time, to PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*
- * At the end of the recording, which waits for the child: how many starts, and the time between
- * them.
+ * At the end of the recording, which waits for the child: the number of starts, and the time
+ * between starts.
  */
 #define LAST_STARTS	5
 #define LAST_PAUSE_NS	200000000ull
@@ -38,16 +38,16 @@ struct splitter {
 	const struct options *opts;
 	char path[PATH_MAX];
 	pid_t pid;			/* 0: not running */
-	int in;				/* kept so that the pipe outlives the child; -1: not kept */
-	int journal;			/* -1: no new child could continue */
-	int nice;			/* the nice value before xpuload raises its priority */
+	int in;				/* our copy of the child's end of the pipe; -1: none */
+	int journal;			/* definitions for the next child; -1: it cannot continue */
+	int nice;			/* xpuload's nice value before it raises its priority */
 	uint64_t started_ns, pause_ns;
 	unsigned int nr_last;		/* starts since the end of the recording */
 	bool succeeded, ending;
 	struct splitter_stats stats;
 };
 
-/* Becomes xpumerge top, which ends with the pipe, or when the user presses a key. */
+/* Becomes xpumerge top, which ends at the end of the pipe, or when the user presses a key. */
 static _Noreturn void run_top(const struct options *opts, int fd, const char *path)
 {
 	const char *args[8] = { path, "top" };
@@ -61,11 +61,11 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 		args[nr++] = "--frames";
 		args[nr++] = frames;
 	}
-	/* xpumerge top makes no files, and reads programs' symbols wherever root may. */
+	/* xpumerge top makes no files. If root runs it, it may read all programs' symbols. */
 	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDIN_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
-	signal(SIGINT, SIG_IGN);	/* at Ctrl-C xpuload detaches and closes the pipe */
+	signal(SIGINT, SIG_IGN);	/* at Ctrl-C xpuload detaches, and closes the pipe */
 	signal(SIGQUIT, SIG_IGN);
 	execv(path, (char **)args);
 	_exit(STATUS_FAILED);
@@ -215,7 +215,7 @@ void splitter__watch(struct splitter *s)
 
 	if (s->pid && waitpid(s->pid, &status, WNOHANG) == s->pid)
 		splitter__ended(s, status);
-	/* After the first end, the next child starts at once. */
+	/* After its first early end, the child is restarted at once. */
 	if (s->pid || s->in < 0 || s->succeeded ||
 	    (s->stats.nr_ends > 1 && clock__now() - s->started_ns < pause_ns))
 		return;
@@ -223,7 +223,7 @@ void splitter__watch(struct splitter *s)
 	splitter__fork(s, s->in);
 }
 
-/* Gives up: nobody takes the rest of the recording. */
+/* Gives up: nobody reads the rest of the recording. */
 static bool splitter__give_up(struct splitter *s)
 {
 	if (s->pid || s->nr_last < LAST_STARTS)

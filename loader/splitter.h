@@ -4,12 +4,12 @@
  * pipe
  *
  * It runs as the user who called xpuload, without privileges, and with the signal handling that
- * xpuload was started with, except for the signals that end a recording: it ends when the pipe
- * does.
+ * xpuload was started with, but it ignores the signals that end a recording: it ends at the end of
+ * the pipe.
  *
  * If it ends before that, it is started again, and continues with the definitions that the first
- * child has kept in a memory file (split_journal.h). The pipe stays open, with the records that
- * were not read.
+ * child has kept in a memory file (split_journal.h). The pipe stays open meanwhile, and keeps the
+ * records that were not read.
  */
 #ifndef XPU_LOADER_SPLITTER_H
 #define XPU_LOADER_SPLITTER_H
@@ -22,7 +22,7 @@ struct splitter;
 struct writer;
 
 struct splitter_stats {
-	uint64_t nr_ends;		/* early ends of the child; each lost some launches */
+	uint64_t nr_ends;		/* early ends of the child; each may have lost records */
 	uint64_t nr_lost_files, nr_lost_bytes;	/* see split_journal.h */
 };
 
@@ -39,7 +39,7 @@ int splitter__start(const struct options *opts, int *fd, struct splitter **s);
 /* If the child has ended, prints that and starts it again, but not too often. Never waits. */
 void splitter__watch(struct splitter *s);
 
-/* At the recording's end: waits until the writer has written everything to the pipe. */
+/* At the end of the recording: waits until the writer has written everything to the pipe. */
 void splitter__drain(struct splitter *s, struct writer *w);
 
 /*

@@ -11,7 +11,7 @@ struct options;
 struct status {
 	bool wanted;
 	uint64_t start_ns, shown_ns;
-	uint64_t nr_launches;		/* when last shown */
+	uint64_t nr_launches;		/* launches at the last display */
 };
 
 /*

@@ -4,8 +4,8 @@
 #define XPU_LOADER_ADVICE_H
 
 /*
- * Return: the most likely cause of @err, an error of bpf() or perf_event_open(), for the user: ":
- * \...", or "".
+ * Return: text for the user about the most likely cause of @err, an error of bpf() or
+ * perf_event_open(): ": \...", or "".
  */
 const char *advice_on_error(int err);
 

@@ -15,7 +15,7 @@
 #define BIT(cap)	(1ull << (cap))
 
 static uint64_t permitted;
-static bool lowers;			/* whether capabilities are effective only while raised */
+static bool lowers;			/* capabilities are effective only while raised */
 static bool from_file;
 static _Thread_local int nr_raised;
 
@@ -85,9 +85,9 @@ void caps__lower(void)
 
 void caps__settle(bool attach)
 {
-	uint64_t keep = BIT(CAP_PERFMON);	/* for sampling CPUs that come online later */
+	uint64_t keep = BIT(CAP_PERFMON);	/* needed to sample CPUs that come online later */
 
-	/* Capabilities that the user has anyway, not from the file, stay. */
+	/* Capabilities that the user would have without the file's stay. */
 	if (!lowers || !from_file)
 		return;
 	/* Before Linux 6.0, calls on open maps need capabilities, too. */
@@ -101,7 +101,7 @@ int caps__missing(char *buf, size_t size)
 {
 	const bool bpf = !caps__have(CAP_BPF), perfmon = !caps__have(CAP_PERFMON);
 
-	if (caps__have(CAP_SYS_ADMIN))		/* includes both of them */
+	if (caps__have(CAP_SYS_ADMIN))		/* includes cap_bpf and cap_perfmon */
 		return 0;
 	snprintf(buf, size, "%s%s%s", bpf ? "cap_bpf" : "", bpf && perfmon ? " and " : "",
 		 perfmon ? "cap_perfmon" : "");

@@ -2,9 +2,10 @@
 /*
  * caps.h - the capabilities of xpuload, and when they are effective
  *
- * Its file is given capabilities "=p": permitted, and effective only between caps__raise() and
- * caps__lower(), around the calls that need them. So the program runs even where some of them are
- * not available, can say which are missing, and does everything else with its user's own rights.
+ * The file xpuload is given capabilities "=p": they are permitted, and effective only between
+ * caps__raise() and caps__lower(), around the calls that need them. So the program runs even where
+ * some of them are not available, can say which are missing, and does everything else with the
+ * user's own rights.
  */
 #ifndef XPU_LOADER_CAPS_H
 #define XPU_LOADER_CAPS_H
@@ -21,19 +22,19 @@
  */
 int caps__init(void);
 
-/* Whether this program has @cap, CAP_*; it need not be effective. */
+/* Whether this program has the capability @cap, CAP_*, effective or not. */
 bool caps__have(int cap);
 
 /* Whether xpuload may record only processes that its invoker may read: it has no CAP_SYS_PTRACE. */
 bool caps__restricted(void);
 
 /*
- * Whether the program has its capabilities from its file. If so, its user must not choose the files
- * that it trusts.
+ * Whether this program got its capabilities from its file. If so, the user must not choose the
+ * files that the program trusts.
  */
 bool caps__from_file(void);
 
-/* Affect only the calling thread; calls may be nested. */
+/* Both functions affect only the calling thread. Calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 

@@ -23,17 +23,17 @@
 #define PROGRAM		"xpuload-metrics"
 #define AWAIT_NS	5000000000ull	/* the driver may have to initialize GPUs */
 #define FINISH_NS	5000000000ull
-#define MAX_BYTES	(64 * 1024)	/* of a record; more than sink.h allows */
+#define MAX_BYTES	(64 * 1024)	/* of one record; more than sink.h allows */
 #define MAX_MESSAGES	16
 /*
  * On many machines the driver shows counters only to programs with CAP_SYS_ADMIN or CAP_PERFMON.
- * NVIDIA's library makes missing device files.
+ * NVIDIA's library creates missing device files, which takes CAP_MKNOD.
  */
 #define ROOT_CAPS	(CAP_BIT(CAP_SYS_ADMIN) | CAP_BIT(CAP_PERFMON) | CAP_BIT(CAP_MKNOD))
 
 struct gpu_metrics {
 	pid_t pid;			/* 0: reaped */
-	int fd;				/* -1: the program has closed its end */
+	int fd;				/* -1: the program closed its end of the pipe */
 	bool ready, ends;
 	unsigned int nr_messages;
 	struct gpu_metrics_stats stats;
@@ -118,7 +118,7 @@ static void count(struct gpu_metrics *m, const struct xpu_record *rec)
 }
 
 /*
- * The program runs NVIDIA's libraries, so its records are checked here; xpumerge checks their
+ * Checks the form of a record, because NVIDIA's libraries run in the program. xpumerge checks the
  * contents.
  */
 static bool is_record(const struct xpu_record *rec, size_t size)

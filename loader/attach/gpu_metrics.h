@@ -17,14 +17,15 @@ struct gpu_metrics;
 
 struct gpu_metrics_stats {
 	uint64_t nr_rows;		/* recorded */
-	uint64_t nr_overflows;		/* times that the hardware's memory was full */
+	uint64_t nr_overflows;		/* how often the hardware's buffer was full */
 	uint64_t lost_ns;		/* time missing between rows, of all GPUs */
 	uint64_t nr_malformed;		/* invalid records */
-	bool failed;			/* the program ended early, or had to be killed */
+	bool failed;			/* the program ended too soon, or had to be killed */
 };
 
 /*
- * Starts the program, early so that it inherits little. @hz: samples a second; 0: only NVML;
+ * Starts the program. To be called early, so that it inherits few descriptors. @hz: samples a
+ * second; 0: only NVML;
  * @names: metrics, separated by commas, or NULL. Return: NULL after a message if it cannot be
  *	started.
  */

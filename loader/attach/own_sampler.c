@@ -14,12 +14,12 @@
 #include "base/machine.h"
 
 /*
- * Pages of a ring, a power of two: as many as the invoker may lock. perf_event_mlock_kb allows two
- * of the smallest rings on each CPU.
+ * Pages of a ring, a power of two. If the invoker may not lock the largest ring, smaller ones are
+ * tried. perf_event_mlock_kb allows two of the smallest rings on each CPU.
  */
 #define RING_PAGES	1024
 #define FEW_RING_PAGES	64
-#define MAX_STACK	(24u << 10)	/* so that several samples fit into a small ring */
+#define MAX_STACK	(24u << 10)	/* several samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
 static const uint8_t regs[XPU_NR_REGS] = { MACHINE_PERF_REGS };
@@ -34,13 +34,13 @@ struct own_sampler {
 	int nr_rings;
 	struct own_ring *rings;
 	size_t ring_pages;
-	bool copies;			/* samples have registers and stacks; else frame pointers */
+	bool copies;			/* samples copy the stack; false: frame pointers */
 	uint64_t nr_taken, nr_lost;
-	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* an event, made contiguous */
+	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* an event copied into one piece */
 	uint8_t sample[sizeof(struct xpu_ring_sample) + MAX_EVENT] __attribute__((aligned(8)));
 };
 
-/* A sample: the fixed members, then words that depend on the kind. */
+/* A sample: the fixed members, then words that depend on the kind of sample. */
 struct sample_event {
 	struct perf_event_header hdr;
 	uint32_t pid, tid;
@@ -98,7 +98,7 @@ static int own_ring__open(struct own_sampler *s, pid_t pid, int cpu, uint64_t pe
 	int err;
 
 	ring->fd = open_event(pid, cpu, period_ns, stack_bytes, true);
-	if (ring->fd < 0 && errno == EACCES)	/* with perf_event_paranoid 2 or more */
+	if (ring->fd < 0 && errno == EACCES)	/* perf_event_paranoid is 2 or more */
 		ring->fd = open_event(pid, cpu, period_ns, stack_bytes, false);
 	if (ring->fd < 0)
 		return errno == ENODEV ? 0 : -errno;	/* an offline CPU */
@@ -144,7 +144,7 @@ int own_sampler__open(pid_t pid, uint64_t period_ns, uint32_t stack_bytes,
 		close_rings(s);
 		s->ring_pages /= 4;
 		err = 0;
-		cpu = -1;		/* again, with smaller rings */
+		cpu = -1;		/* start over with smaller rings */
 	}
 	if (err) {
 		own_sampler__close(s);
@@ -200,7 +200,10 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 	if (copied > bytes)
 		copied = bytes;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_STACK;
-	/* The kernel sorts registers by number: a register's place is the number of lower ones. */
+	/*
+	 * The kernel sorts registers by number: a register's index is how many lower numbers were
+	 * asked for.
+	 */
 	for (i = 0; i < XPU_NR_REGS; i++)
 		r->frames[i] = values[__builtin_popcountll(mask & ((1ull << regs[i]) - 1))];
 	r->stack_bytes = copied & ~7ull;
@@ -209,8 +212,8 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 }
 
 /*
- * Makes a sample with a call chain, without the kernel's marks between its parts. Return: the
- * sample's bytes.
+ * Makes a sample with a call chain, without the marks (PERF_CONTEXT_*) between its parts. Return:
+ * the sample's bytes.
  */
 static size_t take_chain(const struct sample_event *e, size_t nr_words, struct xpu_ring_sample *r)
 {
@@ -235,7 +238,7 @@ static void take(struct own_sampler *s, const struct sample_event *e, own_sample
 	};
 	size = s->copies ? take_copies(e, nr_words, r) : take_chain(e, nr_words, r);
 	s->nr_taken++;
-	if (!size) {			/* not a 64-bit program, or a process that ends */
+	if (!size) {			/* a 32-bit program, or a process that is ending */
 		r->flags = XPU_CHAIN_CPU | XPU_CHAIN_FAILED;
 		size = sizeof(*r);
 	}
@@ -250,7 +253,7 @@ static const struct perf_event_header *next(struct own_sampler *s, const struct 
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
 	size_t size = s->ring_pages * page_bytes(), at = tail % size, room = size - at;
-	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
+	const struct perf_event_header *hdr = (const void *)(data + at);	/* never split */
 
 	if (hdr->size <= room)
 		return hdr;

@@ -28,10 +28,10 @@ int own_sampler__open(pid_t pid, uint64_t period_ns, uint32_t stack_bytes,
 		      struct own_sampler **sp);
 void own_sampler__close(struct own_sampler *s);
 
-/* Polls readable when a ring is half full; owned by @s. */
+/* Return: a descriptor that polls readable when a ring is half full; owned by @s. */
 int own_sampler__fd(const struct own_sampler *s);
 
-/* Takes a sample of process @pid, with proc_id still to be set. */
+/* Takes a sample of process @pid. The function sets the sample's proc_id. */
 typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size);
 
 /* Takes the samples before @until_ns. */

@@ -18,7 +18,7 @@ int permit__check(pid_t pid)
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/%d/root", pid);
-	caps__raise();		/* the process may have its user's capabilities */
+	caps__raise();		/* the process may have capabilities itself */
 	err = readlink(path, to, sizeof(to)) < 0 ? errno : 0;
 	caps__lower();
 	switch (err) {

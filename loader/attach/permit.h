@@ -9,8 +9,8 @@
 /**
  * permit__check - whether the invoker may read a process now
  *
- * xpuload calls it even before it reads public files in /proc. The programs in the kernel check
- * again at each event; see bpf/permit.bpf.c.
+ * xpuload checks even before it reads public files in /proc. The BPF programs check again at each
+ * event: see bpf/permit.bpf.c.
  *
  * Return: 0; -EACCES if not; or another negative errno, such as -ESRCH.
  */

@@ -27,19 +27,19 @@
 
 #define MIN_ENTRIES	4096
 
-#define MAX_SHIMS	8		/* files: processes may have copies of our shim */
-#define DETACHERS	64		/* at most so many threads */
+#define MAX_SHIMS	8		/* copies of our shim, each a file */
+#define DETACHERS	64		/* threads that detach at the same time */
 
 /*
- * With PROBES_PID, how many processes' switches are attached to one by one: the kernel's cost of
- * attaching and detaching grows with the third power of their number. Beyond that, the switches of
- * all processes are attached to, as with PROBES_ALL; the recording is the same.
+ * With PROBES_PID, the switches of at most this many processes are attached one by one: the
+ * kernel's cost of attaching and detaching grows with the third power of their number. Beyond the
+ * limit, the switches of all processes are attached, as with PROBES_ALL; the recording is the same.
  */
 #define MAX_FOLLOWED	128
 
 /*
- * A program attached to a group of sites: by a multi link where the kernel has them, else by a link
- * per site.
+ * A program attached to a group of sites: by a multi link where the kernel has them, otherwise by
+ * one link for each site.
  */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
@@ -56,16 +56,16 @@ struct shim {
 };
 
 /*
- * The number of ended processes that may stay attached. To detach a switch, the kernel looks at all
- * processes with the shim, and lowers the semaphores of those that nobody has attached to. That
- * includes a child that was just forked, whose shim goes on for two seconds without them. So
- * switches are detached rarely, for many processes at a time.
+ * The number of ended processes whose switches may stay attached. To detach a switch, the kernel
+ * visits all processes with the shim, and lowers the semaphore of each process that nobody is
+ * attached to. That may hit a child that was just forked; its shim goes on for two seconds with
+ * lowered semaphores. So switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256
 
 struct followed {			/* PROBES_PID: a process whose switches are on */
 	UT_hash_handle hh;
-	struct followed *next;		/* in the list of ended processes */
+	struct followed *next;		/* links the list of ended processes */
 	pid_t pid;
 	struct attachment at[MAX_SHIMS][NR_SITE_GROUPS];
 };
@@ -80,11 +80,11 @@ struct probes {
 	struct xpu_bpf *skel;
 	struct ring_buffer *ring, *sample_ring;	/* sample_ring may be NULL */
 	struct budget budget, sample_budget;
-	int epoll_fd;			/* of both rings */
+	int epoll_fd;			/* wakes for both rings */
 	bool multi;
 	bool everywhere;		/* switches are attached in all processes */
 	struct sites sites;		/* sites to attach to */
-	struct shim shims[MAX_SHIMS];	/* the first is our file */
+	struct shim shims[MAX_SHIMS];	/* the first is our own file */
 	size_t nr_shims;		/* 0: samples only */
 	struct followed *followed, *ended;
 	size_t nr_ended;
@@ -127,7 +127,7 @@ static void choose_sites(struct sites *sites, const struct probes_options *opts)
 	}
 }
 
-/* Return: the program for a group. Any will do for a switch, whose program never runs. */
+/* Return: the program for a group. A switch's program never runs, so any program will do. */
 static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_group group)
 {
 	switch (group) {
@@ -224,7 +224,7 @@ static void detach(struct attachment *a)
 		bpf_link__destroy(a->links[i]);
 }
 
-/* Attachments that several threads detach. The last of them frees this. */
+/* Attachments that several threads detach. The last thread frees this struct. */
 struct detachment {
 	atomic_size_t next, nr_threads;
 	size_t nr;
@@ -249,9 +249,9 @@ static bool is_attached(const struct attachment *a)
 }
 
 /*
- * Detaches @nr attachments, and empties them. Detaching one takes the kernel about 40 ms, and
- * detaching many at the same time takes no longer. The thread that drains the ring should not @wait
- * for that.
+ * Detaches @nr attachments, and clears them. Detaching one takes the kernel about 40 ms, and
+ * detaching many at the same time takes no longer. The thread that drains the ring should not pass
+ * @wait.
  */
 static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
@@ -299,8 +299,8 @@ static void add_attached(struct attachment **list, size_t *nr, struct attachment
 }
 
 /*
- * Detaches the groups @from to @to of all shims: first in followed processes, which costs less
- * while a switch is still attached in all processes.
+ * Detaches the groups @from to @to of all shims. Followed processes come first: detaching from them
+ * costs less while a switch is still attached in all processes.
  */
 static void probes__detach(struct probes *p, enum site_group from, enum site_group to)
 {
@@ -374,7 +374,7 @@ static int ring_record(void *ctx, void *data, size_t size)
 
 	b->probes->fn(b->probes->ctx, data, size);
 	if (b->left < size)
-		return -EAGAIN;			/* this record was taken; stop after it */
+		return -EAGAIN;			/* stop after this record, which was taken */
 	b->left -= size;
 	return 0;
 }
@@ -389,8 +389,8 @@ static uint64_t ring_size(uint64_t bytes)
 }
 
 /*
- * Return: one entry for each @bytes of the ring, since a user with many threads asks for a larger
- * ring.
+ * Return: a map's size, one entry for each @bytes of the ring, since a user with many threads asks
+ * for a larger ring.
  */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {
@@ -426,7 +426,7 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	}
 }
 
-/* Sets up the accounts of time off the CPU; without them, disables their programs and maps. */
+/* Sets up the accounts of off-CPU time; without them, disables their programs and maps. */
 static void set_up_off_cpu(struct xpu_bpf *skel, const struct probes_options *opts)
 {
 	struct bpf_program *progs[] = {
@@ -522,7 +522,7 @@ static int attach_prepare_exec(struct xpu_bpf *skel)
 	return 0;
 }
 
-/* Return: 0, or a negative errno with *@what set to the step that failed. */
+/* Return: 0, or a negative errno with *@what set to the name of the step that failed. */
 static int load(struct probes *p, const struct probes_options *opts, const char **what)
 {
 	struct xpu_bpf *skel;
@@ -750,7 +750,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello)
 		err = followed__switch_on(p, f, hello);
 		if (err != -EMFILE)
 			break;
-		forget_ended(p, true);		/* also frees @f, which has failed */
+		forget_ended(p, true);		/* frees @f, too, which has failed */
 	}
 	return err;
 }

@@ -18,13 +18,13 @@
 struct probes;
 
 enum probes_mode {
-	PROBES_RUN,			/* our child: probes__adopt_next_child() */
-	PROBES_PID,			/* running processes: probes__want(), probes__follow() */
+	PROBES_RUN,			/* our child, see probes__adopt_next_child() */
+	PROBES_PID,			/* running ones, see probes__want(), probes__follow() */
 	PROBES_ALL,			/* every process with the shim; every process if @shim is
 					 * NULL */
 };
 
-/* A cgroup, as the BPF programs know it. */
+/* A cgroup, identified as the BPF programs see it. */
 struct probes_cgroup {
 	uint64_t id;			/* the inode of its directory; 0: any */
 	uint32_t hierarchy;		/* as /proc/PID/cgroup numbers it; 0: cgroup v2 */
@@ -35,10 +35,10 @@ struct probes_options {
 					 * samples */
 	enum probes_mode mode;
 	const char *comm;		/* PROBES_ALL: only processes with that name, or NULL ... */
-	struct probes_cgroup cgroup;	/* ... and in that cgroup; and their descendants */
+	struct probes_cgroup cgroup;	/* ... and in that cgroup, with their descendants */
 	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
-	unsigned int max_frames;	/* in a call chain; 0: the default */
+	unsigned int max_frames;	/* frames in a call chain, at most; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
 	bool waits;			/* receive calls that wait for the device */
 	bool api;			/* receive calls of CUDA's API; with PROBES_RUN the target's
@@ -46,10 +46,10 @@ struct probes_options {
 	bool stalls;			/* ask running programs for PC samples */
 	bool windows;			/* sample only while a process has a window open */
 	bool memory;			/* ask running programs for memory events */
-	bool off_cpu;			/* account for all the time of threads */
+	bool off_cpu;			/* account for all the time of each thread */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */
-	uint64_t sample_period_ns;	/* between two samples on a CPU */
+	uint64_t sample_period_ns;	/* time between two samples on a CPU */
 	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
 					 * pointers */
 	uint32_t blind_stack_bytes;	/* bytes to copy if the end of the stack is unknown */
@@ -62,9 +62,9 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @fn: called by probes__drain() for every record
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
- * Raises the semaphores of that shim: with PROBES_RUN in every process that any xpuload started
- * (the BPF programs decide which processes are recorded), with PROBES_ALL in every process. With
- * PROBES_PID probes__follow() raises them.
+ * Raises the semaphores of the shim. With PROBES_RUN that affects every process that any xpuload
+ * started (the BPF programs decide which processes are recorded); with PROBES_ALL, every process.
+ * With PROBES_PID probes__follow() raises them.
  *
  * Return: 0 or a negative errno.
  */
@@ -76,14 +76,14 @@ void probes__close(struct probes *p);
  * probes__add_shim - attach to another file that equals our shim
  * @fd: from shim_file__open_mapped(); now owned by @p
  *
- * Return: 0, also if that file is already known; -E2BIG if there are too many; or another negative
+ * Return: 0, also if the file was added before; -E2BIG if there are too many; or another negative
  * errno.
  */
 int probes__add_shim(struct probes *p, int fd);
 
 /*
- * With PROBES_PID or a filter: makes the BPF programs record the running process @pid, as soon as
- * it does something, and the children that it forks. @denied: the invoker may not record it now,
+ * With PROBES_PID or a filter: makes the BPF programs record the running process @pid, from its
+ * next event, and the children that it forks. @denied: the invoker may not record the process now,
  * and the caller counts that. Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
@@ -94,19 +94,19 @@ void probes__adopt_next_child(struct probes *p);
 
 /**
  * probes__follow - with PROBES_PID, raise the semaphores in a process
- * @hello: the shim may already be awake
+ * @hello: the shim may be awake already, so ask it to repeat its definitions
  *
  * A forked child has its parent's memory, with raised semaphores; after an exec they start at 0.
  * Does nothing for a process that is already followed. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid, bool hello);
 
-/* Forgets a followed process, which has ended. */
+/* Removes a followed process, which has ended. */
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * With PROBES_PID and PROBES_ALL, to be called XPU_HELLO_NS after probes__open(), so that shims
- * that another loader keeps awake stop repeating their definitions.
+ * To be called XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL. It stops shims that
+ * another loader keeps awake from repeating their definitions.
  */
 void probes__end_hello(struct probes *p);
 
@@ -120,20 +120,18 @@ void probes__each_thread(const struct probes *p, probes_thread_fn fn, void *ctx)
 
 typedef void (*probes_cpu_time_fn)(void *ctx, const struct xpu_cpu_time *t);
 
-/*
- * With opts.sample, at the end: calls @fn for each thread that was sampled and has not been freed.
- */
+/* With opts.sample, at the end: calls @fn for each sampled thread that still exists. */
 void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *ctx);
 
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */
 int probes__sample_fd(const struct probes *p);
 
-/* With opts.sample: makes samples walk Python's frames in that image and its forks. */
+/* With opts.sample: makes samples walk Python's frames in image @proc_id and its forks. */
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*
- * How many processes the invoker could no longer read, so that their recording stopped; how many it
- * could never read.
+ * Return: how many processes stopped being recorded because the invoker could no longer read them;
+ * how many the invoker could never read.
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
@@ -144,19 +142,19 @@ uint64_t probes__nr_late(const struct probes *p);
 /* How many samples the sampling program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);
 
-/* Polls readable when the ring is a quarter full; owned by @p. */
+/* Return: a descriptor that polls readable when the ring is a quarter full; owned by @p. */
 int probes__fd(const struct probes *p);
 
 /*
- * Takes the records in the rings. Takes at most a ringful of records that arrive meanwhile, because
- * the writers may be faster. Return: whether all were taken.
+ * Takes the records in the rings. Stops after one ringful of newly arriving records, because the
+ * writers may be faster. Return: whether all were taken.
  */
 bool probes__drain(struct probes *p);
 
-/* Sets *@loss to the losses of an image so far; leaves it alone if nothing was lost. */
+/* Sets *@loss to the losses of image @proc_id so far; leaves *@loss alone if nothing was lost. */
 void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss);
 
-/* Return: how many of @kind were lost so far, in total. */
+/* Return: how many records of @kind were lost so far, in total. */
 uint64_t probes__nr_lost(const struct probes *p, enum xpu_lost_kind kind);
 
 /* Copies to *@s the last signal @sig that was sent to the root of the recorded tree. */

@@ -17,9 +17,9 @@
 struct sampler {
 	int prog_fd;
 	uint64_t period_ns;
-	uint64_t scan_ns;		/* when new CPUs were last looked for */
+	uint64_t scan_ns;		/* when new CPUs were last searched for */
 	int nr_cpus;
-	int *fds;			/* by CPU; -1: offline */
+	int *fds;			/* a descriptor for each CPU; -1: offline */
 };
 
 static int sampler__open_cpu(struct sampler *s, int cpu)
@@ -46,10 +46,7 @@ static int sampler__open_cpu(struct sampler *s, int cpu)
 	return 0;
 }
 
-/*
- * Return: how many CPUs are sampled, or the error of the last CPU that is online and is not
- * sampled.
- */
+/* Return: how many CPUs are sampled, or, if none is, the error of the last online CPU. */
 static int sampler__open_cpus(struct sampler *s)
 {
 	int cpu, nr = 0, err, last = 0;

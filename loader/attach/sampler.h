@@ -2,8 +2,8 @@
 /*
  * sampler.h - the clocks that call the sampling program: one perf event on each CPU
  *
- * The event is the kernel's cpu-clock, a timer. So a sample stands for the same time on every CPU
- * and at every clock rate, in virtual machines, too, and can be added to times of other kinds.
+ * The event is the kernel's cpu-clock, a timer. So a sample stands for an equal time on every CPU,
+ * at every clock rate, and in virtual machines. Its time can be added to other times.
  */
 #ifndef XPU_LOADER_SAMPLER_H
 #define XPU_LOADER_SAMPLER_H

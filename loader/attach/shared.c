@@ -28,13 +28,13 @@
 #include "xpu_slot.h"
 
 #define MAX_CALLERS	128		/* connections that have sent nothing yet */
-#define CALLER_NS	1000000000ull	/* how long they may take */
+#define CALLER_NS	1000000000ull	/* how long a connection may stay silent */
 #define ACCEPT_NS	100000000ull	/* how long connections are taken before rings are read */
-#define DEAF_NS		20000000ull	/* a pause in listening, without room for connections */
+#define DEAF_NS		20000000ull	/* how long listening pauses when no connection fits */
 #define MAX_READERS	1024		/* processes with mapped memory at a time; others wait */
 #define SPARE_FILES	32		/* descriptors reserved for connections */
-#define MAX_MISSING	(1u << 20)	/* processes; a larger count is not honest */
-#define MAX_LAUNCHES	(1ull << 48)	/* of missing processes */
+#define MAX_MISSING	(1u << 20)	/* missing processes; no honest count is larger */
+#define MAX_LAUNCHES	(1ull << 48)	/* launches of missing processes */
 #define MAX_LOSSES	(1 << 14)	/* processes whose losses are kept apart */
 #define MAX_TASKS	4096		/* threads to look at in a process */
 #define MAX_THREADS	(4 * MAX_TASKS)	/* threads of a process whose numbers are kept */
@@ -53,7 +53,7 @@
 struct thread {
 	UT_hash_handle hh;
 	pid_t ns_tid;			/* in its own pid namespace */
-	pid_t tid;			/* in our namespace; @ns_tid if not found */
+	pid_t tid;			/* in our pid namespace; equals @ns_tid if not found */
 };
 
 /* A process of the recorded tree, with its current image. */
@@ -61,16 +61,16 @@ struct member {
 	UT_hash_handle hh;
 	pid_t pid;			/* in our pid namespace */
 	uint32_t proc_id;
-	int pid_fd;			/* -1: the end will not be noticed */
-	uint64_t exit_ns;		/* when its last thread so far ended, if reported */
+	int pid_fd;			/* -1: the process's end will not be noticed */
+	uint64_t exit_ns;		/* when its last thread to end so far did, if reported */
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
-	uint64_t image;			/* from its hello */
-	pid_t ns_pid;			/* in its own pid namespace */
+	uint64_t image;			/* the image's number, from its hello */
+	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
 	int64_t look_ns;		/* how long looking for threads may take, ... */
 	uint64_t look_set_ns;		/* ... computed at this time */
-	uint64_t paths_ns;		/* when the first new call path came; 0: never */
+	uint64_t paths_ns;		/* when a new call path first came; 0: never */
 	uint64_t nr_lost[XPU_LOST_NR];	/* losses already added to the sums */
 	struct shared *shared;
 };
@@ -99,11 +99,11 @@ struct shared {
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
 	uint64_t start_ns;
-	uint64_t now_ns;		/* earlier connections have been or are being taken */
+	uint64_t now_ns;		/* older connections are taken or being taken */
 	uint64_t ring_bytes;
-	struct xpu_shm_counts *counts;	/* shared with all processes; or NULL */
+	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* connected processes that @counts includes */
-	int max_fd;			/* for the pid_fd of a process */
+	int max_fd;			/* the largest number of a pid_fd */
 	bool reports;
 	bool leaving;
 	bool over;
@@ -111,7 +111,7 @@ struct shared {
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* the fullest ring of this round, 0 to 1 */
 	uint64_t nr_lost[XPU_LOST_NR];
-	uint64_t deaf_ns;		/* when listening paused, for lack of room; 0: it goes on */
+	uint64_t deaf_ns;		/* when listening paused for lack of room; 0: it did not */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };
@@ -132,10 +132,10 @@ static int watch(struct shared *s, int fd, uint64_t event)
 }
 
 /*
- * Makes the page in which processes count themselves. It is found by its number, so that it needs
- * no descriptor, which a program may close. It is marked as removed, so that it disappears with the
- * last process that has it. Return: its number, or -1: then nobody knows which processes could not
- * connect.
+ * Makes the page in which processes count themselves. Processes attach it by its System V id,
+ * because a program may close any descriptor. The page is marked as removed, so that it disappears
+ * with the last process that attached it. Return: the id; -1 if there is no page, and processes
+ * that could not connect are not counted.
  */
 static int make_counts(struct shared *s)
 {
@@ -284,8 +284,8 @@ static void member__set_thread(struct member *m, pid_t ns_tid, pid_t tid)
 }
 
 /*
- * Finds the numbers of all threads of @m, within a limited time: the process causes this by sending
- * unknown numbers, and could keep us busy with it. Return: whether there was time.
+ * Finds the numbers of all threads of @m, within a limited time: a process that keeps sending
+ * unknown numbers could keep us busy. Return: whether there was time.
  */
 static bool member__find_threads(struct member *m)
 {
@@ -318,8 +318,7 @@ static bool member__find_threads(struct member *m)
 }
 
 /*
- * Return: the number in our pid namespace of the thread with number @ns_tid in its process's
- * namespace.
+ * Return: the number in our pid namespace of the thread that is @ns_tid in its own pid namespace.
  */
 static pid_t member__tid(struct member *m, pid_t ns_tid)
 {
@@ -335,13 +334,13 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	if (!member__find_threads(m))
 		return ns_tid;
 	table_find(m->threads, ns_tid, ns_tid, t);
-	/* A thread that has ended keeps its number in that namespace. */
+	/* A thread that has ended is not found; it keeps the number of its own namespace. */
 	if (!t)
 		member__set_thread(m, ns_tid, ns_tid);
 	return t ? t->tid : ns_tid;
 }
 
-/* Sets the members that a process does not know itself, and passes the record on. */
+/* Sets the members that a process cannot know itself, and passes the record on. */
 static void on_record(void *ctx, struct xpu_record *record, size_t size)
 {
 	struct xpu_ring_launch *launch = (struct xpu_ring_launch *)record;
@@ -359,7 +358,7 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	case XPU_RECORD_BATCH:
 		batch->proc_id = m->proc_id;
 		batch->tid = member__tid(m, batch->ns_tid);
-		/* Readers of the recording rely on this time as if the recorder had set it. */
+		/* Readers trust the time of a batch as if the recorder had set it. */
 		now = clock__now();
 		if (batch->time_ns < s->start_ns || batch->time_ns > now)
 			batch->time_ns = now;
@@ -411,7 +410,10 @@ static void member__count_losses(struct shared *s, struct member *m)
 	}
 }
 
-/* Takes the available records; if @over, the last ones, too. Return: whether all were taken. */
+/*
+ * Takes the available records; if @over, also the last records of the image. Return: whether all
+ * were taken.
+ */
 static bool member__read(struct shared *s, struct member *m, bool over)
 {
 	bool was_broken, all = true;
@@ -522,8 +524,8 @@ static struct member *add_member(struct shared *s, pid_t pid)
 }
 
 /*
- * Return: how our child ended, as wait(2) encodes it; 0 for other processes, for which we cannot
- * know.
+ * Return: how our child ended, as wait(2) encodes it; 0 for other processes, whose status we cannot
+ * get.
  */
 static uint32_t exit_code(const struct member *m)
 {
@@ -566,7 +568,7 @@ static void add_fork(struct shared *s, pid_t pid, const struct member *parent, u
 {
 	struct member *m = find_member(s, pid);
 
-	if (m)				/* the pid belongs to a new process */
+	if (m)				/* its pid belongs to a new process */
 		end_member(s, m, m->exit_ns ?: time_ns);
 	m = add_member(s, pid);
 	if (!m)
@@ -590,7 +592,7 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 	case SHARED_EXIT:
 		if (m)
 			m->exit_ns = time_ns;
-		/* Without a descriptor for the process, its end is noticed here. */
+		/* Without a pid_fd, the end of the process is noticed here. */
 		if (m && m->pid_fd < 0 && kill(pid, 0) && errno == ESRCH)
 			m->ended_ns = clock__now();
 		break;
@@ -608,8 +610,8 @@ static void lose(struct shared *s, pid_t pid, const char *why)
 }
 
 /*
- * Return: the caller's process, in the image that called; NULL without memory. Takes only reports
- * up to the time of the hello, because later the process may have run another image, or ended.
+ * Return: the caller's process, in the image that called; NULL without memory. Takes reports only
+ * up to the time of the hello, because afterwards the process may have run another image, or ended.
  */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {
@@ -626,7 +628,7 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 		m = find_member(s, pid);
 	}
 	if (!m) {
-		/* The fork was not reported: make it a child of the root. */
+		/* Nobody reported the fork: make the process a child of the root. */
 		m = add_member(s, pid);
 		if (m)
 			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns);
@@ -670,8 +672,8 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 }
 
 /*
- * Receives the hello again, now with its descriptor. There is room for one: the kernel closes
- * further descriptors.
+ * Receives the hello again, this time with its descriptor. The buffer has room for one descriptor;
+ * the kernel closes any others.
  */
 static int receive_memory(int fd)
 {
@@ -738,8 +740,8 @@ static bool hear(struct shared *s, const struct caller *c)
 }
 
 /*
- * Ends a connection without losing a hello: one that was sent before is handled, and later senders
- * get an error.
+ * Ends a connection without losing a hello: a hello that has arrived is handled, and a later send
+ * fails.
  */
 static void let_go(struct shared *s, const struct caller *c)
 {
@@ -766,8 +768,8 @@ static void let_go_of(struct shared *s, pid_t pid)
 }
 
 /*
- * Stops listening, so that connections that cannot be taken do not wake us all the time.
- * drop_slow_callers() starts again.
+ * Stops listening, so that connections that we cannot take do not keep waking us.
+ * drop_slow_callers() resumes.
  */
 static void stop_listening(struct shared *s)
 {
@@ -775,7 +777,7 @@ static void stop_listening(struct shared *s)
 	s->deaf_ns = clock__now();
 }
 
-/* Waits until @new sends something. A user can have at most half of the places. */
+/* Keeps a connection until it sends something. A user can have at most half of the places. */
 static void keep_caller(struct shared *s, const struct caller *new)
 {
 	struct caller *c, *place = NULL;
@@ -823,7 +825,7 @@ static bool take_callers(struct shared *s)
 		c.pid = peer.pid;
 		c.uid = peer.uid;
 		c.since_ns = clock__now();
-		/* An older connection is from an earlier image of the process. */
+		/* An earlier connection of the process belongs to its earlier image. */
 		let_go_of(s, c.pid);
 		if (hear(s, &c))
 			close(c.fd);
@@ -847,7 +849,7 @@ static void drop_slow_callers(struct shared *s)
 		s->deaf_ns = 0;
 }
 
-/* Whether @m has ended: the event may be from an earlier process with the same pid. */
+/* Whether @m has really ended: the event may be about an earlier process with the same pid. */
 static bool has_ended(const struct member *m)
 {
 	struct pollfd fd = { .fd = m->pid_fd, .events = POLLIN };
@@ -856,7 +858,7 @@ static bool has_ended(const struct member *m)
 }
 
 /*
- * Takes ends before connections: a process that has ended has connected before, or never will.
+ * Takes ends of processes before connections: a process that has ended makes no more connections.
  * Return: whether there may be more events.
  */
 static bool take_events(struct shared *s)
@@ -892,8 +894,8 @@ static bool take_events(struct shared *s)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * Adapts the pause so that rings are partly full when read, but not so full that a delay loses
- * records.
+ * Adapts the pause between reads, so that rings are partly full when read, with room left for a
+ * delayed read.
  */
 static void adapt_pause(struct shared *s)
 {

@@ -3,8 +3,8 @@
  * shared.h - recording through shared memory instead of BPF programs
  *
  * Each process of the recorded tree sends a piece of its memory to a socket, and writes the records
- * into it that the BPF programs would have made: see xpu_shm.h. The BPF programs would also know
- * about processes: that is put together here, from the connections and from the sideband's reports.
+ * into it that the BPF programs would have made: see xpu_shm.h. The BPF programs would also report
+ * processes; here that comes from the connections and from the sideband (sideband.h).
  */
 #ifndef XPU_LOADER_SHARED_H
 #define XPU_LOADER_SHARED_H
@@ -28,7 +28,10 @@ struct shared_options {
 
 struct shared_listener {
 	void (*record)(void *ctx, const void *data, size_t size);
-	/* Called before the first records of a process: must make all reports up to @until_ns. */
+	/*
+	 * Called before the first records of a process: must call shared__report() for all events
+	 * up to @until_ns.
+	 */
 	void (*settle)(void *ctx, uint64_t until_ns);
 	/*
 	 * Called when a process has launched from new call paths since @time_ns. Return: false to
@@ -43,7 +46,7 @@ int shared__open(const struct shared_options *opts, const struct shared_listener
 		 struct shared **sp);
 void shared__close(struct shared *s);
 
-/* Return: the value of XPU_SHM_ENV for the target. */
+/* Return: the value of XPU_SHM_ENV in the target's environment. */
 const char *shared__env(const struct shared *s);
 
 /*
@@ -68,7 +71,8 @@ uint32_t shared__proc_id(const struct shared *s, pid_t pid);
 int shared__fd(const struct shared *s);
 
 /*
- * Takes connections, ends of processes, and the available records. Return: whether all were taken.
+ * Takes connections, ends of processes, and the available records. Return: whether nothing is left
+ * to take.
  */
 bool shared__drain(struct shared *s);
 
@@ -84,7 +88,7 @@ void shared__leave(struct shared *s);
  */
 uint64_t shared__finish(struct shared *s);
 
-/* As probes__loss() and probes__nr_lost(). */
+/* Like probes__loss() and probes__nr_lost(). */
 void shared__loss(const struct shared *s, uint32_t proc_id, struct xpu_loss *loss);
 uint64_t shared__nr_lost(const struct shared *s, enum xpu_lost_kind kind);
 

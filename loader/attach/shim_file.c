@@ -17,7 +17,7 @@
 #include "util.h"
 #include "xpu_slot.h"
 
-/* A site with a switch is in two groups. */
+/* A site that has a switch is in two groups. */
 static const struct site_name {
 	const char *name;
 	enum site_use use;
@@ -116,8 +116,8 @@ static bool find_sites(Elf *elf, struct sites *sites)
 }
 
 /*
- * Whether the shim belongs to those who gave xpuload its capabilities: xpuload looks for the shim
- * next to itself, and a user may have made a link to xpuload anywhere.
+ * Whether the shim belongs to whoever gave xpuload its capabilities. xpuload looks for the shim
+ * next to itself, and a user may link xpuload into any directory.
  */
 static bool is_trusted(int fd)
 {

@@ -16,7 +16,7 @@
 
 /*
  * Groups of sites, each attached to by one program, in the order of attaching: device work must be
- * listened to before launches are.
+ * received before launches are.
  */
 enum site_group {
 	SITES_BATCH,
@@ -25,15 +25,15 @@ enum site_group {
 	SITES_INIT,
 	SITES_LAUNCH,
 	NR_SITES,
-	SWITCHES = NR_SITES,		/* all except the switches of launches */
+	SWITCHES = NR_SITES,		/* all switches except the launch switches */
 	SWITCHES_LAUNCH,
 	SWITCHES_HELLO,
 	NR_SITE_GROUPS
 };
 
-#define MAX_SITES	8		/* in a group */
+#define MAX_SITES	8		/* sites in a group */
 
-/* Not every recording needs each site. */
+/* Which recordings need a site. */
 enum site_use {
 	SITE_ALWAYS,
 	SITE_EARLY,
@@ -43,11 +43,11 @@ enum site_use {
 	SITE_MEMORY,
 };
 
-/* Where the file has the kernel's breakpoint and its semaphore. */
+/* Says at which file offsets the kernel's breakpoint and the semaphore are. */
 struct site {
-	uint64_t at, semaphore;		/* semaphore 0: none */
+	uint64_t at, semaphore;		/* semaphore: 0: none */
 	enum site_use use;
-	bool live;			/* for processes that xpuload has not started */
+	bool live;			/* the site is for processes that xpuload has not started */
 };
 
 struct sites {

@@ -11,11 +11,11 @@
 #include <stdint.h>
 
 /*
- * Entries in the tables of living processes: for one process, for all together, and the floor. When
- * all together have reached their limit, each process may still have as many entries as its floor,
- * so that a flood from one process takes nothing from the others. An entry takes 32 to 64 bytes
- * (see map.h), so the tables of one process take at most 300 MB, and the tables of all processes
- * 500 MB plus the floors.
+ * Limits on entries in the tables of living processes: of one process, of all processes together,
+ * and a floor. Once all together have reached their limit, each process may still have as many
+ * entries as the floor, so that one process cannot crowd out the others. An entry takes 32 to 64
+ * bytes (see map.h), so the tables of one process take at most 300 MB, and the tables of all
+ * processes 500 MB plus the floors.
  */
 #define LIMIT_ROWS(row)								\
 	/* Known call chains. Beyond: the table starts again, and chains are written	\
@@ -43,25 +43,25 @@
 #define LIMIT_CHAIN_BYTES	(1ull << 30)
 
 /*
- * Bytes of names and line tables of a process's Python code in the file. Beyond: frames of unknown
- * code, counted.
+ * Bytes of names and line tables of a process's Python code in the file. Beyond: the frames have
+ * unknown code, and are counted.
  */
 #define LIMIT_CODE_BYTES	(1ull << 28)
 
 /*
  * Unreadable Python code objects in a sample, each of which costs system calls. Beyond: the
- * sample's other frames are of unknown code.
+ * sample's remaining frames have unknown code.
  */
 #define LIMIT_BAD_CODES		16
 
-/* Lines that shims print for the user, of one process and of all. Beyond: counted. */
+/* Lines that shims print for the user: of one process, and of all. Beyond: counted, not printed. */
 #define LIMIT_MESSAGES		32
 #define LIMIT_ALL_MESSAGES	64
 
-/* Processes that the report names because they lost something. Beyond: counted. */
+/* Processes named in the report because they lost something. Beyond: only counted. */
 #define LIMIT_BLAMED		8
 
-/* Ended processes whose threads and stacks are kept for the account of time off the CPU. */
+/* Ended processes whose threads and stacks are kept for the account of off-CPU time. */
 #define LIMIT_ENDED		(1 << 14)
 
 /*
@@ -71,15 +71,15 @@
  * left. Beyond: counted, and functions in those files have no names.
  */
 #define LIMIT_KEPT_FILE		(2ull << 30)
-#define LIMIT_KEPT_SIZE		(1ull << 40)	/* a file's size with its holes */
+#define LIMIT_KEPT_SIZE		(1ull << 40)	/* a file's size, holes included */
 #define LIMIT_KEPT_BYTES	(8ull << 30)
 #define LIMIT_KEPT_FILES	4096
 
-/* Mapped files that are examined, and files that wait to be copied, each held open. */
+/* Mapped files that are examined; files that wait to be copied, each held open. */
 #define LIMIT_MAPPED_FILES	(1 << 16)
 #define LIMIT_KEEPING		256
 
-/* Processes with generated code and their own /tmp, each /tmp held open. */
+/* Processes with generated code and their own /tmp, which is held open. */
 #define LIMIT_JITS		256
 
 /* How long files are copied after the end of the recording; Ctrl-C ends that at once. */

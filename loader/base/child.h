@@ -15,8 +15,8 @@
 
 /*
  * In a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all signals,
- * and makes the process end with @parent. If the child kept xpuload's pipes open, their readers
- * would not see them end.
+ * and makes the process end with @parent. If the child kept xpuload's pipes open, readers of the
+ * pipes would not see the end.
  * Return: 0 or a negative errno.
  */
 int child__settle(int fd, pid_t parent, const char *name);

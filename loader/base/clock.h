@@ -2,18 +2,18 @@
 /*
  * clock.h - the current time, in ns
  *
- * BPF programs and perf events use CLOCK_MONOTONIC without time namespaces, and so do records. In a
- * time namespace the recorder's own clock is ahead of that.
+ * BPF programs, perf events and records use CLOCK_MONOTONIC of the initial time namespace. In
+ * another time namespace the recorder's clock differs.
  */
 #ifndef XPU_LOADER_CLOCK_H
 #define XPU_LOADER_CLOCK_H
 
 #include "now.h"
 
-/* How far CLOCK_MONOTONIC is ahead in the recorder's time namespace. */
+/* How far CLOCK_MONOTONIC of the recorder's time namespace is ahead of the initial namespace. */
 extern int64_t clock__ahead_ns;
 
-/* Return: CLOCK_MONOTONIC without time namespaces, which all records use. */
+/* Return: CLOCK_MONOTONIC of the initial time namespace, which all records use. */
 static inline uint64_t clock__now(void)
 {
 	return now_ns(CLOCK_MONOTONIC) - clock__ahead_ns;

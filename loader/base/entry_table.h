@@ -3,7 +3,7 @@
  * entry_table.h - hash tables of allocated entries, by uthash
  *
  * An entry has a UT_hash_handle named hh, and its key in one member. Every byte of the key must be
- * set, padding, too.
+ * set, including padding.
  */
 #ifndef XPU_LOADER_ENTRY_TABLE_H
 #define XPU_LOADER_ENTRY_TABLE_H

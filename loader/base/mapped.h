@@ -3,8 +3,8 @@
  * mapped.h - opens another process's files with O_PATH, for an unprivileged thread or process to
  * read
  *
- * O_PATH has no effect on the file, of whatever kind, and even a file system that the process runs
- * itself cannot block it.
+ * Opening with O_PATH has no effect on the file, whatever its kind, and cannot be blocked even by a
+ * file system that the process itself runs.
  */
 #ifndef XPU_LOADER_MAPPED_H
 #define XPU_LOADER_MAPPED_H
@@ -17,14 +17,14 @@
 /*
  * Opens the file that @pid sees at @path, with links resolved inside the process's root directory.
  * @cached: never wait for a file system (Linux before 5.12 may wait). Return: the descriptor, or -1
- * and errno; EAGAIN if it would have to wait.
+ * and errno; EAGAIN if the call would have to wait.
  */
 int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached);
 
 /*
  * Opens the file behind a mapping, called @path in the process, even if it is unlinked. That needs
- * privileges; without them the path is opened. @cached: as above. Return: the descriptor, or -1 and
- * errno.
+ * privileges; without privileges opens the path. @cached: as above. Return: the descriptor, or -1
+ * and errno.
  */
 int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool cached);
 
@@ -32,8 +32,8 @@ int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool
 int mapped__open_here(const char *path, bool cached);
 
 /*
- * Like fstat(), but with cached data only: the file system is not asked. Return: 0 or a negative
- * errno.
+ * Like fstat(), but uses only cached attributes, without asking the file system. Return: 0 or a
+ * negative errno.
  */
 int mapped__stat(int fd, struct stat *st);
 

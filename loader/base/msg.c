@@ -17,7 +17,7 @@ void msg__status(const char *line)
 	struct winsize size = { 0 };
 	static bool shown;
 
-	/* Cut at the width of the terminal: a line that wraps could not be removed again. */
+	/* Cut the line at the terminal's width: a line that wraps could not be removed again. */
 	if (*line && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		fprintf(stderr, "%.*s\033[K\r", size.ws_col - 1, line);
 	else if (*line)

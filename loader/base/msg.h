@@ -23,8 +23,8 @@ MSG_FORMAT void msg__debug(const char *fmt, ...);
 
 /* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
 /*
- * Shows a line on the terminal at standard error, in place of the previous status line. The cursor
- * stays at its start, so that the next message replaces it. "" removes it.
+ * Shows a line on the terminal at standard error, replacing the previous status line. The cursor
+ * stays at its start, so that the next message replaces the line. "" removes the line.
  */
 void msg__status(const char *line);
 

@@ -2,8 +2,8 @@
 /*
  * numbers.h - maps numbers to numbers in little memory, by open addressing
  *
- * Targets choose the keys. So a secret number decides where a key is stored, and the size of the
- * map depends only on the number of keys, not on their values.
+ * Targets choose the keys. So a secret decides where a key is stored, and the map's size depends
+ * only on the number of keys, not on their values.
  */
 #ifndef XPU_LOADER_NUMBERS_H
 #define XPU_LOADER_NUMBERS_H
@@ -31,8 +31,8 @@ struct numbers {
 };
 
 /*
- * Return: the address of the value, valid until the next numbers__add(), or NULL. Never set the
- * value to 0.
+ * Return: the address of the value, valid until the next numbers__add(), or NULL. The caller must
+ * not set it to 0.
  */
 uint64_t *numbers__find(const struct numbers *m, struct numbers_key key);
 
@@ -63,7 +63,7 @@ void numbers__free(struct numbers *m);
  */
 struct numbers_key numbers__hash(const __u64 *words, size_t nr);
 
-/* For tests: hashes with the secret @by. */
+/* For tests: hashes with the secret @by instead of the random one. */
 struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
 #endif /* XPU_LOADER_NUMBERS_H */

@@ -14,7 +14,7 @@ struct chains {
 	struct processes *processes;
 	struct ksyms *ksyms;
 	uint32_t last_id;
-	uint32_t nr_others;		/* chains of no launch */
+	uint32_t nr_others;		/* chains that no launch has */
 	__u64 words[sizeof(struct chain) / sizeof(uint64_t) + 1 + XPU_MAX_FRAMES];	/* to hash */
 };
 
@@ -79,8 +79,8 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 
 	c->nr_others += !launch;
 	/*
-	 * Names of kernel functions only for samples: the target chooses the frames of launches and
-	 * waits.
+	 * Write names of kernel functions only for samples: the target chooses the frames of
+	 * launches and waits.
 	 */
 	for (i = 0; i < chain->nr_frames && chain->flags & XPU_CHAIN_CPU &&
 		    XPU_FRAME_IS_KERNEL(frames[i]); i++)
@@ -115,7 +115,7 @@ uint32_t chains__id(struct chains *c, struct process *p, const struct chain *cha
 	}
 	err = processes__add(c->processes, p, MAP_CHAINS, key, c->last_id + 1);
 	if (err == -ENOSPC) {
-		/* Forgotten chains are written again when they are met again. */
+		/* Removed chains are written again at their next use. */
 		processes__forget(c->processes, p, MAP_CHAINS);
 		err = processes__add(c->processes, p, MAP_CHAINS, key, c->last_id + 1);
 	}

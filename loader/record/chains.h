@@ -34,7 +34,7 @@ void chains__free(struct chains *c);
  * @launch: whether it is the chain of a launch
  *
  * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES
- * this returns chains__unknown(), and counts that in @p->nr_beyond.
+ * returns chains__unknown(), and counts the call in @p->nr_beyond.
  *
  * Return: the id, or 0 without memory.
  */
@@ -49,8 +49,8 @@ uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain
 			 uint64_t time_ns, bool launch);
 
 /*
- * Adds a chain without searching for an equal one: it is new, or differs by something outside of
- * its frames. Return: its id, or 0 without memory.
+ * Adds a chain without searching for an equal one, because the chain is new, or differs by
+ * something other than its frames. Return: its id, or 0 without memory.
  */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);

@@ -6,10 +6,10 @@
 
 #include "record/writer.h"
 
-#define MAX_LAUNCHES	4096		/* in one record: 64 KiB */
-#define MAX_SAMPLES	1024		/* in one record: 20 KiB */
-#define MAX_RANGES	1024		/* in one record: 16 KiB */
-#define MAX_ALLOCS	1024		/* in one record: 48 KiB */
+#define MAX_LAUNCHES	4096		/* launches in one record: 64 KiB */
+#define MAX_SAMPLES	1024		/* samples in one record: 20 KiB */
+#define MAX_RANGES	1024		/* range events in one record: 16 KiB */
+#define MAX_ALLOCS	1024		/* memory events in one record: 48 KiB */
 
 /* The events of one record, with their times as differences to the record's time. */
 struct pack {
@@ -30,7 +30,7 @@ struct events {
 	struct xpu_range_event range[MAX_RANGES];
 
 	struct pack samples;
-	bool has_ran;			/* some threads' own clocks are known */
+	bool has_ran;			/* for some samples, the thread's own clock is known */
 	struct xpu_sample sample[MAX_SAMPLES];
 	uint32_t ran_ns[MAX_SAMPLES];
 
@@ -74,7 +74,8 @@ static void events__flush_launches(struct events *e)
 			.nr = e->launches.nr,
 		};
 		memcpy(r->launches, e->launch, bytes);
-		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* the last 8 bytes may be
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* range ids are 4 bytes:
+									 * the last 8 bytes may be
 									 * half used */
 		memcpy(r->launches + e->launches.nr, e->launch_range, range_bytes);
 	}

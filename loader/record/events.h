@@ -19,7 +19,7 @@ void events__free(struct events *e);
 void events__add_launch(struct events *e, uint64_t time_ns, struct xpu_launch launch,
 			uint32_t range_id);
 void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_event range);
-/* @ran_ns: 0: not known */
+/* Adds a sample. @ran_ns: the thread's own clock; 0: not known */
 void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample,
 			uint32_t ran_ns);
 

@@ -14,7 +14,7 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* of the last function: its end is unknown */
+#define LAST_BYTES	4096		/* of the last function, whose end is unknown */
 
 struct ksym {
 	uint64_t start;
@@ -24,16 +24,16 @@ struct ksym {
 };
 
 /*
- * The kernel takes a tenth of a second to list the names, in which a target may start and end. So a
- * thread reads them, and nobody waits for the names before the end.
+ * The kernel takes a tenth of a second to list the names; a target may start and end within that
+ * time. So a thread reads the names, and nobody waits for them before the end of the recording.
  */
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* set last by the thread, which uses nothing below then */
-	ARRAY(struct ksym) syms;	/* by address, one for each address */
+	atomic_bool loaded;		/* set last by the thread, which then uses nothing below */
+	ARRAY(struct ksym) syms;	/* sorted by address, one symbol for each address */
 	ARRAY(char) names;
-	ARRAY(uint64_t) waiting;	/* addresses without a known name so far */
+	ARRAY(uint64_t) waiting;	/* addresses that wait for their names to be read */
 };
 
 struct ksyms *ksyms__new(void)

@@ -15,14 +15,14 @@
 
 /*
  * The map's value for a call path that a shim has numbered: the recording's id of the path, one of
- * the flags below, and 30 bits. Until the shim defines the path these are the number of launches
- * that wait for that; afterwards the id of the thread that launches from it, or 0 so far. Each
- * number belongs to one thread.
+ * the flags below, and 30 bits. Until the shim defines the path, the 30 bits count the launches
+ * that wait for the definition. Afterwards they hold the id of the thread that launches from the
+ * path; 0: not known yet. Each path number belongs to one thread.
  */
 #define PATH_ID(path)	((uint32_t)(path))
 #define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
 #define PATH_BEYOND	(1ull << 62)	/* defined, but beyond a limit: the frames are unknown */
-#define PATH_WAITS	(1ull << 32)	/* one waiting launch */
+#define PATH_WAITS	(1ull << 32)	/* added for each waiting launch */
 #define PATH_MAX_WAITS	((1u << 30) - 1)
 #define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
 #define PATH_OF(thread_id)	((uint64_t)((thread_id) & PATH_MAX_WAITS) << 32)
@@ -94,11 +94,11 @@ static void launches__name_path(struct launches *l, struct process *p,
 	if (id)
 		processes__add(l->parts.processes, p, MAP_PATHS, key,
 			       id | of | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
-	p->nr_beyond = nr_beyond;	/* count only launches; this may be none */
+	p->nr_beyond = nr_beyond;	/* do not count the definition: it may have no launch */
 }
 
 /*
- * Return: the recording's id of path @number, which the shim may define later; beyond the limit,
+ * Return: the recording's id of path @number, which the shim may still define; beyond the limit,
  * the id of a chain without frames; 0 without memory.
  */
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
@@ -179,11 +179,14 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 	    !processes__is_before_detach(l->parts.processes, time_ns))
 		return;
 	p->nr_launches++;
-	/* Another loader on this machine may record ranges although this one does not. */
+	/*
+	 * Drop the range unless wanted: the shim may record ranges for another loader on this
+	 * machine.
+	 */
 	events__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
 }
 
-/* The flags that a target may set in a slot. */
+/* Flags that a target may set in a slot. */
 #define SLOT_FLAGS	(XPU_CHAIN_TRUNCATED | XPU_CHAIN_SHIM | XPU_CHAIN_FAILED)
 
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size)
@@ -234,9 +237,9 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /*
- * Return: how many of the entries have already been recorded: if their sender was killed before it
- * could note that, they are sent again at the thread's end. For logs beyond the limit that is
- * unknown.
+ * Return: how many of the log's entries have already been recorded: if the sender was killed before
+ * it could note that they were sent, the entries are sent again at the thread's end. 0 for logs
+ * beyond the limit.
  */
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
@@ -290,7 +293,7 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 }
 
 /*
- * Takes the event that begins at @e, where @nr entries are left. Return: how many of them the event
+ * Takes the event that begins at entry @e; @nr entries are left. Return: how many of them the event
  * takes; 0 if it is incomplete.
  */
 static uint32_t launches__log_alloc(struct launches *l, struct process *p,

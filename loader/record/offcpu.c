@@ -12,7 +12,7 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define NO_PATH	(1ull << 32)		/* no id, without memory */
+#define NO_PATH	(1ull << 32)		/* in place of an id: memory was short */
 
 struct offcpu {
 	struct parts parts;
@@ -67,15 +67,15 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	    stack->nr_python > XPU_MAX_PYTHON || size < bytes)
 		return;
 	if (!p || process__off_path(p, stack->hash))
-		return;			/* the process is unknown, or its stack already known */
-	/* First get a place in the map. */
+		return;			/* the process is unknown, or the stack is already known */
+	/* Reserve an entry in the map first, so that the limit applies. */
 	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
 			     NO_PATH);
 	p->nr_beyond += err == -ENOSPC;
 	if (err)
 		return;
 	/*
-	 * Copied stacks may differ only in their copies, not in the frames here: add them without a
+	 * Stacks with equal frames may have different copies, so add a copied stack without a
 	 * search.
 	 */
 	own = copied && (!stack->nr_frames ||
@@ -163,7 +163,7 @@ void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *living
 
 	for (i = 0; i < XPU_OFF_SUMS; i++)
 		offcpu__take_state(o, &t, &t.sums[i]);
-	/* End the thread's current state now, as if it changed. */
+	/* End the thread's current state now, as if the state changed. */
 	if (t.state == XPU_THREAD_RUNNING) {
 		xpu_thread__ran(&t, end_ns);
 	} else {

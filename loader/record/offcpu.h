@@ -24,7 +24,7 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 void offcpu__take_sum(struct offcpu *o, const struct xpu_ring_off *off);
 void offcpu__take_account(struct offcpu *o, const struct xpu_ring_account *account);
 
-/* Closes, at @end_ns, the account of a living thread, as the BPF programs would. */
+/* Closes the account of a living thread at @end_ns, as the BPF programs would. */
 void offcpu__take_living(struct offcpu *o, const struct xpu_thread_state *t, uint64_t end_ns);
 
 #endif /* XPU_LOADER_OFFCPU_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* parts.h - pointers that the recorder's parts share; the recorder owns all of them */
+/* parts.h - pointers that the parts of the recorder share; the recorder owns the objects */
 #ifndef XPU_LOADER_PARTS_H
 #define XPU_LOADER_PARTS_H
 

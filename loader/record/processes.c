@@ -12,31 +12,30 @@
 #include "record/writer.h"
 
 /*
- * The last records of a process come some microseconds after its exit: from CPUs that run its other
- * threads, and from the ring of samples, which is read after the main ring.
+ * The last records of a process come some microseconds after its exit: from other CPUs, which run
+ * its other threads, and from the samples' ring, which is read after the main ring.
  */
 #define SETTLE_NS	1000000000ull
-#define SETTLE_ROUNDS	2		/* each drains both rings */
+#define SETTLE_ROUNDS	2		/* rounds of draining both rings */
 
-#define MAX_COUNT	(1ull << 48)	/* of anything in a process */
+#define MAX_COUNT	(1ull << 48)	/* a count of anything in one process */
 
 struct processes {
 	struct writer *writer;
 	struct process *all;
 	struct process *last;		/* cache: most lookups repeat the last one */
-	struct process *gone, **last_gone;	/* exited but not settled, in the order of their
-						 * exits */
-	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in the
+	struct process *gone, **last_gone;	/* exited but not settled, in order of exit */
+	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in
 						 * order of settling */
 	uint32_t nr_kept;
 	uint64_t round;
-	uint64_t from_ns, until_ns;	/* all launches between these times are received */
+	uint64_t from_ns, until_ns;	/* launches in between are received */
 	uint64_t nr[NR_MAPS];		/* entries of all processes */
 	uint64_t nr_malformed;
 	uint64_t nr_messages;
 	processes_loss_fn loss;
 	void *ctx;
-	struct recorder_stats past;	/* of settled processes */
+	struct recorder_stats past;	/* sums over settled processes */
 };
 
 static const struct limit {
@@ -79,7 +78,7 @@ void processes__free(struct processes *ps)
 	free(ps);
 }
 
-/* ---- what is known of one -------------------------------------------------------------------- */
+/* ---- tables of an image ---------------------------------------------------------------------- */
 
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
 		   struct numbers_key key, uint64_t value)
@@ -131,7 +130,7 @@ uint64_t processes__nr_malformed(const struct processes *ps)
 	return ps->nr_malformed;
 }
 
-/* ---- their lives ----------------------------------------------------------------------------- */
+/* ---- beginnings and ends of images ----------------------------------------------------------- */
 
 void processes__attached(struct processes *ps, uint64_t time_ns)
 {
@@ -177,7 +176,7 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 	return image;
 }
 
-/* @ended: the process itself ended, so the recording has all of it */
+/* @ended: the process itself ended, so the recording has all of its records */
 static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
 {
 	if (p->gone)
@@ -190,7 +189,7 @@ static void processes__gone(struct processes *ps, struct process *p, uint64_t ti
 	ps->last_gone = &p->next_gone;
 }
 
-/* Frees @p, or, if other images use its interpreter, leaves that to the last of them. */
+/* Frees @p; if other images use its interpreter, the last of these images frees @p. */
 static void processes__drop(struct processes *ps, struct process *p)
 {
 	struct process *from = p->python_from;
@@ -284,8 +283,8 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 		}
 	}
 	/*
-	 * A process that was alive at the detach has more launches than the recording, so an exec
-	 * after that must not end its image.
+	 * A process that was alive at the detach may launch more than the recording has, so a later
+	 * exec must not count as the end of its image.
 	 */
 	if (is_exec && !processes__is_before_detach(ps, r->time_ns))
 		new.parent_proc_id = 0;
@@ -321,8 +320,8 @@ static void processes__message(struct processes *ps, struct process *p,
 }
 
 /*
- * Reads the first record of a batch, the counters, and the second, if it is a message. Only the
- * merger reads the others.
+ * Reads the first record of a batch, the counters, and the second if that is a message. Only the
+ * merger reads the other records.
  */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
 {
@@ -392,7 +391,7 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
-/* Adds the growth of a shim's totals from @first, when the recording began, to @now. */
+/* Adds how much a shim's totals grew from @first, at the beginning of the recording, to @now. */
 static void stats__add_counters(struct recorder_stats *stats,
 				const struct xpu_record_counters *now,
 				const struct xpu_record_counters *first)
@@ -418,8 +417,8 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	if (ps->loss)
 		ps->loss(ps->ctx, p->proc_id, &loss);
 	/*
-	 * A shim defines a path's number before it logs it. So, unless launches of the process were
-	 * lost on the way here, an undefined number is malformed.
+	 * A shim defines a path's number before it logs a launch with the number. So an undefined
+	 * number is malformed, unless launches of the process were lost on the way here.
 	 */
 	if (p->nr_untold && !p->attached && !loss.nr_launches) {
 		processes__add_malformed(ps, p, p->nr_untold);
@@ -459,7 +458,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_allocs += p->nr_allocs;
 	if (!p->attached)
 		stats->nr_allocs_missing += beyond(c->nr_allocs, p->nr_allocs + loss.nr_allocs);
-	if (!p->attached)		/* else some events came earlier */
+	if (!p->attached)		/* otherwise some events came before the recording */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;

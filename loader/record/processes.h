@@ -2,8 +2,8 @@
 /*
  * processes.h - process images, their shims' counters, and the tables of each image
  *
- * Each process has its own tables for all data that grow with its activity: they are bounded
- * (bounds.h) and freed when the process has gone. So one process costs the others nothing.
+ * Each process has its own tables for all data that grow with its activity. The tables are bounded
+ * (bounds.h), and freed once the process has gone. So no process takes room from the others.
  */
 #ifndef XPU_LOADER_PROCESSES_H
 #define XPU_LOADER_PROCESSES_H
@@ -31,10 +31,10 @@ enum process_map {
 	NR_MAPS
 };
 
-/* Ended threads, of which the last records may still come. */
+/* Ended threads whose last records may still come. */
 struct threads_ended {
-	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* ordered by time */
-	uint32_t nr_settled;		/* ended since the last sweep; no more records come */
+	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* sorted by time */
+	uint32_t nr_settled;		/* ended since the last sweep, and without more records */
 };
 
 struct process {
@@ -50,20 +50,20 @@ struct process {
 	struct threads_ended threads_ended;	/* see threads__end() */
 	uint32_t other_threads;		/* id shared by threads beyond the limit; 0: none */
 	bool forked;			/* a new process, not an exec of a counted one */
-	bool attached;			/* older than the recording, with older counters */
+	bool attached;			/* it and its counters are older than the recording */
 	bool failed;			/* the shim reported that it cannot record the process */
-	bool gone;			/* exited, or replaced by another image */
+	bool gone;			/* exited, or replaced by another image of the process */
 	bool ended;			/* ended before the detach */
-	bool settled;			/* gone for so long that its last records have come */
-	bool dropped;			/* kept only for nr_python_to */
+	bool settled;			/* gone for so long that no more records come */
+	bool dropped;			/* kept only for the images in nr_python_to */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
-	uint64_t stopped_ns;		/* 0, or when its recording stopped */
+	uint64_t stopped_ns;		/* when its recording stopped; 0: it did not */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_ranges;		/* received events of NVTX ranges */
 	uint64_t nr_allocs;		/* received memory events */
 	uint64_t nr_batches;
-	uint64_t nr_untold;		/* launches with a call path that is still undefined */
+	uint64_t nr_untold;		/* launches whose call path is still undefined */
 	uint64_t nr_malformed;		/* entries that no shim writes */
 	uint64_t nr_beyond;		/* launches and other items beyond a limit */
 	uint64_t nr_no_memory;		/* launches dropped without memory */
@@ -73,8 +73,8 @@ struct process {
 };
 
 /*
- * Fills *@loss with the losses of an image on the way from the BPF programs. The function may be
- * NULL.
+ * Fills *@loss with the losses of an image between the BPF programs and the recorder. The pointer
+ * may be NULL.
  */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
@@ -132,7 +132,7 @@ uint64_t processes__nr_untold(const struct processes *ps);
 uint64_t processes__nr_malformed(const struct processes *ps);
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr);
 
-/* ---- what is known of one -------------------------------------------------------------------- */
+/* ---- tables of an image ---------------------------------------------------------------------- */
 
 /* Return: the address of the value, valid until the next processes__add(), or NULL. */
 static inline uint64_t *process__find(const struct process *p, enum process_map map,
@@ -145,7 +145,10 @@ static inline uint64_t *process__find(const struct process *p, enum process_map 
 int processes__add(struct processes *ps, struct process *p, enum process_map map,
 		   struct numbers_key key, uint64_t value);
 
-/* Remove @key, if it exists; keep only the entries that @keep allows, or all without memory. */
+/*
+ * processes__remove() removes @key, if it exists. processes__sift() removes the entries that @keep
+ * refuses, or none without memory.
+ */
 void processes__remove(struct processes *ps, struct process *p, enum process_map map,
 		       struct numbers_key key);
 void processes__sift(struct processes *ps, struct process *p, enum process_map map,

@@ -13,11 +13,11 @@
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
 
-#define MAX_MET		(1u << 16)	/* when an unreadable code object is given up */
+#define MAX_MET		(1u << 16)	/* appearances after which an object is given up */
 
 /*
- * A flag instead of an id: the object could not be read so far; the other bits count how often it
- * was met, up to MAX_MET.
+ * A flag in place of an id: the object could not be read so far. The other bits count how often
+ * samples had it, up to MAX_MET.
  */
 #define UNREAD		(1ull << 63)
 
@@ -92,7 +92,7 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 	memcpy(&filename, code + l->co_filename, sizeof(filename));
 	memcpy(&table, code + l->co_linetable, sizeof(table));
 	memcpy(&line, code + l->co_firstlineno, sizeof(line));
-	/* Check that it is still the code object that was sampled. */
+	/* Check that this is still the code object that was sampled. */
 	if (type != l->code_type || XPU_PYTHON_PRINT(name, table, line) != f->print)
 		return 0;
 	memset(r, 0, sizeof(*r));
@@ -121,9 +121,8 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 
 /*
  * A code object that could not be read may be readable later: the target may have been changing it,
- * or the recorder may have been short of memory. It is tried again at the second, the fourth, the
- * eighth time that it is met, and so on, so that an object that is never readable costs almost
- * nothing.
+ * or the recorder may have been short of memory. It is tried again at its second, fourth and eighth
+ * appearance in a sample, and so on, so that an object that is never readable costs almost nothing.
  */
 static bool try_again(uint64_t *unread)
 {

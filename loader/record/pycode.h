@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * pycode.h - Python code objects that samples have met, read from the target's memory
+ * pycode.h - Python code objects of samples, read from the target's memory
  *
- * A sample names a code object by its address and a number computed from its members. Each such
- * pair gets an id, and once a record with its names and line table, which the merger decodes.
+ * A sample names a code object by its address and a number computed from its members. Each pair of
+ * these gets an id, and a record with its names and line table, which the merger decodes.
  */
 #ifndef XPU_LOADER_PYCODE_H
 #define XPU_LOADER_PYCODE_H
@@ -28,7 +28,7 @@ void pycodes__free(struct pycodes *c);
  * @f: the frame of the code object
  * @nr_bad: incremented if the code object is unreadable; beyond LIMIT_BAD_CODES nothing is read
  *
- * Return: the id; 0 if the code object is gone, never was one, or is beyond a limit.
+ * Return: the id; 0 if the code object is gone or invalid, or beyond a limit.
  */
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad);

@@ -20,8 +20,7 @@
 #define EXEC_NS		100000000	/* an exec takes at most this long */
 
 /*
- * The interpreter that a process has mapped last. Kept by pid, since pyfind, which reports it,
- * knows no images.
+ * The interpreter that a process mapped last. Stored by pid, since pyfind reports pids, not images.
  */
 struct found_python {
 	UT_hash_handle hh;
@@ -37,7 +36,7 @@ struct recorder {
 	struct offcpu *offcpu;
 	struct found_python *found;
 	struct recorder_listener listener;
-	bool off_cpu;			/* account for time off the CPU */
+	bool off_cpu;			/* account for off-CPU time */
 	uint64_t lost[XPU_LOST_NR];
 };
 
@@ -166,7 +165,7 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Gives a new image the interpreter that was found for its pid. An exec maps the new file a moment
- * before the new image is reported, or, by the clock of another CPU, after it.
+ * before the image is reported; by another CPU's clock that may be a moment after.
  */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
@@ -204,7 +203,7 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	r = writer__reserve(rec->parts.writer, bytes);
 	if (r) {
 		memcpy(r, batch, bytes);
-		r->hdr.size = bytes;	/* the record in the ring may be longer */
+		r->hdr.size = bytes;	/* the ring's record may be longer than the struct */
 	}
 	processes__batch(rec->parts.processes, batch);
 }

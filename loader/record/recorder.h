@@ -2,8 +2,8 @@
 /*
  * recorder.h - turns the ring's records into records of xpu.data
  *
- * Interns threads and call chains, so that a launch is 16 bytes on disk, passes batches on, and
- * keeps the accounts that xpuload prints at the end.
+ * Replaces threads and call chains by ids, so that a launch is 16 bytes on disk; passes batches on;
+ * and keeps the counts that xpuload prints at the end.
  */
 #ifndef XPU_LOADER_RECORDER_H
 #define XPU_LOADER_RECORDER_H
@@ -20,14 +20,14 @@
 struct recorder;
 struct writer;
 
-/* Functions that the recorder calls as records come by; each may be NULL. */
+/* Functions that the recorder calls for some records; each may be NULL. */
 struct recorder_listener {
 	/* A process image begins to be recorded; a process ends. */
 	void (*process)(void *ctx, const struct xpu_record_process *r);
 	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
 	/* An image reports where its interpreter is. */
 	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
-	/* Asks for the losses of an image on the way here; *@loss is zeroed. */
+	/* Asks for the losses of an image before its records got here; *@loss is zeroed. */
 	void (*loss)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 	void *ctx;
 };
@@ -41,17 +41,17 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 void recorder__free(struct recorder *rec);
 
 /*
- * Set the times of attach and detach. Launches are recorded until the first probe is detached;
- * launches of processes that ran before the recording, only after all probes were attached. Logs
- * also hold earlier and later launches. A process that ends after the detach counts as alive at the
- * detach.
+ * Set the times of attach and detach. Logs also hold earlier and later launches, which are dropped:
+ * launches after the first probe is detached, and, in processes that ran before the recording,
+ * launches before all probes were attached. A process that ends after the detach counts as alive at
+ * the detach.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
 void recorder__detaching(struct recorder *rec, uint64_t time_ns);
 
 /**
  * recorder__record - take one record from the ring
- * @data, @size: as the ring gave them; from our own programs, but checked
+ * @data, @size: the record as it was in the ring; it comes from our own programs, but is checked
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
@@ -63,9 +63,9 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 			    const struct xpu_python *python);
 
 /*
- * Called when the kernel has reported a thread's end, and all its records have been taken, except
- * for those that the shim still sends for it. Frees the thread's data: programs that start a thread
- * for each request have many.
+ * To be called when the kernel has reported a thread's end, and the records that the thread sent
+ * itself have been taken. Frees the thread's data, because a program may start a thread for each
+ * request.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
@@ -85,12 +85,13 @@ void recorder__flush(struct recorder *rec);
  */
 void recorder__drained(struct recorder *rec, uint64_t now_ns);
 
-/* Writes the records that have waited for the end. */
+/* Writes the records that are written only at the end. */
 void recorder__finish(struct recorder *rec);
 
 /*
- * Ends one of several files: later records belong to the next file, and refer to no earlier records
- * except definitions. All records that were in the rings at @time_ns must have been taken.
+ * Ends one of several files: later records belong to the next file, and refer to earlier records
+ * only if those are definitions. The caller must have taken all records that were in the rings at
+ * @time_ns.
  */
 void recorder__cut(struct recorder *rec, uint64_t time_ns);
 
@@ -102,9 +103,9 @@ void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state
 			     uint64_t end_ns);
 
 /*
- * Writes a LOST record if more of @kind was lost since the last call. @total: lost so far.
- * XPU_LOST_MALFORMED is counted by the recorder itself and written by recorder__flush(). Return:
- * whether more was lost.
+ * Writes a LOST record if more records of @kind were lost since the last call. @total: how many
+ * were lost so far. XPU_LOST_MALFORMED is counted by the recorder itself and written by
+ * recorder__flush(). Return: whether more was lost.
  */
 bool recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t total);
 

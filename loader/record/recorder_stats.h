@@ -18,7 +18,7 @@ struct recorder_blame {
 	uint64_t nr_dropped_cupti;	/* device records that CUPTI dropped */
 	uint64_t nr_dropped_shim;
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
-	uint64_t nr_unread;		/* slots, entries and batches */
+	uint64_t nr_unread;		/* unreadable slots, log entries and batches */
 	uint64_t nr_malformed;
 	uint64_t nr_beyond;
 	uint32_t pid;
@@ -27,36 +27,36 @@ struct recorder_blame {
 
 struct recorder_stats {
 	uint64_t nr_processes;
-	uint64_t nr_cuda_processes;	/* processes that sent a batch */
+	uint64_t nr_cuda_processes;	/* processes that used CUDA: they sent a batch */
 	uint64_t nr_launches;		/* received */
 	uint64_t nr_tagged;		/* launches that the shims say they tagged */
-	uint64_t nr_missing;		/* tagged, neither received nor known to be lost */
+	uint64_t nr_missing;		/* tagged launches, neither received nor known lost */
 	uint64_t nr_at_edges;		/* launches tagged during attach or detach, not recorded */
-	uint64_t nr_device_records;	/* device records that the shims report they packed */
-	uint64_t nr_calls;		/* API calls that the shims report they packed */
+	uint64_t nr_device_records;	/* device records that the shims say they packed */
+	uint64_t nr_calls;		/* API calls that the shims say they packed */
 	uint64_t nr_bad_calls;
 	uint64_t nr_dropped_cupti;
 	uint64_t nr_dropped_shim;
 	uint64_t nr_bad_times;
-	uint64_t nr_taken;		/* device records that programs collected themselves */
+	uint64_t nr_taken;		/* device records that programs took for themselves */
 	uint64_t nr_unfinished;
 	uint64_t nr_paths;		/* call paths of launches */
 	uint64_t nr_untold;		/* launches whose call path did not arrive */
 	uint64_t nr_samples;		/* received */
-	uint64_t nr_ranges;		/* received: events of NVTX ranges */
+	uint64_t nr_ranges;		/* events of NVTX ranges received */
 	uint64_t nr_ranges_missing;	/* range events that the shims logged, but not received */
 	uint64_t nr_ranges_dropped;	/* range events that the shims dropped */
-	uint64_t nr_allocs;		/* received: memory events */
+	uint64_t nr_allocs;		/* memory events received */
 	uint64_t nr_allocs_missing;	/* memory events that the shims sent, but not received */
 	uint64_t nr_errors;		/* processes that could not be recorded */
-	uint64_t nr_no_memory;		/* launches dropped here without memory */
-	uint64_t nr_samples_no_memory;	/* samples dropped here without memory */
+	uint64_t nr_no_memory;		/* launches dropped by the recorder for lack of memory */
+	uint64_t nr_samples_no_memory;	/* samples dropped by the recorder for lack of memory */
 	uint64_t nr_malformed;		/* entries that no shim writes */
 	uint64_t nr_beyond;		/* launches, samples, stacks or frames beyond a limit */
-	uint64_t nr_messages_hidden;	/* lines from targets, beyond a limit */
+	uint64_t nr_messages_hidden;	/* lines from targets that were not printed */
 	uint64_t nr_blamed;		/* processes that lost something */
-	struct recorder_blame blamed[LIMIT_BLAMED];	/* the worst of these processes, with nr not
-							 * 0 */
+	struct recorder_blame blamed[LIMIT_BLAMED];	/* the processes that lost most; nr 0:
+							 * unused */
 };
 
 #endif /* XPU_LOADER_RECORDER_STATS_H */

@@ -81,20 +81,20 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 			continue;
 		}
 		id = pycodes__id(s->pycodes, p, f, &nr_bad);
-		/* Without an id (0) the frame is of unknown code. */
+		/* A frame without an id (0) has unknown code. */
 		s->words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
 	}
 	return nr;
 }
 
-/* Writes a stack. @python: @r->nr_python frames, then the registers, then the stack copy */
+/* Writes a stack. @python: @r->nr_python frames, followed by the registers and the stack copy */
 static void samples__write_stack(struct samples *s, struct xpu_record_stack *r, uint32_t proc_id,
 				 const struct xpu_python_frame *python)
 {
 	const __u64 *regs = (const __u64 *)(python + r->nr_python);
 
 	memcpy(r->regs, regs, sizeof(r->regs));
-	/* The copy's blocks must end before the address space does. */
+	/* The blocks of the copy must not wrap around the end of the address space. */
 	if (r->regs[XPU_REG_SP] > UINT64_MAX - XPU_STACK_MAX - XPU_STACK_BLOCK)
 		r->bytes = 0;
 	r->nr_python = samples__python_words(s, proc_id, python, r->nr_python);
@@ -114,8 +114,8 @@ void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack 
 }
 
 /*
- * A thread without an id was never sampled, or its end has been seen already. It gets none here:
- * nobody would see it end again.
+ * A thread without an id was never sampled, or has already ended. It gets no id here, because no
+ * further end would free the id.
  */
 void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest)
 {

@@ -23,21 +23,21 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 
 void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest);
 
-/* Writes the stack of a blocked thread, which is no sample. */
+/* Writes the stack of a blocked thread; it does not count as a sample. */
 void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack *stack,
 			     uint32_t thread_id, uint32_t path_id);
 
-/* Return: the bytes that follow the frames in a record with a stack copy. */
+/* Return: how many bytes follow the frames in a record that has a stack copy. */
 static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_bytes)
 {
 	return nr_python * sizeof(struct xpu_python_frame) + XPU_NR_REGS * sizeof(__u64) +
 	       stack_bytes;
 }
 
-/* To be called when no more samples of the thread come. */
+/* Drops what is kept of a thread. To be called when no more samples of the thread come. */
 void samples__end_thread(struct samples *s, uint32_t thread_id);
 
-/* Makes the next stack of each thread be written in full. */
+/* Makes the recorder write the next stack of each thread in full. */
 void samples__cut(struct samples *s);
 
 void samples__stats(const struct samples *s, struct recorder_stats *stats);

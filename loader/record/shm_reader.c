@@ -12,7 +12,7 @@
 
 #include "xpu_slot.h"
 
-#define MAX_LOST	(1ull << 48)	/* of a kind in a process */
+#define MAX_LOST	(1ull << 48)	/* losses of one kind in one process */
 
 #define LARGEST_LAUNCH	(sizeof(struct xpu_ring_launch) + XPU_MAX_FRAMES * sizeof(__u64))
 #define LARGEST_LOG	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
@@ -26,13 +26,13 @@ struct shm_reader {
 	uint64_t map_bytes;
 	struct xpu_shm_reader *reader;
 	struct xpu_shm_writer *writer;
-	uint8_t *ring;			/* mapped twice, so that no record is split */
+	uint8_t *ring;			/* the ring, mapped twice so that no record is split */
 	uint64_t ring_bytes, tail;
 	bool broken;
-	uint64_t nr_lost[XPU_LOST_NR];	/* losses noticed here; the process counts others */
+	uint64_t nr_lost[XPU_LOST_NR];	/* losses that the reader noticed */
 };
 
-/* The record that is passed on; used by one reader at a time. */
+/* The copy that is passed on; used by one reader at a time. */
 static __u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
 
 uint64_t shm_reader__ring_bytes(uint64_t bytes)
@@ -48,7 +48,7 @@ uint64_t shm_reader__ring_bytes(uint64_t bytes)
  * Whether the file is memory of @bytes that nobody can make shorter: reading beyond its end would
  * raise SIGBUS. Huge pages are refused, since they may be missing at any time. A process can still
  * punch holes; the kernel fills a hole with zeroes, unless no memory is left. The seals are checked
- * first, since only memory has them: asking a file system in user space anything else might take
+ * first, since only memory has seals: any other question to a file system in user space might take
  * forever.
  */
 static bool is_sealed_memory(int fd, uint64_t bytes)
@@ -183,8 +183,8 @@ static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx
 }
 
 /*
- * Skips room that writers reserved without beginning to write. Only a batch is lost: an unrecorded
- * launch was not made, and the entries of a log are still in the log.
+ * Skips room that writers reserved without beginning to write. Only a batch can be lost there: a
+ * launch is recorded before it is made, and the entries of a log are still in the log.
  */
 static void skip_hole(struct shm_reader *r, uint64_t left)
 {
@@ -199,7 +199,7 @@ static void skip_hole(struct shm_reader *r, uint64_t left)
 
 /*
  * Takes or skips the record at the tail. @left: bytes up to the head; @ended: nobody writes any
- * more. Return: whether there was one.
+ * more. Return: whether there was a record.
  */
 static bool next(struct shm_reader *r, uint64_t left, bool ended, shm_record_fn fn, void *ctx)
 {

@@ -17,7 +17,7 @@
 
 struct shm_reader;
 
-/* Takes a copy of a record. @size is hdr.size, and the type is one that a process may write. */
+/* Takes a copy of a record. @size equals hdr.size, and the type is one that a process may write. */
 typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size);
 
 /* Return: the size of a ring of at least @bytes, a power of two. */
@@ -52,7 +52,7 @@ void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state);
 /* Return: how many of @kind were lost so far. */
 uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind);
 
-/* Whether the process has written invalid data, so that nothing more is read. */
+/* Whether the process has written invalid data, so that the reader has given up. */
 bool shm_reader__is_broken(const struct shm_reader *r);
 
 /* Return: the unread part of the ring, 0 to 1. */

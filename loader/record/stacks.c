@@ -7,7 +7,7 @@
 
 #include "record/writer.h"
 
-#define NR_STACKS	256		/* threads whose last stack is remembered */
+#define NR_STACKS	256		/* threads whose last stack is kept */
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 

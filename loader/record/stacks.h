@@ -17,7 +17,7 @@ void stacks__free(struct stacks *s);
 /* To be called when no more stacks of the thread come. */
 void stacks__forget(struct stacks *s, uint32_t thread_id);
 
-/* Makes the next stack of each thread independent of its last one. */
+/* Makes the next stack of each thread not refer to the thread's last one. */
 void stacks__cut(struct stacks *s);
 
 /**

@@ -9,8 +9,8 @@
 #include "record/writer.h"
 
 /*
- * Within this time after a thread's end the shim sends the records that the thread could not send
- * itself. The times of at most this many ended threads are kept. Others count as settled at once.
+ * Within SETTLE_NS after a thread's end the shim sends the records that the thread could not send
+ * itself. At most MAX_UNSETTLED ended threads are remembered; others count as settled at once.
  */
 #define SETTLE_NS	5000000000ull
 #define MAX_UNSETTLED	(1 << 16)
@@ -122,7 +122,7 @@ static void process__settle_threads(struct process *p, uint64_t now_ns)
 	while (nr < e->latest.nr && now_ns > e->latest.v[nr].time_ns &&
 	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
 		nr++;
-	/* Only if that is more than half, so that moving the others is cheap. */
+	/* Do it only for more than half of the entries, so that moving the rest is cheap. */
 	if (nr <= e->latest.nr / 2)
 		return;
 	e->nr_settled += nr;

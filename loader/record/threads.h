@@ -18,7 +18,8 @@ void threads__free(struct threads *t);
 
 /*
  * Return: the id of thread @tid of @p, a number of xpuload's pid namespace; 0 without memory.
- * Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts these calls.
+ * Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts the calls for these
+ * threads.
  */
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid);
 
@@ -28,11 +29,11 @@ void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t
 /* Return: the tid that threads__learn() was given with @ns_tid, or @ns_tid itself. */
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid);
 
-/* Return: the id of a thread that lives and has an id, or 0. */
+/* Return: the id of thread @tid if it lives and has an id, or 0. */
 uint32_t threads__known(const struct process *p, uint32_t tid);
 
 /**
- * threads__end - forget a thread that has ended
+ * threads__end - remove a thread that has ended
  * @time_ns: when it ended; a process that began later is not affected
  *
  * A new thread may get the same number, and then gets another id. Return: the ended thread's id, or
@@ -40,11 +41,11 @@ uint32_t threads__known(const struct process *p, uint32_t tid);
  */
 uint32_t threads__end(struct threads *t, struct process *p, uint32_t tid, uint64_t time_ns);
 
-/* Whether a sweep is worth it: more threads have ended and settled than live. */
+/* Whether a sweep is worthwhile: more threads have ended and settled than are alive. */
 bool threads__sweep_is_due(const struct process *p);
 
 /*
- * Adds to @ids, as keys, the ids of all threads that may still have records. Return: 0 or -ENOMEM.
+ * Adds the ids of all threads that may still have records to @ids, as keys. Return: 0 or -ENOMEM.
  */
 int threads__living(const struct process *p, struct numbers *ids);
 

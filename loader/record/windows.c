@@ -9,7 +9,7 @@
 struct window {
 	UT_hash_handle hh;
 	uint32_t proc_id;
-	uint64_t open_ns, close_ns;	/* close_ns 0: open */
+	uint64_t open_ns, close_ns;	/* close_ns 0: the window is open */
 	uint64_t old_close_ns;		/* the end of the previous window */
 	uint64_t old_open_ns;
 };
@@ -54,7 +54,7 @@ void windows__take(struct windows *w, const void *record, size_t size)
 		w->last = r->number;
 	table_get(w->of_images, proc_id, batch->proc_id, e);
 	if (!e)
-		return;			/* without memory, its samples are dropped */
+		return;			/* without memory, samples of the image are dropped */
 	if (r->hdr.misc == XPU_MISC_WINDOW_OPEN) {
 		e->old_open_ns = e->open_ns;
 		e->old_close_ns = e->close_ns;

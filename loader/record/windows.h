@@ -2,8 +2,8 @@
 /*
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
- * The BPF programs sample only in windows. Samples by perf events come at any time: those outside
- * of windows are dropped here, as far as the ring's records have reported the windows.
+ * The BPF programs sample only in windows. Samples by perf events come at any time; here samples
+ * outside of windows are dropped, as far as records in the ring have reported the windows.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H
@@ -18,13 +18,13 @@ struct windows;
 struct windows *windows__new(void);
 void windows__free(struct windows *w);
 
-/* Notes a window that opens or closes, if @record is a batch that says so. */
+/* Notes a window that opens or closes, if @record is a batch that reports one. */
 void windows__take(struct windows *w, const void *record, size_t size);
 
 /* Return: the largest number of a window. */
 uint32_t windows__last(const struct windows *w);
 
-/* Return: whether the process image @proc_id had a window open at @time_ns, by its last window. */
+/* Return: whether the last window of the process image @proc_id was open at @time_ns. */
 bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns);
 
 #endif /* XPU_LOADER_WINDOWS_H */

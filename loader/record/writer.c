@@ -13,14 +13,14 @@
 #include "block.h"
 #include "base/clock.h"
 
-#define CHUNK_BYTES	(256 * 1024)		/* bytes of records in a block */
+#define CHUNK_BYTES	(256 * 1024)		/* bytes of records to pack into a block */
 #define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond this the disk is too slow, and records
 						 * wait in the ring */
 #define MAX_SPARE	8
 #define RETRY_NS	200000000ull	/* between attempts to write a block to a full disk */
 /*
- * Records are written after at most a second, or an eighth of the recording's age: if everything is
- * killed, at most that is lost.
+ * Records are written after at most a second, or at first an eighth of the recording's age. If
+ * everything is killed, no more than that is lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
@@ -35,22 +35,22 @@ struct chunk {
 
 struct writer {
 	int fd;
-	struct chunk *current;		/* owned by the appender */
+	struct chunk *current;		/* used only by the appender */
 	uint64_t start_ns;
-	struct block_packer *packer;	/* owned by the thread once there are records */
+	struct block_packer *packer;	/* used only by the thread, once there are records */
 
 	pthread_t thread;
-	pthread_mutex_t lock;		/* guards everything below */
+	pthread_mutex_t lock;		/* guards the members below */
 	pthread_cond_t more;
-	pthread_cond_t closes;		/* waits by clock__now() */
+	pthread_cond_t closes;		/* signalled when the writer closes; uses clock__now() */
 	struct chunk *first, **last;
-	struct chunk *spare;		/* chunks of CHUNK_BYTES, whose pages have memory */
+	struct chunk *spare;		/* chunks of CHUNK_BYTES with pages already allocated */
 	unsigned int nr_spare;
 	uint64_t queued_bytes;
 	uint64_t written_bytes;		/* the file's length, in whole blocks */
-	uint64_t lost_bytes;		/* of records, or of blocks that were written and lost */
+	uint64_t lost_bytes;		/* bytes of records, or of written blocks, that were lost */
 	int error;			/* negative errno */
-	int waits;			/* negative errno while a block is tried again */
+	int waits;			/* negative errno while a block is tried again; else 0 */
 	bool closing, ended;
 };
 
@@ -102,21 +102,21 @@ static int writer__write(struct writer *w, const struct xpu_record_block *b)
 	if (err)
 		return err;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
-	/* Remove a partly written block; impossible for a pipe or a device. */
+	/* Remove a partly written block, which is impossible on a pipe or a device. */
 	if (err && ftruncate(w->fd, w->written_bytes))
 		return err;
 	return err;
 }
 
-/* Whether writing may succeed later. */
+/* Whether writing may succeed later, in spite of @err. */
 static bool may_pass(int err)
 {
 	return err == -ENOSPC || err == -EDQUOT || err == -EIO || err == -ENOMEM;
 }
 
 /*
- * Waits until the block has to be tried again. Return: false if the recording ends: then this was
- * the last attempt.
+ * Waits until the block has to be tried again. Return: false if the recording ends, so that the
+ * last attempt is over.
  */
 static bool writer__pause(struct writer *w, int err)
 {
@@ -232,7 +232,7 @@ int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 	pthread_cond_init(&w->closes, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 
-	/* With O_APPEND later blocks leave no hole after somebody made the file shorter. */
+	/* O_APPEND makes later blocks leave no hole if somebody made the file shorter. */
 	fcntl(w->fd, F_SETFL, O_APPEND);
 	err = write_all(w->fd, (const uint8_t *)&sealed, sizeof(sealed), &done);
 	if (err)

@@ -47,7 +47,9 @@ void *writer__reserve(struct writer *w, size_t size);
 /* Appends a copy of a record, by writer__reserve(). */
 void writer__append(struct writer *w, const struct xpu_record *r);
 
-/* Hands the records to the thread if they have waited long enough: a second, or less at first. */
+/*
+ * Hands the records to the thread if they have waited long enough: a second, less at the beginning.
+ */
 void writer__flush(struct writer *w);
 
 /* Hands the records to the thread at once. */
@@ -63,8 +65,8 @@ bool writer__is_behind(struct writer *w);
 int writer__error(struct writer *w);
 
 /*
- * Return: the errno that keeps anything from being written now, or 0. Records wait in memory;
- * writing is tried again until it succeeds, or until the recording ends.
+ * Return: the errno that currently prevents all writing, or 0. Records wait in memory, and writing
+ * is tried again until it succeeds or the recording ends.
  */
 int writer__waits(struct writer *w);
 

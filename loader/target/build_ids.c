@@ -19,7 +19,7 @@
 #define WAIT_MS		2000
 #define MAX_SILENT	8
 
-/* Missing in the headers of the supported distributions. */
+/* Not in the headers of the supported distributions. */
 struct procmap_query {
 	uint64_t size, query_flags, query_addr;
 	uint64_t vma_start, vma_end, vma_flags, vma_page_size, vma_offset, inode;

@@ -18,13 +18,13 @@ struct build_ids;
 /* Return: NULL if there is no memory. */
 struct build_ids *build_ids__new(void);
 
-/* Ends the helper process, and reaps it only if that takes no time. */
+/* Ends the helper process, and reaps it only if that needs no waiting. */
 void build_ids__free(struct build_ids *b);
 
 /*
  * Reads the build-id of the file that is mapped at @addr in a process. @maps_fd: the process's
- * /proc/PID/maps. Waits for two seconds at most: then a warning names @path, and @device is not
- * asked again.
+ * /proc/PID/maps. Waits for two seconds at most: afterwards prints a warning with @path, and does
+ * not ask @device again.
  * Return: bytes in @id; 0 if the file has no build-id, or before Linux 6.11.
  */
 size_t build_ids__read(struct build_ids *b, int maps_fd, uint64_t addr, uint64_t device,

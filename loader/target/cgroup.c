@@ -18,8 +18,8 @@
 #include "util.h"
 
 #define MAX_MOUNTS	32
-#define MAX_DEPTH	32		/* of cgroups that are searched */
-#define MIN_ID_LEN	4		/* digits of a shortened id */
+#define MAX_DEPTH	32		/* depth of cgroups that are searched */
+#define MIN_ID_LEN	4		/* least number of digits of a shortened id */
 
 /* A mounted hierarchy. */
 struct hierarchy {
@@ -48,8 +48,7 @@ static bool has_word(const char *list, const char *word)
 
 /*
  * Return: the number of the cgroup v1 hierarchy that is mounted with @options, or 0. Hierarchies
- * without a controller do not count: the kernel does not tell which of their cgroups a thread is
- * in.
+ * without a controller do not count: the kernel does not show BPF programs a thread's cgroup there.
  */
 static uint32_t number_of(const char *options)
 {
@@ -293,7 +292,7 @@ out:
 	return err;
 }
 
-/* ---- what is in one -------------------------------------------------------------------------- */
+/* ---- the processes of a cgroup --------------------------------------------------------------- */
 
 static int each_process(char *path, unsigned int depth, void (*fn)(void *ctx, pid_t pid), void *ctx)
 {
@@ -311,7 +310,7 @@ static int each_process(char *path, unsigned int depth, void (*fn)(void *ctx, pi
 	if (!f)
 		return -errno;
 	while (fscanf(f, "%d", &pid) == 1)
-		if (pid)		/* 0: in another pid namespace */
+		if (pid)		/* 0: the process is in another pid namespace */
 			fn(ctx, pid);
 	fclose(f);
 	dir = opendir(path);
@@ -320,7 +319,7 @@ static int each_process(char *path, unsigned int depth, void (*fn)(void *ctx, pi
 		    len + 1 + strlen(d->d_name) >= PATH_MAX)
 			continue;
 		sprintf(path + len, "/%s", d->d_name);
-		each_process(path, depth + 1, fn, ctx);	/* ignoring errors: it may be gone */
+		each_process(path, depth + 1, fn, ctx);	/* ignore errors: the cgroup may be gone */
 		path[len] = '\0';
 	}
 	if (dir)

@@ -9,9 +9,9 @@
 
 #include "util.h"
 
-#define UID_MIN		32		/* of a pod's uid: a UUID, or a hash for a static pod */
+#define UID_MIN		32		/* length of a pod's uid: a UUID, or a static pod's hash */
 #define UID_MAX		36
-#define FILE_MAX	(16u << 10)	/* of /proc/PID/cgroup: about 15 lines */
+#define FILE_MAX	(16u << 10)	/* bytes of /proc/PID/cgroup: about 15 lines */
 
 /* Runtimes put these before and after a container's id or name. */
 static const struct {
@@ -47,7 +47,7 @@ static bool part__has_only(struct cgroup_part p, const char *accept)
 	return p.len;
 }
 
-/* Return: the part between @before and @behind; .len is 0 if @p lacks them. */
+/* Return: the part of @p between @before and @behind; .len is 0 if @p lacks one of them. */
 static struct cgroup_part part__between(struct cgroup_part p, const char *before,
 					const char *behind)
 {
@@ -144,7 +144,9 @@ void cgroup_labels__add_line(struct cgroup_labels *l, const char *line)
 		dir = (struct cgroup_part){ at, strcspn(at, "/") };
 		if (!dir.len)
 			break;
-		/* The innermost container counts: a node of a cluster may be a container itself. */
+		/*
+		 * The innermost container counts: the node of a cluster may itself be a container.
+		 */
 		container = cgroup_name__container(dir, parent, &is_id);
 		take(l->container, sizeof(l->container), container);
 		take_pod(l, dir);
@@ -174,7 +176,7 @@ int cgroup_labels__read(struct cgroup_labels *l, pid_t pid)
 	for (line = text; line && *line; line = next) {
 		next = strchr(line, '\n');
 		if (!next)
-			break;		/* a line that was cut off could give a wrong name */
+			break;		/* a line that was cut off could yield a wrong name */
 		*next++ = '\0';
 		cgroup_labels__add_line(l, line);
 	}

@@ -8,7 +8,7 @@
 
 #include "base/bounds.h"
 
-#define CHUNK_BYTES	(4 << 20)	/* between two checks whether to stop */
+#define CHUNK_BYTES	(4 << 20)	/* bytes to copy before checking @stop again */
 
 /* Copies up to @n bytes at @at. Return: how many, 0 at the end of the file, or a negative errno. */
 static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
@@ -37,7 +37,7 @@ static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* The file system does not know, or its answer is invalid. */
+	/* The file system cannot tell, or its answer is invalid. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;

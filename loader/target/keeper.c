@@ -25,22 +25,22 @@
 #include "base/entry_table.h"
 
 #define HELD_MAX	400		/* files held open, which are checked at the end */
-#define WAIT_NS		50000000	/* between checks whether to stop */
-#define HANG_NS		2000000000ull	/* after this the file system counts as not answering */
+#define WAIT_NS		50000000	/* between checks whether to stop waiting */
+#define HANG_NS		2000000000ull	/* afterwards the file system counts as hung */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
 /* A process with generated code and perhaps its own /tmp. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* its /tmp; -1: it has our /tmp ... */
-	bool unknown;			/* ... or whether it does is unknown */
-	pid_t ns_pid;			/* the pid in its own namespace */
+	int tmp_fd;			/* the process's /tmp; -1: the same as ours ... */
+	bool unknown;			/* ... or unknown */
+	pid_t ns_pid;			/* @pid in the process's own namespace */
 	UT_hash_handle hh;
 };
 
 /*
- * A file to examine and to copy. Done by the thread, because looking at a path may take forever if
- * the file system is a program.
+ * A file for the thread to examine and to copy. A thread does it because looking at a path may take
+ * forever if the file system is a program.
  */
 struct job {
 	struct job *next;
@@ -59,14 +59,14 @@ struct job {
 struct keeper {
 	int dir_fd;			/* the recording's directory */
 	char *name;			/* the name of the directory for the copies */
-	int kept_fd;			/* that directory, used by the thread; -1: not made yet */
-	struct numbers seen;		/* files that have been met: each is examined once */
+	int kept_fd;			/* that directory, opened by the thread; -1: not made yet */
+	struct numbers seen;		/* files that were mapped before: each is examined once */
 	struct job *held;		/* JOB_LOOK jobs for files that are still at their paths */
 	unsigned int nr_held;
 	struct jit *jits;
 	pthread_t thread;
 	bool running, finished;
-	bool abandoned;			/* the thread hangs, and owns everything */
+	bool abandoned;			/* the thread hangs, and now owns everything */
 	atomic_bool cancel;		/* stop copying */
 	pthread_mutex_t lock;		/* for the members below */
 	unsigned int nr_jobs;
@@ -147,7 +147,7 @@ static void job__free(struct job *job)
 }
 
 /*
- * Return: 1 if the file behind @fd is at @path here, 0 if not, or a negative errno if that is
+ * Return: 1 if the file behind @fd is at @path here, 0 if not, or a negative errno if the answer is
  * unknown.
  */
 static int is_here(int fd, const char *path, bool cached)
@@ -185,7 +185,7 @@ static int job__find(struct job *job)
 	case JOB_LOOK:
 		if (job->fd < 0)
 			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
-		if (job->fd < 0)	/* the process is gone, but its file may be here */
+		if (job->fd < 0)	/* the process is gone, but the same file may be here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
@@ -244,7 +244,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes = 0, left;
 	int entered, err;
 
-	entered = invoker__enter();	/* for good: it may read only what the invoker may */
+	entered = invoker__enter();	/* for good, so that the invoker's rights apply */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -309,9 +309,9 @@ static void keeper__add(struct keeper *k, struct job *job)
 		job__free(job);
 }
 
-/* ---- what to keep ---------------------------------------------------------------------------- */
+/* ---- which files to keep --------------------------------------------------------------------- */
 
-/* Return: whether the mapping's file is met for the first time. */
+/* Return: whether this is the first mapping of the file. */
 static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 {
 	__u64 words[(XPU_BUILD_ID_LEN + PATH_MAX) / 8 + 2] = { 0 };
@@ -388,7 +388,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		return;
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
-		/* The process is gone. That does not matter if its file is here. */
+		/* The process is gone. That does not matter if the file is at its path here. */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
 			close(here_fd);
@@ -406,7 +406,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__add(k, job);
 }
 
-/* Copies the held files that have been unlinked or replaced since. */
+/* Copies the held files that were unlinked or replaced in the meantime. */
 static void keeper__look_again(struct keeper *k)
 {
 	struct job *job;
@@ -417,7 +417,7 @@ static void keeper__look_again(struct keeper *k)
 	}
 }
 
-/* Return: @pid in its own pid namespace, the last number in the list in /proc. */
+/* Return: process @pid's number in its own pid namespace: the last number of a list in /proc. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char path[64], line[256];
@@ -542,7 +542,7 @@ static bool is_jit_map(const char *name, size_t len)
 /* Return: what kind of entry @name is, @depth directories below the keeper's own. */
 static enum kept kept_name(const char *name, int depth)
 {
-	size_t len = safefile__stem(name);	/* a copy that was interrupted has another name */
+	size_t len = safefile__stem(name);	/* an interrupted copy has another name */
 
 	switch (depth) {
 	case 0:
@@ -598,8 +598,8 @@ static int remove_kept(int dir_fd, const char *name, int depth)
 }
 
 /*
- * Removes the maps of generated code that an older recording with this name has left: they belong
- * only to that recording.
+ * Removes the maps of generated code that an older recording with this name has left, since they
+ * apply only to that recording.
  */
 static void forget_jit_maps(const struct keeper *k)
 {
@@ -611,7 +611,7 @@ static void forget_jit_maps(const struct keeper *k)
 	close(fd);
 }
 
-/* ---- outside --------------------------------------------------------------------------------- */
+/* ---- functions for the recorder -------------------------------------------------------------- */
 
 int keeper__new(const char *path, struct keeper **kp)
 {
@@ -716,7 +716,7 @@ int keeper__rename(int dir_fd, const char *name, const char *suffix)
 	err = remove_kept(dir_fd, to, 0);
 	if (err && err != -ENOENT)
 		goto out;
-	/* Do not move another user's directory, either. */
+	/* Do not move a directory that belongs to another user, either. */
 	fd = safefile__open_dir(dir_fd, from, false);
 	if (fd >= 0)
 		close(fd);

@@ -2,12 +2,12 @@
 /*
  * keeper.h - keeps copies of files that will not be found at their recorded paths
  *
- * A process in a container maps files by paths that are missing here, or name other files; a
+ * A process in a container maps files by paths that do not exist here, or belong to other files; a
  * plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for the names
- * of functions. So each mapped file is opened at once, through /proc/PID. If it is not the file at
- * that path here, now or at the end, it is copied into FILE.files/.build-id/xx/yyyy/elf, next to
- * the recording FILE. For generated code, /tmp/perf-PID.map, which has its names, is copied at the
- * end if the process has its own /tmp.
+ * of functions. So each mapped file is opened at once, through /proc/PID. If the file at that path
+ * here is another one, now or at the end, the mapped file is copied into
+ * FILE.files/.build-id/xx/yyyy/elf, next to the recording FILE. /tmp/perf-PID.map, which has the
+ * names of generated code, is copied at the end if the process has its own /tmp.
  *
  * A thread with the invoker's rights reads and writes the files, so no file is copied that the
  * invoker (lib/invoker.h) may not read. Only the invoker can read the copies. The keeper makes and
@@ -28,7 +28,7 @@ struct keeper;
 
 struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
-	uint64_t nr_refused;		/* files beyond a limit in bounds.h, or given up */
+	uint64_t nr_refused;		/* files beyond a limit in bounds.h, or not waited for */
 	uint64_t nr_failed;		/* files that could not be copied */
 	int error;			/* errno of the first failure */
 };
@@ -39,7 +39,7 @@ int keeper__new(const char *path, struct keeper **k);
 /* Takes each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
 
-/* Takes the end of a process. */
+/* Notes the end of a process. */
 void keeper__process_exit(struct keeper *k, pid_t pid);
 
 /* Whether the keeper should give up. */
@@ -56,8 +56,8 @@ void keeper__free(struct keeper *k);
 
 /*
  * To be called when the recording @name in @dir_fd was renamed, with @suffix added: also renames
- * its directory of copies, and replaces the directory of an older recording. Fails if that has
- * files that the keeper did not make.
+ * its directory of copies, and replaces the directory of an older recording. Fails if the older
+ * directory has files that the keeper did not make.
  * Return: 0, also if nothing was kept, or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);

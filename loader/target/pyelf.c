@@ -10,7 +10,7 @@
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTIONS	1024
-#define MAX_TABLE	(64u << 20)	/* bytes of a table of symbols, or of their names */
+#define MAX_TABLE	(64u << 20)	/* bytes of a symbol table, or of its names */
 #define PAGE_BYTES	4096
 
 enum { PY_RUNTIME, PY_CODE, PY_UNICODE, PY_VERSION_HEX, NR_NAMES };
@@ -24,7 +24,7 @@ struct pyelf {
 	int fd;
 	unsigned int nr_segments;
 	Elf64_Phdr segments[MAX_SEGMENTS];
-	uint64_t found[NR_NAMES];	/* addresses in the file; 0: missing */
+	uint64_t found[NR_NAMES];	/* addresses in the file; 0: not found */
 };
 
 static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
@@ -122,7 +122,7 @@ static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, siz
 	return -EINVAL;
 }
 
-/* Sets *@bias to the process's addresses minus addresses in the file. */
+/* Sets *@bias to the difference between the process's addresses and the file's addresses. */
 static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, uint64_t *bias)
 {
 	unsigned int i;
@@ -141,8 +141,8 @@ static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, u
 }
 
 /*
- * Finds the version, in the form of PY_VERSION_HEX. If only the file's name has it, the release is
- * unknown.
+ * Finds the version, in the form of PY_VERSION_HEX. If only the file's name has the version, the
+ * release is unknown.
  */
 static int pyelf__version(const struct pyelf *e, unsigned int minor, unsigned long *version)
 {

@@ -15,7 +15,8 @@
  * pyelf__find - find the addresses and offsets for reading a process that has mapped @fd
  * @fd: a file, open for reading
  * @start, @pgoff: an executable mapping of the file: its address and file offset
- * @minor: of Python 3, from the file's name, or 0; the only source before 3.11
+ * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11 nothing else tells
+ *	it
  *
  * Return: 0, -ENOENT if the file has no interpreter, -EPROTO if the version is unknown, -EINVAL if
  * this is not a valid ELF file, or a negative errno of reading it.

@@ -28,10 +28,10 @@
 
 #define NOBODY		65534
 #define MAX_MEMORY	(512ull << 20)
-#define MAX_CPU_S	60		/* of the child in total: a file takes 1 or 2 ms */
+#define MAX_CPU_S	60		/* CPU time of the child in total; a file takes 1 or 2 ms */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINED	false		/* sanitizers need memory and system calls */
+#define CONFINED	false		/* sanitizers need more memory and system calls */
 #else
 #define CONFINED	true
 #endif
@@ -79,7 +79,7 @@ static int forbid_system_calls(void)
 	};
 	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	/* If the kernel has no seccomp filters, the other measures must suffice. */
+	/* If the kernel has no seccomp filters, the other measures must do. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -103,7 +103,7 @@ static int drop_everything(void)
 	set_limit(RLIMIT_CPU, MAX_CPU_S);
 	if (CONFINED)
 		set_limit(RLIMIT_AS, MAX_MEMORY);
-	/* First the bounding set, which only root can change. */
+	/* The bounding set comes first: only root can change it. */
 	err = privileges__bound(0);
 	if (err)
 		return err;

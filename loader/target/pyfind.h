@@ -2,12 +2,12 @@
 /*
  * pyfind.h - finds interpreters in processes without a preloaded shim
  *
- * If a process has mapped a file that is called like CPython, the file's symbols say where the
- * interpreter's variables are. The file may be hostile, and this process has privileges. So it
- * opens the file without reading it (O_PATH) and passes it to a child without privileges: the child
- * runs as another user, has no capabilities and no way to get any, may open only files that
- * everybody may read, and may make only a few system calls. The child returns a few addresses, and
- * the code that follows them checks everything that it reads.
+ * If a process has mapped a file with a name of CPython, the file's symbols say where the
+ * interpreter's variables are. The file may be hostile, and this process has privileges. So this
+ * process opens the file without reading it (O_PATH) and passes the descriptor to a child without
+ * privileges: the child runs as another user, has no capabilities and no way to get any, may open
+ * only files that everybody may read, and may make only a few system calls. The child returns a few
+ * addresses, and the code that follows them checks everything that it reads.
  */
 #ifndef XPU_LOADER_PYFIND_H
 #define XPU_LOADER_PYFIND_H
@@ -33,11 +33,12 @@ void pyfind__free(struct pyfind *f);
 void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r);
 
 /*
- * Return: a descriptor, owned by @f, that polls readable when an answer waits; -1: none will come.
+ * Return: a descriptor, owned by @f, that polls readable when an answer waits; -1: no more answers
+ * come.
  */
 int pyfind__fd(const struct pyfind *f);
 
-/* Calls @fn for each answer that waits. */
+/* Calls @fn for each waiting answer. */
 void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx);
 
 #endif /* XPU_LOADER_PYFIND_H */

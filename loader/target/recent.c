@@ -7,12 +7,12 @@
 
 #include "base/entry_table.h"
 
-#define MAX_BYTES	(16u << 20)	/* of all events */
-#define MAX_OWN_BYTES	(1u << 20)	/* of events of one process */
+#define MAX_BYTES	(16u << 20)	/* bytes of all events */
+#define MAX_OWN_BYTES	(1u << 20)	/* bytes of events of one process */
 #define MAX_AGE_NS	30000000000ull
 
 struct event {
-	TAILQ_ENTRY(event) all;		/* in the order of time */
+	TAILQ_ENTRY(event) all;		/* links all events, sorted by time */
 	STAILQ_ENTRY(event) own;	/* the process's events */
 	struct image *image;
 	uint64_t time_ns;
@@ -79,7 +79,7 @@ void recent__forget(struct recent *r, pid_t pid)
 		recent__drop_image(r, image);
 }
 
-/* Drops whole images: one without its first event is useless. */
+/* Drops whole images: an image without its first event is useless. */
 static void recent__trim(struct recent *r, uint64_t now_ns)
 {
 	struct event *e;

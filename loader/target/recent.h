@@ -2,9 +2,9 @@
 /*
  * recent.h - keeps the last events of processes that may turn out to be recorded
  *
- * An unknown process is adopted when its first record comes out of a ring. If it has ended by then,
- * such as a program of a tenth of a second on a busy machine, /proc no longer has its mappings.
- * This still has its events since its last exec.
+ * An unknown process is adopted when its first record comes out of a ring. A program that ran for a
+ * tenth of a second on a busy machine may have ended by then, and /proc no longer has its mappings.
+ * This module still has the events since its last exec.
  */
 #ifndef XPU_LOADER_RECENT_H
 #define XPU_LOADER_RECENT_H
@@ -21,25 +21,25 @@ struct recent *recent__new(void);
 void recent__free(struct recent *r);
 
 /**
- * recent__add - keep a copy of an event, and forget events that are too old or too many
+ * recent__add - keep a copy of an event, and drop events that are too old or too many
  * @pid: the event's process
  * @begins: the event is an exec: earlier events of @pid belong to another image
  * @time_ns: the event's time; events are added in the order of time
  *
- * Without memory, all events of @pid are forgotten.
+ * Without memory, all events of @pid are dropped.
  */
 void recent__add(struct recent *r, pid_t pid, bool begins, uint64_t time_ns,
 		 const struct perf_event_header *event);
 
 /*
- * Forgets the events of @pid, because a new process has the number, or the process is now recorded.
+ * Drops the events of @pid, because a new process has the number, or the process is recorded now.
  */
 void recent__forget(struct recent *r, pid_t pid);
 
 /**
- * recent__take - pass the events of @pid to @fn, in their order, and forget them
+ * recent__take - pass the events of @pid to @fn, in order, and drop them
  *
- * These are all events since its last exec, or none if some were forgotten.
+ * These are all events since its last exec, or none if some were dropped.
  */
 void recent__take(struct recent *r, pid_t pid,
 		  void (*fn)(void *ctx, const struct perf_event_header *event), void *ctx);

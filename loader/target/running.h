@@ -12,7 +12,7 @@
 
 struct running_process {
 	pid_t pid, ppid;
-	uint64_t start;			/* start time; differs if the pid is reused */
+	uint64_t start;			/* start time: tells processes apart if the pid is reused */
 	char comm[XPU_COMM_LEN];
 	bool ended;			/* a zombie */
 	bool kernel;			/* a kernel thread */

@@ -33,17 +33,17 @@
 #include "record/writer.h"
 #include "xpu_time.h"
 
-#define VERDICT_NS	5000000000ull	/* after this, an exec will not be reported any more */
-#define SWEEP_NS	(2 * VERDICT_NS)	/* so long after its end, a process has no more
-						 * events */
+#define VERDICT_NS	5000000000ull	/* no report about an exec comes later than this */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* no event of a process comes so long after its end
+						 * */
 /*
- * Pages of a CPU's ring; powers of two. The ring must hold the mappings of the whole machine while
- * probes are detached, which takes the kernel longer on a busier machine. If the invoker may not
- * lock so much memory, the rings are so small that perf_event_mlock_kb allows two of them.
+ * Pages of a CPU's ring; powers of two. While the kernel detaches probes, which takes longer on a
+ * busier machine, the ring must hold the mappings of the whole machine. If the invoker may not lock
+ * that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
  */
 #define RING_PAGES	256
-#define MAX_KNOWN	(1u << 18)	/* mappings of a process, which may map any number */
-#define LOOK_PAUSES	4		/* pause after a look, as a multiple of its time */
+#define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
+#define LOOK_PAUSES	4		/* the next look waits for so many times its length */
 #define FEW_RING_PAGES	64
 
 /* Not in the headers of every supported distribution. */
@@ -63,19 +63,19 @@ struct adopted {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: not ended */
-	/* If restricted: the last reports about the process, or 0. */
+	/* If restricted: times of the last reports about the process, or 0. */
 	uint64_t allowed_ns;		/* the invoker could read its image */
 	uint64_t stopped_ns;		/* the invoker could no longer read it */
 	bool denied;			/* no longer recorded */
 	bool missing;			/* ended before its mappings were read */
 };
 
-/* A process that is not followed by events, but read in /proc. */
+/* A process whose events are missing: it is read in /proc instead. */
 struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
-	uint64_t next_ns;		/* not to be read again before this */
+	uint64_t next_ns;		/* do not read it again before this */
 };
 
 struct sideband {
@@ -89,20 +89,20 @@ struct sideband {
 	int nr_rings;
 	struct cpu_ring *rings;
 	size_t ring_pages;
-	uint64_t swept_ns;		/* last call of sideband__sweep() */
+	uint64_t swept_ns;		/* time of the last sideband__sweep() */
 	uint64_t nr_lost, nr_missing;
-	struct recent *recent;		/* if @chooses, events of processes that are not adopted */
-	uint8_t *event;			/* an event, made contiguous */
+	struct recent *recent;		/* if @chooses: events of processes that are not adopted */
+	uint8_t *event;			/* an event copied into one piece */
 	struct build_ids *build_ids;
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
-	sideband_task_fn task;		/* called for tasks, or NULL */
+	sideband_task_fn task;		/* called for forks, execs and ends of threads; or NULL */
 	void *task_ctx;
-	struct viewed *viewed;		/* used without events */
+	struct viewed *viewed;		/* used if the kernel sends no events */
 	struct viewed *viewing;		/* the process that is being read, or NULL */
 };
 
-/* The data at the end of every event, by sample_id_all with TID and TIME. */
+/* The data that sample_id_all with TID and TIME adds to the end of every event. */
 struct sample_id {
 	uint32_t pid, tid;
 	uint64_t time_ns;
@@ -169,8 +169,8 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		/*
-		 * Wake up at once, so that the keeper finds the process alive; with all processes,
-		 * only now and then.
+		 * Wake up for each event, so that the keeper finds the process alive; when
+		 * following all processes, only now and then.
 		 */
 		.wakeup_watermark = pid == -1 ? FEW_RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
@@ -189,7 +189,7 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	caps__raise();
 	ring->fd = open_event(pid, cpu, true);
 	if (ring->fd < 0 && errno == EINVAL)
-		ring->fd = open_event(pid, cpu, false);	/* before Linux 5.12 */
+		ring->fd = open_event(pid, cpu, false);	/* not supported before Linux 5.12 */
 	err = ring->fd < 0 ? -errno : 0;
 	caps__lower();
 	if (err)
@@ -338,7 +338,7 @@ static bool adopt(struct sideband *s, pid_t pid, uint64_t time_ns)
 	return true;
 }
 
-/* Forgets ended processes whose pids were not reused. */
+/* Removes ended processes whose pids were not reused. */
 static void sideband__sweep(struct sideband *s, uint64_t now_ns)
 {
 	struct adopted *a, *next;
@@ -361,7 +361,7 @@ static struct adopted *find_adopted(const struct sideband *s, pid_t pid)
 	return a && a->since_ns ? a : NULL;
 }
 
-/* Forgets a process that had this pid before @time_ns. */
+/* Clears an entry if its process ended before @time_ns and the pid was reused. */
 static void adopted__forget(struct adopted *a, uint64_t time_ns)
 {
 	if (a->since_ns < time_ns) {
@@ -377,9 +377,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether a child of @p is adopted, too. If restricted, a child from before the adoption of @p is
- * adopted only if the BPF programs have reported it: they do not record other children, so no
- * report would come.
+ * Whether a child of @p is adopted, too. If restricted, a child that was forked before @p was
+ * adopted is adopted only if the BPF programs have reported the child: they do not record other
+ * such children, so no report would come.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
@@ -419,7 +419,7 @@ static bool is_exec(const struct perf_event_header *hdr)
 	return hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
-/* The kernel leaves the build-id zero for mappings without a file: [vdso], JIT code. */
+/* The kernel leaves the build-id zero for a mapping without a file, such as [vdso] and JIT code. */
 static bool has_build_id(const struct mmap2_event *e)
 {
 	static const uint8_t none[sizeof(e->build_id)];
@@ -430,8 +430,8 @@ static bool has_build_id(const struct mmap2_event *e)
 
 /*
  * The vdso comes without a build-id, but the kernel gives every 64-bit process the same vdso. So
- * the build-id of our own vdso tells xpumerge whether it has that vdso, too. A 32-bit process has
- * another vdso.
+ * add the build-id of our own vdso, by which xpumerge can check whether its vdso is the same. A
+ * 32-bit process has another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {
@@ -538,9 +538,9 @@ static void write_task(const struct task_event *e, struct writer *w)
 }
 
 /*
- * Whether an event of an adopted process belongs to the recording. After an exec, events wait for a
- * report from the BPF programs whether the invoker may read the new image. If the invoker can no
- * longer read a process, its events wait for the report of the time when that began.
+ * Whether an event of an adopted process belongs to the recording. After an exec, events wait until
+ * the BPF programs report whether the invoker may read the new image. If the invoker can no longer
+ * read a process, its events wait until the BPF programs report since when.
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {
@@ -549,7 +549,7 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 
 	if (!s->restricted)
 		return true;
-	/* Earlier mappings were read from /proc when the process was adopted. */
+	/* Mappings from before the adoption were read from /proc. */
 	if (a->denied || time_ns < a->since_ns || (a->stopped_ns && time_ns >= a->stopped_ns))
 		return false;
 	if ((!exec || time_ns < a->allowed_ns) &&
@@ -607,7 +607,7 @@ struct claim {
 	bool first, whole;
 };
 
-/* Only events up to the report: a later image may belong to another user. */
+/* Take only events up to the report: a later image may belong to another user. */
 static void claim_event(void *ctx, const struct perf_event_header *hdr)
 {
 	struct claim *c = ctx;
@@ -622,7 +622,7 @@ static void claim_event(void *ctx, const struct perf_event_header *hdr)
 		c->s->nr_lost++;
 }
 
-/* Writes the kept events of @a. All events up to since_ns have been read. */
+/* Writes the kept events of @a. All events up to a->since_ns have been read. */
 static void claim_events(struct sideband *s, struct adopted *a, struct writer *w)
 {
 	struct claim c = { .s = s, .w = w, .since_ns = a->since_ns, .first = true };
@@ -660,7 +660,7 @@ static bool wanted(struct sideband *s, const struct perf_event_header *hdr, stru
 	    hdr->type != PERF_RECORD_FORK && hdr->type != PERF_RECORD_EXIT)
 		return false;
 	time_ns = event_time(hdr);
-	a = find_adopted(s, task->pid);		/* all these events begin with the pid */
+	a = find_adopted(s, task->pid);		/* every kind of event here begins with the pid */
 	if (a && a->missing && time_ns > a->since_ns)
 		claim_events(s, a, w);
 	if (hdr->type == PERF_RECORD_FORK && task->pid != task->ppid) {
@@ -680,7 +680,7 @@ static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *rin
 {
 	const uint8_t *data = (const uint8_t *)ring->page + page_bytes();
 	size_t size = ring->page->data_size, at = ring->tail % size, head_room = size - at;
-	const struct perf_event_header *hdr = (const void *)(data + at);	/* is never split */
+	const struct perf_event_header *hdr = (const void *)(data + at);	/* never split */
 
 	if (hdr->size <= head_room)
 		return hdr;
@@ -741,7 +741,7 @@ void sideband__finish(struct sideband *s, struct writer *w)
 	sideband__drain(s, UINT64_MAX, w);
 }
 
-/* ---- processes that run already -------------------------------------------------------------- */
+/* ---- processes that are already running ------------------------------------------------------ */
 
 /* Notes @words for the process that is being read. Return: whether they were already noted. */
 static bool is_known(struct sideband *s, const uint64_t *words, size_t nr)
@@ -772,7 +772,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
 		return;
 	if (!line[name])
-		line = "//anon";		/* perf's name for it */
+		line = "//anon";		/* as perf names it */
 	else
 		line += name;
 	if (is_known(s, (uint64_t[]){ start, end, pgoff, ino, (uint64_t)major << 32 | minor }, 5))
@@ -808,7 +808,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	tell_of_mmap(s, r);
 }
 
-/* Return: whether there were mappings: an ended process has no more. */
+/* Return: whether the process had mappings: an ended process has none. */
 static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
@@ -892,13 +892,13 @@ static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, st
 		closedir(dir);
 }
 
-/* @ended_counts: an ended process is adopted, too, with its mappings missing */
+/* @ended_counts: an ended process is adopted, too, and its mappings count as missing */
 static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
 			  bool ended_counts)
 {
 	/*
-	 * A little early, so that the mappings apply to launches that are already on their way, and
-	 * to children that were made while @since_ns was read.
+	 * Date the mappings a little earlier, so that they apply to launches that are already on
+	 * their way, and to children forked while @since_ns was read.
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, since_ns);
 	struct adopted *a;

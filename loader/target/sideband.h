@@ -25,12 +25,13 @@ struct writer;
 int sideband__open(pid_t pid, struct sideband **s);
 
 /*
- * Like sideband__open(), but without reports of the BPF programs: the kernel itself ends the events
- * of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3 or more.
+ * Like sideband__open(), but expects no reports of the BPF programs: the kernel itself stops the
+ * events of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3
+ * or more.
  */
 int sideband__open_own(pid_t pid, struct sideband **s);
 
-/* Follows nothing, if even that is not allowed: see sideband__look(). */
+/* Follows nothing, for systems that allow no events: see sideband__look(). */
 int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
 
@@ -45,9 +46,9 @@ void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
  * For a process that is not followed: writes the new mappings and names of threads from /proc, as
- * events at @time_ns. @is_new: the first call for its current image; if the process has ended by
- * then, its mappings are counted as lost. sideband__unlook() forgets the process. Return: false if
- * it was not looked at, because the last time was recent and took long.
+ * events at @time_ns. @is_new: this is the first call for the current image; if the process has
+ * ended already, its mappings count as lost. sideband__unlook() drops the process. Return: false if
+ * /proc was not read, because the last reading was recent and took long.
  */
 bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns,
 		    struct writer *w);
@@ -76,8 +77,8 @@ void sideband__follow(struct sideband *s, pid_t pid);
 
 /*
  * Takes a report of the BPF programs about a process: the invoker may read its new image, the
- * invoker may no longer read it, or it has ended. If xpuload is restricted, the mappings of a new
- * image are written only after such a report.
+ * invoker may no longer read the process, or the process has ended. If xpuload is restricted, the
+ * mappings of a new image are written only after such a report.
  */
 enum sideband_word { SIDEBAND_ALLOWED, SIDEBAND_STOPPED, SIDEBAND_ENDED };
 void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint64_t time_ns);
@@ -97,7 +98,7 @@ int sideband__fd(const struct sideband *s);
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 
-/* Turns all remaining events into records: none waits for a report any more. */
+/* Turns all remaining events into records, since no report will come any more. */
 void sideband__finish(struct sideband *s, struct writer *w);
 
 /*
@@ -106,8 +107,8 @@ void sideband__finish(struct sideband *s, struct writer *w);
 bool sideband__waits(const struct sideband *s);
 
 /*
- * Return: how many events the kernel could not deliver so far, plus events of ended processes that
- * were missing.
+ * Return: how many events the kernel could not deliver so far, plus the missing events of ended
+ * processes.
  */
 uint64_t sideband__nr_lost(const struct sideband *s);
 

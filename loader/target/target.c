@@ -22,9 +22,9 @@
 #include "xpu_slot.h"
 #include "xpu_time.h"
 
-#define DEFAULT_PATH	"/bin:/usr/bin"	/* of execvp() if PATH is unset */
-#define RELAY_WAIT_NS	20000000	/* wait for a signal to reach the target by itself */
-#define RELAY_SAME_NS	500000000	/* closer signals of one sender to both are the same */
+#define DEFAULT_PATH	"/bin:/usr/bin"	/* the PATH that execvp() uses if PATH is unset */
+#define RELAY_WAIT_NS	20000000	/* how long a signal gets to reach the target by itself */
+#define RELAY_SAME_NS	500000000	/* within this time one sender's signals are one signal */
 
 extern char **environ;
 
@@ -34,8 +34,8 @@ static char *kept_env;			/* a copy of /proc/self/environ, with a NUL added */
 static size_t kept_bytes;
 
 /*
- * The kernel's own struct: glibc hides the two signals that it uses itself, and changes the action
- * of one when the first thread is made.
+ * The kernel's own struct, because glibc hides the two signals that it uses itself, and changes the
+ * action of one of them when the first thread is made.
  */
 struct kernel_action {
 	void (*handler)(int);
@@ -91,7 +91,7 @@ void target__init(void)
 {
 	int sig, fd;
 
-	/* If stdin, stdout or stderr is closed, none of our files must get its number. */
+	/* If stdin, stdout or stderr is closed, none of our files must get that number. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
@@ -181,7 +181,7 @@ static int set_injection(const char *shim)
 
 /*
  * AddressSanitizer ends a program if another library is loaded before its own. This option allows
- * that, and it works.
+ * that; the program works all the same.
  */
 static int allow_preload(void)
 {
@@ -289,7 +289,7 @@ int target__exec(struct target *t)
 	} while (n < 0 && errno == EINTR);
 	close(t->error_fd);
 	if (n != sizeof(err))
-		return 0;		/* the exec has closed it */
+		return 0;		/* the successful exec has closed the pipe */
 	waitpid(t->pid, NULL, 0);
 	return err;
 }
@@ -348,9 +348,9 @@ void target__exit_like(int wait_status)
 	if (WIFEXITED(wait_status))
 		_exit(WEXITSTATUS(wait_status));
 	sig = WTERMSIG(wait_status);
-	setrlimit(RLIMIT_CORE, &no_core);	/* the target may have dumped core; we do not */
+	setrlimit(RLIMIT_CORE, &no_core);	/* only the target may dump core */
 	target__restore();
-	signal(sig, SIG_DFL);		/* it may have been ignored when we were started */
+	signal(sig, SIG_DFL);		/* xpuload may have inherited it as ignored */
 	kill(getpid(), sig);
 	_exit(128 + sig);
 }

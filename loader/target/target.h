@@ -16,10 +16,10 @@ struct target {
 	pid_t pid;
 	int go_fd;			/* the child waits until it can read from here */
 	int error_fd;			/* the child writes the error of its exec here */
-	bool waits;			/* not recorded from its start; others may attach later */
+	bool waits;			/* not recorded from its start; xpuload may attach later */
 	bool exited;
 	int wait_status;		/* after the exit, as wait(2) encodes it */
-	struct {			/* signals that we got, and may have to pass on */
+	struct {			/* signals that xpuload got, and may have to pass on */
 		bool pending;
 		pid_t sender_pid;
 		uint64_t time_ns;

@@ -13,7 +13,7 @@
 
 struct witness {
 	pid_t pid;
-	int fd;				/* the pipe on which it reports signals */
+	int fd;				/* the pipe on which the witness reports signals */
 	struct xpu_signal signals[XPU_SIGNALS];
 };
 

@@ -3,7 +3,7 @@
  * witness.h - distinguishes signals to the whole process group from signals to xpuload alone
  *
  * The witness is a process of our group that does nothing but take signals: a signal that reaches
- * it has also reached the target. The BPF programs know more, if they are used.
+ * it has also reached the target. The BPF programs report more precisely, if they are used.
  */
 #ifndef XPU_LOADER_WITNESS_H
 #define XPU_LOADER_WITNESS_H
