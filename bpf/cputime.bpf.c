@@ -2,15 +2,16 @@
 /*
  * Part of xpu.bpf.c: how long threads ran, by the kernel's own account, which
  * CLOCK_THREAD_CPUTIME_ID reads. A CPU sample stands for the time that its thread ran since the
- * last sample of that thread, not for the time between two ticks of the sampler. A thread that
- * ends, or execs, sends the time since its last sample. So the times of a thread add up to its own
+ * last sample of that thread, not for the time between two ticks of the sampler. For a thread that
+ * ends or execs, the time since its last sample is sent. So all times of a thread add up to its CPU
  * clock.
  *
- * The kernel adds to the account at its own ticks and at switches. The time since then is computed
- * from the scheduler's clock, which the sampling event has read just before it calls on_sample().
+ * The kernel adds to the account at its own ticks and at switches. The time since the last tick or
+ * switch is computed from the scheduler's clock, which the sampling event reads just before it
+ * calls on_sample().
  */
 
-const volatile __u64 sample_period_ns = 0;	/* 0: there are no CPU samples */
+const volatile __u64 sample_period_ns = 0;	/* 0: no CPU samples are taken */
 
 /* The scheduler's clock minus CLOCK_MONOTONIC, as of the last sample; 0: not known yet. */
 __s64 sched_clock_ahead_ns = 0;
@@ -18,11 +19,11 @@ __s64 sched_clock_ahead_ns = 0;
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 15);	/* the loader sets it: threads */
-	__type(key, __u64);		/* address of the struct task_struct, until it ends */
+	__type(key, __u64);		/* address of the thread's struct task_struct */
 	__type(value, struct xpu_cpu_time);
 } cpu_times SEC(".maps");
 
-/* Return: how long @task, which is the current one, has run in its life, up to @now_ns. */
+/* Return: how long @task, which is the current task, has run in its life, up to @now_ns. */
 static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 {
 	__u64 exec_ns, start_ns, late_ns;
@@ -35,14 +36,14 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 	start_ns = task->se.exec_start;
 	rq = task->se.cfs_rq->rq;
 	/*
-	 * Where the kernel knows them, interrupts and what the hypervisor took are not the threads'
-	 * time.
+	 * If the kernel measures the time of interrupts and the time stolen by the hypervisor,
+	 * neither counts as time of a thread.
 	 */
 	late_ns = rq->clock - rq->clock_task;
 	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
 	asm volatile("" : : : "memory");
 	if (exec_ns != task->se.sum_exec_runtime)
-		return task->se.sum_exec_runtime;	/* a tick came in between */
+		return task->se.sum_exec_runtime;	/* a tick has come in between */
 	return more_ns > 0 ? exec_ns + more_ns : exec_ns;
 }
 
@@ -61,8 +62,8 @@ static __always_inline void forget_time(const struct task_struct *task)
 }
 
 /*
- * Begins the account of the current thread in the image @proc: records have its time up to
- * @exec_ns, and had it at @told_ns. Return: NULL if there is no room.
+ * Begins the account of the current thread in the image @proc: records contain its time up to
+ * @exec_ns, as of @told_ns. Return: NULL if the map is full.
  */
 static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns)
@@ -78,8 +79,8 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 
 /*
  * Return: the account of the current thread, which has run for @exec_ns of its life up to @now_ns;
- * NULL if there is no room. Nobody knows how long a thread ran before its first sample if it is
- * older than its image's recording: for one period at most, as far as that sample says.
+ * NULL if there is no room. If a thread is older than the recording of its image, how long it ran
+ * before its first sample is unknown; one period at most is counted.
  */
 static __always_inline struct xpu_cpu_time *
 find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 now_ns)
@@ -94,8 +95,8 @@ find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 }
 
 /*
- * Return: how long the thread of @t ran in no record up to @now_ns, when it had run for @exec_ns of
- * its life. With windows, the time before @proc's window opened is left out.
+ * Return: how much of the thread's time is in no record yet, at @now_ns, when the thread has run
+ * for @exec_ns of its life. With windows, the time before @proc's window opened is left out.
  */
 static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
 				       __u64 exec_ns, __u64 now_ns)
@@ -112,7 +113,8 @@ static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_
 }
 
 /*
- * Return: the time that a sample of @t stands for; later samples have what does not fit into one.
+ * Return: the time that a sample of @t stands for. The excess over 32 bits is left to later
+ * samples.
  */
 static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
 				      __u64 exec_ns, __u64 now_ns)
@@ -122,7 +124,10 @@ static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_p
 	return ns < 1ull << 32 ? ns ?: 1 : (__u32)-1;
 }
 
-/* The current thread is outside of its process's windows: its time up to now is in no record. */
+/*
+ * Leaves the current thread's time up to now out, because the thread is outside of its process's
+ * windows.
+ */
 static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
 {
 	struct xpu_cpu_time *t = lookup_time(task);
@@ -157,8 +162,8 @@ static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, _
 }
 
 /*
- * The current thread ends, or is about to replace its image @proc: sends how long the thread ran
- * since its last sample. @proc is NULL if another thread has ended the process already.
+ * Called when the current thread ends, or is about to replace its image @proc: sends how long the
+ * thread ran since its last sample. @proc is NULL if another thread has already ended the process.
  */
 static __always_inline void end_time(struct task_struct *task, const struct xpu_proc *proc)
 {
@@ -176,15 +181,15 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 		return;
 	if (only_windows && proc)
 		rest_time(t, proc, exec_ns, now_ns);
-	/* The account is changed before it is used, because a sampler may come in between. */
+	/* Change the account before using it, because a sample may be taken in between. */
 	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
 	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
 	t->told_ns = t->end_ns = now_ns;
 }
 
 /*
- * The current thread has replaced the image @old by @new, which is NULL if there is no room. The
- * new image gets the time that this took; before Linux 6.10 the old image gets that time.
+ * Called when the current thread has replaced the image @old by @new, which is NULL if the map is
+ * full. The CPU time of the exec counts for the new image; before Linux 6.10, for the old image.
  */
 static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,
 					const struct xpu_proc *new)
@@ -207,9 +212,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 #define LATE_MIN_NS	1000000
 
 /*
- * A thread is gone. The kernel frees its memory after on_exit(): a short process spends a tenth of
- * its time with that, so this time is sent, too. It is summed up by process, because threads that
- * are gone have no name. A process that was not waited for at once is left out.
+ * Called when a thread is gone. The kernel frees the thread's memory after on_exit(). A short
+ * process spends a tenth of its time there, so that time is sent, too, summed up by process,
+ * because the thread no longer has a name. It is left out if nobody waited for the process at once.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
@@ -222,7 +227,10 @@ int BPF_PROG(on_free, struct task_struct *task)
 
 	if (!t)
 		return 0;
-	/* It is negative if end_time() took time of the hypervisor for time of the thread. */
+	/*
+	 * The difference is negative if end_time() counted time of the hypervisor as time of the
+	 * thread.
+	 */
 	ns = task->se.sum_exec_runtime - t->exec_ns;
 	end_ns = t->end_ns;
 	if (!end_ns || bpf_ktime_get_ns() - end_ns > LATE_SPAN_NS) {

@@ -13,7 +13,7 @@
 #define MAX_USER_NS	33		/* the kernel's limit of nested user namespaces */
 #define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no kernel function has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
-#define DUMPABLE_USER	1		/* SUID_DUMP_USER: by its user, not only by root */
+#define DUMPABLE_USER	1		/* SUID_DUMP_USER: not only root may dump it */
 
 const volatile bool restricted = false;
 const volatile bool hide_kernel = false;	/* hide the addresses of kernel functions */
@@ -22,7 +22,7 @@ const volatile bool hide_kernel = false;	/* hide the addresses of kernel functio
 struct {
 	__u32 uid, gid, euid;
 	__u32 knows_dumpable;		/* the layout of this kernel's mm_struct is known */
-	__u64 caps;			/* without the capabilities of the loader's file */
+	__u64 caps;			/* capabilities without the loader file's own ones */
 	__u64 user_ns;
 } invoker = {};
 

@@ -55,7 +55,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	if (at >= s->bytes || nr >= PLACE_RETURNS)
 		return 1;
 	word = *(__u64 *)(s->scratch->window + at);
-	/* Skip words that are no address in user space, or an address in the stack itself. */
+	/* Skip words that are not addresses in user space, or are addresses in the stack itself. */
 	ret = machine_strip(word);
 	if (ret < PAGE_BYTES || ret >> USER_BITS ||
 	    ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK || !follows_call(ret))

@@ -8,7 +8,7 @@
  * a lock that a sampler holds.
  */
 
-#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* limit of bpf_get_stack() */
+#define STACK_BYTES	(XPU_DEFAULT_FRAMES * sizeof(__u64))	/* the limit of bpf_get_stack() */
 
 const volatile __u64 sample_wakeup_bytes = 0;
 
@@ -37,7 +37,7 @@ struct {
 } sample_scratches SEC(".maps");
 
 /*
- * Return: the image that @task runs, or NULL if it should not be sampled. This runs for every
+ * Return: the image that @task runs, or NULL if the task should not be sampled. This runs for every
  * thread on the machine.
  */
 static __always_inline struct xpu_proc *sampled_process(struct task_struct *task)
@@ -54,7 +54,7 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 
 /*
  * Puts the kernel frames into @r, then Python frames and a copy of the stack or, if the stack is
- * not copied, the frames along frame pointers. Return: the bytes of all these.
+ * not copied, the frames along frame pointers. Return: how many bytes that is in total.
  */
 static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
 					 struct xpu_proc *proc, struct xpu_ring_sample *r)
@@ -161,11 +161,11 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (bpf_ringbuf_query(&sample_ring, BPF_RB_AVAIL_DATA) >= sample_wakeup_bytes)
 		flags = BPF_RB_FORCE_WAKEUP;
-	/* Before Linux 6.15, an NMI only tries to take the ring's lock, so try several times. */
+	/* Before Linux 6.15, an NMI only tries to take the ring's lock, so try up to four times. */
 	for (i = 0; i < 4 && err; i++)
 		err = bpf_ringbuf_output(&sample_ring, r, sizeof(*r) + bytes, flags);
 	if (err) {
-		drop(XPU_LOST_SAMPLE);		/* the thread's next sample stands for its time */
+		drop(XPU_LOST_SAMPLE);		/* the next sample stands for this time, too */
 	} else if (t) {
 		t->exec_ns += r->ran_ns;
 		t->told_ns = now_ns;

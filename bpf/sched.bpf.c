@@ -7,30 +7,30 @@
  * A thread is in one of three states. Every switch and wakeup changes the state, and adds the time
  * since the last change to the old state's sum, so a thread's sums add up to its life exactly.
  * Blocked and runnable time is summed up here, by thread, stack and kind, so that most switches
- * make no record. A sum covers only a short span of time, so that a window of time can be cut out.
- * Long intervals are sent one by one. A stack is sent through the ring when it is first met, and
- * later referred to by a hash of 128 bits: among a million stacks, two have the same hash with odds
- * of 1 in 10^27.
+ * make no record. A sum covers only a short span of time, so that xpumerge can cut out a window of
+ * time. Long intervals are sent one by one. A stack is sent through the ring when it is first met,
+ * and later referred to by a hash of 128 bits: among a million stacks, two have the same hash with
+ * odds of 1 in 10^27.
  *
  * sched_switch runs with interrupts off, and nothing here may sleep: all maps are preallocated.
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
-#define OFF_COPY_BYTES	1024	/* bytes of the stack to copy with frame pointers */
+#define OFF_COPY_BYTES	1024	/* bytes of stack to copy in addition to frame pointers */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 #define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
 #define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time, ... */
 #define OFF_GAP_NS	2000000		/* ... with less than this between them */
 
-const volatile __u64 off_min_ns = 0;		/* sums do not include shorter intervals */
+const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no sum */
 
 static const volatile struct xpu_thread_state new_thread;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1 << 15);
-	__type(key, __u32);			/* the task's pid in the initial namespace */
+	__type(key, __u32);			/* the thread's pid in the initial namespace */
 	__type(value, struct xpu_thread_state);
 } thread_states SEC(".maps");
 
@@ -48,7 +48,9 @@ struct {
 	__type(value, __u8);
 } off_stacks SEC(".maps");
 
-/* One for each CPU. Separate from sample_scratches, because a sample may interrupt a switch. */
+/*
+ * One for each CPU. Separate from sample_scratches, because a sample may interrupt a task switch.
+ */
 struct off_scratch {
 	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
 		    REGS_BYTES + XPU_STACK_MAX + PAGE_BYTES] __attribute__((aligned(8)));
@@ -86,7 +88,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	struct xpu_thread_state *t;
 	__u32 pid = task->pid;
 
-	/* From a map's constant: the state does not fit on the stack of a BPF program. */
+	/* Copied from a constant in a map: the state does not fit on the stack of a BPF program. */
 	bpf_map_update_elem(&thread_states, &pid, (const void *)&new_thread, BPF_ANY);
 	t = bpf_map_lookup_elem(&thread_states, &pid);
 	if (!t) {
@@ -118,8 +120,8 @@ static __always_inline bool is_iowait(struct task_struct *task)
 }
 
 /*
- * Return: what kind of event a thread waits for when it stops running in @state, by its system
- * call.
+ * Return: what kind of event a thread waits for when it stops running in @state, judged by its
+ * system call.
  */
 static __always_inline __u32 off_kind(struct task_struct *task, unsigned int state)
 {
@@ -134,7 +136,10 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	}
 	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
 		return kind_of_call[nr] - 1;
-	/* In a page fault, a driver or a lock of the kernel: usually waits for the disk. */
+	/*
+	 * The thread is in a page fault, a driver or a lock of the kernel, and usually waits for
+	 * the disk.
+	 */
 	return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
 }
 
@@ -184,9 +189,9 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 
 	r->nr_frames = bytes / sizeof(__u64);
 	/*
-	 * The C library's functions for system calls usually have no frame pointer, so their
-	 * callers are missing in a chain along frame pointers; the registers and the top of the
-	 * stack identify them. Half of the ring is reserved for launches.
+	 * The C library's functions for system calls usually have no frame pointer, so the caller
+	 * is missing in a chain along frame pointers; the registers and the top of the stack
+	 * identify the caller. Half of the ring is reserved for launches.
 	 */
 	python_bytes = r->nr_python * sizeof(struct xpu_python_frame);
 	BOUND(python_bytes, PYTHON_BYTES);
@@ -259,14 +264,14 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
-	/* If this fails, the stack is sent again next time. */
+	/* If sending fails, the stack is sent at its next appearance. */
 	if (send_stack(task, r, bytes, copy, user_bytes))
 		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
 	else
 		drop(XPU_LOST_OFF_CPU);
 }
 
-/* Sends a sum of @t, and empties it. */
+/* Sends a sum of @t, and clears it. */
 static __always_inline void send_off(const struct xpu_thread_state *t, struct xpu_off_sum *sum)
 {
 	struct xpu_ring_off *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -314,8 +319,8 @@ static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 star
 		return 0;
 	}
 	/*
-	 * Keep the search's result in memory, so that the verifier need not follow every path
-	 * through the loop.
+	 * Keep the result of the search in memory: the verifier need not follow every path through
+	 * the loop.
 	 */
 	t->sum = XPU_OFF_SUMS;
 	t->oldest = 0;
@@ -350,11 +355,11 @@ static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 star
 }
 
 /*
- * The next two functions are global, so that the verifier checks each once, not once for every path
- * to each call. Before Linux 5.12 they cannot have pointer arguments.
+ * The next two functions are global, so that the verifier checks each function once, and not for
+ * every path to each call. Before Linux 5.12 they cannot have pointer arguments.
  */
 
-/* Adds both parts of the time in which the thread @pid did not run. */
+/* Adds the blocked and the runnable part of the time in which thread @pid did not run. */
 __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 end_ns, __u32 kind)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -366,7 +371,7 @@ __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 en
 	return 0;
 }
 
-/* Sends the sums of the thread @pid, which ends. */
+/* Sends the sums of thread @pid, which ends. */
 __noinline int send_sums(__u32 pid)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -393,13 +398,13 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
 }
 
 /*
- * Accounts for a running thread up to @now_ns. @exec_ns: the running time of its whole life, by the
- * kernel.
+ * Accounts for a running thread up to @now_ns. @exec_ns: the kernel's sum of its running time, over
+ * its whole life.
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns,
 				      __u64 now_ns)
 {
-	/* The switch to the thread may have been missed, which is rare. */
+	/* The switch to the thread may have been missed, which happens rarely. */
 	if (t->state != XPU_THREAD_RUNNING)
 		begin_running(t, pid, xpu_thread__unseen_begin(t, exec_ns, now_ns));
 	t->exec_ns = exec_ns;
@@ -407,7 +412,7 @@ static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u
 }
 
 /*
- * Closes the account of a thread that ends or execs. @task is running, and had the number @pid
+ * Closes the account of a thread that ends or execs: @task, which is running, and had the pid @pid
  * before the exec.
  */
 static __always_inline void close_account(struct task_struct *task, __u32 pid, __u64 now_ns)
@@ -442,7 +447,7 @@ static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* A thread that does not run is accounted for until it last ran. */
+	/* Account for a thread that does not run only up to its last run. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);
@@ -488,7 +493,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, bool
 	t->wake_ns = 0;
 	t->state = runnable ? XPU_THREAD_RUNNABLE : XPU_THREAD_BLOCKED;
 	t->kind = runnable ? XPU_OFF_RUNNABLE : off_kind(task, state);
-	/* Calls that wait for the device are recorded by the shim. */
+	/* The shim records calls that wait for the device, so no stack is needed. */
 	if (t->slot && !bpf_probe_read_user(&in_call, sizeof(in_call), (void *)t->slot +
 					    offsetof(struct xpu_slot, in_call)) && in_call) {
 		t->kind = XPU_OFF_CALL;
@@ -530,8 +535,8 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 }
 
 /*
- * The next three programs run after the programs on the same events in xpu.bpf.c, so that they see
- * the new image. This one is called for a new thread of a recorded image, which waits to run.
+ * The next three programs run after those in xpu.bpf.c on the same events, so that they see the new
+ * image. on_thread_start() is called for a new thread, which is runnable, of a recorded image.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_thread_start, struct task_struct *parent, struct task_struct *child)

@@ -5,10 +5,11 @@
  */
 
 #define MAX_CGROUP_LEVELS	64
-#define MAX_SUBSYSTEMS		32	/* the kernel has fewer */
+#define MAX_SUBSYSTEMS		32	/* more than any kernel has */
 
 /*
- * Whether processes are recorded with all their descendants, even if they never launch themselves.
+ * Whether processes are recorded with all their descendants, even if they launch nothing
+ * themselves.
  */
 static __always_inline bool has_roots(void)
 {
@@ -78,7 +79,7 @@ static __noinline bool is_wanted(struct task_struct *task)
 {
 	__u32 pid = task_pid(task);
 
-	if (!pid)				/* idle, or in another pid namespace */
+	if (!pid)				/* the idle task, or in another pid namespace */
 		return false;
 	if (attach_wanted && bpf_map_lookup_elem(&wanted, &pid))
 		return true;
@@ -86,8 +87,8 @@ static __noinline bool is_wanted(struct task_struct *task)
 }
 
 /*
- * Counts the child of a process that may not be recorded, and remembers it, because it may execute
- * a program that may be recorded.
+ * Counts the child of a process that may not be recorded, and puts it into the map "wanted",
+ * because it may execute a program that may be recorded.
  */
 static __always_inline void leave_child_alone(struct task_struct *child)
 {

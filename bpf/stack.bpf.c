@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: reads data of the current thread that frame pointers do not give: Python's
- * frames, and the registers and a copy of the top of the stack, for xpumerge to unwind.
+ * Part of xpu.bpf.c: reads Python's frames of the current thread, its registers, and a copy of the
+ * top of its stack, which xpumerge unwinds.
  */
 
 #define PAGE_BYTES	4096
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
-#define LARGEST_STACK	(256ull << 20)	/* an end further away belongs to another stack */
+#define LARGEST_STACK	(256ull << 20)	/* an end further away is the end of another stack */
 #define WINDOW_BYTES	2048		/* bytes of frames that are read at once */
-#define BLOCK_BYTES	128		/* read from a frame or a code object, at most */
+#define BLOCK_BYTES	128		/* bytes to read from a frame or a code object, at most */
 #define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
@@ -25,7 +25,8 @@ const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /*
- * Interpreters, by the process image that reported them; also used for the image's forked children.
+ * Interpreters, by the process image that reported them; the image's forked children use the entry,
+ * too.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -43,11 +44,11 @@ struct python_walk {
 	const struct xpu_python *py;
 	__u32 *nr;
 	struct xpu_python_frame *out;
-	__u64 *hash;			/* of the frames, or NULL */
-	void *window;			/* a copy of WINDOW_BYTES of memory */
-	__u64 start;			/* the address of that memory */
+	__u64 *hash;			/* hash of the frames, or NULL */
+	void *window;			/* a copy of WINDOW_BYTES of the target's memory */
+	__u64 start;			/* the address of the window in the target */
 	__u32 window_bytes;
-	__u32 frame_bytes;		/* bytes to read of a frame */
+	__u32 frame_bytes;		/* how many bytes of a frame to read */
 	__u32 code_from, code_bytes;	/* the part of a code object to read */
 	__u64 tls;			/* machine_tls() of this thread */
 	__u64 tstate, frame, cframe;
@@ -80,8 +81,8 @@ static __always_inline void hash_word(__u64 hash[2], __u64 word)
 }
 
 /*
- * Adds a frame. Does not hash the address of a loop's frame: it differs for another thread at the
- * same place.
+ * Adds a frame. Does not hash the stack address of an evaluation loop: the address differs between
+ * threads at the same place.
  */
 static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 where, __u64 print)
 {
@@ -113,7 +114,7 @@ static long find_tstate(__u32 i, struct python_walk *w)
 
 /*
  * Return: the offset of @w->frame in the window, which is moved if needed. On Python's own stack
- * callers come before the frame, and the frame's whole page can be read.
+ * callers come before the frame, and the whole page of the frame is readable.
  */
 static __always_inline __u32 find_in_window(struct python_walk *w)
 {
@@ -132,7 +133,7 @@ static __always_inline __u32 find_in_window(struct python_walk *w)
 	bytes = w->window_bytes;
 	BOUND(bytes, WINDOW_BYTES);
 	if (bpf_probe_read_user(w->window, bytes, (void *)w->start))
-		w->window_bytes = 0;		/* the window is all 0 now */
+		w->window_bytes = 0;		/* the window is all zero now */
 	return frame - w->start;
 }
 
@@ -162,7 +163,7 @@ static long walk_frame(__u32 i, struct python_walk *w)
 	if (py->minor == 11)
 		ends = BLOCK_AT(__u8, frame, py->f_entry);
 	BOUND(bytes, BLOCK_BYTES);
-	/* A number that distinguishes a code object from a later one at the same address. */
+	/* Compute a number that tells a code object from a later one at the same address. */
 	if (!bpf_probe_read_user(code_block, bytes, (void *)code + from))
 		print = XPU_PYTHON_PRINT(BLOCK_AT(__u64, code_block, py->co_name - from),
 					 BLOCK_AT(__u64, code_block, py->co_linetable - from),
@@ -191,11 +192,11 @@ static __always_inline void set_blocks(struct python_walk *w)
 /**
  * walk_python - read the Python frames of the current thread, innermost first
  * @proc: the thread's process
- * @nr: 0; set to the number of frames. In a map, since the verifier would follow each possible
- * number separately
+ * @nr: 0; set to the number of frames. It must be in a map, since the verifier would follow each
+ *	possible number in a variable
  * @out: room for XPU_MAX_PYTHON frames, followed by PYTHON_SCRATCH bytes
  * @hash: the hash that the frames are added to, or NULL
- * @tstate: the address of this thread's PyThreadState, which may be outdated, or 0; set
+ * @tstate: set to the address of this thread's PyThreadState; before the call an older value, or 0
  *
  * The interpreter may be in the middle of a call, so the frames may be inconsistent; the code that
  * finds their names checks them. Needs Linux 5.17.
@@ -218,7 +219,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 		return;
 	w.window = out + XPU_MAX_PYTHON;
 	set_blocks(&w);
-	/* The thread is found by the address of its C library data. */
+	/* Find the thread by the address of its C library data. */
 	w.tls = machine_tls(task);
 	w.tstate = *tstate;
 	if (!w.tstate || !machine_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
@@ -244,7 +245,7 @@ static __always_inline struct pt_regs *user_regs(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return (struct pt_regs *)bpf_task_pt_regs(task);
-	/* Before Linux 5.15. */
+	/* before Linux 5.15 */
 	return (struct pt_regs *)(BPF_CORE_READ(task, stack) + 16384) - 1;
 }
 
@@ -290,8 +291,8 @@ static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u3
 }
 
 /*
- * Return: the bytes of @ring to use for a copy of the stack, at most @max. When the ring fills,
- * large copies are cut first.
+ * Return: the bytes of @ring to use for a copy of the stack, at most @max. As the ring fills, large
+ * copies are cut first.
  */
 static __always_inline __u32 stack_room(void *ring, __u32 max)
 {
@@ -305,7 +306,7 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
  * copy_stack - copy the registers and the top of the stack, for xpumerge to unwind
  * @task: the current task
  * @to: room for REGS_BYTES, XPU_STACK_MAX and a page
- * @bytes: 0; set to the copied bytes of the stack. In a map, like @nr of walk_python()
+ * @bytes: 0; set to the copied bytes of the stack. It must be in a map, like @nr of walk_python()
  * @max: bytes of the stack to copy, at most XPU_STACK_MAX
  *
  * Return: false if this is not a 64-bit program.

@@ -27,26 +27,27 @@ const volatile __u64 ring_wakeup_bytes = 0;
 const volatile bool want_waits = true;
 const volatile bool want_accounts = false;
 const volatile bool only_windows = false;	/* sample only while a process's window is open */
-const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* limit of call chains made here */
+const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* limit of each call chain made here */
 
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
-__u64 loader_pidns = 0;			/* address of the pid namespace */
+__u64 loader_pidns = 0;			/* address of the loader's pid namespace */
 
 /*
- * Which running processes to record once they call a probe site, are sampled, or make a child:
- * processes in the map "wanted", or every process that passes the filter.
+ * Which running processes to record as soon as they call a probe site, are sampled, or fork: with
+ * attach_wanted the processes in the map "wanted", with attach_all every process that passes the
+ * filter.
  */
 bool attach_wanted = false;
 bool attach_all = false;
-bool sample_all = false;		/* with attach_all: processes without the shim, too */
+bool sample_all = false;		/* with attach_all: include processes without the shim */
 bool no_children = false;		/* do not record children of recorded processes */
 
 /* With attach_all: only processes with this name and in this cgroup. An empty name matches all. */
 const volatile char filter_comm[XPU_COMM_LEN] = "";
-const volatile __u64 filter_cgroup = 0;		/* the inode of its directory; 0: any */
-const volatile __u32 filter_hierarchy = 0;	/* the number of its hierarchy; 0: cgroup v2 */
+const volatile __u64 filter_cgroup = 0;		/* the inode of the cgroup's directory; 0: any */
+const volatile __u32 filter_hierarchy = 0;	/* number of that hierarchy; 0: cgroup v2 */
 
 /* Children that called CUDA before the loader had raised the semaphores of their shim. */
 __u64 nr_late = 0;
@@ -82,9 +83,9 @@ struct {
 } wanted SEC(".maps");
 
 /*
- * The losses of each process, so that the losses of a broken or hostile process are not blamed on
- * others. A process without losses has no entry. For more processes than the map holds, only the
- * sums are known.
+ * The losses of each process, so that a broken or hostile process does not make others look lossy.
+ * A process without losses has no entry. If more processes than the map holds have losses, only
+ * their sum is known.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -100,8 +101,8 @@ struct {
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
 	__u8 record[LAUNCH_BYTES > LOG_BYTES ? LAUNCH_BYTES : LOG_BYTES] __attribute__((aligned(8)));
-	__u64 log;			/* the task's struct xpu_log, if it has one */
-	__u32 proc_id;			/* the process image that has this log */
+	__u64 log;			/* address of the task's struct xpu_log, or 0 */
+	__u32 proc_id;			/* the process image that the log belongs to */
 	__u32 reserved;
 };
 
@@ -112,7 +113,7 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-/* A bound that the compiler cannot optimize away before the verifier has seen it. */
+/* A bound on @n that the compiler cannot optimize away before the verifier has seen it. */
 #define BOUND(n, max)				\
 ({						\
 	asm volatile("" : "+r"(n));		\
@@ -163,7 +164,8 @@ static __noinline int drop_of(__u32 proc_id, __u32 kind, __u64 nr)
 static __always_inline __u64 ring_flags(void)
 {
 	/*
-	 * Wake the reader only when there is enough to read; it also looks by itself now and then.
+	 * Wake the reader only when there is enough to read; the reader also looks at the ring now
+	 * and then.
 	 */
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= ring_wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
@@ -180,7 +182,7 @@ static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 	return upid;
 }
 
-/* Return: the number of @pid in the loader's pid namespace; 0 if it is not in there. */
+/* Return: the number of @pid in the loader's pid namespace; 0 if it has none there. */
 static __always_inline __u32 pid_in_loader_ns(struct pid *pid)
 {
 	struct upid upid;
@@ -231,8 +233,8 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	/*
-	 * The process's end has been reported, and it still runs in the kernel for a while: this is
-	 * no new image.
+	 * A process whose end has been reported still runs in the kernel for a while: do not take
+	 * it for a new image.
 	 */
 	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return;
@@ -246,7 +248,7 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 		proc.python_from = parent->python_from ?: parent->proc_id;
 	if (how == XPU_MISC_PROCESS_ATTACH &&
 	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
-		return;				/* another thread has made it meanwhile */
+		return;				/* another thread has made the entry meanwhile */
 	if (how != XPU_MISC_PROCESS_ATTACH &&
 	    bpf_map_update_elem(&procs, &tgid, &proc, BPF_ANY)) {
 		drop(XPU_LOST_PROCESS);
@@ -268,7 +270,10 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	r->pid = proc.pid;
 	r->parent_proc_id = parent_id;
 	r->reserved = 0;
-	/* The leader's name: in running processes, the shim's thread usually calls first. */
+	/*
+	 * Use the leader's name: in running processes, the first caller is usually the shim's own
+	 * thread.
+	 */
 	leader = BPF_CORE_READ(task, group_leader);
 	bpf_core_read_str(r->comm, sizeof(r->comm), &leader->comm);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
@@ -311,8 +316,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc && has_roots() && is_wanted(parent)) {
-		proc = take_up(parent);		/* the parent may never launch */
-		if (!proc)			/* the child may still be recorded */
+		proc = take_up(parent);		/* the parent may never call a probe site */
+		if (!proc)			/* find an entry that says "left alone" */
 			proc = bpf_map_lookup_elem(&procs, &tgid);
 	}
 	if (proc) {
@@ -342,7 +347,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	} else if (proc->stop == XPU_STOP_LEFT_ALONE) {
 		if (!may_record(task))
 			return 0;
-		bpf_map_delete_elem(&procs, &tgid);	/* the invoker may record it now */
+		bpf_map_delete_elem(&procs, &tgid);	/* the invoker may record the process now */
 		if (attach_wanted && is_wanted(task))
 			take_up(task);
 	} else {
@@ -386,7 +391,7 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
  * @s: its scratch memory
  * @user_log: the address of the struct xpu_log
  * @end: the number of the entry to stop before; 0: the head
- * @own: do this only if the log belongs to @task
+ * @own: send only if the log belongs to @task
  */
 static __always_inline void send_log(struct task_struct *task, __u32 proc_id, struct scratch *s,
 				     const void *user_log, __u64 end, bool own)
@@ -403,14 +408,14 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 		return;
 	}
 	if (own && (log.size != XPU_LOG_BYTES || log.tid != ns_tid))
-		return;			/* the log's memory has been freed */
+		return;			/* the memory of the log has been freed */
 	if (!end)
 		end = log.head;
 	at = log.tail % XPU_LOG_ENTRIES;
 	nr = end - log.tail;
 	if (end <= log.tail || end - log.tail > XPU_LOG_ENTRIES - at)
 		return;
-	if (log.size != XPU_LOG_BYTES) {	/* a log of another version */
+	if (log.size != XPU_LOG_BYTES) {	/* the log has another version */
 		drop_of(proc_id, XPU_LOST_READ, nr);
 		return;
 	}
@@ -453,7 +458,7 @@ static __always_inline void send_last(struct task_struct *task)
 	if (!s || !s->log || !task->mm)
 		return;
 	if (restricted) {
-		/* If another thread was taken for the last one, there is no entry any more. */
+		/* Without an entry, another thread was taken for the process's last thread. */
 		proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (proc ? !is_recorded(task, proc) : !may_record(task))
 			return;
@@ -470,9 +475,9 @@ static __always_inline void forget_log(struct task_struct *task)
 }
 
 /*
- * Sends logs before on_exit(), which before Linux 6.16 is called when the thread's memory is gone.
- * When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the thread
- * that causes it. Entries that are sent twice are recognized by their numbers.
+ * Sends logs earlier than on_exit(), which before Linux 6.16 is called when the thread's memory is
+ * gone. When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the
+ * thread that causes it. Entries that are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -489,7 +494,8 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 
 /*
  * Runs before the current task's memory is replaced. Linux has this tracepoint since 6.10. The
- * program is a raw one, because older kernels load it, too, and only refuse to attach it.
+ * program is of type raw_tp, because older kernels load such a program, and only refuse to attach
+ * it.
  */
 SEC("raw_tp/sched_prepare_exec")
 int on_prepare_exec(void *ctx)
@@ -518,7 +524,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct xpu_proc *proc, gone;
 	__u64 now_ns;
 
-	/* First, and using only the task's own data: the process's entry may be gone already. */
+	/* Send first, using only the task's own data: the process's entry may be gone already. */
 	send_last(task);
 	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (sample_period_ns && (!proc || is_recorded(task, proc)))
@@ -526,14 +532,14 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (attach_wanted) {
-		pid = task_pid(task);		/* the pid may be reused */
+		pid = task_pid(task);		/* free the pid, which may be reused */
 		bpf_map_delete_elem(&wanted, &pid);
 	}
 	if (!proc)
 		return 0;
 	gone = *proc;
 	if (bpf_map_delete_elem(&procs, &tgid))
-		return 0;			/* another thread was taken for the last one, too */
+		return 0;			/* another thread has removed it meanwhile */
 	if (gone.stop != XPU_STOP_NONE) {
 		tell_stop(&gone);
 		return 0;
@@ -560,8 +566,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 /*
  * Notes each signal that is sent to the root process. A signal to the whole foreground group
- * reaches the target without the loader's help, but a signal to the loader alone does not; this
- * note distinguishes the two.
+ * reaches the target without the loader's help; a signal to the loader alone does not. By this note
+ * the loader tells which kind it got.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
@@ -589,9 +595,7 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	return is_wanted(task) ? take_up(task) : NULL;
 }
 
-/*
- * Defined in sched.bpf.c, which reads from the slot whether the thread is in a call that may wait.
- */
+/* Defined in sched.bpf.c, which reads in the slot whether the thread is in a call that may wait. */
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
 /*
@@ -606,10 +610,7 @@ static __always_inline __u32 read_chain(void *ctx, struct xpu_ring_launch *r, st
 	r->flags = slot->flags;
 	if (slot->nr_frames) {
 		r->flags |= XPU_CHAIN_SHIM;
-		/*
-		 * The shim's own frames are within the limit, but Python's frames come on top of
-		 * them.
-		 */
+		/* The shim's own frames are within the limit, but Python's frames add to them. */
 		if (slot->nr_frames > XPU_MAX_FRAMES)
 			r->flags |= XPU_CHAIN_TRUNCATED;
 		BOUND(slot->nr_frames, XPU_MAX_FRAMES);
@@ -707,8 +708,8 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 }
 
 /*
- * Called when a program that xpuload did not start first calls CUDA. @heard: whether its shim knows
- * that somebody listens.
+ * Called at the first CUDA call of a program that xpuload did not start. @heard: the program's shim
+ * knows that somebody listens.
  */
 SEC("uprobe")
 int BPF_KPROBE(on_init, unsigned long heard)
@@ -782,7 +783,7 @@ int BPF_KPROBE(on_batch, const void *records, unsigned long size)
 		note_window(proc, records);
 	if (bytes <= 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(1024);
-	else if (bytes <= 4 * 1024 - sizeof(struct xpu_record_batch))	/* a log of API calls */
+	else if (bytes <= 4 * 1024 - sizeof(struct xpu_record_batch))	/* an API log */
 		sent = BATCH_RECORD(4 * 1024);
 	else if (bytes <= 16 * 1024 - sizeof(struct xpu_record_batch))
 		sent = BATCH_RECORD(16 * 1024);

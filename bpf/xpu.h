@@ -12,57 +12,60 @@
 
 #define XPU_SIGNALS		65	/* 1..64 */
 
-/* The last signal that reached the root process, by number: see loader/target/target.c. */
+/*
+ * For each signal number: the last signal that reached the root process; see
+ * loader/target/target.c.
+ */
 struct xpu_signal {
 	__u64	time_ns;
 	__u32	sender_pid;		/* si_pid, in the receiver's pid namespace */
-	__u32	nr;			/* number of such signals so far */
+	__u32	nr;			/* number of signals with this number so far */
 };
 
 enum xpu_stop {
 	XPU_STOP_NONE,			/* the process is recorded */
-	XPU_STOP_UNTOLD,		/* no longer recorded; the ring had no room to say so */
+	XPU_STOP_UNTOLD,		/* no longer recorded, but the loader does not know yet */
 	XPU_STOP_TOLD,
 	XPU_STOP_LEFT_ALONE,		/* never recorded: it belongs to another user */
 };
 
-/* Why a process is recorded as soon as it does something. */
+/* Why a process is recorded at its next event. */
 enum xpu_wanted {
 	XPU_WANTED = 1,
-	XPU_WANTED_DENIED,		/* so far it belongs to another user, and was counted */
+	XPU_WANTED_DENIED,		/* belongs to another user so far; counted already */
 };
 
-/* A process image that is recorded; the key is its tgid in the initial pid namespace. */
+/* A recorded process image; the key is its tgid in the initial pid namespace. */
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* in the loader's pid namespace */
-	__u32	unsampled;		/* still runs the loader's code, before the target's exec */
-	__u32	python_from;		/* the image whose interpreter it has since a fork, or 0 */
+	__u32	unsampled;		/* the image is the loader, before the target's exec */
+	__u32	python_from;		/* the image whose interpreter it inherited, or 0 */
 	__u32	stop;			/* enum xpu_stop */
-	__u32	execs;			/* another image is replacing it */
-	__u64	ok_ns;			/* when the invoker was last allowed to record it */
-	__u64	stop_ns;		/* the recording has no later events */
-	__u64	in_window;		/* with windows: when the open one opened, or 0 */
+	__u32	execs;			/* an exec is replacing the image */
+	__u64	ok_ns;			/* when the invoker last passed the check */
+	__u64	stop_ns;		/* no later events are recorded */
+	__u64	in_window;		/* with windows: when the open window opened, or 0 */
 	__s64	late_ns;		/* CPU time of ended threads that is not sent yet */
-	__u64	begin_ns;		/* threads born earlier ran before the image was recorded */
+	__u64	begin_ns;		/* threads born before this ran before the recording */
 };
 
 /* Counts the losses of a process image; the key is its proc_id. */
 struct xpu_loss {
-	__u64	nr_launches;		/* launches lost: ring full, or no scratch memory */
-	__u64	nr_ranges;		/* events of NVTX ranges, lost for the same reasons */
+	__u64	nr_launches;		/* launches lost: the ring was full, or no scratch memory */
+	__u64	nr_ranges;		/* NVTX range events, lost for the same reasons */
 	__u64	nr_unread;		/* slots, log entries and batches that were unreadable, or
 					 * of an unknown version */
-	__u64	nr_batches;		/* the ring was full */
-	__u64	nr_waits;		/* waits for the device: the ring was full */
-	__u64	nr_allocs;		/* memory events: the ring was full */
+	__u64	nr_batches;		/* batches lost: the ring was full */
+	__u64	nr_waits;		/* waits for the device lost: the ring was full */
+	__u64	nr_allocs;		/* memory events lost: the ring was full */
 };
 
-/* How long a thread ran, by its own clock, that records have. */
+/* How much of a thread's CPU time is in records. */
 struct xpu_cpu_time {
-	__u64	exec_ns;		/* of its life, up to the last record */
-	__u64	told_ns;		/* when that was */
-	__u64	end_ns;			/* when it ended, or 0 */
+	__u64	exec_ns;		/* CPU time since its birth, up to the last record */
+	__u64	told_ns;		/* time of that record */
+	__u64	end_ns;			/* when the thread ended, or 0 */
 	__u32	proc_id;
 	__u32	tid;
 };
@@ -74,11 +77,11 @@ enum {
 };
 
 /*
- * The sum of intervals off the CPU of a thread, with the same stack and kind and close together in
- * time: see add_off() in sched.bpf.c. nr is 0 if it is empty.
+ * The sum of a thread's off-CPU intervals that have the same stack and kind and are close together
+ * in time: see add_off() in sched.bpf.c. nr is 0 if the sum is empty.
  */
 struct xpu_off_sum {
-	__u64	hash[2];		/* of the stack */
+	__u64	hash[2];		/* hash of the stack */
 	__u64	first_ns;		/* when the first interval began */
 	__u64	last_ns;		/* when the last interval began ... */
 	__u64	end_ns;			/* ... and ended */
@@ -88,31 +91,31 @@ struct xpu_off_sum {
 	__u32	nr;
 };
 
-#define XPU_OFF_SUMS	8		/* a thread alternates between few places where it blocks */
+#define XPU_OFF_SUMS	8		/* a thread usually blocks in a few places */
 
 /* The account of a thread so far; the key is its pid in the initial pid namespace. */
 struct xpu_thread_state {
 	__u64	start_ns;
 	__u64	since_ns;		/* when the current state began */
-	__u64	wake_ns;		/* in state BLOCKED: when it was woken, or 0 */
+	__u64	wake_ns;		/* BLOCKED: when the thread was woken, or 0 */
 	__u64	exec_ns;		/* the kernel's sum of its running time when it last stopped */
-	__u64	slot;			/* address of its struct xpu_slot, or 0 */
-	__u64	tstate;			/* address of its PyThreadState, or 0 */
-	__u64	hash[2];		/* hash of the stack with which it stopped */
+	__u64	slot;			/* address of the thread's struct xpu_slot, or 0 */
+	__u64	tstate;			/* address of the thread's PyThreadState, or 0 */
+	__u64	hash[2];		/* hash of the stack at the last stop */
 	__u32	proc_id;
 	__u32	tid;
 	__u32	state;			/* XPU_THREAD_* */
 	__u32	kind;			/* enum xpu_off_kind, unless RUNNING */
 	struct xpu_thread_time time;
-	volatile __u32 sum, oldest;	/* scratch of add_off() */
+	volatile __u32 sum, oldest;	/* used only inside add_off() */
 	struct xpu_off_sum sums[XPU_OFF_SUMS];
 };
 
 /*
- * A thread's times never go backwards, so they add up to its life: a time before the previous one
- * counts as equal to it. Such times occur because the clock of one CPU gives the time of a wakeup,
- * and the clock of another CPU gives the time when the thread begins to run. If nobody saw it begin
- * to run, that time is computed from the kernel's sum of its running time.
+ * A thread's times never go backwards, so they add up to its life: a time before the previous time
+ * counts as equal to it. Such times occur because one CPU's clock gives the time of a wakeup, and
+ * another CPU's clock gives the time when the thread begins to run. If the program missed the
+ * beginning, it is computed from the kernel's sum of the thread's running time.
  */
 
 /* A time in which a thread did not run: blocked until woken_ns, then runnable. */
@@ -122,7 +125,7 @@ struct xpu_off_time {
 	__u64	end_ns;
 };
 
-/* Return: the times of @t, which does not run, since it stopped and up to @now_ns. */
+/* Return: the times of @t, which does not run, from its last stop up to @now_ns. */
 XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = { .start_ns = t->since_ns };
@@ -155,8 +158,8 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 }
 
 /*
- * Return: when @t began to run, if nobody saw that. @exec_ns: its total running time at @now_ns, by
- * the kernel.
+ * Return: when @t began to run, if that switch was missed. @exec_ns: its total running time at
+ * @now_ns, by the kernel.
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)

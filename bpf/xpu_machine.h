@@ -2,13 +2,13 @@
 /*
  * xpu_machine.h - everything in the BPF programs that depends on the processor
  *
- * Another processor needs a part like these two, with the same definitions. Parameters that are
- * registers are user-space registers, from user_regs().
+ * Another processor needs a part like the two below, with the same definitions. Register parameters
+ * are user-space registers, from user_regs().
  */
 #ifndef XPU_MACHINE_H
 #define XPU_MACHINE_H
 
-/* XPU_OFF_* plus 1; 0: the number of the system call does not say. */
+/* XPU_OFF_* plus 1, so that 0 means: the system call does not tell. */
 #define LOCK	(1 + XPU_OFF_LOCK)
 #define SLEEP	(1 + XPU_OFF_SLEEP)
 #define POLL	(1 + XPU_OFF_POLL)
@@ -17,10 +17,10 @@
 
 #if defined(__TARGET_ARCH_x86)
 
-/* User space ends at the address with this bit. */
+/* User space ends at the address with only this bit set. */
 #define USER_BITS	47
 
-/* Return: @ra without a signature, which other processors may add. */
+/* Return: @ra unchanged; other processors may add a signature, to be removed here. */
 static __always_inline __u64 machine_strip(__u64 ra)
 {
 	return ra;
@@ -84,7 +84,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (bpf_probe_read_user(b, sizeof(b), (void *)ret - sizeof(b)))
 		return false;
-	/* call rel32, or call *r/m in its encodings of each length */
+	/* call rel32, or one of the encodings of call *r/m, 2 to 7 bytes long */
 	return b[3] == 0xe8 ||
 	       (b[6] == 0xff && (b[7] & 0x38) == 0x10) || (b[5] == 0xff && (b[6] & 0x38) == 0x10) ||
 	       (b[4] == 0xff && (b[5] & 0x38) == 0x10) || (b[2] == 0xff && (b[3] & 0x38) == 0x10) ||
@@ -179,7 +179,7 @@ static __always_inline int machine_copy_regs(const struct pt_regs *from, __u64 *
 	const struct user_pt_regs *u = (const void *)from;
 	__u64 pstate;
 
-	/* In pieces: all registers do not fit on the stack of a BPF program. */
+	/* Read in pieces: all registers together do not fit on the stack of a BPF program. */
 	if (bpf_probe_read_kernel(&pstate, sizeof(pstate), &u->pstate) || pstate & 0x10)
 		return -1;
 	bpf_probe_read_kernel(r + XPU_REG_X19, 6 * sizeof(*r), &u->regs[19]);
@@ -198,7 +198,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (ret & 3 || bpf_probe_read_user(&insn, sizeof(insn), (void *)ret - sizeof(insn)))
 		return false;
-	/* bl, or blr and its forms that check the address's signature */
+	/* bl, or blr, also in the forms that check the address's signature */
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 

@@ -11,22 +11,22 @@
 #include <string.h>
 
 /*
- * Offsets in bytes, with CPython's names. The numbers are from the headers of the release that is
- * named with each version; they do not change within a version once it is released. Python 3.13
- * publishes most of its own offsets, in _PyRuntime.debug_offsets.
+ * Offsets in bytes, with CPython's names. The numbers are from the headers of the releases named
+ * with each version; they do not change after a version's first release. Python 3.13 publishes most
+ * of its own offsets, in _PyRuntime.debug_offsets.
  */
 struct py_layout {
 	uint8_t minor;
-	bool anchored;			/* each evaluation loop leaves an anchor on the stack */
+	bool anchored;			/* each evaluation loop has an anchor on the C stack */
 	bool has_cframe;		/* tstate points to a _PyCFrame, and that to the frame */
 	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
-	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor there */
+	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor in that version */
 	uint16_t cframe_frame, cframe_previous;
 	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
-	uint16_t ascii_bytes, compact_bytes;	/* size of the header before the characters */
-	/* For readers outside the process. */
+	uint16_t ascii_bytes, compact_bytes;	/* bytes of the header before the characters */
+	/* For readers outside of the process. */
 	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
@@ -103,7 +103,7 @@ static const struct py_layout py_layouts[] = {
 #define STR_LENGTH	16
 #define STR_HASH	24		/* -1: unknown */
 #define STR_STATE	32
-#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes of a character */
+#define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes per character */
 #define STATE_COMPACT	0x20
 #define STATE_ASCII	0x40
 #define STATE_SHAPE	0x7c		/* STATE_KIND, STATE_COMPACT and STATE_ASCII together */
@@ -149,7 +149,7 @@ static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 	for (i = 0; i < sizeof(py_layouts) / sizeof(py_layouts[0]); i++) {
 		if (version >> 24 != 3 || (version >> 16 & 0xff) != py_layouts[i].minor)
 			continue;
-		if ((version & 0xf0) < 0xc0)	/* before the first release candidate */
+		if ((version & 0xf0) < 0xc0)	/* older than the first release candidate */
 			break;
 		*l = py_layouts[i];
 		return true;
@@ -158,8 +158,8 @@ static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 }
 
 /*
- * Takes the offsets that Python 3.13 publishes. Return: false if its other data contradict @l, or
- * if this Python has no GIL.
+ * Takes the offsets that Python 3.13 publishes. Return: false if Python's other data contradict @l,
+ * or if this Python has no GIL.
  */
 static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_offsets *d)
 {
@@ -184,7 +184,7 @@ static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_o
 	return true;
 }
 
-/* Return: @l in its wire form, without the addresses. */
+/* Return: @l in the form of the record, without the addresses. */
 static inline struct xpu_python py_layout__wire(const struct py_layout *l)
 {
 	return (struct xpu_python){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * xpu_pyline.h - reads CPython's line tables. The shim reads them in the process; the merger reads
- * copies that the loader has made
+ * copies made by the loader
  *
  * line__* - return the line of the instruction at byte @addr of the code, 0 if it has none
  * @p, @end: the table; nothing outside it is read, whatever it contains

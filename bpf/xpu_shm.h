@@ -10,8 +10,9 @@
  * programs would have made.
  *
  * A queue can be full, and a process can be forbidden to connect. So each process counts itself in
- * a page of System V shared memory, struct xpu_shm_counts, before it connects, and says so in its
- * hello. At the end xpuload knows how many processes have not connected. The parts of the file:
+ * a page of System V shared memory, struct xpu_shm_counts, before it connects, and its hello says
+ * that it did. So at the end xpuload knows how many processes did not connect. The parts of the
+ * file:
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
@@ -20,7 +21,7 @@
  *	ring_bytes	the ring
  *
  * A record in the ring is a word, struct xpu_shm_word, followed by the number of bytes in the word.
- * Many threads write at once: each moves the head by the bytes that it needs, writes the word with
+ * Many threads write at once. Each moves the head by the bytes that it needs, writes the word with
  * XPU_SHM_BUSY, the bytes, and then the word with XPU_SHM_DONE. The reader zeroes the bytes that it
  * has read before it moves the tail. So a word that is not written yet is 0, and if its writer was
  * killed before it could write the word, the next nonzero word begins the next record.
@@ -53,11 +54,11 @@ struct xpu_shm_hello {
 	__u32	version;
 	__u8	token[XPU_SHM_TOKEN_BYTES];
 	__u64	image;			/* when this image of the process began, CLOCK_MONOTONIC */
-	__u32	pid;			/* in the process's own pid namespace */
+	__u32	pid;			/* the pid in the process's own pid namespace */
 	__u32	flags;			/* XPU_SHM_HELLO_* */
 };
 
-#define XPU_SHM_HELLO_COUNTED	1	/* xpu_shm_counts.nr_processes includes the process */
+#define XPU_SHM_HELLO_COUNTED	1	/* xpu_shm_counts.nr_processes includes this process */
 
 /*
  * A hello without a descriptor says that the process could not make the memory, and is not
@@ -65,14 +66,14 @@ struct xpu_shm_hello {
  */
 
 struct xpu_shm_counts {
-	__u8	token[XPU_SHM_TOKEN_BYTES];	/* an id may be reused for other memory */
-	__u64	nr_processes;		/* images that began to use CUDA */
+	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory: ids are reused */
+	__u64	nr_processes;		/* process images that began to use CUDA */
 	__u64	nr_launches;		/* launches of processes that ended without connecting */
 };
 
 enum xpu_shm_state {
 	XPU_SHM_OPEN	= 1,		/* xpuload records */
-	XPU_SHM_LEAVING	= 2,		/* xpuload waits for device work of earlier launches */
+	XPU_SHM_LEAVING	= 2,		/* only device work of earlier launches is still read */
 	XPU_SHM_CLOSED	= 3,		/* xpuload reads nothing more */
 };
 
@@ -82,13 +83,13 @@ struct xpu_shm_reader {
 	__u32	reserved;
 };
 
-#define XPU_SHM_NR_LOST		16	/* at least XPU_LOST_NR */
+#define XPU_SHM_NR_LOST		16	/* at least XPU_LOST_NR, with room for more */
 
 struct xpu_shm_writer {
 	__u64	head;			/* bytes reserved by writers since the beginning */
 	__u32	nr_threads;		/* the number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
-	__u64	dropped[XPU_SHM_NR_LOST];	/* by enum xpu_lost_kind, since the ring was full */
+	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
 };
 
 struct xpu_shm_word {

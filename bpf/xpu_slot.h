@@ -10,12 +10,12 @@
  * With XPUSHIM_PROBE=path the shim calls xpu_launch(slot) only for the first launch of each call
  * path, and slot.path_id gives the path its number. Later launches from the path go into the
  * thread's struct xpu_log with that number. The log's entries are sent through the probe site
- * xpu_log(log, end) when the log is full, and now and then; if the thread is killed, the BPF
- * programs that run at its end send the last ones. The probe site xpu_path(slot) repeats the
- * definition of a number, without a launch, for listeners that came late or lost it.
+ * xpu_log(log, end) when the log is full, and from time to time; if the thread is killed, the BPF
+ * programs that run at its end send the last entries. The probe site xpu_path(slot) repeats the
+ * definition of a number, without a launch, for listeners that came late or lost the definition.
  *
- * Each site has a semaphore (ref_ctr_offset), 16 bits that the kernel raises from 0 to 1 while
- * uprobes are attached, however many. If it is 0, nobody listens, and the shim does no work.
+ * Each site has a semaphore (ref_ctr_offset), 16 bits that are 1 while any number of uprobes is
+ * attached, and otherwise 0. If the semaphore is 0, nobody listens, and the shim does no work.
  */
 #ifndef XPU_SLOT_H
 #define XPU_SLOT_H
@@ -30,20 +30,20 @@ struct xpu_slot {
 	__u32	cbid;			/* CUPTI callback id of the API call; 0: no call, this
 					 * thread only announces its slot ... */
 	__u16	domain;			/* ... in this CUpti_CallbackDomain */
-	__u16	flags;			/* XPU_CHAIN_* of frames */
+	__u16	flags;			/* XPU_CHAIN_* flags of the frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
 	__u32	path_id;		/* not 0: the number of this call path in logs */
 	__u32	nr_frames;		/* 0: the BPF program walks the stack */
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
-	__u64	graph_node_id;		/* not 0: no launch, but this new graph node, made by the
-					 * captured launch correlation_id, or explicitly if that is
-					 * 0 */
-	/* If wait_ns is not 0, this is no launch, but a call that has waited for the device. */
+	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node, made by
+					 * the captured launch correlation_id; if that is 0, made
+					 * explicitly */
+	/* If wait_ns is not 0, this is no launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* CUPTI's ids of the object of the wait, ... */
+	__u32	wait_context;		/* CUPTI's ids of the object waited for, ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
 	__u32	in_call;		/* in the slot at home: not 0 while the thread is in a call
@@ -64,7 +64,7 @@ struct xpu_clock {
 
 #define XPU_CLOCK_SHIFT	40
 
-/* A launch from a defined call path, or an event of the thread's NVTX ranges or of memory. */
+/* A launch from a defined call path, or an event of NVTX ranges or of memory. */
 struct xpu_log_entry {
 	__u64	time;			/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
 	__u32	correlation_id;		/* a range's id, with XPU_LOG_RANGE */
@@ -90,7 +90,7 @@ struct xpu_log_entry {
  * entry are padding at the end of the array.
  *
  * Most events have no extra, a size of less than 2^29 units of 512 bytes, and an address below
- * 2^48. Such an event is two entries, the first also with XPU_LOG_ALLOC_SHORT:
+ * 2^48. Such an event takes two entries, the first also with XPU_LOG_ALLOC_SHORT:
  *
  *	when		path		what, space << 4, device << 8
  *	address,	order		order >> 32,
@@ -103,24 +103,21 @@ struct xpu_log_entry {
 #define XPU_LOG_IS_ALLOC(path_id)	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
 #define XPU_LOG_ALLOC_ENTRIES	3	/* at most */
 
-/* These values are in the entries after the first one. */
+/* Holds the values of the entries after the first entry of a memory event. */
 struct xpu_log_alloc {
 	__u64	address, bytes;
 	__u64	order;
 	__u32	extra;
 };
 
-/*
- * Functions of allocators other than CUDA have a domain of their own, in addition to CUPTI's
- * domains.
- */
+/* Functions of allocators other than CUDA have their own domain, in addition to CUPTI's domains. */
 #define XPU_DOMAIN_ALLOCATORS	64
 #define XPU_ALLOCATOR_TORCH	1
 
 /*
- * As many as possible, since sending a log replaces the program by kernel code in the caches. They
- * must fit into XPU_SHM_THREAD_BYTES, with the data before them, and into a copy that the kernel
- * keeps for each thread, which is allocated in powers of two pages: four of them.
+ * As many as possible, since sending a log evicts the program from the CPU's caches. The entries
+ * and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that the kernel
+ * keeps for each thread, whose size is a power of two: four pages.
  */
 #define XPU_LOG_ENTRIES	992
 
@@ -131,12 +128,12 @@ struct xpu_log_alloc {
 struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
 	__u32	tid;			/* gettid() in the thread's own pid namespace */
-	__u32	id;			/* unique in the process */
+	__u32	id;			/* the log's number, unique in the process */
 	__u32	clock;			/* index of the clock to convert ticks with: the other clock
 					 * may be changing */
-	__u64	head;			/* written by the thread, after the entry */
-	__u64	tail;			/* written after entries were sent */
-	__u32	range_id;		/* the slot's range_id before the entry at tail */
+	__u64	head;			/* raised by the thread after it wrote an entry */
+	__u64	tail;			/* raised after entries were sent */
+	__u32	range_id;		/* the slot's range_id as of the entry at tail */
 	__u32	reserved;
 	struct xpu_clock clocks[2];
 	struct xpu_log_entry entries[];
@@ -145,7 +142,7 @@ struct xpu_log {
 #define XPU_LOG_BYTES	(sizeof(struct xpu_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 #ifndef __VMLINUX_H__
-/* Return: the time in ns at @ticks, before or after @clock was read. */
+/* Return: the time in ns at @ticks, which may be before or after @clock was read. */
 static inline __u64 xpu_clock__ns(const struct xpu_clock *clock, __u64 ticks)
 {
 	return clock->ns + (__u64)((__int128)(__s64)(ticks - clock->ticks) * clock->rate >>
@@ -157,7 +154,7 @@ static inline int xpu_log_alloc__is_short(const struct xpu_log_alloc *a)
 	return !(a->extra | a->bytes % 512 | a->bytes >> (9 + 29) | a->address >> 48);
 }
 
-/* Writes the entries after the first one, @e. @is_short: whether the event is short. */
+/* Writes the entries after the first entry, @e. @is_short: whether the event is short. */
 static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xpu_log_entry *e,
 					int is_short)
 {
@@ -175,8 +172,8 @@ static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xp
 }
 
 /*
- * Reads the event that begins at @e, where @nr entries are left. Return: how many entries it takes;
- * 0 if it is incomplete.
+ * Reads the event that begins at entry @e; @nr entries are left. Return: how many entries the event
+ * takes; 0 if it is incomplete.
  */
 static inline __u32 xpu_log_alloc__read(struct xpu_log_alloc *a, const struct xpu_log_entry *e,
 					__u32 nr)
@@ -222,7 +219,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  * Symbols that the shim exports for the loader: probe sites and their semaphores. There are two
  * sets, so that a recording that starts its own target wakes no other process on the machine. One
  * is for processes that xpuload started, which have XPU_RUN_ENV in their environment; the other is
- * for processes that were started with the shim preloaded and wait to be attached to.
+ * for processes that were started with the shim preloaded and that xpuload may attach to.
  */
 #define XPU_SITE_LAUNCH		"xpu_launch"
 #define XPU_SITE_BATCH		"xpu_batch"
@@ -237,8 +234,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 /*
  * Each site has a switch next to it, an instruction that is never run. The loader attaches to the
  * site in every process, without a semaphore, so that calls of the site are never missed, and to
- * the switch, with the site's semaphore, in the processes that are to be awake. So a forked child,
- * which has its recorded parent's semaphores, loses nothing before the loader knows about it.
+ * the switch, with the site's semaphore, only in processes that should be awake. So a forked child,
+ * which inherits the semaphores of its recorded parent, loses nothing before the loader knows the
+ * child.
  */
 #define XPU_SWITCH_SUFFIX	"_switch"
 
@@ -250,17 +248,17 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_SITE_LIVE_RANGE	"xpu_live_range"
 
 /*
- * Like XPU_SITE_BATCH, for processes that xpuload started and that have not called CUDA yet, so
- * that they may fork children that call CUDA. If the parent has called one of the sites above, the
- * child must not call it, since the kernel may have rewritten the site as a call into a page that
- * the child does not have.
+ * Like XPU_SITE_BATCH, for processes that xpuload started and that have not called CUDA yet. They
+ * may fork children that call CUDA, and a child must not call a site above that its parent has
+ * called: the kernel may have rewritten the site as a call into a page that the child does not
+ * have.
  */
 #define XPU_SITE_EARLY		"xpu_early"
 
 /*
  * A loader that attaches to running processes also attaches here for XPU_HELLO_NS. A shim that
- * another loader keeps awake cannot notice the new loader, so it repeats its definitions while this
- * site has a listener.
+ * another loader keeps awake cannot notice the new loader otherwise; it repeats its definitions
+ * while this site has a listener.
  */
 #define XPU_SITE_HELLO		"xpu_hello"
 #define XPU_HELLO_NS		500000000ull
@@ -279,16 +277,16 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * A program that xpuload did not start calls this site once, when it initializes CUDA. The argument
- * says whether its semaphores were raised by then; if not, launches may be missing. The site is a
- * plain nop, like XPU_SITE_EARLY.
+ * says whether the program's semaphores were already raised; if not, launches may be missing. The
+ * site is a plain nop, like XPU_SITE_EARLY.
  */
 #define XPU_SITE_LIVE_INIT	"xpu_live_init"
 
 #define XPU_RUN_ENV		"XPUSHIM_RUN"
 
 /*
- * The variable by which the CUDA driver finds the shim, and a variable that keeps the user's own
- * value, a library that the shim calls, too.
+ * The variable by which the CUDA driver finds the shim, and a variable that saves the user's own
+ * value: a library that the shim then loads, too.
  */
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
@@ -314,7 +312,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload
- * started; "all": every call, there and in processes that are attached to.
+ * started; "all": every call, also in processes that xpuload attaches to.
  */
 #define XPU_API_ENV		"XPUSHIM_API"
 
@@ -334,23 +332,23 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
  */
 #define XPU_STALLS_ENV		"XPUSHIM_STALLS"
 #define XPU_STALLS_EXACT	",exact"
-#define XPU_STALLS_PERIOD	"18"	/* the period with XPU_SITE_LIVE_STALLS */
+#define XPU_STALLS_PERIOD	"18"	/* the period used with XPU_SITE_LIVE_STALLS */
 
 /*
- * Names what opens windows in the program; nothing is recorded outside of them. The value is
- * "cuda-profiler-api", "nvtx:REGEX", which matches "DOMAIN:NAME", or "launch:N-M", counted in each
- * process. With "most:N," in front, only the first N windows are recorded.
+ * Names the event that opens windows in the program; nothing is recorded outside of windows. The
+ * value is "cuda-profiler-api", "nvtx:REGEX", which matches "DOMAIN:NAME", or "launch:N-M", counted
+ * in each process. With "most:N," in front, only the first N windows are recorded.
  */
 #define XPU_CAPTURE_ENV		"XPUSHIM_CAPTURE"
 #define XPU_CAPTURE_MOST	"most:"
 #define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
 #define XPU_CAPTURE_NVTX	"nvtx:"
 #define XPU_CAPTURE_LAUNCH	"launch:"
-#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: regcomp() takes stack for each group */
+#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: regcomp() uses stack for each group */
 
 /*
  * Whether an expression refers back to a group, like "(a*)\\1". POSIX does not allow that in
- * extended expressions, but the C library does, and may then compare a name for hours.
+ * extended expressions, but the C library does, and may then take hours to match a name.
  */
 static inline int xpu_capture__refers_back(const char *regex)
 {

@@ -9,7 +9,7 @@
 
 #include "columns.h"
 
-#define HEADER_MAX	1024u		/* bytes: room for the longer headers of later versions */
+#define HEADER_MAX	1024u		/* bytes, with room for longer headers of later versions */
 #define PACKED_MAX	(2 * XPU_BLOCK_MAX)	/* columns can be larger than the records */
 
 static size_t padded(size_t bytes)
@@ -52,7 +52,7 @@ struct block_packer {
 	ZSTD_CCtx *zstd;
 	struct xpu_record_block *out;
 	size_t out_bytes;
-	uint64_t number, nr_launches;	/* the totals of the blocks so far */
+	uint64_t number, nr_launches;	/* totals over the blocks made so far */
 };
 
 struct block_packer *block_packer__new(int level)
@@ -116,8 +116,8 @@ static int block_packer__reserve(struct block_packer *p, size_t bytes)
 }
 
 /*
- * Packs @bytes at @data into p->out. Stores them unpacked if @level is 0, or if packing would not
- * make them smaller.
+ * Packs @bytes at @data into p->out. Stores the data unpacked if @level is 0, or if packing would
+ * not make them smaller.
  */
 static int block_packer__compress(struct block_packer *p, const void *data, size_t bytes, int level)
 {

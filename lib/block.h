@@ -17,7 +17,8 @@
 /* Sets .crc of a file's header. The header has sizeof(*hdr) bytes. */
 void file_header__seal(struct xpu_file_header *hdr);
 /*
- * Return: whether the header at @hdr has the right CRC. All of its header_bytes must be readable.
+ * Return: whether the header at @hdr has the right CRC. All of the file's header_bytes must be
+ * readable.
  */
 bool file_header__is_sealed(const struct xpu_file_header *hdr);
 
@@ -34,7 +35,7 @@ struct block_packer;
 struct block_packer *block_packer__new(int level);
 void block_packer__free(struct block_packer *p);
 
-/* Tells the packer how many blocks and launches the file already has. */
+/* Tells the packer how many blocks and launches the file already contains. */
 void block_packer__resume(struct block_packer *p, uint64_t nr_blocks, uint64_t nr_launches);
 
 /**
@@ -53,7 +54,8 @@ const struct xpu_record_block *block_packer__pack(struct block_packer *p, const 
  * @at: where to look: @left bytes, which need not be aligned
  * @header: set to a copy of the members that this version knows
  *
- * Return: the bytes of the whole header if it is valid, else 0. The block may be longer than @left.
+ * Return: the size of the whole header if the header is valid, otherwise 0. The block may be longer
+ * than @left.
  */
 size_t block__header(const void *at, size_t left, struct xpu_record_block *header);
 

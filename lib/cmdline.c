@@ -9,7 +9,7 @@
 
 #include "util.h"
 
-#define LETTERLESS	256		/* plus its index: getopt's value without a letter */
+#define LETTERLESS	256		/* plus an index: the value of an option without a letter */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -156,7 +156,7 @@ static void option__describe(const struct cmdline_option *o, char *text, size_t 
 	snprintf(text, size, "%.*s%s%s", (int)(place - o->help), o->help, list, place + 2);
 }
 
-/* Adds the option's spelling to @head, where options that share its help may already be. */
+/* Adds the option's spelling to @head, after the options that share its help. */
 static void option__add_to_head(const struct cmdline_option *o, char *head, size_t size)
 {
 	size_t len = strlen(head);
@@ -193,7 +193,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 		for (at = text; *at; at = *end ? end + 1 : end) {
 			end = strchrnul(at, '\n');
 			len = end - at;
-			/* The help begins on the option's own line if it fits there. */
+			/* The help text begins on the option's own line if it fits there. */
 			if (used && used >= c->column && used + 2 + len > c->columns) {
 				putchar('\n');
 				used = 0;
@@ -207,7 +207,7 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 	return CMDLINE_DONE;
 }
 
-/* Prints the table for scripts/completion.sh and for tests, as cmdline__parse() says. */
+/* Prints the table for scripts/completion.sh and for tests: see cmdline__parse(). */
 static void list_options(const struct cmdline *c)
 {
 	const struct cmdline_option *o;
@@ -254,7 +254,7 @@ static const char *nearest(const struct cmdline *c, const char *name)
 		known = c->options[i].name;
 		if (!known || strlen(known) > CMDLINE_MAX_NAME)
 			continue;
-		/* Whoever types --frequency means --freq. */
+		/* A user who types --frequency means --freq. */
 		d = strlen(known) > 2 && !strncmp(name, known, strlen(known)) ? 0 :
 			cmdline__distance(name, known);
 		if (d < best || (d == best && !found)) {
@@ -265,7 +265,7 @@ static const char *nearest(const struct cmdline *c, const char *name)
 	return found;
 }
 
-/* Return: whether @name abbreviates several options. Prints the error if it does. */
+/* Return: whether @name abbreviates several options. If so, prints an error. */
 static bool explain_ambiguous(const struct cmdline *c, const char *name)
 {
 	char line[512];
@@ -288,7 +288,7 @@ static int option__value(const struct cmdline *c, const struct cmdline_option *o
 	return o->letter ?: LETTERLESS + (int)(o - c->options);
 }
 
-/* Return: the option with this @value from getopt_long() whose name begins with @begin, or NULL. */
+/* Return: the option with this getopt_long() value whose name begins with @begin, or NULL. */
 static const struct cmdline_option *find_option(const struct cmdline *c, int value,
 						const char *begin, size_t len)
 {
@@ -310,7 +310,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	char word[64];
 
 	/*
-	 * If the letter is not the last of its word, @arg is an earlier word. optopt has the
+	 * If the letter is not the last letter of its word, @arg is an earlier word; optopt has the
 	 * letter.
 	 */
 	if (known && known->name && len)
@@ -373,8 +373,8 @@ static void option__print(const struct cmdline_option *o, const char *arg, char 
 }
 
 /*
- * Looks for an earlier option that this one would override. Prints the error if there is one.
- * @args: the arguments of the options given so far, by place in the table
+ * Looks for an earlier option that option @g would override. If one exists, prints an error. @args:
+ * the arguments of the options given so far, by index in the table
  */
 static bool conflicts(const struct cmdline *c, const struct cmdline_given *g,
 		      const char *const *args, uint64_t given)

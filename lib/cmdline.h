@@ -2,8 +2,8 @@
 /*
  * cmdline.h - the table of a program's options: parsing, --help and messages come from it
  *
- * To add an option: its row in the table of loader/options.c or merge/options.c, and its entry in
- * the manual page, which a test compares with the table. Shell completion follows.
+ * To add an option, add a row to the table in loader/options.c or merge/options.c, and an entry to
+ * the manual page, which a test compares with the table. Shell completion follows the table.
  */
 #ifndef LIB_CMDLINE_H
 #define LIB_CMDLINE_H
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CMDLINE_MAX_NAME	32	/* of an option or a suffix that can be suggested */
-#define CMDLINE_MAX_OPTIONS	64	/* each has a bit in a uint64_t */
+#define CMDLINE_MAX_NAME	32	/* length of an option or suffix that can be suggested */
+#define CMDLINE_MAX_OPTIONS	64	/* each option has a bit in a uint64_t */
 
 struct cmdline;
 struct cmdline_option;
@@ -22,8 +22,8 @@ struct cmdline_option;
 struct cmdline_given {
 	const struct cmdline *cmdline;
 	const struct cmdline_option *option;
-	const char *arg;		/* NULL without an argument */
-	int argc;			/* a function may also take words, from argv[optind] */
+	const char *arg;		/* NULL if the option has no argument */
+	int argc;			/* a function may also use words, from argv[optind] */
 	char **argv;
 };
 
@@ -34,51 +34,52 @@ struct cmdline_given {
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);
 
 struct cmdline_option {
-	const char *name;		/* without dashes; NULL if it has only a letter */
+	const char *name;		/* without dashes; NULL if the option has only a letter */
 	char letter;			/* 0: none */
 	const char *arg;		/* argument in --help, or NULL; "[=x]" is optional */
 	cmdline_set_fn *set;
-	size_t member;			/* offset in the target, for the functions below */
-	const char *const *names;	/* the arguments allowed, up to a NULL */
+	size_t member;			/* offset of the target's member that @set sets */
+	const char *const *names;	/* the allowed arguments, up to a NULL */
 	const char *const *(*get_names)(void);	/* replaces @names if they are not constant */
-	uint32_t min, max;		/* of the number that it takes */
+	uint32_t min, max;		/* limits of a numeric argument */
 	uint32_t value;			/* for @set */
-	bool many;			/* repeatable; else only with the same argument */
+	bool many;			/* may be repeated; false: only with an equal argument */
 	uint32_t use, group;		/* for the program's own purposes */
 
 	/*
-	 * Lines, without the last \n. NULL if the next option's help covers this one, too. "%s"
-	 * stands for the text that @list makes or, without @list, for the names.
+	 * Lines, without the last \n. NULL if the next option's help covers this option, too. "%s"
+	 * stands for the text that @list makes, or, if @list is NULL, for the names.
 	 */
 	const char *help;
 	void (*list)(char *buf, size_t size);
 };
 
-/* A word from another tool that people may try here. */
+/* An option or command of another tool that users may try here. */
 struct cmdline_habit {
 	const char *word;		/* an option with dashes, or a command; NULL at the end */
-	const char *here;		/* the replacement, to follow "there is no option X: " */
+	const char *here;		/* the text to print after "there is no option X: " */
 };
 
 struct cmdline {
 	const char *version;		/* "PROGRAM VERSION" */
 	const char *usage, *footer;	/* the text of --help before and after the options */
-	unsigned int column, columns;	/* where an option's help begins, and where a line ends */
+	unsigned int column, columns;	/* columns where help begins, and where lines end */
 	bool stop_at_word;		/* the first word that is not an option ends the options */
 	const struct cmdline_option *options;
 	size_t nr_options;
-	const char *const *commands;	/* words that may come first, up to a NULL */
+	const char *const *commands;	/* words that may come first, such as "top", up to a NULL */
 	const struct cmdline_habit *habits;
 	void (*error)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	/* Prints that @arg is not one of the names of @option, or not a number from min to max. */
 	void (*invalid)(const struct cmdline_option *option, const char *arg);
 };
 
-#define CMDLINE_DONE	1		/* --help and the like: the program is to end now */
+#define CMDLINE_DONE	1		/* after --help and the like: the program should end now */
 
 /**
  * cmdline__parse - set the members of @target to which the command line's options belong
- * @given: NULL, or set to the options that were given: bit i stands for the table's row i
+ * @given: NULL, or set to a mask of the options that were given: bit i stands for row i of the
+ *	table
  *
  * optind is then the index of the first word that is not an option. "--list-options" as the only
  * argument lists the table for scripts, in lines "option NAME LETTER ARGUMENT [VALUE...]", where
@@ -91,7 +92,7 @@ int cmdline__parse(const struct cmdline *c, void *target, int argc, char **argv,
 /* Return: whether the option @name is in @given, which cmdline__parse() set. */
 bool cmdline__has(const struct cmdline *c, uint64_t given, const char *name);
 
-/* Return: what to use here instead of @word, or NULL. */
+/* Return: the replacement for @word in this program, or NULL. */
 const char *cmdline__habit(const struct cmdline_habit *habits, const char *word);
 
 /*
@@ -109,7 +110,7 @@ const char *const *cmdline__names(const struct cmdline_option *option);
 /* Return: the index of @word among the option's names, or -EINVAL after printing the error. */
 int cmdline__find_name(const struct cmdline_given *given, const char *word);
 
-/* ---- what a row has: its function and the member of struct options --------------------------- */
+/* ---- a row names its function and its member of struct options ------------------------------- */
 
 cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdline__set_number,
 	       cmdline__set_name, cmdline__set_word, cmdline__version, cmdline__help;
@@ -125,7 +126,10 @@ cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdli
 				.member = CMDLINE_MEMBER(unsigned int, m)
 /* Sets a const char * to the argument. */
 #define CMDLINE_STRING(m)	.set = cmdline__set_string, .member = CMDLINE_MEMBER(const char *, m)
-/* Sets a uint32_t to the argument. RANGE is for a function that calls cmdline__set_number(). */
+/*
+ * Sets a uint32_t to the argument. RANGE is for a row whose own function calls
+ * cmdline__set_number().
+ */
 #define CMDLINE_NUMBER(m, least, most)	.set = cmdline__set_number, CMDLINE_RANGE(m, least, most)
 #define CMDLINE_RANGE(m, least, most)	.min = least, .max = most, \
 				.member = CMDLINE_MEMBER(uint32_t, m)

@@ -8,13 +8,13 @@
 
 #include "xpu_record.h"
 
-#define ROWS_MAX	UINT16_MAX	/* rows of one piece */
-#define ROW_MIN		16u		/* bytes, because a piece takes 8 */
+#define ROWS_MAX	UINT16_MAX	/* rows in one piece */
+#define ROW_MIN		16u		/* bytes of a row, so that a piece's 8 bytes pay */
 
 /*
  * ---- packing -----------------------------------------------------------------------------------
  *
- * The packer alone chooses which rows become a table.
+ * Only the packer decides which rows form a table; the unpacker takes any.
  */
 
 struct column_table {
@@ -167,7 +167,7 @@ static int columns__row(struct columns *c, const struct xpu_record *r)
 	       columns__rows(c, key, r, 1, r->size / sizeof(uint32_t));
 }
 
-/* For each structure, a function adds the rows of its tail. */
+/* For each structure, defines a function that adds the rows of its tail. */
 #define FIELD_ROWS(row, nr, ...)	r->nr
 #define FIELD_CHECKED(row, nr, ...)	r->nr
 #define FIELD_ITEMS(...)		0
@@ -256,9 +256,9 @@ static uint16_t nr_planes(uint32_t bits)
 }
 
 /*
- * Turns @nr words into numbers, in the way that takes fewer planes. Differences to the first word
- * are preferred, because they turn equal words into equal numbers, unless differences to the word
- * above are much smaller.
+ * Turns @nr words into differences, either to the first word or to the word above. Differences to
+ * the first word are preferred, because they turn equal words into equal numbers, unless differences
+ * to the word above take fewer planes, or are much smaller.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
 {
@@ -310,7 +310,7 @@ static int columns__reserve(struct columns *c, size_t bytes)
 	c->room_bytes = 0;
 	c->words = malloc(bytes ?: 1);
 	/*
-	 * A piece takes 8 bytes, and has at least one row of ROW_MIN bytes or more, so pieces add
+	 * A piece takes 8 bytes and has at least one row, of at least ROW_MIN bytes, so pieces add
 	 * at most half of @bytes. Only the last piece may have no row.
 	 */
 	c->out = malloc(head + bytes + bytes / 2 + sizeof(struct xpu_piece));
@@ -396,7 +396,7 @@ struct packed {
 	size_t left;
 };
 
-/* Return: the next @nr elements of @bytes each, or NULL if fewer are left. */
+/* Return: the next @nr elements of @bytes each; NULL if fewer elements are left. */
 static const void *packed__take(struct packed *p, size_t nr, size_t bytes)
 {
 	const uint8_t *at = p->at;
@@ -413,7 +413,7 @@ static inline uint32_t unzigzag(uint32_t n)
 	return n >> 1 ^ -(n & 1);
 }
 
-/* Puts words of a column of @all rows at their places, for @nr rows beginning at row @from. */
+/* Writes words of one column, which has @all rows, to their places: @nr rows from row @from. */
 static inline __attribute__((always_inline)) uint32_t
 column__scatter_n(const uint8_t *planes, size_t from, size_t nr, size_t all, unsigned int depth,
 		  bool delta, uint32_t last, uint8_t *to, size_t row_bytes)
@@ -458,7 +458,7 @@ struct unpacking {
 	const struct xpu_table *tables[XPU_TABLES_MAX];
 	uint32_t nr_tables;
 	uint8_t *records;
-	/* For the columns of each table: their planes, and the word above the next row. */
+	/* For each column of each table: its planes, and the word above the next row. */
 	const uint8_t *planes[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 	uint32_t last[XPU_TABLES_MAX][XPU_COLUMNS_MAX];
 };
@@ -491,7 +491,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 		if (p->table >= u->nr_tables)
 			return false;
 		row_bytes = u->tables[p->table]->nr_columns * sizeof(uint32_t);
-		/* Rows consist of words, so they must be aligned to words. */
+		/* Rows consist of words, so each row must be aligned to words. */
 		if (p->nr_rows > bytes / row_bytes || (to - u->records) % sizeof(uint32_t))
 			return false;
 		rows[p->table] += p->nr_rows;

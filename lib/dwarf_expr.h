@@ -2,8 +2,8 @@
 /*
  * dwarf_expr.h - the stack of a DWARF expression, and the operations that need only the stack
  *
- * The caller reads operands and registers and follows jumps: the shim takes them from the bytes of
- * the running process, xpumerge from operations that libdw has decoded. Nothing here locks,
+ * The caller reads operands and registers, and follows jumps: the shim decodes the bytes of the
+ * running process, and xpumerge uses operations that libdw has decoded. Nothing here locks,
  * allocates or makes a system call.
  */
 #ifndef LIB_DWARF_EXPR_H
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPR_DEPTH	16		/* the expressions of compilers need four */
+#define EXPR_DEPTH	16		/* compilers' expressions need four */
 
 /* The numbers of DW_OP_*. */
 enum expr_op {
@@ -30,7 +30,7 @@ struct expr {
 	void *ctx;
 };
 
-/* Return, here and below: whether the operation could be done. */
+/* This and the following functions return whether the operation could be done. */
 static inline bool expr__push(struct expr *e, uint64_t value)
 {
 	if (e->nr == EXPR_DEPTH)
@@ -71,7 +71,8 @@ static inline bool expr__binary(struct expr *e, uint8_t op)
 }
 
 /*
- * @operand: of EXPR_PLUS_UCONST. Return: false if the operation failed or is not in enum expr_op.
+ * @operand: the operand of EXPR_PLUS_UCONST. Return: false if the operation failed or is not in
+ * enum expr_op.
  */
 static inline bool expr__operate(struct expr *e, uint8_t op, uint64_t operand)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Return: the length of the well-formed character at @s (RFC 3629), 0 if it is not well-formed. */
+/* Return: the length of the character at @s; 0 if it is not well-formed UTF-8 (RFC 3629). */
 static size_t utf8__len(const unsigned char *s)
 {
 	size_t len, i;
@@ -41,7 +41,7 @@ static bool is_control(const unsigned char *s)
 }
 
 /*
- * Whether this character shows the text around it in another order, or breaks the line: U+061C,
+ * Whether this character changes the order in which text is shown, or breaks the line: U+061C,
  * U+200E, U+200F, U+2028..U+202E and U+2066..U+2069.
  */
 static bool is_direction(const unsigned char *s)

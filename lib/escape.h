@@ -3,7 +3,7 @@
  * escape.h - makes names from other people's files safe to print
  *
  * Such names may hold control characters, terminal escapes and bytes that are not UTF-8. Every name
- * is printed through here. In all outputs, each byte that is not UTF-8 becomes a U+FFFD.
+ * is printed through these functions. In all outputs, each byte that is not UTF-8 becomes a U+FFFD.
  */
 #ifndef LIB_ESCAPE_H
 #define LIB_ESCAPE_H
@@ -13,8 +13,8 @@
 
 enum escape {
 	/*
-	 * For people: control characters become '?', and so do bidirectional controls, which make a
-	 * terminal show text in another order.
+	 * For people to read: control characters become '?', also bidirectional controls, which
+	 * make a terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
 	/*
@@ -30,7 +30,7 @@ enum escape {
 	ESCAPE_SCRIPT,
 };
 
-#define ESCAPE_MAX	8		/* bytes that one character may become, NUL included */
+#define ESCAPE_MAX	8		/* bytes of output for a character, NUL included */
 
 /**
  * escape__next - take one character off a string
@@ -42,15 +42,17 @@ enum escape {
  */
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
-/* Return: how many bytes at @s all outputs print unchanged. More of them may follow. */
+/*
+ * Return: how many bytes at @s all outputs print unchanged; the next bytes may be unchanged, too.
+ */
 size_t escape__plain(const char *s);
 
-/* Prints all of @s; errors stay in @f's error flag. */
+/* Prints all of @s. A failed write sets the error flag of @f. */
 void escape__print(FILE *f, const char *s, enum escape how);
 
 /*
  * Copies as many whole characters of @s as fit into @to, which has @len bytes (not 0), and a NUL.
- * Return: the bytes before the NUL.
+ * Return: the length of the copy, without the NUL.
  */
 size_t escape__line(char *to, size_t len, const char *s, enum escape how);
 

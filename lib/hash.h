@@ -2,8 +2,8 @@
 /*
  * hash.h - uthash, as merge/ uses it
  *
- * If memory is short, the entry is not added, and the variable oom is set. The caller must declare
- * it.
+ * If memory is short, the entry is not added, and a variable oom, which the caller must declare, is
+ * set.
  */
 #ifndef LIB_HASH_H
 #define LIB_HASH_H

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Prints @n in the first unit in which it is below @base, or else in the last unit. */
+/* Prints @n in the first unit that makes it smaller than @base, or else in the last unit. */
 static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 			  const char *const *units)
 {
@@ -16,7 +16,7 @@ static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 		snprintf(buf, HUMAN_MAX, "%" PRIu64 "%s", n, n ? units[0] : "");
 		return buf;
 	}
-	/* 999.5 would be printed as 1000. */
+	/* Otherwise 999.5 would be printed as 1000. */
 	while (units[i + 1] && value >= base - 0.5) {
 		value /= base;
 		i++;

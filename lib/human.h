@@ -7,13 +7,15 @@
 
 #define HUMAN_MAX	32		/* bytes of the longest text, NUL included */
 
-/* Puts a time in ns, us, ms or s into @buf: "0", "175 us", "1.05 s", "86400 s". Return: @buf. */
+/* Puts a time into @buf, in ns, us, ms or s: "0", "175 us", "1.05 s", "86400 s". Return: @buf. */
 char *human__time(char buf[HUMAN_MAX], uint64_t ns);
 
-/* Puts a size in B, KiB, MiB, GiB or TiB into @buf, as the HTML page prints it. Return: @buf. */
+/* Puts a size into @buf, in B to TiB, as the HTML page prints sizes. Return: @buf. */
 char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
 
-/* Puts a number into @buf, unchanged below 100000, else as "742 k" or "5.00 M". Return: @buf. */
+/*
+ * Puts a number into @buf: unchanged below 100000, above that as "742 k" or "5.00 M". Return: @buf.
+ */
 char *human__count(char buf[HUMAN_MAX], uint64_t n);
 
 #endif /* LIB_HUMAN_H */

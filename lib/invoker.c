@@ -14,8 +14,8 @@
 
 /*
  * Capabilities that override a file's owner and mode, and (the last one) disk quotas. When a thread
- * gives up root's file system user id, the kernel drops all but the last, unless securebits forbid
- * it.
+ * gives up root's file system user id, the kernel drops all of them except the last, unless
+ * securebits forbid that.
  */
 static const uint64_t file_caps =
 	1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH |
@@ -31,7 +31,7 @@ static struct {
 	bool other;
 	uid_t uid;
 	gid_t gid;
-	struct groups groups;		/* v is NULL: the groups of this program */
+	struct groups groups;		/* v NULL: the program's own groups */
 	struct groups own;
 } invoker;
 
@@ -54,7 +54,7 @@ static bool parse_id(const char *text, uint32_t *id)
 	return p != text && !*p && n < UINT32_MAX;
 }
 
-/* Return: the user's name. If several names have this id, the one that sudo gave is returned. */
+/* Return: the user's name. If several names have this id, prefers the name that sudo gave. */
 static char *find_name(uid_t uid)
 {
 	const char *name = getenv("SUDO_USER");
@@ -126,7 +126,7 @@ int invoker__find(const char **why)
 	if (!gid || !parse_id(uid, &invoker.uid) || !parse_id(gid, &invoker.gid))
 		return -EINVAL;
 	if (!invoker.uid)
-		return 0;		/* root called sudo */
+		return 0;		/* root itself called sudo */
 	*why = "out of memory";
 	err = find_groups(&invoker.groups, invoker.uid, invoker.gid) ?:
 	      find_own_groups(&invoker.own);
@@ -186,7 +186,7 @@ static int set_ids(uid_t uid, gid_t gid)
 
 /*
  * Undoes invoker__enter(). With root's file system user id, the kernel gives root's capabilities
- * back. The thread then keeps only the ones that it had before.
+ * back. So set the capabilities that the thread had before.
  */
 static void be_oneself(void)
 {

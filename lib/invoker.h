@@ -4,8 +4,8 @@
  *
  * Under sudo, or installed set-user-ID, a program has more rights than the user who called it. That
  * user is its invoker. Between invoker__enter() and invoker__leave() files are opened, made,
- * renamed and removed with the invoker's rights, so that the program does nothing to a file that
- * its invoker could not do. Any other program is its own invoker, and these functions do nothing.
+ * renamed and removed with the invoker's rights, so that the program does to files only what the
+ * invoker could do. Any other program is its own invoker, and these functions do nothing.
  */
 #ifndef LIB_INVOKER_H
 #define LIB_INVOKER_H
@@ -17,11 +17,11 @@
  * invoker__find - find out who called this program
  * @why: set on failure to a sentence with the reason
  *
- * Call it once, before there are threads. If the real ids differ from the effective ones, the real
- * ids name the invoker, since the caller could then set SUDO_UID at will. Otherwise, for root,
- * SUDO_UID names the invoker.
+ * Call it once, before there are threads. If the real ids differ from the effective ids, the real
+ * ids name the invoker: the caller of a set-user-ID program could set SUDO_UID at will. Otherwise,
+ * for root, SUDO_UID names the invoker.
  *
- * Return: 0, or a negative errno. Then the invoker is unknown, and the program must do nothing.
+ * Return: 0; or a negative errno if the invoker is unknown, so that the program must do nothing.
  */
 int invoker__find(const char **why);
 

@@ -27,7 +27,7 @@
 #include "escape.h"
 
 #define JSON_OUT_BYTES	(64 * 1024)
-#define JSON_OUT_DIGITS	20		/* in the largest number */
+#define JSON_OUT_DIGITS	20		/* digits of the largest number */
 #define JSON_OUT_THOUSANDTHS	(JSON_OUT_DIGITS + 1)
 
 struct json_out {
@@ -35,7 +35,7 @@ struct json_out {
 	char *buf;			/* JSON_OUT_BYTES, not yet written to the stream */
 	size_t nr;
 	enum escape how;		/* ESCAPE_JSON or ESCAPE_SCRIPT */
-	bool spaced;			/* blanks after , and :, set after json_out__init() */
+	bool spaced;			/* print blanks after , and : (init clears this) */
 	bool comma;			/* the next key or value needs a comma before it */
 };
 
@@ -44,7 +44,7 @@ struct json_out {
 /* Return: 0 or -ENOMEM. */
 int json_out__init(struct json_out *j, FILE *f, enum escape how);
 
-/* Writes out the rest, and frees the buffer. @j may be zeroed. */
+/* Writes the rest of the buffer, and frees the buffer. @j may be zeroed. */
 void json_out__exit(struct json_out *j);
 
 void json_out__flush(struct json_out *j);
@@ -53,8 +53,8 @@ void json_out__flush(struct json_out *j);
 void json_out__raw(struct json_out *j, const char *s, size_t len);
 
 /*
- * Return: the place for the next @len bytes, at most JSON_OUT_BYTES. Pass their end to
- * json_out__end_at().
+ * Return: where to write the next @len bytes, at most JSON_OUT_BYTES. Afterwards pass the end of
+ * what was written to json_out__end_at().
  */
 JSON_OUT_INLINE char *json_out__room(struct json_out *j, size_t len)
 {
@@ -91,8 +91,8 @@ JSON_OUT_INLINE unsigned int json_out__nr_digits(uint64_t n)
 }
 
 /*
- * Writes each digit straight to its place. A copy from a buffer of digits just written would make
- * the CPU wait for them.
+ * Writes each digit straight to its place. Copying digits from a buffer right after writing them
+ * would stall the CPU.
  */
 JSON_OUT_INLINE char *json_out__digits(char *p, uint64_t n)
 {
@@ -137,7 +137,7 @@ JSON_OUT_INLINE void json_out__close(struct json_out *j, char bracket)
 	j->comma = true;
 }
 
-/* Puts the next key or value on a new line, after @nr_blanks blanks. */
+/* Puts the next key or value on a new line, indented by @nr_blanks blanks. */
 JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 {
 	char *p = json_out__room(j, nr_blanks + 2);
@@ -154,7 +154,7 @@ JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 /* Ends a line, before a closing bracket or after the last one. */
 void json_out__end_line(struct json_out *j);
 
-/* @key: short, without characters that need an escape */
+/* @key: a short key without characters that need an escape */
 JSON_OUT_INLINE void json_out__key(struct json_out *j, const char *key)
 {
 	size_t len = strlen(key);
@@ -192,7 +192,7 @@ JSON_OUT_INLINE void json_out__word(struct json_out *j, const char *word)
 
 void json_out__u64(struct json_out *j, uint64_t n);
 
-/* Writes n / 1000 with three decimals, for example ns as us. */
+/* Writes n / 1000 with three decimals, such as a time in ns as us. */
 void json_out__thousandths(struct json_out *j, uint64_t n);
 
 /* Writes a value that is already JSON: null, true, -1, 0.5. */
@@ -225,7 +225,7 @@ JSON_OUT_INLINE void json_out__close_string(struct json_out *j)
 
 /* ---- members: a key and its value at once ---------------------------------------------------- */
 
-/* Writes the key. Return: the place for the @len bytes of its value. */
+/* Writes the key. Return: where to write the @len bytes of the value. */
 JSON_OUT_INLINE char *json_out__member(struct json_out *j, const char *key, size_t len)
 {
 	size_t key_len = strlen(key);

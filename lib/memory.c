@@ -13,7 +13,7 @@
 
 #define MAX_PATH	8192
 
-/* Even to read a file of a few bytes, a process needs this much. */
+/* A process needs this much even to read a file of a few bytes. */
 #define LEAST_BYTES	(32ull << 20)
 
 #define LARGE_BYTES	(1 << 20)
@@ -22,7 +22,7 @@
 
 /*
  * Return: the number after @key in a file of lines "KEY NUMBER ...", or, if @key is NULL, the only
- * number in the file. Without such a number, @none.
+ * number in the file. Returns @none if the number is missing.
  */
 static uint64_t read_number(const char *path, const char *key, uint64_t none)
 {
@@ -81,8 +81,8 @@ static uint64_t cgroup__free(const struct cgroup_files *files, const char *dir)
 }
 
 /*
- * Return: the least that is free in the group at @path and in the groups around it. A container may
- * not see the outer ones.
+ * Return: the least memory that is free in the group at @path and in the groups that contain it.
+ * Inside a container, outer groups may be invisible.
  */
 static uint64_t cgroups__free(const char *root, const struct cgroup_files *files, char *path)
 {
@@ -141,8 +141,8 @@ static uint64_t all_cgroups__free(const char *root)
 }
 
 /*
- * Return: how much the process may still take under a ulimit. @key: the line of /proc/self/status
- * that says how much it has taken.
+ * Return: how much memory the process may still take under a ulimit. @key: the line of
+ * /proc/self/status that says how much the process has taken.
  */
 static uint64_t ulimit__free(int resource, const char *key)
 {
@@ -215,7 +215,7 @@ void memory__map_large(void)
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);
 }
 
-/* Prints as "512M" or "11.7G". */
+/* Prints a size, such as "512M" or "11.7G". */
 static void print_bytes(char *buf, size_t size, uint64_t bytes)
 {
 	static const char units[] = "KMGTPE";

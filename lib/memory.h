@@ -2,7 +2,7 @@
 /*
  * memory.h - limits the memory of a program
  *
- * The kernel enforces the limit, so it holds for libraries, too. Beyond it every allocation fails,
+ * The kernel enforces the limit, so the limit includes libraries. Beyond it every allocation fails,
  * and our functions return -ENOMEM.
  */
 #ifndef LIB_MEMORY_H
@@ -13,9 +13,9 @@
 
 struct memory_limit {
 	uint64_t bytes;			/* UINT64_MAX: no limit */
-	bool by_default;		/* it is half of the free memory */
-	bool by_ulimit;			/* a ulimit made it less than the caller wanted */
-	char text[160];			/* made by memory_limit__why() */
+	bool by_default;		/* the limit is half of the free memory */
+	bool by_ulimit;			/* a ulimit made the limit lower than asked for */
+	char text[160];			/* written by memory_limit__why() */
 };
 
 /**
@@ -35,8 +35,8 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
  * Makes the C library map each large block separately, so that a freed block goes back to the
- * kernel, and a growing one is not copied. By default, glibc stops doing so for sizes up to the
- * largest block that was ever freed.
+ * kernel, and a growing one is not copied. By default, glibc stops doing so for blocks up to the
+ * size of the largest block ever freed.
  */
 void memory__map_large(void);
 

@@ -17,8 +17,8 @@ int privileges__bound(uint64_t keep)
 		return -errno;
 	/*
 	 * A program that root executes gets the whole bounding set. Without CAP_SETPCAP this
-	 * process cannot change that set. Then only no_new_privs keeps the program from getting
-	 * more than this process has.
+	 * process cannot change that set; then only no_new_privs keeps the program from gaining
+	 * capabilities.
 	 */
 	for (cap = 0; cap < MAX_CAPS; cap++)
 		if (!(keep & CAP_BIT(cap)) && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1 &&

@@ -11,7 +11,8 @@
 
 /*
  * Limits this process to the capabilities in @keep, a mask of CAP_BIT(), after its next exec and
- * for good. Until then it keeps the capabilities that it has. Return: 0 or a negative errno.
+ * for good. Until its next exec it keeps the capabilities that it has. Return: 0 or a negative
+ * errno.
  */
 int privileges__bound(uint64_t keep);
 

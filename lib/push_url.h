@@ -14,7 +14,7 @@ enum push_kind {
 
 struct push_url {
 	enum push_kind kind;
-	char url[PUSH_URL_MAX];		/* http:// or https://, with the kind's path */
+	char url[PUSH_URL_MAX];		/* http:// or https://, with the path for the kind */
 };
 
 /**
@@ -29,8 +29,8 @@ const char *push_url__parse(struct push_url *u, const char *text);
 #define PUSH_TOKEN_MAX	4000
 
 /*
- * Return: NULL, or what is wrong with a token, which becomes a header of a request. @token is NULL
- * without one.
+ * Return: NULL, or what is wrong with a token, which becomes a header of a request. @token: NULL if
+ * there is no token.
  */
 const char *push_token__check(const char *token);
 

@@ -18,8 +18,8 @@
 
 #include "invoker.h"
 
-#define MAX_LINKS	40		/* as in the kernel */
-#define MAX_STEM	200		/* for a temporary name; NAME_MAX is 255 */
+#define MAX_LINKS	40		/* links to follow, as in the kernel */
+#define MAX_STEM	200		/* bytes of a temporary name; NAME_MAX is 255 */
 #define RANDOM_DIGITS	16
 #define TMP_SUFFIX	".tmp"
 
@@ -109,8 +109,8 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 	do {
 		forget_tmp(f);
 		/*
-		 * The name is known before the file exists, so that a signal between the two leaves
-		 * no file behind.
+		 * Store the name before the file exists, so that a signal handler can always remove
+		 * the file.
 		 */
 		err = make_tmp_name(name, &f->tmp);
 		if (err)
@@ -132,7 +132,8 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 }
 
 /*
- * Opens @name to write in place. It was not a regular file just now, but may have become one since.
+ * Opens @name to write in place. The file was not a regular file just now, but may have become one
+ * since.
  */
 static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
 {
@@ -151,7 +152,7 @@ static int open_in_place(struct safefile *f, const char *name, unsigned int flag
 
 /*
  * For @name in /proc/self/fd: duplicates the descriptor of that number, which this program's caller
- * passed to it. To open the file again may be forbidden, or impossible (a socket).
+ * passed to it. Opening the file again may be forbidden, or impossible (a socket).
  * Return: whether @f now has a descriptor that can be written to.
  */
 static bool take_descriptor(struct safefile *f, const char *name)
@@ -162,7 +163,7 @@ static bool take_descriptor(struct safefile *f, const char *name)
 
 	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
 		return false;
-	/* The directory may belong to another process. */
+	/* The directory may belong to another process, and then so does the descriptor's number. */
 	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
 	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return false;
@@ -181,7 +182,7 @@ static int follow(struct safefile *f, const char *name, char *path)
 	ssize_t len;
 	int fd, err;
 
-	/* Another user may replace a link between two looks at its name. */
+	/* Another user may replace the link between two looks at its name. */
 	fd = openat(f->dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -189,7 +190,7 @@ static int follow(struct safefile *f, const char *name, char *path)
 		err = -errno;
 		goto out;
 	}
-	/* Another user's link may lead anywhere. */
+	/* A link that another user made may lead anywhere. */
 	err = -ELOOP;
 	if (st.st_uid && st.st_uid != invoker__uid())
 		goto out;
@@ -207,8 +208,8 @@ out:
 }
 
 /*
- * Makes @f->dir_fd the directory that @path is in. Until now it was the one that @path is relative
- * to.
+ * Makes @f->dir_fd the directory that @path is in. Before the call it is the directory that @path
+ * is relative to.
  */
 static int enter_dir(struct safefile *f, const char *path)
 {
@@ -237,7 +238,7 @@ static int open_step(struct safefile *f, char *path, bool linked, unsigned int f
 	if (fstatat(f->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno != ENOENT)
 			return -errno;
-		st.st_mode = S_IFREG;		/* it will be made as a regular file */
+		st.st_mode = S_IFREG;		/* the file will be made, as a regular file */
 	}
 	if (S_ISLNK(st.st_mode))
 		return follow(f, name, path);

@@ -4,7 +4,7 @@
  *
  * The programs make every file with these functions. A new file first gets a random, unused
  * temporary name in its directory, and is later renamed to its own name. So no existing file is
- * written to, whatever links other users make. Everything is done with the rights of the invoker
+ * written to, whatever links other users make. All functions act with the rights of the invoker
  * (invoker.h).
  *
  * Links to directories within a path are followed, as by any program. The invoker's rights decide
@@ -25,9 +25,9 @@
 
 struct safefile {
 	int fd;			/* open for writing; the caller closes it */
-	int dir_fd;		/* the directory of @name, for the functions here; or -1 */
-	char *name;		/* NULL if written in place */
-	char *tmp;		/* its temporary name until safefile__commit(), then NULL */
+	int dir_fd;		/* the directory of @name; or -1 */
+	char *name;		/* NULL if the file is written in place */
+	char *tmp;		/* the temporary name until safefile__commit(), then NULL */
 	dev_t dev;		/* identify the file that was made */
 	ino_t ino;
 };
@@ -35,7 +35,7 @@ struct safefile {
 enum {
 	SAFEFILE_PRIVATE = 1,	/* mode 0600, instead of 0666 less umask */
 	SAFEFILE_LINKS = 2,	/* follow a symbolic link that the invoker or root owns, and replace
-				 * the file that it leads to */
+				 * the link's target */
 	SAFEFILE_NO_WAIT = 4,	/* a FIFO without a reader fails with -ENXIO */
 };
 
@@ -62,8 +62,8 @@ int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned in
 int safefile__keep_old(struct safefile *f, const char *suffix);
 
 /*
- * Gives the file its name, and so replaces a file that has it now. A file written in place already
- * has its name.
+ * Gives the file its name, replacing any file of that name. A file written in place already has its
+ * name.
  */
 int safefile__commit(struct safefile *f);
 
@@ -85,7 +85,7 @@ void safefile__abort_from_signal(const struct safefile *f);
 
 /* ---- directories of our own ------------------------------------------------------------------ */
 
-/* Return: a descriptor, for the functions here, of the directory that @path is in, or -errno. */
+/* Return: a descriptor of the directory that contains @path, for the functions below; or -errno. */
 int safefile__open_parent(const char *path);
 
 /* Return: the last component of @path. */
@@ -120,9 +120,9 @@ size_t safefile__stem(const char *name);
 const char *safefile__strerror(int err);
 
 /*
- * Opens an existing FIFO as the invoker, for reading and writing: this process then counts as a
- * writer, and sees no end of file when the others close it. Return: a descriptor that does not
- * block, or a negative errno. -ENOTSUP: not a FIFO.
+ * Opens an existing FIFO as the invoker, for reading and writing: because this process counts as a
+ * writer, it sees no end of file when all other writers close the FIFO. Return: a descriptor that
+ * does not block, or a negative errno. -ENOTSUP: not a FIFO.
  */
 int safefile__open_fifo(const char *name);
 

@@ -12,7 +12,7 @@
 #define HISTOGRAM_OCTAVES	(64 - HISTOGRAM_SUB_BITS + 1)
 #define HISTOGRAM_FEW		32u		/* must be a power of two */
 
-/* The number of values in one bucket. The bucket's own number is octave * HISTOGRAM_SUBS + sub. */
+/* A bucket, with the number of values in it. number is octave * HISTOGRAM_SUBS + sub. */
 struct bucket {
 	uint64_t number : 13;
 	uint64_t count : 51;
@@ -34,7 +34,7 @@ static unsigned int value__bucket(uint64_t value)
 	return octave * HISTOGRAM_SUBS + (value >> (octave - 1)) % HISTOGRAM_SUBS;
 }
 
-/* Return: the middle of the values that a bucket stands for. */
+/* Return: the middle of the range of values that a bucket stands for. */
 static uint64_t bucket__value(unsigned int bucket)
 {
 	unsigned int octave = bucket / HISTOGRAM_SUBS;
@@ -53,8 +53,8 @@ struct spread {
 	unsigned __int128 sum_of_squares;
 	uint32_t nr_few;
 	union {
-		struct bucket *few;	/* if nr_few <= HISTOGRAM_FEW; sorted by value */
-		uint64_t **octaves;	/* if nr_few is more */
+		struct bucket *few;	/* used if nr_few <= HISTOGRAM_FEW; sorted by value */
+		uint64_t **octaves;	/* used if nr_few is larger */
 	};
 };
 
@@ -119,7 +119,7 @@ static int octaves__count(uint64_t **octaves, unsigned int bucket, uint64_t coun
 	return 0;
 }
 
-/* Replaces a full list. Return: 0, or -ENOMEM with the list unchanged. */
+/* Replaces a full list by octaves. Return: 0, or -ENOMEM with the list unchanged. */
 static int spread__make_octaves(struct spread *s)
 {
 	uint64_t **octaves = calloc(HISTOGRAM_OCTAVES, sizeof(*octaves));
@@ -158,7 +158,7 @@ static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 		err = spread__make_octaves(s);
 		return err ?: octaves__count(s->octaves, bucket, count);
 	}
-	/* It has room for two, then for the next power of two. */
+	/* The list has room for two, then for each next power of two. */
 	if (!s->nr_few || (s->nr_few > 1 && !(s->nr_few & (s->nr_few - 1)))) {
 		few = realloc(s->few, max_t(size_t, 2, 2 * s->nr_few) * sizeof(*few));
 		if (!few)
@@ -296,8 +296,8 @@ uint64_t stats__stddev(const struct stats *s)
 	if (!s->spread)
 		return 0;
 	/*
-	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, in which the product may need
-	 * 192 bits. So it is computed with sum = mean * nr + rest.
+	 * The sum of (x - mean)^2 is sum_of_squares - sum * sum / nr, where the product may need
+	 * 192 bits. So compute it with sum = mean * nr + rest.
 	 */
 	mean = sum / s->nr;
 	squares = stats__squares(s) - mean * sum - mean * (sum % s->nr) -
@@ -305,7 +305,7 @@ uint64_t stats__stddev(const struct stats *s)
 	return square_root(squares / (s->nr - 1));
 }
 
-/* Return: the bucket of the value that @before smaller values precede. */
+/* Return: the bucket of the value that has @before smaller values before it. */
 static unsigned int spread__nth_bucket(const struct spread *s, uint64_t before)
 {
 	unsigned int i, bucket;
@@ -325,7 +325,7 @@ static unsigned int spread__nth_bucket(const struct spread *s, uint64_t before)
 	return 0;
 }
 
-/* Return: the value that @before smaller values precede. */
+/* Return: the value that has @before smaller values before it. */
 static uint64_t stats__nth(const struct stats *s, uint64_t before)
 {
 	uint64_t value;

@@ -2,13 +2,13 @@
 /*
  * stats.h - sum, extremes, standard deviation and median, without storing the values
  *
- * All are exact except the median. It comes from a histogram that is exact for values below 128 and
- * keeps 7 bits after the first one bit of others, so the median is off by 1/256 at most.
+ * All are exact except the median. The median comes from a histogram that is exact for values below
+ * 128 and keeps only 7 bits after the leading bit of larger values, so it is off by 1/256 at most.
  *
  * There may be a struct stats for each of a million names, most of them with one value. So while
- * all values are equal, there are no sums and no histogram. Then the histogram is a list of the
- * buckets that have values. Only a long list is replaced by a kilobyte for each power of two that
- * has a value.
+ * all values are equal, no sums and no histogram exist. After that the histogram is a list of the
+ * buckets that have values; if the list gets long, it is replaced by a kilobyte for each power of
+ * two that has values.
  */
 #ifndef LIB_STATS_H
 #define LIB_STATS_H
@@ -18,7 +18,7 @@
 
 struct spread;
 
-/* Zero it to start. */
+/* Starts zeroed. */
 struct stats {
 	uint64_t nr;
 	uint64_t min;			/* 0 without values */
@@ -32,8 +32,8 @@ void stats__free(struct stats *s);
 int stats__add(struct stats *s, uint64_t value);
 
 /*
- * Adds @part of a value to the total; the value itself is added only if it @counts here, not among
- * others.
+ * Adds @part of a value to the total. Adds the value itself only if it @counts here, and not in
+ * another struct.
  * Return: 0 or -ENOMEM.
  */
 int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts);

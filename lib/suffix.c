@@ -38,7 +38,10 @@ const char *suffix__looks_like(const char *path)
 	return *at ? NULL : dot;
 }
 
-/* Formats of pictures are not close to any known suffix, but get advice of their own. */
+/*
+ * Whether @suffix is a picture format. These are not close to any known suffix, but have their own
+ * hint.
+ */
 static bool is_picture(const char *suffix)
 {
 	static const char *const pictures[] = { ".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp" };
@@ -50,7 +53,7 @@ static bool is_picture(const char *suffix)
 	return false;
 }
 
-/* Return: the distance of a suffix from a known one, 0 if one begins with the other. */
+/* Return: the distance between two suffixes; 0 if one begins with the other. */
 static size_t suffix__distance(const char *suffix, const char *known)
 {
 	size_t len = strlen(suffix), known_len = strlen(known);

@@ -16,8 +16,8 @@
 const char *suffix__of(const char *path, const char *const *known);
 
 /*
- * Return: the part of the name from its last dot, if that looks like a suffix: a letter, then only
- * letters and digits. Else NULL.
+ * Return: the part of the name from the last dot, if it looks like a suffix (a letter, then only
+ * letters and digits); otherwise NULL.
  */
 const char *suffix__looks_like(const char *path);
 

@@ -71,8 +71,8 @@ static inline int64_t timens__read(const char *text)
 }
 
 /*
- * Whether /proc/self/timens_offsets has the offsets of this process. It has the offsets for the
- * next children, which differ if this process has made a time namespace for them.
+ * Whether /proc/self/timens_offsets has the offsets of this process. The file has the offsets of
+ * future children; these differ if this process has made a time namespace for its children.
  */
 static inline bool timens__is_own(void)
 {

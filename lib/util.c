@@ -28,7 +28,7 @@ void *huge__alloc(size_t bytes)
 		return malloc(bytes);
 	if (posix_memalign(&p, HUGE_BYTES, bytes))
 		return NULL;
-	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* the rest gets small pages */
+	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* small pages for the rest */
 	return p;
 }
 
@@ -115,7 +115,7 @@ void *arena__alloc(struct arena *a, size_t size)
 		chunk->bytes = bytes;
 		if (bytes == size && a->head) {
 			/*
-			 * A large allocation gets its own chunk, after the one that is being
+			 * A large allocation gets its own chunk, behind the chunk that is being
 			 * filled.
 			 */
 			chunk->next = a->head->next;
@@ -166,7 +166,7 @@ static uint32_t string__hash(const char *s, size_t len)
 	return hash >> 32;
 }
 
-/* Return: the slot that has the string, or else the free slot where it belongs. */
+/* Return: the slot that has the string, or the free slot where the string belongs. */
 static struct strpool_slot *strpool__slot(const struct strpool *p, const char *s, uint32_t len,
 					  uint32_t hash)
 {
@@ -195,7 +195,7 @@ static int strpool__grow(struct strpool *p)
 	for (i = 0; i < old.nr_slots; i++) {
 		if (!old.slots[i].s)
 			continue;
-		/* All strings in the pool differ, so there is no need to compare them. */
+		/* All strings in the pool differ, so do not compare them. */
 		k = slots__home(old.slots[i].hash, p->nr_slots);
 		while (p->slots[k].s)
 			k = slots__next(k, p->nr_slots);
@@ -321,7 +321,7 @@ void idmap__free(struct idmap *m)
 	memset(m, 0, sizeof(*m));
 }
 
-/* ---- ids of processes' things ---------------------------------------------------------------- */
+/* ---- ids that each process numbers from 1 ---------------------------------------------------- */
 
 /*
  * A list may skip this many ids: threads that define things at the same time send them in any

@@ -19,7 +19,7 @@
 #define min_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ < b_ ? a_ : b_; })
 #define max_t(type, a, b) ({ type a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })
 
-/* Whether @s ends with @suffix and has something before it. */
+/* Whether @s ends with @suffix and does not consist of it alone. */
 bool has_suffix(const char *s, const char *suffix);
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ void *huge__zalloc(size_t nr, size_t elem_bytes);
 /**
  * array__reserve - make room for at least @need elements
  * @v: address of the array's pointer, which does not change on failure
- * @cap: the array's capacity in elements; grows at least by half
+ * @cap: the array's capacity in elements; grows by at least half
  * @need: number of elements wanted
  * @elem_bytes: size of an element
  *
@@ -46,7 +46,7 @@ int array__reserve(void *v, size_t *cap, size_t need, size_t elem_bytes);
 
 void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 
-/* A growing array, zeroed to start. array_push(&a, value) returns 0 or -ENOMEM. */
+/* A growing array; starts zeroed. array_push(&a, value) returns 0 or -ENOMEM. */
 #define ARRAY(type)	struct { type *v; size_t nr, cap; }
 #define array_reserve(a, need) \
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
@@ -60,7 +60,7 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);
 
-/* Means no element where an index is expected. */
+/* An index that stands for "no element". */
 #define NO_INDEX	UINT32_MAX
 
 /* Return: the word that fits the number @n, singular or plural. */
@@ -76,7 +76,7 @@ uint64_t secret(void);
 
 struct arena_chunk;
 
-/* Memory that is freed all at once; zero it to start. */
+/* Memory that is freed all at once; starts zeroed. */
 struct arena {
 	struct arena_chunk *head;
 	size_t used;			/* bytes used in head */
@@ -89,8 +89,8 @@ void arena__free(struct arena *a);
 /* ---- hash tables ---------------------------------------------------------------------------- */
 
 /*
- * Large tables with open addressing are kept between 3/5 and 3/4 full, because there may be a
- * million names, each in several tables.
+ * Keeps large tables with open addressing between 3/5 and 3/4 full, to save memory: a million names
+ * may each be in several tables.
  */
 static inline bool slots__full(size_t nr, size_t nr_slots)
 {
@@ -105,7 +105,7 @@ static inline size_t slots__more(size_t nr_slots)
 
 /*
  * Return: the slot where the search for a hash begins. A higher hash never begins at a lower slot,
- * so copying to a larger table fills it from one end to the other.
+ * so copying fills a larger table from one end to the other.
  */
 static inline size_t slots__home(uint32_t hash, size_t nr_slots)
 {
@@ -121,9 +121,9 @@ static inline size_t slots__next(size_t i, size_t nr_slots)
 
 struct strpool_slot;
 
-/* Has one copy of each distinct string, so equal strings have equal pointers. Zero it to start. */
+/* Has one copy of each distinct string, so equal strings have equal pointers. Starts zeroed. */
 struct strpool {
-	struct strpool_slot *slots;	/* open addressing: look-ups touch little memory */
+	struct strpool_slot *slots;	/* open addressing, so that look-ups touch little memory */
 	size_t nr_slots;
 	size_t nr;
 	struct arena arena;
@@ -163,14 +163,14 @@ struct idmap_slot {
 
 /*
  * Maps 64-bit ids to 32-bit indices, with open addressing. The ids come from a file and need not be
- * dense: the size of the map depends on the number of ids in it, never on their values. The file's
- * author cannot know which ids share a slot. Zero it to start.
+ * dense: the map's size depends on the number of ids, never on their values. The file's author
+ * cannot know which ids share a slot. Starts zeroed.
  */
 struct idmap {
 	struct idmap_slot *slots;
 	size_t nr_slots;
 	size_t nr;
-	uint64_t secret;		/* differs in each run; set when the first slots are made */
+	uint64_t secret;		/* differs in each run; set with the first slots */
 };
 
 /* Makes one id from two 32-bit ids. For ids of a process, the upper half is the process's index. */
@@ -203,8 +203,8 @@ static inline bool idmap__get(const struct idmap *m, uint64_t key, uint32_t *val
 }
 
 /*
- * Return: a pointer to the value of @key, to change it, valid until a key is added; or NULL without
- * this key.
+ * Return: a pointer to the value of @key, valid until the next key is added; NULL if the map lacks
+ * @key.
  */
 uint32_t *idmap__find(const struct idmap *m, uint64_t key);
 
@@ -215,14 +215,14 @@ int idmap__put(struct idmap *m, uint64_t key, uint32_t value);
 int idmap__add(struct idmap *m, uint64_t key, uint32_t value);
 void idmap__free(struct idmap *m);
 
-/* ---- ids of processes' things ---------------------------------------------------------------- */
+/* ---- ids that each process numbers from 1 ---------------------------------------------------- */
 
 /*
- * Maps ids to indices, where each process numbers its things from 1 as it defines them. The ids
- * come from a file, so ids far out of order work, too, but take more memory. Zero it to start.
+ * Maps ids to indices. Each process numbers its definitions from 1. The ids come from a file, so
+ * ids far out of order work, too, but take more memory. Starts zeroed.
  */
 struct ids_list {
-	uint32_t *v;			/* by id - 1; NO_INDEX: unknown, or in rest */
+	uint32_t *v;			/* indexed by id - 1; NO_INDEX: unknown, or in rest */
 	size_t nr, cap;
 };
 
@@ -276,7 +276,7 @@ static inline uint32_t hash__mix(uint64_t a, uint64_t b, uint64_t secret)
 
 #define HASHES_START	SIZE_MAX
 
-/* Return: whether there is another element with that hash. Sets *@index to its index. */
+/* Return: whether another element has that hash. Sets *@index to its index. */
 static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *at, uint32_t *index)
 {
 	size_t i = *at == HASHES_START ? slots__home(hash, h->nr_slots) : *at;
@@ -298,9 +298,9 @@ void hashes__free(struct hashes *h);
 /* ---- messages ------------------------------------------------------------------------------- */
 
 /*
- * Lines for the user, stored until they are printed: merging reads hostile files and also runs
- * inside a fuzzer, so it never writes to stderr itself. Only the first MSGS_MAX lines are stored.
- * The rest are counted.
+ * Lines for the user, stored until they are printed: merging never writes to stderr itself, because
+ * it also runs inside a fuzzer. Only the first MSGS_MAX lines are stored; the other lines are
+ * counted.
  */
 #define MSGS_MAX	64
 

@@ -489,8 +489,8 @@ int recording__take_processes(struct recording *r)
 		return STATUS_FAILED;
 	}
 	/*
-	 * Print this last: people and scripts take the line to mean that nothing is missed from now
-	 * on.
+	 * Print this last, because people and scripts trust that nothing is missed after this
+	 * line.
 	 */
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],

@@ -15,7 +15,7 @@ struct function {
 	bool optional;
 };
 
-/* Looks up the functions. Return: NULL, or the name of one that the library lacks. */
+/* Looks up the functions. Return: NULL, or the name of a function that the library lacks. */
 const char *library__functions(void *library, const struct function *functions, size_t nr);
 
 /* Return: the library of that name, found like any shared library, or NULL. */
@@ -23,8 +23,8 @@ void *library__open(const char *name);
 
 /*
  * Looks for CUPTI in the same places as the shim: XPUSHIM_CUPTI, the dynamic loader's path,
- * CUDA_HOME, CUDA_PATH and the usual prefixes. @major: CUDA's major version, tried first. Return:
- * NULL if no CUPTI was found.
+ * CUDA_HOME, CUDA_PATH and the usual prefixes. @major: the major version of CUDA to try first.
+ * Return: NULL if no CUPTI was found.
  */
 void *library__open_cupti(int major);
 

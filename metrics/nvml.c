@@ -24,7 +24,7 @@ static const struct metric figures[] = {
 	[MEMORY_CLOCK] = { "mem clock", "MHz", XPU_METRIC_MEAN },
 };
 
-/* Metric ids from NVML's reference, and factors that convert their values to our units. */
+/* Metric ids of NVML's reference, with factors that convert NVML's values to our units. */
 static const struct {
 	unsigned int id;
 	double factor;
@@ -174,7 +174,7 @@ static void sample_gpm(struct nvml_gpu *g)
 	void *sample;
 	size_t i;
 
-	/* NVML returns no values for less than 100 ms. */
+	/* NVML returns no values for intervals below 100 ms. */
 	if (g->gpm_ns && ns - g->gpm_ns < NVML_INTERVAL_NS)
 		return;
 	if (nvml.gpm_take(g->device, g->gpm[1]))

@@ -15,7 +15,7 @@
 
 #define NVML_INTERVAL_NS	100000000ull	/* NVML updates its values 11 times a second */
 
-#define NVML_MAX_ROWS		50		/* per reading of the energy, which takes ms */
+#define NVML_MAX_ROWS		50		/* before the energy is read, which takes ms */
 
 struct nvml_row {
 	uint64_t begin_ns, end_ns;
@@ -25,13 +25,13 @@ struct nvml_row {
 struct nvml_gpu {
 	void *device;			/* NULL if NVML does not know the GPU */
 	struct set set;
-	uint64_t last_ns;		/* when the latest row ended */
+	uint64_t last_ns;		/* end of the latest row */
 	struct nvml_row rows[NVML_MAX_ROWS];
 	unsigned int nr_rows;
-	uint64_t last_mj;		/* energy before the rows that wait */
-	void *gpm[2];			/* samples; NULL if unused */
+	uint64_t last_mj;		/* energy before the waiting rows, in mJ */
+	void *gpm[2];			/* two of NVML's samples; NULL: unused */
 	struct set gpm_set;
-	uint64_t gpm_ns;		/* when gpm[0] was taken; 0: not yet */
+	uint64_t gpm_ns;		/* when gpm[0] was taken; 0: not taken yet */
 };
 
 /* Opens NVML. Return: false, after a message, without NVML. */
@@ -39,13 +39,14 @@ bool nvml__open(void);
 
 /*
  * Defines the metrics of the GPU with @uuid and begins the first row. @gpm: also sample the
- * counters that NVML averages over 100 ms. Return: whether those are sampled.
+ * counters that NVML averages over 100 ms. Return: whether these counters are sampled.
  */
 bool nvml_gpu__start(struct nvml_gpu *g, const uint8_t uuid[16], bool gpm);
 
 /*
- * Takes a sample, which ends a row. Reading the energy takes some 4 ms of CPU time, so it is read
- * once for many rows, and divided among them by power and time. Only then are they sent.
+ * Takes a sample, which ends a row. Reading the energy takes some 4 ms of CPU time, so the energy
+ * is read once for many rows, and divided among the rows by power and time. The rows are sent only
+ * then.
  */
 void nvml_gpu__sample(struct nvml_gpu *g);
 void nvml_gpu__end(struct nvml_gpu *g);

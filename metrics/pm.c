@@ -18,7 +18,7 @@
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)
-#define CYCLES_PER_NS	1.4		/* rough; for GPUs that cannot sample by time */
+#define CYCLES_PER_NS	1.4		/* a rough figure, for GPUs that cannot sample by time */
 
 #define PERCENT		".avg.pct_of_peak_sustained_elapsed"
 #define PEAK		".peak_sustained"
@@ -26,8 +26,8 @@
 
 /*
  * The default metrics fit into one pass on every GPU that has them. A GPU may lack some. CUPTI's
- * own percentage of an SM metric would take one more counter in each SM, for its cycles. PM_OF_PEAK
- * uses the cycles of the SMs' common clock instead.
+ * own percentage of an SM metric would take one more counter in each SM, to count cycles;
+ * PM_OF_PEAK uses the cycles of the SMs' common clock.
  */
 static const struct {
 	const char *name;
@@ -187,8 +187,8 @@ static void add_column(struct pm_gpu *g, const char *name, enum pm_column column
 }
 
 /*
- * Chooses the default metrics that the GPU has. Shares of a peak also need the peak, read once, and
- * the cycles of each sample.
+ * Chooses the default metrics that the GPU has. A share of a peak also needs the peak, which is
+ * read once, and the cycles of each sample.
  */
 static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 {
@@ -268,7 +268,7 @@ static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* Makes g->data ready for max_samples samples. CUPTI fills it once, and then it must be emptied. */
+/* Makes g->data ready for max_samples samples. To be called each time after CUPTI has filled it. */
 static CUptiResult empty_data(struct pm_gpu *g)
 {
 	return cupti.cuptiPmSamplingCounterDataImageInitialize(
@@ -397,7 +397,7 @@ static void forget_peaks(struct pm_gpu *g)
 		free((char *)g->names[g->nr + --g->nr_peaks]);
 }
 
-/* Peaks are the same in all samples, so this reads them only from the first. */
+/* Read peaks only from the first sample, since they are the same in all samples. */
 static bool read_peaks(struct pm_gpu *g, size_t i)
 {
 	double values[XPU_MAX_METRICS];
@@ -503,7 +503,7 @@ void pm_gpu__end(struct pm_gpu *g)
 	*g = (struct pm_gpu){ 0 };
 }
 
-#else /* headers of CUPTI before 12.6 */
+#else /* CUPTI's headers before 12.6 */
 
 bool pm__open(int major)
 {

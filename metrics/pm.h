@@ -2,7 +2,8 @@
 /*
  * pm.h - a GPU's performance monitors, sampled by CUPTI from outside the programs that use the GPU
  *
- * CUPTI collects raw counters in its own memory. Each sample is evaluated here.
+ * CUPTI collects raw counters in its own memory; this code computes each sample's metrics from
+ * them.
  */
 #ifndef METRICS_PM_H
 #define METRICS_PM_H
@@ -13,10 +14,7 @@
 
 #include "sink.h"
 
-/*
- * How to compute a column from the value that CUPTI has for its name. The column's factor is
- * applied as well.
- */
+/* How to compute a column from CUPTI's value. The column's factor is applied in addition. */
 enum pm_column {
 	PM_VALUE,
 	PM_PER_NS,		/* the value / the sample's ns */
@@ -33,10 +31,10 @@ struct pm_gpu {
 	size_t config_bytes, data_bytes;
 	unsigned int max_samples;	/* in @data */
 	unsigned int nr, nr_peaks;
-	const char *names[2 * XPU_MAX_METRICS];	/* in CUPTI: @nr columns, then peaks */
+	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: @nr columns, then peaks */
 	enum pm_column columns[XPU_MAX_METRICS];
 	double factors[XPU_MAX_METRICS];
-	unsigned int cycles;		/* index of the column with cycles */
+	unsigned int cycles;		/* index of the column that counts cycles */
 	struct set set;
 };
 
@@ -49,7 +47,7 @@ bool pm__open(int major);
  * pm_gpu__prepare - prepare to sample a GPU, which takes some 0.3 s
  * @g: must be passed to pm_gpu__end(), even after an error
  * @index: CUDA's index of the GPU
- * @max_samples: how many samples there is room for between two drains; more are lost
+ * @max_samples: how many samples fit in between two drains; further samples are lost
  * @names: full names of metrics, up to a NULL; or NULL for the default metrics
  *
  * Return: false after a message.
@@ -59,18 +57,18 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 
 /*
  * Begins to sample a GPU, if it is ready. A running GPU must be drained in time, and other calls
- * take long. So prepare all GPUs before you start the first one, and stop all before you end the
- * first one.
+ * take long. So prepare all GPUs before you start the first GPU, and stop all before you end the
+ * first.
  */
 void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 
-/* Evaluates and sends the samples collected so far. */
+/* Computes and sends the metrics of the samples collected so far. */
 void pm_gpu__drain(struct pm_gpu *g);
 
 /* Stops sampling, and drains for the last time. */
 void pm_gpu__stop(struct pm_gpu *g);
 
-/* Stops if it is still running, and frees the GPU for other programs. */
+/* Stops sampling if the GPU is still sampled, and frees the GPU for other programs. */
 void pm_gpu__end(struct pm_gpu *g);
 
 #endif /* METRICS_PM_H */

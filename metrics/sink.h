@@ -21,11 +21,11 @@ struct metric {
 
 /* Metrics of one GPU that are sampled together. */
 struct set {
-	uint16_t id;			/* 0 if undefined */
+	uint16_t id;			/* 0: not defined yet */
 	uint16_t nr;			/* number of metrics */
 	uint64_t interval_ns;
 	uint64_t last_end_ns;		/* end of the latest row, or 0 */
-	uint64_t base_ns;		/* times of waiting rows are relative to it */
+	uint64_t base_ns;		/* times of waiting rows are relative to this time */
 	uint32_t nr_waiting;
 	struct xpu_record_metrics_end account;
 	uint32_t words[12 * 1024];
@@ -48,8 +48,8 @@ void set__define(struct set *set, const uint8_t uuid[16], const struct metric *m
 		 unsigned int nr, uint64_t interval_ns);
 
 /*
- * Adds a row of set->nr values. Cuts off the part before the last row's end, and skips a row of
- * which nothing is left.
+ * Adds a row of set->nr values. Cuts off the part of the row that is before the last row's end;
+ * skips the row if nothing is left.
  */
 void set__row(struct set *set, uint64_t begin_ns, uint64_t end_ns, const float *values);
 

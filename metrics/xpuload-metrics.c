@@ -28,7 +28,7 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define SAMPLES_A_DRAIN	300		/* balances the cost of a drain and of memory */
+#define SAMPLES_A_DRAIN	300		/* a compromise between the cost of drains and memory */
 #define DRAIN_MS	300		/* at most */
 #define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 
@@ -49,7 +49,7 @@ static struct {
 	int (*old_uuid)(uint8_t *uuid, int device);
 } cuda;
 
-/* Return: the number of GPUs, after a message if it is 0. */
+/* Return: the number of GPUs. If it is 0, prints a message. */
 static int find_gpus(int *major)
 {
 	static const struct function functions[] = {
@@ -89,7 +89,7 @@ static int drain_ms(unsigned long hz)
 	return ms > DRAIN_MS ? DRAIN_MS : ms > NVML_MS ? ms / NVML_MS * NVML_MS : ms ?: 1;
 }
 
-/* @hz: 0 means without CUPTI. */
+/* @hz: 0: do not use CUPTI */
 static void start(int nr, int major, unsigned long hz, const char *const *names)
 {
 	/*
@@ -112,7 +112,7 @@ static void start(int nr, int major, unsigned long hz, const char *const *names)
 		pm_gpu__start(&gpus[i].pm, i);
 }
 
-/* Samples until xpuload ends it. */
+/* Takes samples until xpuload ends the program. */
 static void run(int nr, int drain)
 {
 	struct pollfd p = { .fd = SINK_FD, .events = POLLIN | POLLRDHUP };
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 			"xpuload-metrics is a part of xpuload: see --gpu-metrics in xpuload(1)\n");
 		return 2;
 	}
-	signal(SIGINT, SIG_IGN);	/* Ctrl-C is for xpuload, which then ends this program */
+	signal(SIGINT, SIG_IGN);	/* xpuload handles Ctrl-C, and then ends this program */
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);

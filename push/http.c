@@ -14,15 +14,16 @@
 #include "version.h"
 
 /*
- * curl's headers define these names as macros that call the functions, which are only loaded here.
+ * curl's headers define these names as macros that call the functions; here they name pointers to
+ * functions that are loaded at run time.
  */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
 #define CONNECT_MS	5000L
 /*
- * CURLOPT_PROTOCOLS: newer headers warn about its use, but libcurl has its replacement only since
- * 7.85.
+ * CURLOPT_PROTOCOLS: newer headers warn about it, but libcurl before 7.85 does not have its
+ * replacement.
  */
 #define PROTOCOLS	((CURLoption)181)
 
@@ -100,8 +101,8 @@ struct http *http__open(const char *token, const char **why)
 	}
 	h->curl = h->easy_init();
 	/*
-	 * Without this, libcurl asks the server before it sends a long body, and many servers never
-	 * answer that.
+	 * An empty "Expect" keeps libcurl from asking the server before it sends a long body; many
+	 * servers never answer that question.
 	 */
 	h->headers = h->slist_append(NULL, "Expect:");
 	if (token && *token) {
@@ -214,7 +215,7 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms,
 	code = !r->type && !form ? CURLE_OUT_OF_MEMORY : h->easy_perform(h->curl);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		code = CURLE_OPERATION_TIMEDOUT;
-	/* If the answer was only too long for the buffer, it has a status, too. */
+	/* An answer that was only too long for the buffer has a status, too. */
 	if (!code || (code == CURLE_WRITE_ERROR && a->bytes == sizeof(a->body)))
 		h->easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &a->status);
 	else

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_ANSWER_MAX	4096		/* bytes read of an answer */
+#define HTTP_ANSWER_MAX	4096		/* bytes of an answer that are read */
 
 struct http;
 
@@ -28,14 +28,14 @@ struct http_request {
 };
 
 struct http_answer {
-	long status;			/* 0 without an answer */
+	long status;			/* 0 if there was no answer */
 	size_t bytes;
 	uint8_t body[HTTP_ANSWER_MAX];	/* the beginning of the answer */
 	char error[256];		/* the reason if there was no answer */
 };
 
 /*
- * Return: NULL without libcurl or memory; *@why then says so. @token: a checked token for
+ * Return: NULL without libcurl or memory, with the reason in *@why. @token: a checked token for
  * "Authorization: Bearer", or NULL.
  */
 struct http *http__open(const char *token, const char **why);

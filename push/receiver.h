@@ -33,10 +33,12 @@ struct profile {
 enum receiver_verdict {
 	RECEIVER_TOOK,
 	RECEIVER_REFUSED,		/* do not send it again */
-	RECEIVER_FAILED,		/* the receiver may take it later */
+	RECEIVER_FAILED,		/* the receiver may accept it later */
 };
 
-/* Sends a profile. @why: 256 bytes for the reason if it was not taken, else unchanged. */
+/*
+ * Sends a profile. @why: 256 bytes for the reason if the profile was not accepted; else unchanged.
+ */
 enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p, long timeout_ms,
 				     char *why);
 

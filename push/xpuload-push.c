@@ -33,11 +33,11 @@
 #include "safefile.h"
 
 #define MAX_WAITING	64		/* profiles */
-#define MAX_BYTES	(64u << 20)	/* of all waiting profiles */
+#define MAX_BYTES	(64u << 20)	/* bytes of all waiting profiles */
 #define MAX_PROFILE	(16u << 20)	/* bytes of one profile */
 #define SEND_MS		10000
 #define FINISH_MS	3000
-#define FIRST_PAUSE_MS	500		/* after a failure; then doubles */
+#define FIRST_PAUSE_MS	500		/* after a failure; doubled at each further failure */
 #define MAX_PAUSE_MS	15000
 #define MAX_COMPLAINTS	8
 
@@ -52,11 +52,11 @@ struct pusher {
 	size_t nr, bytes;
 	char line[PUSH_URL_MAX + 4096];
 	size_t line_bytes;
-	bool ended;			/* end of input was read */
-	uint64_t end_ms;		/* when to give up; 0 before the end */
-	uint64_t next_ms, pause_ms;	/* when to send again, and after how long */
+	bool ended;			/* the end of the input was read */
+	uint64_t end_ms;		/* when to give up; 0: the input has not ended */
+	uint64_t next_ms, pause_ms;	/* time of the next attempt, and the pause after it */
 	unsigned int nr_complaints;
-	char said[256];			/* the reason in the last complaint */
+	char said[256];			/* the reason that was printed last */
 };
 
 static uint64_t now_ms(void)
@@ -77,7 +77,7 @@ static void complain(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting profiles ------------------------------------------------------------------------ */
 
 static void pusher__drop(struct pusher *p, const char *word)
 {
@@ -131,7 +131,7 @@ static void pusher__take(struct pusher *p, const char *line)
 	p->v[p->nr++] = w;
 }
 
-/* Called at the end of the input. What is left may be sent for @ms more. */
+/* Called at the end of the input. The waiting profiles may be sent for @ms more. */
 static void pusher__end(struct pusher *p, unsigned int ms)
 {
 	if (!p->end_ms)
@@ -144,7 +144,7 @@ static bool pusher__gives_up(void *ctx)
 	struct pollfd fd = { .fd = STDIN_FILENO };
 	struct pusher *p = ctx;
 
-	/* The end was not noticed until now, and may be up to a second old. */
+	/* The end was not noticed until now, and may have come up to a second ago. */
 	if (!p->end_ms && poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR))
 		pusher__end(p, FINISH_MS - 1000);
 	return p->end_ms && now_ms() >= p->end_ms;
@@ -175,7 +175,7 @@ static void pusher__read(struct pusher *p)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Prints a reason only when it changes, so that a receiver that is away does not fill a log. */
+/* Prints a reason only when it changes, so that an absent receiver does not fill a log. */
 static void pusher__complain(struct pusher *p, const char *what, const char *why)
 {
 	if (!strcmp(p->said, why) || p->nr_complaints >= MAX_COMPLAINTS)

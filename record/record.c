@@ -62,7 +62,7 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* The bytes of the fields that older records lack, and the largest size of the tail. */
+/* The size of the fields that older records lack, and the largest size of the tail. */
 #define RECORD(NAME, nr, tag, ...)	enum { tag##__added = 0
 #define ALSO(...)
 #define STRUCT(tag, ...)		RECORD(, , tag)

@@ -10,18 +10,18 @@
 
 #include "xpu_record.h"
 
-#define RECORD_MAX	(256u << 20)	/* bytes, of any record */
+#define RECORD_MAX	(256u << 20)	/* bytes of any record, at most */
 /*
- * Sizes beyond a type's are taken for damage, not for a record that the end of the file cut: a
- * damaged size in the middle of a file must not make the rest of it look merely cut off. A record
- * may grow by this many bytes in later versions.
+ * A record may grow by this many bytes in later versions. A larger size is taken for damage, and
+ * not for a record that the end of the file cut off: otherwise a damaged size in the middle of a
+ * file would make the rest of the file look merely cut off.
  */
 #define RECORD_GROWTH	4096u
 
 /* KIND(NAME, how dump prints it, what it means) */
 #define FIELD_KINDS(KIND)							\
 	KIND(NONE,	  SKIP,	   "0")						\
-	KIND(SHOWN,	  SKIP,	   "")	/* a function of dump prints it */	\
+	KIND(SHOWN,	  SKIP,	   "")	/* printed by a function of dump */	\
 	KIND(NUMBER,	  DECIMAL, "")						\
 	KIND(SIGNED,	  SIGNED,  "")						\
 	KIND(HEX,	  HEX,	   "")						\
@@ -76,12 +76,12 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 /* Describes a field of a structure. The last entry of a list has no name. */
 struct record_field {
 	const char *name, *type, *text;
-	uint32_t offset, bytes;		/* bytes: of all elements, or of one element of a tail */
-	uint32_t nr;			/* of an array; else 0 */
+	uint32_t offset, bytes;		/* bytes: of the whole array, or of one element of a tail */
+	uint32_t nr;			/* number of elements of an array; else 0 */
 	enum field_kind kind;
 	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */
 	const struct number_names *names;
-	const struct record_field *(*rows)(void);	/* ROWS, PART: the fields of one */
+	const struct record_field *(*rows)(void);	/* ROWS, PART: the fields of one element */
 	uint32_t count_at;		/* offset of the field with the number of ROWS or ITEMS, or
 					 * with the bytes of a TEXT */
 };
@@ -95,7 +95,7 @@ enum record_split { RECORD_PASS, RECORD_CARRY, RECORD_HOLD, RECORD_SUM, RECORD_F
 enum record_pack { RECORD_PLAIN, RECORD_ROW, RECORD_ROWS };
 
 struct record_type {
-	uint32_t least, most;		/* bytes that a reader accepts */
+	uint32_t least, most;		/* sizes in bytes that a reader accepts */
 	uint8_t where, split, pack;
 	uint8_t major, minor;		/* the first version with this type */
 	bool misc_is_flags;
@@ -123,7 +123,8 @@ extern const struct record_type record_types[XPU_RECORD_TYPES];
 #undef FIELD_PART
 
 /*
- * Return: the offset of the type's field of this kind; 0 if it has none. There must be at most one.
+ * Return: the offset of the type's field of this kind; 0 if the type has none. A type may have at
+ * most one.
  */
 static inline size_t record__at(uint16_t type, enum field_kind kind)
 {
@@ -136,8 +137,8 @@ static inline size_t record__at(uint16_t type, enum field_kind kind)
 }
 
 /*
- * Return: the number in the field of this kind, 0 without one. A reader has checked the record's
- * size.
+ * Return: the number in the field of this kind; 0 if the type has none. A reader must have checked
+ * the record's size.
  */
 static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind kind)
 {

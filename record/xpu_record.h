@@ -4,24 +4,21 @@
  *
  * records.def defines every record, for the shim, the BPF programs, the loader and the merger. This
  * header makes structures and assertions from it. Everything is native endian (little endian in
- * practice); struct xpu_file_header.endian says which.
+ * practice); struct xpu_file_header.endian tells the byte order.
  *
- * Rules of the format:
- *  - A record starts with struct xpu_record. Its size includes header, payload and padding, and is
- *    a multiple of 8. Records follow one another without gaps.
- *  - Structures grow only at their end. A reader uses the fields that it knows, takes fields beyond
- *    .size as zero, skips unknown types by .size, and refuses a file whose major version is newer.
- *  - In version 1, the records follow the file's header. In version 2, only blocks (struct
- *    xpu_record_block) follow it, and they contain the records. Readers know both versions.
- *  - Strings, streams, API names, threads and call chains are interned: defined once per process
- *    (and possibly again, identically), and referred to by id. Id 0 always means "none". A
- *    definition may come after its first use, so a reader collects all definitions before it
- *    resolves ids.
- *  - Times are CLOCK_MONOTONIC in ns. They order and weigh events, but never match one event to
- *    another.
- *  - A proc_id, unique in a recording, stands for one process image, from its fork or exec to its
- *    exit or next exec. Correlation ids are unique within a proc_id, so (proc_id, correlation_id)
- *    stays exact when the kernel uses a pid twice or a process execs.
+ * Rules of the format: - A record starts with struct xpu_record. Its size includes header, payload
+ * and padding, and is a multiple of 8. Records follow one another without gaps. - Structures grow
+ * only at their end. A reader uses the fields that it knows, takes fields beyond .size as zero,
+ * skips unknown types by .size, and refuses a file whose major version is newer. - In version 1,
+ * the records follow the file's header. In version 2, only blocks (struct xpu_record_block) follow
+ * it, and they contain the records. Readers know both versions. - Strings, streams, API names,
+ * threads and call chains are interned: defined once per process (and possibly again, identically),
+ * and referred to by id. Id 0 always means "none". A definition may come after its first use, so a
+ * reader collects all definitions before it resolves ids. - Times are CLOCK_MONOTONIC in ns. They
+ * order and weigh events, but never match one event to another. - A proc_id, unique in a recording,
+ * stands for one process image, from its fork or exec to its exit or next exec. Correlation ids are
+ * unique within a proc_id, so (proc_id, correlation_id) stays unique when the kernel reuses a pid
+ * or a process execs.
  */
 #ifndef XPU_RECORD_H
 #define XPU_RECORD_H
@@ -43,8 +40,8 @@
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		1000		/* the most in one call chain: 8 KB in the kernel */
-#define XPU_DEFAULT_FRAMES	512		/* frames unless the user asks for others */
+#define XPU_MAX_FRAMES		1000		/* frames in one chain: 8 KB in the kernel */
+#define XPU_DEFAULT_FRAMES	512		/* frames if the user asks for no other number */
 #define XPU_FP_FRAMES		127		/* the most along frame pointers,
 						 * bpf_get_stack()'s limit */
 #define XPU_STRING_MAX		16384		/* bytes of the longest interned string, NUL
@@ -58,7 +55,7 @@ struct xpu_file_header {
 	__u16	version_minor;
 	__u32	header_bytes;		/* offset of the first record */
 	__u32	clockid;		/* CLOCK_MONOTONIC */
-	__u64	start_mono_ns;		/* one instant on two clocks */
+	__u64	start_mono_ns;		/* these two: one instant on two clocks */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
 	__u32	crc;			/* since version 2: of header_bytes, with this field as 0.
@@ -72,19 +69,19 @@ struct xpu_record {
 	__u32	size;			/* bytes including this header, a multiple of 8 */
 };
 
-#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes without a NUL, for readers to search for */
+#define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for them */
 #define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two
 					 * blocks */
 /*
  * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
- * reader busy for hours. Records that would pack closer are stored unpacked.
+ * reader busy for hours. Records that would be packed to less are stored unpacked.
  */
 #define XPU_BLOCK_RATIO	256
 
 /*
  * The most frequent records are rows of equal size. They are stored column by column, in tables of
- * 32-bit words. Pieces say how to rebuild the records: each piece stands for its number of bytes
- * from the literals, and then its number of rows from a table. Both are taken in order.
+ * 32-bit words. Pieces say how to rebuild the records: each piece gives a number of bytes to take
+ * from the literals, and then a number of rows to take from a table. Both are taken in order.
  *
  * data has, in this order: struct xpu_columns, the pieces, the tables with their columns, the
  * literals, the planes. A column has up to four planes: the lowest byte of each of its numbers,
@@ -136,8 +133,8 @@ struct xpu_column {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* not Python; only in a chain that is otherwise
-						 * only Python frames */
+#define XPU_CODE_NATIVE		0		/* a native frame, in a chain of only Python frames
+						 * otherwise */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but unknown code */
 
 /*
@@ -152,18 +149,18 @@ struct xpu_column {
 
 /*
  * A STACK record is a CPU sample whose user stack the merger unwinds, from the registers and a copy
- * of the stack's top. The copy has .bytes, which begin at the stack pointer. It is stored in blocks
- * of XPU_STACK_BLOCK bytes at multiples of that size, where the rest of the first and last block is
- * zero. After nr_python words, data has a bitmap of the blocks that follow it, in whole words,
- * lowest bit and address first. With XPU_MISC_STACK_DELTA, blocks may be missing: each is equal to
- * the block at its address in the thread's last STACK record.
+ * of the stack's top. The copy has .bytes, beginning at the stack pointer. It is stored in blocks
+ * of XPU_STACK_BLOCK bytes at multiples of that size; bytes of the first and last block outside of
+ * the copy are zero. After nr_python words, data has a bitmap, in whole words, lowest bit and
+ * address first, of the blocks that follow the bitmap. With XPU_MISC_STACK_DELTA, blocks may be
+ * missing: each is equal to the block at its address in the thread's last STACK record.
  */
 #define XPU_STACK_BLOCK		64
 #define XPU_STACK_MAX		(256 * 1024)	/* bytes */
 
 /*
- * Registers of a STACK record, for the machine that XPU_INFO_ARCH names. Both machines have the
- * same number, with the frame, stack and instruction pointers at the same indices.
+ * Registers of a STACK record, for the machine that XPU_INFO_ARCH names. Both machines have equally
+ * many registers, with the frame, stack and instruction pointers at the same indices.
  */
 enum {	/* x86_64: DWARF's register numbers */
 	XPU_REG_AX, XPU_REG_DX, XPU_REG_CX, XPU_REG_BX, XPU_REG_SI, XPU_REG_DI, XPU_REG_BP,
@@ -178,14 +175,14 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 
 /*
  * A word for Python frames in a STACK record, innermost first. It names an instruction by the id of
- * a PYSOURCE and half the instruction's offset. After the frames that one evaluation loop runs, the
- * next word is an address in the stack frame of that loop.
+ * a PYSOURCE and half the instruction's offset. After the frames run by one evaluation loop comes a
+ * word that is an address in the stack frame of that loop.
  */
 #define XPU_WORD_PYTHON		(0xf7ull << 56)
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
 #define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
 #define XPU_WORD_CODE(w)	((__u32)(w))
-#define XPU_MAX_PYTHON		2046		/* words of both kinds */
+#define XPU_MAX_PYTHON		2046		/* words of both kinds in a record, at most */
 
 #define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
 
@@ -219,7 +216,7 @@ enum xpu_collective_fields {
  * Counters of a GPU and of NVML over time, for --gpu-metrics; since 2.3. The metrics of one GPU
  * that are sampled together are a set. A row has one value for each of them.
  */
-#define XPU_MAX_METRICS		64	/* in a set */
+#define XPU_MAX_METRICS		64	/* metrics in a set */
 #define XPU_MAX_METRIC_SETS	256
 #define XPU_METRIC_NAME_MAX	256	/* bytes, NUL included; also for the unit */
 
@@ -233,24 +230,24 @@ enum xpu_collective_fields {
  * The place of a process in a job of many processes; since 2.6. The shim reads variables that
  * launchers set in the process's environment, and writes LABEL into a batch. The recorder reads the
  * process's cgroup, and writes PROCESS_LABEL. A label is a number or a text. Unknown labels are
- * left out. A process without labels from one of the two has its parent's labels from there, if
- * any.
+ * left out. A process without labels from one of these two sources inherits its parent's labels of
+ * that source.
  */
 enum xpu_label {
-	XPU_LABEL_RANK		= 1,	/* these are numbers; ranks begin at 0 */
+	XPU_LABEL_RANK		= 1,	/* the first labels are numbers; ranks begin at 0 */
 	XPU_LABEL_LOCAL_RANK	= 2,	/* rank among the processes on its node */
 	XPU_LABEL_WORLD_SIZE	= 3,
 	XPU_LABEL_LOCAL_SIZE	= 4,
-	XPU_LABEL_NODE_RANK	= 5,	/* number of the node */
+	XPU_LABEL_NODE_RANK	= 5,	/* the node's number */
 
-	XPU_LABEL_JOB		= 32,	/* these are texts */
-	XPU_LABEL_STEP		= 33,	/* step of the job */
-	XPU_LABEL_RUN		= 34,	/* torchrun's name for it */
+	XPU_LABEL_JOB		= 32,	/* the other labels are texts */
+	XPU_LABEL_STEP		= 33,	/* the step of the job */
+	XPU_LABEL_RUN		= 34,	/* the run, as torchrun names it */
 	XPU_LABEL_NODE		= 35,
 	XPU_LABEL_POD		= 36,
-	XPU_LABEL_NAMESPACE	= 37,	/* namespace of the pod */
+	XPU_LABEL_NAMESPACE	= 37,	/* the pod's namespace */
 	XPU_LABEL_POD_UID	= 38,
-	XPU_LABEL_CONTAINER	= 39,	/* its id, or a name if the runtime gives only that */
+	XPU_LABEL_CONTAINER	= 39,	/* the id; the name if the runtime gives no id */
 };
 
 #define XPU_LABEL_IS_TEXT(label)	((label) >= XPU_LABEL_JOB)

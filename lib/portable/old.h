@@ -3,10 +3,11 @@
  * old.h - lets the portable tree's programs run with glibc 2.28 and later
  *
  * The builder's glibc may be newer, and the static libraries in the programs are already compiled
- * against it. Since glibc 2.29 some functions have new versions, most because they moved into
+ * against it. Since glibc 2.29 some functions have new versions, mostly because they moved into
  * libc.so.6. The files next to this header define these functions in the program, hidden from all
  * libraries, as jumps to the old versions, which every newer glibc still has. `make portable`
- * refuses to make a program that needs a newer version. Then one of these files lacks a line.
+ * refuses to build a program that needs a newer version; in that case one of these files lacks a
+ * line.
  */
 #ifndef XPU_PORTABLE_OLD_H
 #define XPU_PORTABLE_OLD_H
@@ -17,7 +18,7 @@
 #define FIRST_VERSION	2.2.5
 #define OLD_VERSION(version)	STR(version)
 #define JUMP(name)	"	jmp *" #name "@GOTPCREL(%rip)\n"
-#else				/* aarch64: all are of its first version */
+#else				/* aarch64: every function has its first version */
 #define FIRST_VERSION	2.17
 #define OLD_VERSION(version)	"2.17"
 #define JUMP(name)	"	adrp x16, :got:" #name "\n"		\

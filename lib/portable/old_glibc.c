@@ -30,7 +30,10 @@ OLD(pthread_timedjoin_np, 2.3.3);
 
 #define HIDDEN	__attribute__((visibility("hidden")))
 
-/* Before glibc 2.33, stat() and its relatives were inline functions that called these. */
+/*
+ * Before glibc 2.33, stat() and its relatives were inline functions that called the functions
+ * below.
+ */
 #ifdef __x86_64__
 # define STAT_VERSION	1
 #else
@@ -81,7 +84,8 @@ HIDDEN int fstat64(int fd, struct stat64 *s)
 
 /*
  * Since glibc 2.34, the C library itself calls the program's constructors, and _start passes NULL
- * instead of a function that does. An older library calls only the function that it is passed.
+ * in place of a function that calls them. An older library calls only the function that it is
+ * passed.
  */
 typedef int main_fn(int argc, char **argv, char **envp);
 typedef void init_fn(int argc, char **argv, char **envp);
