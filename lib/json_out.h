@@ -54,7 +54,7 @@ void json_out__raw(struct json_out *j, const char *s, size_t len);
 
 /*
  * Return: where to write the next @len bytes, at most JSON_OUT_BYTES. Afterwards pass the end of
- * what was written to json_out__end_at().
+ * these bytes to json_out__end_at().
  */
 JSON_OUT_INLINE char *json_out__room(struct json_out *j, size_t len)
 {

@@ -6,29 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* ids of all threads rise, except that this many may be out
-					 * of order */
-#define EARLY_NS	1000000		/* device clocks may show work this long before its call */
+#define MARGIN		16		/* ids of all threads rise, except for this many out of
+					 * order */
+#define EARLY_NS	1000000		/* work may seem to begin this long before its call */
 
-/* A call with the calls that it makes in the driver, which share its id. */
+/* A call, together with the calls that it makes in the driver, which share its id. */
 struct outer {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc, id, new_id;
 	uint32_t epoch;
 	uint32_t prev;			/* the previous call with this id, or NO_INDEX */
-	uint32_t before, after;		/* the process's calls before and after, or NO_INDEX */
+	uint32_t before, after;		/* the process's previous and next call, or NO_INDEX */
 	uint32_t nr_works, first_work;
-	bool others_wait;		/* an earlier call with this id may still wait for its work */
+	bool others_wait;		/* an earlier call with this id may still lack its work */
 	bool driver;
 	enum epoch_works works;
 };
 
 struct epoch_proc {
 	uint32_t number;
-	uint32_t epoch, last;		/* last: its latest call, or NO_INDEX; while works are
-					 * handled, its next call */
-	uint32_t max_id;		/* of all its calls */
-	uint32_t max_in_epoch;		/* of its calls so far in this epoch */
+	uint32_t epoch, last;		/* last: the latest call, or NO_INDEX; while works are
+					 * handled, the next call */
+	uint32_t max_id;		/* largest id of all calls */
+	uint32_t max_in_epoch;		/* largest id of the calls so far in this epoch */
 };
 
 struct renumber {
@@ -37,7 +37,7 @@ struct renumber {
 	struct epoch_work *works;
 	size_t nr_calls, nr_works;
 	uint32_t *call_order, *work_order;
-	uint32_t *outer_of;		/* by call; NO_INDEX: it has no id */
+	uint32_t *outer_of;		/* by call; NO_INDEX: the call has no id */
 	ARRAY(struct outer) outers;	/* by time */
 	ARRAY(struct epoch_proc) procs;
 	struct idmap proc_ids;		/* from the number of a process to an index in procs */
@@ -75,7 +75,7 @@ static uint32_t *order_new(size_t nr)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Return: whether a call with the id of @o is inside it. Some files have no ends of calls. */
+/* Return: whether a call with the id of @o is inside call @o. Some files lack the ends of calls. */
 static bool outer__has(const struct outer *o, const struct epoch_call *c)
 {
 	if (c->tid != o->tid)
@@ -143,8 +143,8 @@ static int renumber__outers(struct renumber *r, uint64_t *again)
 }
 
 /*
- * Starts a new epoch, because call @at has an id that its epoch already had. The epoch starts where
- * ids fall furthest after the previous call with that id.
+ * Starts a new epoch, because call @at has an id that its epoch already had. The new epoch starts
+ * where the ids drop most, after the previous call with that id.
  */
 static void renumber__cut(struct renumber *r, uint32_t at)
 {
@@ -168,7 +168,7 @@ static void renumber__cut(struct renumber *r, uint32_t at)
 	r->out->nr_restarts++;
 }
 
-/* Gives each call its epoch, and an id of its own. */
+/* Gives each call its epoch, and a unique id. */
 static void renumber__epochs(struct renumber *r)
 {
 	uint32_t i, known;
@@ -190,7 +190,7 @@ static void renumber__epochs(struct renumber *r)
 
 /* ---- work ------------------------------------------------------------------------------------ */
 
-/* Return: whether a call may still wait for its work. */
+/* Return: whether a call may still lack its device work. */
 static bool outer__waits(const struct outer *o)
 {
 	return o->works == EPOCH_ANY_WORK || (o->works == EPOCH_ONE_WORK && !o->nr_works);
@@ -204,7 +204,7 @@ static void renumber__unclear(struct renumber *r, uint32_t work)
 
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* A second work of a call that makes only one: one of the two is of a lost call. */
+	/* A second work of a call that makes only one: one of the two belongs to a lost call. */
 	if (o->nr_works && o->works == EPOCH_ONE_WORK) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
@@ -216,8 +216,8 @@ static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 }
 
 /*
- * Finds the process of work that does not name it. Return: false if no process, or several, have a
- * call with its id.
+ * Finds the process of work that does not name its process. Return: false if no process, or
+ * several, have a call with its id.
  */
 static bool renumber__owner(const struct renumber *r, const struct epoch_work *w, uint32_t *proc)
 {
@@ -248,8 +248,8 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		if (!idmap__get(&r->first, ID_KEY(proc, w->id), &at))
 			return;
 		/*
-		 * The work begins before its call because clocks differ a little, or its call was
-		 * lost.
+		 * The work begins before its call: either clocks differ a little, or its own call
+		 * was lost.
 		 */
 		o = &r->outers.v[at];
 		if (o->start_ns - w->start_ns <= EARLY_NS)
@@ -259,7 +259,9 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		return;
 	}
 	o = &r->outers.v[at];
-	/* Ids rise, so ids above the id of the epoch's next call have not occurred in it yet. */
+	/*
+	 * Ids rise, so ids above the id of the epoch's next call have not come in this epoch yet.
+	 */
 	lost = p->epoch > o->epoch &&
 	       (p->epoch > o->epoch + 1 || (uint64_t)p->max_in_epoch + MARGIN >= w->id ||
 		p->last == NO_INDEX || r->outers.v[p->last].epoch != p->epoch ||

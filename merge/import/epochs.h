@@ -18,7 +18,7 @@
 
 #include "util.h"
 
-enum epoch_works {			/* how much device work a call may have */
+enum epoch_works {			/* how much device work a call may cause */
 	EPOCH_NO_WORK,
 	EPOCH_ONE_WORK,
 	EPOCH_ANY_WORK,
@@ -29,19 +29,19 @@ struct epoch_call {
 	uint32_t proc;
 	uint32_t id;			/* set to an id unique in the process, shared only with
 					 * calls inside this call; 0: none */
-	bool driver;			/* may be inside a call of the runtime */
+	bool driver;			/* the call may be inside a call of the runtime */
 	enum epoch_works works;
 };
 
 struct epoch_work {
 	uint64_t start_ns;
 	uint32_t proc;			/* 0: unknown */
-	uint32_t id;			/* set to the id of its call, or 0 */
+	uint32_t id;			/* set to the id of the work's call, or 0 */
 };
 
 struct epochs {
 	uint64_t nr_restarts;		/* how often ids begin again */
-	uint64_t nr_unclear;		/* device works that several calls may have caused */
+	uint64_t nr_unclear;		/* device works that may belong to several calls */
 };
 
 /*

@@ -47,7 +47,9 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 		;
 	if (n < len && !strchr("<(@+ ", s[n]))
 		return false;
-	/* Names in CUPTI and in libraries have versions: cudaLaunchKernel_ptsz_v7000. */
+	/*
+	 * Function names in CUPTI and in libraries end with versions: cudaLaunchKernel_ptsz_v7000.
+	 */
 	for (left = n; left && isdigit((unsigned char)s[left - 1]); left--)
 		;
 	if (left < n && left > 2 && s[left - 1] == 'v' && s[left - 2] == '_')
@@ -73,7 +75,7 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
-/* The name must not contain a NUL, at which its readers would cut it. */
+/* The name must not contain a NUL, because readers would cut the name there. */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
 	const char *name = s.s;
@@ -110,7 +112,7 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 	w->name.s = strpool__intern(&t->names, s.s, w->name.len);
 	if (!w->name.s)
 		return -ENOMEM;
-	/* A start of 0 means that there are no times. */
+	/* A start of 0 means that the file has no times. */
 	if (end_ns < w->w.start_ns)
 		w->w.start_ns = 0;
 	w->w.duration_ns = w->w.start_ns ? end_ns - w->w.start_ns : 0;
@@ -119,7 +121,7 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 
 /* ---- events with fields: shared by Chrome JSON and JSON lines ------------------------- */
 
-/* The fields of an event that are used, raw and unchecked. */
+/* The used fields of an event, raw and unchecked. */
 struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
@@ -268,7 +270,7 @@ enum record_kind {
 	RECORD_ANNOTATION,
 };
 
-/* Return: the kind of a record with this category, or this CUPTI name of an activity kind. */
+/* Return: the record kind for an event category or for CUPTI's name of an activity kind. */
 static enum record_kind record__kind(struct span s)
 {
 	static const struct {
@@ -336,7 +338,7 @@ static bool span__three(struct span raw, uint32_t v[3])
 
 /*
  * Reads how a kernel was launched, as PyTorch's profiler and xpumerge write it. Return: whether the
- * event says so.
+ * event has that.
  */
 static bool event__shape(const struct event *e, struct xpu_shape *shape)
 {
@@ -478,10 +480,10 @@ static int gputrace__add_event(struct gputrace *t, const struct event *e, enum r
 
 /* ---- Chrome JSON ----------------------------------------------------------------------------- */
 
-/* One half of a pair: an event that only begins, or only ends, a range. */
+/* One half of a pair: an event that only begins a range, or only ends one. */
 struct half {
 	struct event e;
-	uint32_t thread;		/* our number of the event's thread */
+	uint32_t thread;		/* our own number for the event's thread */
 	uint32_t seq;
 	uint64_t time_ns;
 	bool ends;
@@ -577,7 +579,7 @@ static int half__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
 }
 
-/* Copies fields that only the ending event has to the beginning event. */
+/* Copies fields that only the ending event has into the beginning event. */
 static void event__complete(struct event *e, const struct event *end)
 {
 	struct span *to = (struct span *)e;
@@ -590,8 +592,8 @@ static void event__complete(struct event *e, const struct event *end)
 }
 
 /*
- * Pairs events that begin with events that end. They nest on a thread: an end belongs to the latest
- * open begin.
+ * Pairs events that begin a range with events that end one. Ranges nest on a thread: an end belongs
+ * to the latest open beginning.
  */
 static int chrome__pair(struct chrome *c)
 {
@@ -714,7 +716,7 @@ static int chrome__member(struct chrome *c, struct json *j, struct span key)
 	return 0;
 }
 
-/* Adds the base to times that count from it; in some files, times already contain it. */
+/* Adds the base to times that are relative to it; in some files, times already contain the base. */
 static void chrome__rebase(struct chrome *c)
 {
 	struct gputrace *t = c->t;
@@ -872,7 +874,7 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	return true;
 }
 
-/* Reads the second or third line of a record; it belongs to the latest work. */
+/* Reads the second or third line of a record, which describes the latest work. */
 static void text__continue(struct gpu_work *w, const char *p, const char *end)
 {
 	w->device = number_after(p, end, "deviceId ") ?: number_after(p, end, " device ");
@@ -904,7 +906,10 @@ static struct span text__callback(uint32_t cbid, bool driver)
 	return span__of("[unknown]");
 }
 
-/* Reads the name after the times of a line: , "name", or "name". Return: whether there is one. */
+/*
+ * Reads the name after the times of a line: , "name", or "name". Return: whether the line has a
+ * name.
+ */
 static bool text__name(const char **p, const char *end, struct span *name)
 {
 	const char *at = memmem(*p, end - *p, " \"", 2), *last;
@@ -982,7 +987,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
-/* Return: whether the text after the word of a kind continues like a record of this kind. */
+/* Return: whether the text after the word for a kind continues like a record of this kind. */
 static bool text__begins(enum record_kind kind, const char *p, const char *end)
 {
 	if (p == end)
@@ -997,7 +1002,7 @@ static int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bo
 	static const struct {
 		const char *word;
 		enum record_kind kind;
-	} words[] = {	/* a word that ends another word comes after that word */
+	} words[] = {	/* a word that ends with another word comes after that word */
 		{ "RUNTIME ", RECORD_RUNTIME }, { "DRIVER ", RECORD_DRIVER },
 		{ "CONCURRENT_KERNEL ", RECORD_KERNEL }, { "KERNEL ", RECORD_KERNEL },
 		{ "MEMCPY ", RECORD_MEMCPY }, { "MEMCPY2 ", RECORD_MEMCPY },
@@ -1075,8 +1080,8 @@ static bool is_json_line(const char *buf, size_t size)
 }
 
 /*
- * Return: whether the text may be Chrome JSON. If not, it is lines, which may also begin with [ or
- * {.
+ * Return: whether the text may be Chrome JSON. If not, the text consists of lines, which may also
+ * begin with [ or {.
  */
 static bool is_chrome(const char *p, const char *end)
 {

@@ -9,8 +9,8 @@
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
  *
- * The contents tell which format it is. Other lines are counted, and are no error: such files often
- * have a program's own output between the records.
+ * The contents tell which format a file has. Other lines are counted, but are no error: such files
+ * often have a program's own output between the records.
  */
 #ifndef MERGE_GPUTRACE_H
 #define MERGE_GPUTRACE_H
@@ -24,7 +24,7 @@
 #include "import/input.h"
 #include "util.h"
 
-/* The kinds of calls at which stacks are taken. */
+/* The kinds of calls that stacks are taken at. */
 enum call_kind {
 	CALL_OTHER,
 	CALL_KERNEL,
@@ -35,7 +35,7 @@ enum call_kind {
 
 struct gpu_call {
 	uint64_t start_ns, end_ns;
-	uint64_t tid;			/* CUPTI's thread id: often a part of pthread_self() */
+	uint64_t tid;			/* CUPTI's thread id, often a part of pthread_self() */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t correlation_id;
 	bool driver;			/* the call is of the driver API */
@@ -59,22 +59,19 @@ enum gpu_op_kind {
 	OP_ANNOTATION,
 };
 
-/* An operator or function that a thread was in for a time. The operators of one thread nest. */
+/* An operator or function that a thread ran for a time. The operators of one thread nest. */
 struct gpu_op {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;
 	uint32_t pid;
 	enum gpu_op_kind kind;
 	const char *name;		/* kept in names */
-	const char *stack;		/* the stack of its call site, "innermost;...;outermost";
+	const char *stack;		/* the stack of the call site, "innermost;...;outermost";
 					 * NULL: unknown */
-	const char *modules;		/* the modules it is in, "outermost.inner"; or NULL */
+	const char *modules;		/* the modules around it, "outermost.inner"; or NULL */
 };
 
-/*
- * A record of how long a thread waited for the device; the call that waited has a record of its
- * own.
- */
+/* A record of how long a thread waited for the device; the waiting call has its own record. */
 struct gpu_sync {
 	uint32_t correlation_id;
 	uint32_t device, context, stream;
@@ -109,28 +106,28 @@ struct gputrace {
 	ARRAY(struct gpu_sync) syncs;
 	ARRAY(struct gpu_name) thread_names;
 	ARRAY(struct gpu_device) devices;
-	uint64_t base_ns;		/* the base that times were counted from; already added
-					 * to them */
-	uint32_t rank, world_size;	/* of a distributed program; world_size 0: unknown */
+	uint64_t base_ns;		/* the base of the file's times, which has been added to
+					 * them */
+	uint32_t rank, world_size;	/* place in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	struct epochs epochs;		/* how the file reused correlation ids, which are unique
-					 * now */
+	struct epochs epochs;		/* how the file reused correlation ids; they are unique now
+					 * */
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */
-	uint64_t nr_not_finite;		/* numbers such as NaN */
+	uint64_t nr_not_finite;		/* values such as NaN in place of numbers */
 	uint64_t nr_other;		/* records of other kinds */
 	const char *damage;		/* JSON: the error, or NULL */
 	uint64_t damage_offset;		/* place of the error; everything before it has been read */
 };
 
-/* Finds calls by process and correlation id. Zero it to start. */
+/* Finds calls by process and correlation id. Starts zeroed. */
 struct call_index {
-	struct idmap calls;		/* from (pid, correlation id) to its first call */
+	struct idmap calls;		/* from (pid, correlation id) to the first call */
 	struct idmap only;		/* from a correlation id to its call; NO_INDEX: several pids
 					 * have it */
-	struct idmap pid_ids;		/* from a pid to its place in pids */
-	ARRAY(uint32_t) pids;		/* pids of the calls */
+	struct idmap pid_ids;		/* from a pid to an index in pids */
+	ARRAY(uint32_t) pids;		/* pids of the indexed calls */
 };
 
 /*
@@ -141,7 +138,7 @@ int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t cal
 
 /*
  * Return: the call that caused device work, or NO_INDEX. @pid: 0 if the process of the work is
- * unknown; then only an id that a single call has is found
+ * unknown; then the call is found only if no other call has the id
  */
 uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id);
 void call_index__free(struct call_index *x);
@@ -149,8 +146,8 @@ void call_index__free(struct call_index *x);
 struct json;
 
 /*
- * Adds a call or work, for readers of parts of a file. Names are those in the file: a call's name
- * may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
+ * Adds a call or work. For code that reads parts of a file. Names are those in the file: a call's
+ * name may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
@@ -172,7 +169,7 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 int gputrace__read(struct gputrace *t, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
-/* Adds messages to @msgs about odd contents of the file called @name. */
+/* Adds messages about oddities in the file called @name to @msgs. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /**

@@ -15,11 +15,11 @@
 #include "hash.h"
 #include "model/leaf.h"
 
-/* API functions get callback ids of our own, in the driver's domain. */
+/* API functions get our own callback ids, in the driver's domain. */
 #define DOMAIN_IMPORT		1		/* the value of CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
-#define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record has
+#define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record gets
 						 * its own block */
 
 struct import_stream {
@@ -191,8 +191,8 @@ static void import__see(struct import *im, uint64_t time_ns)
  * @nr: how many ids the process has in @ids
  * @text: set to the kept copy, with a NUL
  *
- * Each text is kept once, and a process has an entry for each text that it uses: a file may have a
- * great many processes. Return: whether the id is new; *@id is 0 if memory is short.
+ * Each text is kept once, and a process has an entry for each text that it uses: a file may have
+ * very many processes. Return: whether the id is new; *@id is 0 if memory is short.
  */
 static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr,
 		       struct span s, const char **text, uint32_t *id)
@@ -217,7 +217,7 @@ static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint
 	return true;
 }
 
-/* Return: the id of a string, which its first use defines for the process; 0 if memory is short. */
+/* Return: the id of a string; the first use defines it for the process. 0 if memory is short. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -603,7 +603,7 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 	im->err = im->err ?: array_push(&im->samples, sample);
 }
 
-/* Return: the id of a kernel's name with its shape: a recording has one for both. */
+/* Return: the id of a kernel's name with its shape: a recording has one id for both. */
 static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name,
 			       const void *shape)
 {
@@ -691,7 +691,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 
-/* Return: how many of the @left bytes at @at make one block of whole records. */
+/* Return: how many of the @left bytes at @at form one block of whole records. */
 static size_t block_bytes(const uint8_t *at, size_t left)
 {
 	size_t bytes = 0, size;
@@ -705,7 +705,7 @@ static size_t block_bytes(const uint8_t *at, size_t left)
 }
 
 /*
- * Return: whether each record fits into a block. Names in other tools' files may have any length.
+ * Return: whether each record fits into a block. Names in files of other tools may have any length.
  */
 static bool fits_blocks(const uint8_t *at, size_t left)
 {
@@ -813,7 +813,7 @@ const char *import__load_error(int err)
 	}
 }
 
-/* Return: the word for a letter in a copy's short name. */
+/* Return: the word for one letter of a copy's short name. */
 static const char *memory__word(char letter)
 {
 	switch (letter) {

@@ -16,8 +16,8 @@
  *	...
  *	import__exit(&im);
  *
- * If memory is short, @err keeps the error, as a stream does: later calls are ignored, ids are 0,
- * and import__finish() returns the error.
+ * If memory is short, the member err keeps the error, as in a stream: later calls are ignored, ids
+ * are 0, and import__finish() returns the error.
  */
 #ifndef MERGE_IMPORT_H
 #define MERGE_IMPORT_H
@@ -36,32 +36,32 @@ struct import_stream;
 
 struct import_proc {
 	uint32_t pid;
-	uint32_t nr_strings, nr_apis;	/* how many are defined for this process */
+	uint32_t nr_strings, nr_apis;	/* how many are defined for this process so far */
 };
 
 struct import {
 	int err;
-	const char *file;		/* the file being read; NULL: the importer's only file */
+	const char *file;		/* the file being read; NULL: there is only one file */
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in @records
 					 * yet */
 	uint32_t batch_proc;
-	ARRAY(struct xpu_launch) launches;	/* launches not in records yet; their times count
-						 * from launches_ns */
+	ARRAY(struct xpu_launch) launches;	/* launches not in @records yet; times are relative
+						 * to launches_ns */
 	ARRAY(uint32_t) launch_ranges;	/* the range of each of these launches */
 	bool launches_in_ranges;	/* one of launch_ranges is not 0 */
 	uint64_t launches_ns;
-	ARRAY(struct xpu_range_event) range_events;	/* events not in records yet; their times
-							 * count from range_events_ns */
+	ARRAY(struct xpu_range_event) range_events;	/* events not in @records yet; times are
+							 * relative to range_events_ns */
 	uint64_t range_events_ns;
-	ARRAY(struct xpu_sample) samples;	/* samples not in records yet; their times count
-						 * from samples_ns */
+	ARRAY(struct xpu_sample) samples;	/* samples not in @records yet; times are relative
+						 * to samples_ns */
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
 	struct strpool texts;		/* texts of all processes */
 	struct idmap string_ids;	/* from (process, text) to the string defined for the
 					 * text */
-	struct idmap api_ids;		/* from (process, text) to the CUDA function that is */
+	struct idmap api_ids;		/* from (process, text) to the CUDA function of that name */
 	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
 	ARRAY(char) key;
@@ -83,13 +83,13 @@ struct import_work {
 	uint64_t graph_node_id;
 	uint64_t bytes;			/* size of a copy or set */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
-	const void *shape;		/* struct xpu_shape, at any address: how a kernel was launched */
+	const void *shape;		/* struct xpu_shape, unaligned: how a kernel was launched */
 };
 
 void import__init(struct import *im);
 void import__exit(struct import *im);
 
-/* Makes a process or a thread; each call makes another one. Return: its id, at least 1. */
+/* Makes a new process or thread at each call. Return: its id, at least 1. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
@@ -97,7 +97,7 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 uint32_t import__find_process(const struct import *im, uint32_t pid);
 uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
-/* Sets the clock: when the recording's clock showed @mono_ns, it was @real_ns since 1970. */
+/* Sets the clock: @mono_ns on the recording's clock is the time @real_ns since 1970. */
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
 
 /* Adds a fact about the recording. @key: enum xpu_info_key */
@@ -112,8 +112,8 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
  * @api: the function called
  * @frames: @nr names, root first, without the called function; a frame without a name has .s NULL
  *
- * Each call makes a new path, so callers should remember the ids of paths that they meet often.
- * Paths deeper than XPU_MAX_FRAMES lose their outermost frames and are marked.
+ * Each call makes a new path, so callers should keep the ids of frequent paths. Paths deeper than
+ * XPU_MAX_FRAMES lose their outermost frames and are marked.
  */
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 		      const struct span *frames, size_t nr);
@@ -122,17 +122,17 @@ uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const 
 uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
 			  const struct span *frames, size_t nr);
 
-/* Return: the id of the stream that work ran on, one id for each stream. */
+/* Return: the id of the stream that work ran on; equal streams have equal ids. */
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream);
 void import__device(struct import *im, uint32_t proc, uint32_t device, const char *name,
 		    const uint8_t uuid[16]);
 
-/* Adds a launch. @correlation_id 0: the launch's work was not seen. @path, @thread: 0 if unknown */
+/* Adds a launch. @correlation_id: 0: the launch's work was not seen. @path, @thread: 0: unknown */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
-/* Adds a launch, as import__launch() does, in an import__range() that was open on the thread. */
+/* Like import__launch(), for a launch inside a range from import__range(). */
 void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		       uint32_t thread, uint32_t range);
 
@@ -140,18 +140,18 @@ void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation
 void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
 
 /*
- * Tells that a call made a node of a graph. @correlation_id: of the launch that was captured; 0:
+ * Records that a call made a node of a graph. @correlation_id: the id of the captured launch; 0:
  * the call was no launch.
  */
 void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
 			uint32_t correlation_id, uint32_t path, uint32_t thread);
 
-/* Tells that a node is a copy of another one, in a graph that was instantiated or cloned. */
+/* Records that a node is a copy of another node, in a graph that was instantiated or cloned. */
 void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uint64_t original_id);
 
 /*
  * Makes an NVTX range, or a range of a similar kind, opened within @parent (0: no parent). Each
- * call makes a new range, so callers should remember the ids of ranges that they meet often.
+ * call makes a new range, so callers should keep the ids of frequent ranges.
  * @domain may be "".
  */
 uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
@@ -179,7 +179,7 @@ void import__wait(struct import *im, const struct import_wait *w);
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 
-/* Adds a CPU sample. @path: from import__cpu_path(); @period_ns: the CPU time that it stands for */
+/* Adds a CPU sample. @path: from import__cpu_path(); @period_ns: the CPU time of the sample */
 void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t thread,
 		    uint32_t cpu, uint32_t period_ns);
 
@@ -191,8 +191,8 @@ uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
 			   const uint64_t *words, size_t nr);
 
 /*
- * Adds a record at the top level, unchanged: @fixed, which begins with room for the record's
- * header, and a tail. The reader must know its type.
+ * Adds an unchanged record at the top level: @fixed, which begins with room for the record's
+ * header, and a tail. The reader must know the record's type.
  */
 void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
 		    size_t fixed_bytes, const void *tail, size_t tail_bytes);

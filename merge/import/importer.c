@@ -39,7 +39,7 @@ const char *importer__reading(const struct importer *im)
 	return im->import.file ?: importer__name(im);
 }
 
-/* Reads the file of --cpu. Return: as importer__open(). */
+/* Reads the file of --cpu. Return: like importer__open(). */
 static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 {
 	struct import_opts *o = &im->opts;
@@ -70,8 +70,8 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	if (im->opts.cpu)
 		err = importer__open_cpu(im, msgs);
 	/*
-	 * If --cpu has stacks of launches, the source that reads both stacks and device records is
-	 * chosen.
+	 * If the file of --cpu has stacks of launches, choose the source that reads both stacks and
+	 * device records.
 	 */
 	im->source = importer__source(im);
 	if (!err)

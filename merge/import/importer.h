@@ -19,17 +19,17 @@
 #include "util.h"
 
 struct import_opts {
-	const char *cpu, *gpu, *nsys;	/* files, or NULL */
+	const char *cpu, *gpu, *nsys;	/* names of files, or NULL */
 	struct input_file *cpu_lines;	/* set by importer__open(): stacks of launches in the
 					 * file cpu, or NULL */
 	const char *buildid_dir;	/* perf's cache of files, or NULL for its default */
-	bool srcline;			/* show source lines that the file cpu has */
+	bool srcline;			/* show source lines, if the file cpu has them */
 	const char **more_gpu;		/* more files after gpu; importer__close() frees the
 					 * array */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
 	bool summary;
-	bool events_only;		/* only importer__write_events() is needed, no recording */
+	bool events_only;		/* call only importer__write_events(); make no recording */
 	struct nsys_events_opts events;	/* importer__close() frees its prefixes */
 };
 
@@ -53,8 +53,8 @@ struct source {
 	void (*print)(const void *state, FILE *f, bool summary);
 	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the
 						 * output is incomplete */
-	bool (*clean)(const void *state);	/* whether every record of the input is in the
-						 * output */
+	bool (*clean)(const void *state);	/* whether the output has every record of the input
+						 * */
 };
 
 #define SOURCES(SOURCE)		\
@@ -98,7 +98,7 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 		   struct msgs *msgs);
 void importer__close(struct importer *im);
 
-/* Writes the events of an export, after importer__open(). Return: as nsys__write_events(). */
+/* Writes the events of an export, after importer__open(). Return: like nsys__write_events(). */
 int importer__write_events(struct importer *im, FILE *f, struct msgs *msgs);
 
 /* Writes the import as a recording, for later use: see import__write(). */
@@ -110,7 +110,7 @@ void importer__print(const struct importer *im, FILE *f);
 /* Return: whether the input is damaged, so that the output is incomplete. */
 bool importer__damaged(const struct importer *im);
 
-/* Return: whether every record of the input is in the output. */
+/* Return: whether the output has every record of the input. */
 bool importer__clean(const struct importer *im);
 
 #endif /* MERGE_IMPORTER_H */

@@ -11,21 +11,21 @@ struct input_file {
 	size_t size;
 	size_t released;
 	bool mapped;
-	char *own;			/* buf, if the file was read and not mapped; NULL: the
-					 * caller owns the buffer */
+	char *own;			/* buf, if the file was read, not mapped; NULL: the caller
+					 * owns buf */
 };
 
 /*
  * Opens a file: maps it if it is a plain file, else reads or unpacks it. A mapped file that is
- * truncated raises SIGBUS. Return: as import__load(); the caller calls input_file__close(), even
+ * truncated raises SIGBUS. Return: like import__load(). The caller calls input_file__close(), even
  * after a failure.
  */
 int input_file__open(struct input_file *in, const char *path);
 void input_file__close(struct input_file *in);
 
 /*
- * Frees the memory of all contents before @upto, which points into in->buf. Reading them again
- * works, but is slower.
+ * Frees the memory of all contents before @upto, which points into in->buf. Reading these contents
+ * again works, but is slower.
  */
 void input_file__release(struct input_file *in, const char *upto);
 

@@ -143,7 +143,7 @@ bool json__number(struct json *j, struct span *raw)
 	raw->s = j->p;
 	j->p += c == '-';
 	if (j->p < j->end && (*j->p == 'N' || *j->p == 'I')) {
-		/* NaN, Infinity, -Infinity: no JSON, but many writers write them. */
+		/* NaN, Infinity and -Infinity are not JSON, but many programs write them. */
 		j->nr_not_finite++;
 		while (j->p < j->end &&
 		       ((*j->p >= 'a' && *j->p <= 'z') || *j->p == 'N' || *j->p == 'I'))
@@ -226,7 +226,8 @@ size_t json_string__decode(struct span raw, char *out)
 	while (p < end) {
 		if (*p != '\\' || p + 1 == end) {
 			/*
-			 * A raw NUL is an ordinary character of JSON here, but would end the name.
+			 * This reader takes a raw NUL as an ordinary character, but it would end
+			 * the name.
 			 */
 			*out++ = *p ? *p : '?';
 			p++;
@@ -252,7 +253,7 @@ size_t json_string__decode(struct span raw, char *out)
 				p += 6;
 			}
 		}
-		/* Six bytes of input give at most three bytes of output. */
+		/* Six bytes of input give three bytes of output at most. */
 		if (!c || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
 		out = utf8__put(out, c);

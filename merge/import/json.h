@@ -32,7 +32,7 @@
 struct json {
 	const char *p, *end;
 	const char *what;
-	uint64_t nr_not_finite;		/* how often NaN or Infinity was taken for a number */
+	uint64_t nr_not_finite;		/* how often NaN or Infinity stood for a number */
 	uint32_t depth;
 	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
 	char close[JSON_DEPTH];
@@ -50,8 +50,7 @@ char json__peek(struct json *j);
 bool json__enter(struct json *j, char open);
 
 /*
- * Return: whether there is another member, whose value is read next; *@key is the raw key, as
- * written.
+ * Return: whether another member exists, whose value is read next. *@key: the raw key, as written.
  */
 bool json__next_key(struct json *j, struct span *key);
 bool json__next_item(struct json *j);
@@ -78,7 +77,7 @@ size_t json_string__decode(struct span raw, char *out);
  * @scale: power of ten to multiply by: 3 turns microseconds into ns
  * @value: rounded to the nearest
  *
- * Return: whether it is a number and fits.
+ * Return: whether @raw is a number and fits.
  */
 bool span__decimal(struct span raw, int scale, int64_t *value);
 

@@ -8,17 +8,15 @@
 
 #include "symbols/demangle.h"
 
-#define NR_FRAMES	4		/* the stub is among this many frames at the end of a
-					 * path */
+#define NR_FRAMES	4		/* the stub is among so many frames at the path's end */
 #define DEVICE_STUB	"device_stub_"
 
-#define UNKNOWN_FORM	NO_INDEX	/* the name has that form, but no kernel has the same
-					 * form */
+#define UNKNOWN_FORM	NO_INDEX	/* the name has such a form, but no kernel has the same */
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* a kernel has this form */
-	FORM_ALONE	= 2,		/* of a base: a kernel with this base has no namespace */
-	FORM_BASE_ONLY	= 4,		/* of a base: full forms cannot be compared */
+	FORM_ALONE	= 2,		/* for a base: a kernel with this base has no namespace */
+	FORM_BASE_ONLY	= 4,		/* for a base: full forms cannot be compared */
 };
 
 /* The parts of a name. */
@@ -26,7 +24,7 @@ struct parts {
 	struct span base;		/* the name without namespace, template arguments,
 					 * parameters */
 	struct span full;		/* the name without the return type */
-	bool detailed;			/* full has template arguments or parameters */
+	bool detailed;			/* @full has template arguments or parameters */
 };
 
 /* ---- texts ---------------------------------------------------------------------------------- */
@@ -77,8 +75,8 @@ static bool parts__init(struct parts *p, struct span s)
 }
 
 /*
- * Return: the FNV-1a hash of a text, continued from @h, the hash of the text before it. Blanks are
- * left out, because tools place them differently.
+ * Return: the FNV-1a hash of a text, continued from @h, the hash of the preceding text. Blanks are
+ * left out, because tools put them in different places.
  */
 static uint64_t hash(uint64_t h, const char *s, size_t len)
 {
@@ -116,8 +114,8 @@ static bool kernel_names__has(const struct kernel_names *n, uint32_t form)
 }
 
 /*
- * Return: the forms of a name that is not mangled. @base: where the base really is, which may
- * differ from p->base.
+ * Return: the forms of a name that is not mangled. @base: the real base, which may differ from
+ * p->base.
  */
 static struct kernel_name kernel_names__name(struct kernel_names *n, const struct parts *p,
 					     struct span base, bool add)
@@ -166,7 +164,7 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 		at += sizeof(DEVICE_STUB) - 1;
 		*stub = true;
 		base = (struct span){ at, base.s + base.len - at };
-		/* One more '_', unless it belongs to "_Z". */
+		/* Skip one more '_', unless it belongs to "_Z". */
 		if (base.len > 1 && *base.s == '_') {
 			for (len = 0; len < base.len && is_identifier(base.s[len]); len++)
 				;
@@ -283,7 +281,7 @@ int kernel_names__settle(struct kernel_names *n)
 
 static uint32_t kernel_name__id(const struct kernel_names *n, struct kernel_name name)
 {
-	/* If few names are names of kernels, they are names of another kind, and tell nothing. */
+	/* If few names are names of kernels, the others are not either, and prove nothing. */
 	if (!name.base || n->nr_known * 2 < n->nr_stubs || !n->nr_known)
 		return 0;
 	return name.full && !(n->flags.v[name.base] & FORM_BASE_ONLY) ? name.full : name.base;

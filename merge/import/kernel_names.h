@@ -21,23 +21,23 @@
 #include "import/span.h"
 #include "util.h"
 
-/* The ids of a name's forms; 0: the name lacks that form. */
+/* The ids of a name's forms; 0: the name does not have the form. */
 struct kernel_name {
-	uint32_t base;			/* "k" of void ns::k<float>(float*) */
+	uint32_t base;			/* "k" for void ns::k<float>(float*) */
 	uint32_t full;			/* ns::k<float>(float*) */
 };
 
 struct kernel_names {
 	/*
-	 * From the hash of a form to its id. Two of a million names have the same 64-bit hash once
-	 * in 30 million recordings.
+	 * From the hash of a form to the form's id. In one of 30 million recordings, two of a
+	 * million names have the same 64-bit hash.
 	 */
 	struct idmap forms;
-	struct idmap texts;		/* from the hash of a kernel's name, as the file has it, to
-					 * the kernel */
+	struct idmap texts;		/* from the hash of a kernel's name in the file to the
+					 * kernel */
 	ARRAY(struct kernel_name) kernels, paths;
 	ARRAY(uint8_t) flags;		/* by form id */
-	uint64_t nr_stubs, nr_known;	/* paths that name a kernel; paths whose kernel is known */
+	uint64_t nr_stubs, nr_known;	/* paths with a kernel's name; with a known kernel */
 	int err;
 };
 
@@ -52,7 +52,7 @@ int kernel_names__settle(struct kernel_names *n);
 
 /*
  * Return: a number for the kernel's name; 0 if the name tells nothing. A path launches only kernels
- * with its own number; if either number is 0, it may launch the kernel.
+ * with the path's own number; if either number is 0, the path may launch the kernel.
  */
 uint32_t kernel_names__of_kernel(const struct kernel_names *n, uint32_t kernel);
 uint32_t kernel_names__of_path(const struct kernel_names *n, uint32_t path);

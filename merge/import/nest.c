@@ -22,7 +22,7 @@ static int nest_range__compare(const void *a, const void *b, void *ctx __attribu
 {
 	const struct nest_range *x = a, *y = b;
 
-	/* Of ranges that begin together, the longest one is the outer one. */
+	/* Of ranges that begin together, the longest is the outer range. */
 	return cmp3(x->thread, y->thread) ?: cmp3(x->start_ns, y->start_ns) ?:
 	       cmp3(y->end_ns, x->end_ns) ?: cmp3(x->item, y->item);
 }
@@ -40,8 +40,8 @@ static uint32_t sweep__node(const struct sweep *s)
 }
 
 /*
- * Finds again the nodes of the range at @place and of all ranges after it, because a range was
- * inserted or removed before them.
+ * Finds new nodes for the range at @place and all ranges after it, because a range before them was
+ * inserted or removed.
  */
 static void sweep__rename(struct sweep *s, size_t place)
 {
@@ -64,7 +64,7 @@ static void sweep__close(struct sweep *s, uint64_t until_ns)
 
 	while (s->open.nr && s->open.v[s->open.nr - 1].first_end_ns <= until_ns) {
 		end_ns = s->open.v[s->open.nr - 1].first_end_ns;
-		/* Of ranges that end together, the inner one ends first. */
+		/* Of ranges that end together, the inner range ends first. */
 		for (place = s->open.nr - 1; s->open.v[place].range->end_ns != end_ns; place--)
 			;
 		range = s->open.v[place].range;

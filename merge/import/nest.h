@@ -3,8 +3,9 @@
  * nest.h - finds which ranges were open on a thread at a given time
  *
  * Ranges and points belong to threads and have times of one clock, so the ranges open at a point
- * are known exactly. A point at the very begin of a range is in it; a point at the very end is not.
- * The open ranges of a thread are a path of nodes, whose numbers the caller chooses:
+ * are known exactly. A point at the exact beginning of a range is inside the range; a point at the
+ * exact end is not. The open ranges of a thread are a path of nodes, whose numbers the caller
+ * chooses:
  *
  *	err = nest__sweep(&nest, ranges, nr_ranges, points, nr_points);
  *
@@ -20,7 +21,7 @@
 
 struct nest_range {
 	uint64_t start_ns, end_ns;
-	uint32_t thread;		/* any number, unique to a thread */
+	uint32_t thread;		/* any number that identifies the thread */
 	uint32_t item;			/* the caller's number of the point */
 };
 
@@ -37,7 +38,7 @@ struct nest {
 	/* Return: the node for a thread without open ranges. */
 	uint32_t (*root)(void *ctx, uint32_t thread);
 
-	/* Return: the node for @range, opened where @node was. */
+	/* Return: the node for @range, which was opened at @node. */
 	uint32_t (*enter)(void *ctx, uint32_t node, const struct nest_range *range);
 
 	/*
@@ -63,9 +64,7 @@ struct path_node {
 	uint32_t value;			/* the caller's value, 0 at first */
 };
 
-/*
- * A set of paths of names, by process; zero it to start. Node 0 means that memory ran out: see err.
- */
+/* A set of paths of names, by process. Starts zeroed. Node 0 means that memory ran out: see err. */
 struct paths {
 	ARRAY(struct path_node) nodes;
 	struct idmap children;		/* from (node, name) to the child */
@@ -77,7 +76,7 @@ void paths__free(struct paths *p);
 /* Return: the node of the empty path of process @proc. */
 uint32_t paths__root(struct paths *p, uint32_t proc);
 
-/* Return: the child @name of @node. Equal names must have equal strpool__id()s. */
+/* Return: the child @name of @node. Equal names must have the same strpool__id(). */
 uint32_t paths__child(struct paths *p, uint32_t node, const char *name);
 
 #endif /* MERGE_NEST_H */

@@ -11,9 +11,9 @@
 #include "import/sqlite_memory.h"
 #include "model/leaf.h"
 
-#define STRING_BYTES	(16 << 20)	/* the longest name */
-#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long an event may be before
-								 * the session */
+#define STRING_BYTES	(16 << 20)	/* bytes of the longest name */
+#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long before the session an
+								 * event may be */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
 /* ---- SQLite ---------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static int nsys__fail(struct nsys *n, const char *what)
 }
 
 /*
- * Return: whether there is a real table of that name. A view does not count, because it would run
+ * Return: whether a real table of that name exists. A view does not count, because it would run
  * code that the file's author chose.
  */
 static bool nsys__has_table(struct nsys *n, const char *table)
@@ -157,7 +157,7 @@ bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, 
 /*
  * nsys__read_before - find the earliest time of all tables
  *
- * An export's time 0 is about when the session began: earlier events have negative times.
+ * Time 0 of an export is about the beginning of the session; earlier events have negative times.
  */
 static int nsys__read_before(struct nsys *n)
 {
@@ -194,7 +194,7 @@ static int nsys__read_before(struct nsys *n)
 /* ---- enumerations ---------------------------------------------------------------------------- */
 
 struct enum_word {
-	const char *word;		/* how a name ends, reduced to its letters, in capitals */
+	const char *word;		/* the end of a name, reduced to letters, in capitals */
 	uint32_t value;
 };
 
@@ -216,7 +216,7 @@ static bool enum__is(const char *name, const char *word)
 /*
  * nsys__read_enum - read the names that an export gives to the numbers of an enumeration
  * @words: ended by an entry without a word; their values are the numbers that this program knows
- * @values: gets the known value of each number whose name is known
+ * @values: gets the value for each number whose name is known
  *
  * Numbers change between versions of Nsight Systems; newer exports have a table of names.
  */
@@ -244,7 +244,9 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 	return err;
 }
 
-/* Return: the known value of a number: the number itself, if the export does not name it. */
+/*
+ * Return: the known value for a number; if the export does not name the number, the number itself.
+ */
 static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 number)
 {
 	uint32_t value;
@@ -406,8 +408,8 @@ static int nsys__renumber(struct nsys *n)
 }
 
 /*
- * Indexes calls and works by their ids. A graph launch has either a work for each node or one work
- * for the whole graph.
+ * Indexes calls and works by their ids. A graph launch has either one work for each node or one
+ * work for the whole graph.
  */
 static int nsys__index(struct nsys *n)
 {
@@ -446,7 +448,7 @@ static int nsys__index(struct nsys *n)
 	return err;
 }
 
-/* Return: the graph node of a work, if the export has the creation of the node; or 0. */
+/* Return: the graph node of a work, if the export has the node's creation; or 0. */
 static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i)
 {
 	uint64_t id = sqlite3_column_int64(stmt, i);
@@ -516,8 +518,8 @@ static int nsys__read_kernels(struct nsys *n)
 
 /*
  * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. The values are equal,
- * except for pages of unified memory that move, which have values of their own in the export: to
- * the device, to the host, from device to device.
+ * except that the export has its own values for page migrations of unified memory: to the device,
+ * to the host, from device to device.
  */
 static uint8_t copy_kind(sqlite3_int64 oper)
 {
@@ -687,7 +689,7 @@ static int nsys__read_samples(struct nsys *n)
 	return err;
 }
 
-/* Sets @kind by the NVTX values of ENUM_NSYS_EVENT_TYPE. Return: whether @type is one of them. */
+/* Sets @kind for a value of ENUM_NSYS_EVENT_TYPE. Return: whether @type is an NVTX value. */
 static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_kind *kind)
 {
 	switch (type) {
@@ -698,7 +700,7 @@ static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_k
 		*kind = NSYS_RANGE_MARK;
 		return true;
 	case 59:		/* NvtxPushPopRange */
-	case 71:		/* NvtxtPushPopRange: from a text file */
+	case 71:		/* NvtxtPushPopRange: read from a text file */
 		*kind = NSYS_RANGE_PUSH_POP;
 		return true;
 	case 60:		/* NvtxStartEndRange */
@@ -748,7 +750,7 @@ static int nsys__read_ranges(struct nsys *n)
 
 	n->has_nvtx = nsys__has_table(n, table);
 	err = nsys__read_enum(n, "ENUM_NSYS_EVENT_TYPE", words, &types);
-	/* In order of time, outer ranges first. */
+	/* Select in order of time, outer ranges first. */
 	err = err ?: nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
 			   "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
@@ -831,7 +833,7 @@ static int nsys__read_events(struct nsys *n)
 	return err;
 }
 
-/* Return: whether the stream is known that an event, for which a thread waited, was recorded on. */
+/* Return: whether the export tells the stream of the event that a thread waited for. */
 static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t event, uint32_t sync,
 			       uint32_t *stream)
 {
@@ -841,15 +843,14 @@ static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t eve
 
 enum sync_type {			/* CUpti_ActivitySynchronizationType */
 	SYNC_EVENT = 1,
-	SYNC_STREAM_WAIT_EVENT = 2,	/* holds up no thread */
+	SYNC_STREAM_WAIT_EVENT = 2,	/* makes no thread wait */
 	SYNC_STREAM = 3,
 	SYNC_CONTEXT = 4,
 };
 
 /*
- * Return: the kind of wait, by the name of the call that waited. In other versions of Nsight
- * Systems @number is not CUPTI's number, so it counts only if the call is unknown or its name does
- * not tell.
+ * Return: the kind of wait, by the name of the waiting call. @number is not CUPTI's number in all
+ * versions of Nsight Systems, so it counts only if the call is unknown or its name does not tell.
  */
 static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sync *s,
 				      sqlite3_int64 number)
@@ -900,7 +901,7 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		if (err)
 			break;
-		/* Once ids have begun again, the call with the id is unknown. */
+		/* Once ids have begun again, an id does not tell the call. */
 		if (n->epochs.nr_restarts)
 			s.correlation_id = 0;
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
@@ -975,7 +976,7 @@ static int nsys__read_target(struct nsys *n)
 	return err;
 }
 
-/* Reads Nsight Systems' own messages: a loss that it reports is reported again here. */
+/* Reads Nsight Systems' own messages, and repeats losses that they report. */
 static int nsys__read_diagnostics(struct nsys *n)
 {
 	static const char table[] = "DIAGNOSTIC_EVENT";
@@ -1019,10 +1020,7 @@ static int nsys__read_diagnostics(struct nsys *n)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/*
- * Return: 0 if the database is an export; otherwise a negative errno, and a message says what is
- * wrong.
- */
+/* Return: 0 if the database is an export; otherwise a negative errno, after a message. */
 static int nsys__check(struct nsys *n)
 {
 	if (!n->db)
@@ -1137,8 +1135,8 @@ int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 
 	nsys__init(n, path, msgs);
 	/*
-	 * The file is opened so that SQLite writes nothing, not even a journal next to it. '%'
-	 * quotes in a URI.
+	 * Open the file so that SQLite writes nothing, not even a journal next to the file. '%' is
+	 * the escape of a URI.
 	 */
 	uri = malloc(3 * strlen(path) + 64);
 	if (!uri)

@@ -7,8 +7,8 @@
  *	nsys__write_events(&n, f, &opts);	the events of nsys2json
  *	nsys__close(&n);
  *
- * The tables and columns of an export depend on the version and on the traced APIs: a missing one
- * is no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
+ * The tables and columns of an export depend on the version and on the traced APIs, so missing ones
+ * are no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
  * a correlation id is unique only within a process.
  */
 #ifndef MERGE_NSYS_H
@@ -51,11 +51,11 @@ struct nsys_work {
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
-	uint64_t shared_bytes;		/* static and dynamic */
+	uint64_t shared_bytes;		/* static plus dynamic */
 	uint32_t dynamic_bytes;		/* part of shared_bytes */
-	uint32_t cluster[3], local_bytes;	/* 0 if the export does not tell them */
-	uint32_t graph_id;		/* if the work is a whole graph and no single kernel, the
-					 * graph; or 0 */
+	uint32_t cluster[3], local_bytes;	/* 0 if the export does not have them */
+	uint32_t graph_id;		/* the graph, if the work is a whole graph; 0: a single
+					 * operation */
 	uint64_t graph_node_id;		/* 0: none */
 	uint32_t next;			/* the next work of the same call */
 	uint32_t first_region, nr_regions;	/* in regions */
@@ -63,13 +63,13 @@ struct nsys_work {
 
 struct nsys_call {
 	uint64_t start_ns, end_ns;
-	uint64_t tid;			/* globalTid of the thread */
+	uint64_t tid;			/* globalTid of the calling thread */
 	uint32_t proc;
 	uint32_t correlation_id;
 	uint32_t callchain;		/* index in chains, NO_INDEX: none */
 	const char *name;
 	uint32_t result;		/* 0: the call succeeded */
-	uint32_t range;			/* the recording's range around the call, or 0 */
+	uint32_t range;			/* id of the recording's range around the call, or 0 */
 };
 
 enum nsys_range_kind {
@@ -106,17 +106,17 @@ struct nsys_node {			/* a node of a CUDA graph, made or copied */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint64_t id;
-	uint64_t original;		/* the node that it is a copy of; 0: it was made */
+	uint64_t original;		/* the node that was copied; 0: this is no copy */
 	uint32_t proc;
 };
 
 struct nsys_gpu {
 	uint64_t id;			/* the export's id */
 	const char *name;
-	const char *uuid;		/* as text, or NULL */
+	const char *uuid;		/* the GPU's UUID as text, or NULL */
 };
 
-struct nsys_device {			/* a process's number of a GPU */
+struct nsys_device {			/* the number that a process has for a GPU */
 	uint64_t gpu;
 	uint32_t device, pid;
 };
@@ -124,15 +124,15 @@ struct nsys_device {			/* a process's number of a GPU */
 struct nsys_proc {
 	uint64_t id;			/* the upper bits of globalPid */
 	const char *name;
-	uint32_t device, nr_devices;	/* a device that its kernels ran on; the number of these
-					 * devices, counted up to 2 */
+	uint32_t device, nr_devices;	/* a device that the process's kernels ran on, and how many
+					 * such devices, counted up to 2 */
 	uint32_t import_proc;
-	bool traced;			/* it has calls of CUDA's API */
+	bool traced;			/* the process calls CUDA's API */
 };
 
 struct nsys_chain {
 	uint64_t id;
-	uint32_t first, nr;		/* in frames; the innermost frame is first */
+	uint32_t first, nr;		/* range in frames, innermost frame first */
 };
 
 struct nsys_frame {
@@ -154,7 +154,7 @@ struct nsys {
 	struct sqlite3 *db;
 	const char *path;
 	struct msgs *msgs;
-	unsigned long failures;		/* sqlite_memory__failures() at the start */
+	unsigned long failures;		/* number of failures before this file was opened */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;
@@ -167,43 +167,43 @@ struct nsys {
 	ARRAY(struct nsys_gpu) gpus;
 	ARRAY(struct nsys_device) devices;
 	const char *host;		/* or NULL */
-	uint64_t epoch_ns;		/* since 1970: the export's time 0; or 0 */
+	uint64_t epoch_ns;		/* the export's time 0, since 1970; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	nsys_chains_t chains, os_chains;	/* of CUDA calls, of system calls ... */
+	nsys_chains_t chains, os_chains;	/* chains of CUDA calls and of system calls ... */
 	nsys_frames_t frames, os_frames;	/* ... and their frames */
 	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
 	struct idmap chain_ids, os_chain_ids;
-	struct idmap call_ids;		/* (process, correlation id): its outermost call */
-	struct idmap work_ids;		/* (process, correlation id): its first work */
+	struct idmap call_ids;		/* from (process, correlation id) to the outermost call */
+	struct idmap work_ids;		/* from (process, correlation id) to the first work */
 	struct idmap sample_ids;
-	struct idmap node_ids;		/* of those in nodes */
-	struct idmap event_streams;	/* (process, event): the stream that it was recorded on, or
-					 * NO_INDEX if on several streams */
-	struct idmap event_syncs;	/* (process, id of a recording of an event): its stream */
+	struct idmap node_ids;		/* ids of the nodes in @nodes */
+	struct idmap event_streams;	/* from (process, event) to the stream that it was recorded
+					 * on; NO_INDEX: several streams */
+	struct idmap event_syncs;	/* from (process, id of a recorded event) to its stream */
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
-	uint64_t before_ns;		/* how long the first event is before the export's time 0;
-					 * times here count from the first event */
-	uint64_t nr_strange;		/* rows with impossible values in the table being read */
+	uint64_t before_ns;		/* how long before the export's time 0 the first event is;
+					 * times in this struct count from the first event */
+	uint64_t nr_strange;		/* rows with impossible values in the current table */
 	struct epochs epochs;
-	bool unclean;			/* rows were passed over */
+	bool unclean;			/* some rows were passed over */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
-	uint64_t nr_too_deep;		/* ranges within too many others */
-	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and by node */
+	uint64_t nr_too_deep;		/* ranges nested too deeply */
+	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and node by node */
 	bool has_nvtx;
 };
 
 struct nsys_color {
-	const char *pattern;		/* extended regular expression */
+	const char *pattern;		/* an extended regular expression */
 	const char *color;
 	regex_t regex;
 };
 
 struct nsys_events_opts {
 	uint32_t activities;		/* enum nsys_activity; 0: kernel and nvtx-kernel */
-	const char **prefixes;		/* NVTX names must begin with one of them */
+	const char **prefixes;		/* NVTX names must begin with one of these prefixes */
 	size_t nr_prefixes;
 	const char *colors;		/* JSON {"pattern": "color", ...}, or NULL */
 };
@@ -235,7 +235,7 @@ void nsys__close(struct nsys *n);
 int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
 		 const char *order, struct sqlite3_stmt **stmt);
 
-/* Return: whether there is another row; at the end *@err is 0 or the error. */
+/* Return: whether another row exists; at the end *@err is 0 or the error. */
 bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, int *err);
 
 /* Return: the string that a column refers to, or NULL. */
@@ -243,7 +243,7 @@ const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i)
 
 /*
  * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
- * impossible; nsys__next() reports their number at the end of the table.
+ * impossible; nsys__next() reports the number of such rows at the end of the table.
  */
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *start_ns,
@@ -253,8 +253,8 @@ bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *sta
 int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
 /*
- * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: its
- * column, or 0.
+ * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: the
+ * column that tells kernel mode, or 0.
  */
 void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
 		 struct nsys_frame *f);
@@ -267,7 +267,7 @@ int nsys__import(struct nsys *n, struct import *im);
  */
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
 
-/* The names of the activities, ended by NULL. */
+/* The names of the activities, up to a NULL. */
 extern const char *const nsys_activity_names[];
 
 /* Return: the activity of that name, or 0. */

@@ -4,7 +4,7 @@
  *
  * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on tracks of their
  * threads, under the device that their process used; a process that used several devices, or none,
- * has a track name of its own. A range is projected onto the kernels that its own thread launched
+ * gets its own track name. A range is projected onto the kernels that its own thread launched
  * inside of it, separately on each device.
  */
 #include "import/nsys.h"
@@ -21,7 +21,7 @@
 					 * kernels */
 
 struct nsys_event {
-	const char *pid, *tid;		/* interned names of the tracks */
+	const char *pid, *tid;		/* interned names of the event's tracks */
 	enum nsys_activity activity;
 	uint32_t idx;			/* index in works, ranges, calls or projections */
 	uint32_t seq;
@@ -125,7 +125,7 @@ static int range__compare(const void *a, const void *b, void *ctx)
 	const struct nsys_range *ranges = ctx;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	/* Ranges are in order of time, outer ones first. */
+	/* Ranges are in order of time, outer ranges first. */
 	return cmp3(ranges[i].tid, ranges[k].tid) ?: cmp3(i, k);
 }
 
@@ -156,7 +156,7 @@ static int nsys_events__project(struct nsys_events *e, uint32_t range, const str
 	return err ?: array_push(&e->projections, new);
 }
 
-/* Attributes the kernels of one call to the @nr ranges @open that it began in. */
+/* Attributes the kernels of one call to the @nr ranges @open that were open when the call began. */
 static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call *c,
 				  const uint32_t *open, uint32_t nr)
 {

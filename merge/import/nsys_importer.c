@@ -42,7 +42,7 @@ static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 	return f->symbol && cuda_api__parse(f->symbol, strlen(f->symbol), &name, &len);
 }
 
-/* Return: 0 and *@name, empty if the export has none; or -ENOMEM. */
+/* Return: 0 and *@name, which is empty if the export has no name; or -ENOMEM. */
 static int nsys__frame_name(struct nsys *n, const struct nsys_frame *f, struct span *name)
 {
 	bool named = f->symbol && !f->unresolved;
@@ -108,7 +108,7 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 
 	cuda_api__parse(api, len, &api, &len);
 	api = strpool__intern(&i->n->strings, api, len);
-	/* Equal values give one interned string, and thus one address. */
+	/* Equal values give one interned string, and so one address. */
 	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
 	if (!api || !key) {
@@ -176,7 +176,7 @@ static int nsys_importer__order_calls(struct nsys_importer *i)
 
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
 {
-	enum { NESTED_MAX = 64 };	/* calls that may begin and end inside the call sought */
+	enum { NESTED_MAX = 64 };	/* calls that may begin and end inside the wanted call */
 	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
@@ -288,7 +288,7 @@ static void nsys_importer__range_event(void *ctx, const struct nest_range *range
 	const struct nsys_range *r = &i->n->ranges.v[range->item];
 	bool any_thread = r->kind == NSYS_RANGE_START_END;
 
-	/* A range that was never closed is open at the end. */
+	/* A range that was never closed stays open until the end. */
 	if ((!opened && r->open) || i->range_paths.err)
 		return;
 	import__range_event(i->im, time_ns, nsys_importer__thread(i, r->tid, r->proc),
@@ -302,7 +302,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
 	struct nest nest = {
-		/* A mark may be in XPU_RANGE_DEPTH ranges, and is itself one level deeper. */
+		/* A mark may be in XPU_RANGE_DEPTH ranges, and is itself one level below them. */
 		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
 		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
 	};
@@ -469,7 +469,7 @@ static void nsys_importer__devices(struct nsys_importer *i)
 	idmap__free(&told);
 }
 
-/* Imports all calls, except driver calls that another call makes: they share its id. */
+/* Imports all calls, except driver calls that another call makes, because both share one id. */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -502,8 +502,8 @@ static void nsys_importer__works(struct nsys_importer *i)
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
 			/*
-			 * In the export, 0 is when the session began; in a record it means "no
-			 * time".
+			 * In the export, 0 is the beginning of the session; in a record it means
+			 * "no time".
 			 */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
@@ -525,7 +525,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 		memcpy(shape.cluster, from->cluster, sizeof(shape.cluster));
 		if (shape.grid[0] && shape.block[0])
 			w.shape = &shape;
-		/* The export has several processes and does not say whose work this is. */
+		/* The export has several processes, and does not tell whose work this is. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
@@ -552,7 +552,7 @@ static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_samp
 		return err;
 	if (nr) {
 		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
-		/* The pool's address of this string identifies the stack, by process. */
+		/* The address of this pooled string identifies the stack within the process. */
 		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
 						 (const void *)bytes) : NULL;
 		if (!bytes)
@@ -579,7 +579,7 @@ static int gap__compare(const void *a, const void *b)
 /*
  * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not have the period, and a thread that was off the CPU has longer gaps. So the
+ * The export does not tell the period, and a thread that was off the CPU has longer gaps. So the
  * period is the median of all gaps.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)

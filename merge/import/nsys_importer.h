@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* nsys_importer.h - what the files that import Nsight Systems' export share */
+/* nsys_importer.h - declarations shared by the files that import Nsight Systems' export */
 #ifndef MERGE_NSYS_IMPORTER_H
 #define MERGE_NSYS_IMPORTER_H
 
@@ -14,23 +14,23 @@
 struct nsys_importer {
 	struct nsys *n;
 	struct import *im;
-	struct idmap threads;		/* globalTid: thread of the recording */
-	struct idmap paths;		/* interned description of a path: path */
+	struct idmap threads;		/* from globalTid to a thread of the recording */
+	struct idmap paths;		/* from the interned description of a path to the path */
 	ARRAY(struct span) names;
-	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep(); ... */
-	struct idmap sweep_ids;		/* ... their numbers by globalTid */
+	ARRAY(uint64_t) sweep_tids;	/* by number: globalTids, for nest__sweep() ... */
+	struct idmap sweep_ids;		/* ... and from a globalTid to its number */
 	struct paths range_paths;
 	uint32_t *calls;		/* all calls, sorted by thread and time */
 };
 
-/* Return: the CUDA call that a thread was in, the outermost one; NO_INDEX if it was in none. */
+/* Return: the outermost CUDA call that a thread was in; NO_INDEX if it was in none. */
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns);
 
 /* Return: the recording's id of a process or a thread. */
 uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc);
 uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc);
 
-/* Puts frames, given innermost first, into i->names, root first. */
+/* Puts frames, which are given innermost first, into i->names, root first. */
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr);
 
 /* Imports how threads ran and waited, if context switches were recorded. Return: 0 or -errno. */

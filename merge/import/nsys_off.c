@@ -3,9 +3,9 @@
  * nsys_off.c - imports how threads ran and waited: context switches, and the calls of system
  * libraries that threads were in
  *
- * A thread is off the CPU from one row of SCHED_EVENTS to the next. The call in OSRT_API that it
- * was in at that time tells why it waited, and on which call path. Without context switches these
- * calls are not read, because a call may also run all the time.
+ * A thread is off the CPU from one row of SCHED_EVENTS to the next. The thread's call in OSRT_API
+ * at that time tells why the thread waited, and on which call path. Without context switches these
+ * calls are not read, because a thread may also run throughout a call.
  */
 #include "import/nsys_importer.h"
 
@@ -16,31 +16,31 @@
 
 #include "xpu_record.h"
 
-#define NESTED_MAX	64		/* calls that may begin and end inside the call sought */
+#define NESTED_MAX	64		/* calls that may begin and end inside the wanted call */
 
 /* A call of a system library. */
 struct os_call {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;			/* globalTid */
 	const char *name;
-	uint32_t chain;			/* in nsys.os_chains, NO_INDEX: none */
+	uint32_t chain;			/* index in nsys.os_chains; NO_INDEX: none */
 };
 
 struct switches {
 	struct nsys_importer *i;
-	ARRAY(struct os_call) calls;	/* by thread and time, outer ones first */
-	uint64_t tid;			/* of the thread whose rows are being read */
-	uint32_t thread;		/* the recording's id of that thread; 0: it is skipped */
+	ARRAY(struct os_call) calls;	/* sorted by thread and time, outer calls first */
+	uint64_t tid;			/* the thread whose rows are being read */
+	uint32_t thread;		/* the recording's id of that thread; 0: skip it */
 	uint32_t proc;
 	bool running;
 	struct xpu_record_account account;
 };
 
-/* Return: why a thread that is in that function waits. */
+/* Return: why a thread in that function waits. */
 static enum xpu_off_kind off_kind(const char *name)
 {
 	static const struct {
-		const char *word;	/* how the name begins */
+		const char *word;	/* the beginning of the name */
 		enum xpu_off_kind kind;
 	} words[] = {
 		{ "pthread_", XPU_OFF_LOCK }, { "sem_", XPU_OFF_LOCK }, { "futex", XPU_OFF_LOCK },
@@ -89,7 +89,7 @@ static int switches__read_calls(struct switches *s)
 	return err;
 }
 
-/* Return: the call that the thread was in, the outermost one, or NULL. */
+/* Return: the outermost call that the thread was in, or NULL. */
 static const struct os_call *switches__call_at(const struct switches *s, uint64_t time_ns)
 {
 	size_t lo = 0, hi = s->calls.nr, mid, nr;
@@ -110,8 +110,8 @@ static const struct os_call *switches__call_at(const struct switches *s, uint64_
 }
 
 /*
- * Return: the call path of a call, one for each pair of a chain and a function; 0 if it has no
- * stack.
+ * Return: the call path of a call; each pair of a chain and a function has one. 0 if the call has
+ * no stack.
  */
 static uint32_t switches__path(struct switches *s, const struct os_call *c)
 {
@@ -144,8 +144,8 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 }
 
 /*
- * Adds a time in which the thread was off the CPU. In a CUDA call it waited for the device, which
- * is imported elsewhere: that time is only added to the thread's account.
+ * Adds a time in which the thread was off the CPU. If it was in a CUDA call, it waited for the
+ * device; waits are imported elsewhere, so the time is only added to the thread's account.
  */
 static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
 {
@@ -181,7 +181,7 @@ static void switches__end_thread(struct switches *s)
 	s->thread = 0;
 }
 
-/* Return: whether the thread is one that Nsight Systems runs inside the program. */
+/* Return: whether the thread is one of the threads that Nsight Systems runs inside the program. */
 static bool switches__is_own(const struct switches *s, uint64_t tid)
 {
 	const struct nsys *n = s->i->n;
@@ -192,7 +192,7 @@ static bool switches__is_own(const struct switches *s, uint64_t tid)
 }
 
 /*
- * Begins with another thread, unless CUDA was not traced in its process, or it belongs to the
+ * Begins the next thread. Skips it if CUDA was not traced in its process, or if it belongs to the
  * profiler.
  */
 static int switches__begin_thread(struct switches *s, uint64_t tid, uint64_t time_ns)

@@ -25,7 +25,7 @@
 
 struct rocprof_agent {
 	uint64_t handle;
-	uint64_t type, number;		/* its type, and its number among the agents of this type */
+	uint64_t type, number;		/* type, and number among agents of this type */
 	bool numbered;
 	struct span name;
 };
@@ -34,7 +34,7 @@ struct rocprof_agent {
 struct rocprof_record {
 	uint64_t kind, operation;
 	uint64_t start_ns, end_ns, tid;
-	uint64_t id, ancestor;		/* both ids are in its correlation_id */
+	uint64_t id, ancestor;		/* both ids are in the record's correlation_id */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
 	bool has_stream;
 };
@@ -59,7 +59,7 @@ struct rocprof {
 	rocprof_records_t hip, hsa, dispatches, copies, ranges;
 	struct idmap gpus;		/* from handle to an index in agents */
 	struct idmap hip_ids, hsa_ids;	/* from a correlation id to the index of the call */
-	struct idmap told;		/* ids of HSA calls that were added */
+	struct idmap told;		/* ids of HSA calls that were added to the trace */
 };
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static uint64_t read_u64(struct json *j)
 	}
 	if (!json__number(j, &raw))
 		return 0;
-	/* Handles may use all 64 bits. */
+	/* Handles may use all 64 bits, so do not go through a signed number. */
 	for (i = 0; i < raw.len && raw.s[i] >= '0' && raw.s[i] <= '9'; i++)
 		if (__builtin_mul_overflow(v, 10, &v) ||
 		    __builtin_add_overflow(v, raw.s[i] - '0', &v))
@@ -123,7 +123,7 @@ static bool enter(struct json *j, char open)
 	return false;
 }
 
-/* ---- what records refer to ------------------------------------------------------------------- */
+/* ---- objects that records refer to ----------------------------------------------------------- */
 
 static int rocprof__read_agents(struct rocprof *r, struct json *j)
 {
@@ -232,7 +232,7 @@ static int rocprof__read_strings(struct rocprof *r, struct json *j)
 
 static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 {
-	/* The first of these members that exists is the name. */
+	/* The first of these members that exists has the name. */
 	static const char *const names[] = {
 		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name", "kernel_name",
 	};
@@ -383,7 +383,7 @@ static int rocprof__read_buffers(struct rocprof *r, struct json *j)
 	return err;
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- adding to the trace --------------------------------------------------------------------- */
 
 /* Return: the raw name of a record's operation; .s is NULL if it is unknown. */
 static struct span rocprof__operation(const struct rocprof *r, const struct rocprof_record *record)
@@ -437,8 +437,7 @@ static int rocprof__add_calls(struct rocprof *r)
 }
 
 /*
- * Sets @id to the id of the call that put the work on its queue. An HSA call is added only if it
- * queued work.
+ * Sets @id to the id of the call that queued the work. An HSA call is added only if it queued work.
  */
 static int rocprof__find_call(struct rocprof *r, const struct rocprof_record *work, uint32_t *id)
 {
@@ -617,7 +616,7 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 		else
 			json__skip(j);
 	}
-	/* In a damaged file, this is everything before the damage. */
+	/* If the file is damaged, this adds everything before the damage. */
 	if (!err)
 		err = rocprof__tell(&r);
 	rocprof__exit(&r);
@@ -628,7 +627,7 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j)
 {
 	int err = 0;
 
-	/* The first versions wrote one process, without the array. */
+	/* The first versions wrote one process, without an array around it. */
 	if (json__peek(j) == '{')
 		return rocprof__read_process(t, j);
 	if (!enter(j, '['))

@@ -2,8 +2,8 @@
 /*
  * sqlite_memory.h - notices when SQLite gets no memory
  *
- * When memory is short, SQLite may report another error, such as a missing table, or go on without
- * it.
+ * When memory is short, SQLite may report another error, such as a missing table, or ignore the
+ * failure.
  */
 #ifndef MERGE_SQLITE_MEMORY_H
 #define MERGE_SQLITE_MEMORY_H

@@ -10,7 +10,7 @@
 #include "import/gputrace.h"
 #include "import/nest.h"
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times are of another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
 
 /* a thread of a file */
 struct trace_thread {
@@ -18,7 +18,7 @@ struct trace_thread {
 	uint32_t tid_id;		/* index in tids */
 	uint64_t tid;
 	const char *name;		/* kept in gpu.names, or NULL */
-	uint32_t thread;		/* thread of the recording, 0: not made yet */
+	uint32_t thread;		/* thread of the recording; 0: not made yet */
 };
 
 struct trace_file {
@@ -28,11 +28,11 @@ struct trace_file {
 	struct msgs *msgs;
 	struct input_file input;
 	struct gputrace gpu;
-	bool pids_known;		/* no other file has one of this file's pids */
-	struct call_index index;	/* of the outermost calls */
-	bool *launched;			/* by call: whether it launched work, or should have */
+	bool pids_known;		/* no other file has any of this file's pids */
+	struct call_index index;	/* index of the outermost calls */
+	bool *launched;			/* by call: it launched work, or should have */
 	struct idmap procs;		/* from pid to process of the recording */
-	struct idmap devices;		/* (pid, device) of work */
+	struct idmap devices;		/* the (pid, device) pairs of works */
 	struct idmap name_ids;		/* from (pid, id in tids) to an index in gpu.thread_names */
 	struct idmap thread_ids;	/* from (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
@@ -53,7 +53,8 @@ struct traces {
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
- * Return: whether @a is the outer of two calls with one id: a driver call is inside a runtime call.
+ * Return: whether @a is the outer one of two calls with one id: a driver call is inside a runtime
+ * call.
  */
 static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
 {
@@ -85,7 +86,7 @@ static int trace_file__index_calls(struct trace_file *f)
 	return 0;
 }
 
-/* Return: whether another call with the same id contains this one. */
+/* Return: whether another call with the same id contains this call. */
 static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 {
 	const struct gpu_call *c = &f->gpu.calls.v[call];
@@ -98,7 +99,7 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 
 /*
  * trace_file__find_call - find the call with the correlation id of device work
- * @pid: the work's process; if 0, it is set to the process with that id, unless several have it
+ * @pid: the work's process; 0 is replaced by the process that has the id, unless several have it
  */
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
@@ -122,7 +123,9 @@ static void trace_file__mark_launches(struct trace_file *f)
 	}
 }
 
-/* ---- processes and threads ------------------------------------------------------------------- */
+/*
+ * ---- processes and threads --------------------------------------------------------------------
+ */
 
 /* Return: an id of @tid among the file's thread ids, or NO_INDEX if memory is short. */
 static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
@@ -132,7 +135,7 @@ static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 	return s ? strpool__id(s) : NO_INDEX;
 }
 
-/* Indexes names by process and thread; a process's own name is under thread NO_INDEX. */
+/* Indexes names by process and thread; the name of the process itself is under thread NO_INDEX. */
 static int trace_file__index_names(struct trace_file *f)
 {
 	uint32_t i, id;
@@ -158,8 +161,8 @@ static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid,
 }
 
 /*
- * Return: the process of @pid. It is named after its rank, if any, because all ranks run one
- * program.
+ * Return: the process of @pid. The process is named after its rank, if it has one, because all
+ * ranks run one program.
  */
 static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 {
@@ -193,7 +196,7 @@ static void trace_thread__comm(const struct trace_file *f, const struct trace_th
 	if (open && !strncmp(name, "thread ", 7) && name[len - 1] == ')') {
 		name = open + 1;
 		len = strlen(name) - 1;
-		/* The process's name is not the thread's own. */
+		/* This is the process's name, not a name for the thread. */
 		if (process && strlen(process) == len && !memcmp(name, process, len))
 			return;
 	} else if (name && !strncmp(name, "thread ", 7) && isdigit((unsigned char)name[7])) {
@@ -248,15 +251,15 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
 	/*
-	 * Names belong to a pid: if files share a pid, they would also name threads of another
-	 * rank.
+	 * The recording names threads by pid: if files share a pid, a name would also go to a
+	 * thread of another rank.
 	 */
 	if (*comm && f->pids_known)
 		import__comm(f->im, t->pid, t->tid, 0, comm);
 	return t->thread;
 }
 
-/* ---- what threads were in -------------------------------------------------------------------- */
+/* ---- operators, functions and annotations of threads ----------------------------------------- */
 
 static uint32_t trace_file__root(void *ctx, uint32_t thread)
 {
@@ -283,7 +286,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Adds the frames of the stack that the outermost operator has as text, innermost first. */
+/* Adds the frames of the stack text of the outermost operator, innermost first. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -335,7 +338,7 @@ static uint32_t trace_file__annotation_root(void *ctx, uint32_t thread)
 	return paths__root(&f->annotations, trace_file__proc(f, f->threads.v[thread].pid));
 }
 
-/* Return: the range of a node, which is made once. */
+/* Return: the range of a node; each range is made only once. */
 static uint32_t trace_file__range(struct trace_file *f, uint32_t node)
 {
 	struct path_node *n;
@@ -405,7 +408,7 @@ static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_
 
 /* ---- the imported recording ------------------------------------------------------------------ */
 
-/* Return: the path that leads to a call of @api, which is made once. */
+/* Return: the path that leads to a call of @api; each path is made only once. */
 static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struct idmap *known,
 				 uint32_t node, const struct gpu_call *c)
 {
@@ -431,7 +434,7 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, which a record or the call's name shows. Return: whether it waited.
+ * Sets @w to the wait of @call, found by a record or by the call's name. Return: whether it waited.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
@@ -449,12 +452,12 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 		w->flags = s->of_stream ? XPU_WAIT_STREAM : 0;
 		return true;
 	}
-	/* With several contexts, the call's context is unknown. */
+	/* If the process has several contexts, the call's context is unknown. */
 	w->flags = 0;
 	return contexts->nr == 1 && idmap__get(contexts, 0, &w->context);
 }
 
-/* Finds the contexts of works by number. A context that is the only one is at key 0. */
+/* Finds the contexts of works by number. If a process has only one context, it is at key 0. */
 static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
 {
 	uint32_t first = 0, i;
@@ -573,7 +576,8 @@ static int trace_file__write(struct trace_file *f)
 	int err = 0;
 
 	/*
-	 * Launches and waits need their operators; all other calls go into the table of calls only.
+	 * Find operators for launches and waits only; all other calls are only counted in the table
+	 * of calls.
 	 */
 	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
 		const struct gpu_call *c = &f->gpu.calls.v[i];
@@ -590,7 +594,7 @@ static int trace_file__write(struct trace_file *f)
 		err = trace_file__nest(f, false, points.v, points.nr);
 	if (!err)
 		err = trace_file__nest(f, true, copies.v, copies.nr);
-	/* Both arrays have one order now. */
+	/* Both arrays are in the same order now. */
 	if (!err)
 		err = trace_file__write_calls(f, points.v, copies.v, points.nr);
 	array_free(&points);
@@ -677,7 +681,7 @@ static uint64_t gputrace__first_ns(const struct gputrace *t)
 	return first_ns;
 }
 
-/* Return: whether the two files share a pid. */
+/* Return: whether the two files have a pid in common. */
 static bool trace_files__share_pid(const struct trace_file *a, const struct trace_file *b)
 {
 	uint32_t known;

@@ -6,9 +6,9 @@
  *	trace__print(&t, stderr, summary);
  *
  * PyTorch's profiler records, next to the calls and by the same clock, which operators and Python
- * functions its threads were in: these are the exact call path of a launch. Annotations are the
- * ranges of --by nvtx; where a launch is in nothing else, they are its call path, too. Each file is
- * of one rank: several files make one recording.
+ * functions its threads were in: these are the exact call path of a launch. Annotations become the
+ * ranges of --by nvtx. They are also the call path of a launch outside of all operators and
+ * functions. Each file is from one rank; several files make one recording.
  */
 #ifndef MERGE_TRACE_H
 #define MERGE_TRACE_H
@@ -24,10 +24,10 @@ struct trace {
 	uint64_t nr_files;
 	uint64_t nr_calls, nr_works, nr_ops;
 	uint64_t nr_launches;
-	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a call path of operators; of
+	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a path of operators, or of
 						 * annotations */
 	uint64_t nr_no_stack;		/* launches without a call path */
-	uint64_t nr_too_deep;		/* operators and annotations that are left out */
+	uint64_t nr_too_deep;		/* operators and annotations left out for their depth */
 	uint64_t work_ns;
 	bool damaged;			/* a file is damaged: its rest is missing */
 	bool odd;			/* some input could not be read */

@@ -14,11 +14,11 @@
 #include "xpu_time.h"
 
 #define SEVERAL_KERNELS	NO_INDEX
-#define MAX_OFFSET_NS	1100000000ull	/* clocks of these tools may differ by a second */
+#define MAX_OFFSET_NS	1100000000ull	/* the clocks of these tools may differ by a second */
 
 /* A call path in the file. */
 struct folded_stack {
-	const char *text;		/* without the called function; not NUL-terminated */
+	const char *text;		/* without the called function; has no NUL */
 	size_t len;
 	const char *api;		/* interned; NULL: the path does not end with a CUDA function */
 	enum call_kind kind;
@@ -35,12 +35,12 @@ struct stack_event {
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* the recording's thread, 0: not made yet */
-	uint32_t told_tid;		/* the tid that the recording has for that thread */
-	const char *comm;		/* its last name */
+	uint32_t thread;		/* the recording's thread; 0: not made yet */
+	uint32_t told_tid;		/* the thread's tid in the recording */
+	const char *comm;		/* the thread's last name */
 };
 
-/* Keys of paths are compared as bytes, so there must be no padding. */
+/* Keys of paths are compared as bytes, so the struct must have no padding. */
 struct path_key {
 	const char *api;
 	uint32_t stack, proc;
@@ -55,19 +55,19 @@ struct twofiles {
 	struct strpool lines;		/* lines of call paths, by number */
 	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
 	ARRAY(struct stack_event) events;	/* in order of time, once all are read */
-	ARRAY(uint32_t) launches;	/* calls that stacks are matched with, by time */
-	bool *launched;			/* by call: whether it launched work, or should have */
+	ARRAY(uint32_t) launches;	/* calls that stacks may match, in order of time */
+	bool *launched;			/* by call: it launched work, or should have */
 	struct kernel_names names;
-	uint32_t *kernels;		/* by call: 1 + its kernel; 0: unknown */
-	struct call_index index;	/* of the outermost calls */
+	uint32_t *kernels;		/* by call: 1 + the number of the kernel; 0: unknown */
+	struct call_index index;	/* index of the outermost calls */
 	struct idmap procs;		/* from pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
-	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event; by launch */
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, and by launch */
 	struct strpool path_keys;	/* from struct path_key to a number */
-	ARRAY(uint32_t) paths;		/* by the number of a key: a path of the recording */
+	ARRAY(uint32_t) paths;		/* by number of the key: a path of the recording */
 	ARRAY(struct span) frames;
-	uint32_t other_pid;		/* the pid on the GPU side, if both sides have one process,
-					 * with different pids */
+	uint32_t other_pid;		/* the pid on the GPU side, if each side has one process,
+					 * and their pids differ */
 	uint64_t nr_strange;
 };
 
@@ -89,7 +89,7 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 
 /*
  * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
- * consecutive numbers before the frames that leave room for a name before them.
+ * consecutive numbers before the frames, with room for a name before the numbers.
  * Return: where the frames begin, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -106,10 +106,7 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 			continue;
 		if (!isdigit((unsigned char)*at))
 			continue;
-		/*
-		 * A name has 15 bytes at most; a longer name is taken only if there is no other
-		 * choice.
-		 */
+		/* A name has 15 bytes at most; take a longer name only if no other fits. */
 		if (found && at - p > XPU_COMM_LEN)
 			break;
 		q = read_field(at, end, &pid);
@@ -175,7 +172,7 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 		if (!rest)
 			break;
 	}
-	/* A stack is taken at a launch, unless it names another call. */
+	/* A stack is taken at a launch, unless its path ends with another call. */
 	if (!name || s->kind == CALL_OTHER)
 		s->kind = CALL_KERNEL;
 	if (name) {
@@ -282,7 +279,7 @@ static int twofiles__index_calls(struct twofiles *t)
 		if (other == NO_INDEX)
 			continue;
 		if (t->gpu.calls.v[other].driver && !c->driver) {
-			/* Store the outer call's time and name in place of the inner call. */
+			/* Store the time and name of the outer call in place of the inner call. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
 
 			*o = *c;
@@ -328,7 +325,7 @@ static int launch__compare(const void *a, const void *b, void *ctx)
 	return cmp3(calls[x].start_ns, calls[y].start_ns) ?: cmp3(x, y);
 }
 
-/* Lists the calls that stacks may match: the kinds of calls that the stacks' paths end with. */
+/* Lists the calls that stacks may match: calls of the kinds that the stacks' paths end with. */
 static int twofiles__list_launches(struct twofiles *t)
 {
 	bool kinds[CALL_MEMSET + 1] = { false };
@@ -366,7 +363,7 @@ static int twofiles__list_launches(struct twofiles *t)
 
 /* ---- the match ------------------------------------------------------------------------------- */
 
-/* Return: the pid of a process, made equal for both sides. */
+/* Return: the pid of a process, the same number on both sides. */
 static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 {
 	return t->other_pid && pid == t->other_pid && t->events.nr ? t->events.v[0].pid : pid;
@@ -375,7 +372,7 @@ static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint32_t pid,
 			  uint64_t tid, uint32_t *lane)
 {
-	/* One of the sides may have thread ids of only 32 bits. */
+	/* One side may have only 32 bits of the thread ids. */
 	struct lane new = { .pid = pid, .tid = (uint32_t)tid };
 	uint64_t key = ID_KEY(pid, (uint32_t)tid);
 	int err;
@@ -397,7 +394,7 @@ static bool twofiles__compare_pids(struct twofiles *t)
 		one &= t->events.v[i].pid == cpu_pid;
 		same &= idmap__get(&t->index.pid_ids, t->events.v[i].pid, &k);
 	}
-	/* In a container, one side may see different pids. */
+	/* In a container, one side may have different pids. */
 	if (!same && one && t->index.pids.nr == 1)
 		t->other_pid = t->index.pids.v[0];
 	return same;
@@ -462,7 +459,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 		if (!err)
 			err = array_push(&t->gpu_lane_of, lane);
 	}
-	/* The names are no longer needed, and may be many. */
+	/* Free the names, which are no longer needed, and may be many. */
 	kernel_names__exit(&t->names);
 	free(t->kernels);
 	t->kernels = NULL;
@@ -501,7 +498,7 @@ static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *com
 /*
  * twofiles__path - find or make a path of the recording
  * @stack: index of the stack, ALIGN_NONE or ALIGN_UNCERTAIN
- * @api: the called function, for stacks that do not name it; interned
+ * @api: the called function, interned, for stacks that do not name the function
  */
 static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
 			       uint64_t time_ns)
@@ -544,7 +541,7 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 }
 
 /*
- * Return: the recording's thread for a lane. Unless @comm is NULL, the thread is renamed to it at
+ * Return: the recording's thread for a lane. Unless @comm is NULL, names the thread @comm at
  * @time_ns.
  */
 static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t tid,
@@ -557,7 +554,7 @@ static uint32_t twofiles__thread(struct twofiles *t, struct lane *lane, uint32_t
 		lane->told_tid = tid;
 	}
 	if (comm && comm != lane->comm) {
-		/* The name also holds for the time before its first stack. */
+		/* The name also applies to the time before the thread's first stack. */
 		import__comm(t->im, lane->pid, tid, lane->comm ? time_ns : 0, comm);
 		lane->comm = comm;
 	}
@@ -581,7 +578,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			out->nr_uncertain++;
 		else
 			out->nr_no_stack++;
-		/* The kernel's thread id is more useful than the CUPTI one. */
+		/* The kernel's thread id is more useful than CUPTI's thread id. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,
@@ -598,7 +595,9 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
-		/* A stack that may be of one of the calls is not imported as another launch. */
+		/*
+		 * A stack that may belong to one of the calls is not imported as a further launch.
+		 */
 		out->nr_uncertain_stacks += a->match_back[i] == ALIGN_UNCERTAIN;
 		if (a->match_back[i] != ALIGN_NONE)
 			continue;
@@ -611,7 +610,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	}
 }
 
-/* Adds the launches of kinds that no stack has, and the durations of calls that have times. */
+/* Adds the launches of kinds that no stack has, and the durations of calls that have both times. */
 static void twofiles__write_others(struct twofiles *t)
 {
 	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
@@ -770,7 +769,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
-/* Return: whether all stacks have the process id as their thread id. */
+/* Return: whether all stacks have the process id in place of a thread id. */
 static bool twofiles__lacks_tids(const struct twofiles *t)
 {
 	uint32_t i, threads = 0;
@@ -861,7 +860,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	if (err)
 		goto out;
 	twofiles__summarize(&t, &a);
-	/* Processes first, because the stacks have their names. */
+	/* Make the processes first, because only the stacks have their names. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
 	twofiles__write_launches(&t, &a);

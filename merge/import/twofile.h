@@ -3,9 +3,10 @@
  * twofile.h - reads recordings of older tools: stacks in one file, CUPTI's records in another
  *
  * The stacks are lines "timestamp_ns comm pid tid cpu frame;frame;...", root first, from uprobes on
- * cudaLaunchKernel and similar functions; the other file has one of the formats of gputrace.h.
- * Device work finds its API call by correlation id, exactly. Stacks have no such id and find their
- * call by order, time and the names of kernels (align.h, kernel_names.h), or remain uncertain.
+ * cudaLaunchKernel and similar functions; the other file has one of the formats of gputrace.h. The
+ * API call of device work is found by correlation id, exactly. The call of a stack, which has no
+ * such id, is found by order, time and the names of kernels (align.h, kernel_names.h), or remains
+ * uncertain.
  */
 #ifndef MERGE_TWOFILE_H
 #define MERGE_TWOFILE_H
@@ -24,13 +25,13 @@ struct twofile_opts {
 };
 
 struct twofile {
-	uint64_t nr_stacks, nr_launches;	/* nr_launches: launches of the kinds that stacks
+	uint64_t nr_stacks, nr_launches;	/* nr_launches: launches of kinds that the stacks
 						 * have */
-	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* numbers of launches */
+	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches by result of the match */
 	uint64_t nr_no_launch;			/* stacks without a launch */
 	uint64_t nr_uncertain_stacks;		/* stacks whose launch is unknown or missing */
 	uint64_t nr_calls, nr_works;
-	uint32_t nr_paths, nr_named;		/* call paths; those that name their kernel */
+	uint32_t nr_paths, nr_named;		/* call paths; call paths that name a kernel */
 	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of the stacks and of the records;
 						 * total time of device work */
 	int64_t offset_ns;
@@ -49,7 +50,7 @@ struct twofile {
 int twofile__read(struct twofile *t, struct import *im, const struct twofile_opts *opts,
 		  struct input_file *cpu, struct input_file *gpu, struct msgs *msgs);
 
-/* Prints one line about the match; more with @summary. */
+/* Prints one line about the match; with @summary, more lines. */
 void twofile__print(const struct twofile *t, FILE *f, bool summary);
 
 #endif /* MERGE_TWOFILE_H */

@@ -8,22 +8,22 @@
  *
  * 1. The offset between the clocks is the one under which most stacks have a launch. Where kernels'
  * names are known, a stack counts only with a launch of the same name. The offset is tracked
- * through the recording, because clocks drift. A second offset far away that explains the recording
- * about as well makes the recording ambiguous.
+ * through the recording, because clocks drift. If a second offset, far away, explains the recording
+ * about as well, the recording is ambiguous.
  * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack comes after
- * the previous launch has returned, and is followed by its own launch before the next stack comes
- * (align_order.c). This rules out offsets that put each stack with an earlier or a later launch. If
- * it does not rule them out, the recording is ambiguous. Where no threads form pairs, each stack
- * might instead belong to its thread's next launch, at any distance. Only kinds and names can rule
- * this out: they do if more than twice as many stacks would then have no launch.
+ * the return of the previous launch, and its own launch comes before the next stack
+ * (align_order.c). This rules out offsets that put each stack with an earlier or a later launch.
+ * Where it cannot, the recording is ambiguous. Where no threads form pairs, each stack might belong
+ * to its thread's next launch, at any distance. Only kinds and names can rule this out: they do if
+ * that would leave more than twice as many stacks without a launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
- * alignments (a pair hidden Markov model). Events outside all pairs, as when all stacks claim to be
- * of one thread, match as sets: each stack has one launch at most. Belief propagation over the
+ * alignments (a pair hidden Markov model). Events outside of all pairs match as sets, for example
+ * if all stacks claim one thread: each stack has one launch at most. Belief propagation over the
  * bipartite graph of neighbouring stacks and launches gives their probabilities, and a check of
  * stacks that could change places corrects them.
- * 4. Only answers whose probability is at least ALIGN_CERTAIN are taken, the most probable first:
- * as many as keep the chance below 1 % that more than one in 1000 of this recording's answers is
- * wrong. An answer is the call path of a stack. All other launches are uncertain: having no stack
+ * 4. Only answers whose probability is at least ALIGN_CERTAIN are taken, the most probable first,
+ * as long as the chance stays below 1 % that more than one in 1000 of this recording's answers is
+ * wrong. An answer is the call path of a stack. All other launches are uncertain: that no stack is
  * near does not prove that the stack was lost. A stack is said to have no launch only if it is
  * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
  * ambiguous recording only answers that all offsets agree about are taken.
@@ -44,19 +44,18 @@
 
 struct align_event {
 	uint64_t time_ns;
-	uint64_t end_ns;		/* of a launch: when the call returned; 0: unknown */
+	uint64_t end_ns;		/* of a launch: when the call returned, 0: unknown */
 	uint32_t thread;		/* index in tids */
 	uint32_t kind;			/* a stack matches a launch of the same kind only */
-	uint32_t label;			/* of a stack: stacks with equal labels are one call path */
-	uint32_t name;			/* name of the launched kernel; 0: unknown, fits every
-					 * name */
+	uint32_t label;			/* of a stack; stacks with equal labels are one call path */
+	uint32_t name;			/* the launched kernel; 0: unknown, fits every name */
 };
 
 /* The events of one side, in order of time. */
 struct align_side {
 	const struct align_event *events;
 	uint32_t nr;
-	const uint64_t *tids;		/* the tool's ids of its threads */
+	const uint64_t *tids;		/* the ids that the tool gave its threads */
 	uint32_t nr_threads;
 };
 
@@ -73,7 +72,7 @@ struct align {
 	uint32_t *match;
 	/* By stack: index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match_back;
-	/* By thread of the launches: the thread that it is on the stacks' side, or NO_INDEX. */
+	/* For each thread of the launches: the thread on the stacks' side that it is, or NO_INDEX. */
 	uint32_t *pair;
 	int64_t offset_ns;		/* how far the stacks' clock is ahead of the launches' clock
 					 * at the start */

@@ -10,32 +10,34 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* range of the distances' shape, in jitters */
-#define SET_REACH	16.0		/* range where the order is unknown: beyond it, a launch
+#define REACH		8.0		/* reach of the distances' distribution, in jitters */
+#define SET_REACH	16.0		/* reach where the order is unknown: beyond it, a launch
 					 * takes another launch's stack */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* stacks that are enough to learn the shape */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches to either side that a stack may be of */
-#define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
+#define BAND		8		/* launches to either side that a stack may belong to */
+#define BAND_MAX	64		/* limit of BAND, for launches denser than the mean */
 #define NR_EDGES	24		/* launches to either side of a stack in a set */
 #define NR_SWEEPS	40
 #define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */
-#define AGREE_MIN	0.9		/* share of the answers that two shifts must share */
-#define SWAP_DEPTH	2		/* longest chain of stacks that change places, less one */
+#define AGREE_MIN	0.9		/* share of answers on which two shifts must agree */
+#define SWAP_DEPTH	2		/* stacks that change places in a chain, less one */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
 #define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
-#define FAR_LAUNCHES	256		/* launches that a stack without a near one may be of */
-#define NR_DOUBTS	84		/* steps of doubt, down to a probability of 1e-9 */
-#define FAR_JITTERS	32		/* at this distance from all calls, a stack has no call */
-#define DRIFT_FAR	50e-6		/* error of the drift at the ends of the recording */
+#define FAR_LAUNCHES	256		/* launches that a stack without a near launch may have */
+#define NR_DOUBTS	84		/* steps of doubt, from a probability of 1 to 1e-9 */
+#define FAR_JITTERS	32		/* farther than this from all calls, a stack has no call */
+#define DRIFT_FAR	50e-6		/* possible error of the drift at the recording's ends */
 #define NEXT_MIN	48		/* stacks expected without a launch: seeing only half as
 					 * many is e^7 times less probable */
-#define FEW		64		/* events that are enough to compare several shifts */
-#define NR_ANSWERS	4		/* labels that are counted at one launch */
+#define FEW		64		/* events that suffice to compare several shifts */
+#define NR_ANSWERS	4		/* labels that are distinguished at one launch */
 
-/* The candidates for a launch, by label: stacks near it and their probabilities. */
+/*
+ * The candidates for a launch: for each label, the stacks near the launch and their probabilities.
+ */
 struct answers {
 	uint32_t label[NR_ANSWERS];
 	uint32_t best[NR_ANSWERS];	/* most probable stack with that label */
@@ -46,17 +48,17 @@ struct answers {
 
 struct matcher {
 	struct aligner *al;
-	double reach;			/* range of the densities, ns */
-	double density[NR_SHAPE];	/* probability density of a distance, per ns */
+	double reach;			/* distances covered by the densities, ns */
+	double density[NR_SHAPE];	/* probability density by distance, per ns */
 	double p_stack;			/* probability that a launch has a stack */
 	double p_stray;			/* probability that a stack has no launch */
-	double phase;			/* how late stacks may be against their thread's order */
+	double phase;			/* how late stacks may be in their thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
 	double *before;			/* by launch: when its thread's previous call returned */
 	struct answers *answers;	/* by launch */
-	float *p_matched;		/* sorted by stack */
-	float *doubt;			/* by launch: weight of other matches, where the best has
-					 * 1 */
+	float *p_matched;		/* by stack */
+	float *doubt;			/* by launch: weight of the other matches, relative to the
+					 * best */
 	struct lanes lanes;
 	uint32_t *nr_label;		/* by label: number of stacks */
 	struct names *names;
@@ -64,7 +66,7 @@ struct matcher {
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
-/* Return: the density of distance @d in the tail, beyond all distances that were learned. */
+/* Return: the density of distance @d in the tail, beyond all learned distances. */
 static double matcher__tail(const struct matcher *m, double d)
 {
 	double sum = m->reach + fabs(d);
@@ -79,7 +81,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* @shape: how many distances are in each bin, at any scale */
+/* @shape: how many distances are in each bin, in any unit */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -92,7 +94,7 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 				matcher__tail(m, (i + 0.5) * bin - m->reach);
 }
 
-/* Smooths the shape: the fewer events it was learned from, the more. */
+/* Smooths the shape: the fewer events it was learned from, the more it is smoothed. */
 static void smooth_shape(double *shape, double mass)
 {
 	double smooth[NR_SHAPE];
@@ -115,7 +117,7 @@ static void matcher__set_rates(struct matcher *m, double mass)
 	struct aligner *al = m->al;
 	double nr_cpu = al->cpu.in->nr, nr_gpu = al->gpu.in->nr, least;
 
-	/* A few events, none of them lost, do not prove that none can be lost. */
+	/* That none of a few events was lost does not prove that none can be lost. */
 	least = fmax(0.0005, fmin(0.5 / (fmin(nr_cpu, nr_gpu) + 1), 0.05));
 	m->p_stack = fmax(fmin(mass / nr_gpu, 1 - least), 0.05);
 	m->p_stray = fmax((nr_cpu - mass) / nr_cpu, least);
@@ -123,7 +125,8 @@ static void matcher__set_rates(struct matcher *m, double mass)
 
 /*
  * Learns how far stacks are from their launches. The probable launches of each stack follow from
- * the distances, and the distances from the probable launches; this goes on until both settle.
+ * the distances, and the distances from the probable launches, so compute both in turn until they
+ * settle.
  */
 static void matcher__learn_shape(struct matcher *m)
 {
@@ -161,7 +164,7 @@ static void matcher__learn_shape(struct matcher *m)
 	}
 	mass *= nr / (double)((nr + step - 1) / step);
 	matcher__set_rates(m, mass);
-	/* The phase is how late the latest stacks are, except one in 1000. */
+	/* The phase is how late stacks are at most, leaving out one in 1000. */
 	for (i = NR_SHAPE, sum = 0, at = 0; i--;)
 		at += next[i];
 	for (i = NR_SHAPE; i > NR_SHAPE / 2 && sum < 0.001 * at; i--)
@@ -209,7 +212,7 @@ static void matcher__measure_shape(struct matcher *m)
 
 /*
  * A thread's stack comes after the thread's previous launch, and before its own launch.
- * Return: the weight of a match by this rule: 1 if it holds
+ * Return: the weight of a match by this rule; 1 if the match obeys it
  */
 static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)
 {
@@ -285,7 +288,7 @@ static int matcher__pair_threads(struct matcher *m)
 				best_b = k;
 		if (best_b != b || votes[best_a * nr_b + b] <= 0)
 			continue;
-		/* A thread with more stacks than launches has stacks of other threads, too. */
+		/* A thread with more stacks than launches also has stacks of other threads. */
 		nr_cpu = thread__nr(l->stacks_begin, best_a);
 		nr_gpu = thread__nr(l->launches_begin, b);
 		if (nr_cpu <= 1.2 * nr_gpu + 8 && nr_gpu <= 4 * nr_cpu + 8)
@@ -297,7 +300,7 @@ static int matcher__pair_threads(struct matcher *m)
 
 /* ---- answers -------------------------------------------------------------------------------- */
 
-/* Adds the answer that @stack is of @launch, with probability @p. */
+/* Adds the answer that @stack belongs to @launch, with probability @p. */
 static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, double p)
 {
 	uint32_t label = m->al->cpu.in->events[stack].label, i, worst = 0;
@@ -327,7 +330,7 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-/* Return: the probability that a launch whose own stack was lost had a stack with @label. */
+/* Return: the probability that a launch that lost its own stack had a stack with @label. */
 static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
 	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
@@ -360,7 +363,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 		}
 	}
 	wrong = fmax(wrong, m->doubt[launch] / (1 + m->doubt[launch]));
-	/* Whichever stack the launch has, its name may tell the call path. */
+	/* Whichever stack the launch has, the kernel's name may tell the call path. */
 	w = names__wrong(m->names, &m->al->gpu.in->events[launch], &same);
 	if (w < wrong) {
 		*match = same;
@@ -369,7 +372,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Return: the step of doubt for a probability: each step divides it by exp(1/4). */
+/* Return: how many steps of doubt a probability is; each step divides it by exp(1/4). */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
@@ -377,8 +380,8 @@ static uint32_t doubt(double wrong)
 }
 
 /*
- * Return: whether a stack is so long before the first call, or after the last one, that its own
- * call cannot be among them.
+ * Return: whether a stack is so long before the first call, or after the last call, that its own
+ * call cannot be one of them.
  */
 static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
 {
@@ -428,9 +431,10 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 		uncertain += matches[k] == ALIGN_UNCERTAIN;
 	}
 	/*
-	 * A clock that was set in mid-recording takes stacks outside, too, and leaves their calls
-	 * without stacks. So as many stacks as there are such calls, those nearest to the calls,
-	 * may be of these calls. Some of these calls may have their call paths by their names.
+	 * If a clock was set in mid-recording, stacks are also outside of all calls, and their
+	 * calls lack stacks. So for each call without a stack, one outside stack, beginning with
+	 * the nearest, may belong to such a call, and is uncertain. Some of these calls may have
+	 * their call paths by their names.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -452,23 +456,23 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 /* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack of a pair of threads may be of the launches [lo, hi). From stack to stack, lo and hi only
- * grow. The stack's row in the table starts at cells[row] and has a cell for each of these
+ * A stack of a pair of threads may belong to the launches [lo, hi). From stack to stack, lo and hi
+ * only grow. The stack's row in the table starts at cells[row] and has a cell for each of these
  * launches, and one more.
  */
 struct band {
 	uint32_t lo, hi;
 	size_t row;
-	double scale;			/* the row's sum before it was scaled */
+	double scale;			/* the row's sum before scaling */
 };
 
 /*
  * The stacks and launches of one pair of threads, each in order of time, and the table of their
  * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k-1;
- * the row's first cell sums those whose last match is earlier, too. Stack i is stray, or it belongs
- * to a launch after the last matched one, and the launches in between have no stack. So each
- * alignment is one path. Rows are scaled to a sum of 1. Only the rows of the forward pass are kept;
- * the backward pass needs one row at a time.
+ * the row's first cell also sums alignments whose last match is earlier. Stack i either is stray,
+ * or belongs to a launch after the last matched launch; then the launches in between have no stack.
+ * So each alignment is one path. Rows are scaled to a sum of 1. Only the rows of the forward pass
+ * are kept; the backward pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -492,7 +496,7 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 	       matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
 }
 
-/* Sets which launches each stack may be of, and how well they fit. Return: 0 or -ENOMEM. */
+/* Sets which launches each stack may belong to, and how well they fit. Return: 0 or -ENOMEM. */
 static int lane__init(struct lane *l)
 {
 	const struct aligner *al = l->m->al;
@@ -506,7 +510,7 @@ static int lane__init(struct lane *l)
 		return -ENOMEM;
 	mean_gap = (time[l->launches[l->nr_launches - 1]] - time[l->launches[0]]) / l->nr_launches;
 	reach = fmin(fmax(l->m->reach, BAND * mean_gap), fmax(al->opts->tolerance_ns, 1));
-	/* The rate holds while the thread launches, so its pauses must not count. */
+	/* The rate applies while the thread launches, so its pauses must not count. */
 	l->stray_rate = l->m->p_stray / (mean_gap > 0 ? fmin(mean_gap, al->median) : al->median);
 	for (i = 0; i < l->nr_stacks; i++) {
 		struct band *b = &l->bands[i];
@@ -593,7 +597,10 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/* No match fits, or the numbers underflowed: start again. */
+			/*
+			 * No match fits, or the numbers underflowed: start again with equal
+			 * weights.
+			 */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -606,7 +613,7 @@ static void lane__forward(struct lane *l, double *carry)
 
 /*
  * Turns row @i's sums of the alignments of later stacks (@back) into the sums of the previous row
- * (@prev). Up to row @i's first launch, launches can only be left out.
+ * (@prev). Launches before row @i's first launch can only be left out.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -699,7 +706,7 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 struct edge {
 	uint32_t stack, launch;
 	float weight;
-	float from_stack, from_launch;	/* probability that the sender has no other match */
+	float from_stack, from_launch;	/* probability that the sending node has no other match */
 };
 
 /* Stacks and launches that match as sets. */
@@ -760,7 +767,7 @@ static double edge__weight(const struct edge *e)
 	return (double)e->weight * e->from_stack * e->from_launch;
 }
 
-/* Sets mates: a stack and a launch that are each other's most probable match. */
+/* Sets the mates: a stack and a launch are mates if each is the other's most probable match. */
 static void sets__mate(struct sets *s)
 {
 	struct matcher *m = s->m;
@@ -791,14 +798,14 @@ static void sets__mate(struct sets *s)
 }
 
 /*
- * Weighs the other matches, in which @launch has another stack or none, against the most probable
- * match: @launch's stack goes to another launch, whose stack goes to a third one, and so on, until
- * a stack comes to @launch.
+ * Weighs the matches in which @launch has another stack or none against the most probable match. In
+ * such a match @launch's stack goes to another launch, whose stack goes to a third launch, and so
+ * on, until a stack comes to @launch.
  * @stack: the stack that has no launch now
  * @ratio: the weight of the changes so far
  * @budget: how many steps are left
  *
- * Return: the sum of their weights, where the most probable match has 1.
+ * Return: the sum of the weights; the most probable match has weight 1.
  */
 static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, double ratio,
 			 uint32_t depth, uint32_t *budget)
@@ -823,7 +830,8 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 			continue;
 		}
 		/*
-		 * The chain ends at a launch without a stack; @launch has none then, or a lost one.
+		 * The chain ends at a launch without a stack; then @launch has no stack, or a lost
+		 * one.
 		 */
 		if (mate == NO_INDEX) {
 			sum += r / s->edges.v[s->mate[launch]].weight *
@@ -838,8 +846,8 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 }
 
 /*
- * Messages that come back to their sender make the most probable matches look certain. So this
- * weighs the other matches close to each.
+ * Messages that come back to their sender make the most probable matches look too certain. So this
+ * function weighs the matches that differ a little from each of them.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {
@@ -848,7 +856,10 @@ static void sets__doubt(struct sets *s, const bool *left)
 	float *taken = m->doubt;
 	double at;
 
-	/* A stack may belong to a launch without a mate, and a launch to a stack without one. */
+	/*
+	 * A stack may belong to a launch without a mate, and a launch may have a stack without a
+	 * mate.
+	 */
 	for (n = 0; n < s->edges.nr; n++) {
 		const struct edge *e = &s->edges.v[n];
 		uint32_t own = s->mate_of_stack[e->stack], mate = s->mate[e->launch];
@@ -858,7 +869,7 @@ static void sets__doubt(struct sets *s, const bool *left)
 		else if (mate != NO_INDEX && own == NO_INDEX)
 			taken[e->launch] += e->weight / s->edges.v[mate].weight;
 	}
-	/* A stack may be further from its launch than any learned distance. */
+	/* A stack may be farther from its launch than any learned distance. */
 	aligner__rewind(m->al);
 	for (i = 0; i < m->al->cpu.in->nr; i++) {
 		if (!left[m->al->cpu.in->events[i].thread] || s->mate_of_stack[i] != NO_INDEX)
@@ -877,13 +888,13 @@ static void sets__doubt(struct sets *s, const bool *left)
 		budget = SWAP_STEPS;
 		m->doubt[k] += sets__swap(s, k, s->edges.v[s->mate[k]].stack, 1, SWAP_DEPTH,
 					  &budget);
-		/* Longer chains of changes exist, too. */
+		/* Allow for longer chains of changes, which are not counted. */
 		m->doubt[k] *= SWAP_CARE;
 	}
 }
 
 /*
- * Matches, as sets, the events of threads that are in no pair.
+ * Matches the events of threads that are in no pair, as sets.
  * @left: by thread of the stacks: the thread is in no pair
  * @launches_left: by thread of the launches: the thread is in no pair
  */
@@ -950,7 +961,7 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Return: whether a stack of @launch would have a launch that fits at the time of launch @at. */
+/* Return: whether a stack of @launch would fit a launch at the time of launch @at. */
 static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_t at)
 {
 	const struct align_side *gpu = m->al->gpu.in;
@@ -967,12 +978,12 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 }
 
 /*
- * A thread takes equal times from a call to its next stack, or from a stack to its own call. In
- * both cases each stack is at a fixed distance from some call, but in one case it belongs to that
- * call, and in the other to the thread's next call. Where stacks have no thread, times cannot tell
- * which: only kinds and names of calls can. If stacks belonged to the next calls, all stacks whose
- * next call and whose near calls differ would have no launch now.
- * Return: whether that is ruled out: clearly fewer stacks have no launch.
+ * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
+ * previous call. Where stacks have no thread, times cannot tell which is true: only kinds and names
+ * of calls can. If each stack belonged to the thread's next call, all stacks whose next call differs
+ * from their near calls would have no launch now.
+ *
+ * Return: whether that is ruled out, because clearly fewer stacks have no launch.
  */
 static bool matcher__rules_out_next(const struct matcher *m)
 {
@@ -1058,8 +1069,8 @@ static void matcher__exit(struct matcher *m)
 }
 
 /*
- * Matches with the stacks shifted by @s. Return: 0; -ENOENT if both sides lost too much; or
- * -ENOMEM.
+ * Matches all events with the stacks shifted by @s. Return: 0; -ENOENT if both sides lost too much;
+ * or -ENOMEM.
  */
 static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matches, uint32_t *back)
 {
@@ -1080,7 +1091,7 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 		matcher__measure_shape(m);
 	else
 		matcher__learn_shape(m);
-	/* One side may have lost many events, but hardly both sides. */
+	/* One side may have lost many events; that both sides did is improbable. */
 	least = s->ordered ? MASS_MIN : SET_MASS_MIN;
 	err = m->p_stack < least && m->p_stray > 1 - least ? -ENOENT : matcher__match(m);
 	if (!err)
@@ -1091,8 +1102,8 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 }
 
 /*
- * Keeps the answers that two shifts agree about. If few answers agree, they agree by chance, which
- * says nothing.
+ * Keeps the answers on which two shifts agree. If few answers agree, they agree by chance, and
+ * prove nothing.
  * Return: whether most answers agree.
  */
 static bool matcher__agree(const struct matcher *m, const uint32_t *matches, const uint32_t *back)
@@ -1120,7 +1131,7 @@ static bool matcher__agree(const struct matcher *m, const uint32_t *matches, con
 	return nr_same >= AGREE_MIN * nr && nr;
 }
 
-/* Return: the sum, clamped to the range of int64_t: the files may hold any number. */
+/* Return: the sum, clamped to the range of int64_t, because the files may hold any number. */
 static int64_t later_by(int64_t ns, double shift)
 {
 	int64_t sum;
@@ -1153,8 +1164,8 @@ int aligner__match(struct aligner *al)
 		nr = MAX_SHIFTS + 1;
 	}
 	/*
-	 * Few events may all be from mid-recording on both sides: then it means nothing that
-	 * answers agree.
+	 * If there are few events, both tools may have begun and ended in mid-recording: then
+	 * agreeing answers prove nothing.
 	 */
 	if (nr > 1 && fmin(al->cpu.in->nr, al->gpu.in->nr) < FEW)
 		nr = MAX_SHIFTS + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds the offset between two clocks: differences of times vote for candidates, which are followed
- * through the recording and compared by how well they explain it.
+ * Finds the offset between two clocks: differences of times vote for candidate offsets, which are
+ * followed through the recording and compared by how well they explain the recording.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,22 +10,22 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 20)	/* bins of the histogram of time differences, at most */
-#define FEW_BINS	(1u << 12)	/* bins of the histogram of time differences, at least */
-#define BINS_PER_GAP	64		/* bins per gap between launches, where the range is wide */
-#define VOTES		12		/* differences per bin are enough */
+#define NR_BINS		(1u << 20)	/* bins of the time differences' histogram, at most */
+#define FEW_BINS	(1u << 12)	/* bins of the time differences' histogram, at least */
+#define BINS_PER_GAP	64		/* bins for a mean gap between launches, in a wide range */
+#define VOTES		12		/* differences in a bin that suffice */
 #define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
-#define NR_SCALES	4		/* peaks are looked for 1, 4, 16, 64 bins wide */
-#define PEAKS		4		/* peaks that are kept for each scale and window */
-#define NR_WINDOWS	2		/* places in the recording where offsets are searched for */
+#define NR_SCALES	4		/* search for peaks that are 1, 4, 16, 64 bins wide */
+#define PEAKS		4		/* peaks to keep for each width and window */
+#define NR_WINDOWS	2		/* parts of the recording in which to search for offsets */
 #define WINDOW_EVENTS	1024
-#define FIT_EVENTS	256		/* events in a window by which candidates are compared */
+#define FIT_EVENTS	256		/* events of a window that compare candidates */
 #define CLEAR		1.0		/* score per stack that leaves no doubt */
 #define DENSE		16		/* a peak with more launches in its width is useless */
 #define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
-#define MAX_TRACKS	16		/* candidates that are followed through the recording */
-#define WORTH		0.4		/* share of the best score that a rival must have */
-#define SLACK		0.02		/* a difference of this share of the stacks tells nothing */
+#define MAX_TRACKS	16		/* candidates to follow through the recording */
+#define WORTH		0.4		/* share of the best score that makes a rival */
+#define SLACK		0.02		/* a difference of this share of the stacks means nothing */
 #define CHUNK		256		/* stacks that share one offset */
 #define REACH		8.0		/* the largest distance of a match, in jitters */
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
@@ -38,7 +38,7 @@ struct candidate {
 	double offset;
 	double jitter;
 	double score;
-	uint32_t at;			/* the stack around which it was found */
+	uint32_t at;			/* the stack around which the candidate was found */
 };
 
 /* A candidate followed through the recording. */
@@ -47,7 +47,7 @@ struct track {
 	double *offsets;		/* by chunk */
 	double score;
 	double scored_by;		/* the jitter that its score was computed with */
-	double mass;			/* how many stacks have a launch under this track */
+	double mass;			/* how many stacks have a launch with this track */
 };
 
 struct finder {
@@ -66,7 +66,7 @@ struct finder {
  *
  * Each stack is either near some launch, after correction by the offset, or stray. The score is the
  * logarithm of how much more probable the times are under this offset than if the two sides were
- * unrelated; a score of 0 tells nothing.
+ * unrelated; a score of 0 means nothing.
  */
 static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, bool learn, double *mass)
@@ -84,8 +84,8 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
 			/*
-			 * If times are so large that REACH * b is rounded off, the distance may be
-			 * larger than REACH * b.
+			 * If times are so large that REACH * b is lost in rounding, the distance
+			 * may exceed REACH * b.
 			 */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
 			s += w;
@@ -140,14 +140,14 @@ static int candidate__compare(const void *a, const void *b)
 }
 
 /*
- * Sets @out to the highest peaks of the histogram, as candidates found around stack @at.
- * Return: how many.
+ * Sets @out to the highest peaks of the histogram, as candidates found around stack @at. Return:
+ * the number of candidates.
  */
 static uint32_t finder__peaks(const struct finder *f, double from, double bin, uint32_t nr_bins,
 			      uint32_t at, struct candidate *out)
 {
 	uint32_t nr = 0, scale, width = 1, i, k, n;
-	const uint32_t *sums = f->histogram;		/* by bin: the sum of all bins before it */
+	const uint32_t *sums = f->histogram;		/* for each bin: the sum before it */
 
 	for (scale = 0; scale < NR_SCALES; scale++, width *= 4) {
 		struct candidate top[PEAKS];
@@ -163,8 +163,8 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			struct candidate c;
 
 			/*
-			 * The square is compared first, because few bins are far above their
-			 * surroundings and only these need the square root.
+			 * Compare squares first: only the few bins far above their surroundings
+			 * need the square root.
 			 */
 			expected = (double)(sums[z] - sums[a]) * width / (z - a);
 			more = votes - expected;
@@ -193,8 +193,8 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 }
 
 /*
- * Finds candidates within [@from, @to] by @nr_events stacks, starting with @first. Return: how
- * many.
+ * Finds candidates within [@from, @to] from @nr_events stacks, starting with stack @first. Return:
+ * how many.
  */
 static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
 			     double to, uint32_t nr_bins, struct candidate *out)
@@ -224,7 +224,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 	nr = finder__peaks(f, from, bin, nr_bins, first + (last - first) / 2, out);
 	for (i = 0; i < nr; i++) {
 		finder__learn(f, first, last, &out[i].offset, &out[i].jitter, 0, 8, &mass);
-		/* Scores per stack are comparable between windows of different size. */
+		/* Compare scores per stack, because windows differ in size. */
 		out[i].score = finder__fit(f, first, last, &out[i].offset, &out[i].jitter, false,
 					   &mass) / (last - first);
 	}
@@ -247,7 +247,7 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 	if (to <= from)
 		return 0;
-	/* Few differences need no fine histogram: each difference is alone in its bin anyway. */
+	/* Few differences need no fine histogram: each is alone in its bin anyway. */
 	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
 		nr_bins *= 2;
 	/* The first window is enough if its best candidate leaves no doubt. */
@@ -331,8 +331,8 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 		gap = time[i * CHUNK] - time[(i - 1) * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i - 1] + slope * gap, gap);
 		/*
-		 * After some chunks, the slope since the start is more exact than the slope between
-		 * two chunks.
+		 * After some chunks, the slope over all chunks so far is more exact than the slope
+		 * between two chunks.
 		 */
 		if (i >= start + 4)
 			slope = (t->offsets[i] - t->offsets[start]) /
@@ -343,7 +343,7 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 		gap = time[(i + 1) * CHUNK] - time[i * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i + 1] - slope * gap, gap);
 	}
-	/* Score all chunks with one jitter. */
+	/* Score all chunks with the same jitter. */
 	for (i = 0; i < f->nr_chunks; i++) {
 		chunk_jitter = t->c.jitter;
 		gap = t->offsets[i];
@@ -426,8 +426,8 @@ static void finder__compare_tracks(struct finder *f)
 }
 
 /*
- * Return: the least score of a rival of the first track. A few events more or less, which may be
- * missing at the ends of the recording, must not decide.
+ * Return: the least score of a rival of the first track. A few events, which may be missing at the
+ * ends of the recording, must not decide.
  */
 static double finder__limit(const struct finder *f)
 {
@@ -439,9 +439,9 @@ static double finder__limit(const struct finder *f)
 /* ---- the offset ----------------------------------------------------------------------------- */
 
 /*
- * Looks for other offsets that are as good as the first track. Launches at equal intervals, or
- * steps that repeat, fit just as well when they are shifted by one interval or step. So the search
- * begins near the first track's offset and widens.
+ * Looks for other offsets that are as good as the first track. Launches at equal intervals, and
+ * steps of a loop, fit just as well when shifted by one interval or step. So the search begins near
+ * the first track's offset and widens.
  */
 static int finder__find_others(struct finder *f, struct candidate *candidates)
 {
@@ -473,9 +473,9 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * A thread that launches in a loop reaches each next launch after an equal time, so each stack may
- * fit the call before its own even better; but no call is before the first stack. So the right
- * track is the good one under which most stacks have a launch. Puts that track first.
+ * A thread that launches in a loop reaches the next launch after equal times, so each stack may fit
+ * the call before its own even better; but the first stack has no call before it. So, among the
+ * good tracks, the right one gives the most stacks a launch. Puts that track first.
  */
 static void finder__prefer_mass(struct finder *f)
 {
@@ -493,8 +493,8 @@ static void finder__prefer_mass(struct finder *f)
 
 /*
  * Clocks drift steadily, so a line through the offsets of all chunks is more exact than each
- * offset. Offsets that are further from the line than the jitter explains are left as they are. In
- * a short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
+ * offset. Offsets that are farther from the line than the jitter explains stay as they are. In a
+ * short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
  *
  * Return: whether the offsets are on a line that clocks may follow.
  */
@@ -532,7 +532,7 @@ static bool finder__straighten(struct finder *f, struct track *t)
 	return true;
 }
 
-/* Takes the first track's offset, and counts the other tracks that are about as good. */
+/* Takes the first track's offset, and counts other tracks that are about as good. */
 static void finder__conclude(struct finder *f, double ahead)
 {
 	struct aligner *al = f->al;
@@ -546,19 +546,19 @@ static void finder__conclude(struct finder *f, double ahead)
 		if (f->tracks[i].score < limit ||
 		    f->tracks[i].mass <= t->mass - SLACK * al->cpu.in->nr)
 			continue;
-		/* aligner__find_shifts() examines offsets that are near. */
+		/* Leave near offsets to aligner__find_shifts(). */
 		if (fabs(f->tracks[i].offsets[middle] - t->offsets[middle]) <= near)
 			nr_near++;
 		else if (al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
 	}
-	/* One side may have lost many events, but hardly both sides. */
+	/* One side may have lost many events; that both sides did is improbable. */
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
 	/*
-	 * If the offset cannot be straightened, either a clock was set or the offset is wrong and
-	 * matches by chance: report none.
+	 * If the offset cannot be straightened, a clock was set, or the offset is wrong and fits by
+	 * chance: report no offset.
 	 */
 	if (!finder__straighten(f, t) && al->out->nr_offsets == 1)
 		al->out->nr_offsets = 0;

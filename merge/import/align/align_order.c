@@ -26,42 +26,39 @@
 #define NR_STACKS	32768		/* stacks that are counted, at most */
 #define BLOCK		256		/* stacks counted together */
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
-#define TURNS_MIN	0.7		/* share of stacks that must take turns */
-#define REGULAR		0.97		/* share of launches that may be mistaken for the next
-					 * one */
-#define ROOM_NS		150		/* equally good offsets must span this range, ... */
+#define TURNS_MIN	0.7		/* share of stacks that must take turns with launches */
+#define REGULAR		0.97		/* share of launches that may look like the next launch */
+#define ROOM_NS		150		/* equally good offsets must span this much, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
 #define INSIDE_MIN	2		/* stacks that may come inside an earlier call, ... */
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
-#define SET_APART	3		/* a clock was set if distances change by 3 spreads, ... */
-#define SET_GAPS	0.125		/* ... and by this share of the gap between launches */
+#define SET_APART	3		/* a change by 3 spreads means that a clock was set, ... */
+#define SET_GAPS	0.125		/* ... if it is also this share of a launch gap */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 
-/* One thread as both sides saw it. */
+/* One thread as seen by both sides. */
 struct turns {
 	const struct aligner *al;
 	const uint32_t *stacks, *launches;
 	uint32_t nr_stacks, nr_launches;
-	bool self;			/* the launches stand for their own stacks */
+	bool self;			/* launches stand for their own stacks */
 };
 
 struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
 	double range, per_ns;		/* the range of offsets is from -range to range */
-	int32_t *turns;			/* by offset: stacks that a launch follows, stored as
-					 * changes */
-	int32_t *steps;			/* by offset: launches that come after stacks, stored as
-					 * changes */
-	uint32_t stride;		/* every stride-th BLOCK is counted */
+	int32_t *turns;			/* by offset: stacks followed by a launch, as changes */
+	int32_t *steps;			/* by offset: launches that come after stacks, as changes */
+	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;
 	uint32_t nr_lanes;
 };
 
 /*
- * Return: the time of stack @i. If launches stand for their stacks, the stacks' times are made up:
- * before the launches, by as much as stacks vary.
+ * Return: the time of stack @i. If launches stand for their stacks, the times of the stacks are
+ * invented: before the launches, and varying as much as real stacks do.
  */
 static double turns__stack(const struct turns *t, uint32_t i)
 {
@@ -70,7 +67,7 @@ static double turns__stack(const struct turns *t, uint32_t i)
 			 t->al->stack_time[t->stacks[i]];
 }
 
-/* Return: whether stack @i may be of launch @k. */
+/* Return: whether stack @i may belong to launch @k. */
 static bool turns__fit(const struct turns *t, uint32_t i, uint32_t k)
 {
 	const struct align_event *launches = t->al->gpu.in->events,
@@ -140,8 +137,8 @@ static void order__count(struct order *o, const struct turns *t)
 }
 
 /*
- * Sets @t to thread @b of the launches. Return: whether @b is paired with a thread of the stacks,
- * or with @self, where its launches stand for the stacks.
+ * Sets @t to thread @b of the launches. Return: whether @b is paired with a thread of the stacks.
+ * With @self, the launches of @b stand for the stacks.
  */
 static bool order__turns(const struct order *o, uint32_t b, bool self, struct turns *t)
 {
@@ -187,7 +184,7 @@ static int compare_distances(const void *a, const void *b)
 
 /* Distances from stacks to launches, of one half of the recording. */
 struct half {
-	double *d;			/* room for NR_STACKS + BLOCK */
+	double *d;			/* has room for NR_STACKS + BLOCK */
 	uint32_t nr;
 };
 
@@ -205,8 +202,8 @@ static double median(double *d, uint32_t nr, double *apart)
 }
 
 /*
- * Return: whether the distances differ between the two halves. Then one of the clocks was set, and
- * in one half each stack is with the launch before or after its own.
+ * Return: whether the distances differ between the two halves. If so, one of the clocks was set,
+ * and in one half each stack is paired with the launch before or after its own.
  */
 static bool order__was_set(const struct order *o, const struct half *first,
 			   const struct half *second)
@@ -221,8 +218,8 @@ static bool order__was_set(const struct order *o, const struct half *first,
 }
 
 /*
- * Measures how far the stacks are from the launches that follow them, with @offset taken off.
- * @broken: set if one offset cannot give these distances
+ * Measures how far the stacks are from the launches that follow them, with @offset subtracted.
+ * @broken: set if no single offset can give these distances
  */
 static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
 			  bool *broken)
@@ -263,8 +260,8 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	if (nr) {
 		s->phase = d[nr / 2];
 		/*
-		 * Leave out the longest distances: if a launch was lost, the stack's next launch is
-		 * far away.
+		 * Leave out the longest distances: if a launch was lost, the next launch is far
+		 * from the stack.
 		 */
 		near = nr - nr / 32 - (nr > 8);
 		for (i = 0; i < near; i++)
@@ -280,7 +277,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	return 0;
 }
 
-/* Return: the bin with the most turns: the middle of the longest run of these bins. */
+/* Return: the bin with the most turns; of a run of such bins, the middle of the longest run. */
 static uint32_t order__top(const struct order *o)
 {
 	uint32_t i, top = 0, run = 0, widest = 0;
@@ -301,7 +298,7 @@ static uint32_t order__top(const struct order *o)
 
 #define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
 
-/* The most turns of the bins of one step, and the range of bins that have them. */
+/* The most turns in any bin of one step, and the range of bins with that many turns. */
 struct step_turns {
 	int32_t turns;
 	uint32_t first, last, width;
@@ -327,7 +324,7 @@ static void order__find_best(const struct order *o, uint32_t top, struct step_tu
 	}
 }
 
-/* Return: how many shifts fit about as well as the best one, which is put first; or -errno. */
+/* Return: how many shifts fit about as well as the best shift, which is put first; or -errno. */
 static int order__compare(const struct order *o, struct shift *shifts, bool self)
 {
 	struct step_turns best[NR_STEPS] = { 0 }, *b;
@@ -353,18 +350,18 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		/* 0, 1, -1, 2, ... */
 		step = n % 2 ? (n + 1) / 2 : -n / 2;
 		b = &best[step + MAX_STEPS];
-		/* Times that are made up say nothing about a thread's next call. */
+		/* Invented times say nothing about a thread's next call. */
 		if (self && step == -1)
 			continue;
 		/*
-		 * A shifted order lacks turns at the ends, where one tool began earlier or ended
-		 * later.
+		 * A shifted order has fewer turns at the ends, where one tool began earlier or
+		 * ended later.
 		 */
 		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
 			continue;
 		/*
-		 * The range is too narrow: no call returns, and its thread reaches the next call,
-		 * in so short a time.
+		 * If the range is too narrow, this step is impossible: no thread returns from a
+		 * call and reaches the next call in so short a time.
 		 */
 		if (step && !self && b->width < ROOM_NS * o->per_ns &&
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
@@ -381,7 +378,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		ways[0] = (struct shift){ .jitter = o->al->jitter };
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n];
-	/* Without known threads, a stack's other possible launches cannot be followed. */
+	/* Without known threads, the other possible launches of a stack cannot be followed. */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define SAME_PART	10		/* one event in this many may have no counterpart */
+#define SAME_PART	10		/* one event in this many may lack its counterpart */
 #define EQUAL_PART	100		/* at most one event in this many may share its time */
 
 struct moment {
@@ -39,14 +39,14 @@ static struct moment *side__moments(const struct align_side *side)
 	return v;
 }
 
-/* Whether a stack and a launch may belong together, by their kinds and known names. */
+/* Whether a stack and a launch may belong together, judged by kinds and known names. */
 static bool events__fit(const struct align_event *stack, const struct align_event *launch)
 {
 	return stack->kind == launch->kind &&
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* Return: how many moments at the start of @v have the time and thread of the first one. */
+/* Return: how many moments at the start of @v have the time and thread of the first moment. */
 static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 {
 	uint32_t i;
@@ -90,7 +90,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 		order = cmp3(x[i].time_ns, y[k].time_ns) ?: cmp3(x[i].tid, y[k].tid);
 		of_x = moments__equal(x + i, stacks->nr - i);
 		of_y = moments__equal(y + k, launches->nr - k);
-		/* If a stack or a launch is missing here, nothing tells which. */
+		/* If a stack or a launch is missing here, nothing tells which one. */
 		if (!order && of_x == of_y) {
 			fit = align__take(a, stacks, launches, x + i, y + k, of_x);
 			nr += of_x;
@@ -102,7 +102,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 	free(x);
 	free(y);
 	n = max_t(uint32_t, stacks->nr, launches->nr);
-	/* Many events with equal times mean a coarse clock, whose times say nothing. */
+	/* Many events with equal times mean a coarse clock, whose times prove nothing. */
 	if (!err && fit && nr >= n - n / SAME_PART && nr_equal <= n / EQUAL_PART) {
 		a->nr_offsets = 1;
 		return 1;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_WRONG		0.001		/* share of wrong answers, by names only */
-#define SPACING_LAUNCHES	16384		/* launches that are enough to measure */
+#define NAMES_WRONG		0.001		/* share of wrong answers if only names decide */
+#define SPACING_LAUNCHES	16384		/* launches that suffice to measure the spacing */
 
 /* ---- sides ---------------------------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static int side__init(struct side *s, const struct align_side *in)
 	return 0;
 }
 
-/* Sets *@value to the number of @key, which gets one if it has none. Return: 0 or -ENOMEM. */
+/* Sets *@value to the number of @key; a new key gets the next number. Return: 0 or -ENOMEM. */
 static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 {
 	if (idmap__get(numbers, key, value))
@@ -35,9 +35,9 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 }
 
 /*
- * Thread ids are believed if nearly all events of each side belong to threads that the other side
- * also has, with about as many events. A tool that recorded the process's id for each thread has
- * too many events under that id.
+ * Believes thread ids if nearly all events of each side belong to threads that the other side also
+ * has, with about as many events. A tool that recorded the process's id for each thread has too
+ * many events under that id.
  * @threads: filled in by thread of the launches, then by thread of the stacks: a number, equal for
  * equal ids if ids are believed, otherwise 0 for all
  */
@@ -80,8 +80,8 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 #define NAMELESS	NO_INDEX
 
 /*
- * Lists the launches of each group. A group for a name has the launches of that name; a group for
- * stacks without a name has all launches of its kind and thread.
+ * Lists the launches of each group. A name's group has the launches of that name; the group for
+ * stacks without a name has all launches of the group's kind and thread.
  * @places: by launch: its kind and thread
  */
 static int aligner__list(struct aligner *al, const struct idmap *groups, const uint32_t *places)
@@ -123,8 +123,8 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 
 /*
  * A group holds launches and stacks of one kind, of one thread where ids are believed, and of one
- * name where names are known. A stack without a name may be of any launch, and a launch without a
- * name may have any stack.
+ * name where names are known. A stack without a name may belong to any launch, and a launch without
+ * a name may have any stack.
  */
 static int aligner__group(struct aligner *al)
 {
@@ -278,8 +278,8 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 		return 1;
 	*stack = name->stack;
 	/*
-	 * A wrong answer needs three things: the launch's own stack was lost, that stack was the
-	 * first of the name with another call path, and the name is one with several call paths.
+	 * An answer is wrong only if the launch's own stack was lost, that stack was the first of
+	 * this name with another call path, and the name has several call paths.
 	 */
 	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
 	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
@@ -289,8 +289,9 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /*
- * No offset is right, or several are: nothing is certain, unless all stacks are one call path, and
- * stacks were seen for so many launches that the lost stacks have this call path, too.
+ * Called if no offset, or more than one, may be right. Nothing is certain then, unless all stacks
+ * are one call path, and so many launches have a stack that the lost stacks must have this call
+ * path, too.
  */
 static void aligner__refuse(struct aligner *al)
 {

@@ -3,15 +3,14 @@
  * aligner.h - data that the steps of align__run() share
  *
  * aligner.c prepares both sides, align_offset.c finds the offset between their clocks,
- * align_order.c lists the other offsets that are possible, and align_match.c matches stacks and
- * launches.
+ * align_order.c lists other possible offsets, and align_match.c matches stacks and launches.
  */
 #ifndef MERGE_ALIGNER_H
 #define MERGE_ALIGNER_H
 
 #include "import/align/align.h"
 
-#define ALIGNER_NEAR	512		/* more launches than this around one stack tell nothing */
+#define ALIGNER_NEAR	512		/* more launches than this near a stack are ignored */
 
 /* One side, with times in ns since its first event. */
 struct side {
@@ -21,8 +20,8 @@ struct side {
 };
 
 /*
- * Return: when the call of @launch returned, before the call @next of the same thread; or when it
- * began, if its end is unknown or makes no sense.
+ * Return: when the call of @launch returned, before the call @next of the same thread; or when the
+ * call began, if its end is unknown or impossible.
  */
 static inline double side__returned(const struct side *s, uint32_t launch, uint32_t next)
 {
@@ -35,14 +34,14 @@ static inline double side__returned(const struct side *s, uint32_t launch, uint3
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* any stack, if all are one call path; otherwise
+	uint32_t stack;			/* any stack with the name, if all are one call path; else
 					 * NO_INDEX */
 };
 
 struct names {
 	struct idmap numbers;		/* from name and kind to an index in v */
 	ARRAY(struct name) v;
-	uint32_t nr_often, nr_several;	/* names with several stacks; with several call paths */
+	uint32_t nr_often, nr_several;	/* names with several stacks, and with several call paths */
 	bool nameless;			/* some stacks have no name */
 };
 
@@ -52,20 +51,20 @@ struct aligner {
 	struct side cpu, gpu;
 	bool tids_agree;		/* threads have the same ids on both sides */
 	/*
-	 * A group holds the launches that a stack may be of, whatever their times. A launch may be
-	 * in several groups. time[] and launch[] are sorted by group, then by time.
+	 * A group holds the launches that a stack may belong to, whatever their times. A launch may
+	 * be in several groups. time[] and launch[] are sorted by group, then by time.
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
 	uint32_t *begin;		/* by group, nr_groups + 1 long: where the group begins */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* by stack: the group of nameless launches, or NO_INDEX */
+	uint32_t *nameless;		/* by stack: the group of nameless launches; or NO_INDEX */
 	uint32_t nr_groups;
 	uint32_t *cursor;		/* by group: see aligner__seek() */
 	double *group_rate;		/* by group: launches per ns */
 	double rate;			/* launches per ns, whatever their names */
 	struct names *names;
-	double spacing, median;		/* lower quartile and median of a thread's gaps, ns */
+	double spacing, median;		/* quartile and median of gaps within a thread, ns */
 	/* Set by aligner__find_offset(): */
 	double *stack_time;		/* the time of each stack, by the launches' clock */
 	double jitter;			/* mean distance between a stack and its launch, ns */
@@ -85,39 +84,38 @@ bool names__differ(const struct names *n, const struct align_event *a, const str
  */
 double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack);
 
-/* The indices of each side's events by thread, then by time; and where each thread begins. */
+/* The indices of each side's events, sorted by thread and time; and where each thread begins. */
 struct lanes {
 	uint32_t *stacks, *launches, *stacks_begin, *launches_begin;
 };
 
 /*
- * A way to put stacks and launches in order: a thread's stack, its launch, its next stack. Several
- * shifts of the clocks may give such an order; the wrong shifts put each stack with the launch
- * before its own, or with a later one.
+ * A shift of the stacks that lets each thread's stacks and launches take turns. Several shifts may
+ * do so; a wrong shift pairs each stack with the launch before its own, or with a later launch.
  */
 struct shift {
-	double later;			/* how much later stacks are than stack_time says, ns */
+	double later;			/* how much later stacks are than stack_time, ns */
 	double phase;			/* further correction, which puts each stack between the
 					 * launch before its own and its own, ns */
 	double jitter;
 	bool ordered;			/* whether phase is known */
 };
 
-#define COARSE_NS	1000		/* ns: clocks may be as coarse as this */
+#define COARSE_NS	1000		/* clocks may be as coarse as this, in ns */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
-#define SHIFT_SPACINGS	32		/* searched for shifts to either side, in spacings */
+#define SHIFT_SPACINGS	32		/* reach of the search for shifts, in spacings */
 
 /**
  * aligner__find_shifts - find the shifts that the recording does not rule out
  * @shifts: room for MAX_SHIFTS
  *
- * Return: how many, 0 if all are ruled out; MAX_SHIFTS + 1 if there are more; or -ENOMEM.
+ * Return: how many shifts; 0 if all are ruled out, MAX_SHIFTS + 1 if there are more; or -ENOMEM.
  */
 int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes,
 			 struct shift *shifts);
 
-/* Whether a stack may be of a launch, by their kinds and names. */
+/* Whether a stack may belong to a launch, judged by their kinds and names. */
 static inline bool aligner__fit(const struct align_event *stack, const struct align_event *launch)
 {
 	return stack->kind == launch->kind &&
@@ -133,7 +131,7 @@ static inline void aligner__rewind(struct aligner *al)
 		al->cursor[i] = NO_INDEX;
 }
 
-/* Return: the first place in [@from, @to) of al->time that is at @time or later, or @to. */
+/* Return: the first index in [@from, @to) whose al->time is @time or later; or @to. */
 static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from, uint32_t to,
 					 double time)
 {
@@ -166,9 +164,9 @@ static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double 
 }
 
 /*
- * Finds the launches that @stack may be of, at most @reach from @time. @time must not be less than
- * in the last call. Finds none if there are more than ALIGNER_NEAR: so many launches, as with
- * coarse clocks, tell nothing.
+ * Finds the launches that @stack may belong to, at most @reach from @time. @time must not be less
+ * than in the last call. Finds none if more than ALIGNER_NEAR are near: so many launches, as with
+ * coarse clocks, prove nothing.
  */
 static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
 				     uint32_t *end)
@@ -184,17 +182,17 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
 /**
  * aligner__find_offset - find the offset between the clocks, all along the recording
  *
- * Sets al->stack_time, al->jitter and, in al->out, the members about the offset. If nr_offsets is
- * not 1 after that, nothing can be matched.
+ * Sets al->stack_time, al->jitter and the members of al->out about the offset. If nr_offsets is not
+ * 1 afterwards, nothing can be matched.
  *
  * Return: 0 or -ENOMEM.
  */
 int aligner__find_offset(struct aligner *al);
 
 /*
- * Return: how many of @nr answers may be wrong, as the sum of their probabilities, so that more
- * than one in 1000 is wrong in at most one recording of 100. The errors are rare, so their number
- * has a Poisson distribution. Of fewer than 1000 answers none may be wrong.
+ * Return: how large the sum of the error probabilities of @nr answers may be, so that more than one
+ * in 1000 answers is wrong in at most one recording of 100. Errors are rare, so their number has a
+ * Poisson distribution. Of fewer than 1000 answers none may be wrong.
  */
 double align__allowed_wrong(double nr);
 
@@ -205,7 +203,7 @@ double align__allowed_wrong(double nr);
 int aligner__match(struct aligner *al);
 
 /*
- * Matches stacks and launches whose times are equal, if nearly all times are: then one reading of
+ * Matches stacks and launches by equal times, if nearly all times are equal: then one reading of
  * the clock gave both. Return: 1 if so, 0 if not, or -ENOMEM.
  */
 int align__same(struct align *a, const struct align_side *stacks,

@@ -17,10 +17,10 @@
 #define HEADER_BYTES		104
 #define FEATURE_BITS		256
 #define UNPACKED_RATIO		256	/* largest ratio of unpacked to packed bytes */
-#define UNPACKED_MIN		(64u << 20)	/* this much may always be unpacked */
+#define UNPACKED_MIN		(64u << 20)	/* a file that unpacks to less is always accepted */
 #define MAX_ATTRS		65536
 
-/* Values of include/uapi and tools/lib/perf, because older headers lack some of them. */
+/* Values from include/uapi and tools/lib/perf, because older headers lack some of them. */
 enum {
 	TYPE_HEADER_ATTR	= 64,
 	TYPE_HEADER_FEATURE	= 80,
@@ -59,7 +59,7 @@ struct data_reader {
 	const uint8_t *base;
 	size_t size;
 	ZSTD_DStream *zstd;
-	ARRAY(uint8_t) unpacked;	/* the begin of a record whose rest is still packed */
+	ARRAY(uint8_t) unpacked;	/* the beginning of a record that is still packed in part */
 	uint64_t nr_unpacked;
 	ARRAY(uint64_t) words;
 	uint32_t seq;
@@ -142,7 +142,7 @@ static const char *event_name(const struct perf_event_attr *a)
 		"ref-cycles",
 	};
 
-	/* The upper half is the kind of CPU. */
+	/* The upper half of config is the kind of CPU. */
 	if (a->type == PERF_TYPE_HARDWARE && (uint32_t)a->config < ARRAY_SIZE(hardware))
 		return hardware[(uint32_t)a->config];
 	if (a->type == PERF_TYPE_SOFTWARE && a->config < ARRAY_SIZE(software))
@@ -278,7 +278,7 @@ static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 		name = bytes__string(&b);
 		for (k = 0; k < nr_ids && !b.bad; k++)
 			found |= idmap__get(&d->attr_ids, bytes__u64(&b), &attr);
-		/* Without ids, the names are in the order of the attrs. */
+		/* The ids are missing: the names are in the order of the attrs. */
 		if (!found)
 			attr = i;
 		if (!b.bad && attr < d->attrs.nr && name.len)
@@ -359,7 +359,7 @@ static int reader__features(struct data_reader *r, const uint64_t bits[FEATURE_B
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Return: the event of a sample with that id, or the only event; NULL if unknown. */
+/* Return: the event of the sample with that id, or the only event; NULL if unknown. */
 static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64_t id)
 {
 	uint32_t i;
@@ -370,7 +370,8 @@ static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64
 }
 
 /*
- * Finds the event of a sample by its id, which comes first, or has the same place for all events.
+ * Finds the event of a sample by the sample's id, which comes first, or is at the same offset for
+ * all events.
  */
 static const struct perf_attr *perf_data__sample_attr(const struct perf_data *d, struct bytes b)
 {
@@ -407,7 +408,9 @@ static void skip_read(struct bytes *b, uint64_t format)
 
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
-	/* In our records, a different upper byte means another kind of frame. */
+	/*
+	 * In our records, a different upper byte means another kind of frame, so skip the address.
+	 */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
 	else if (!kernel && address >> 56)
@@ -525,7 +528,7 @@ static int reader__keep_chain(struct data_reader *r, struct perf_sample *sample)
 	return err;
 }
 
-/* Counts and keeps a sample that was read. */
+/* Counts a sample that was read, and keeps it. */
 static int reader__keep_sample(struct data_reader *r, struct perf_sample *s)
 {
 	const char *api;
@@ -602,7 +605,10 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 
 /* ---- what happens to processes --------------------------------------------------------------- */
 
-/* Return: the time of a record that is no sample; it has a fixed distance from the record's end. */
+/*
+ * Return: the time of a record that is no sample. The time's distance from the record's end is
+ * fixed.
+ */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)
 {
 	const uint64_t behind[] = { PERF_SAMPLE_ID, PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,
@@ -622,7 +628,8 @@ static uint64_t perf_data__side_time(const struct perf_data *d, const struct byt
 }
 
 /*
- * Reads the mapping "[kernel.kallsyms]_stext", whose offset is that symbol's address at this boot.
+ * Reads the mapping "[kernel.kallsyms]_stext", whose offset is the address of _stext since that
+ * boot.
  */
 static int perf_data__kernel_map(struct perf_data *d, struct span name, uint64_t pgoff)
 {
@@ -714,8 +721,7 @@ static int perf_data__task(struct perf_data *d, struct perf_side *s, struct byte
 }
 
 /*
- * Reads a kernel symbol that appeared or disappeared. The address of a BPF program may be used
- * again.
+ * Reads a kernel symbol that appeared or disappeared. A later BPF program may get the same address.
  */
 static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 {
@@ -736,7 +742,7 @@ static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed);
 
-/* Unpacks more of the compressed stream, and reads the records that are complete. */
+/* Unpacks more of the compressed stream, and reads the records that are complete by then. */
 static int reader__unpack(struct data_reader *r, struct bytes b)
 {
 	const uint64_t max = max_t(uint64_t, UNPACKED_MIN, r->size * UNPACKED_RATIO);
@@ -901,12 +907,12 @@ static int reader__file(struct data_reader *r)
 	if (h.bad)
 		return -EINVAL;
 	err = reader__attrs(r, attrs, attrs_len, attr_size);
-	/* Names of events come before the samples, whose events they identify. */
+	/* Read the names of events before the samples, which refer to the events. */
 	if (!err && data_len && data <= UINT64_MAX - data_len)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf writes the length when it ends. */
+	/* perf writes the length only at its end. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

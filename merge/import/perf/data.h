@@ -4,8 +4,8 @@
  *
  * It uses these features of the file: names of events, build-ids of files, the host's name and
  * system, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
- * become the records of our own recordings, so that one place reads the binaries that they name.
- * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
+ * become the records of our own recordings, so that the same code reads the binaries that they
+ * name. Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */
 #ifndef MERGE_PERF_DATA_H
@@ -24,7 +24,7 @@
 struct perf_attr {
 	uint64_t sample_type, read_format, branch_type, regs_user;
 	bool sample_id_all;
-	uint32_t event;			/* its index in events */
+	uint32_t event;			/* the event's index in events */
 };
 
 enum perf_side_kind {
@@ -40,7 +40,7 @@ struct perf_side {
 	uint32_t seq;
 	enum perf_side_kind kind;
 	uint32_t pid, tid, ppid, ptid;
-	bool exec;			/* COMM: after an exec, all maps are gone */
+	bool exec;			/* COMM: after an exec, all mappings are gone */
 	uint64_t start, len, pgoff, ino;	/* for MMAP */
 	uint32_t major, minor, prot, flags;
 	const char *name;		/* for MMAP and COMM; interned */
@@ -72,18 +72,18 @@ struct perf_data {
 	ARRAY(struct perf_side) sides;	/* in order of time */
 	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, one symbol each */
 	struct strpool strings;
-	struct idmap build_ids;		/* from a file name's number in strings to an index in
-					 * ids */
-	ARRAY(uint8_t) ids;		/* build-ids: a length and XPU_BUILD_ID_LEN bytes each */
+	struct idmap build_ids;		/* from the number of a file's name in strings to an index
+					 * in ids */
+	ARRAY(uint8_t) ids;		/* build-ids, each a length and XPU_BUILD_ID_LEN bytes */
 	struct arena arena;
 	struct span hostname, release, arch, command;
 	int clock;			/* PERF_CLOCK_*, or the clock's id */
-	uint64_t clock_ns, real_ns;	/* one moment by that clock, and since 1970; 0: unknown */
+	uint64_t clock_ns, real_ns;	/* one moment by that clock and by UTC; 0: unknown */
 	uint64_t kernel_text;		/* the address of kernel_symbol, 0: unknown */
 	const char *kernel_symbol;	/* "_text" or "_stext" */
 	uint64_t nr_lost;
 	uint64_t nr_launches;		/* samples at probes on CUDA's functions */
-	uint64_t nr_no_unwind;		/* copies of stacks of machines other than x86-64 */
+	uint64_t nr_no_unwind;		/* stack copies from machines other than x86-64 */
 	uint64_t nr_strange;		/* records that cannot be read */
 	bool cut;
 };

@@ -8,9 +8,9 @@
 
 #include "import/span.h"
 
-#define MAX_DISTANCES	(1u << 20)	/* distances that are examined at most */
-#define USUAL_NS	250000		/* time between samples at perf's default rate, if the rate
-					 * is unknown */
+#define MAX_DISTANCES	(1u << 20)	/* distances to examine, at most */
+#define USUAL_NS	250000		/* time between samples at perf's default rate; used if the
+					 * rate is unknown */
 #define NR_CLASSES	(PERF_OTHER + 1)
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * events.h - the events that perf sampled, and the CPU time that a sample of each stands for
+ * events.h - the events that perf sampled, and the CPU time that one sample of an event stands for
  *
  * The period of cpu-clock and task-clock samples is their CPU time. A sample of cycles stands for
  * the time between two samples: 1 / frequency if perf sampled at a known frequency, otherwise the
@@ -16,9 +16,9 @@
 #include "util.h"
 
 #define PERF_CLOCK_UNKNOWN	(-1)	/* the file does not name the clock */
-#define PERF_CLOCK_OWN		(-2)	/* the kernel's own clock, which no other tool uses */
+#define PERF_CLOCK_OWN		(-2)	/* the kernel's own clock, which only perf uses */
 
-/* In order of preference, because two events of time would count the same time twice. */
+/* In order of preference: if two events measured time, the same time would count twice. */
 enum perf_class {
 	PERF_CPU_CLOCK,
 	PERF_TASK_CLOCK,
@@ -31,22 +31,22 @@ enum perf_class {
 struct perf_event {
 	const char *name;		/* interned by the caller; "": unknown */
 	enum perf_class class;
-	uint64_t freq_hz;		/* 0: unknown, or sampled by count */
+	uint64_t freq_hz;		/* 0: unknown, or sampled by event count */
 	uint64_t nr;			/* number of samples */
-	bool used;			/* the samples are CPU time */
-	uint32_t sample_ns;		/* CPU time of each sample; 0: its period */
+	bool used;			/* the samples count as CPU time */
+	uint32_t sample_ns;		/* CPU time of each sample; 0: the sample's period */
 	bool guessed;			/* sample_ns is only the usual distance */
 };
 
 struct perf_sample {
-	uint64_t time_ns, period;	/* period 0: unknown */
+	uint64_t time_ns, period;	/* period: 0: unknown */
 	uint32_t pid, tid, cpu;
-	uint32_t event;			/* index of its event */
+	uint32_t event;			/* index of the sample's event */
 	uint32_t stack, copy;		/* numbers that the caller chose */
 	const char *comm;		/* owned by the caller */
 };
 
-/* Return: the class of an event by its name, for example "cpu_core/cycles/u" or "cpu-clock:ppp". */
+/* Return: the class of an event with a name such as "cpu_core/cycles/u" or "cpu-clock:ppp". */
 enum perf_class perf_event__class(const char *name);
 
 /*
@@ -60,8 +60,8 @@ int perf_events__settle(struct perf_event *events, size_t nr_events,
 			const struct perf_sample *samples, size_t nr);
 
 /*
- * Adds messages to @msgs about samples of the file called @path that are left out, or whose time is
- * a guess.
+ * Adds messages to @msgs about samples of the file @path that are left out, or whose time is a
+ * guess.
  */
 void perf_events__complain(const struct perf_event *events, size_t nr, const char *path,
 			   struct msgs *msgs);

@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 
-#define MAX_BYTES	(1u << 20)	/* largest size of a function */
+#define MAX_BYTES	(1u << 20)	/* bytes of the largest function */
 
 static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
 {
@@ -89,12 +89,12 @@ const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t addre
 		return NULL;
 	*end = k->syms.v[lo].address;
 	/*
-	 * A symbol that marks the end of a part of the kernel is not a function that reaches to the
-	 * next part.
+	 * A symbol at the end of one part of the kernel is not a function that extends to the next
+	 * part.
 	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
 		return NULL;
-	/* Of several names for one address, take the first. */
+	/* If one address has several names, take the first. */
 	for (next = lo - 1; next && k->syms.v[next - 1].address == k->syms.v[next].address; next--)
 		;
 	return &k->syms.v[next];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kernel_list.h - names of the kernel's functions, for a recording that has addresses only */
+/* kernel_list.h - names of the kernel's functions, for a recording that has only addresses */
 #ifndef MERGE_KERNEL_LIST_H
 #define MERGE_KERNEL_LIST_H
 
@@ -12,10 +12,10 @@
 
 struct ksym {
 	uint64_t address;
-	struct span name;		/* its name, in the text of the list */
+	struct span name;		/* the symbol's name, in the text of the list */
 };
 
-/* Functions in order of address; each ends where the next one begins. Zero it to start. */
+/* Functions in order of address; each ends where the next begins. Starts zeroed. */
 struct kernel_list {
 	char *text;
 	ARRAY(struct ksym) syms;
@@ -26,7 +26,7 @@ struct kernel_list {
  * @symbol, @address: the list must contain this symbol at this address, because the kernel's
  * addresses change at each boot
  *
- * Return: 1; 0 if there is no such list; or -ENOMEM.
+ * Return: 1; 0 if the list is missing or unsuitable; or -ENOMEM.
  */
 int kernel_list__load(struct kernel_list *k, const char *path, const char *symbol,
 		      uint64_t address);

@@ -10,12 +10,12 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* words of a first line that are read; a tracepoint's own
-					 * text comes after them */
-#define SNIFF_LINES	200		/* lines that are looked at, without comments, such as the
-					 * output of --header, and without perf's own events */
-#define SNIFF_BYTES	(64u << 20)	/* bytes that are looked at, including comments and perf's
-					 * own events */
+#define MAX_WORDS	64		/* words of a first line to read; a tracepoint's text
+					 * follows them */
+#define SNIFF_LINES	200		/* lines to examine, not counting comments, such as the
+					 * output of --header, and perf's own events */
+#define SNIFF_BYTES	(64u << 20)	/* bytes to examine, including comments and perf's own
+					 * events */
 #define FILE_ADDRESS	(1ull << 40)	/* a lower address is an offset in a file, not an address in
 					 * memory */
 
@@ -29,7 +29,7 @@ struct header {
 };
 
 struct frame_text {
-	size_t at, len;			/* its place in reader.text */
+	size_t at, len;			/* its offset and length in reader.text */
 	bool cuda;			/* whether the frame is in CUDA's own libraries */
 	bool has_line;
 };
@@ -74,7 +74,7 @@ static bool read_number(struct span s, uint64_t *value)
 	return s.len;
 }
 
-/* Reads an id. -1, which perf prints for a thread that has ended, gives 0. */
+/* Reads an id. perf prints -1 for a thread that has ended: that gives 0. */
 static bool read_id(struct span s, uint32_t *id)
 {
 	uint64_t value;
@@ -153,8 +153,8 @@ static bool is_mode(struct span s)
 /* ---- a sample's first line ------------------------------------------------------------------- */
 
 /*
- * Reads the first @nr words, which precede the time or, without a time, the event.
- * Return: whether they are the name and the ids of a thread.
+ * Reads the first @nr words, which precede the time or, if that is missing, the event. Return:
+ * whether these words are a thread's name and ids.
  */
 static bool header__read_thread(struct header *h, const struct span *words, size_t nr)
 {
@@ -245,7 +245,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* No time: look for the event, which follows a thread. */
+	/* Without a time, look for the event, which follows a thread. */
 	for (i = 1; i < nr; i++) {
 		size_t thread = i;
 
@@ -342,7 +342,7 @@ static struct span last_part(struct span path)
 	return (struct span){ slash + 1, path.s + path.len - (slash + 1) };
 }
 
-/* Adds a name, without the semicolons and line ends that separate frames and lines. */
+/* Adds a name. Drops semicolons and line ends, which separate frames and lines. */
 static int reader__put(struct script_reader *r, struct span s)
 {
 	size_t i;
@@ -385,7 +385,7 @@ static int reader__put_unknown(struct script_reader *r, const struct frame_line 
 	}
 	if (memory)
 		return reader__put_text(r, "[anon]");
-	/* "(libx.so+0x12)": perf printed the place in the file. */
+	/* In "(libx.so+0x12)" perf printed the offset in the file. */
 	if (memmem(file.s, file.len, "+0x", 3))
 		return reader__put(r, file);
 	if (f->address < FILE_ADDRESS) {
@@ -550,13 +550,13 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	s->has_pids |= h->has_pid;
 	r->in_sample = true;
 	r->frames.nr = r->text.nr = 0;
-	/* Without call chains, a sample's only frame follows the event on its line. */
+	/* Without call chains, a sample's only frame follows the event on the same line. */
 	if (h->rest.len && frame_line__read(&frame, h->rest) && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	return 0;
 }
 
-/* Return: the number that follows the last of @words in @line, or 0. */
+/* Return: the number after the last of @words in @line, or 0. */
 static uint64_t comment__number(struct span line, const char *words)
 {
 	const char *p = memmem(line.s, line.len, words, strlen(words));
@@ -659,7 +659,8 @@ bool script__is(const char *buf, size_t size)
 		if (line.len && *line.s == '#')
 			continue;
 		/*
-		 * Stacks in twofile.h's form have neither such a time nor frames on separate lines.
+		 * Stacks in the form of twofile.h have no such time, and no frames on separate
+		 * lines.
 		 */
 		if (after_header && line.len && is_space(*line.s) &&
 		    frame_line__read(&frame, line) && (frame.name.len || frame.dso.len))

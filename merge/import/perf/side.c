@@ -7,19 +7,19 @@
 #include <string.h>
 #include <time.h>
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times are of another clock */
-#define MAX_OTHER_PROCS	4096		/* processes of the other side that are searched for a
-					 * thread, at most */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
+#define MAX_OTHER_PROCS	4096		/* processes of the other side in which to search for a
+					 * thread */
 
 /* The state of adding samples to the import. */
 struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
 	struct idmap paths;		/* from (process, stack) to a path of the import */
-	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of its latest
+	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of the latest
 					 * name */
 	struct idmap pids;		/* from tid to pid, for files without pids */
-	uint32_t nr_others;		/* processes of the other side that are searched for a tid */
+	uint32_t nr_others;		/* processes of the other side to search for a tid */
 	ARRAY(struct span) frames;
 };
 
@@ -174,7 +174,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c)
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-/* Return: the process that has the thread @tid on the other side, or @tid itself. */
+/* Return: the process that has thread @tid on the other side; if none has, @tid itself. */
 static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 {
 	uint32_t pid, proc;
@@ -189,7 +189,7 @@ static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 	return pid;
 }
 
-/* Return: the path of a process for a stack of the file; each path is made once. */
+/* Return: a process's path for a stack of the file; each path is made only once. */
 static uint32_t side_writer__path(struct side_writer *w, uint32_t proc,
 				  const struct perf_sample *sample)
 {
@@ -231,7 +231,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 		return;
 	last = &w->comms.v[thread];
 	c->told.nr_threads += !*last;
-	/* A thread's first name also holds for the time before it. */
+	/* A thread's first name also applies to the time before. */
 	if (*last != comm && *sample->comm)
 		import__comm(im, pid, tid, *last ? sample->time_ns : 0, sample->comm);
 	*last = comm;
@@ -243,7 +243,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 	c->told.last_ns = max_t(uint64_t, c->told.last_ns, sample->time_ns);
 }
 
-/* Adds a message if the times of the two sides cannot be of one clock. */
+/* Adds a message if the times of the two sides cannot be from one clock. */
 static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns, uint64_t last_ns,
 				     const char *other, struct msgs *msgs)
 {
@@ -278,9 +278,9 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 }
 
 /*
- * Sets the host and the clock. When merged with a recording, text counts as from the recording's
- * host and boot, because it names neither; perf.data without a clock's time of day counts as from
- * its boot.
+ * Sets the host and the clock. perf's text names neither host nor boot: if it is merged with a
+ * recording, the recording's host and boot are assumed. For perf.data without a time of day, the
+ * recording's boot is assumed.
  */
 static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
 				const struct reader *beside)
@@ -315,7 +315,7 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 	const struct perf_data *d = &c->data;
 	uint64_t shift_ns = 0;
 
-	/* The other side has times of day, and perf recorded the time of day for its clock. */
+	/* The other side has times of day, and perf.data has the time of day of its clock. */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;
 	return perf_data__tell(&c->data, im, shift_ns, buildid_dir, &c->told);
@@ -349,7 +349,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
 	int err;
 
-	/* The other importer has already read the lines. */
+	/* The other importer has read the lines by now. */
 	array_free(&c->launches);
 	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
 		input_file__close(&c->file);
@@ -357,7 +357,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	}
 	if (!other)
 		cpu_side__tell_host(c, im, beside);
-	/* So far, only the begin of a recording is known. */
+	/* So far, only the beginning of a recording is known. */
 	if (beside) {
 		first_ns = beside->header.start_mono_ns;
 		last_ns = UINT64_MAX;

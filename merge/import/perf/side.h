@@ -7,8 +7,8 @@
  *	err = cpu_side__write(&side, &import, "trace.json", &msgs);
  *	cpu_side__exit(&side);
  *
- * perf's samples of CPU time become CPU samples; its stacks at probes on CUDA functions become the
- * lines that twofile.h reads. A file of such lines is left to twofile.h as it is.
+ * perf's samples of CPU time become CPU samples; perf's stacks at probes on CUDA functions become
+ * lines for twofile.h. A file that consists of such lines is passed to twofile.h unchanged.
  */
 #ifndef MERGE_CPU_SIDE_H
 #define MERGE_CPU_SIDE_H
@@ -42,7 +42,7 @@ struct cpu_side {
 	struct input_file lines;	/* these lines as a file */
 	uint64_t nr_launches;
 	struct perf_told told;
-	bool damaged;			/* the rest of the file is missing */
+	bool damaged;			/* the file is damaged: its rest is missing */
 	bool odd;			/* some input could not be read */
 };
 
@@ -57,7 +57,7 @@ void cpu_side__exit(struct cpu_side *c);
 struct input_file *cpu_side__lines(struct cpu_side *c);
 
 /*
- * Adds the samples to @im, in its existing processes and threads. This frees the lines.
+ * Adds the samples to @im, in processes and threads of @im that exist already. Frees the lines.
  * @other: the other side's file, or NULL
  * @beside: a recording that the import is merged with, or NULL
  * @buildid_dir: perf's cache of files, or NULL for its default

@@ -19,7 +19,7 @@ struct teller {
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
 	struct idmap pids;		/* from pid to an index in images */
-	ARRAY(uint32_t) images;		/* its current image, a number that no other process has */
+	ARRAY(uint32_t) images;		/* the process's current image: a number unique to it */
 	uint32_t nr_images;
 	struct idmap chains;		/* from (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have samples */
@@ -38,7 +38,7 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
-/* Return: whether this machine runs the recorded kernel, judged by the kernels' names. */
+/* Return: whether the recorded kernel is this machine's kernel, judged by their names. */
 static bool perf_data__is_of_here(const struct perf_data *d)
 {
 	struct utsname here;
@@ -48,8 +48,8 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 }
 
 /*
- * Loads the kernel's functions. perf keeps a copy of the list when it records; without it, this may
- * be the same machine and boot, whose own list is read.
+ * Loads the kernel's functions. perf keeps a copy of the list when it records. If the copy is
+ * missing, this may be the same machine and boot; then this machine's list is read.
  */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -178,7 +178,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 {
 	uint32_t image;
 
-	/* Mappings and names from before the recording have no time: they stay at 0. */
+	/* Mappings and names from before the recording have no time, and keep 0. */
 	if (s->time_ns)
 		s->time_ns += t->shift_ns;
 	switch (s->kind) {
@@ -201,15 +201,16 @@ static int teller__side(struct teller *t, struct perf_side *s)
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /*
- * Return: the path of a chain in that image, which is made once. @kernel_only: leave out user
- * frames
+ * Return: the path of a chain in that image; each path is made only once. @kernel_only: leave out
+ * user frames
  */
 static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 			     const struct perf_sample *s, bool kernel_only)
 {
 	size_t nr = t->d->chain_bytes.v[s->stack] / sizeof(uint64_t), i;
 	/*
-	 * Chains with and without user frames share keys: all chains of an event are of one kind.
+	 * Chains with user frames and chains without may share keys: all chains of an event are of
+	 * one kind.
 	 */
 	uint64_t key = ID_KEY(image, s->stack);
 	uint32_t path;

@@ -16,7 +16,7 @@ struct perf_told {
 };
 
 /**
- * perf_data__tell - add mappings, names and samples to an import, in its existing processes
+ * perf_data__tell - add mappings, names and samples to an import, in processes that exist already
  * @d: must have been read, and its events settled
  * @shift_ns: added to all times
  * @buildid_dir: perf's cache of files, or NULL for its default

@@ -2,8 +2,8 @@
 #include "import/importer.h"
 
 /*
- * Imports CPU samples without device work: importer__open() reads them, as it does for --cpu with
- * other sources.
+ * Imports CPU samples without device work. importer__open() itself reads the file of --cpu, for
+ * this source as for the others.
  */
 static const char *cpu_file(const struct import_opts *o)
 {
