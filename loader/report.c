@@ -201,12 +201,26 @@ static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 	return st->lost_ns || st->nr_overflows || st->failed;
 }
 
+/* Writes the names and the size of the files of @r to the @size bytes at @text. */
+static void describe_files(const struct report *r, char *text, size_t size)
+{
+	char bytes[HUMAN_MAX];
+
+	if (r->opts->every_ns)
+		snprintf(text, size, "%llu file%s, %s the first, %s", U(r->splitter.nr_files),
+			 S(r->splitter.nr_files), r->opts->data,
+			 human__bytes(bytes, r->splitter.nr_bytes));
+	else
+		snprintf(text, size, "%s, %s", r->opts->merge ? "recording" : r->opts->data,
+			 human__bytes(bytes, r->file_bytes));
+}
+
 bool report__print(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
 	const char *es = st->nr_processes == 1 ? "" : "es";
-	char size[HUMAN_MAX];
-	char calls[64] = "", allocs[64] = "", samples[64] = "", metrics[64] = "", end[4200];
+	char calls[64] = "", allocs[64] = "", samples[64] = "", metrics[64] = "";
+	char files[4200], end[4300];
 	struct losses losses;
 	bool nothing, stopped, taken, missed, gaps;
 	int n;
@@ -229,10 +243,10 @@ bool report__print(const struct report *r)
 	if (r->opts->memory)
 		snprintf(allocs, sizeof(allocs), ", %llu event%s of memory", U(st->nr_allocs),
 			 S(st->nr_allocs));
-	n = snprintf(end, sizeof(end), "; through %s; %s, %s; lost %llu",
+	describe_files(r, files, sizeof(files));
+	n = snprintf(end, sizeof(end), "; through %s; %s; lost %llu",
 		     !r->shared ? "BPF" : r->opts->cpu_only ? "perf events" : "shared memory",
-		     r->opts->merge ? "recording" : r->opts->data, human__bytes(size, r->file_bytes),
-		     U(losses.nr));
+		     files, U(losses.nr));
 	if (r->lost[XPU_LOST_DISK])
 		snprintf(end + n, sizeof(end) - n, " and %llu byte%s", U(r->lost[XPU_LOST_DISK]),
 			 S(r->lost[XPU_LOST_DISK]));

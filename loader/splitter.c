@@ -254,6 +254,8 @@ bool splitter__finish(struct splitter *s)
 			usleep(END_PAUSE_US);
 	}
 	if (s->journal >= 0 && pread(s->journal, &told, sizeof(told), 0) == sizeof(told)) {
+		s->stats.nr_files = told.nr_files;
+		s->stats.nr_bytes = told.nr_bytes;
 		s->stats.nr_lost_files = told.nr_lost_files;
 		s->stats.nr_lost_bytes = told.nr_lost_bytes;
 	}

@@ -357,6 +357,8 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	}
 	if (s->open) {
 		s->result->nr_files += !err;
+		s->journal.head->told.nr_files += !err;
+		s->journal.head->told.nr_bytes += err ? 0 : s->part.written;
 		split__keep(s, &named);
 	}
 	if (s->open && s->opts->whole) {

@@ -18,6 +18,16 @@ parts() {
 	ls -v "$1".*.data
 }
 
+# human BYTES: as xpuload prints a size of 1 KiB or more
+human() {
+	awk -v n="$1" 'BEGIN {
+		split("B KiB MiB GiB", unit, " ")
+		for (u = 1; n >= 1023.5; u++)
+			n /= 1024
+		printf n < 9.995 ? "%.2f %s\n" : n < 99.95 ? "%.1f %s\n" : "%.0f %s\n", n, unit[u]
+	}'
+}
+
 # check NAME: merges all files of NAME together, and each file alone; sets nr, and sets account to
 # the sum of the files' accounts
 check() {
@@ -50,6 +60,9 @@ run() {			# run NAME LAUNCHES OPTIONS -- COMMAND...
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	like "$(cat load.log)" 'lost 0$' "$name: nothing is lost"
 	check "$name"
+	# shellcheck disable=SC2046 # several files
+	is "$(sed -n 's/.*; \([0-9]* files, .*\); lost 0$/\1/p' load.log)" "$nr files, $name.1.data the first, $(
+		human $(cat $(parts "$name") | wc -c))" "$name: their number and the sum of their sizes are printed"
 	[ "$nr" -gt 2 ]
 	ok $? "$name: there are several files"
 	is "$account" "launches $launches matched $launches unmatched 0 lost 0" \
