@@ -10,19 +10,19 @@
 
 #include "block.h"
 
-#define NR_SLOTS	4		/* blocks unpacked ahead, with the one in use */
-#define RELEASE_BYTES	(8u << 20)	/* bytes before the walk's place that stay in memory */
+#define NR_SLOTS	4		/* unpacked blocks to hold, including the one in use */
+#define RELEASE_BYTES	(8u << 20)	/* bytes behind the walk that stay in memory */
 
 /* A part of the file that is ready for the caller. */
 struct slot {
 	enum slot_kind {
 		SLOT_BLOCK,
-		SLOT_DAMAGED,		/* no block, or one that cannot be unpacked */
+		SLOT_DAMAGED,		/* data that cannot be unpacked as a block */
 		SLOT_END,
 		SLOT_NO_MEMORY,
 	} kind;
-	uint64_t offset, bytes;		/* in the file */
-	const char *what;		/* SLOT_DAMAGED: what is wrong */
+	uint64_t offset, bytes;		/* where the part is in the file */
+	const char *what;		/* SLOT_DAMAGED: the reason */
 	bool cut;			/* SLOT_END: see blocks__is_cut() */
 	uint8_t *records;
 	size_t room;
@@ -37,21 +37,21 @@ struct blocks {
 	struct damages damages;
 	struct arena kept, held;
 
-	/* Used by the thread if it runs, else by the caller. */
+	/* Used by the thread if one runs, otherwise by the caller. */
 	struct block_unpacker *unpacker;
 	uint64_t offset, released;
 
-	/* Used by the caller. */
+	/* Used only by the caller. */
 	struct slot slots[NR_SLOTS];
-	uint64_t number, nr_launches;	/* counts that the next block's header should have */
+	uint64_t number, nr_launches;	/* counts that the next block's header should state */
 	struct slot *last;
 	unsigned int nr_asked;
 
 	bool threaded;
 	pthread_t thread;
-	pthread_mutex_t lock;		/* protects all below */
+	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* slots; the slot taken last is in use */
+	uint64_t nr_filled, nr_taken;	/* slots filled and taken; the last taken one is in use */
 	bool stop;
 };
 
@@ -148,7 +148,7 @@ static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 	return 0;
 }
 
-/* Whether the bytes at the end may be the beginning of a header. */
+/* Whether the bytes at the end of the file may begin a header. */
 static bool blocks__is_stub(const struct blocks *b, uint64_t left)
 {
 	const uint8_t *at = b->base + b->offset;
@@ -222,7 +222,7 @@ static void *blocks__thread(void *arg)
 
 	pthread_mutex_lock(&b->lock);
 	while (!b->stop) {
-		/* The slot taken last may still be in use. */
+		/* The slot that was taken last may still be in use. */
 		if (b->nr_filled + 1 >= b->nr_taken + NR_SLOTS) {
 			pthread_cond_wait(&b->changed, &b->lock);
 			continue;
@@ -240,7 +240,7 @@ static void *blocks__thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, but not for a few blocks, which are read faster without it. */
+/* Starts the thread, unless there are only a few blocks, which are read faster without it. */
 static void blocks__start_thread(struct blocks *b)
 {
 	sigset_t all, old;
@@ -281,7 +281,7 @@ static struct slot *blocks__take(struct blocks *b)
 	return s;
 }
 
-/* ---- for the caller ------------------------------------------------------------------- */
+/* ---- functions for the caller ---------------------------------------------------- */
 
 static void blocks__damage(struct blocks *b, const struct damage *d)
 {
@@ -297,7 +297,7 @@ static void blocks__damage(struct blocks *b, const struct damage *d)
 
 /*
  * Checks the counts in a block's header against the blocks before it. Return: whether the block
- * belongs here.
+ * belongs at this place.
  */
 static bool blocks__follows(struct blocks *b, const struct slot *s, struct damage *before)
 {
@@ -327,7 +327,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* Count one block if it is unknown how many were in the damaged bytes. */
+		/* Count one block if the damaged bytes do not tell how many they were. */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {

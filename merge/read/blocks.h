@@ -2,8 +2,8 @@
 /*
  * blocks.h - reads a recording that consists of blocks, block by block
  *
- * A thread unpacks the next blocks while the caller looks at the records of one. Damage loses only
- * the records of the damaged blocks, and is reported.
+ * A thread unpacks the next blocks while the caller reads the records of one block. Damage loses
+ * only the records of the damaged blocks, and is reported.
  */
 #ifndef MERGE_BLOCKS_H
 #define MERGE_BLOCKS_H
@@ -15,27 +15,27 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define DAMAGES_MAX	16		/* damages that are reported one by one */
+#define DAMAGES_MAX	16		/* most damages that are reported one by one */
 
 /* A damaged part of the file. */
 struct damage {
-	uint64_t offset, bytes;		/* in the file; bytes 0: blocks are missing there */
+	uint64_t offset, bytes;		/* place in the file; bytes 0: blocks are missing there */
 	uint64_t nr_blocks;		/* lost blocks, as far as is known */
-	uint64_t nr_launches;		/* in the lost blocks */
+	uint64_t nr_launches;		/* launches in the lost blocks */
 	const char *what;
 };
 
 /* The damage that the walk has met so far. */
 struct damages {
-	struct damage v[DAMAGES_MAX];	/* the first ones */
+	struct damage v[DAMAGES_MAX];	/* the first damages */
 	uint64_t nr;
-	uint64_t bytes, nr_blocks, nr_launches;		/* totals of all damage */
+	uint64_t bytes, nr_blocks, nr_launches;		/* totals over all damages */
 };
 
 struct block {
-	const uint8_t *records;		/* aligned to 8, valid until the next block is asked for */
+	const uint8_t *records;		/* aligned to 8, valid until the next block is requested */
 	size_t bytes;
-	uint64_t offset;		/* of the block in the file */
+	uint64_t offset;		/* offset of the block in the file */
 };
 
 struct blocks;
@@ -50,7 +50,7 @@ struct blocks;
 struct blocks *blocks__new(const uint8_t *base, size_t size, bool mapped);
 void blocks__free(struct blocks *b);
 
-/* Starts (again) with the block at @offset, and forgets all damage. */
+/* Starts (again) with the block at @offset, and clears the list of damages. */
 void blocks__start(struct blocks *b, uint64_t offset);
 
 /**
@@ -62,14 +62,14 @@ void blocks__start(struct blocks *b, uint64_t offset);
 int blocks__next(struct blocks *b, struct block *block);
 
 /*
- * Return: where the walk has ended: at the end of the file, or before bytes that are no whole
+ * Return: the offset where the walk ended: the end of the file, or the beginning of an incomplete
  * block.
  */
 uint64_t blocks__end(const struct blocks *b);
 /* Whether the bytes at blocks__end() begin a block that was cut off. */
 bool blocks__is_cut(const struct blocks *b);
 
-uint64_t blocks__size(const struct blocks *b);		/* of the file */
+uint64_t blocks__size(const struct blocks *b);		/* Return: the size of the file. */
 
 /* Reports damage to the records of the block that was returned last: not all of them were used. */
 void blocks__damaged_inside(struct blocks *b, const char *what);
@@ -77,13 +77,13 @@ void blocks__damaged_inside(struct blocks *b, const char *what);
 const struct damages *blocks__damages(const struct blocks *b);
 
 /*
- * Return: a copy of @part that lives as long as @b (blocks__hold(): until blocks__let_go()), or
- * NULL.
+ * Return: a copy of @part, or NULL. Valid as long as @b; from blocks__hold(), until
+ * blocks__let_go().
  */
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);
 
-/* Frees the copies of blocks__hold() and the memory of the walk, which has ended. */
+/* To be called after a walk: frees its memory and the copies of blocks__hold(). */
 void blocks__let_go(struct blocks *b);
 
 #endif /* MERGE_BLOCKS_H */

@@ -12,11 +12,12 @@
 /* The clocks of devices and of the host differ by some microseconds. */
 #define EDGE_NS		10000000ull
 /*
- * If a recording was not closed, launches may be this much later than its last record with a time.
+ * If a recording was not closed, launches may be this much later than the last record that has a
+ * time.
  */
 #define UNSENT_NS	10000000000ull
 
-/* Indexes the thread by the tids that a record of calls may have for it. Return: 0 or -ENOMEM. */
+/* Indexes the thread by each tid that a record of calls may use for it. Return: 0 or -ENOMEM. */
 static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
 			uint32_t thread)
 {
@@ -57,7 +58,7 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
 	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
 	/*
-	 * If a tid is used again, all its threads become one, because records of calls have only
+	 * If a tid is reused, all its threads become one thread, because records of calls have only
 	 * the tid.
 	 */
 	if (!err && rec->tid && idmap__get(&c->found->tids, ID_KEY(thread.proc, rec->tid), &idx))
@@ -121,8 +122,7 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
 }
 
 /*
- * Reads running totals. Two threads may send at the same time, so the bigger totals are the later
- * ones.
+ * Reads running totals. Two threads may send at the same time, so larger totals are later totals.
  */
 static int sent__read(struct found *f, struct sent *s, uint64_t place,
 		      const struct xpu_record_counters *rec)
@@ -138,7 +138,7 @@ static int sent__read(struct found *f, struct sent *s, uint64_t place,
 	return err;
 }
 
-/* Takes the counters that a process had at the end of an earlier file. Return: 0 or -ENOMEM. */
+/* Takes the counters that a process had at the end of the previous file. Return: 0 or -ENOMEM. */
 static int collect__carried(struct collect *c, const struct xpu_record_carried *rec)
 {
 	struct sent *sent;
@@ -161,8 +161,8 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 }
 
 /*
- * If a later step needs records of its type, replaces *@rec by a copy, which lives until the
- * recording was read, or until the end. Return: 0 or -ENOMEM.
+ * If a later step needs records of this type, replaces *@rec by a copy that stays valid until the
+ * recording is read, or until the end. Return: 0 or -ENOMEM.
  */
 static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 {
@@ -320,7 +320,7 @@ static int collect__message(struct model *m, uint32_t proc, const struct xpu_rec
 	return array_push(&m->messages, ((struct shim_message){ proc, rec->hdr.misc, rec->data }));
 }
 
-/* @place: of the batch that the record is in */
+/* @place: the place of the batch that contains the record */
 static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
 			   const struct xpu_record *rec)
 {
@@ -388,7 +388,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* An earlier file counts carried batches. */
+	/* The previous file counts carried batches. */
 	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) && batch__is_counted(batch);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
@@ -408,7 +408,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	return 0;
 }
 
-/* Notes which kinds of events of memory the recording has, and when they were. */
+/* Notes which kinds of memory events the recording has, and when they happened. */
 static int collect__allocs(struct collect *c, const struct xpu_record_allocs *rec)
 {
 	struct found *f = c->found;
@@ -439,7 +439,9 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 	return 0;
 }
 
-/* Sets when the recording began, if a recorder wrote its version. Imports have no recorder. */
+/*
+ * Sets the begin time of the recording, if a recorder wrote its version. Imports have no recorder.
+ */
 static void collect__see_recorder(struct collect *c)
 {
 	c->has_recorder = true;
@@ -447,7 +449,7 @@ static void collect__see_recorder(struct collect *c)
 		c->found->from_ns = c->begin_ns - EDGE_NS;
 }
 
-/* Sets when the recording ended. Called after its last record. */
+/* Sets the end time of the recording. Called after the last record. */
 static void collect__see_end(struct collect *c)
 {
 	uint64_t more_ns = model__input(c->model)->ended ? EDGE_NS : UNSENT_NS;
@@ -468,7 +470,7 @@ static void collect__see_period(struct collect *c, uint32_t period_ns)
 		in->sample_period_ns = period_ns;
 }
 
-/* Samples that stand for the time that their threads ran do not say how often they were taken. */
+/* If each sample stands for the time that its thread ran, samples do not tell their interval. */
 static void collect__see_interval(struct collect *c, const struct xpu_record_info *info)
 {
 	char text[24] = "";
@@ -601,7 +603,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	struct record_iter it;
 	int err;
 
-	/* This reads records of its own, so it must not happen while another iterator holds one. */
+	/* This reads records itself, so no other iterator may hold one at this point. */
 	reader__file_number(r, &c->begin_ns);
 	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);
 	err = pass__run(r, passes, collect__record, c, 0, 300, &it);

@@ -7,11 +7,11 @@
 #include "read/pass.h"
 
 struct collect {
-	struct found *found;		/* to be filled */
-	struct model *model;		/* gets the definitions */
-	struct loss *loss;		/* gets the damage to the recording, and ... */
-	struct msgs *msgs;		/* ... its description */
-	bool has_recorder;		/* recorded, not imported */
+	struct found *found;		/* result: the definitions by id */
+	struct model *model;		/* result: the definitions */
+	struct loss *loss;		/* result: the damage to the recording ... */
+	struct msgs *msgs;		/* ... and its description */
+	bool has_recorder;		/* the recording was recorded, not imported */
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
 	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */

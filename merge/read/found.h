@@ -38,14 +38,14 @@ struct stream_def {
 	const struct xpu_record_stream *rec;
 };
 
-/* The source lines of a module, as far as they have come. */
+/* The source lines of a module, as far as their pieces have been read. */
 struct cubin_def {
 	uint32_t proc;
 	uint64_t crc;
 	uint32_t total_bytes;
 	ARRAY(uint8_t) bytes;
 	struct cubin_lines *lines;	/* NULL: not read yet */
-	const char **places;		/* one per line, interned; NULL: not made yet */
+	const char **places;		/* one text for each line, interned; NULL: not made yet */
 };
 
 /* a record STALLS or STALLS_ACCOUNT */
@@ -54,17 +54,17 @@ struct stalls_def {
 	const struct xpu_record *rec;
 };
 
-/* The counters of one process's shim, which say what it sent. */
+/* The counters of one process's shim, which tell how much it sent. */
 struct sent {
-	const struct xpu_record_counters *last;	/* nr_batches 0: the process never sent counters */
-	uint64_t allocs_ns;			/* when its last event of memory was */
-	const struct xpu_record_counters *first;	/* counters when the recording began ... */
-	uint64_t baseline;			/* ... up to this record_iter__place() */
+	const struct xpu_record_counters *last;	/* nr_batches 0: no counters were ever sent */
+	uint64_t allocs_ns;			/* time of its last memory event */
+	const struct xpu_record_counters *first;	/* counters at the recording's begin ... */
+	uint64_t baseline;			/* ... counted up to this record_iter__place() */
 	uint64_t nr_batches;			/* batches that have arrived */
 	bool carried;				/* @first is from CARRIED, and is not replaced */
-	bool lost;				/* earlier files lack records */
+	bool lost;				/* earlier files lack some records */
 	bool final;				/* no later file has records of the process */
-	uint64_t nr_allocs;		/* events of memory in the recording */
+	uint64_t nr_allocs;		/* memory events in the recording */
 };
 
 /* When a process with a given pid ended. */
@@ -76,40 +76,40 @@ struct exit_at {
 struct found {
 	const struct reader *reader;
 	uint64_t shift_ns;		/* common clock minus the recording's clock */
-	uint64_t from_ns, to_ns;	/* limits of its times; an import has no limits */
+	uint64_t from_ns, to_ns;	/* times are within these limits; an import has none */
 	/* where its entries in the model begin */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* STACK records */
-	bool ends_known;		/* a process without an end record did not end */
+	bool ends_known;		/* a process without an end record was still running */
 
 	struct idmap paths;
 	struct idmap threads;
-	struct idmap tids;		/* (proc, tid): index of the thread */
-	struct idmap ns_tids;		/* by the tid in the thread's own pid namespace */
-	struct ids strings;		/* (proc, id): index in string_defs */
-	struct ids shapes;		/* (proc, string id of name): index in the model's shapes */
-	struct idmap streams;		/* (proc, id): index in the model's streams */
-	struct idmap apis;		/* API_KEY(): string id of the name */
-	struct idmap pycodes;		/* (proc, id): index in pycode_defs */
-	struct idmap refused;		/* (proc, correlation id): CUDA's result of refused launches */
+	struct idmap tids;		/* from (proc, tid) to the index of the thread */
+	struct idmap ns_tids;		/* like @tids, by the tid in the thread's pid namespace */
+	struct ids strings;		/* from (proc, id) to an index in string_defs */
+	struct ids shapes;		/* from (proc, string id of name) to a model's shape */
+	struct idmap streams;		/* from (proc, id) to an index in the model's streams */
+	struct idmap apis;		/* from API_KEY() to the string id of the name */
+	struct idmap pycodes;		/* from (proc, id) to an index in pycode_defs */
+	struct idmap refused;		/* from (proc, correlation id) to a refusal's result */
 	ARRAY(const char *) string_defs;	/* in the memory of the reader */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
-	struct idmap stall_reasons;	/* (proc, index): string id of the name */
-	ARRAY(struct cubin_def) cubins;	/* one per process and CRC */
+	struct idmap stall_reasons;	/* from (proc, index) to the string id of the name */
+	ARRAY(struct cubin_def) cubins;	/* one for each process and CRC */
 	ARRAY(struct stalls_def) stalls_defs, stalls_accounts;
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;
-	struct {			/* events of memory */
-		uint64_t nr, from_ns, to_ns;	/* times as in the recording */
-		uint32_t proc_id;		/* of the first */
-		bool several_procs, blocks;	/* some events are of allocator blocks */
+	struct {			/* memory events */
+		uint64_t nr, from_ns, to_ns;	/* times by the recording's clock */
+		uint32_t proc_id;		/* of the first memory event */
+		bool several_procs, blocks;	/* blocks: some events are about allocator blocks */
 	} allocs;
-	ARRAY(struct sent) sent;	/* by process, from first_proc to the last that sent */
-	struct arena counters;		/* that @sent points to */
-	ARRAY(struct exit_at) exits;	/* by pid, then time */
+	ARRAY(struct sent) sent;	/* by process, from first_proc to the last sender */
+	struct arena counters;		/* memory of the counters that @sent points to */
+	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;
 	struct pysources pysources;
@@ -121,7 +121,7 @@ void found__exit(struct found *f);
 
 /*
  * Return: whether a span of time, on the recording's clock, lies within the recording. Processes
- * report their own times, and a wrong clock or a lie must not move the times of others.
+ * report their own times; a wrong or forged time must not shift the times of other processes.
  */
 static inline bool found__has_time(const struct found *f, uint64_t from_ns, uint64_t to_ns)
 {
@@ -139,7 +139,7 @@ extern const struct xpu_record_counters counters__none;
 
 /*
  * Keeps a copy of @rec at @to, the first or last counters of a process. Other versions of xpuload
- * may have fewer counters than this one. Return: 0 or -ENOMEM.
+ * may have fewer counters. Return: 0 or -ENOMEM.
  */
 int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
 			 const struct xpu_record_counters *rec, size_t bytes);
@@ -147,16 +147,16 @@ int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
 /* Sets *@sent to the counters of @proc, valid until the next call. Return: 0 or -ENOMEM. */
 int found__add_sent(struct found *f, uint32_t proc, struct sent **sent);
 
-/* Return: the counters of @proc, all 0 if it has sent nothing. */
+/* Return: the counters of @proc; all 0 if the process has sent nothing. */
 const struct sent *found__sent(const struct found *f, uint32_t proc);
 
-/* Return: a process's string of that id, in the recording's memory, or NULL. */
+/* Return: the process's string with that id, in the recording's memory; or NULL. */
 const char *found__string(const struct found *f, uint32_t proc, uint32_t id);
 
-/* Return: a process's name for a callback id of CUPTI, or NULL. */
+/* Return: the name that the process gave to a callback id of CUPTI, or NULL. */
 const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid);
 
-/* Puts f->exits in order. */
+/* Sorts f->exits. */
 void found__sort_exits(struct found *f);
 
 /* Return: when the process that had @pid at @from_ns ended; UINT64_MAX if unknown. */

@@ -7,7 +7,7 @@
 
 /* The passes over all recordings, and the callback for their progress. */
 struct passes {
-	void (*tell)(void *ctx, unsigned int permille);		/* NULL: progress is not reported */
+	void (*tell)(void *ctx, unsigned int permille);		/* told the progress, or NULL */
 	void *ctx;
 	unsigned int permille;		/* the last progress reported */
 	unsigned int nr_inputs, input;	/* number of recordings, and the one being read */
@@ -17,7 +17,7 @@ typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu
 
 /**
  * pass__run - call @record for each record that is not inside a batch
- * @it: tells the caller where and why the records ended
+ * @it: set to where and why the records ended
  * @from: progress in permille when this pass begins ...
  * @to: ... and when it ends
  *

@@ -15,9 +15,9 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* among them is the first definition of a metric */
-#define AHEAD_BYTES	(64u << 20)	/* of the next recording, to be read ahead */
-#define RELEASE_BYTES	(8u << 20)	/* bytes before the walk's place that stay in memory */
+#define FIRST_RECORDS	256		/* so many records include a first metric's definition */
+#define AHEAD_BYTES	(64u << 20)	/* bytes of the next recording to read ahead */
+#define RELEASE_BYTES	(8u << 20)	/* bytes behind the walk that stay in memory */
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -33,7 +33,7 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Return: advice on how to read a file of another tool, or "". */
+/* Return: advice on how to read a file of another tool; or "". */
 static const char *reader__advice(const struct reader *r)
 {
 	static const char sqlite[] = "SQLite format 3", perf[8] = "PERFILE2";
@@ -136,7 +136,7 @@ int reader__open(struct reader *r, const char *path)
 			return reader__copy_stdin(r);
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	} else {
-		/* O_NONBLOCK: a FIFO is refused below, and opening it must not wait. */
+		/* With O_NONBLOCK opening a FIFO, which is refused below, does not wait. */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	if (fd < 0) {
@@ -288,7 +288,7 @@ static bool stack__fits(const struct xpu_record_stack *s)
 		return false;
 	for (i = 0; i < words; i++)
 		there += __builtin_popcountll(bitmap[i]);
-	/* A bit beyond the last block would make readers read one block too many. */
+	/* Refuse a bit after the last block: it would make readers read too many blocks. */
 	if (nr % 64 && bitmap[words - 1] >> nr % 64)
 		return false;
 	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
@@ -301,7 +301,7 @@ static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr
 	return nr <= (rec->size - fixed) / bytes;
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *samples__check(const struct xpu_record_samples *s)
 {
 	size_t bytes = sizeof(s->samples[0]);
@@ -312,7 +312,7 @@ static const char *samples__check(const struct xpu_record_samples *s)
 	       "SAMPLES with more samples than its record holds";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *launches__check(const struct xpu_record_launches *l)
 {
 	size_t bytes = sizeof(l->launches[0]);
@@ -323,13 +323,13 @@ static const char *launches__check(const struct xpu_record_launches *l)
 	       "LAUNCHES with more launches than its record holds";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *stack__check(const struct xpu_record_stack *s)
 {
 	return stack__fits(s) ? NULL : "STACK with more of it than its record holds";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *mmap__check(const struct xpu_record_mmap *map)
 {
 	if (!memchr(map->filename, 0, map->hdr.size - sizeof(*map)))
@@ -337,7 +337,7 @@ static const char *mmap__check(const struct xpu_record_mmap *map)
 	return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *pysource__check(const struct xpu_record_pysource *p)
 {
 	if (!record__fits(&p->hdr, sizeof(*p),
@@ -347,7 +347,7 @@ static const char *pysource__check(const struct xpu_record_pysource *p)
 	       "PYSOURCE with characters of no known width";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *range__check(const struct xpu_record_range *r)
 {
 	uint32_t names = sizeof(*r) + r->name_bytes + r->domain_bytes;
@@ -355,12 +355,12 @@ static const char *range__check(const struct xpu_record_range *r)
 	if (!record__string_fits(&r->hdr, r->data, r->name_bytes) ||
 	    !record__string_fits(&r->hdr, r->data + r->name_bytes, r->domain_bytes))
 		return "RANGE name that does not end inside its record";
-	/* Records are a multiple of 8 long. */
+	/* A record's length is a multiple of 8. */
 	return r->payload_bytes <= r->hdr.size - ((names + 7) & ~7u) ? NULL :
 	       "RANGE with more payload than its record holds";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *metric__check(const struct xpu_record_metric *m)
 {
 	return record__string_fits(&m->hdr, m->data, m->name_bytes) &&
@@ -368,7 +368,7 @@ static const char *metric__check(const struct xpu_record_metric *m)
 	       "METRIC name that does not end inside its record";
 }
 
-/* Return: as record__check(). */
+/* Return: like record__check(). */
 static const char *metrics__check(const struct xpu_record_metrics *m)
 {
 	return record__fits(&m->hdr, sizeof(*m), m->nr_rows,
@@ -413,7 +413,10 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	}
 #include "records.def"
 
-/* Return: NULL if the counts and strings of a record fit its size, else what does not fit. */
+/*
+ * Return: NULL if the counts and strings of a record fit its size, otherwise a text that names the
+ * misfit.
+ */
 static const char *record__check(const struct xpu_record *rec)
 {
 	switch (rec->type) {
@@ -476,7 +479,7 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 	it->offset = it->size;
 }
 
-/* Return: NULL if there is a valid record at the walk's place, else the error. */
+/* Return: NULL if a valid record is at the walk's place, otherwise the error. */
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
 				      uint64_t left, enum records_end *end, bool *known)
 {
@@ -528,7 +531,7 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 			continue;
 		}
 		it->offset += rec->size;
-		/* Use the local variable: a load of it->known would have to wait for this store. */
+		/* Use the local variable: loading it->known would have to wait for this store. */
 		it->known = known;
 		if (known)
 			return rec;

@@ -15,14 +15,14 @@
  *		complain(it.what, it.offset);
  *	reader__close(&r);
  *
- * An iterator checks the records that it returns, so users may rely on them: each has all fixed
- * fields of its type, every count fits its size, and every string ends inside it. Records are
- * aligned to 8. Unknown types, and types in a wrong place, are skipped; with unknown_too they are
- * returned, and only their headers were checked.
+ * An iterator checks the records that it returns: each has all fixed fields of its type, every
+ * count fits the record's size, and every string ends inside the record. Records are aligned to 8.
+ * Unknown types, and types in a wrong place, are skipped; with unknown_too they are returned, with
+ * only their headers checked.
  *
- * If the recording consists of blocks, a record is valid only until the next one is asked for;
- * reader__keep() returns a copy that lasts longer. Such a recording has one walk at a time: a new
- * walk ends the previous one. Damaged blocks do not end a walk; reader__damages() reports them.
+ * If the recording consists of blocks, a record is valid only until the next record is requested;
+ * reader__keep() returns a copy that stays valid longer. Such a recording has one walk at a time: a
+ * new walk ends the previous one. Damaged blocks do not end a walk; reader__damages() reports them.
  */
 #ifndef MERGE_READER_H
 #define MERGE_READER_H
@@ -35,45 +35,45 @@
 #include "xpu_record.h"
 
 struct reader {
-	const char *name;		/* for messages, owned by the caller */
+	const char *name;		/* name for messages, owned by the caller */
 	const uint8_t *base;		/* the whole file, aligned to 8 */
 	size_t size;
 	bool mapped;			/* reader__close() unmaps @base */
 	uint8_t *copy;			/* NULL, or @base, which reader__close() frees */
-	bool bad_header;		/* the header's CRC is wrong; its times may be, too */
+	bool bad_header;		/* the header's CRC is wrong, and perhaps its times */
 	struct blocks *blocks;		/* NULL: the records follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
 	char error[256];		/* why opening failed, one line without the name */
 };
 
 enum records_end {
-	RECORDS_MORE,			/* not at the end yet */
-	RECORDS_WHOLE,			/* ended with its last record */
-	RECORDS_CUT,			/* ended inside a record: the writer was stopped */
-	RECORDS_CORRUPT,		/* ended at something that is no record */
-	RECORDS_NO_MEMORY,		/* stopped early, because memory is short */
+	RECORDS_MORE,			/* the walk is not at the end yet */
+	RECORDS_WHOLE,			/* the walk ended after the last record */
+	RECORDS_CUT,			/* the walk ended inside a record: the writer was stopped */
+	RECORDS_CORRUPT,		/* the walk ended at data that are no record */
+	RECORDS_NO_MEMORY,		/* the walk stopped because memory is short */
 };
 
 /*
- * A walk over one run of records: the records of the file without its blocks, of a block, or of a
- * batch. After a block, the walk goes on with the next one.
+ * A walk over one run of records: the records of a file without blocks, of a block, or of a batch.
+ * After a block, the walk goes on with the next block.
  */
 struct record_iter {
 	const uint8_t *base;
-	uint64_t offset;		/* of the next record, or of the place that stopped the walk */
-	uint64_t size;			/* where the run ends */
-	uint64_t file_offset;		/* of @base in the file, or of the run's block */
+	uint64_t offset;		/* next record, or the place that stopped the walk */
+	uint64_t size;			/* end of the run */
+	uint64_t file_offset;		/* offset of @base in the file, or of the run's block */
 	struct blocks *blocks;		/* the source of the next run, or NULL */
 	uint64_t passed;		/* bytes of the earlier blocks */
 	uint64_t nr_damages;		/* damages in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
-	bool unknown_too;		/* set by the caller: skip nothing, see known */
-	bool known;			/* the record returned last is of a known type, and checked */
+	bool unknown_too;		/* set by the caller: return unknown records, too */
+	bool known;			/* the last record is of a known type, and checked */
 	enum records_end end;
-	const char *what;		/* RECORDS_CUT, RECORDS_CORRUPT: what is wrong */
+	const char *what;		/* RECORDS_CUT, RECORDS_CORRUPT: the reason */
 	uint64_t nr_skipped;		/* records of unknown types */
-	uint64_t released;		/* reader__release(): bytes already given back */
+	uint64_t released;		/* bytes that reader__release() has given back */
 };
 
 /**
@@ -106,7 +106,7 @@ bool reader__has_metrics(const struct reader *r);
 
 /*
  * Copies the name of the host, which is in the first records, without a NUL.
- * Return: its length, or 0 if the recording does not have it.
+ * Return: the name's length; 0 if the recording lacks the name.
  */
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 
@@ -117,8 +117,8 @@ size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 const char *reader__first_name(const struct reader *r);
 
 /*
- * Return: the number of the file in its recording, counted from 1. Sets *@recording_ns to when the
- * first file begins.
+ * Return: the number of the file in its recording, counted from 1. Sets *@recording_ns to the time
+ * when the first file begins.
  */
 uint64_t reader__file_number(const struct reader *r, uint64_t *recording_ns);
 
@@ -131,10 +131,10 @@ const struct damages *reader__damages(const struct reader *r);
  */
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 
-/* Lets the kernel read the file, or its first part, while another one is being used. */
+/* Makes the kernel read the file, or its first part, while another file is being used. */
 void reader__read_ahead(const struct reader *r);
 
-/* As reader__keep(), but valid until reader__let_go() only. */
+/* Like reader__keep(), but the copy is valid only until reader__let_go(). */
 const void *reader__hold(const struct reader *r, const void *part, size_t bytes);
 
 /*
@@ -144,8 +144,8 @@ const void *reader__hold(const struct reader *r, const void *part, size_t bytes)
 void reader__let_go(const struct reader *r);
 
 /*
- * Gives the pages that @it has passed back to the kernel. Pointers into them stay valid. So memory
- * use depends on the launches in flight, not on the size of the file.
+ * Gives the pages that @it has passed back to the kernel. Pointers into these pages stay valid. So
+ * memory use depends on the launches in flight, not on the size of the file.
  */
 void reader__release(const struct reader *r, struct record_iter *it);
 
@@ -169,8 +169,8 @@ static inline uint64_t record_iter__file_offset(const struct record_iter *it)
 }
 
 /*
- * Return: a number for the walk's place, never 0. Each walk has one number after a record, and
- * another number after each other record.
+ * Return: a number for the walk's place, never 0. It differs after each record, and is equal in
+ * each walk.
  */
 static inline uint64_t record_iter__place(const struct record_iter *it)
 {

@@ -9,8 +9,8 @@
 #include "symbols/demangle.h"
 
 /*
- * The shim gives this callback id for an explicit call that makes a graph node, because it does not
- * know the call's own id.
+ * The shim uses this callback id for an explicit call that makes a graph node, because the shim
+ * does not know the call's own id.
  */
 #define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
 #define CBID_GRAPHNODE_CREATED	13	/* CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED */
@@ -49,7 +49,7 @@ static int resolve_paths(const struct found *f, struct model *m)
 	return err;
 }
 
-/* Collects when processes ended. */
+/* Collects the times when processes ended. */
 static int resolve_exits(struct found *f, struct machine *m)
 {
 	bool ends_seen = false;
@@ -64,7 +64,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 		if (p->exited)
 			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
 	}
-	/* An image that is replaced by an exec has ended, too, but its pid continues. */
+	/* An image that an exec replaced has ended, too, but its pid lives on. */
 	for (i = f->first_proc; i < m->procs.nr; i++) {
 		const struct proc *p = &m->procs.v[i];
 
@@ -80,7 +80,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 	return err;
 }
 
-/* Counts all that a process has sent, if it was recorded from its beginning. */
+/* Counts everything that a process sent, if the process was recorded from its beginning. */
 static void resolve_sent(struct found *f, const struct machine *m)
 {
 	size_t i;
@@ -126,7 +126,7 @@ static int resolve_devices(const struct found *f, struct model *m)
 
 #define REASON_PREFIX	"smsp__pcsamp_warps_issue_stalled_"
 #define NOT_ISSUED	"_not_issued"
-#define MAX_REASONS	64		/* the reasons of one place that are searched */
+#define MAX_REASONS	64		/* reasons of one place to search */
 
 /* a stall reason that a process defined */
 struct stall_reason {
@@ -189,17 +189,17 @@ static int find_cubin(const struct found *f, uint32_t proc, uint64_t crc, struct
 	return 0;
 }
 
-/* Prints "file.cu:12", after the name of the function if that is inlined. */
+/* Prints "file.cu:12", preceded by the name of the function if that is inlined. */
 static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file,
 			uint32_t line)
 {
 	char *pretty = inlined ? demangle(inlined) : NULL;
 	const char *s = pretty ?: inlined ?: "";
 
-	/* A file's own functions are in a namespace whose name changes with each compilation. */
+	/* The file's own functions are in a namespace whose name changes with each compilation. */
 	if (!strncmp(s, "_INTERNAL_", strlen("_INTERNAL_")) && strstr(s, "::"))
 		s = strstr(s, "::") + strlen("::");
-	/* A ";" separates frames. */
+	/* Replace ";", which separates frames. */
 	for (; *s; s++)
 		putc(*s == ';' ? ':' : *s, f);
 	if (inlined)
@@ -240,8 +240,8 @@ static const char *print_line(struct model *m, const struct cubin_lines *l,
 }
 
 /*
- * Return: the place of an instruction, or its offset if the line is unknown; NULL if memory is
- * short.
+ * Return: the line of an instruction, or the instruction's offset if the line is unknown; NULL if
+ * memory is short.
  */
 static const char *place_of(struct model *m, const struct cubin_def *cubin, const char *function,
 			    uint32_t pc)
@@ -273,7 +273,7 @@ static int window__add(struct model *m, struct stall_window *w, const char *plac
 	err = stalls__place(s, place, reason->name, &idx);
 	if (err)
 		return err;
-	/* Each place has its reasons in a row. */
+	/* The reasons of one place are adjacent. */
 	for (i = s->counts.nr; i > w->first && i + 2 * MAX_REASONS > s->counts.nr; i--)
 		if (s->counts.v[i - 1].place == idx)
 			break;

@@ -10,11 +10,11 @@
 #include "record.h"
 #include "util.h"
 
-#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is written here */
-#define MAX_EVENTS	1024		/* in a RANGES record that is written here */
-#define FINAL_AFTER	2		/* number of files, see carry.h */
+#define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
+#define MAX_EVENTS	1024		/* events in a RANGES record that this file writes */
+#define FINAL_AFTER	2		/* number of files: see carry.h */
 
-/* Records in a row. */
+/* Consecutive records. */
 struct records {
 	uint8_t *v;
 	size_t nr, cap;			/* bytes */
@@ -32,33 +32,33 @@ struct carried_process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
-	uint32_t parent_proc_id;	/* 0: the parent is not carried */
-	uint32_t nr_children;		/* carried children, which may inherit its labels */
+	uint32_t parent_proc_id;	/* 0: the parent is not in this table */
+	uint32_t nr_children;		/* children in this table, which may inherit its labels */
 	bool ended;
-	bool threads_ended;		/* @top still has threads that were forgotten */
-	uint64_t ended_in;		/* the file in which it ended */
-	uint64_t final_in;		/* the file with its last records; 0: still unknown */
+	bool threads_ended;		/* @top still has threads that were removed */
+	uint64_t ended_in;		/* the file in which the process ended */
+	uint64_t final_in;		/* the file with the process's last records; 0: unknown */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
 	struct records nested;		/* definitions from batches */
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* @now: passed on; @safe: certainly in files */
+	struct carried_counts now, safe;	/* records passed on; certainly in files */
 	bool unsaved;			/* @safe has changed */
-	bool lost;			/* some of its records are in no file */
-	uint64_t nr_open_ranges;	/* NVTX ranges that were open when the file began */
+	bool lost;			/* some records of the process are in no file */
+	uint64_t nr_open_ranges;	/* NVTX ranges that were open at the file's begin */
 };
 
 struct carried_thread {
 	UT_hash_handle hh;
 	uint32_t thread_id;
 	uint32_t proc_id;
-	uint32_t range_id;		/* of the NVTX ranges that are open on the thread */
+	uint32_t range_id;		/* the NVTX ranges that are open on the thread */
 	UT_hash_handle hh_tid;
-	uint64_t tid;			/* TID_KEY(); of several threads with it only one runs */
-	bool has_tid;			/* carry.tids has this thread for @tid */
+	uint64_t tid;			/* TID_KEY(); only one thread with it runs at a time */
+	bool has_tid;			/* carry.tids maps @tid to this thread */
 	bool has_nodes;			/* nodes of CUDA graphs refer to it */
-	uint64_t ended_in;		/* 0: it runs */
+	uint64_t ended_in;		/* 0: the thread runs */
 };
 
 #define TID_KEY(pid, tid)	((uint64_t)(pid) << 32 | (tid))
@@ -73,7 +73,7 @@ struct carried_path {
 struct carried_image {
 	struct records events;		/* MMAP, after the COMM of an exec */
 	uint32_t nr_maps;
-	uint64_t ended_in;		/* 0: it runs */
+	uint64_t ended_in;		/* 0: the image runs */
 };
 
 struct carried_name {
@@ -84,16 +84,16 @@ struct carried_name {
 struct carried_pid {
 	UT_hash_handle hh;
 	uint32_t pid;
-	uint64_t ended_in;		/* 0: it runs */
+	uint64_t ended_in;		/* 0: the process runs */
 	ARRAY(struct carried_image) images;
 	ARRAY(struct carried_name) names;
 };
 
 struct carry {
-	uint64_t number;		/* of the current file */
+	uint64_t number;		/* number of the current file */
 	struct carried_process *processes;
 	struct carried_thread *threads;
-	struct carried_thread *tids;	/* the last thread with each tid */
+	struct carried_thread *tids;	/* the last thread that had each tid */
 	struct carried_path *paths;
 	struct carried_pid *pids;
 	struct records infos;
@@ -139,7 +139,7 @@ static struct carried_process *carry__find(const struct carry *c, uint32_t proc_
 	return p;
 }
 
-/* Return: the process, added if it is new; NULL if memory is short. */
+/* Return: the process, which is added if it is new; NULL if memory is short. */
 static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
 {
 	struct carried_process *p = carry__find(c, proc_id);
@@ -286,7 +286,7 @@ static struct carried_thread *carry__find_thread(const struct carry *c, uint32_t
 	return t;
 }
 
-/* Makes @t the running thread with @tid. Return: 0 or -ENOMEM. */
+/* Makes @t the running thread that has @tid. Return: 0 or -ENOMEM. */
 static int carry__set_tid(struct carry *c, struct carried_thread *t, uint64_t tid)
 {
 	struct carried_thread *old;
@@ -478,7 +478,7 @@ static int carry__comm(struct carry *c, const struct xpu_record_comm *rec)
 	return records__add(&image->events, &rec->hdr);
 }
 
-/* Copies the current mappings of the parent to a new process. */
+/* Copies the parent's current mappings to a new process. */
 static int carry__inherit(struct carry *c, struct carried_pid *child, uint32_t ppid)
 {
 	const struct carried_pid *parent;
@@ -516,7 +516,7 @@ static int carry__fork(struct carry *c, const struct xpu_record_task *rec)
 
 	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
 	if (rec->pid != rec->ppid) {
-		if (p)		/* the pid is used again */
+		if (p)		/* the pid has been reused */
 			pid__free(c, p);
 		p = carry__pid(c, rec->pid);
 		if (!p)
@@ -560,7 +560,8 @@ static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 }
 
 /*
- * Restores the counts that an earlier program saved. They include the counts from before an attach.
+ * Restores the counts that an earlier program saved. These include the counts from before xpuload
+ * attached.
  */
 static void process__restore(const struct carry *c, struct carried_process *p,
 			     const struct xpu_record_carried *rec)
@@ -588,7 +589,7 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
-/* Keeps a definition, with its process or for the whole recording. Return: 0 or -ENOMEM. */
+/* Keeps a definition, either with its process or for the whole recording. Return: 0 or -ENOMEM. */
 static int carry__definition(struct carry *c, const struct xpu_record *rec)
 {
 	if (record__at(rec->type, FIELD_PROC))
@@ -648,8 +649,8 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 }
 
 /*
- * The counters with the fewest batches are the first. If xpuload attached to the process, they
- * include all earlier records.
+ * The counters with the fewest batches are the first counters. If xpuload attached to the process,
+ * they include all records from before.
  */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {
@@ -822,7 +823,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 	r->first.nr_batches += p->first.nr_batches - !!p->safe.nr_batches;
 }
 
-/* Writes which ranges are open on the threads, and counts them by process. */
+/* Writes which ranges are open on each thread, and counts the ranges by process. */
 static void carry__write_ranges(const struct carry *c, struct part *part, uint64_t time_ns)
 {
 	struct carried_thread *t, *next;
@@ -845,7 +846,7 @@ static void carry__write_ranges(const struct carry *c, struct part *part, uint64
 	}
 }
 
-/* Forgets images and names that ended before the previous file. */
+/* Removes images and names that ended before the previous file. */
 static void pid__prune(struct carried_pid *p, uint64_t number)
 {
 	size_t i, nr;
@@ -871,7 +872,7 @@ void carry__keep_thread(struct carry *c, uint32_t thread_id)
 		t->ended_in = c->number;
 }
 
-/* Removes the definitions of forgotten threads. */
+/* Removes the definitions of removed threads. */
 static void process__prune(const struct carry *c, struct carried_process *p)
 {
 	const struct xpu_record *rec;
@@ -890,7 +891,7 @@ static void process__prune(const struct carry *c, struct carried_process *p)
 }
 
 /*
- * Forgets threads as pid__prune() forgets images. xpuload no longer uses the id of a thread that
+ * Removes threads, as pid__prune() removes images. xpuload no longer uses the id of a thread that
  * has ended.
  */
 static void carry__prune_threads(struct carry *c)
@@ -923,8 +924,9 @@ static void pid__write(const struct carried_pid *p, struct part *part)
 }
 
 /*
- * Whether a process with the pid is still carried. Its end may be recorded several files after the
- * ends of its threads, on a busy machine or if its parent does not wait for it.
+ * Whether a process with the pid is still in the table. The end of a process may be recorded
+ * several files after the ends of its threads: on a busy machine, or if its parent does not wait
+ * for it.
  */
 static bool carry__has_process(const struct carry *c, uint32_t pid)
 {
@@ -1003,8 +1005,8 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, part);
 		/*
-		 * An earlier file has compared the counters of a process that is kept only for its
-		 * children.
+		 * The counters of a process that is kept only for its children were compared in an
+		 * earlier file.
 		 */
 		if (!p->final_in || p->final_in == number)
 			process__write_counters(p, part);

@@ -2,7 +2,7 @@
 /*
  * carry.h - the definitions that the next file of a recording must repeat
  *
- * Most definitions belong to a process, and are forgotten with it. A process stays for two files
+ * Most definitions belong to a process, and are removed with it. A process stays for two files
  * after its end, because records of it may still come; the second file compares its counters
  * (XPU_MISC_CARRIED_FINAL). Threads stay for two files, too, and longer while their launches or
  * memory are still to be written.
@@ -16,7 +16,7 @@
 #include "stream/part.h"
 #include "xpu_record.h"
 
-#define CARRY_MAX_BYTES	(256u << 20)	/* definitions of one process */
+#define CARRY_MAX_BYTES	(256u << 20)	/* bytes of definitions of one process */
 #define CARRY_MAX_MAPS	8192		/* mappings of one program image */
 
 struct carry;
@@ -40,38 +40,42 @@ void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr);
 void carry__count_launch(struct carry *c, uint32_t proc_id);
 void carry__count_alloc(struct carry *c, uint32_t proc_id);
 
-/* Return: the process of the thread, or else of the call path; 0 if neither is defined. */
+/* Return: the process of the thread; if the thread is not defined, of the call path; or else 0. */
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
 
 /* Writes the INFO records, which come first in a file. */
 void carry__write_infos(const struct carry *c, struct part *p);
 
 /**
- * carry__next - begin the next file: forget what it does not need, and write the rest to it
+ * carry__next - begin the next file: remove definitions that it does not need, and write the others
+ * to it
  * @number: of the next file, at least 2
  * @time_ns: when it begins
  */
 void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);
 
 /*
- * @written: notes that all counted records are in files. Else the records counted since the last
- * such note are lost.
+ * With @written, notes that all counted records are in files. Otherwise the records counted since
+ * the last such note are lost.
  */
 void carry__settle(struct carry *c, bool written);
 
 /*
- * Ends the recall of all that an earlier program saved. Records that it did not note as written are
- * lost.
+ * Ends the recall of data that an earlier program saved. Records that the earlier program did not
+ * note as written are lost.
  */
 void carry__recalled(struct carry *c);
 
 /*
- * Writes what carry__next() would write, but forgets nothing. To continue from it, another program
- * gives these records, with the CARRIED ones, to carry__record() and carry__nested().
+ * Writes the records that carry__next() would write, but removes nothing. To continue from them,
+ * another program passes these records, including the CARRIED ones, to carry__record() and
+ * carry__nested().
  */
 void carry__save(struct carry *c, struct part *p, uint64_t time_ns);
 
-/* Writes the counts of processes for which more, or less, is in files than at the last save. */
+/*
+ * Writes the counts of processes that have more, or fewer, records in files than at the last save.
+ */
 void carry__save_counts(struct carry *c, struct part *p);
 
 /* Keeps a thread, even after its end, because its launches or memory are still to be written. */

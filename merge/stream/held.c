@@ -9,35 +9,35 @@
 #include "stream/carry.h"
 #include "util.h"
 
-#define MAX_LAUNCHES	4096		/* in one record */
-#define BATCH_BYTES	(60u * 1024)	/* of records in a batch that is written here */
+#define MAX_LAUNCHES	4096		/* launches in one record */
+#define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
 #define GRAPH_NS	60000000000ull	/* longest time between device records of a graph launch */
 #define WORKS_NS	10000000000ull	/* longest time that device records wait for their launch */
 
 enum held_state {
-	HELD_OPEN,			/* a launch without device work so far: held */
+	HELD_OPEN,			/* a launch without device work so far: it is held */
 	HELD_SERVED,			/* a launch that was written, with its device work */
-	HELD_GRAPH,			/* as HELD_SERVED, but a graph may have more device work */
-	HELD_WORKS,			/* device records without a launch so far: held */
-	HELD_GONE,			/* let go: later records for it are not held */
+	HELD_GRAPH,			/* like HELD_SERVED; a graph may have more device work */
+	HELD_WORKS,			/* device records without a launch so far: they are held */
+	HELD_GONE,			/* written: later records for the entry are not held */
 };
 
 /* A device record that is held. */
 struct held_work {
 	struct held_work *next;
-	uint64_t time_ns;		/* of its batch, like the next two */
+	uint64_t time_ns;		/* this and the next two are from the batch */
 	uint32_t tid, ns_tid;
-	struct xpu_record rec;		/* followed by the rest of its bytes */
+	struct xpu_record rec;		/* followed by the rest of the record's bytes */
 };
 
 struct held_launch {
 	uint64_t key;			/* KEY() */
 	union {
 		uint64_t time_ns;
-		struct held_work *works;	/* HELD_WORKS: newest first */
+		struct held_work *works;	/* HELD_WORKS: the records, newest first */
 	};
 	uint32_t path_id, thread_id, range_id;
-	uint16_t age;			/* files begun since it came, or was last written */
+	uint16_t age;			/* files begun since the entry came, or was last written */
 	uint16_t state;			/* enum held_state */
 };
 
@@ -45,7 +45,7 @@ struct held_launch {
 #define KEY_PROC(key)			((uint32_t)((key) >> 32))
 #define KEY_ID(key)			((uint32_t)(key))
 
-/* Launches that become one record. */
+/* Launches that will become one record. */
 struct launch_pack {
 	uint16_t type;
 	uint64_t base_ns;
@@ -57,10 +57,10 @@ struct launch_pack {
 
 struct held {
 	struct carry *carry;
-	struct idmap index;		/* KEY(): index in v */
+	struct idmap index;		/* from KEY() to an index in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
-	ARRAY(uint8_t) works;		/* device records to be written, with @batch as header */
+	ARRAY(uint8_t) works;		/* device records to write, with @batch as their header */
 	uint64_t nr_forced;
 	ARRAY(uint64_t) begins_ns;	/* when the files of the last GRAPH_NS began */
 	struct xpu_record_batch batch;
@@ -232,7 +232,10 @@ static struct held_launch *held__add(struct held *h, const struct held_launch *l
 	return &h->v.v[h->v.nr++];
 }
 
-/* Writes what the entry holds. The entry stays, so that later records for it are not held. */
+/*
+ * Writes everything that the entry holds. The entry stays, so that later records for it are not
+ * held.
+ */
 static int held__let_go(struct held *h, struct part *p, struct held_launch *l)
 {
 	struct held_work *works = l->state == HELD_WORKS ? l->works : NULL;
@@ -280,8 +283,8 @@ static bool is_held(const struct held_launch *l)
 }
 
 /*
- * Makes room if there are too many entries. Forgets those that hold nothing; if that is not enough,
- * writes all.
+ * Makes room if there are too many entries. Removes entries that hold nothing; if that is not
+ * enough, writes all held records.
  */
 static int held__limit(struct held *h, struct part *p)
 {
@@ -298,7 +301,7 @@ static int held__limit(struct held *h, struct part *p)
 	return err ?: h->nr_forced ? held__sift(h, is_held) : 0;
 }
 
-/* Return: the state of a launch that has this device record. */
+/* Return: the state of a launch to which this device record belongs. */
 static enum held_state served_by(const struct xpu_record *rec)
 {
 	bool graph = rec->type != XPU_RECORD_REFUSED && rec->misc & XPU_MISC_GRAPH_NODE;
@@ -416,7 +419,7 @@ int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t co
 /* ---- from file to file ----------------------------------------------------------------------- */
 
 /*
- * A launch without device work in a whole file has had all of it; for graph launches see
+ * A launch that got no device work in a whole file gets no more. For graph launches see
  * held__next().
  */
 static bool is_wanted(const struct held_launch *l)
@@ -439,7 +442,7 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 	return array_push(&h->begins_ns, time_ns);
 }
 
-/* Return: the age, in files, of entries that are older than @ns; at least 2 */
+/* Return: the age, in files, of entries older than @ns; at least 2 */
 static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
 {
 	size_t i = h->begins_ns.nr;
@@ -458,7 +461,7 @@ void held__keep_threads(const struct held *h)
 			carry__keep_thread(h->carry, h->v.v[i].thread_id);
 }
 
-/* Ages an entry when a file was begun. Return: 0 or -ENOMEM. */
+/* Ages an entry, because a file was begun. Return: 0 or -ENOMEM. */
 static int held__grow_older(struct held *h, struct part *p, struct held_launch *l,
 			    uint32_t works_age, uint32_t graph_age)
 {

@@ -2,8 +2,8 @@
 /*
  * held.h - holds launches until their device work comes, and device work until its launch comes
  *
- * So both are in one file, wherever the recording is cut. A later file with more device records of
- * a launch repeats the launch, as EARLIER.
+ * So both are in one file, wherever the recording is cut. A later file that has more device records
+ * of a launch repeats the launch, marked EARLIER.
  */
 #ifndef MERGE_HELD_H
 #define MERGE_HELD_H
@@ -15,8 +15,8 @@
 #include "xpu_record.h"
 
 /*
- * Most entries: launches and records that are held, and launches that are remembered. Beyond it,
- * all held entries are written at once, oldest first.
+ * Limit of entries: held launches and records, and written launches whose device work may continue.
+ * Beyond the limit, all held entries are written at once, oldest first.
  */
 #define HELD_MAX	(1u << 20)
 
@@ -34,14 +34,14 @@ int held__launches(struct held *h, struct part *p, const struct xpu_record_launc
  * held__work - take a device record, or the record of a refused launch
  * @batch: the batch of the record
  *
- * Return: 1 if its launch is in this file, so that the record may go there, too, 0 if the record is
- * held, or -ENOMEM.
+ * Return: 1 if the record's launch is in this file, so that the record may be written there, too; 0
+ * if the record is held; or -ENOMEM.
  */
 int held__work(struct held *h, struct part *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec);
 
 /*
- * Takes a launch that was captured into a graph, and so never has device work. Return: 0 or
+ * Takes a launch that was captured into a graph, and so will never have device work. Return: 0 or
  * -ENOMEM.
  */
 int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t correlation_id);
@@ -57,17 +57,17 @@ void held__keep_threads(const struct held *h);
  * launch
  * @time_ns: when the file begins
  *
- * The kernels of a graph launch may take longer than several files, so the launch is remembered for
- * a minute after its last device record. A device record waits ten seconds for its launch, however
- * short files are.
+ * The kernels of a graph launch may take longer than several files, so its entry stays for a minute
+ * after its last device record. A device record waits ten seconds for its launch, however short the
+ * files are.
  * Return: 0 or -ENOMEM.
  */
 int held__next(struct held *h, struct part *p, uint64_t time_ns);
 
-/* Writes all that is held, at the end. */
+/* At the end: writes all held launches and records. */
 void held__finish(struct held *h, struct part *p);
 
-/* Return: launches and records that were let go because of HELD_MAX. */
+/* Return: how many launches and records were written early because of HELD_MAX. */
 uint64_t held__nr_forced(const struct held *h);
 
 #endif /* MERGE_HELD_H */

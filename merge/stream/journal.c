@@ -10,7 +10,7 @@
 
 #define LONG_BYTES	(16u << 20)
 
-/* The first place for definitions, after the head. */
+/* The first definitions begin at this offset, after the head. */
 #define BEGIN		((sizeof(struct journal_head) + 4095) & ~4095ull)
 
 int journal__open(struct journal *j, int fd)
@@ -39,7 +39,10 @@ void journal__close(struct journal *j, bool stays)
 		munmap(j->head, sizeof(*j->head));
 }
 
-/* Return: all that was committed, to be freed; NULL if memory is short, or the file too short. */
+/*
+ * Return: all committed definitions, for the caller to free; NULL if memory is short, or the file
+ * too short.
+ */
 static uint8_t *journal__read(const struct journal *j, size_t size)
 {
 	uint8_t *data = malloc(size ?: 1);
@@ -117,7 +120,7 @@ int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct c
 	fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Append: the old definitions stay valid until the new ones are complete. */
+	/* Append, so that the old definitions stay valid until the new ones are complete. */
 	j->base = lseek(fd, 0, SEEK_END);
 	err = part__begin(&j->part, fd, hdr, 0);
 	if (err)

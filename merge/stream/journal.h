@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * journal.h - keeps what a splitting program knows, for the program that continues after a kill
+ * journal.h - keeps the definitions of a splitting program, for the program that continues after a
+ * kill
  *
  * When a program is killed, the records that it has read are no longer in the pipe, but all later
  * files need their definitions. So the program keeps these in a memory file, which outlives it:
  * first what carry__save() writes when a file begins, then each new definition. The memory file
- * also has the block that is being read, so that the next program does not lack its first part.
+ * also has the part of the current block that was read, so that the next program has the whole
+ * block.
  */
 #ifndef MERGE_JOURNAL_H
 #define MERGE_JOURNAL_H
@@ -22,18 +24,18 @@
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* packed */
 
-#define JOURNAL_FILES	16		/* the last files, some of which wait for profiles */
+#define JOURNAL_FILES	16		/* the last files, some still without profiles */
 
 /*
- * These change together, by journal__commit(), because a kill may come between any two
+ * These members change together, by journal__commit(), because a kill may come between any two
  * instructions.
  */
 struct journal_state {
-	uint64_t saved_at, end;		/* where the definitions are in the journal; 0: nowhere */
+	uint64_t saved_at, end;		/* range of the definitions in the journal; 0: none */
 	/* The file that is being written, and its size up to the last counted record. */
 	uint64_t file_dev, file_ino, file_bytes, file_blocks, file_launches, file_end_ns;
-	uint64_t since_bytes;		/* of records after the last counted one */
-	uint64_t nr_blocks;		/* blocks of the recording that were used */
+	uint64_t since_bytes;		/* bytes of records after the last counted record */
+	uint64_t nr_blocks;		/* blocks of the recording that are done */
 };
 
 /* A file of the recording, see split_opts.whole. */
@@ -46,8 +48,8 @@ struct journal_head {
 	struct split_journal told;
 	struct journal_state states[2];
 	uint32_t current;		/* index in states */
-	uint32_t nr_begun;		/* how many programs have begun to use the block */
-	uint64_t nr_blocks;		/* in the recording before the block */
+	uint32_t nr_begun;		/* how many programs have begun to process the block */
+	uint64_t nr_blocks;		/* number of blocks before it in the recording */
 	uint64_t place;			/* JOURNAL_PLACE() */
 	struct journal_file files[JOURNAL_FILES];
 	uint8_t block[JOURNAL_BLOCK];
@@ -55,17 +57,17 @@ struct journal_head {
 
 /*
  * How many bytes of the block were read, and how many more are about to be read from the pipe. The
- * block has a copy of those, too.
+ * block in the journal already includes a copy of these further bytes.
  */
 #define JOURNAL_PLACE(nr, nr_copied)	((nr) | (uint64_t)(nr_copied) << 32)
 
 struct journal {
 	struct journal_head *head;	/* mapped */
-	struct journal_state state;	/* for the next journal__commit() */
-	int fd;				/* -1: no program can continue from it */
-	struct part part;		/* the definitions; not open without @fd */
+	struct journal_state state;	/* state to write at the next journal__commit() */
+	int fd;				/* -1: there is no file, and no program can continue */
+	struct part part;		/* the definitions; not open if @fd is -1 */
 	uint64_t base;			/* where @part begins in the file */
-	uint64_t saved_bytes;		/* written by the last journal__save() */
+	uint64_t saved_bytes;		/* bytes written by the last journal__save() */
 };
 
 /*
@@ -73,7 +75,7 @@ struct journal {
  * errno
  */
 int journal__open(struct journal *j, int fd);
-/* @stays: the head stays mapped, because it is used until the program ends */
+/* @stays: keep the head mapped, because it is used until the program ends */
 void journal__close(struct journal *j, bool stays);
 
 /**
@@ -81,7 +83,7 @@ void journal__close(struct journal *j, bool stays);
  * @hdr: set to the recording's header
  * @records: XPU_BLOCK_MAX bytes; filled with @bytes of records for each call of @take
  *
- * Return: 1, 0 if the journal has none, or a negative errno.
+ * Return: 1; 0 if the journal has no definitions; or a negative errno.
  */
 int journal__recall(struct journal *j, struct xpu_file_header *hdr, struct block_unpacker *unpacker,
 		    uint8_t *records, int (*take)(void *ctx, size_t bytes), void *ctx);

@@ -9,32 +9,32 @@
 #include "model/heap.h"
 #include "stream/carry.h"
 
-#define MAX_EVENTS	1024		/* in a record */
-#define MAX_GPUS	256		/* that are distinguished */
-#define MAX_WAITING	(1u << 20)	/* events of a process that wait for a lower number */
-#define MAX_FIRST	(64u << 10)	/* events of a process that wait for START */
+#define MAX_EVENTS	1024		/* events in a record */
+#define MAX_GPUS	256		/* GPUs that are distinguished */
+#define MAX_WAITING	(1u << 20)	/* events of a process that may wait for a missing number */
+#define MAX_FIRST	(64u << 10)	/* events of a process that may wait for START */
 
 /* The last event of one kind on one device. */
 struct last_event {
 	struct xpu_alloc event;
-	bool stale;			/* TOTALS: reserved memory has changed since */
+	bool stale;			/* TOTALS: reserved memory has changed since then */
 	uint64_t rest, asked_ns;	/* REST: bytes that no process had reserved, and when */
 };
 
 struct live_proc {
-	uint32_t proc_id;		/* 0: the entry is free */
+	uint32_t proc_id;		/* 0: the entry is unused */
 	struct alloc_queue queue;
 	uint64_t next;			/* number of the next event */
 	uint64_t last_ns;
 	bool started, late;
-	ARRAY(struct last_event) lasts;	/* LEVEL and TOTALS */
+	ARRAY(struct last_event) lasts;	/* last events of kind LEVEL and TOTALS */
 };
 
 struct live_gpu {
 	uint8_t uuid[16];
 };
 
-/* Events that become one record. */
+/* Events that will become one record. */
 struct alloc_pack {
 	uint16_t misc;
 	uint32_t proc_id, nr;
@@ -44,17 +44,17 @@ struct alloc_pack {
 
 struct live {
 	struct carry *carry;
-	struct heap heap;		/* its processes are indices in procs */
+	struct heap heap;		/* the heap's process numbers are indices in procs */
 	struct idmap by_proc;
 	ARRAY(struct live_proc) procs;
-	ARRAY(uint32_t) free;		/* indices in procs */
+	ARRAY(uint32_t) free;		/* unused indices in procs */
 	ARRAY(struct live_gpu) gpus;
-	struct idmap by_device;		/* (process, its number of a GPU): index in gpus ... */
-	struct idmap by_gpu;		/* ... and (process, index): its first number of the GPU */
+	struct idmap by_device;		/* from (process, GPU number) to an index in gpus ... */
+	struct idmap by_gpu;		/* ... and from (process, index) to the first number */
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
-	bool carried, recalls;		/* the events being taken are carried, or recalled */
+	bool carried, recalls;		/* the current events are carried, or recalled */
 };
 
 struct live *live__new(struct carry *c)
@@ -67,7 +67,7 @@ struct live *live__new(struct carry *c)
 	l->carry = c;
 	heap__init(&l->heap, 0);
 	heap__start(&l->heap, HEAP_KEEP);
-	if (!heap__place(&l->heap, NO_INDEX, &place))	/* one for all: places do not matter */
+	if (!heap__place(&l->heap, NO_INDEX, &place))	/* all events may share a place */
 		return l;
 	live__free(l);
 	return NULL;
@@ -199,7 +199,7 @@ int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_devic
 }
 
 /*
- * Return: the number by which @other knows the GPU that @idx knows as @device, or
+ * Return: the number that process @other uses for the GPU that process @idx calls @device; or
  * XPU_ALLOC_NO_DEVICE.
  */
 static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
@@ -251,8 +251,8 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 }
 
 /*
- * CUDA has reported the used memory of a device: notes the part that no process has reserved, until
- * the next report.
+ * Called when CUDA has reported the used memory of a device: notes, until the next report, the part
+ * that no process has reserved.
  */
 static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e,
 			    uint64_t time_ns)
@@ -276,7 +276,7 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
 }
 
-/* Whether no other process asked later how much of the device is used. */
+/* Whether no other process asked later for the used memory of the device. */
 static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
 {
 	const struct last_event *others;
@@ -297,7 +297,7 @@ static bool live__asked_last(const struct live *l, uint32_t idx, const struct la
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* Updates the totals of an allocator, and keeps the last report of CUDA. Return: 0 or -ENOMEM. */
+/* Updates the totals of an allocator, and keeps CUDA's last report. Return: 0 or -ENOMEM. */
 static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 {
 	struct xpu_alloc totals = { .what = XPU_ALLOC_TOTALS,
@@ -401,7 +401,7 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
 		} else if (l->recalls && proc->started && e.order < proc->next) {
-			continue;	/* the part of a block that was used already */
+			continue;	/* this part of a block was used before the kill */
 		} else if (proc->started && e.order <= proc->next) {
 			proc->next += e.order == proc->next;
 			err = live__pass_on(l, p, idx, &e);
@@ -467,7 +467,7 @@ static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return array_push(&l->all, idx);
 }
 
-/* The carried events of a process, with the numbers before its next event. */
+/* The carried events of a process; their numbers are just before its next event. */
 struct carrying {
 	struct live *live;
 	struct part *part;		/* NULL: the events are only counted */
@@ -483,15 +483,15 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 	c->order++;
 }
 
-/* Return: the physical memory that an allocation is, or that it maps; NO_INDEX if none. */
+/* Return: the physical memory that an allocation is, or maps; NO_INDEX if neither. */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
 	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
 }
 
 /*
- * Sorts physical memory before its mappings. Memory with a released handle comes first, because
- * other memory may have that handle by now.
+ * Sorts physical memory before its mappings. Memory whose handle was released comes first, because
+ * other memory may have got the same handle since.
  */
 static int compare_live(const void *va, const void *vb, void *ctx)
 {
@@ -523,7 +523,7 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 			.address = target->address,
 		});
 	carrying__add(c, event);
-	/* Mark it as memory of an allocator: this file may have no block in it. */
+	/* Mark the memory as an allocator's segment: this file may have no block in it. */
 	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
 		event.what = XPU_ALLOC_SEGMENTS;
 		carrying__add(c, event);
@@ -541,7 +541,7 @@ static void carrying__release_handle(struct carrying *c, const struct heap_alloc
 	});
 }
 
-/* Totals are carried if the first events are missing; else readers only compare them. */
+/* Totals are carried if the first events are missing; otherwise readers only compare totals. */
 static bool is_carried(const struct live_proc *proc, const struct last_event *last)
 {
 	if (last->event.what == XPU_ALLOC_TOTALS)
@@ -577,7 +577,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		rest.bytes = proc->lasts.v[i].rest;
 		carrying__add(c, rest);
 	}
-	/* The next event may be the mapping of this handle, so this event must be the last one. */
+	/* The next event may map this handle, so the event of the handle must be the last one. */
 	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
 		carrying__add(c, (struct xpu_alloc){
 			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
@@ -588,7 +588,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
-	/* Events after the last one may come late, with a time before the cut. */
+	/* Events after the last event may come late, with a time before the cut. */
 	struct carrying c = {
 		.live = l, .proc_id = proc->proc_id,
 		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,
@@ -607,8 +607,8 @@ static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t ti
 	carrying__add_all(&c, idx);
 	proc->last_ns = c.time_ns;
 	/*
-	 * Each carried event was an event with its own number, so there are enough numbers, unless
-	 * the recording is damaged.
+	 * Each carried event originally had its own number, so enough numbers are free, unless the
+	 * recording is damaged.
 	 */
 	if (c.order >= proc->next) {
 		start.bytes = 1;

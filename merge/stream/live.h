@@ -3,9 +3,9 @@
  * live.h - memory that is live when the next file of a recording begins
  *
  * Events of memory are passed on in the order of their numbers, so that each file has a sequence of
- * them without gaps, which the next file continues. A file begins with all memory that is live
- * then, as CARRIED events with the numbers just before. So it shows who holds memory, as if it had
- * recorded the processes from their beginning.
+ * them without gaps, which the next file continues. A file begins with all memory that is live at
+ * that time, as CARRIED events, whose numbers precede the file's own events. So each file shows who
+ * holds memory, as if it had recorded the processes from their beginning.
  */
 #ifndef MERGE_LIVE_H
 #define MERGE_LIVE_H
@@ -27,7 +27,7 @@ void live__free(struct live *l);
 /* Takes events, and writes those whose turn it is. Return: 0 or -ENOMEM. */
 int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec);
 
-/* Takes the number by which a process calls a GPU. Return: 0 or -ENOMEM. */
+/* Notes the number that a process uses for a GPU. Return: 0 or -ENOMEM. */
 int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec);
 
 /* Writes the events that wait for a full record. */
@@ -40,8 +40,8 @@ int live__keep_threads(struct live *l);
 int live__next(struct live *l, struct part *p, uint64_t time_ns);
 
 /*
- * Writes what live__next() would write, and the waiting events, but changes nothing. Return: 0 or
- * -ENOMEM.
+ * Writes the events that live__next() would write, and the waiting events, but changes nothing.
+ * Return: 0 or -ENOMEM.
  */
 int live__save(struct live *l, struct part *p, uint64_t time_ns);
 
@@ -51,7 +51,7 @@ int live__recall(struct live *l, const struct xpu_record_allocs *rec);
 /* Writes all waiting events, at the end. Return: 0 or -ENOMEM. */
 int live__finish(struct live *l, struct part *p);
 
-/* Return: how many pieces were not kept, because of LIVE_MAX. */
+/* Return: how many pieces of memory were dropped, because of LIVE_MAX. */
 uint64_t live__nr_beyond(const struct live *l);
 
 #endif /* MERGE_LIVE_H */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES	(256u * 1024)	/* of records in a usual block */
+#define BLOCK_BYTES	(256u * 1024)	/* bytes of records in a usual block */
 
 static void part__write(struct part *p, const void *data, size_t len)
 {
@@ -142,11 +142,11 @@ int part__close(struct part *p)
 		return 0;
 	err = part__checkpoint(p);
 	p->nr_lost = err ? p->since : 0;
-	/* If this fails, too, readers ignore the block that is cut. */
+	/* If this fails, too, readers skip the incomplete block. */
 	if (err)
 		(void)!ftruncate(p->file.fd, p->safe);
 	if (close(p->file.fd) && !err)
-		err = -errno;		/* NFS and quotas report errors only now */
+		err = -errno;		/* NFS and disk quotas report errors only at this point */
 	safefile__close(&p->file);
 	block_packer__free(p->packer);
 	free(p->records);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* part.h - writes one file of a recording that has several */
+/* part.h - writes one of several files of a recording */
 #ifndef MERGE_PART_H
 #define MERGE_PART_H
 
@@ -14,19 +14,19 @@
 struct part {
 	struct safefile file;
 	struct block_packer *packer;	/* NULL: the part is not open */
-	uint8_t *records;		/* of the next block */
+	uint8_t *records;		/* records of the next block */
 	size_t used;
 	int err;			/* the first negative errno, after which nothing is
 					 * written */
 	uint64_t written;		/* bytes of the file */
 	uint64_t safe;			/* bytes of the file at the last part__checkpoint() */
-	uint64_t since;			/* bytes of records since then */
-	uint64_t nr_lost;		/* bytes of records that were not written */
-	uint64_t nr_blocks, nr_launches;	/* in the file */
+	uint64_t since;			/* bytes of records since the last checkpoint */
+	uint64_t nr_lost;		/* bytes of records that could not be written */
+	uint64_t nr_blocks, nr_launches;	/* number of blocks and launches in the file */
 };
 
 /**
- * part__open - begin a file, which has its name at once
+ * part__open - begin a file, which gets its name at once
  * @p: not open
  * @level: of compression, as block_packer__new() has it
  *
@@ -41,10 +41,10 @@ int part__open(struct part *p, const char *path, const struct xpu_file_header *h
 void *part__reserve(struct part *p, size_t size);
 void part__append(struct part *p, const struct xpu_record *rec);
 
-/* Writes the records so far as a block. */
+/* Writes the collected records as a block. */
 void part__flush(struct part *p);
 
-/* Begins a file at the end of @fd, which part__close() closes. Return: as part__open() */
+/* Begins a file at the end of @fd, which part__close() closes. Return: like part__open() */
 int part__begin(struct part *p, int fd, const struct xpu_file_header *hdr, int level);
 
 /*
@@ -53,12 +53,12 @@ int part__begin(struct part *p, int fd, const struct xpu_file_header *hdr, int l
  */
 int part__resume(struct part *p, int fd, uint64_t bytes, uint64_t nr_blocks, uint64_t nr_launches);
 
-/* Writes the records so far. Return: 0 if no later error can lose them, or a negative errno. */
+/* Writes the collected records. Return: 0 if no later error can lose them, or a negative errno. */
 int part__checkpoint(struct part *p);
 
 /*
- * A file that could not be written ends at its last checkpoint; p->nr_lost counts the bytes after
- * it.
+ * A file that could not be written completely ends at its last checkpoint; p->nr_lost counts the
+ * bytes after that.
  * Return: 0 or the negative errno that stopped the writing.
  */
 int part__close(struct part *p);

@@ -26,10 +26,10 @@
 #include "stream/part.h"
 #include "xpu_time.h"
 
-#define FLUSH_NS	1000000000ull	/* longest time before records are written */
+#define FLUSH_NS	1000000000ull	/* records are written at least this often */
 #define IDLE_MS		500
-#define KEPT_BEFORE	64		/* extra numbers to try, because some have no file */
-#define MAX_BEGUN	2		/* programs that a block may end before it is left out */
+#define KEPT_BEFORE	64		/* extra numbers to try: some have no file */
+#define MAX_BEGUN	2		/* a block that ends so many programs is left out */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
 #define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
 
@@ -47,7 +47,7 @@ struct split {
 	struct xpu_file_header header;
 	struct block_unpacker *unpacker;
 	struct journal journal;
-	int copy[2];			/* a pipe for copies of bytes before they are read; or -1 */
+	int copy[2];			/* a pipe that copies bytes before they are read; or -1 */
 	uint8_t *records;		/* XPU_BLOCK_MAX bytes: the records of a block */
 	ARRAY(uint8_t) batch;		/* records of the batch that is being written */
 	struct carry *carry;
@@ -56,15 +56,15 @@ struct split {
 	struct part part;
 	bool open;			/* @part is open */
 	char *name;			/* of @part */
-	uint64_t number;		/* of @part; 0: none so far */
+	uint64_t number;		/* number of @part; 0: none was opened yet */
 	uint64_t start_ns;		/* of @part */
 	uint64_t flushed_ns;
-	ARRAY(struct named) names;	/* files that are kept, oldest first */
+	ARRAY(struct named) names;	/* the kept files, oldest first */
 	bool failing;			/* the last file could not be written */
 	uint64_t nr_lost, lost_bytes;	/* failed files since the last good one; bytes to report */
 	uint64_t told_bytes;		/* lost bytes that @part reports after its checkpoint */
 	bool ended;
-	uint64_t end_ns;		/* of the recording */
+	uint64_t end_ns;		/* end of the recording */
 };
 
 static int split__fail(struct split *s, int err, const char *fmt, ...)
@@ -110,7 +110,7 @@ char *split__name(const char *pattern, uint64_t number)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Removes a file of this recording, unless another file has its name by now. */
+/* Removes a file of this recording, unless another file has got its name meanwhile. */
 static void split__remove(const struct named *n)
 {
 	struct safefile f = {
@@ -124,7 +124,7 @@ static void split__remove(const struct named *n)
 	close(f.dir_fd);
 }
 
-/* Adds a file, and removes the oldest ones beyond opts->keep. */
+/* Adds a file, and removes the oldest files beyond opts->keep. */
 static void split__keep(struct split *s, const struct named *newest)
 {
 	struct named n = *newest;
@@ -182,7 +182,7 @@ static void split__count_lost(struct split *s)
 	s->nr_lost++;
 }
 
-/* Writes how many bytes of records are in no file, if this file can be written. */
+/* Writes how many bytes of records are in no file, if the current file can be written. */
 static void split__write_lost(struct split *s)
 {
 	struct xpu_record_lost *r = s->lost_bytes ? part__reserve(&s->part, sizeof(*r)) : NULL;
@@ -198,7 +198,7 @@ static void split__write_lost(struct split *s)
 	s->lost_bytes = 0;
 }
 
-/* Writes which file of the recording this is. */
+/* Writes which file of the recording the current file is. */
 static void split__write_part(struct split *s, uint64_t time_ns)
 {
 	char *first = split__name(s->opts->pattern, 1);
@@ -218,13 +218,13 @@ static void split__write_part(struct split *s, uint64_t time_ns)
 	free(first);
 }
 
-/* Return: the journal's entry for the file. */
+/* Return: the journal's entry for the current file. */
 static struct journal_file *split__file(struct split *s, uint64_t number)
 {
 	return &s->journal.head->files[number % JOURNAL_FILES];
 }
 
-/* Notes the file, and its size up to the last counted record, for the next journal__commit(). */
+/* Notes the current file, and its size up to the last counted record, for journal__commit(). */
 static void split__note_file(struct split *s)
 {
 	struct journal_state *state = &s->journal.state;
@@ -315,7 +315,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }
 
-/* Writes that the file ends at @time_ns, and that another one follows. */
+/* Writes that the file ends at @time_ns, and that another file follows. */
 static void split__write_end(struct part *p, uint64_t time_ns)
 {
 	struct xpu_record_end *r = part__reserve(p, sizeof(*r));
@@ -327,7 +327,7 @@ static void split__write_end(struct part *p, uint64_t time_ns)
 		};
 }
 
-/* Ends the file. @continues: writes its END here, because another file follows */
+/* Ends the file. @continues: another file follows, so write an END record here */
 static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
 	struct named named = { .name = s->name };
@@ -380,7 +380,7 @@ static int split__cut(struct split *s, uint64_t time_ns)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Whether a program that continues after a kill needs this record of a batch. */
+/* Whether a program that continues after a kill needs this record from a batch. */
 static bool is_recalled(const struct xpu_record *nested)
 {
 	return record_types[nested->type].split == RECORD_CARRY ||
@@ -513,7 +513,7 @@ static void split__set_place(struct split *s, uint32_t nr, uint32_t nr_copied)
 	__atomic_store_n(&s->journal.head->place, JOURNAL_PLACE(nr, nr_copied), __ATOMIC_RELEASE);
 }
 
-/* Copies bytes from the pipe, where they stay. Return: how many, 0 at the end, or -1. */
+/* Copies bytes that stay in the pipe. Return: how many, 0 at the end, or -1. */
 static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned int flags)
 {
 	ssize_t n = tee(s->fd, s->copy[1], len, flags);
@@ -522,8 +522,8 @@ static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned in
 }
 
 /*
- * Reads bytes of the block. After a kill at any time, the next program knows which bytes were read:
- * those that the journal has a copy of and that are not in the pipe. Return: as read()
+ * Reads bytes of the block. After a kill at any time, the next program can tell which bytes were
+ * read: the bytes that are in the journal's copy, and no longer in the pipe. Return: like read()
  */
 static ssize_t split__take(struct split *s, size_t len)
 {
@@ -542,8 +542,8 @@ static ssize_t split__take(struct split *s, size_t len)
 }
 
 /*
- * Finds out whether the earlier program had read the bytes that it had copied. Return: 0 or
- * -ENOMEM.
+ * Finds out whether the earlier program had read the bytes that it had copied from the pipe.
+ * Return: 0 or -ENOMEM.
  */
 static int split__find_place(struct split *s)
 {
@@ -598,7 +598,7 @@ static int split__read_header(struct split *s)
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
 }
 
-/* Waits for more to read, and calls idle() meanwhile. */
+/* Waits for more input, and calls idle() meanwhile. */
 static void split__await(struct split *s)
 {
 	struct pollfd fd = { .fd = s->fd, .events = POLLIN };
@@ -667,12 +667,12 @@ static int split__read_block(struct split *s, size_t *bytes)
 	return err;
 }
 
-/* Makes room for the next block: the one in the journal was used. */
+/* Makes room for the next block, because the journal's block is done. */
 static void split__used(struct split *s)
 {
 	struct journal_head *head = s->journal.head;
 
-	/* A kill between these lines does no harm: see split__find_block(). */
+	/* A kill between these lines is harmless: see split__find_block(). */
 	split__set_place(s, 0, 0);
 	__atomic_store_n(&head->nr_begun, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&head->nr_blocks, s->journal.state.nr_blocks, __ATOMIC_RELEASE);
@@ -786,7 +786,7 @@ static void split__find_files(struct split *s)
 	}
 }
 
-/* Hands on the files that the earlier program had not finished with. */
+/* Passes on the files that the earlier program had not finished. */
 static void split__find_waiting(struct split *s)
 {
 	struct journal_file *file;
@@ -803,8 +803,8 @@ static void split__find_waiting(struct split *s)
 }
 
 /*
- * Finds the block that was used only in part: the file may have some of its records. Return: 0 or
- * -ENOMEM.
+ * Finds the block that the earlier program did not finish: the file may have some of its records.
+ * Return: 0 or -ENOMEM.
  */
 static int split__find_block(struct split *s)
 {
@@ -812,7 +812,7 @@ static int split__find_block(struct split *s)
 	size_t bytes;
 	int err = 0;
 
-	/* Drop a used block, or the header of the recording, which is known. */
+	/* Drop a finished block, or the header of the recording, which is known already. */
 	if (head->nr_blocks < s->journal.state.nr_blocks ||
 	    (split__nr(s) >= sizeof(s->header) &&
 	     !memcmp(head->block, XPU_FILE_MAGIC, sizeof(s->header.magic))))
@@ -831,7 +831,7 @@ static int split__find_block(struct split *s)
 }
 
 /*
- * Continues where an earlier program was killed. Return: 1, 0 if there was none, or a negative
+ * Continues where an earlier program was killed. Return: 1; 0 if none was killed; or a negative
  * errno.
  */
 static int split__go_on(struct split *s)
@@ -914,7 +914,7 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)
 		s.journal.head->told.failing = s.failing;
-	/* opts->whole() keeps pointers to @waits, which are in the head. */
+	/* Keep the head mapped for opts->whole(), which keeps pointers to @waits in it. */
 	journal__close(&s.journal, opts->whole);
 	if (s.copy[0] >= 0) {
 		close(s.copy[0]);

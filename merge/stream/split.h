@@ -16,13 +16,13 @@
 #include "util.h"
 
 struct split_opts {
-	const char *pattern;		/* of the file names: see split__name() */
+	const char *pattern;		/* the pattern of the files' names: see split__name() */
 	int level;			/* of compression */
-	uint32_t keep;			/* how many files stay, the last ones; 0: all */
+	uint32_t keep;			/* how many of the last files to keep; 0: all */
 	/*
 	 * Called when a file is complete; or NULL. The callee frees @name. @start_ns: when the file
-	 * began, by CLOCK_REALTIME. @waits: 1; the callee sets 0 when it is done with the file.
-	 * After a kill, the next program calls this again for files that do not have 0
+	 * began, by CLOCK_REALTIME. @waits: 1; the callee sets it to 0 when it is done with the
+	 * file. After a kill, the next program calls this again for files whose @waits is not 0
 	 */
 	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
 		      uint64_t *waits);
@@ -34,7 +34,7 @@ struct split_opts {
 	 */
 	void (*trouble)(void *ctx, const char *text);
 	void *ctx;
-	int journal_fd;			/* see journal.h; -1: none */
+	int journal_fd;			/* descriptor of the journal, see journal.h; -1: none */
 };
 
 struct split_result {
@@ -42,21 +42,21 @@ struct split_result {
 	uint64_t nr_forced;		/* see held__nr_forced() */
 	uint64_t nr_beyond;		/* see carry__nr_beyond() */
 	uint64_t nr_damaged;		/* damaged batches */
-	uint64_t nr_skipped;		/* bytes that are no whole block */
+	uint64_t nr_skipped;		/* bytes that belong to no whole block */
 	uint64_t nr_lost;		/* files that could not be written completely */
 	char what[256];			/* the error, if split__run() fails */
 };
 
 /*
- * Return: the name of file @number, or NULL if memory is short. It is @pattern with %n replaced by
- * the number, and %% by a percent sign. Without %n, the number follows @pattern.
+ * Return: the name of file @number, or NULL if memory is short. The name is @pattern with %n
+ * replaced by the number, and %% by a percent sign. Without %n, the number follows @pattern.
  */
 char *split__name(const char *pattern, uint64_t number);
 
 /**
  * split__run - split the recording that @fd gives, up to its end
  *
- * Return: 0; or a negative errno, with result->what set. The files so far are good.
+ * Return: 0; or a negative errno, with result->what set. The files completed before that are good.
  */
 int split__run(int fd, const struct split_opts *opts, struct split_result *result);
 

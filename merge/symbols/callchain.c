@@ -21,7 +21,7 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
-/* The place of several frames: a function and the functions that are inlined there. */
+/* A key of several frames: an address's function and the functions that are inlined there. */
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
@@ -34,7 +34,7 @@ struct place_entry {
 	const struct frame *frames[];
 };
 
-/* Call paths have most of their addresses in common. */
+/* Call paths share most of their addresses, so a cache pays. */
 #define NR_KNOWN	16384
 
 struct stack_entry {
@@ -121,7 +121,7 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	return callchains__frame(c, name, map->dso, true);
 }
 
-/* Does the work of callchains__address(), without its cache. */
+/* Looks up an address like callchains__address(), without the cache. */
 static const struct frame *callchains__look_up(struct callchains *c, struct image *image,
 					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
 {
@@ -143,7 +143,7 @@ static const struct frame *callchains__look_up(struct callchains *c, struct imag
 	generated = callchains__jit(c, image, map, addr);
 	if (generated)
 		return generated;
-	/* Addresses in [anon] and similar mappings say nothing: show one frame for all of them. */
+	/* Addresses in [anon] and similar mappings mean nothing: show one frame for all of them. */
 	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
 		name = map->dso->name;
 	else
@@ -173,7 +173,7 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	return f;
 }
 
-/* Return: the frame of an address in the kernel, as callchains__address(). */
+/* Return: the frame of an address in the kernel, like callchains__address(). */
 static const struct frame *callchains__kernel(struct callchains *c, uint64_t addr)
 {
 	const char *name = c->kallsyms ? kallsyms__find(c->kallsyms, addr) : NULL;
@@ -182,7 +182,7 @@ static const struct frame *callchains__kernel(struct callchains *c, uint64_t add
 				 NULL, name);
 }
 
-/* Return: the frame of a word for a Python function, as callchains__address(). */
+/* Return: the frame of a word for a Python function, like callchains__address(). */
 static const struct frame *callchains__python(struct callchains *c, uint64_t word)
 {
 	uint32_t line = XPU_FRAME_LINE(word), id = XPU_FRAME_CODE(word);
@@ -203,7 +203,7 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 	return callchains__frame(c, name, NULL, true);
 }
 
-/* Return: the frame of a word that stands for a name, as callchains__address(). */
+/* Return: the frame of a word that stands for a name, like callchains__address(). */
 static const struct frame *callchains__named(struct callchains *c, uint64_t word)
 {
 	const char *name = c->string ? c->string(c->lookup_ctx, XPU_FRAME_STRING(word)) : NULL;
@@ -245,8 +245,8 @@ static bool frame__is_static_cudart(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is the statically linked API function itself. A program may have
- * functions of its own called cudaSomething, so only the functions that the shim watches count.
+ * Return: whether the frame is the statically linked API function itself. A program may have its
+ * own functions called cudaSomething, so only functions that the shim watches count.
  */
 static bool frame__is_static_api(const struct frame *f)
 {
@@ -269,7 +269,7 @@ static bool frame__is_static_api(const struct frame *f)
 /*
  * callchain__trim - find where the program ends and CUDA begins
  * @v, @nr: frames, innermost first
- * @api: set to the API function's frame if that is trimmed, otherwise untouched
+ * @api: set to the frame of the API function if that is trimmed, otherwise unchanged
  *
  * Return: how many frames to leave out, counted from the innermost.
  */
@@ -290,8 +290,8 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 			continue;
 		}
 		/*
-		 * A static API function is in the program itself, and must be next to trimmed
-		 * frames.
+		 * A statically linked API function is in the program itself, and must be next to
+		 * trimmed frames.
 		 */
 		if (!i || runtime)
 			break;
@@ -330,8 +330,8 @@ static bool frame__is_interpreter(const struct frame *f)
 			return true;
 	}
 	/*
-	 * python -X perf makes a trampoline for each function, which has a frame of its own in the
-	 * chain.
+	 * python -X perf makes a trampoline for each function, and the trampoline has its own frame
+	 * in the chain.
 	 */
 	if (f->symbolized && f->dso->is_memory && has_prefix(f->name, "py::"))
 		return true;
@@ -371,7 +371,7 @@ static size_t callchain__trim_python(struct chain_frame *v, size_t nr)
 	return left;
 }
 
-/* Return: the interned path of the frames in scratch, which are in order, or NULL. */
+/* Return: the interned path of the frames in scratch, which are root first; or NULL. */
 static const struct stack *callchains__intern(struct callchains *c)
 {
 	size_t bytes = c->scratch.nr * sizeof(*c->scratch.v);
@@ -395,7 +395,7 @@ static int callchains__push(struct callchains *c, const struct frame *f)
 	return f ? array_push(&c->scratch, f) : -1;
 }
 
-/* Return: the frame of one of the functions at a place, NULL if memory is short. */
+/* Return: the frame of one of the functions at a place; NULL if memory is short. */
 static const struct frame *callchains__line(struct callchains *c, const struct chain_frame *cf,
 					    const char *name, const struct srcline *line,
 					    bool inlined)
@@ -436,8 +436,8 @@ static const struct place_entry *callchains__place(struct callchains *c,
 			return NULL;
 	}
 	/*
-	 * The function that is not inlined gets its symbol's name, which tells parts and copies
-	 * apart.
+	 * The outermost function, which is not inlined, gets its symbol's name, which distinguishes
+	 * parts and copies.
 	 */
 	e->frames[e->nr] = !nr ? cf->f :
 			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
@@ -448,7 +448,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 	return oom ? NULL : e;
 }
 
-/* Adds the frames that are shown for a frame that trimming left. Return: 0 or -ENOMEM. */
+/* Adds the frames to show for one frame that trimming kept. Return: 0 or -ENOMEM. */
 static int callchains__show(struct callchains *c, const struct chain_frame *cf)
 {
 	const struct place_entry *e;
@@ -504,7 +504,7 @@ static bool has_python_file(const char *name, const char *end)
 		/* PyTorch invents file names such as <eval_with_key>.7. */
 		if (*end == '>' && *p == '.')
 			p += 1 + strspn(p + 1, digits);
-		/* <T as Trait>::f is a Rust function. */
+		/* <T as Trait>::f is a Rust function, not a Python file. */
 		if (p[0] == ':' && p[1] != ':')
 			return true;
 		nr = *p == '(' ? strspn(p + 1, digits) : 0;
@@ -525,7 +525,10 @@ bool frame__is_python(const struct frame *f)
 			    (*f->name == '<' && has_python_file(f->name, ">"))));
 }
 
-/* Return: whether the frame is in the kernel, the C library or CUDA, which any program uses. */
+/*
+ * Return: whether the frame is in the kernel, the C library or CUDA, and so tells little about a
+ * program.
+ */
 static bool frame__is_anybodys(const struct frame *f)
 {
 	static const char *const libraries[] = {
@@ -597,7 +600,8 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 
 		*cf = (struct chain_frame){ .word = addr };
 		/*
-		 * A kernel address here means that a frame pointer was wrong: the rest is no chain.
+		 * A kernel address here means that a frame pointer was wrong: the remaining
+		 * addresses are no chain.
 		 */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
 			break;
@@ -611,8 +615,8 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		} else {
 			nr_native++;
 			/*
-			 * A return address is after its call; only the innermost frame may not be a
-			 * return address.
+			 * A return address is behind its call instruction. Only the innermost frame
+			 * may not be a return address.
 			 */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 				addr--;
@@ -671,7 +675,10 @@ const struct stack *callchains__resolve(struct callchains *c,
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}
-	/* A stack must not be empty; trimming empties one that has only scheduler frames. */
+	/*
+	 * A stack must not be empty, but trimming leaves nothing of a stack of only scheduler
+	 * frames.
+	 */
 	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
 	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&
 	    callchains__push(c, callchains__label_frame(c, failed ? "[no stack]" : "[truncated]")))
@@ -681,7 +688,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		c->scratch.v[i] = c->scratch.v[c->scratch.nr - 1 - i];
 		c->scratch.v[c->scratch.nr - 1 - i] = f;
 	}
-	/* An untrimmed path already has the API function, unless it has no native frames. */
+	/* An untrimmed path already has the API function, unless the path has no native frames. */
 	if (!(rec && rec->hdr.misc & XPU_CHAIN_CPU) && (c->trim || !nr_native)) {
 		if (!api_frame)
 			api_frame = callchains__label_frame(c, api ? api : "[api unknown]");

@@ -3,8 +3,8 @@
  * callchain.h - turns return addresses into the frames of a call path, trimmed for reading
  *
  * The stack of a launch has, innermost first, the shim, CUPTI, the CUDA driver, the runtime, and
- * then the program. The first four belong to the measurement, not to the program: they are replaced
- * by one frame, the API function that the program called.
+ * then the program. The first four are not part of the program: they are replaced by one frame, the
+ * API function that the program called.
  *
  * If Python runs, the recording has Python frames instead of frames of the evaluation loop. The
  * interpreter's other frames, between one Python function and the next, are trimmed, too.
@@ -24,7 +24,7 @@
 
 struct frame {
 	const char *name;		/* demangled, interned; "libfoo.so+0x1a2b", "[unknown]" */
-	struct dso *dso;		/* NULL: unknown, or not in a file */
+	struct dso *dso;		/* NULL: unknown, or the frame is not in a file */
 	bool symbolized;
 };
 
@@ -76,28 +76,28 @@ struct callchains {
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
 	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: no names for the
 						 * kernel */
-	/* Returns a string of the process whose path is resolved, or NULL; may be NULL. */
+	/* Returns a string of the process whose path is resolved, or NULL. May be NULL. */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;
-	bool show_inline;		/* inlined functions as frames: "f (inlined)" */
+	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
 	bool show_srcline;		/* "f (file.c:12)" */
 	struct srclines srclines;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
 	struct place_entry *places;	/* places whose lines are known */
-	struct known_address *known;	/* a cache by address, whose slots keep the latest address;
+	struct known_address *known;	/* a cache by address; each slot keeps the latest address.
 					 * NULL: not allocated yet */
 	struct arena arena;
 	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
-	uint64_t nr_frames;		/* frames shown, over all call paths */
+	uint64_t nr_frames;		/* frames shown in all call paths */
 	uint64_t nr_unsymbolized;	/* frames shown without a function name */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
 void callchains__exit(struct callchains *c);
 
-/* Begins another recording, in which addresses have other meanings. */
+/* Begins another recording, whose addresses have other meanings. */
 void callchains__next(struct callchains *c);
 
 /**
@@ -108,10 +108,10 @@ void callchains__next(struct callchains *c);
  * @epoch: remap epoch of @image
  * @api: name of the API call by its callback id, or NULL
  *
- * All but the innermost frame of a bpf_get_stack chain are return addresses: the call is the
- * instruction before, so they are looked up one byte earlier. The chain of a sample may have two
- * innermost frames: one in the kernel and one in the program. Only frames of the Python interpreter
- * are trimmed from it, and kernel functions are shown as name_[k].
+ * All frames of a bpf_get_stack() chain except the innermost are return addresses, which follow the
+ * call instruction, so they are looked up one byte earlier. The chain of a sample may have two
+ * innermost frames: one in the kernel and one in the program. From a sample's chain only frames of
+ * the Python interpreter are trimmed. Kernel functions are shown as name_[k].
  *
  * Return: the path, owned by @c, or NULL if memory is short.
  */
@@ -130,13 +130,13 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 bool frame__is_python(const struct frame *f);
 
 /*
- * Return: the frame that best says where @stack is. This is the innermost Python frame or, without
- * one, the innermost frame outside of the kernel, the C library and CUDA. If all frames are in
- * these, it is the innermost frame. NULL if @stack has no frames.
+ * Return: the frame that best names the place of @stack, or NULL if @stack has no frames. This is
+ * the innermost Python frame. Without one, it is the innermost frame outside of the kernel, the C
+ * library and CUDA, or, if all frames are in these, the innermost frame.
  */
 const struct frame *stack__place(const struct stack *stack);
 
-/* Return: the path of one frame called @name, as for "[no launch]", or NULL. */
+/* Return: the path with only one frame, called @name, such as "[no launch]"; or NULL. */
 const struct stack *callchains__label(struct callchains *c, const char *name);
 
 #endif /* MERGE_CALLCHAIN_H */

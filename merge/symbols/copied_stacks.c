@@ -10,16 +10,16 @@
 #include "symbols/file_cfi.h"
 #include "symbols/processor.h"
 
-struct unwind_tables {			/* the tables of a file */
+struct unwind_tables {			/* The unwind tables of a file. */
 	const struct dso *dso;
 	struct file_cfi *cfi;		/* NULL: the file has none */
 	UT_hash_handle hh;
 };
 
-struct unwind_stack {			/* the stack of a thread */
+struct unwind_stack {			/* The last copy of a thread's stack. */
 	uint32_t thread_id;
-	uint64_t start;			/* multiple of XPU_STACK_BLOCK */
-	uint64_t from, to;		/* [from, to) is known */
+	uint64_t start;			/* a multiple of XPU_STACK_BLOCK */
+	uint64_t from, to;		/* the part [from, to) is known */
 	size_t nr_blocks;
 	uint8_t *blocks;
 	UT_hash_handle hh;
@@ -73,7 +73,7 @@ static struct unwind_stack *copied_stacks__stack(struct copied_stacks *u, uint32
 	return NULL;
 }
 
-/* Updates @s by a record. Return: as copied_stacks__record(). */
+/* Updates @s with a record. Return: like copied_stacks__record(). */
 static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_stack *rec)
 {
 	uint64_t sp = rec->regs[XPU_REG_SP], start = sp & -(uint64_t)XPU_STACK_BLOCK, at;
@@ -142,7 +142,7 @@ static struct file_cfi *copied_stacks__cfi(struct copied_stacks *u, const struct
 	return NULL;
 }
 
-/* Steps to the caller by the frame pointer, if it is plausible. */
+/* Steps to the caller by the frame pointer, if that is plausible. */
 static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwind_stack *s)
 {
 	uint64_t bp = regs->v[XPU_REG_BP], ip;
@@ -176,7 +176,7 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 	if (map && !map->dso)
 		map->dso = dsos__get(u->dsos, map->rec);
 	if (map && map->dso) {
-		/* This also loads the file. */
+		/* This look-up also loads the file. */
 		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
 					   &vaddr);
 		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
@@ -206,8 +206,8 @@ static void copied_stacks__append(struct copied_stacks *u, uint16_t *nr, const u
 }
 
 /*
- * Merges frames of Python before 3.10, where no address of the loop's stack is recorded with its
- * frames; but each loop has exactly one Python frame.
+ * Merges frames of Python before 3.10. They are recorded without the address of the evaluation
+ * loop's stack, but each loop has exactly one Python frame.
  */
 static void copied_stacks__merge_by_name(struct copied_stacks *u,
 					 const struct xpu_record_stack *rec, uint16_t nr_native,
@@ -224,9 +224,9 @@ static void copied_stacks__merge_by_name(struct copied_stacks *u,
 }
 
 /*
- * Replaces the evaluation loops in u->native by Python frames. Both have the same order, so one
- * pass over both is enough. If the native chain was cut before some loops, the frames of these
- * loops go outside of the whole chain.
+ * Replaces the evaluation loops in u->native by Python frames. Both are in the same order, so one
+ * pass over both is enough. If the native chain was cut before some loops, the Python frames of
+ * these loops are added outside of the chain.
  */
 static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_record_stack *rec,
 				 uint16_t nr_native, bool truncated, uint16_t *nr)
@@ -243,7 +243,7 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 		if (loop + 1 >= nr_native) {
 			if (truncated)
 				break;
-			continue;	/* its frames go with the frames of the next loop */
+			continue;	/* its Python frames go with the frames of the next loop */
 		}
 		copied_stacks__append(u, nr, u->native + i, loop - i);
 		for (; done < word; done++)
@@ -284,11 +284,11 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
-		if (regs.v[XPU_REG_IP] >> 56) {		/* not a user address */
+		if (regs.v[XPU_REG_IP] >> 56) {		/* this is no user address */
 			result = CFI_LOST;
 			break;
 		}
-		/* All frames but the first are looked up one byte earlier. */
+		/* All frames except the first are looked up one byte earlier. */
 		u->native[n] = regs.v[XPU_REG_IP] + exact;
 		u->sp[n] = regs.v[XPU_REG_SP];
 		u->loop[n] = false;

@@ -4,7 +4,8 @@
  *
  * A STACK record has the registers and the part of the top of a thread's stack that differs from
  * the thread's last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables
- * of the mapped files; for code without tables, which was made at run time, by the frame pointer.
+ * of the mapped files; for code without tables, such as code made at run time, by the frame
+ * pointer.
  */
 #ifndef MERGE_COPIED_STACKS_H
 #define MERGE_COPIED_STACKS_H
@@ -23,20 +24,20 @@ struct unwind_tables;
 struct unwind_stack;
 
 struct copied_stacks {
-	struct dsos *dsos;		/* owned by the caller, who closes it after this */
+	struct dsos *dsos;		/* owned by the caller, who closes them later */
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* the last stack of each thread */
 	uint64_t native[UNWIND_MAX_FRAMES];
 	uint64_t sp[UNWIND_MAX_FRAMES];	/* by native frame: where its stack begins */
-	bool loop[UNWIND_MAX_FRAMES];	/* by native frame: whether it is Python's evaluation loop,
-					 * by its name */
+	bool loop[UNWIND_MAX_FRAMES];	/* by native frame: whether its name is the name of Python's
+					 * evaluation loop */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 
 void copied_stacks__init(struct copied_stacks *u, struct dsos *dsos);
 void copied_stacks__exit(struct copied_stacks *u);
 
-/* Forgets the stacks, because records are missing or another recording follows. */
+/* Drops the stacks, because records are missing or another recording follows. */
 void copied_stacks__next(struct copied_stacks *u);
 
 /**
@@ -49,7 +50,7 @@ void copied_stacks__next(struct copied_stacks *u);
  *	XPU_WORD_PYTHON, and replace their evaluation loops
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
  *
- * Return: 0; 1 if the record needs an earlier one that is missing; or -ENOMEM.
+ * Return: 0; 1 if the record needs an earlier record that is missing; or -ENOMEM.
  */
 int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack *rec,
 			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags);

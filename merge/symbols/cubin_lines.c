@@ -14,14 +14,14 @@ enum {
 enum {
 	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,
 	/*
-	 * NVIDIA added this one. Its operands are a row of the present sequence, counted from 1,
-	 * and an offset in .debug_str: the rows that follow were inlined at that row from the
-	 * function named there. Row 0: they are not inlined.
+	 * NVIDIA added this opcode. Its operands are a row of the current sequence, counted from 1,
+	 * and the offset of a function's name in .debug_str: the following rows were inlined at
+	 * that row from that function. Row 0: they are not inlined.
 	 */
 	DW_LNE_inlined_call = 0x90,
 };
 
-#define MAX_OPCODES	64		/* standard ones; DWARF 2 has 9 */
+#define MAX_OPCODES	64		/* standard opcodes; DWARF 2 has 9 */
 
 void cubin_lines__free(struct cubin_lines *l)
 {
@@ -32,7 +32,7 @@ void cubin_lines__free(struct cubin_lines *l)
 	array_free(&l->by_name);
 }
 
-/* A part of the table that is being read; everything after its end or after damage reads as 0. */
+/* A part of the table to be read. Everything after its end, or after damage, reads as 0. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;
@@ -100,7 +100,7 @@ static const char *get_string(struct cursor *c)
 struct unit {
 	struct cubin_lines *lines;
 	const struct xpu_cubin_lines *blob;
-	const uint8_t *table;		/* the place from which relocations count */
+	const uint8_t *table;		/* the origin of relocation offsets */
 	const char *strings;		/* .debug_str */
 	size_t strings_bytes;
 	uint8_t min_length, line_range, opcode_base;
@@ -108,7 +108,7 @@ struct unit {
 	uint8_t lengths[MAX_OPCODES];
 	size_t first_file;
 	/* the state of the line-number machine */
-	size_t first_row;		/* of the present sequence */
+	size_t first_row;		/* first row of the current sequence */
 	uint32_t function, site;
 	uint64_t pc, file, line;
 };
@@ -149,7 +149,7 @@ static uint32_t function_at(const struct unit *u, const uint8_t *at)
 	return low < u->blob->nr_functions && v[low].offset == offset ? low : NO_INDEX;
 }
 
-/* Calls in one row may have different callees, so each becomes a site of its own. */
+/* Calls in one row may have different callees, so each call becomes a separate site. */
 static int unit__inlined(struct unit *u, struct cursor *c)
 {
 	uint64_t row = get_uleb(c), name = get_uleb(c);
@@ -264,7 +264,7 @@ static int unit__run(struct unit *u, struct cursor *c)
 	return err;
 }
 
-/* Reads the header with its files, which DWARF 2 numbers from 1. Return: 0 or -ENOMEM. */
+/* Reads the header and its files, which DWARF 2 numbers from 1. Return: 0 or -ENOMEM. */
 static int unit__head(struct unit *u, struct cursor *c)
 {
 	const uint8_t *program;
@@ -316,7 +316,7 @@ static int line__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->function, b->function) ?: cmp3(a->pc, b->pc);
 }
 
-/* Sorts by function and place; of rows at one place, the row written last counts. */
+/* Sorts by function and place; of several rows at one place, the row written last counts. */
 static int sort_lines(struct cubin_lines *l)
 {
 	struct { struct cubin_line line; size_t order; } *v;

@@ -17,23 +17,23 @@
 struct cubin_line {
 	uint32_t function;		/* index in functions */
 	uint32_t pc;			/* where the line begins */
-	uint32_t file;			/* index in files; NO_INDEX: the function ends here */
+	uint32_t file;			/* index in files; NO_INDEX: end of the function */
 	uint32_t line;
-	uint32_t site;			/* the site where it was inlined: index in sites; NO_INDEX:
-					 * not inlined */
+	uint32_t site;			/* index in sites of the call where the line was inlined;
+					 * NO_INDEX: not inlined */
 };
 
-struct cubin_site {			/* a call that was inlined */
-	const char *callee;		/* mangled, in the blob; perhaps "" */
+struct cubin_site {			/* An inlined call. */
+	const char *callee;		/* mangled, in the blob; "" if unknown */
 	uint32_t file, line;
-	uint32_t site;			/* the site where the site itself was inlined: a lower
+	uint32_t site;			/* the site where this call itself was inlined: a lower
 					 * index, or NO_INDEX */
 };
 
 struct cubin_lines {
 	ARRAY(const char *) functions;	/* mangled, in the blob */
 	ARRAY(const char *) files;	/* without directories, in the blob */
-	ARRAY(struct cubin_line) lines;	/* by function and pc */
+	ARRAY(struct cubin_line) lines;	/* sorted by function and pc */
 	ARRAY(struct cubin_site) sites;
 	ARRAY(uint32_t) by_name;	/* indices of functions, sorted by name */
 };
@@ -47,8 +47,8 @@ int cubin_lines__read(struct cubin_lines *l, const struct xpu_cubin_lines *blob,
 void cubin_lines__free(struct cubin_lines *l);
 
 /*
- * Return: the line of a place, or NULL. Its sites are the calls that were inlined there; the last
- * of them is the function's own line.
+ * Return: the line of a place, or NULL. Its chain of sites lists the calls that were inlined there;
+ * the last site is the function's own line.
  */
 const struct cubin_line *cubin_lines__find(const struct cubin_lines *l, const char *function,
 					   uint32_t pc);

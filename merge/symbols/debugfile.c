@@ -111,7 +111,10 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
 	return path ?: try_debuginfod(hex, id, len, want, f);
 }
 
-/* Opens @path if its symbols were stripped off @main. Return: @path, or NULL, with @path freed. */
+/*
+ * Opens @path if it has the symbols that were stripped off @main. Return: @path, or NULL, with
+ * @path freed.
+ */
 static char *try_debuglink(char *path, const struct elf_file *main, uint32_t crc,
 			   struct elf_file *f)
 {
@@ -135,7 +138,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 	struct elf_bytes link = elf_file__section_bytes(main, ".gnu_debuglink");
 	const char *name = (const char *)link.v, *slash = strrchr(path, '/'), *dir;
 	size_t name_len = link.nr ? strnlen(name, link.nr) : 0, dir_len;
-	size_t at = (name_len + 4) & ~(size_t)3;	/* the name's NUL, then aligned */
+	size_t at = (name_len + 4) & ~(size_t)3;	/* skip the name and its NUL, then align */
 	int to_dir = slash ? slash - path : 0;
 	char *found;
 	uint32_t crc;
@@ -148,7 +151,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
 		try_debuglink(format("%.*s/.debug/%s", to_dir, path, name), main, crc, f);
 	if (found)
 		return found;
-	/* A debug directory uses the path without symfs. */
+	/* Paths below a debug directory do not include symfs. */
 	if (p->symfs && !strncmp(path, p->symfs, strlen(p->symfs)))
 		path += strlen(p->symfs);
 	to_dir = slash ? (int)max_t(ptrdiff_t, slash - path, 0) : 0;
@@ -188,7 +191,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
-		out = bytes;		/* *left has already been reduced by these */
+		out = bytes;		/* *@left was already reduced by the earlier bytes */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

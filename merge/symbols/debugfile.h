@@ -2,7 +2,7 @@
 /*
  * debugfile.h - finds the symbols of stripped files, and files that are stored by build-id
  *
- * Searched, in this order, for a file with the build-id:
+ * A file with the build-id is searched for in this order:
  *	DIR/.build-id/xx/yyyy.debug	for each debug directory (/usr/lib/debug)
  *	DIR/.build-id/xx/yyyy/debug	perf's cache (~/.debug), for the debug file
  *	DIR/xxyyyy/debuginfo		debuginfod's cache (~/.cache/debuginfod_client)
@@ -34,7 +34,7 @@ enum build_id_want {
 /**
  * symbol_paths__open_build_id - find a file by build-id
  * @p: where to search
- * @id, @len: its build-id, @len > 2
+ * @id, @len: the build-id, @len > 2
  * @want: which of the two files
  * @f: opened
  *
@@ -50,7 +50,7 @@ char *symbol_paths__open_build_id(const struct symbol_paths *p, const uint8_t *i
  * @main: the file
  * @f: opened
  *
- * Return: as above.
+ * Return: like symbol_paths__open_build_id().
  */
 char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *path,
 				   const struct elf_file *main, struct elf_file *f);
@@ -66,9 +66,11 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
  */
 int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
 
-#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* unpacked bytes of all files */
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* bytes to unpack of all files together */
 
-/* Also searches the files that were kept next to the recording at @path. Return: 0 or -ENOMEM. */
+/*
+ * Adds the files that were kept next to the recording at @path to the search. Return: 0 or -ENOMEM.
+ */
 int symbol_paths__add_kept(struct symbol_paths *p, const char *path);
 void symbol_paths__free(struct symbol_paths *p);
 

@@ -11,9 +11,8 @@
  * demangle - demangle a C++ or Rust symbol
  * @name: as in the symbol table
  *
- * Return: the demangled name with parameters, for the caller to free(), or NULL if @name is not
- * mangled or memory is short: use it as it is.
- * Source: bfd_demangle() of libbfd.
+ * Return: the demangled name with parameters, for the caller to free(); NULL if @name is not
+ * mangled or memory is short: then use @name itself. Source: bfd_demangle() of libbfd.
  */
 char *demangle(const char *name);
 

@@ -12,8 +12,8 @@
 #define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
 
 /*
- * If a file was replaced during the recording, its path has two files, which the build-id or inode
- * tells apart.
+ * If a file was replaced during the recording, its path has two entries, distinguished by build-id
+ * or inode.
  */
 struct dso_entry {
 	struct dso dso;
@@ -62,7 +62,7 @@ static enum dso_role dso__role(const char *name)
 		{ "libcuda.so", DSO_CUDA },
 		{ "libcudart.so", DSO_CUDART },
 		/*
-		 * auditwheel renames libraries that it packs into a wheel, as in
+		 * auditwheel renames libraries that it packs into a wheel, for example to
 		 * libcudart-d0da41ae.so.11.0.
 		 */
 		{ "libcupti-", DSO_CUPTI },
@@ -107,8 +107,7 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 {
 	struct dso_entry *e;
 	/*
-	 * One path of a file may exist where another one does not, so the path is always part of
-	 * the key.
+	 * Of two paths of one file only one may exist here, so the path is always part of the key.
 	 */
 	struct {
 		uint64_t ino;
@@ -173,8 +172,8 @@ static int dso__read_segments(struct dso *dso)
 	if (elf_getphdrnum(dso->file.elf, &nr))
 		return -EINVAL;
 	/*
-	 * Executable segments come first: neighbours share a page of the file, and look-ups want
-	 * code.
+	 * Executable segments come first: neighbouring segments share a page of the file, and
+	 * look-ups are for code.
 	 */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
@@ -226,7 +225,7 @@ static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 {
 	int nr, err;
 
-	/* .symtab has all symbols of .dynsym, and local functions as well. */
+	/* .symtab has all symbols of .dynsym, and local functions in addition. */
 	nr = symtab__add_table(&dso->symtab, &dso->file, SHT_SYMTAB, 0);
 	if (!nr) {
 		nr = symtab__add_table(&dso->symtab, &dso->file, SHT_DYNSYM, 0);
@@ -280,8 +279,8 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 
 	if (!strcmp(dso->path, "[vdso]")) {
 		/*
-		 * The kernel maps one vdso into every process, so use our own if its build-id
-		 * agrees; without a build-id, it may be the vdso of another kernel.
+		 * The kernel maps one vdso into every process, so use our own vdso if its build-id
+		 * matches. Without a build-id, the vdso may be from another kernel.
 		 */
 		err = dso->build_id_len ? elf_file__open_vdso(&dso->file) : -ENXIO;
 		if (err || dso__same_build(dso))
@@ -303,7 +302,8 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	if (!err || !dso->build_id_len)
 		return err;
 	/*
-	 * The process may have another root directory, which leads to its files if it still runs.
+	 * The process may have another root directory; as long as it runs, that directory leads to
+	 * its files.
 	 */
 	if (!d->paths.symfs && dso->pid) {
 		path = strpool__internf(d->strings, "/proc/%u/root%.*s", (unsigned int)dso->pid,
@@ -320,7 +320,7 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	return 0;
 }
 
-/* Return: why a file was not read, to show to the user. */
+/* Return: the reason to show to the user why a file was not read. */
 static const char *dsos__why(struct dsos *d, int err)
 {
 	switch (err) {
@@ -390,7 +390,7 @@ uint64_t dso__function(struct dso *dso, uint64_t vaddr)
 
 	if (dso->state != DSO_LOADED)
 		return vaddr;
-	/* If memory is short, use no extents instead of some. */
+	/* If memory is short, use no extents at all, not only some. */
 	if (!dso->has_extents && extents__read(&dso->extents, &dso->file))
 		array_free(&dso->extents);
 	dso->has_extents = true;

@@ -4,8 +4,8 @@
  *
  * Each file is opened once, when its first address is looked up, however many processes and
  * mappings use it. A file whose build-id differs from the build-id of the mapping is not used: no
- * name is better than a wrong one. A file is searched at its path, then in the root of its process
- * if that still runs, then by build-id (see debugfile.h).
+ * name is better than a wrong name. A file is searched for at its path, then in the root of its
+ * process if that still runs, then by build-id (see debugfile.h).
  *
  * Functions come from .symtab. Where that was stripped, they come from .dynsym and a separate debug
  * file, or from .dynsym and .gnu_debugdata. Entries of the PLT and the functions that roots.h finds
@@ -25,7 +25,7 @@
 #include "symbols/symtab.h"
 #include "util.h"
 
-/* The role of a file in the trimming of call paths. */
+/* The role of a file when call paths are trimmed. */
 enum dso_role {
 	DSO_PLAIN,
 	DSO_SHIM,		/* libxpushim.so */
@@ -37,8 +37,8 @@ enum dso_role {
 enum dso_state {
 	DSO_UNTRIED,
 	DSO_LOADED,
-	DSO_NO_FILE,		/* the mapping has no file (anonymous, [vsyscall]), or it cannot be
-				 * opened */
+	DSO_NO_FILE,		/* the mapping has no file (anonymous, [vsyscall]), or the file
+				 * cannot be opened */
 	DSO_NO_ELF,		/* not an ELF file, or a damaged one */
 	DSO_MISMATCH,		/* the file has another build-id */
 };
@@ -50,24 +50,24 @@ struct dso_segment {
 
 struct dso {
 	const char *path;	/* as mapped, interned; "[vdso]", "//anon" */
-	const char *name;	/* shown name: the last part of the path, "[anon]" */
+	const char *name;	/* the name to show: last part of the path, or "[anon]" */
 	enum dso_role role;
 	bool is_memory;		/* no file: memory that the process filled itself, maybe with
 				 * code */
 	enum dso_state state;
-	const char *why;	/* the reason why it is not loaded; NULL if there is no file to load */
+	const char *why;	/* the reason why the file is not loaded; NULL if it has none */
 	uint64_t nr_unnamed;	/* frames shown without a function name; the caller counts them */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has no build-id */
-	uint32_t pid;		/* a process that had it mapped */
+	uint32_t pid;		/* a process that had mapped the file */
 	struct elf_file file;
-	const char *file_path;	/* the path at which it was found; NULL: in memory only */
+	const char *file_path;	/* the path at which the file was found; NULL: in memory only */
 	struct elf_file debug;	/* the file with the symbols that were stripped off it, if found */
 	const char *debug_path;
 	uint64_t debug_bias;	/* what to add to addresses of debug to get addresses of file */
 	const char *no_lines;	/* the reason why its source lines could not be read */
 	struct symtab symtab;
-	extents_t extents;	/* functions without a name; read when the first one is met */
+	extents_t extents;	/* functions without a name; read on first use */
 	bool has_extents;
 	struct dso_segment *segments;
 	size_t nr_segments;
@@ -76,10 +76,10 @@ struct dso {
 struct dso_entry;
 
 struct dsos {
-	struct strpool *strings;	/* owned by the caller, must outlive this */
-	struct symbol_paths paths;	/* where else to look; set after dsos__init() */
+	struct strpool *strings;	/* owned by the caller, must outlive this struct */
+	struct symbol_paths paths;	/* further places to search; set after dsos__init() */
 	struct dso_entry *entries;
-	uint64_t unpack_left;		/* what is left of MINIDEBUG_MAX */
+	uint64_t unpack_left;		/* the rest of MINIDEBUG_MAX */
 };
 
 void dsos__init(struct dsos *d, struct strpool *strings);
@@ -88,7 +88,7 @@ void dsos__exit(struct dsos *d);
 /**
  * dsos__get - find the file behind a mapping
  * @d: all files
- * @rec: the mapping: looked up by path and build-id, or without a build-id by path and inode
+ * @rec: the mapping; looked up by path and build-id or, if it has no build-id, by path and inode
  *
  * Return: the file, owned by @d, not loaded yet; or NULL if memory is short.
  */
@@ -99,8 +99,8 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec);
  * @d: all files
  * @dso: one of them, read on the first call
  * @offset: in the file, bytes
- * @vaddr: set to the same place as an address of the file's symbol table; @offset if the file is
- * missing
+ * @vaddr: set to the address of @offset in terms of the file's symbol table; to @offset if the file
+ *	is missing
  *
  * Return: the symbol, or NULL if no symbol covers the address. The nearest symbol before it is
  * never used: in a stripped library it would name another function.
@@ -110,10 +110,11 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
 
 /**
  * dso__function - find where a function without a symbol begins
- * @dso: must have been asked about @vaddr before
+ * @dso: dsos__find_symbol() must have looked up @vaddr in it before
  * @vaddr: an address in the file
  *
- * Named by this address, all places in the function are one frame, as if it had a name.
+ * Named by this address, all places in the function become one frame, as if the function had a
+ * name.
  *
  * Return: the function's address, or @vaddr itself if the unwind information has no such function.
  */

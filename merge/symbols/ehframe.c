@@ -11,16 +11,16 @@ enum {
 	PE_PCREL	= 0x10,
 };
 
-/* The part of a CIE that is used. */
+/* The used part of a CIE. */
 struct cie {
-	uint8_t encoding;		/* encoding of pointers in its FDEs; PE_OMIT: it cannot be
-					 * read */
+	uint8_t encoding;		/* encoding of pointers in the CIE's FDEs; PE_OMIT:
+					 * unreadable */
 	bool no_caller;
 };
 
 struct cursor {
 	const uint8_t *p, *end;
-	uint64_t addr;			/* address of p */
+	uint64_t addr;			/* the address of @p */
 };
 
 static bool cursor__skip(struct cursor *c, size_t nr)
@@ -90,8 +90,8 @@ static bool cursor__pointer(struct cursor *c, uint8_t encoding, uint64_t *v)
 }
 
 /*
- * Return: whether instructions say that the return address is undefined. Reading stops at the first
- * instruction that no function at the root begins with.
+ * Return: whether instructions say that the return address is undefined. Stops reading at the first
+ * instruction that is unusual at the beginning of a root function.
  */
 static bool cursor__no_caller(struct cursor c, uint8_t ra)
 {
@@ -172,7 +172,7 @@ static struct cie cie__read(struct cursor c, uint8_t ra)
 	return cie;
 }
 
-/* Takes one FDE. Return: 0, also if the FDE cannot be read; or -ENOMEM. */
+/* Takes one FDE. Return: 0, even if the FDE is unreadable; or -ENOMEM. */
 static int extents__add(extents_t *out, struct cursor c, struct cie cie, uint8_t ra)
 {
 	struct extent e = { 0 };
@@ -211,7 +211,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		return 0;
 	all.end += frame.nr;
 	while (!err && cursor__read(&all, &len, sizeof(len))) {
-		/* The last entry has length 0; nobody writes 64-bit lengths. */
+		/* The last entry has length 0. 64-bit lengths are not in use. */
 		if (!len || len == UINT32_MAX)
 			break;
 		c = all;

@@ -15,8 +15,7 @@
 
 struct extent {
 	uint64_t start, end;
-	bool no_caller;			/* its return address is undefined, by the instructions that
-					 * are read */
+	bool no_caller;			/* the return address is undefined, so there is no caller */
 };
 
 typedef ARRAY(struct extent) extents_t;

@@ -3,7 +3,7 @@
  * elf_file.h - an ELF file in memory, with checked access to its parts by name
  *
  * All ELF files are opened here, with libelf. They come from other people, and may be damaged or
- * malicious: everything that is returned lies inside the image.
+ * malicious: all returned data lie inside the image.
  */
 #ifndef MERGE_ELF_FILE_H
 #define MERGE_ELF_FILE_H
@@ -24,7 +24,7 @@ struct elf_file {
 struct elf_bytes {
 	const uint8_t *v;
 	size_t nr;
-	uint64_t addr;			/* the address where they are loaded, if they are */
+	uint64_t addr;			/* the address at which the bytes are loaded, if at all */
 };
 
 /**
@@ -44,10 +44,10 @@ int elf_file__open_vdso(struct elf_file *f);
 
 void elf_file__close(struct elf_file *f);
 
-/* Return: length of the build-id, which *@id points to; 0 if the file has none. */
+/* Return: the length of the build-id, with *@id pointing to it; 0 if the file has no build-id. */
 size_t elf_file__build_id(const struct elf_file *f, const uint8_t **id);
 
-/* Return: the section called @name, or NULL; its header in *@shdr. */
+/* Return: the section called @name, with its header in *@shdr; or NULL. */
 Elf_Scn *elf_file__section(const struct elf_file *f, const char *name, GElf_Shdr *shdr);
 
 /*
@@ -57,12 +57,12 @@ Elf_Scn *elf_file__section(const struct elf_file *f, const char *name, GElf_Shdr
 struct elf_bytes elf_file__section_bytes(const struct elf_file *f, const char *name);
 
 /*
- * Return: the bytes that are loaded at @addr, up to the end of that segment; nr is 0 if none are
- * loaded there.
+ * Return: the bytes that are loaded at @addr, up to the end of that segment; nr is 0 if no bytes
+ * are loaded there.
  */
 struct elf_bytes elf_file__at(const struct elf_file *f, uint64_t addr);
 
-/* Return: lowest address of the first segment to load; 0 if the file has none. */
+/* Return: the lowest address of the first loaded segment; 0 if the file has no segment. */
 uint64_t elf_file__base(const struct elf_file *f);
 
 /* Return: DT_SONAME, or NULL. */

@@ -9,10 +9,10 @@
 #include "hash.h"
 #include "symbols/processor.h"
 
-#define MAX_OPS	256			/* operations of one expression at most, so branches cannot
-					 * make it endless */
+#define MAX_OPS	256			/* most operations of one expression, so that branches
+					 * cannot make it endless */
 
-/* The tables' rules for one place, cached, because many samples are at the same places. */
+/* A cached rule of the tables for one place, because many samples are at the same places. */
 struct place {
 	uint64_t pc;
 	Dwarf_Frame *frame;		/* NULL: the slot is empty */
@@ -25,13 +25,13 @@ struct file_cfi {
 	struct place *places;
 };
 
-/* the evaluation of one expression */
+/* Evaluates one expression. */
 struct machine_state {
 	const struct processor *cpu;
 	const struct cfi_regs *regs;
 	uint64_t cfa;
 	struct expr expr;
-	bool is_value;			/* the result is the value itself, not where it is */
+	bool is_value;			/* the result is the value itself, not its address */
 };
 
 struct file_cfi *file_cfi__new(const struct elf_file *f)
@@ -72,7 +72,7 @@ static bool push_reg(struct machine_state *m, uint64_t number, uint64_t offset)
 	return expr__push(&m->expr, m->regs->v[reg] + offset);
 }
 
-/* Return: whether the operation was done; operations that no unwind table needs are refused. */
+/* Return: whether the operation was done. Refuses operations that no unwind table needs. */
 static bool operate(struct machine_state *m, const Dwarf_Op *op)
 {
 	switch (op->atom) {
@@ -153,7 +153,7 @@ static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs *regs,
 				    cfi_read_fn read, void *ctx)
 {
-	enum { PC = 32 };		/* after the registers with DWARF's numbers 0 to 31 */
+	enum { PC = 32 };		/* DWARF's number, after the registers 0 to 31 */
 	uint64_t at = regs->v[XPU_REG_SP] + cpu->signal_regs;
 	int i;
 
@@ -190,7 +190,7 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 		reg = i == XPU_REG_IP ? ra : c->cpu->dwarf[i];
 		if (dwarf_frame_register(frame, reg, ops_mem, &ops, &nr_ops))
 			return CFI_LOST;
-		if (!nr_ops && ops) {			/* undefined in the caller */
+		if (!nr_ops && ops) {			/* it is undefined in the caller */
 			if (i == XPU_REG_IP)
 				return CFI_ROOT;
 			continue;
@@ -213,11 +213,11 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 		}
 	}
 	caller.v[XPU_REG_IP] &= c->cpu->address_bits;
-	if (c->cpu->ra != NO_REGISTER)		/* the call has overwritten it */
+	if (c->cpu->ra != NO_REGISTER)		/* the call has overwritten this register */
 		caller.known &= ~(1u << c->cpu->ra);
 	/*
-	 * Each caller is further up the stack, or at the same place if the return address is in a
-	 * register, as in vfork(). A signal handler may have another stack.
+	 * Each caller is higher on the stack, or at the same address if the return address is in a
+	 * register, as in vfork(). A signal handler may have its own stack.
 	 */
 	if (!(caller.known & 1u << XPU_REG_IP) || !(caller.known & 1u << XPU_REG_SP) ||
 	    (caller.v[XPU_REG_SP] < regs->v[XPU_REG_SP] + !in_register && !*interrupted))

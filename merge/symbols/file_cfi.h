@@ -2,8 +2,8 @@
 /*
  * file_cfi.h - finds the caller's registers, by the unwind tables of a file (.eh_frame)
  *
- * Nothing else uses libdw. Tables and stack come from other people: whatever they hold, nothing
- * outside of the two is read, and each step ends.
+ * Nothing else uses libdw. Tables and stack come from other people: whatever they contain, no
+ * memory outside of the two is read, and each step ends.
  */
 #ifndef MERGE_FILE_CFI_H
 #define MERGE_FILE_CFI_H
@@ -18,7 +18,7 @@ struct file_cfi;
 
 struct cfi_regs {
 	uint64_t v[XPU_NR_REGS];
-	uint32_t known;			/* a bit for each register: whether it is known */
+	uint32_t known;			/* a bit for each register whose value is known */
 };
 
 /* Reads 8 bytes of a stack at @addr. Return: whether they are known. */
@@ -31,7 +31,7 @@ enum cfi_result {
 	CFI_LOST,			/* the caller could not be found */
 };
 
-/* Return: the tables of @f, which must stay open, or NULL if it has none, or memory is short. */
+/* Return: the tables of @f, which must stay open; NULL if @f has no tables, or memory is short. */
 struct file_cfi *file_cfi__new(const struct elf_file *f);
 void file_cfi__free(struct file_cfi *c);
 
@@ -41,7 +41,7 @@ void file_cfi__free(struct file_cfi *c);
  * @pc: the place, as the file's symbol table counts it
  * @regs: the registers at @pc; after CFI_STEPPED, the caller's registers, with its place as
  * XPU_REG_IP
- * @interrupted: set to whether a signal interrupted the caller: its place is then no return address
+ * @interrupted: set to whether a signal interrupted the caller: then its place is no return address
  * @read, @ctx: the stack
  */
 enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,

@@ -12,7 +12,7 @@
 #include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
-#define SLACK_NS	2000000000ull	/* tolerance between two clocks and the times of files */
+#define SLACK_NS	2000000000ull	/* tolerance when two clocks and file times are compared */
 
 struct jitmap_entry {
 	struct {
@@ -23,7 +23,7 @@ struct jitmap_entry {
 	UT_hash_handle hh;
 };
 
-/* Orders by address; of equal addresses the symbol written last comes last. */
+/* Sorts by address; of equal addresses the symbol written last comes last. */
 static int jit_symbol__cmp(const void *va, const void *vb)
 {
 	const struct jit_symbol *a = va, *b = vb;
@@ -32,7 +32,8 @@ static int jit_symbol__cmp(const void *va, const void *vb)
 }
 
 /*
- * Makes symbols disjoint: each ends where the next one begins; of equal starts the last one stays.
+ * Makes symbols disjoint: each ends where the next begins. Of symbols with equal starts the last
+ * stays.
  */
 static void jitmap__settle(struct jitmap *m)
 {
@@ -108,8 +109,8 @@ void jitmap__free(struct jitmap *m)
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /*
- * Reads a plain file that root, we or the recording's owner own. Return: its text, ended by a NUL,
- * or NULL.
+ * Reads a plain file that belongs to root, to our user or to the recording's owner. Return: its
+ * text, with a NUL at the end; or NULL.
  */
 static char *read_map(const struct jitmaps *j, const char *path, uint64_t from_ns, uint64_t to_ns,
 		      bool check_time, size_t *bytes)
@@ -143,7 +144,7 @@ out:
 	return text;
 }
 
-/* Finds the map that the loader kept, or the map in /tmp. */
+/* Finds the map that the loader kept, or else the map in /tmp. */
 static char *find_map(const struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 		      size_t *bytes)
 {

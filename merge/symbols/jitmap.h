@@ -5,7 +5,8 @@
  * A file has a line "START SIZE NAME" for each function, with hexadecimal numbers. Node, Java,
  * .NET, LuaJIT and Python -X perf write it. Code that replaced older code comes later in the file,
  * and wins. Addresses belong to one process, so a file is only valid for the process that wrote it:
- * a file older than the process, newer than its end, or of another user is not used.
+ * a file that is older than the process, newer than the process's end, or another user's file is
+ * not used.
  */
 #ifndef MERGE_JITMAP_H
 #define MERGE_JITMAP_H
@@ -19,13 +20,13 @@
 
 struct jit_symbol {
 	uint64_t start, end;
-	const char *name;		/* in the text */
-	size_t nr;			/* number of its line, before the table is built */
+	const char *name;		/* points into the text */
+	size_t nr;			/* line number, until the table is built */
 };
 
 struct jitmap {
 	char *text;
-	ARRAY(struct jit_symbol) symbols;	/* by address, disjoint */
+	ARRAY(struct jit_symbol) symbols;	/* sorted by address, disjoint */
 };
 
 /**
@@ -46,10 +47,9 @@ struct jitmap_entry;
 /* The maps of the processes of one recording. */
 struct jitmaps {
 	const char *kept;		/* directory next to the recording; NULL: none */
-	bool here;			/* the recording is from this machine, so /tmp has its
-					 * maps */
-	uid_t owner;			/* owner of the recording */
-	uint64_t real_ns;		/* what to add to its clock to get CLOCK_REALTIME */
+	bool here;			/* recorded on this machine, so /tmp has the maps */
+	uid_t owner;			/* the recording's owner */
+	uint64_t real_ns;		/* added to the recording's clock gives CLOCK_REALTIME */
 	struct jitmap_entry *entries;
 };
 
@@ -60,7 +60,7 @@ struct jitmaps {
  * @from_ns, @to_ns: when the process ran, by the recording's clock; 0 and UINT64_MAX if unknown
  * @addr: address in the process
  *
- * Return: the name as the map has it, valid until jitmaps__exit(); or NULL.
+ * Return: the name from the map, valid until jitmaps__exit(); or NULL.
  */
 const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			  uint64_t addr);

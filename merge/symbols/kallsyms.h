@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kallsyms.h - the kernel functions that a recording names */
+/* kallsyms.h - the kernel functions that a recording has names for */
 #ifndef MERGE_KALLSYMS_H
 #define MERGE_KALLSYMS_H
 
@@ -19,7 +19,9 @@ void kallsyms__free(struct kallsyms *k);
 /* Sorts the records; call it before the first kallsyms__find(). */
 void kallsyms__finish(struct kallsyms *k);
 
-/* Return: the name of the function that contains @addr, owned by the recording; or NULL. */
+/*
+ * Return: the name of the function that contains @addr, owned by the recording; or NULL if unknown.
+ */
 const char *kallsyms__find(const struct kallsyms *k, uint64_t addr);
 
 #endif /* MERGE_KALLSYMS_H */

@@ -5,7 +5,7 @@
 
 #include "symbols/demangle.h"
 
-/* bfd.h requires these two, which an autoconf config.h would define. */
+/* bfd.h requires these two macros, which an autoconf config.h would define. */
 #define PACKAGE		"xpuload"
 #define PACKAGE_VERSION	"1"
 #include <bfd.h>
@@ -13,7 +13,7 @@
 
 char *demangle(const char *name)
 {
-	/* Itanium C++ and old Rust begin with _Z, new Rust with _R: do not ask about others. */
+	/* C++ names begin with _Z, Rust names with _Z or _R: do not ask about other names. */
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
 		return NULL;
 	return bfd_demangle(NULL, name, DMGL_PARAMS | DMGL_ANSI);
@@ -61,9 +61,9 @@ size_t line_reader__find(struct line_reader *r, uint64_t vaddr, struct line_fram
 		    vaddr - bfd_section_vma(sec) < bfd_section_size(sec))
 			break;
 	/*
-	 * Pass no symbols: where DWARF has no linkage name for the innermost function, which is
-	 * inlined, binutils 2.40 would give it the name of the symbol. The table is empty, not
-	 * NULL, because with NULL compressed sections are not read.
+	 * Pass no symbols: if DWARF has no linkage name for the innermost, inlined function,
+	 * binutils 2.40 would give it the name of the symbol. The table is empty, not NULL, because
+	 * with NULL libbfd does not read compressed sections.
 	 */
 	if (!sec || !max ||
 	    !bfd_find_nearest_line(r->bfd, sec, no_symbols, vaddr - bfd_section_vma(sec), &file,

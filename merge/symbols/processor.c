@@ -5,7 +5,7 @@
 
 #include "util.h"
 
-/* "jmp *disp32(%rip)"; linkers use different forms, with entries of 16 or 8 bytes. */
+/* "jmp *disp32(%rip)"; linkers use several forms, with entries of 16 or 8 bytes. */
 static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
 	int32_t disp;

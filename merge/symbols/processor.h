@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * processor.h - all that xpumerge knows about the processors whose programs it symbolizes and
- * unwinds
+ * processor.h - facts about the processors whose programs xpumerge symbolizes and unwinds
  *
  * A file names its processor, so a recording of one kind of machine can be read on another.
  */
@@ -19,13 +18,13 @@
 
 struct processor {
 	uint16_t elf;			/* EM_* */
-	/* DWARF's number of each register of a STACK record; NO_REGISTER if it has none */
+	/* DWARF's number of each register of a STACK record; NO_REGISTER: DWARF has no number */
 	uint8_t dwarf[XPU_NR_REGS];
 	uint8_t ra_column;		/* DWARF's number of the return address */
 	uint8_t ra;			/* the XPU_REG_* in which calls leave the return address;
-					 * NO_REGISTER: on the stack */
-	uint64_t address_bits;		/* bits of a return address that are its address; the others
-					 * may be a signature */
+					 * NO_REGISTER: they leave it on the stack */
+	uint64_t address_bits;		/* the bits of a return address that are an address; the
+					 * other bits may be a signature */
 	uint64_t signal_regs;		/* offset of the registers in a signal frame, in the
 					 * order of DWARF's numbers; 0: its unwind information is
 					 * complete */

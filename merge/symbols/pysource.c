@@ -81,7 +81,7 @@ uint64_t pysources__frame(const struct pysources *p, uint64_t word)
 		line = line__linetable(table, end, s->rec->first_line, where, &stop);
 	else
 		line = line__locations(table, end, s->rec->first_line, where, &stop);
-	/* Only before 3.10 may the table be empty, for code on one line. */
+	/* The table may be empty only before 3.10, for code on a single line. */
 	if (line < 0 || line > XPU_FRAME_LINE_MAX || (!s->rec->table_bytes && s->rec->minor >= 10))
 		line = 0;
 	return XPU_FRAME_PYTHON | (uint64_t)line << 32 | PYSOURCE_ID | s->rec->id;

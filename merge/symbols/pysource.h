@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* pysource.h - names and lines of the Python code objects that samples met */
+/* pysource.h - names and lines of the Python code objects in samples */
 #ifndef MERGE_PYSOURCE_H
 #define MERGE_PYSOURCE_H
 
@@ -9,7 +9,10 @@
 #include "xpu_record.h"
 #include "util.h"
 
-/* This bit marks their ids in XPU_FRAME_CODE(): ids of the shim's code objects lack it. */
+/*
+ * Marks the ids of these code objects in XPU_FRAME_CODE(): ids of the shim's code objects lack the
+ * bit.
+ */
 #define PYSOURCE_ID	(1u << 31)
 
 struct pysource {
@@ -32,7 +35,10 @@ int pysources__add(struct pysources *p, const struct xpu_record_pysource *rec);
 /* Return: the code object with that id, with or without PYSOURCE_ID; or NULL. */
 const struct pysource *pysources__find(const struct pysources *p, uint32_t id);
 
-/* Return: the XPU_FRAME_PYTHON for an XPU_WORD_PYTHON, with the line, and PYSOURCE_ID in the id. */
+/*
+ * Return: the XPU_FRAME_PYTHON for an XPU_WORD_PYTHON, with its line, and with PYSOURCE_ID in the
+ * id.
+ */
 uint64_t pysources__frame(const struct pysources *p, uint64_t word);
 
 #endif /* MERGE_PYSOURCE_H */

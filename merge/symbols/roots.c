@@ -6,7 +6,7 @@
 
 #include "symbols/processor.h"
 
-/* Return: the function called @name in a built table, or NULL. */
+/* Return: the function called @name in a finished table, or NULL. */
 static const struct dso_symbol *symtab__named(const struct symtab *t, const char *name)
 {
 	size_t len = strlen(name), i;
@@ -52,7 +52,7 @@ static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_
 	for (i = 1; i < extents->nr; i++) {
 		const struct extent *e = &extents->v[i], *before = &extents->v[i - 1];
 
-		/* The unwind information of the parent's half ends at the system call. */
+		/* The unwind information for the parent ends at the system call. */
 		if (!e->no_caller || before->end > e->start || e->start - before->end > TESTS_MAX)
 			continue;
 		code = elf_file__at(f, before->end - 5);
@@ -64,7 +64,7 @@ static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_
 	return nr == 1 ? add_extent(t, &found, "clone3") : 0;
 }
 
-/* Return: the code of the function from @start to @end; only the first part of a large function. */
+/* Return: the code of the function from @start to @end; of a large function only the first part. */
 static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, uint64_t end)
 {
 	enum { CODE_MAX = 8192 };
@@ -75,7 +75,7 @@ static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, 
 	return code;
 }
 
-/* An instruction "mov disp32(base), reg"; with registers by their machine numbers. */
+/* An instruction "mov disp32(base), reg", with registers by their machine numbers. */
 struct load {
 	unsigned int reg, base;
 	uint32_t disp;
@@ -94,7 +94,7 @@ static bool load__read(struct load *l, struct elf_bytes code, size_t at)
 	return true;
 }
 
-/* Return: whether @code has "call *reg", or with @disp "call *disp32(reg)". */
+/* Return: whether @code contains "call *reg", or with @disp "call *disp32(reg)". */
 static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_t *disp)
 {
 	uint8_t modrm = (disp ? 0x90 : 0xd0) | (reg & 7);
@@ -109,15 +109,14 @@ static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_
 }
 
 /*
- * Return: whether a function calls the function that a word of a structure points to, with the
- * structure's next word as the argument. start_thread() does so, with pd->start_routine and
- * pd->arg.
+ * Return: whether a function calls through a word of a structure, with the structure's next word as
+ * the argument. start_thread() does so, with pd->start_routine and pd->arg.
  */
 static bool calls_routine(struct elf_bytes code)
 {
 	enum { RDI = 7, CODE_MAX = 2048 };
 	struct load arg, fn;
-	unsigned int called = 0, reg;		/* the registers called through, a bit each */
+	unsigned int called = 0, reg;		/* a bit for each register that is called through */
 	uint32_t disp;
 	size_t i, k;
 
@@ -147,17 +146,16 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-#define READ_MAX	64		/* functions read at most: a damaged file might have too
-					 * many */
+#define READ_MAX	64		/* functions to read: a damaged file might have too many */
 
 /* Candidates for start_thread(), where a thread begins. */
 struct routines {
 	const struct extent *found;	/* one of the candidates */
 	size_t nr;
-	size_t nr_read;			/* functions read, candidates or not; READ_MAX at most */
+	size_t nr_read;			/* functions read, candidates or not, up to READ_MAX */
 };
 
-/* Adds the functions whose addresses a function loads. */
+/* Adds the functions whose addresses are loaded by a function. */
 static void routines__add(struct routines *r, const struct symtab *t, const struct elf_file *f,
 			  const extents_t *extents, struct elf_bytes code)
 {
@@ -210,7 +208,7 @@ static int add_start_thread(struct symtab *t, const struct elf_file *f, const ex
 		add_extent(t, routines.found, "start_thread") : 0;
 }
 
-/* Return: whether a function in [@start, @start + @code.nr) calls @target, directly. */
+/* Return: whether the code [@start, @start + @code.nr) has a direct call of @target. */
 static bool calls(struct elf_bytes code, uint64_t target)
 {
 	int32_t disp;
@@ -284,8 +282,8 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 }
 
 /*
- * Names the function where std::thread begins: the exported constructor loads it as third argument
- * right before it calls pthread_create().
+ * Names the function where std::thread begins: the exported constructor loads its address as the
+ * third argument right before calling pthread_create().
  */
 static int add_std_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {

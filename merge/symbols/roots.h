@@ -3,8 +3,8 @@
  * roots.h - names the functions that every stack begins with
  *
  * Distributions strip the C library and programs, and with them the names of the functions at the
- * root of nearly every stack. This finds these functions by their code, and only if exactly one
- * function fits. It knows glibc, and, except for _start, only x86-64:
+ * root of nearly every stack. This module finds these functions by their code, and only if exactly
+ * one function fits. It supports glibc and, except for _start, only x86-64:
  *
  * _start: the function at the file's entry point, whose unwind information says that it has no
  *	caller.
@@ -25,7 +25,7 @@
 #include "symbols/elf_file.h"
 #include "symbols/symtab.h"
 
-/* Adds to @t, which is built, the functions of @f that it has no name for. Return: 0 or -ENOMEM. */
+/* Adds to @t, a finished table, functions of @f that lack a name there. Return: 0 or -ENOMEM. */
 int roots__add(struct symtab *t, const struct elf_file *f);
 
 #endif /* MERGE_ROOTS_H */

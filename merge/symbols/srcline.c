@@ -18,13 +18,13 @@
 #include "symbols/libbfd.h"
 
 #define ANSWER_SECONDS	120		/* reading some gigabytes of DWARF takes a while */
-#define MEMORY_MAX	(16ull << 30)	/* limit of address space, bytes */
-#define STRING_MAX	(64 * 1024)	/* limit of a mangled C++ name, bytes */
+#define MEMORY_MAX	(16ull << 30)	/* limit of the process's address space, in bytes */
+#define STRING_MAX	(64 * 1024)	/* limit of a mangled C++ name, in bytes */
 
-/* a request to the reading process; the path follows it */
+/* A request to the reading process; the path follows. */
 struct request {
 	uint64_t vaddr;
-	uint32_t path_bytes;		/* 0: the same file as in the last request */
+	uint32_t path_bytes;		/* 0: the file of the last request */
 	uint32_t reserved;
 };
 
@@ -196,8 +196,8 @@ static bool srclines__ask(struct srclines *s, const char *path, uint64_t vaddr)
 }
 
 /*
- * Return: the next string, interned; NULL if its length is 0, or, with *@ok false, if it cannot be
- * read.
+ * Return: the next string, interned; NULL if its length is 0. If it cannot be read, NULL with *@ok
+ * false.
  */
 static const char *srclines__string(struct srclines *s, uint32_t bytes, bool mangled, bool *ok)
 {
@@ -271,7 +271,7 @@ int srclines__find(struct srclines *s, struct dso *dso, uint64_t vaddr, struct s
 	     srclines__answer(s, v) : -1;
 	if (nr >= 0)
 		return nr;
-	/* The next file gets a process of its own. */
+	/* The next file gets a new process. */
 	srclines__stop(s);
 	dso->no_lines = "reading them failed or took too long; the file may be damaged";
 	return 0;

@@ -2,9 +2,10 @@
 /*
  * srcline.h - source lines and inlined functions, read by a separate process
  *
- * DWARF is large, its readers are not made for hostile files, and any file may be recorded. So
- * libbfd runs in a separate process with limits, and answers requests. If that process dies or does
- * not answer, the file has no source lines, the user gets a message, and everything else goes on.
+ * DWARF is large, libraries that read it are not made for hostile files, and any file may be
+ * recorded. So libbfd runs in a separate process with limits, and answers requests. If that process
+ * dies or does not answer, the file has no source lines, the user gets a message, and everything
+ * else goes on.
  */
 #ifndef MERGE_SRCLINE_H
 #define MERGE_SRCLINE_H
@@ -16,7 +17,7 @@
 #include "symbols/dso.h"
 #include "util.h"
 
-#define SRCLINE_MAX	64		/* functions inlined into one another, at most */
+#define SRCLINE_MAX	64		/* most functions that are inlined into one another */
 
 struct srcline {
 	const char *function;		/* demangled, interned; NULL: unknown */
@@ -26,9 +27,9 @@ struct srcline {
 
 struct srclines {
 	struct strpool *strings;	/* owned by the caller */
-	pid_t pid;			/* the process that reads; 0: none now */
+	pid_t pid;			/* the reading process; 0: none at present */
 	int fd;
-	const char *last;		/* path that the process has open */
+	const char *last;		/* path of the file that the process has open */
 };
 
 void srclines__init(struct srclines *s, struct strpool *strings);

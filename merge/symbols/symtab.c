@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Return: whether every string of @strtab ends inside it, and stays valid after libelf is done:
- * @strtab must be in the file's image, and no copy by libelf.
+ * Return: whether every string of @strtab ends inside it, and stays valid after libelf's end:
+ * @strtab must lie in the file's image, and not be a copy made by libelf.
  */
 static bool strtab__usable(const struct elf_file *f, const Elf_Data *strtab)
 {
@@ -43,7 +43,7 @@ static struct section *elf_file__sections(const struct elf_file *f, size_t *nr)
 	return v;
 }
 
-/* Finds a table's strings and symbols. Return: number of symbols, 0 if they cannot be used. */
+/* Finds a table's strings and symbols. Return: the number of symbols; 0 if they are unusable. */
 static size_t table__open(const struct elf_file *f, Elf_Scn *scn, const GElf_Shdr *shdr,
 			  Elf_Data **symbols, const Elf_Data **strtab)
 {
@@ -58,7 +58,7 @@ static size_t table__open(const struct elf_file *f, Elf_Scn *scn, const GElf_Shd
 	return min_t(size_t, nr, INT32_MAX);
 }
 
-/* Return: the versions of the symbols in @scn, or NULL if they have none. */
+/* Return: the versions of the symbols in @scn; NULL if they have no versions. */
 static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
 {
 	Elf_Scn *versions = NULL;
@@ -75,14 +75,14 @@ static Elf_Data *table__versions(const struct elf_file *f, Elf_Scn *scn)
 	return NULL;
 }
 
-/* Return: whether a symbol has an old version, which nothing links to any more. */
+/* Return: whether a symbol has an old version, to which nothing is linked any more. */
 static bool is_old(const char *name, Elf_Data *versions, size_t i)
 {
 	enum { HIDDEN = 0x8000 };	/* LSB 5, "Symbol Version Table" */
 	const char *at = strchr(name + 1, '@');
 	GElf_Versym version;
 
-	/* In .symtab the name shows it: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
+	/* In .symtab the name tells: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
 	if (at)
 		return at[1] != '@';
 	return versions && gelf_getversym(versions, i, &version) && version & HIDDEN;
@@ -163,7 +163,7 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /* A word of the GOT that a relocation fills. */
 struct got {
 	uint64_t addr;
-	const char *name;		/* name of a function; NULL: named like the function at
+	const char *name;		/* name of a function; NULL: use the name of the function at
 					 * .target */
 	uint64_t target;
 };
@@ -272,7 +272,7 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 /* ---- order ---------------------------------------------------------------------------------- */
 
 /*
- * Return: how widely a name is used. An exported name of an old version still ranks above a local
+ * Return: how widely a name is used. Even an exported name of an old version ranks above a local
  * name.
  */
 static int candidate__rank(const struct symtab_candidate *c)
@@ -282,7 +282,7 @@ static int candidate__rank(const struct symtab_candidate *c)
 	return rank && !c->old ? rank + 2 : rank;
 }
 
-/* Return: how clearly a name is meant for use inside a library only. */
+/* Return: how clearly a name is meant only for use inside a library. */
 static int name__internal(const char *name)
 {
 	/* The compiler adds such a name to a function that already has one: f.localalias. */
@@ -305,7 +305,7 @@ int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_
 		strcmp(b->name, a->name));
 }
 
-/* Orders by address; of several names for one address the best comes last. */
+/* Sorts by address; of several names for one address the best comes last. */
 static int by_address(const void *va, const void *vb)
 {
 	const struct symtab_candidate *a = va, *b = vb;
@@ -352,7 +352,7 @@ static void symtab__choose(struct symtab *t)
 
 typedef ARRAY(struct dso_symbol) symbols_t;
 
-/* Adds [from, to) of @c, or the parts of it that the first @nr_old symbols leave free. */
+/* Adds [from, to) of @c, except the parts that the first @nr_old symbols cover. */
 static int symtab__emit(struct symtab *t, size_t nr_old, uint64_t from, uint64_t to,
 			const struct symtab_candidate *c)
 {
@@ -403,7 +403,10 @@ int symtab__build(struct symtab *t)
 		const struct symtab_candidate *c = &t->candidates.v[i];
 
 		upto = i < nr ? c->start : UINT64_MAX;
-		/* Up to the start of the next function, open functions end, innermost first. */
+		/*
+		 * Functions that are still open end before the next function begins, innermost
+		 * first.
+		 */
 		while (open.nr && !err) {
 			const struct extent *top = &open.v[open.nr - 1];
 			uint64_t end = min_t(uint64_t, top->end, upto);
@@ -422,8 +425,8 @@ int symtab__build(struct symtab *t)
 		upto = c->start + c->size;
 		if (!c->size) {
 			/*
-			 * Assembly code without .size reaches to the next symbol or the end of its
-			 * section.
+			 * Assembly code without .size extends to the next symbol or to the end of
+			 * its section.
 			 */
 			upto = c->section_end;
 			if (i + 1 < nr)

@@ -8,8 +8,8 @@
  *	symtab__find(&t, vaddr);
  *
  * Names stay where the files have them, so the files must outlive the table. A large library has
- * half a million functions: nothing is allocated for one of them alone, and only names that are
- * asked for are demangled.
+ * half a million functions: so no function has a separate allocation, and names are demangled only
+ * when requested.
  */
 #ifndef MERGE_SYMTAB_H
 #define MERGE_SYMTAB_H
@@ -24,15 +24,15 @@
 struct dso_symbol {
 	uint64_t start, end;	/* [start, end), addresses as in the file's symbol table */
 	const char *name;	/* mangled, where the file has it */
-	const char *pretty;	/* demangled and interned, NULL until asked for */
+	const char *pretty;	/* demangled and interned; NULL: not requested yet */
 	bool plt;		/* the function's entry in the PLT, not the function itself */
 };
 
-/* A symbol on its way into the sorted table. */
+/* A symbol before the table is sorted. */
 struct symtab_candidate {
 	uint64_t start;
 	uint64_t size;
-	const char *name;		/* NULL: named like the function at .target */
+	const char *name;		/* NULL: use the name of the function at .target */
 	union {
 		uint64_t section_end;	/* for a symbol without a size: the end of its section */
 		uint64_t target;
@@ -40,11 +40,11 @@ struct symtab_candidate {
 	uint8_t bind;			/* STB_* */
 	bool typed;			/* a function, not just a label */
 	bool plt;
-	bool old;			/* has a version that is not the default one */
+	bool old;			/* has a version other than the default version */
 };
 
 struct symtab {
-	ARRAY(struct dso_symbol) symbols;	/* by address, disjoint */
+	ARRAY(struct dso_symbol) symbols;	/* sorted by address, disjoint */
 	ARRAY(struct symtab_candidate) candidates;
 };
 
@@ -65,9 +65,9 @@ int symtab__add_table(struct symtab *t, const struct elf_file *f, uint32_t type,
  * @t: the table
  * @f: the file; if its processor is unknown, nothing is added
  *
- * An entry's function is found from its code, because linkers lay out .plt, .plt.sec and .plt.got
- * differently: the code jumps to the address in a word of the GOT, and a relocation fills that
- * word.
+ * The function of an entry is found from the entry's code, because linkers lay out .plt, .plt.sec
+ * and .plt.got differently: the code jumps to the address in a word of the GOT, and a relocation
+ * fills that word.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -79,12 +79,12 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /**
  * symtab_candidate__cmp - compare two names for one address
  *
- * Criteria, the first that differs decides: a function is better than a label, a name with a size
- * than one without. Global is better than weak; both of the default version are better than global
- * and weak of an old version, which are better than local. The longer function is better. A name
- * not meant for use inside a library only (__GI_x, x.localalias) is better. Fewer leading
- * underscores are better. After that any fixed order decides, so that a function has one name,
- * whichever tables of its file were read.
+ * The first criterion that differs decides. A function is better than a label; a name with a size
+ * is better than a name without. Global is better than weak; both with the default version are
+ * better than either with an old version, and these are better than local. The longer function is
+ * better. A name that is not only for use inside a library (as __GI_x and x.localalias are) is
+ * better. Fewer leading underscores are better. Finally any fixed order decides, so that a function
+ * has one name, whichever tables of its file were read.
  *
  * Return: > 0 if @a is better, < 0 if @b is.
  */
