@@ -69,7 +69,8 @@ static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns)
 {
 	struct xpu_cpu_time new = {
-		.exec_ns = exec_ns, .told_ns = told_ns, .proc_id = proc->proc_id, .tid = task_tid(task),
+		.exec_ns = exec_ns, .told_ns = told_ns, .proc_id = proc->proc_id,
+		.tid = task_tid(task),
 	};
 	__u64 key = (__u64)task;
 
@@ -91,7 +92,8 @@ find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 		return t;
 	if (task->start_time >= proc->begin_ns)
 		return open_time(task, proc, 0, task->start_time);
-	return open_time(task, proc, exec_ns > sample_period_ns ? exec_ns - sample_period_ns : 0, now_ns);
+	return open_time(task, proc, exec_ns > sample_period_ns ? exec_ns - sample_period_ns : 0,
+			 now_ns);
 }
 
 /*

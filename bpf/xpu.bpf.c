@@ -96,11 +96,13 @@ struct {
 
 #define FRAMES_BYTES	(XPU_MAX_FRAMES * sizeof(__u64))
 #define LAUNCH_BYTES	(sizeof(struct xpu_ring_launch) + FRAMES_BYTES)
-#define LOG_BYTES	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
+#define LOG_BYTES	(sizeof(struct xpu_ring_log) + \
+			 XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 /* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
-	__u8 record[LAUNCH_BYTES > LOG_BYTES ? LAUNCH_BYTES : LOG_BYTES] __attribute__((aligned(8)));
+	__u8 record[LAUNCH_BYTES > LOG_BYTES ? LAUNCH_BYTES : LOG_BYTES]
+		__attribute__((aligned(8)));
 	__u64 log;			/* address of the task's struct xpu_log, or 0 */
 	__u32 proc_id;			/* the process image that the log belongs to */
 	__u32 reserved;

@@ -98,7 +98,7 @@ struct xpu_thread_state {
 	__u64	start_ns;
 	__u64	since_ns;		/* when the current state began */
 	__u64	wake_ns;		/* BLOCKED: when the thread was woken, or 0 */
-	__u64	exec_ns;		/* the kernel's sum of its running time when it last stopped */
+	__u64	exec_ns;		/* the thread's running time when it last stopped */
 	__u64	slot;			/* address of the thread's struct xpu_slot, or 0 */
 	__u64	tstate;			/* address of the thread's PyThreadState, or 0 */
 	__u64	hash[2];		/* hash of the stack at the last stop */

@@ -16,8 +16,8 @@
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
- *	XPU_SHM_NR_THREADS times XPU_SHM_THREAD_BYTES	each the first pages of a thread that launches, with
- *			its struct xpu_log
+ *	XPU_SHM_NR_THREADS times XPU_SHM_THREAD_BYTES
+ *			each the first pages of a thread that launches, with its struct xpu_log
  *	ring_bytes	the ring
  *
  * A record in the ring is a word, struct xpu_shm_word, followed by the number of bytes in the word.

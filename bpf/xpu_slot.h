@@ -48,7 +48,7 @@ struct xpu_slot {
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
 	__u32	in_call;		/* in the slot at home: not 0 while the thread is in a call
 					 * that may wait; readable at any time */
-	__u64	home;			/* address of the thread's permanent slot; may be this slot */
+	__u64	home;			/* the thread's permanent slot; may be this slot */
 	__u64	log;			/* address of the thread's struct xpu_log, or 0 */
 	__u32	range_id;		/* the id of the thread's innermost open NVTX range, from
 					 * XPU_RECORD_RANGE, or 0 */
@@ -100,7 +100,8 @@ struct xpu_log_entry {
 #define XPU_LOG_ALLOC		(1u << 30)
 #define XPU_LOG_ALLOC_MORE	(1u << 29)
 #define XPU_LOG_ALLOC_SHORT	(1u << 28)
-#define XPU_LOG_IS_ALLOC(path_id)	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
+#define XPU_LOG_IS_ALLOC(path_id) \
+	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
 #define XPU_LOG_ALLOC_ENTRIES	3	/* at most */
 
 /* Holds the values of the entries after the first entry of a memory event. */

@@ -368,7 +368,8 @@ static bool option__replaces(const struct cmdline_option *o, const char *arg,
 /* Prints an option into @buf, spelled as the user may have written it. */
 static void option__print(const struct cmdline_option *o, const char *arg, char *buf, size_t size)
 {
-	snprintf(buf, size, "%s%s%s%.40s", o->name ? "--" : "-", o->name ?: (char[]){ o->letter, '\0' },
+	snprintf(buf, size, "%s%s%s%.40s", o->name ? "--" : "-",
+		 o->name ?: (char[]){ o->letter, '\0' },
 		 !arg ? "" : *o->arg == '[' ? "=" : " ", arg ?: "");
 }
 

@@ -125,7 +125,8 @@ cmdline_set_fn cmdline__set_flag, cmdline__set_value, cmdline__set_string, cmdli
 #define CMDLINE_VALUE(m, v)	.set = cmdline__set_value, .value = v, \
 				.member = CMDLINE_MEMBER(unsigned int, m)
 /* Sets a const char * to the argument. */
-#define CMDLINE_STRING(m)	.set = cmdline__set_string, .member = CMDLINE_MEMBER(const char *, m)
+#define CMDLINE_STRING(m) \
+	.set = cmdline__set_string, .member = CMDLINE_MEMBER(const char *, m)
 /*
  * Sets a uint32_t to the argument. RANGE is for a row whose own function calls
  * cmdline__set_number().

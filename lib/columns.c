@@ -257,7 +257,7 @@ static uint16_t nr_planes(uint32_t bits)
 
 /*
  * Turns @nr words into differences, either to the first word or to the word above. Differences to
- * the first word are preferred, because they turn equal words into equal numbers, unless differences
+ * the first word are preferred, as they turn equal words into equal numbers, unless differences
  * to the word above take fewer planes, or are much smaller.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
@@ -439,7 +439,8 @@ static uint32_t column__scatter(const struct xpu_column *c, const uint8_t *plane
 {
 #define CASE(planes_, delta_) \
 	case planes_ << 1 | delta_: \
-		return column__scatter_n(planes, from, nr, all, planes_, delta_, last, to, row_bytes)
+		return column__scatter_n(planes, from, nr, all, planes_, delta_, last, to, \
+					 row_bytes)
 
 	/* clang-format off */
 	switch (c->nr_planes << 1 | (c->flags & XPU_COLUMN_DELTA)) {

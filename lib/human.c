@@ -21,7 +21,8 @@ static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 		value /= base;
 		i++;
 	}
-	snprintf(buf, HUMAN_MAX, "%.*f%s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[i]);
+	snprintf(buf, HUMAN_MAX, "%.*f%s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
+		 units[i]);
 	return buf;
 }
 

@@ -239,7 +239,8 @@ const char *memory_limit__why(struct memory_limit *l, int err)
 		snprintf(l->text, sizeof(l->text), "needs more than %s of memory, half of what was "
 			 "free: --max-memory SIZE allows more or less", bytes);
 	else
-		snprintf(l->text, sizeof(l->text), "needs more than the %s of memory that %s allows",
+		snprintf(l->text, sizeof(l->text),
+			 "needs more than the %s of memory that %s allows",
 			 bytes, l->by_ulimit ? "ulimit" : "--max-memory");
 	return l->text;
 }

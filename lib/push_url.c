@@ -24,7 +24,8 @@ static bool is_word(const char *s)
 const char *push_token__check(const char *token)
 {
 	if (token && !is_word(token))
-		return "expected printable characters of ASCII: it has a line end, a space or another";
+		return "expected printable characters of ASCII: it has a line end, a space or "
+		       "another";
 	if (token && strlen(token) > PUSH_TOKEN_MAX)
 		return "is too long: expected 4000 characters at most";
 	return NULL;
@@ -55,15 +56,17 @@ const char *push_url__parse(struct push_url *u, const char *text)
 	if (!*host || *host == '/' || !is_word(at) || strpbrk(at, "\"<>\\^`{|}?#"))
 		return "expected a host, and behind it a path at most";
 	if (strchr(host, '@'))
-		return "expected no password: others can see a command line; see XPULOAD_PUSH_TOKEN";
+		return "expected no password: others can see a command line; see "
+		       "XPULOAD_PUSH_TOKEN";
 	for (len = strlen(at); at[len - 1] == '/'; len--)
 		;
 	for (kind = 0; kind < NR_PUSH_KINDS && found == NR_PUSH_KINDS; kind++)
 		if (ends_with(at, len, kinds[kind].path))
 			found = kind;
 	if (found == NR_PUSH_KINDS)
-		return "expected a path of /ingest (Pyroscope), /v1development/profiles (OpenTelemetry) or "
-		       "/profiles/writeraw (Parca), or pyroscope+, otlp+ or parca+ before http";
+		return "expected a path of /ingest (Pyroscope), /v1development/profiles "
+		       "(OpenTelemetry) or /profiles/writeraw (Parca), or pyroscope+, otlp+ or "
+		       "parca+ before http";
 	u->kind = found;
 	whole = ends_with(at, len, kinds[found].path);
 	if ((size_t)snprintf(u->url, sizeof(u->url), "%.*s%s", (int)len, at,

@@ -43,7 +43,8 @@ int stats__merge(struct stats *s, const struct stats *from);
 
 /* Return: 0 without values. */
 uint64_t stats__sum(const struct stats *s);
-uint64_t stats__total(const struct stats *s);	/* of all parts; of all values, if each was added whole */
+/* Returns the total of all parts, or of all values if each was added whole. */
+uint64_t stats__total(const struct stats *s);
 uint64_t stats__max(const struct stats *s);
 static inline uint64_t stats__min(const struct stats *s)
 {

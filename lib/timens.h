@@ -64,7 +64,8 @@ static inline int64_t timens__read(const char *text)
 	if (!timens__digits(&text, &s))
 		return 0;
 	text = timens__skip_blanks(text);
-	if (!timens__digits(&text, &ns) || __builtin_mul_overflow(below_zero ? -s : s, 1000000000, &sum) ||
+	if (!timens__digits(&text, &ns) ||
+	    __builtin_mul_overflow(below_zero ? -s : s, 1000000000, &sum) ||
 	    __builtin_add_overflow(sum, ns, &sum))
 		return 0;
 	return sum;

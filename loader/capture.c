@@ -26,8 +26,9 @@ static int check_regex(const char *text)
 		return -EINVAL;
 	}
 	if (strlen(text) > XPU_CAPTURE_REGEX_MAX || xpu_capture__refers_back(text)) {
-		msg__error("--capture " XPU_CAPTURE_NVTX ": expected an expression of at most %d bytes, "
-			   "without back-references such as \\1: one that takes long would hold the program",
+		msg__error("--capture " XPU_CAPTURE_NVTX ": expected an expression of at most %d "
+			   "bytes, without back-references such as \\1: one that takes long would "
+			   "hold the program",
 			   XPU_CAPTURE_REGEX_MAX);
 		return -EINVAL;
 	}
@@ -148,7 +149,8 @@ int capture__parse_end(struct capture *c, const char *arg)
 		msg__error("--capture-end %s: xpuload ends no program: expected stop or repeat:N",
 			   arg);
 	else
-		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N from 1 on");
+		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N "
+			   "from 1 on");
 	return -EINVAL;
 }
 

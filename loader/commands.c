@@ -35,17 +35,18 @@ static const struct command commands[] = {
 	{ "diff", { "xpumerge", "diff" }, NULL },
 	{ "evlist", { NULL }, "xpumerge begins with what was recorded, and how" },
 	{ "help", { NULL }, "xpuload --help, xpumerge --help, and their manual pages" },
-	{ "list", { NULL }, "launches, device work, NVTX ranges and CPU samples are always recorded; --api, "
-	  "--memory, --stalls, --gpu-metrics and --off-cpu add to that" },
+	{ "list", { NULL }, "launches, device work, NVTX ranges and CPU samples are always "
+	  "recorded; --api, --memory, --stalls, --gpu-metrics and --off-cpu add to that" },
 	{ "mem", { NULL }, "xpuload --memory COMMAND records who holds memory of GPUs; "
 	  "xpumerge --memory peak shows it" },
 	{ "sched", { NULL }, "xpuload --off-cpu COMMAND records where threads are blocked" },
 	{ "trace", { NULL }, "xpuload --api -o x.pftrace COMMAND records CUDA's calls" },
-	{ "annotate", { NULL }, "record with --stalls, then xpumerge --table stalls has the lines of "
-	  "kernels; xpumerge --srcline has those of call paths" },
-	{ "stat", { NULL }, "xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints "
-	  "how long they took" },
-	{ "stats", { NULL }, "xpumerge prints the tables of nsys stats; --csv, --json and --table pick" },
+	{ "annotate", { NULL }, "record with --stalls, then xpumerge --table stalls has the lines "
+	  "of kernels; xpumerge --srcline has those of call paths" },
+	{ "stat", { NULL }, "xpuload -o FILE.txt COMMAND counts launches, copies and waits, and "
+	  "prints how long they took" },
+	{ "stats", { NULL },
+	  "xpumerge prints the tables of nsys stats; --csv, --json and --table pick" },
 };
 
 /* Becomes xpumerge. Return: the status to exit with, after a message, if that failed. */

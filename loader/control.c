@@ -175,7 +175,8 @@ static void reap_recorder(struct supervisor *s, int options)
 	if (s->stopping && !status)
 		ack(s);
 	else
-		answer(s, status ? "error: the recording has failed\n" : "error: the recording has ended\n");
+		answer(s, status ? "error: the recording has failed\n" :
+		       "error: the recording has ended\n");
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -325,7 +326,8 @@ static int timeout_ms(const struct supervisor *s)
 
 	if (next == UINT64_MAX)
 		return POLL_MS;
-	return next <= now ? 0 : next - now < POLL_MS * 1000000ull ? (next - now) / 1000000 + 1 : POLL_MS;
+	return next <= now ? 0 : next - now < POLL_MS * 1000000ull ? (next - now) / 1000000 + 1 :
+	       POLL_MS;
 }
 
 /* Whether nothing is left to do. */
@@ -347,7 +349,8 @@ static void supervise(struct supervisor *s)
 		struct pollfd fds[] = {
 			{ .fd = s->signal_fd, .events = POLLIN },
 			{ .fd = s->ready_fd, .events = POLLIN },
-			{ .fd = is_busy(s) || s->ends ? -1 : s->opts->control.fd, .events = POLLIN },
+			{ .fd = is_busy(s) || s->ends ? -1 : s->opts->control.fd,
+			  .events = POLLIN },
 		};
 
 		poll(fds, ARRAY_SIZE(fds), timeout_ms(s));

@@ -139,8 +139,8 @@ static bool is_output_name(const char *name)
 	if (!suffix || is_merged(name) || !strcmp(suffix, ".data"))
 		return true;
 	suffix__meant(name, suffixes, meant, sizeof(meant));
-	msg__error("-o %s: no output has the suffix %s%s%s: see --help; a recording has .data", name, suffix,
-		   *meant ? ", " : "", meant);
+	msg__error("-o %s: no output has the suffix %s%s%s: see --help; a recording has .data",
+		   name, suffix, *meant ? ", " : "", meant);
 	return false;
 }
 
@@ -368,8 +368,8 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 			period = 0;
 	}
 	if (period < MIN_STALLS || period > MAX_STALLS) {
-		msg__error("--stalls %s: expected N, exact or exact,N; N from %d to %d: one sample in 2^N "
-			   "cycles", given->arg, MIN_STALLS, MAX_STALLS);
+		msg__error("--stalls %s: expected N, exact or exact,N; N from %d to %d: one sample "
+			   "in 2^N cycles", given->arg, MIN_STALLS, MAX_STALLS);
 		return -EINVAL;
 	}
 	opts->stalls = period;
@@ -395,8 +395,8 @@ static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 		opts->gpu_metrics_hz = hz;
 		return 0;
 	}
-	msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of metrics with commas "
-		   "between", given->arg, MAX_METRICS_HZ);
+	msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of metrics with "
+		   "commas between", given->arg, MAX_METRICS_HZ);
 	return -EINVAL;
 }
 
@@ -670,15 +670,17 @@ static const struct exclusion {
 	  { "output", "pid", "all", "duration", "every", "push", "control", "capture", NULL } },
 	{ "quiet", "says less", { "verbose", NULL } },
 	{ "memory-only", "records memory and nothing else",
-	  { "gpu-only", "cpu-only", "freq", "off-cpu", "off-cpu-min", "api", "stalls", "probe", NULL } },
+	  { "gpu-only", "cpu-only", "freq", "off-cpu", "off-cpu-min", "api", "stalls", "probe",
+	    NULL } },
 	{ "gpu-only", "takes no CPU samples", { "cpu-only", "freq", NULL } },
 	{ "gpu-only", "looks at no threads", { "off-cpu", "off-cpu-min", NULL } },
 	{ "cpu-only", "knows of no CUDA",
-	  { "api", "stalls", "gpu-metrics", "memory", "nvtx", "probe", "cupti", "capture-end", NULL } },
+	  { "api", "stalls", "gpu-metrics", "memory", "nvtx", "probe", "cupti", "capture-end",
+	    NULL } },
 	{ "control", "makes a recording of each window", { "every", "push", NULL } },
 	{ "top", "shows device work and CPU samples, and makes no file",
-	  { "output", "keep", "push", "control", "capture", "api", "stalls", "gpu-metrics", "off-cpu",
-	    "off-cpu-min", "memory", "memory-only", NULL } },
+	  { "output", "keep", "push", "control", "capture", "api", "stalls", "gpu-metrics",
+	    "off-cpu", "off-cpu-min", "memory", "memory-only", NULL } },
 };
 
 static bool options__given(const struct options *opts, const char *name)
@@ -729,7 +731,8 @@ static bool options__have_effect(const struct options *opts)
 	X(PYTHON_ON, is(opts->python, "on"))						\
 	X(STACKS, opts->stack_bytes)							\
 	X(CAPTURE, opts->capture.what)							\
-	X(CAPTURE_NVTX, opts->capture.what && !strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))	\
+	X(CAPTURE_NVTX, opts->capture.what &&						\
+			!strncmp(opts->capture.what, XPU_CAPTURE_NVTX, 5))		\
 	X(CAPTURE_END, opts->capture_end)						\
 	X(CONTROL, options__controlled(opts))						\
 	X(BY_HAND, options__by_hand(opts))						\
@@ -905,8 +908,9 @@ static bool options__check_shim(const struct options *opts, int err)
 /* With results for each window, the name must have a place for the window's number. */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
 {
-	return opts->capture.each && is_merged(pattern) ? output_name__expand_row(pattern, pid, name) :
-							  output_name__expand(pattern, pid, name);
+	return opts->capture.each && is_merged(pattern) ?
+	       output_name__expand_row(pattern, pid, name) :
+	       output_name__expand(pattern, pid, name);
 }
 
 int options__name(struct options *opts, pid_t pid)
@@ -949,8 +953,8 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 		return false;
 	if (opts->capture.each && is_merged(pattern) &&
 	    (!output_name__has_number(pattern) || has_suffix(pattern, ".svg"))) {
-		msg__error("-o %s: --capture-end repeat makes a result for each window: expected %%n in "
-			   "the name, and no picture", pattern);
+		msg__error("-o %s: --capture-end repeat makes a result for each window: expected "
+			   "%%n in the name, and no picture", pattern);
 		return false;
 	}
 	if (options__controlled(opts) && !output_name__has_number(pattern)) {
@@ -959,8 +963,8 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 		return false;
 	}
 	if (opts->every_ns && is_merged(pattern)) {
-		msg__error("-o %s: --every and --push make recordings, each of which xpumerge can merge: "
-			   "name them .data", pattern);
+		msg__error("-o %s: --every and --push make recordings, each of which xpumerge can "
+			   "merge: name them .data", pattern);
 		return false;
 	}
 	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern)) {
@@ -986,7 +990,8 @@ static bool options__check_names(const struct options *opts)
 		if (!options__check_name(opts, opts->more_patterns[i]))
 			return false;
 		for (k = 0; k <= i; k++) {
-			if (strcmp(opts->more_patterns[i], k ? opts->more_patterns[k - 1] : opts->pattern))
+			if (strcmp(opts->more_patterns[i],
+				   k ? opts->more_patterns[k - 1] : opts->pattern))
 				continue;
 			msg__error("-o %s: twice", opts->more_patterns[i]);
 			return false;
@@ -999,7 +1004,8 @@ static bool options__check_names(const struct options *opts)
 static bool options__complete_top(struct options *opts, int argc)
 {
 	if (optind < argc) {
-		msg__error("top: expected -p PID or -a: programs run already, with the shim preloaded");
+		msg__error("top: expected -p PID or -a: programs run already, with the shim "
+			   "preloaded");
 		return false;
 	}
 	if (opts->mode == PROBES_RUN)
@@ -1019,7 +1025,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 		.nvtx = true, .stack_bytes = XPU_STACK_MAX, .own_argv = argv,
 		.blind_stack_bytes = BLIND_STACK_BYTES, .level = BLOCK_LEVEL_DEFAULT,
 		.gpu_metrics_hz = DEFAULT_METRICS_HZ,
-		.capture = { .after_ns = UINT64_MAX }, .control = { .fd = -1, .ack_fd = -1 }, .ready_fd = -1,
+		.capture = { .after_ns = UINT64_MAX }, .control = { .fd = -1, .ack_fd = -1 },
+		.ready_fd = -1,
 	};
 	opts->top = argc > 1 && !strcmp(argv[1], "top");
 	if (opts->top || (argc > 1 && !strcmp(argv[1], "record")))

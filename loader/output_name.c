@@ -103,8 +103,8 @@ static bool put_all(const char *at, struct name *n)
 			at = put_variable(at, n);
 			break;
 		default:
-			msg__error("-o: %%%.1s is none of %%h (host), %%p (pid), %%n and %%i (number), "
-				   "%%q{VAR} and %%%% (a percent sign)", at);
+			msg__error("-o: %%%.1s is none of %%h (host), %%p (pid), %%n and %%i "
+				   "(number), %%q{VAR} and %%%% (a percent sign)", at);
 			return false;
 		}
 	}

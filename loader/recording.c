@@ -285,7 +285,8 @@ static void on_cpu_time(void *ctx, const struct xpu_cpu_time *t)
 	uint64_t exec_ns = t->tid && !t->end_ns ? exec_time(t->tid) : 0;
 	struct xpu_ring_cpu_rest rest = {
 		.hdr = { XPU_RECORD_RING_CPU_REST, 0, sizeof(rest) }, .from_ns = t->told_ns,
-		.end_ns = living->end_ns, .ns = exec_ns - t->exec_ns, .proc_id = t->proc_id, .tid = t->tid,
+		.end_ns = living->end_ns, .ns = exec_ns - t->exec_ns, .proc_id = t->proc_id,
+		.tid = t->tid,
 	};
 
 	if (exec_ns > t->exec_ns && rest.from_ns < rest.end_ns)
@@ -414,8 +415,9 @@ static void finish_keeper(struct recording *r)
 				 "files that are not at their paths"),
 			  r->opts->data, human__bytes(size, st.bytes));
 	if (st.nr_refused)
-		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in xpuload(1)",
-			  (unsigned long long)st.nr_refused, PLURAL(st.nr_refused, "file is", "files are"));
+		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in "
+			  "xpuload(1)", (unsigned long long)st.nr_refused,
+			  PLURAL(st.nr_refused, "file is", "files are"));
 	if (st.nr_failed)
 		msg__info("%llu mapped %s here and could not be kept: %s",
 			  (unsigned long long)st.nr_failed,
@@ -524,7 +526,8 @@ int recording__whole(struct options *opts, int *wait_status)
 		setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
 		recording__run(&r);
 		status = recording__finish(&r);
-		if (merger__wanted(opts) && !merger__run(opts, r.windows ? windows__last(r.windows) : 0))
+		if (merger__wanted(opts) &&
+		    !merger__run(opts, r.windows ? windows__last(r.windows) : 0))
 			status = STATUS_FAILED;
 		else if (opts->merge)
 			remove_recording(&r);

@@ -393,8 +393,9 @@ static void say_denied(const struct taking *t)
 	if (!nr || t->r->opts->mode != PROBES_ALL)
 		return;
 	permit__explain(p->pid, why, sizeof(why));
-	msg__warn("%llu of the processes that run may not be recorded and %s left alone, such as pid %d "
-		  "(%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid, p->comm, why);
+	msg__warn("%llu of the processes that run may not be recorded and %s left alone, such as "
+		  "pid %d (%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid,
+		  p->comm, why);
 }
 
 /* Attaches to the chosen processes, again and again until no new one is found. */

@@ -190,7 +190,8 @@ static void start_gpu_metrics(struct recording *r)
 	const struct options *opts = r->opts;
 
 	if (opts->gpu_metrics && opts->stalls)
-		msg__info("--gpu-metrics beside --stalls: 10 a second, by NVML: a GPU cannot sample both");
+		msg__info("--gpu-metrics beside --stalls: 10 a second, by NVML: a GPU cannot "
+			  "sample both");
 	if (opts->gpu_metrics)
 		r->gpu_metrics = gpu_metrics__start(opts->stalls ? 0 : opts->gpu_metrics_hz,
 						    opts->gpu_metrics_names);
@@ -413,8 +414,8 @@ static int attach(struct recording *r)
 	 */
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:
-		     start_recorder(r, opts->nr_pids ? opts->pids[0] : getpid()) ?: start_sideband(r, -1) ?:
-		     start_keeper(r) ?: recording__take_processes(r);
+		     start_recorder(r, opts->nr_pids ? opts->pids[0] : getpid()) ?:
+		     start_sideband(r, -1) ?: start_keeper(r) ?: recording__take_processes(r);
 
 	if (!status)
 		caps__settle(r->opts->mode == PROBES_PID);
@@ -456,7 +457,8 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 		setenv(XPU_STALLS_ENV, number, 1);
 	}
 	if (opts->exact_stalls)
-		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 ms more");
+		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 "
+			  "ms more");
 	capture__set_environment(&opts->capture);
 	if (opts->probe)
 		setenv(XPU_PROBE_ENV, opts->probe, 1);
@@ -491,7 +493,8 @@ static int run_command(struct recording *r)
 		return STATUS_FAILED;
 	}
 	status = start_recorder(r, r->target.pid) ?:
-		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?: start_keeper(r);
+		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?:
+		 start_keeper(r);
 	if (status)
 		return status;		/* closing our end of the child's pipe ends the child */
 	caps__settle(false);

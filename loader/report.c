@@ -66,8 +66,9 @@ static void count_losses(const struct report *r, struct losses *l)
 		nr = r->lost[kind] - (kind == XPU_LOST_LAUNCH ? r->nr_unreached : 0);
 		if (kernel[kind] && (kind != XPU_LOST_RANGE || r->opts->nvtx) &&
 		    (kind != XPU_LOST_ALLOC || r->opts->memory))
-			add_loss(l, nr, kind == XPU_LOST_PROCESS && r->shared ? "processes that used CUDA" :
-				 kernel[kind]);
+			add_loss(l, nr,
+				 kind == XPU_LOST_PROCESS && r->shared ?
+				 "processes that used CUDA" : kernel[kind]);
 	}
 	add_loss(l, r->nr_unreached, "launches of processes that could not reach xpuload");
 	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");

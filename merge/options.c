@@ -788,7 +788,8 @@ static int options__pick_format(struct options *o)
 	struct stat st;
 
 	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table)) {
-		complain("with several -o their suffixes pick the formats: no -f, --csv, --json or --table");
+		complain("with several -o their suffixes pick the formats: no -f, --csv, --json or "
+			 "--table");
 		return -EINVAL;
 	}
 
@@ -851,8 +852,8 @@ static int options__check_memory(struct options *o)
 		return -EINVAL;
 	}
 	if (o->write.sort && !text__has_column(NULL, o->write.sort, true)) {
-		complain("--sort %s: no table of memory has such a column, and --memory shows no other",
-			 o->write.sort);
+		complain("--sort %s: no table of memory has such a column, and --memory shows no "
+			 "other", o->write.sort);
 		return -EINVAL;
 	}
 	if (o->write.unit_given && o->write.unit != UNIT_BYTES && o->write.unit != UNIT_COUNT) {

@@ -244,8 +244,9 @@ static int write_profile(const struct writing *w, const char *kind)
 	int err = name ? output__open(&o, name, true) : -ENOMEM;
 
 	if (!err) {
-		err = w->kind < NR_PROFILE_KINDS ? pprof__write_kind(w->s, w->kind, &w->job->time, o.f) :
-						   otlp__write(w->s, &w->job->time, o.f);
+		err = w->kind < NR_PROFILE_KINDS ?
+		      pprof__write_kind(w->s, w->kind, &w->job->time, o.f) :
+		      otlp__write(w->s, &w->job->time, o.f);
 		err = err ?: output__commit(&o);
 		if (err)
 			output__abort(&o);

@@ -83,8 +83,8 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
 	.usage = "Usage: xpumerge split [OPTION...] [FILE]\n"
-		 "Makes several files of the recording FILE, or of the one at standard input, each of which\n"
-		 "can be read alone.\n\n",
+		 "Makes several files of the recording FILE, or of the one at standard input, "
+		 "each of which\ncan be read alone.\n\n",
 	.footer = "",
 	.column = 25, .columns = 97,
 	.options = rows,
@@ -103,7 +103,8 @@ static void report(const struct split_result *result)
 		complain("%" PRIu64 " %s, because of a limit: they may be in different files",
 			 result->nr_forced, PLURAL(result->nr_forced,
 			 "launch or device record was not held back until it had the other",
-			 "launches and device records were not held back until they had each other"));
+			 "launches and device records were not held back until they had each "
+			 "other"));
 	if (result->nr_beyond)
 		complain("%" PRIu64
 			 " %s not repeated in later files, because of a limit: names are "
@@ -162,8 +163,9 @@ static int split(const struct options *o, const char *input)
 	}
 	if (o->push) {
 		counts = map_counts(opts.journal_fd);
-		opts.ctx = counts ? profiles__new(o->push, o->labels, o->program ?: "xpuload-push", o->remove,
-						  counts) : NULL;
+		opts.ctx = counts ?
+			   profiles__new(o->push, o->labels, o->program ?: "xpuload-push",
+					 o->remove, counts) : NULL;
 		if (!opts.ctx)
 			return EXIT_BAD;
 		opts.whole = on_whole;

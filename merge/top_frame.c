@@ -103,7 +103,8 @@ static int frame__take(struct top_frame *frame, enum top_list list, parts_t *par
 		char *name = part__name(&parts->v[i]);
 
 		err = name ? array_push(&frame->lists[list],
-					((struct top_row){ name, parts->v[i].ns, parts->v[i].nr })) : -ENOMEM;
+					((struct top_row){ name, parts->v[i].ns,
+							   parts->v[i].nr })) : -ENOMEM;
 		if (err)
 			free(name);
 	}
@@ -125,8 +126,8 @@ static int frame__sum(struct top_frame *frame, const struct session *s, size_t f
 
 		if (leaf_kind__is_device(leaf->kind)) {
 			err = array_push(&parts[TOP_WORK], ((struct part){
-				(uintptr_t)leaf->name, NULL, leaf->name, leaf_kind__prefix(leaf->kind),
-				a->sum_ns, a->nr })) ?:
+				(uintptr_t)leaf->name, NULL, leaf->name,
+				leaf_kind__prefix(leaf->kind), a->sum_ns, a->nr })) ?:
 			      array_push(&parts[TOP_PATHS], ((struct part){
 				(uintptr_t)stack, stack, leaf->name, "", a->sum_ns, a->nr }));
 		} else if (leaf->kind == LEAF_CPU && stack->nr) {
@@ -228,7 +229,8 @@ int top_frames__add(struct top_frames *f, const char *name, double seconds)
 	for (i = 0; i < sums->busy.nr && i < ARRAY_SIZE(before_ns); i++)
 		before_ns[i] = busy__ns(&sums->busy.v[i]);
 	frame__clear(&f->frame);
-	err = session__add(&f->s, f->readers.v[f->readers.nr - 1]) ?: frame__sum(&f->frame, &f->s, first);
+	err = session__add(&f->s, f->readers.v[f->readers.nr - 1]) ?:
+	      frame__sum(&f->frame, &f->s, first);
 	for (i = 0; i < sums->busy.nr && i < ARRAY_SIZE(before_ns) && !err; i++)
 		err = array_push(&f->frame.gpus,
 				 ((struct top_gpu){ f->s.model.gpus.list.v[i].number,

@@ -281,8 +281,10 @@ static const char *session__lacks(const struct session *s, const struct options 
 	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
 		return NULL;
 	if (o->cpu_only)
-		return "no CPU samples and no waits in the recording, and --cpu-only leaves out all else";
-	return o->gpu_only ? "no work of GPUs in the recording, and --gpu-only leaves out all else" : NULL;
+		return "no CPU samples and no waits in the recording, and --cpu-only leaves out "
+		       "all else";
+	return o->gpu_only ?
+	       "no work of GPUs in the recording, and --gpu-only leaves out all else" : NULL;
 }
 
 /* Reports that the requested table or column has no rows. Return: the exit status. */

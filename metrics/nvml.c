@@ -88,7 +88,8 @@ bool nvml__open(void)
 		{ &nvml.gpm_get, "nvmlGpmMetricsGet", true },
 	};
 	void *library = library__open("libnvidia-ml.so.1");
-	const char *missing = library ? library__functions(library, functions, ARRAY_SIZE(functions)) : NULL;
+	const char *missing = library ?
+			      library__functions(library, functions, ARRAY_SIZE(functions)) : NULL;
 	int err;
 
 	if (!library || missing) {

@@ -38,7 +38,8 @@ static const struct {
 	{ "gr__cycles_active" PERCENT, PM_VALUE, 1, { "GR active", "%", XPU_METRIC_MEAN } },
 	{ "sm__cycles_active.sum", PM_OF_PEAK, 100, { "SM active", "%", XPU_METRIC_MEAN } },
 	{ "sm__inst_executed_realtime.sum", PM_OF_PEAK, 100, { "SM issue", "%", XPU_METRIC_MEAN } },
-	{ "sm__pipe_tensor_cycles_active_realtime.sum", PM_OF_PEAK, 100, { "tensor", "%", XPU_METRIC_MEAN } },
+	{ "sm__pipe_tensor_cycles_active_realtime.sum", PM_OF_PEAK, 100,
+	  { "tensor", "%", XPU_METRIC_MEAN } },
 	{ "dram__read_throughput" PERCENT, PM_VALUE, 1, { "DRAM read", "%", XPU_METRIC_MEAN } },
 	{ "dram__write_throughput" PERCENT, PM_VALUE, 1, { "DRAM write", "%", XPU_METRIC_MEAN } },
 	{ "pcie__read_bytes.sum", PM_PER_NS, 1, { "PCIe in", "GB/s", XPU_METRIC_MEAN } },
@@ -97,7 +98,8 @@ bool pm__open(int major)
 #undef ENTRY
 	};
 	void *library = library__open_cupti(major);
-	const char *missing = library ? library__functions(library, functions, ARRAY_SIZE(functions)) : NULL;
+	const char *missing = library ?
+			      library__functions(library, functions, ARRAY_SIZE(functions)) : NULL;
 	CUptiResult err;
 
 	if (!library || missing) {
@@ -123,7 +125,8 @@ static CUptiResult read_available(struct pm_gpu *g, unsigned int index)
 		PARAMS(CUpti_PmSampling_GetCounterAvailability_Params, .deviceIndex = index);
 	CUptiResult err;
 
-	err = cupti.cuptiDeviceGetChipName(chip) ?: cupti.cuptiPmSamplingGetCounterAvailability(counters);
+	err = cupti.cuptiDeviceGetChipName(chip) ?:
+	      cupti.cuptiPmSamplingGetCounterAvailability(counters);
 	if (err)
 		return err;
 	g->chip = chip->pChipName;

@@ -220,7 +220,8 @@ static void CUPTIAPI serial_callback(void *userdata, CUpti_CallbackDomain domain
 		if (atomic_load(&nr_without_turn))
 			stalls__set_launch(0);
 	}
-	(capture__is_armed() ? launch__callback_in_windows : launch__callback)(userdata, domain, cbid, data);
+	(capture__is_armed() ? launch__callback_in_windows : launch__callback)(userdata, domain,
+									       cbid, data);
 	if (!launches || d->callbackSite != CUPTI_API_EXIT || !depth || --depth)
 		return;
 	stalls__drain();
@@ -365,7 +366,8 @@ static enum calls_wanted calls_are_wanted(void)
 		told = !env ? CALLS_NONE : !strcmp(env, "all") ? CALLS_ALL : CALLS_TIMED;
 	}
 	if (probe__live())
-		return !probe__live_api() ? CALLS_NONE : told == CALLS_ALL ? CALLS_ALL : CALLS_TIMED;
+		return !probe__live_api() ? CALLS_NONE : told == CALLS_ALL ? CALLS_ALL :
+		       CALLS_TIMED;
 	return told;
 }
 
@@ -774,8 +776,9 @@ static void tell_of_labels(void)
 
 	if (!labels->nr_refused)
 		return;
-	snprintf(text, sizeof(text), "the value of %s is none that a launcher sets: it is not recorded as a "
-		 "label%s", labels->refused, labels->nr_refused > 1 ? ", nor those of others" : "");
+	snprintf(text, sizeof(text), "the value of %s is none that a launcher sets: it is not "
+		 "recorded as a label%s", labels->refused,
+		 labels->nr_refused > 1 ? ", nor those of others" : "");
 	activity__message(XPU_MESSAGE_INFO, text);
 }
 
@@ -900,8 +903,9 @@ static void follow_shared_memory(void)
 	before = now;
 	if (launches != (now == SHM_OPEN))
 		probe__count(&xpu_launch_semaphore, !launches);
+	/* Ranges count since the shim was loaded. */
 	if (launches && shm__wants_ranges())
-		probe__count(&xpu_range_semaphore, false);	/* counted since the shim was loaded */
+		probe__count(&xpu_range_semaphore, false);
 	if (all != (now == SHM_OPEN || now == SHM_LEAVING))
 		probe__count(&xpu_batch_semaphore, !all);
 }

@@ -63,13 +63,14 @@ static bool http__load(struct http *h)
 	} functions[] = {
 		{ "curl_easy_init", &h->easy_init }, { "curl_easy_cleanup", &h->easy_cleanup },
 		{ "curl_easy_reset", &h->easy_reset }, { "curl_easy_setopt", &h->easy_setopt },
-		{ "curl_easy_getinfo", &h->easy_getinfo }, { "curl_easy_perform", &h->easy_perform },
-		{ "curl_easy_strerror", &h->easy_strerror }, { "curl_easy_escape", &h->easy_escape },
-		{ "curl_free", &h->free }, { "curl_mime_init", &h->mime_init },
-		{ "curl_mime_free", &h->mime_free }, { "curl_mime_addpart", &h->mime_addpart },
-		{ "curl_mime_name", &h->mime_name }, { "curl_mime_filename", &h->mime_filename },
-		{ "curl_mime_type", &h->mime_type }, { "curl_mime_data", &h->mime_data },
-		{ "curl_slist_append", &h->slist_append },
+		{ "curl_easy_getinfo", &h->easy_getinfo },
+		{ "curl_easy_perform", &h->easy_perform },
+		{ "curl_easy_strerror", &h->easy_strerror },
+		{ "curl_easy_escape", &h->easy_escape }, { "curl_free", &h->free },
+		{ "curl_mime_init", &h->mime_init }, { "curl_mime_free", &h->mime_free },
+		{ "curl_mime_addpart", &h->mime_addpart }, { "curl_mime_name", &h->mime_name },
+		{ "curl_mime_filename", &h->mime_filename }, { "curl_mime_type", &h->mime_type },
+		{ "curl_mime_data", &h->mime_data }, { "curl_slist_append", &h->slist_append },
 		{ "curl_slist_free_all", &h->slist_free_all },
 	};
 	void *function;

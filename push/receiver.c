@@ -13,9 +13,9 @@
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceResponse
 	response_msg;
 
-/* Shortens the long names that protoc-c makes. */
-#define RESPONSE(verb)	\
-	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_response__##verb
+/* These shorten the long names that protoc-c makes. */
+#define COLLECTOR(t)	opentelemetry__proto__collector__profiles__v1development__##t
+#define RESPONSE(verb)	COLLECTOR(export_profiles_service_response__##verb)
 
 #define WHY_BYTES	256
 #define APPLICATION	"xpuload"
@@ -82,7 +82,8 @@ static char *receiver__name(const struct receiver *r)
 static int send_pyroscope(struct receiver *r, const struct profile *p, long timeout_ms,
 			  struct http_answer *a)
 {
-	char *name = receiver__name(r), *escaped = name ? http__escape(r->http, name) : NULL, *url = NULL;
+	char *name = receiver__name(r), *escaped = name ? http__escape(r->http, name) : NULL;
+	char *url = NULL;
 	char config[128];
 	struct http_part parts[] = {
 		{ "profile", "profile.pprof", "application/octet-stream", p->data, p->bytes },
@@ -94,9 +95,10 @@ static int send_pyroscope(struct receiver *r, const struct profile *p, long time
 	snprintf(config, sizeof(config),
 		 "{\"%s\":{\"units\":\"nanoseconds\",\"aggregation\":\"sum\"}}", p->kind);
 	parts[1].bytes = strlen(config);
-	if (escaped && asprintf(&url, "%s?name=%s&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof&spyName="
-				APPLICATION, r->url.url, escaped, p->start_ns / 1000000000,
-				(p->end_ns + 999999999) / 1000000000) > 0) {
+	if (escaped &&
+	    asprintf(&url, "%s?name=%s&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof&spyName="
+		     APPLICATION, r->url.url, escaped, p->start_ns / 1000000000,
+		     (p->end_ns + 999999999) / 1000000000) > 0) {
 		request.url = url;
 		http__post(r->http, &request, timeout_ms, a);
 		err = 0;
@@ -216,7 +218,8 @@ static int send_otlp(struct receiver *r, const struct profile *p, long timeout_m
 		     struct http_answer *a)
 {
 	const struct http_request request = {
-		.url = r->url.url, .type = "application/x-protobuf", .body = p->data, .bytes = p->bytes,
+		.url = r->url.url, .type = "application/x-protobuf", .body = p->data,
+		.bytes = p->bytes,
 	};
 
 	http__post(r->http, &request, timeout_ms, a);
@@ -271,7 +274,8 @@ enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p
 		return RECEIVER_FAILED;
 	}
 	if (a.status >= 200 && a.status < 300)
-		return r->url.kind == PUSH_OTLP && nr_rejected(&a, why) ? RECEIVER_REFUSED : RECEIVER_TOOK;
+		return r->url.kind == PUSH_OTLP && nr_rejected(&a, why) ?
+		       RECEIVER_REFUSED : RECEIVER_TOOK;
 	tell_status(&a, why);
 	/* The receiver is overloaded or still starting. It may take the profile later. */
 	if (a.status >= 500 || a.status == 429 || a.status == 408)

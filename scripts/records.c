@@ -37,8 +37,8 @@ static void print_numbers(const char *what, const struct number_names *names)
 
 	printf("\n%s:\n\n", what);
 	for (n = names->v; n->name; n++)
-		printf("- %u %s%s%s\n", n->number, n->name + strlen(names->prefix), *n->text ? ": " : "",
-		       n->text);
+		printf("- %u %s%s%s\n", n->number, n->name + strlen(names->prefix),
+		       *n->text ? ": " : "", n->text);
 }
 
 static void print_fields(const struct record_field *list, uint32_t at)
@@ -72,7 +72,8 @@ int main(void)
 	const struct record_type *t;
 
 	printf("# Records of version %u.%u\n\n", XPU_VERSION_MAJOR, XPU_VERSION_MINOR);
-	puts("A record begins with type, misc and size: `struct xpu_record` in `record/xpu_record.h`, which\n"
+	puts("A record begins with type, misc and size: `struct xpu_record` in "
+	     "`record/xpu_record.h`, which\n"
 	     "has the rules of the format.");
 	for (t = record_types; t < record_types + XPU_RECORD_TYPES; t++) {
 		if (!t->name)

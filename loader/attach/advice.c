@@ -58,7 +58,8 @@ static const char *advice_on_privileges(void)
 	char missing[64];
 
 	if (is_in_user_namespace())
-		return ": not in a user namespace, as a rootless container has: attach from outside of it";
+		return ": not in a user namespace, as a rootless container has: attach from "
+		       "outside of it";
 	if (caps__missing(missing, sizeof(missing)))
 		return advice_on_capabilities(missing);
 	if (is_locked_down())

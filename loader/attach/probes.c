@@ -338,7 +338,8 @@ static void forget_ended(struct probes *p, bool wait)
 	all = calloc(p->nr_ended * per + 1, sizeof(*all));
 	for (f = p->ended, nr = 0; f; f = f->next) {
 		for (i = 0; i < per; i++)
-			add_attached(all ?: list, &nr, &f->at[i % MAX_SHIMS][NR_SITES + i / MAX_SHIMS]);
+			add_attached(all ?: list, &nr,
+				     &f->at[i % MAX_SHIMS][NR_SITES + i / MAX_SHIMS]);
 		if (!all) {
 			detach_all(list, nr, wait);
 			nr = 0;

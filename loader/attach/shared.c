@@ -648,7 +648,8 @@ static void take_memory(struct shared *s, const struct caller *c, const struct x
 
 	err = m ? shm_reader__new(memory, s->ring_bytes, &m->reader) : -ENOMEM;
 	if (err) {
-		lose(s, c->pid, err == -EPROTO ? "it sent no memory as the shim makes it" : strerror(-err));
+		lose(s, c->pid,
+		     err == -EPROTO ? "it sent no memory as the shim makes it" : strerror(-err));
 		return;
 	}
 	s->nr_readers++;
@@ -976,7 +977,8 @@ uint64_t shared__finish(struct shared *s)
 	if (launches > MAX_LAUNCHES)
 		launches = MAX_LAUNCHES;
 	msg__warn("%llu process%s used CUDA, could not reach xpuload, and %s not recorded",
-		  (unsigned long long)processes, processes == 1 ? "" : "es", processes == 1 ? "is" : "are");
+		  (unsigned long long)processes, processes == 1 ? "" : "es",
+		  processes == 1 ? "is" : "are");
 	s->nr_lost[XPU_LOST_PROCESS] += processes;
 	s->nr_lost[XPU_LOST_LAUNCH] += launches;
 	return launches;

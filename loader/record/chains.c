@@ -15,7 +15,8 @@ struct chains {
 	struct ksyms *ksyms;
 	uint32_t last_id;
 	uint32_t nr_others;		/* chains that no launch has */
-	__u64 words[sizeof(struct chain) / sizeof(uint64_t) + 1 + XPU_MAX_FRAMES];	/* to hash */
+	/* room for the words that are hashed */
+	__u64 words[sizeof(struct chain) / sizeof(uint64_t) + 1 + XPU_MAX_FRAMES];
 };
 
 struct chains *chains__new(struct writer *w, struct processes *ps)

@@ -170,8 +170,8 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 	}
 	r = (struct xpu_record_stack){
 		.time_ns = sample->time_ns, .path_id = path_id, .thread_id = thread_id,
-		.period_ns = sample->ran_ns ?: s->period_ns, .cpu = sample->cpu, .bytes = sample->stack_bytes,
-		.nr_python = sample->nr_python,
+		.period_ns = sample->ran_ns ?: s->period_ns, .cpu = sample->cpu,
+		.bytes = sample->stack_bytes, .nr_python = sample->nr_python,
 	};
 	samples__write_stack(s, &r, sample->proc_id,
 			     (const void *)(sample->frames + sample->nr_frames));

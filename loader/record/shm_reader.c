@@ -15,7 +15,8 @@
 #define MAX_LOST	(1ull << 48)	/* losses of one kind in one process */
 
 #define LARGEST_LAUNCH	(sizeof(struct xpu_ring_launch) + XPU_MAX_FRAMES * sizeof(__u64))
-#define LARGEST_LOG	(sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
+#define LARGEST_LOG	(sizeof(struct xpu_ring_log) + \
+			 XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
 /* In the ring, only a batch can be larger than this. */
 #define LARGEST_OTHER	(sizeof(struct xpu_shm_word) + \

@@ -51,8 +51,8 @@ static int call__compare(const void *a, const void *b, void *ctx)
 	const struct epoch_call *calls = ctx;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	return cmp3(calls[i].start_ns, calls[k].start_ns) ?: cmp3(calls[i].driver, calls[k].driver) ?:
-	       cmp3(i, k);
+	return cmp3(calls[i].start_ns, calls[k].start_ns) ?:
+	       cmp3(calls[i].driver, calls[k].driver) ?: cmp3(i, k);
 }
 
 static int work__compare(const void *a, const void *b, void *ctx)
@@ -318,9 +318,9 @@ int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls
 		     struct epoch_work *works, size_t nr_works)
 {
 	struct renumber r = {
-		.out = e, .calls = calls, .works = works, .nr_calls = nr_calls, .nr_works = nr_works,
-		.call_order = order_new(nr_calls), .work_order = order_new(nr_works),
-		.outer_of = order_new(nr_calls),
+		.out = e, .calls = calls, .works = works, .nr_calls = nr_calls,
+		.nr_works = nr_works, .call_order = order_new(nr_calls),
+		.work_order = order_new(nr_works), .outer_of = order_new(nr_calls),
 	};
 	int err = r.call_order && r.work_order && r.outer_of ? 0 : -ENOMEM;
 	uint64_t again = 0;

@@ -183,8 +183,10 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 		FIELD(IN_ARGS, "name", arg_name), FIELD(IN_ARGS, "Call stack", stack),
 		FIELD(IN_ARGS, "Module Hierarchy", modules),
 		FIELD(IN_ARGS, "grid", grid), FIELD(IN_ARGS, "block", block),
-		FIELD(IN_ARGS, "cluster", cluster), FIELD(IN_ARGS, "registers per thread", registers),
-		FIELD(IN_ARGS, "shared memory", shared), FIELD(IN_ARGS, "local memory per thread", local),
+		FIELD(IN_ARGS, "cluster", cluster),
+		FIELD(IN_ARGS, "registers per thread", registers),
+		FIELD(IN_ARGS, "shared memory", shared),
+		FIELD(IN_ARGS, "local memory per thread", local),
 	};
 	struct span *out;
 	size_t i;

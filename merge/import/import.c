@@ -252,7 +252,8 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid)
 		.thread_id = im->nr_threads + 1, .proc_id = proc, .tid = tid,
 	};
 
-	im->err = im->err ?: min_t(int, idmap__add(&im->threads, ID_KEY(proc, tid), rec.thread_id), 0);
+	im->err = im->err ?:
+		  min_t(int, idmap__add(&im->threads, ID_KEY(proc, tid), rec.thread_id), 0);
 	if (im->err)
 		return 0;
 	PUT(im, XPU_RECORD_THREAD, 0, rec);
@@ -643,7 +644,8 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 	};
 
 	import__see(im, w->start_ns);
-	rec.name = w->shape ? import__shaped(im, proc, name, w->shape) : import__string(im, proc, name);
+	rec.name = w->shape ? import__shaped(im, proc, name, w->shape) :
+		   import__string(im, proc, name);
 	import__enter_batch(im, proc);
 	import__put(im, true, XPU_RECORD_KERNEL, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec,
 		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);

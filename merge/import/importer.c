@@ -51,9 +51,11 @@ static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 		return err;
 	im->import.file = NULL;
 	if (im->cpu.kind == CPU_SIDE_LINES && !o->gpu) {
-		msgs__add(msgs, o->nsys ? "%s: stacks of launches go with --gpu, not with --nsys, which "
-			  "may have its own" : "%s: expected perf.data or what perf script prints: stacks "
-			  "of launches go with --gpu", o->cpu);
+		msgs__add(msgs, o->nsys ?
+			  "%s: stacks of launches go with --gpu, not with --nsys, which may have "
+			  "its own" :
+			  "%s: expected perf.data or what perf script prints: stacks of launches "
+			  "go with --gpu", o->cpu);
 		return -EINVAL;
 	}
 	o->cpu_lines = cpu_side__lines(&im->cpu);

@@ -253,7 +253,8 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 		/* Only the direct caller can be an inlined stub, which has the kernel's name. */
 		if (nr_named++)
 			continue;
-		if (found.full || scoped != found.base ? kernel_names__has(n, found.full ?: scoped) :
+		if (found.full || scoped != found.base ?
+		    kernel_names__has(n, found.full ?: scoped) :
 		    found.base && n->flags.v[found.base] & FORM_ALONE)
 			name = found;
 	}

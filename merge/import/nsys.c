@@ -27,7 +27,8 @@ static int nsys__fail(struct nsys *n, const char *what)
 {
 	if (nsys__no_memory(n) || sqlite3_errcode(n->db) == SQLITE_NOMEM)
 		return -ENOMEM;
-	msgs__add(n->msgs, "%s: %s: %s", n->path, what, n->db ? sqlite3_errmsg(n->db) : "no memory");
+	msgs__add(n->msgs, "%s: %s: %s", n->path, what,
+		  n->db ? sqlite3_errmsg(n->db) : "no memory");
 	return -EINVAL;
 }
 
@@ -40,8 +41,8 @@ static bool nsys__has_table(struct nsys *n, const char *table)
 	sqlite3_stmt *stmt = NULL;
 	bool found = false;
 
-	if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1 "
-			       "AND rootpage > 0", -1, &stmt, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
+			       "?1 AND rootpage > 0", -1, &stmt, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
 		found = sqlite3_step(stmt) == SQLITE_ROW;
 	}
@@ -491,10 +492,11 @@ static int nsys__read_kernels(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err, i;
 
-	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
-			   "shortName demangledName mangledName gridX gridY gridZ blockX blockY blockZ "
-			   "registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId "
-			   "clusterX clusterY clusterZ localMemoryPerThread", 2, "", &stmt);
+	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId "
+			   "globalPid shortName demangledName mangledName gridX gridY gridZ blockX "
+			   "blockY blockZ registersPerThread staticSharedMemory "
+			   "dynamicSharedMemory graphNodeId clusterX clusterY clusterZ "
+			   "localMemoryPerThread", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
@@ -567,8 +569,8 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	int err;
 
 	err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
-	err = err ?: nsys__select(n, table, "start end deviceId contextId streamId correlationId globalPid "
-			   "bytes copyKind graphNodeId", 2, "", &stmt);
+	err = err ?: nsys__select(n, table, "start end deviceId contextId streamId correlationId "
+				  "globalPid bytes copyKind graphNodeId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
 
@@ -982,8 +984,9 @@ static int nsys__read_diagnostics(struct nsys *n)
 	static const char table[] = "DIAGNOSTIC_EVENT";
 	enum { INFO = 1, WARNING = 2, SAID_MAX = 8 };
 	static const struct enum_word words[] = {
-		{ "UNKNOWN", WARNING }, { "INFO", INFO }, { "INFORMATION", INFO }, { "VERBOSE", INFO },
-		{ "WARNING", WARNING }, { "ERROR", WARNING }, { "FATAL", WARNING }, { 0 },
+		{ "UNKNOWN", WARNING }, { "INFO", INFO }, { "INFORMATION", INFO },
+		{ "VERBOSE", INFO }, { "WARNING", WARNING }, { "ERROR", WARNING },
+		{ "FATAL", WARNING }, { 0 },
 	};
 	struct idmap severities = { 0 };
 	struct strpool said = { 0 };

@@ -24,7 +24,7 @@
 #include "util.h"
 
 #define NSYS_FRAMES_MAX		4096
-#define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 bits */
+#define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 */
 #define NSYS_TID(global)	((uint32_t)((global) & 0xffffff))
 #define NSYS_PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
 

@@ -8,7 +8,8 @@
  *		"strings": {"buffer_records": [{"kind": "...", "operations": ["...", ...]}, ...],
  *			    "marker_api": [{"key": 1, "value": "..."}]},
  *		"kernel_symbols": [{"kernel_id": 1, "formatted_kernel_name": "..."}],
- *		"buffer_records": {"hip_api": [...], "kernel_dispatch": [...], "memory_copy": [...]}}]}
+ *		"buffer_records": {"hip_api": [...], "kernel_dispatch": [...],
+ *				   "memory_copy": [...]}}]}
  *
  * A record of device work has the id of the innermost call when the work was queued: a HIP call, or
  * an HSA call within it, which names the HIP call as its ancestor.
@@ -234,7 +235,8 @@ static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 {
 	/* The first of these members that exists has the name. */
 	static const char *const names[] = {
-		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name", "kernel_name",
+		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name",
+		"kernel_name",
 	};
 	struct span key;
 	int err = 0;

@@ -104,7 +104,8 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
 {
-	uint32_t call = correlation_id ? call_index__find(&f->index, *pid, correlation_id) : NO_INDEX;
+	uint32_t call = correlation_id ?
+			call_index__find(&f->index, *pid, correlation_id) : NO_INDEX;
 
 	if (call != NO_INDEX)
 		*pid = f->gpu.calls.v[call].pid;
@@ -647,9 +648,11 @@ static int trace_file__read(struct trace_file *f)
 		return -EINVAL;
 	}
 	if (!t->calls.nr && !t->works.nr) {
-		msgs__add(f->msgs, t->damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
+		msgs__add(f->msgs,
+			  t->damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
 			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines, the text "
-			  "of CUPTI's samples or rocprofv3's JSON", f->path, t->damage, t->damage_offset);
+			  "of CUPTI's samples or rocprofv3's JSON", f->path, t->damage,
+			  t->damage_offset);
 		return -EINVAL;
 	}
 	gputrace__complain(t, f->path, f->msgs);
@@ -792,7 +795,7 @@ void trace__print(const struct trace *t, FILE *f, bool summary)
 			t->nr_in_ops, t->nr_in_annotations, t->nr_no_stack);
 	if (summary)
 		fprintf(f, "  %" PRIu64 " API calls, %" PRIu64 " device records and %" PRIu64
-			" operators, functions and annotations in %" PRIu64 " %s, %.3f ms of device "
-			"time\n", t->nr_calls, t->nr_works, t->nr_ops, t->nr_files,
+			" operators, functions and annotations in %" PRIu64 " %s, %.3f ms of "
+			"device time\n", t->nr_calls, t->nr_works, t->nr_ops, t->nr_files,
 			t->nr_files == 1 ? "file" : "files", t->work_ns / 1e6);
 }

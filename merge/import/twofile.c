@@ -20,7 +20,7 @@
 struct folded_stack {
 	const char *text;		/* without the called function; has no NUL */
 	size_t len;
-	const char *api;		/* interned; NULL: the path does not end with a CUDA function */
+	const char *api;		/* interned; NULL: the path does not end in CUDA */
 	enum call_kind kind;
 };
 
@@ -504,7 +504,8 @@ static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack
 			       uint64_t time_ns)
 {
 	const struct folded_stack *s = stack < t->stacks.nr ? &t->stacks.v[stack] : NULL;
-	const struct path_key key = { .api = s && s->api ? s->api : api, .stack = stack, .proc = proc };
+	const struct path_key key = { .api = s && s->api ? s->api : api, .stack = stack,
+				      .proc = proc };
 	const char *known = strpool__intern(&t->path_keys, (const char *)&key, sizeof(key));
 	const char *p, *end;
 	uint32_t path;
@@ -660,7 +661,8 @@ static void twofiles__write_works(struct twofiles *t)
 
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
 			/* The work is an orphan: its process is unknown, so take any. */
-			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ? t->events.v[0].pid : 1;
+			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ?
+			      t->events.v[0].pid : 1;
 			if (t->index.pids.nr > 1)
 				w->w.correlation_id = 0;
 		}
@@ -695,9 +697,11 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		return -EINVAL;
 	}
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
-		msgs__add(t->msgs, t->gpu.damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
-			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the text "
-			  "of CUPTI's samples", opts->gpu, t->gpu.damage, t->gpu.damage_offset);
+		msgs__add(t->msgs,
+			  t->gpu.damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
+			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the "
+			  "text of CUPTI's samples", opts->gpu, t->gpu.damage,
+			  t->gpu.damage_offset);
 		return -EINVAL;
 	}
 	if (t->nr_strange)
@@ -898,8 +902,9 @@ void twofile__print(const struct twofile *t, FILE *f, bool summary)
 	fprintf(f, "  %" PRIu32 " of %" PRIu32 " call paths name the kernel that they launch\n",
 		t->nr_named, t->nr_paths);
 	if (t->nr_offsets == 1)
-		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f ppm, "
-			"jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm, t->jitter_ns / 1e3);
+		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f "
+			"ppm, jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm,
+			t->jitter_ns / 1e3);
 	fprintf(f, "  certain %.2f %%, uncertain %.2f %%, without stack %.2f %% of the launches\n",
 		percent(t->nr_certain, t->nr_launches), percent(t->nr_uncertain, t->nr_launches),
 		percent(t->nr_no_stack, t->nr_launches));

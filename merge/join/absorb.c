@@ -214,10 +214,12 @@ int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct rema
 		m->nccl.kernels.v[nr - 1].aggregate =
 			remap__move(m->nccl.kernels.v[nr - 1].aggregate, first);
 	absorb_counts(s, from);
-	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?: absorb_leaf_stats(s, from, r) ?:
-	      absorb_calls(s, from, r) ?: absorb_accounts(s, from, r) ?: absorb_busy(s, from, r) ?:
+	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?:
+	      absorb_leaf_stats(s, from, r) ?: absorb_calls(s, from, r) ?:
+	      absorb_accounts(s, from, r) ?: absorb_busy(s, from, r) ?:
 	      absorb_works(&s->metrics, &from->metrics, r) ?: absorb_heaps(s, from, r) ?:
-	      absorb_memory_made(s, from, first) ?: times__absorb(&s->times, &from->times, r, first) ?:
+	      absorb_memory_made(s, from, first) ?:
+	      times__absorb(&s->times, &from->times, r, first) ?:
 	      idles__absorb(&s->idles, &from->idles, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

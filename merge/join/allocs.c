@@ -46,7 +46,8 @@ static enum label label_of(const struct second_pass *p, const struct heap_event 
 		return LABEL_BEFORE;
 	if (e->space != XPU_SPACE_REST)
 		return e->space == XPU_SPACE_GRAPHS ? LABEL_GRAPHS : LABEL_UNUSED;
-	return p->allocs->procs.v[e->proc - p->found->first_proc].late ? LABEL_REST_LATE : LABEL_REST;
+	return p->allocs->procs.v[e->proc - p->found->first_proc].late ?
+	       LABEL_REST_LATE : LABEL_REST;
 }
 
 /*
@@ -229,7 +230,8 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 
 	if (!p->allocs)		/* the records of memory have no event */
 		return 0;
-	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?: alloc_proc(p, held.proc, &proc);
+	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?:
+	      alloc_proc(p, held.proc, &proc);
 	for (i = 0; i < rec->nr && !err; i++) {
 		held.event = rec->events[i];
 		held.carried = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED;
@@ -412,7 +414,8 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 
 	switch (opts->memory) {
 	case MEMORY_LIVE:
-		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) : holder->never_freed;
+		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) :
+		       holder->never_freed;
 	case MEMORY_PEAK:
 		return failed || !heap__shows_peak(h, opts, holder->key.place, &moment) ? none :
 		       holder__at(h, holder, moment);
@@ -459,7 +462,8 @@ static int add_holder(struct session *s, const struct heap *h, const struct hold
 	if (s->opts.memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
 		name = "segment";
 	err = leaves__get(&s->model.leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
-	err = err ?: sums__add_memory(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &sum);
+	err = err ?:
+	      sums__add_memory(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &sum);
 	return err || !with_made ? err : add_made(&s->sums, &holder->made);
 }
 
@@ -500,7 +504,8 @@ static void heap__compare_peaks(struct heap *a, struct heap *b)
 			struct heap_place *pa = &a->places.v[i], *pb = &b->places.v[k];
 
 			if (pa->gpu == pb->gpu && pa->has_peak && pb->has_peak)
-				*(pa->used.peak < pb->used.peak ? &pa->has_peak : &pb->has_peak) = false;
+				*(pa->used.peak < pb->used.peak ?
+				  &pa->has_peak : &pb->has_peak) = false;
 		}
 }
 

@@ -63,7 +63,8 @@ static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint
 	else
 		name = strpool__intern(&m->strings, name, domain == DOMAIN_RUNTIME ?
 				       api_name__len(name) : strlen(name));
-	return sums__call(p->sums, name, idx) ?: idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
+	return sums__call(p->sums, name, idx) ?:
+	       idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
 }
 
 static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, uint64_t duration_ns)
@@ -84,8 +85,9 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 	stats = &p->sums->calls.v[idx];
 	call->name = stats->name;
 	/* The NVTX range of a call is unknown. */
-	keep = !filter__given(p->opts->filter, FILTER_NVTX) && wanted__cut(p->opts->filter, m, &part) ?
-		wanted__call(p->opts->filter, m, call->thread, comm, part.from_ns) : 0;
+	keep = !filter__given(p->opts->filter, FILTER_NVTX) &&
+	       wanted__cut(p->opts->filter, m, &part) ?
+	       wanted__call(p->opts->filter, m, call->thread, comm, part.from_ns) : 0;
 	if (keep < 0)
 		return keep;
 	if (keep) {
@@ -93,7 +95,8 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 		call->end_ns = part.to_ns;
 		call->is_part = part.ns != duration_ns;
 		p->sums->nr_calls += part.nr;
-		err = p->opts->stats ? stats__add_part(&stats->ns, duration_ns, part.ns, part.nr) : 0;
+		err = p->opts->stats ?
+		      stats__add_part(&stats->ns, duration_ns, part.ns, part.nr) : 0;
 	}
 	/* A call that the filter rejects may be a launch whose work the filter keeps. */
 	call->launch_only = !keep;

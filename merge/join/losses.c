@@ -84,7 +84,8 @@ void losses__settle(struct second_pass *p)
 	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++) {
 		const struct sent *sent = found__sent(f, f->first_proc + i);
 
-		nr_unfinished += losses__process(l, sent, i < p->arrived.nr ? &p->arrived.v[i] : &none,
+		nr_unfinished += losses__process(l, sent,
+						 i < p->arrived.nr ? &p->arrived.v[i] : &none,
 						 second_pass__outlived(p, f->first_proc + i),
 						 sent->final || !model__input(p->model)->continues);
 	}

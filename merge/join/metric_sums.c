@@ -23,8 +23,8 @@ static int work__cmp(const void *va, const void *vb)
 {
 	const struct metric_work *a = va, *b = vb;
 
-	return cmp3(a->gpu, b->gpu) ?: cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns) ?:
-	       cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
+	return cmp3(a->gpu, b->gpu) ?: cmp3(a->start_ns, b->start_ns) ?:
+	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
 }
 
 /* the works of one GPU, and one of its metric sets */

@@ -116,9 +116,10 @@ static int off__when(struct second_pass *p, const struct launch *at, uint32_t le
 		return 0;
 	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
 	       sums__when(p->sums, s->from_ns, s->to_ns,
-			  &(struct bin_value){ .ns = s->ns, .nr = min_t(uint64_t, s->nr, UINT32_MAX) }) ?:
-	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, s->from_ns, s->to_ns,
-			     s->ns);
+			  &(struct bin_value){ .ns = s->ns,
+					       .nr = min_t(uint64_t, s->nr, UINT32_MAX) }) ?:
+	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, s->from_ns,
+			     s->to_ns, s->ns);
 }
 
 /* Passes on one interval, or the part of it that the filter left. */
@@ -161,8 +162,8 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	bool spans = rec->hdr.size >= sizeof(*rec) && rec->first_ns;
 	uint64_t first_ns = spans ? rec->first_ns : rec->last_ns, shift_ns = p->found->shift_ns;
 	struct filter_span s = {
-		.from_ns = first_ns + shift_ns, .to_ns = (spans ? rec->end_ns : first_ns) + shift_ns,
-		.nr = rec->nr,
+		.from_ns = first_ns + shift_ns,
+		.to_ns = (spans ? rec->end_ns : first_ns) + shift_ns, .nr = rec->nr,
 	}, whole;
 	struct xpu_record_off_cpu sum = *rec;
 	struct launch at;
@@ -234,7 +235,8 @@ static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t 
 	err = leaves__wait(&m->leaves, device_leaf, leaf);
 	if (err)
 		return err;
-	*nr_bad = origin__read(p->found, m, wait->rec->path_id, wait->rec->thread_id, at, &proc, &path);
+	*nr_bad = origin__read(p->found, m, wait->rec->path_id, wait->rec->thread_id, at, &proc,
+			       &path);
 	if (*nr_bad < 0)
 		return *nr_bad;
 	err = ranges__chain(p, proc, wait->rec->range_id, &at->chain);
@@ -261,7 +263,8 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		return min_t(int, err, 0);
 	return sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
 	       sums__when(p->sums, s.from_ns, s.to_ns, &(struct bin_value){ .ns = s.ns }) ?:
-	       times__thread(&p->sums->times, at.thread, at.comm, LEAF_GPU_WAIT, s.from_ns, s.to_ns, s.ns);
+	       times__thread(&p->sums->times, at.thread, at.comm, LEAF_GPU_WAIT, s.from_ns, s.to_ns,
+			     s.ns);
 }
 
 /*

@@ -153,7 +153,8 @@ static int tell__device_time(struct second_pass *p, const struct work *w,
 static bool work__cut(const struct second_pass *p, const struct work *w, struct filter_span *part)
 {
 	*part = (struct filter_span){
-		.from_ns = w->start_ns, .to_ns = w->start_ns + w->duration_ns, .ns = w->duration_ns, .nr = 1,
+		.from_ns = w->start_ns, .to_ns = w->start_ns + w->duration_ns, .ns = w->duration_ns,
+		.nr = 1,
 	};
 	/* wanted__work() decides about work without a time. */
 	return !w->start_ns || wanted__cut(p->opts->filter, p->model, part);
@@ -243,7 +244,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
-	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?: meter_work(p, key, w, &part, chain);
+	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?:
+	      meter_work(p, key, w, &part, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works += part.nr;
 		m->nvtx.ranges.v[range].gpu_ns += part.ns;

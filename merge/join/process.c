@@ -31,8 +31,8 @@ static int session__add_kept(struct session *s, const struct reader *r)
 
 	if (err || !first)
 		return err;
-	path = strpool__internf(&s->model.strings, "%.*s%s", slash ? (int)(slash + 1 - r->name) : 0, r->name,
-				first);
+	path = strpool__internf(&s->model.strings, "%.*s%s", slash ? (int)(slash + 1 - r->name) : 0,
+				r->name, first);
 	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
 }
 
@@ -106,7 +106,8 @@ static int session__finish_samples(struct session *s)
 
 	s->sums.loss.stalls_uncovered_us = (stalls->kernels_ns - stalls->covered_ns + 999) / 1000;
 	return err ?:
-	       metric_sums__finish(metrics, &s->model.metrics) ?: sums__split_kernels(&s->sums, &s->model);
+	       metric_sums__finish(metrics, &s->model.metrics) ?:
+	       sums__split_kernels(&s->sums, &s->model);
 }
 
 /* Return: whether a process launched something and has no window. */

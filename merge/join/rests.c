@@ -128,7 +128,8 @@ static void rests__join(const struct rests *rests)
 	for (r = rests->v; r < rests->v + rests->nr; r++)
 		for (moment = 0; moment < MOMENTS; moment++)
 			if (r->known[moment])
-				rest__set(r, moment, shows(rests, r, moment) ? r->bytes[moment] : 0);
+				rest__set(r, moment,
+					  shows(rests, r, moment) ? r->bytes[moment] : 0);
 }
 
 static int by_device(const void *va, const void *vb)

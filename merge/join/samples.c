@@ -34,8 +34,10 @@ static int cpu_time__add(struct second_pass *p, const struct launch *at,
 		return err;
 	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
 	       sums__add_sum(p->sums, s->nr, s->ns, s->ns) ?:
-	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns, s->ns) ?:
-	       sums__when(p->sums, s->from_ns, s->to_ns, &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
+	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns,
+			     s->ns) ?:
+	       sums__when(p->sums, s->from_ns, s->to_ns,
+			  &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
 	       tell__placed(p, &(struct placed){
 			.time_ns = s->to_ns,
 			.duration_ns = s->ns,
@@ -141,7 +143,8 @@ int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
 		err = path == NO_INDEX ?
 		      chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at.chain) : 0;
 		if (!err)
-			err = sample__see(p, sample->thread_id, &at, has_ran ? ran_ns[i] : rec->period_ns);
+			err = sample__see(p, sample->thread_id, &at,
+					  has_ran ? ran_ns[i] : rec->period_ns);
 		if (err)
 			return err;
 	}

@@ -101,8 +101,8 @@ static void print_unsure(const struct session *s, FILE *f)
 		if (s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind == LEAF_OFF_CPU)
 			all_ns += s->sums.aggregates.v[i].sum_ns;
 	if (s->sums.off_unsure_ns > all_ns / 100)
-		fprintf(f, "times off the CPU: %s, which may be wrong by up to %s: sums of short times lie "
-			"across --from or --to\n", human__time(all, all_ns),
+		fprintf(f, "times off the CPU: %s, which may be wrong by up to %s: sums of short "
+			"times lie across --from or --to\n", human__time(all, all_ns),
 			human__time(unsure, s->sums.off_unsure_ns));
 }
 
@@ -133,8 +133,9 @@ void session__print_loss(const struct session *s, FILE *f)
 		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
 		fputc('\n', f);
 		if (s->sums.nr_parts)
-			fprintf(f, "of these, %" PRIu64 " device record%s began before: a part of the "
-				"time is here\n", s->sums.nr_parts, s->sums.nr_parts == 1 ? "" : "s");
+			fprintf(f, "of these, %" PRIu64 " device record%s began before: a part of "
+				"the time is here\n", s->sums.nr_parts,
+				s->sums.nr_parts == 1 ? "" : "s");
 		print_unsure(s, f);
 	}
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {

@@ -87,7 +87,8 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 	int err = 0;
 	size_t i;
 
-	for (i = w->correlation_id ? first_after(s, order, function, w->correlation_id, 0) : s->windows.nr;
+	for (i = w->correlation_id ? first_after(s, order, function, w->correlation_id, 0) :
+		 s->windows.nr;
 	     i < s->windows.nr && !err; i++) {
 		window = &s->windows.v[order[i]];
 		if (window->function != function || window->correlation_id != w->correlation_id)
@@ -295,7 +296,8 @@ static int span__cmp(const void *va, const void *vb)
 {
 	const struct stall_span *a = va, *b = vb;
 
-	return span__cmp_context(a, b) ?: cmp3(a->begin_ns, b->begin_ns) ?: cmp3(a->end_ns, b->end_ns);
+	return span__cmp_context(a, b) ?: cmp3(a->begin_ns, b->begin_ns) ?:
+	       cmp3(a->end_ns, b->end_ns);
 }
 
 /* Sorts spans, and joins those that touch. Return: how many are left. */
@@ -326,7 +328,8 @@ static uint64_t covered(const struct stall_span *v, size_t nr, const struct stal
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if ((span__cmp_context(&v[middle], at) ?: v[middle].end_ns <= at->begin_ns ? -1 : 1) < 0)
+		if ((span__cmp_context(&v[middle], at) ?: v[middle].end_ns <= at->begin_ns ?
+		     -1 : 1) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -413,7 +416,8 @@ const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t cha
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if ((cmp3(s->parts.v[middle].chain, chain) ?: cmp3(s->parts.v[middle].leaf, leaf)) < 0)
+		if ((cmp3(s->parts.v[middle].chain, chain) ?:
+		     cmp3(s->parts.v[middle].leaf, leaf)) < 0)
 			low = middle + 1;
 		else
 			high = middle;

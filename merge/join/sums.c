@@ -60,7 +60,8 @@ void sums__init(struct sums *s, const struct model *model, const struct session_
 	s->model = model;
 	idles__init(&s->idles);
 	times__init(&s->times, &(struct bins_keys){
-		.group = sums__group, .coarser = opts->times_by_path ? sums__coarser : NULL, .ctx = s,
+		.group = sums__group, .coarser = opts->times_by_path ? sums__coarser : NULL,
+		.ctx = s,
 	}, opts->max_times);
 	s->times.wanted = opts->by_time;
 	s->aggregates.secret = secret();
@@ -305,8 +306,9 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 		return 0;
 	for (i = 0, err = 0; i < nr && !err; i++) {
 		done += parts[i].samples;
-		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
-					whole.sum_ns;
+		until_ns = i + 1 < nr ?
+			   min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
+			   whole.sum_ns;
 		part = whole;
 		part.nr = i ? 0 : whole.nr;	/* count works once */
 		part.sum_ns = until_ns - done_ns;

@@ -13,7 +13,8 @@ static uint32_t row__group(void *ctx, uint32_t key)
 {
 	const struct times *t = ctx;
 
-	return key < t->row_list.nr && !t->row_list.v[key].device ? t->row_list.v[key].kind : NR_LEAF_KINDS;
+	return key < t->row_list.nr && !t->row_list.v[key].device ?
+	       t->row_list.v[key].kind : NR_LEAF_KINDS;
 }
 
 void times__init(struct times *t, const struct bins_keys *aggregates, size_t max)
@@ -40,7 +41,8 @@ int times__sum(struct times *t, uint32_t aggregate, uint64_t from_ns, uint64_t t
 
 static int times__row(struct times *t, const struct times_row *row, uint32_t *idx)
 {
-	uint64_t key = ID_KEY(row->device ? row->gpu : row->thread, row->device ? NR_LEAF_KINDS : row->kind);
+	uint64_t key = ID_KEY(row->device ? row->gpu : row->thread,
+			      row->device ? NR_LEAF_KINDS : row->kind);
 
 	if (idmap__get(&t->by_row, key, idx))
 		return 0;
@@ -135,7 +137,8 @@ int times__finish(struct times *t, const struct busy *busy, size_t nr)
 		return 0;
 	for (gpu = 0; gpu < nr && !err; gpu++)
 		err = times__device(t, gpu, &busy[gpu]);
-	err = err ?: bins__finish(&t->rows, t->rows.max_sums) ?: bins__finish(&t->sums, t->sums.max_sums / 2);
+	err = err ?: bins__finish(&t->rows, t->rows.max_sums) ?:
+	      bins__finish(&t->sums, t->sums.max_sums / 2);
 	/* Rows may have finer bins than the sums, but not coarser ones. */
 	return err ?: bins__widen(&t->sums, t->rows.scale.shift);
 }

@@ -4,8 +4,8 @@
  * of time
  *
  *	times__sum(&t, ...);		every piece of work, with its aggregate
- *	times__thread(&t, ...);		every time of a thread: on the CPU, off it, waiting for a device
- *	times__finish(&t, ...);		when all devices were busy; then t.sums and t.rows are complete
+ *	times__thread(&t, ...);		every time of a thread: on the CPU, off it, in GPU waits
+ *	times__finish(&t, ...);		when all devices were busy: completes t.sums and t.rows
  *
  * Unless t.wanted is set, the functions do nothing.
  */
@@ -24,8 +24,9 @@
 /*
  * the group for times of aggregates that are too small to have their own: by kind of work and GPU
  */
-#define TIMES_GROUP(kind, gpu)	((gpu) == NO_INDEX || ((gpu) + 2) * NR_LEAF_KINDS > BINS_GROUPS ? (kind) : \
-				 ((gpu) + 1) * NR_LEAF_KINDS + (kind))
+#define TIMES_GROUP(kind, gpu)							\
+	((gpu) == NO_INDEX || ((gpu) + 2) * NR_LEAF_KINDS > BINS_GROUPS ?	\
+	 (kind) : ((gpu) + 1) * NR_LEAF_KINDS + (kind))
 
 /* a row of the overview: a device that was busy, or a thread in a state */
 struct times_row {

@@ -39,7 +39,8 @@ struct alloc_queue {
 
 typedef bool (*alloc_event_before_fn)(const struct alloc_event *a, const struct alloc_event *b);
 
-bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_event *b);	/* by number */
+/* Compares by number. */
+bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_event *b);
 
 /* Compares by time, then by .order, which here counts the events put into the queue. */
 bool alloc_event__is_earlier(const struct alloc_event *a, const struct alloc_event *b);

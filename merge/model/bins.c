@@ -368,7 +368,8 @@ static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t 
 	}
 	*at = b->list.nr;
 	return array_push(&b->list, ((struct bin_sum){
-		.key = key, .bin = (uint8_t)bin, .ns = value->ns, .bytes = value->bytes, .nr = value->nr,
+		.key = key, .bin = (uint8_t)bin, .ns = value->ns, .bytes = value->bytes,
+		.nr = value->nr,
 	}));
 }
 
@@ -424,7 +425,8 @@ static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns,
 {
 	uint32_t *at;
 
-	return bins__make_room(b) ?: bins__reach(b, time_ns, time_ns) ?: bins__find_group(b, group, &at) ?:
+	return bins__make_room(b) ?: bins__reach(b, time_ns, time_ns) ?:
+	       bins__find_group(b, group, &at) ?:
 	       bins__add_value(b, BINS_GROUP(group), at, time_ns >> b->scale.shift, value);
 }
 
@@ -474,7 +476,8 @@ int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, 
 		if (key >= BINS_GROUP(0))
 			err = bins__add_to_group(b, groups[key - BINS_GROUP(0)], from_ns, &value);
 		else
-			err = bins__add(b, keys ? keys[key] : key + first, from_ns, from_ns, &value);
+			err = bins__add(b, keys ? keys[key] : key + first, from_ns, from_ns,
+					&value);
 	}
 	return err;
 }

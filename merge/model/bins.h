@@ -11,7 +11,7 @@
  * is lost. When there are more than @max_sums sums,
  *
  *	bins become twice as long, while there are more than BINS_MIN of them; then
- *	the keys of the smallest times are summed up by group, if their times are a small part of all times;
+ *	the keys of the smallest times are summed up by group, if they are a small part of the sum;
  *	else keys are united as far as their owner allows it, see struct bins_keys; and then
  *	as many keys as necessary are summed up by group, the smallest ones first.
  *

@@ -13,7 +13,8 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 		   uint64_t shift_ns)
 {
 	struct captured_window *last, w = {
-		.proc = proc, .number = rec->number, .close_ns = UINT64_MAX, .nr_launches = rec->nr_launches,
+		.proc = proc, .number = rec->number, .close_ns = UINT64_MAX,
+		.nr_launches = rec->nr_launches,
 	};
 	uint32_t *idx = idmap__find(&c->last, proc);
 	uint64_t now_ns;
@@ -32,7 +33,8 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 			last->close_ns = w.open_ns;
 		if (idx)
 			*idx = c->windows.nr;
-		return (idx ? 0 : idmap__put(&c->last, proc, c->windows.nr)) ?: array_push(&c->windows, w);
+		return (idx ? 0 : idmap__put(&c->last, proc, c->windows.nr)) ?:
+		       array_push(&c->windows, w);
 	}
 	if (last->number == w.number && last->open_ns == w.open_ns && w.close_ns != UINT64_MAX)
 		*last = w;

@@ -60,7 +60,7 @@ enum label {
 	LABEL_AFTER,
 	LABEL_NO_STACK,			/* a sample without a stack */
 	LABEL_NO_SAMPLE,		/* CPU time that no sample stands for */
-	LABEL_GRAPHS,			/* memory that CUDA allocates for graphs, without a call of its own */
+	LABEL_GRAPHS,			/* memory that CUDA allocates for graphs, without a call */
 	LABEL_UNUSED,
 	LABEL_REST,
 	LABEL_REST_LATE,		/* as LABEL_REST, plus memory that the process had before

@@ -12,8 +12,8 @@
 const char *filter_kind__name(enum filter_kind kind)
 {
 	static const char *const names[NR_FILTERS] = {
-		[FILTER_PID] = "pid", [FILTER_RANK] = "rank", [FILTER_TID] = "tid", [FILTER_COMM] = "comm",
-		[FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
+		[FILTER_PID] = "pid", [FILTER_RANK] = "rank", [FILTER_TID] = "tid",
+		[FILTER_COMM] = "comm", [FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
 		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_WINDOW] = "window",
 		[FILTER_FROM] = "from", [FILTER_TO] = "to",
 	};

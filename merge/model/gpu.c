@@ -27,7 +27,8 @@ void gpus__exit(struct gpus *g)
 /* @ordinal: NO_INDEX if no process has a number for it */
 static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
 {
-	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal, .host = g->host };
+	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal,
+			   .host = g->host };
 	uint64_t key = DEVICE_KEY(g->host, ordinal);
 	uint32_t taken;
 	int err;
@@ -75,7 +76,8 @@ static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal
 	if (!interned)
 		return -ENOMEM;
 	if (!idmap__get(&g->by_uuid, (uintptr_t)interned, idx))
-		err = gpus__new(g, ordinal, idx) ?: idmap__put(&g->by_uuid, (uintptr_t)interned, *idx);
+		err = gpus__new(g, ordinal, idx) ?:
+		      idmap__put(&g->by_uuid, (uintptr_t)interned, *idx);
 	return err;
 }
 
@@ -94,7 +96,8 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 {
 	static const uint8_t unknown[UUID_BYTES];
 	struct gpu_use use = {
-		.proc = proc, .ordinal = ordinal, .kind = GPU_DEFINED, .name = name, .limits = limits,
+		.proc = proc, .ordinal = ordinal, .kind = GPU_DEFINED, .name = name,
+		.limits = limits,
 	};
 	uint32_t idx;
 	int err;

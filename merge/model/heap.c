@@ -874,9 +874,10 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 {
 	struct heap_alloc a = {
 		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
-		.proc = e->proc, .place = e->key.place, .path_id = e->path_id, .thread_id = e->thread_id,
-		.range_id = e->range_id, .device = e->device, .context = e->extra, .holder = NO_INDEX,
-		.target = NO_INDEX, .space = e->space, .nr_refs = heap_space__is_counted(e->space),
+		.proc = e->proc, .place = e->key.place, .path_id = e->path_id,
+		.thread_id = e->thread_id, .range_id = e->range_id, .device = e->device,
+		.context = e->extra, .holder = NO_INDEX, .target = NO_INDEX, .space = e->space,
+		.nr_refs = heap_space__is_counted(e->space),
 		.nr_handles = heap_space__is_counted(e->space), .carried = e->carried,
 		.is_apart = h->nr_looked_at > h->nr_events * LOOKS_EACH + LOOKS_MORE,
 	};
@@ -893,7 +894,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 	}
 	h->nr_crowded += a.is_apart && e->space == XPU_SPACE_BLOCK;
 	/* Blocks and virtual memory do not belong to a context. */
-	err = heap__owner(h, p, e->proc, e->space == XPU_SPACE_BLOCK || e->space == XPU_SPACE_PHYSICAL ||
+	err = heap__owner(h, p, e->proc,
+			  e->space == XPU_SPACE_BLOCK || e->space == XPU_SPACE_PHYSICAL ||
 			  e->space == XPU_SPACE_MAPPING ? 0 : e->extra, &owner);
 	if (err)
 		return err;
@@ -1081,7 +1083,8 @@ static int proc__cuda(struct heap *h, struct heap_proc *p, const struct heap_eve
 	if (i == p->cuda.nr)
 		err = array_push(&p->cuda, ((struct heap_cuda){
 			.place = e->key.place, .space = e->space,
-		})) ?: heap__holder(h, &e->key, e->space == XPU_SPACE_GRAPHS ? HEAP_GRAPHS : HEAP_UNUSED,
+		})) ?: heap__holder(h, &e->key,
+				    e->space == XPU_SPACE_GRAPHS ? HEAP_GRAPHS : HEAP_UNUSED,
 				    &p->cuda.v[i].holder);
 	if (!err)
 		*c = &p->cuda.v[i];
@@ -1105,7 +1108,8 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 static int heap__rest(struct heap *h, const struct heap_event *e)
 {
 	struct heap_place *p = &h->places.v[e->key.place];
-	uint64_t known = e->carried ? 0 : p->reserved.now, rest = e->bytes > known ? e->bytes - known : 0;
+	uint64_t known = e->carried ? 0 : p->reserved.now,
+		 rest = e->bytes > known ? e->bytes - known : 0;
 	int err = p->rest != NO_INDEX || !rest ? 0 : heap__holder(h, &e->key, HEAP_REST, &p->rest);
 
 	return err || p->rest == NO_INDEX ? err : heap__set_rest(h, p, rest, e->time_ns);
@@ -1135,8 +1139,8 @@ static int heap__failed(struct heap *h, const struct heap_event *e)
 {
 	const struct heap_place *p = &h->places.v[e->key.place];
 	struct heap_failure f = {
-		.time_ns = e->time_ns, .bytes = e->bytes, .free_bytes = e->address, .used = p->used.now,
-		.reserved = p->reserved.now, .result = e->extra, .key = e->key,
+		.time_ns = e->time_ns, .bytes = e->bytes, .free_bytes = e->address,
+		.used = p->used.now, .reserved = p->reserved.now, .result = e->extra, .key = e->key,
 	};
 	uint32_t idx;
 	int err;

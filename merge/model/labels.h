@@ -23,7 +23,7 @@
 struct labels {				/* all 0: none */
 	uint32_t numbers[LABELS_NR_NUMBERS];	/* by label - 1: the number plus 1, or 0 if
 						 * unknown */
-	const char *texts[LABELS_NR_TEXTS];	/* by label - LABELS_FIRST_TEXT: interned, or NULL */
+	const char *texts[LABELS_NR_TEXTS];	/* by label - LABELS_FIRST_TEXT: or NULL */
 	bool by_shim, by_recorder;	/* the source has labels of this very process */
 };
 

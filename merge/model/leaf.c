@@ -129,7 +129,8 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
 	return leaves__add(l, &(struct leaf){
-		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape, .stall = NO_INDEX,
+		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape,
+		.stall = NO_INDEX,
 	}, split, idx);
 }
 

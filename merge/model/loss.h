@@ -73,7 +73,7 @@ struct loss {
 	uint64_t samples_no_stack;	/* CPU samples without a call path */
 	uint64_t samples_truncated;	/* CPU samples whose call path is longer than recorded */
 	uint64_t bad_metrics;		/* impossible metrics, or rows of metrics */
-	uint64_t missing_metrics;	/* rows of metrics that were sampled and are not in the file */
+	uint64_t missing_metrics;	/* rows of metrics sampled, but not in the file */
 	uint64_t metric_overflows;	/* the GPU's memory for samples was full */
 	uint64_t metric_gap_us;		/* time without samples */
 	uint64_t stalls_full;		/* the GPU's memory for PC samples was full */

@@ -49,7 +49,8 @@ static enum nccl_kind range__kind(const struct xpu_record_range *rec)
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		if (strcmp(known[i].name, rec->data))
 			continue;
-		return nccl_kind__is_op(known[i].kind) && !has_comm(rec) ? NCCL_OTHER : known[i].kind;
+		return nccl_kind__is_op(known[i].kind) && !has_comm(rec) ?
+		       NCCL_OTHER : known[i].kind;
 	}
 	return NCCL_OTHER;
 }
@@ -150,8 +151,8 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 		.comm = p->comm, .time_ns = time_ns, .proc = proc, .kind = n->kinds.v[range],
 		/* The payload of ncclCommSplit() has the rank in the communicator that is split. */
 		.own = (p->fields & both) == both && !is_split,
-		.split = (p->fields & split) == split && is_split, .parent = p->bytes, .key = p->root,
-		.orderly = !strcmp(rec->data, "ncclCommDestroy"),
+		.split = (p->fields & split) == split && is_split, .parent = p->bytes,
+		.key = p->root, .orderly = !strcmp(rec->data, "ncclCommDestroy"),
 		.rank = p->rank, .nr_ranks = p->nr_ranks,
 	}));
 }
@@ -182,8 +183,8 @@ int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t 
 	} else if (nccl_kind__is_op(kind)) {
 		call.unit = n->units.nr;
 		call.nr_units = 1;
-		err = nccl__add_unit(n, range__payload(nvtx->ranges.v[range].rec)->comm, proc, thread,
-				     time_ns) ?: nccl__add_op(n, range);
+		err = nccl__add_unit(n, range__payload(nvtx->ranges.v[range].rec)->comm, proc,
+				     thread, time_ns) ?: nccl__add_op(n, range);
 	}
 	return err ?: array_push(&t->calls, call);
 }

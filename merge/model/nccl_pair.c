@@ -869,7 +869,8 @@ static struct comm_state *comm_states__of(const comm_states *states, uint64_t co
 {
 	const struct comm_state key = { .comm = comm, .epoch = epoch };
 
-	return states->nr ? bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp) : NULL;
+	return states->nr ?
+	       bsearch(&key, states->v, states->nr, sizeof(*states->v), comm_state__cmp) : NULL;
 }
 
 /*
@@ -948,7 +949,8 @@ static int nccl__pair_place(struct nccl *n, const struct model *m, const struct 
 /* Return: how many collectives are before a unit on its rank; with @from_end, after it. */
 static uint32_t unit__place(const struct nccl *n, const struct nccl_unit *u, bool from_end)
 {
-	return from_end ? n->members.v[u->member].nr_collectives - u->seq - u->nr_collectives : u->seq;
+	return from_end ?
+	       n->members.v[u->member].nr_collectives - u->seq - u->nr_collectives : u->seq;
 }
 
 static int nccl__pair_collectives(struct nccl *n, const struct model *m, const comm_states *states,
@@ -971,7 +973,8 @@ static int nccl__pair_collectives(struct nccl *n, const struct model *m, const c
 			n->counts.nr_late += u->nr_collectives;
 		else
 			err = array_push(&keys, ((struct key){
-				u->comm, epoch, unit__place(n, u, state->from_end), u->nr_collectives, i,
+				u->comm, epoch, unit__place(n, u, state->from_end),
+				u->nr_collectives, i,
 			}));
 	}
 	if (keys.nr)
@@ -1236,7 +1239,8 @@ static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_state
 			    nccl__leave_side(n, u, state, p, unknown_ns[u->proc]))
 				continue;
 			err = array_push(sides, ((struct side){
-				.comm = u->comm, .epoch = member->epoch, .unit = i, .bytes = p->bytes,
+				.comm = u->comm, .epoch = member->epoch, .unit = i,
+				.bytes = p->bytes,
 				.from = kind == NCCL_SEND ? member->rank : p->peer,
 				.to = kind == NCCL_SEND ? p->peer : member->rank,
 				.receives = kind == NCCL_RECV, .from_end = state->from_end,
@@ -1286,7 +1290,8 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 	for (i = 0; i < sides->nr; i++) {
 		struct side *at = &sides->v[i];
 
-		nr = i && !side__cmp_ranks(at - 1, at) && at[-1].receives == at->receives ? nr + 1 : 0;
+		nr = i && !side__cmp_ranks(at - 1, at) && at[-1].receives == at->receives ?
+		     nr + 1 : 0;
 		at->nr = nr;
 	}
 	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_pair);

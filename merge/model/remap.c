@@ -326,8 +326,9 @@ static int absorb_stalls(struct stalls *to, const struct stalls *from, struct re
 		const struct stall_function *f = &from->functions.v[i];
 		const char *name = remap__text(r, f->name);
 
-		err = name ? stalls__function(to, f->proc + r->proc, f->context, name, &functions[i]) :
-			     -ENOMEM;
+		err = name ?
+		      stalls__function(to, f->proc + r->proc, f->context, name, &functions[i]) :
+		      -ENOMEM;
 	}
 	if (!err)
 		err = absorb_stall_windows(to, from, places, functions);
@@ -388,7 +389,8 @@ int model__absorb(struct model *m, struct model *from, bool split, struct remap 
 
 	err = absorb_procs(m, from, r) ?: absorb_paths(m, from, r) ?: absorb_streams(m, from, r) ?:
 	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->nvtx, &from->nvtx, r) ?:
-	      absorb_nccl(&m->nccl, &from->nccl, r) ?: absorb_metrics(&m->metrics, &from->metrics, r) ?:
+	      absorb_nccl(&m->nccl, &from->nccl, r) ?:
+	      absorb_metrics(&m->metrics, &from->metrics, r) ?:
 	      absorb_stalls(&m->stalls, &from->stalls, r) ?:
 	      absorb_captured(&m->captured, &from->captured, r) ?: absorb_texts(m, from, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;

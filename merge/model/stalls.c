@@ -62,5 +62,6 @@ int stalls__place(struct stalls *s, const char *place, const char *reason, uint3
 			return 0;
 	*idx = s->places.nr;
 	err = array_reserve(&s->places, *idx + 1) ?: hashes__add(&s->by_place, hash, *idx);
-	return err ?: array_push(&s->places, ((struct stall_place){ STALL_LABEL, place, reason, *idx }));
+	return err ?:
+	       array_push(&s->places, ((struct stall_place){ STALL_LABEL, place, reason, *idx }));
 }

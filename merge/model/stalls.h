@@ -20,7 +20,7 @@
 struct stall_place {
 	const char *label;		/* STALL_LABEL, shown before the reason; or "[NCCL_Wait]",
 					 * shown alone */
-	const char *place;		/* interned: "+0x1a0", or frames: "a.cu:9;f(int) at b.h:3" */
+	const char *place;		/* interned: "+0x1a0", or "a.cu:9;f(int) at b.h:3" */
 	const char *reason;		/* interned: "long_scoreboard" */
 	uint32_t id;			/* its index */
 };

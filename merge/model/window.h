@@ -39,7 +39,7 @@ struct window {
 	/* These two are in descending order. */
 	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
 					 * the attach */
-	ARRAY(uint32_t) late;		/* launches from before the attach that got their ids late */
+	ARRAY(uint32_t) late;		/* launches before the attach: their ids came late */
 };
 
 /* @nr_threads: the threads that launch in the process; 0 counts as 1. */

@@ -417,7 +417,8 @@ static int collect__allocs(struct collect *c, const struct xpu_record_allocs *re
 	uint64_t ns;
 	int err;
 
-	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?: found__add_sent(f, proc, &sent);
+	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?:
+	      found__add_sent(f, proc, &sent);
 	if (err)
 		return err;
 	sent->nr_allocs += rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED ? 0 : rec->nr;

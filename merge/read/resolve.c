@@ -104,7 +104,8 @@ static int resolve_devices(const struct found *f, struct model *m)
 
 		err = gpus__define(&m->gpus, def->proc, def->rec->device, def->rec->uuid,
 				   found__string(f, def->proc, def->rec->name),
-				   def->rec->hdr.size < sizeof(*def->rec) ? NULL : &def->rec->limits);
+				   def->rec->hdr.size < sizeof(*def->rec) ?
+				   NULL : &def->rec->limits);
 	}
 	for (i = 0; i < f->stream_defs.nr && !err; i++) {
 		const struct stream_def *def = &f->stream_defs.v[i];

@@ -644,7 +644,8 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 		carry__exit(c, (const void *)rec);
 		return 0;
 	default:
-		return record_types[rec->type].split == RECORD_CARRY ? carry__definition(c, rec) : 0;
+		return record_types[rec->type].split == RECORD_CARRY ?
+		       carry__definition(c, rec) : 0;
 	}
 }
 
@@ -792,7 +793,8 @@ static void process__write_nested(const struct carried_process *p, struct part *
 
 static void process__write_counters(const struct carried_process *p, struct part *part)
 {
-	uint16_t misc = (p->final_in ? XPU_MISC_CARRIED_FINAL : 0) | (p->lost ? XPU_MISC_CARRIED_LOST : 0);
+	uint16_t misc = (p->final_in ? XPU_MISC_CARRIED_FINAL : 0) |
+			(p->lost ? XPU_MISC_CARRIED_LOST : 0);
 	bool attached = p->how == XPU_MISC_PROCESS_ATTACH;
 	struct xpu_record_carried *r = part__reserve(part, sizeof(*r));
 

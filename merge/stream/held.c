@@ -413,7 +413,8 @@ int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t co
 	if (l || !correlation_id)
 		return 0;
 	err = held__limit(h, p);
-	return err ?: held__add(h, &(struct held_launch){ .key = key, .state = HELD_GONE }) ? 0 : -ENOMEM;
+	return err ?: held__add(h, &(struct held_launch){ .key = key, .state = HELD_GONE }) ?
+	       0 : -ENOMEM;
 }
 
 /* ---- from file to file ----------------------------------------------------------------------- */
@@ -470,7 +471,8 @@ static int held__grow_older(struct held *h, struct part *p, struct held_launch *
 	l->age += l->age < UINT16_MAX;
 	if (l->state == HELD_GRAPH && l->age >= (final ? 2 : graph_age))
 		l->state = HELD_SERVED;
-	if ((l->state == HELD_OPEN && final) || (l->state == HELD_WORKS && l->age >= (final ? 2 : works_age)))
+	if ((l->state == HELD_OPEN && final) ||
+	    (l->state == HELD_WORKS && l->age >= (final ? 2 : works_age)))
 		return held__let_go(h, p, l);
 	return 0;
 }

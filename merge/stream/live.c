@@ -129,7 +129,8 @@ void live__flush(struct live *l, struct part *p)
 	if (r) {
 		*r = (struct xpu_record_allocs){
 			.hdr = { XPU_RECORD_ALLOCS, k->misc, sizeof(*r) + bytes },
-			.time_ns = k->base_ns, .order = k->base_order, .proc_id = k->proc_id, .nr = k->nr,
+			.time_ns = k->base_ns, .order = k->base_order, .proc_id = k->proc_id,
+			.nr = k->nr,
 		};
 		memcpy(r->events, k->v, bytes);
 	}
@@ -269,7 +270,8 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	if (l->carried)
 		return;
 	for (i = 0; i < l->procs.nr; i++) {
-		device = l->procs.v[i].proc_id ? live__device_of(l, idx, e->device, i) : XPU_ALLOC_NO_DEVICE;
+		device = l->procs.v[i].proc_id ? live__device_of(l, idx, e->device, i) :
+			 XPU_ALLOC_NO_DEVICE;
 		if (device != XPU_ALLOC_NO_DEVICE)
 			reserved += live__reserved(l, i, device, i == idx ? UINT64_MAX : time_ns);
 	}
@@ -287,7 +289,8 @@ static bool live__asked_last(const struct live *l, uint32_t idx, const struct la
 		if (!l->procs.v[i].proc_id || i == idx)
 			continue;
 		e.device = live__device_of(l, idx, last->event.device, i);
-		others = e.device == XPU_ALLOC_NO_DEVICE ? NULL : live_proc__last(&l->procs.v[i], &e);
+		others = e.device == XPU_ALLOC_NO_DEVICE ? NULL :
+			 live_proc__last(&l->procs.v[i], &e);
 		if (others && (others->asked_ns > last->asked_ns ||
 			       (others->asked_ns == last->asked_ns && i < idx)))
 			return false;
@@ -333,9 +336,9 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
 	const struct heap_event event = {
 		.order = e->order, .time_ns = e->time_ns, .address = e->event.address,
 		.bytes = e->event.bytes, .proc = idx, .path_id = e->event.path_id,
-		.thread_id = e->event.thread_id, .range_id = e->event.range_id, .extra = e->event.extra,
-		.device = e->event.device, .what = e->event.what, .space = e->event.space,
-		.carried = l->carried,
+		.thread_id = e->event.thread_id, .range_id = e->event.range_id,
+		.extra = e->event.extra, .device = e->event.device, .what = e->event.what,
+		.space = e->event.space, .carried = l->carried,
 	};
 
 	int err;
@@ -486,7 +489,8 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 /* Return: the physical memory that an allocation is, or maps; NO_INDEX if neither. */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
-	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target : NO_INDEX;
+	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target :
+	       NO_INDEX;
 }
 
 /*
@@ -503,13 +507,14 @@ static int compare_live(const void *va, const void *vb, void *ctx)
 	bool shown_b = group_b == NO_INDEX || allocs[group_b].findable;
 
 	return cmp3(shown_a, shown_b) ?: cmp3(group_a, group_b) ?:
-	       cmp3(a->space == XPU_SPACE_MAPPING, b->space == XPU_SPACE_MAPPING) ?: cmp3(a->order, b->order);
+	       cmp3(a->space == XPU_SPACE_MAPPING, b->space == XPU_SPACE_MAPPING) ?:
+	       cmp3(a->order, b->order);
 }
 
 static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 {
-	const struct heap_alloc *target = a->space != XPU_SPACE_MAPPING || a->target == NO_INDEX ? NULL :
-					  &c->live->heap.allocs.v[a->target];
+	const struct heap_alloc *target = a->space != XPU_SPACE_MAPPING || a->target == NO_INDEX ?
+					  NULL : &c->live->heap.allocs.v[a->target];
 	struct xpu_alloc event = {
 		.path_id = a->path_id, .thread_id = a->thread_id, .range_id = a->range_id,
 		.what = XPU_ALLOC_MADE, .space = a->space, .device = a->device, .extra = a->context,
@@ -552,7 +557,8 @@ static bool is_carried(const struct live_proc *proc, const struct last_event *la
 static void carrying__add_all(struct carrying *c, uint32_t idx)
 {
 	const struct live_proc *proc = &c->live->procs.v[idx];
-	const struct heap_proc *kept = idx < c->live->heap.procs.nr ? &c->live->heap.procs.v[idx] : NULL;
+	const struct heap_proc *kept = idx < c->live->heap.procs.nr ?
+				       &c->live->heap.procs.v[idx] : NULL;
 	const struct heap_alloc *allocs = c->live->heap.allocs.v;
 	const uint32_t *v = c->live->all.v;
 	size_t nr = c->live->all.nr, i;

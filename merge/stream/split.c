@@ -163,8 +163,9 @@ static int split__failed(struct split *s, int err)
 	if (!s->opts->trouble)
 		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
 	if (!s->failing)
-		split__say(s, "cannot write %s: %s: records are lost until a later file can be written; the "
-			   "next one is tried when its interval begins", s->name, safefile__strerror(err));
+		split__say(s, "cannot write %s: %s: records are lost until a later file can be "
+			   "written; the next one is tried when its interval begins", s->name,
+			   safefile__strerror(err));
 	s->failing = true;
 	return 0;
 }
@@ -255,8 +256,8 @@ static int split__save(struct split *s, uint64_t time_ns)
 	int err = journal__save(&s->journal, &s->header, s->carry, s->live, s->number, time_ns);
 
 	if (err)
-		split__say(s, "cannot keep definitions in memory: %s: should this program be killed, names "
-			   "are missing in later files", strerror(-err));
+		split__say(s, "cannot keep definitions in memory: %s: should this program be "
+			   "killed, names are missing in later files", strerror(-err));
 	return 0;
 }
 
@@ -310,7 +311,8 @@ static int split__open(struct split *s, uint64_t time_ns)
 	held__keep_threads(s->held);
 	err = live__keep_threads(s->live);
 	carry__next(s->carry, &s->part, s->number, time_ns);
-	err = err ?: held__next(s->held, &s->part, time_ns) ?: live__next(s->live, &s->part, time_ns);
+	err = err ?: held__next(s->held, &s->part, time_ns) ?:
+	      live__next(s->live, &s->part, time_ns);
 	return err ? split__fail(s, -ENOMEM, "out of memory") :
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }
@@ -349,8 +351,8 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 		split__settle(s);
 	}
 	if (!err && s->failing) {
-		split__say(s, "%s is written again: %" PRIu64 " %s lost, with records that cannot be counted "
-			   "in them", s->name, s->nr_lost,
+		split__say(s, "%s is written again: %" PRIu64 " %s lost, with records that cannot "
+			   "be counted in them", s->name, s->nr_lost,
 			   PLURAL(s->nr_lost, "interval was", "intervals were"));
 		s->failing = false;
 		s->nr_lost = 0;
@@ -615,7 +617,8 @@ static uint32_t split__skip(struct split *s)
 	const uint8_t *at = memmem(block + from, nr - from, XPU_BLOCK_MAGIC, MAGIC_BYTES);
 
 	/* The last bytes may be the beginning of a block. */
-	gone = at ? at - block - MAGIC_AT : nr - min_t(uint32_t, nr - 1, MAGIC_AT + MAGIC_BYTES - 1);
+	gone = at ? at - block - MAGIC_AT :
+	       nr - min_t(uint32_t, nr - 1, MAGIC_AT + MAGIC_BYTES - 1);
 	memmove(block, block + gone, nr - gone);
 	split__set_place(s, nr - gone, 0);
 	return gone;
@@ -795,10 +798,11 @@ static void split__find_waiting(struct split *s)
 
 	while (s->opts->whole && ++number <= s->number) {
 		file = split__file(s, number);
-		name = file->number == number && file->waits ? split__name(s->opts->pattern, number) : NULL;
+		name = file->number == number && file->waits ?
+		       split__name(s->opts->pattern, number) : NULL;
 		if (name)
-			s->opts->whole(s->opts->ctx, name, file->start_ns, file->duration_ns ?: FLUSH_NS,
-				       &file->waits);
+			s->opts->whole(s->opts->ctx, name, file->start_ns,
+				       file->duration_ns ?: FLUSH_NS, &file->waits);
 	}
 }
 
@@ -909,7 +913,8 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 	if (s.held)
 		result->nr_forced = held__nr_forced(s.held);
 	if (s.carry)
-		result->nr_beyond = carry__nr_beyond(s.carry) + (s.live ? live__nr_beyond(s.live) : 0);
+		result->nr_beyond = carry__nr_beyond(s.carry) +
+				    (s.live ? live__nr_beyond(s.live) : 0);
 	if (s.journal.head)
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)

@@ -186,7 +186,8 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 	}
 	if (result != CFI_NO_TABLE)
 		return result;
-	cpu = map && map->dso && map->dso->state == DSO_LOADED ? processor__of(&map->dso->file) : NULL;
+	cpu = map && map->dso && map->dso->state == DSO_LOADED ?
+	      processor__of(&map->dso->file) : NULL;
 	if (cpu && cpu->ra != NO_REGISTER && interrupted && symbol && symbol->plt) {
 		regs->v[XPU_REG_IP] = regs->v[cpu->ra] & cpu->address_bits;
 		regs->known &= ~(1u << cpu->ra);

@@ -8,8 +8,8 @@
 
 /* These opcodes are from DWARF 2. */
 enum {
-	DW_LNS_copy = 1, DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_set_file, DW_LNS_negate_stmt,
-	DW_LNS_set_basic_block, DW_LNS_const_add_pc, DW_LNS_fixed_advance_pc,
+	DW_LNS_copy = 1, DW_LNS_advance_pc, DW_LNS_advance_line, DW_LNS_set_file,
+	DW_LNS_negate_stmt, DW_LNS_set_basic_block, DW_LNS_const_add_pc, DW_LNS_fixed_advance_pc,
 };
 enum {
 	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,

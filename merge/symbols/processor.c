@@ -53,7 +53,8 @@ static const struct processor processors[] = {
 		.plt_word = x86_64_plt_word, .plt_step = 0,
 	}, {
 		.elf = EM_AARCH64,
-		.dwarf = { 19, 20, 21, 22, 23, 24, 29, 31, 25, 26, 27, 28, 30, 15, 16, 17, NO_REGISTER },
+		.dwarf = { 19, 20, 21, 22, 23, 24, 29, 31, 25, 26, 27, 28, 30, 15, 16, 17,
+			   NO_REGISTER },
 		.ra_column = 30, .ra = XPU_REG_LR, .address_bits = (1ull << 48) - 1,
 		/* a siginfo_t, then the struct ucontext with the struct sigcontext */
 		.signal_regs = 128 + 176 + 8,

@@ -235,9 +235,11 @@ static int symtab__add_plt_section(struct symtab *t, const struct elf_file *f,
 	if (!code.nr || !elf_file__section(f, name, &shdr))
 		return 0;
 	entry = shdr.sh_entsize == 8 ? 8 : 16;
-	for (at = 0; at + entry <= code.nr && !err; at += cpu->plt_step && !got ? cpu->plt_step : entry) {
+	for (at = 0; at + entry <= code.nr && !err;
+	     at += cpu->plt_step && !got ? cpu->plt_step : entry) {
 		key.addr = cpu->plt_word(code.v + at, code.nr - at, code.addr + at, &entry);
-		got = key.addr && gots->nr ? bsearch(&key, gots->v, gots->nr, sizeof(key), got__cmp) : NULL;
+		got = key.addr && gots->nr ?
+		      bsearch(&key, gots->v, gots->nr, sizeof(key), got__cmp) : NULL;
 		if (got)
 			err = array_push(&t->candidates, ((struct symtab_candidate){
 				.start = code.addr + at, .size = entry, .name = got->name,

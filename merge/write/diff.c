@@ -280,7 +280,8 @@ static char *diff__cell_path(const struct diff *d, uint32_t node, const char **p
 static int put_row(const struct diff *d, const struct row *row, const char **path,
 		   const struct diff_text *o, struct table *t)
 {
-	char *name = path ? diff__cell_path(d, row->key, path) : strdup(d->tree.frames.v[row->key].name);
+	char *name = path ? diff__cell_path(d, row->key, path) :
+		     strdup(d->tree.frames.v[row->key].name);
 	const char *sign = row->ns[B] < row->ns[A] ? "-" : row->ns[B] > row->ns[A] ? "+" : "";
 	char change[CELL], percent[CELL], a[CELL], b[CELL], avg_a[CELL], avg_b[CELL];
 
@@ -308,7 +309,8 @@ static int print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *t
 		{ "B - A", "change", COLUMN_WORD, 0 }, { "", "percent", COLUMN_WORD, 0 },
 		{ "A", "a", COLUMN_WORD, 1 }, { "B", "b", COLUMN_WORD, 2 },
 		{ "avg A", "avg_a", COLUMN_WORD, 4 }, { "avg B", "avg_b", COLUMN_WORD, 3 },
-		{ "count A", "count_a", COLUMN_COUNT, 6 }, { "count B", "count_b", COLUMN_COUNT, 5 },
+		{ "count A", "count_a", COLUMN_COUNT, 6 },
+		{ "count B", "count_b", COLUMN_COUNT, 5 },
 		{ path ? "path" : "name", "name", path ? COLUMN_PATH : COLUMN_NAME, 0 },
 	};
 	struct table t = { .f = f, .width = o->width, .color = o->color };

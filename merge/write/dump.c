@@ -287,7 +287,8 @@ static void dump__ranges(struct dump *d, const struct xpu_record *rec)
 static void dump__allocs(struct dump *d, const struct xpu_record *rec)
 {
 	dump__rows(d, rec, type__field(rec, "events"),
-		   "what space delta_order address bytes device extra path_id thread_id range_id delta_ns");
+		   "what space delta_order address bytes device extra path_id thread_id range_id "
+		   "delta_ns");
 }
 
 static void dump__stack(struct dump *d, const struct xpu_record *rec)

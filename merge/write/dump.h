@@ -3,7 +3,7 @@
  * dump.h - each record of a recording as one line of text, to debug recordings and their writers
  *
  *	0x40 [0x118] BLOCK number=0 ...			the block at byte 0x40, 0x118 bytes long
- *	0x40+0x20 [0x30] PROCESS misc=ROOT ...		a record 0x20 bytes into that block's records
+ *	0x40+0x20 [0x30] PROCESS misc=ROOT ...		a record, 0x20 bytes into its records
  *	0x40+0x70 [0x18]   STRING id=1 "kernel"		two spaces more: a record inside a BATCH
  *
  * Members and constants are named as in xpu_record.h, constants without their common prefix.

@@ -98,7 +98,8 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
-	return by == BY_NVTX ? nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
+	return by == BY_NVTX ?
+	       nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
 /* @nr: which of the open ranges, counted from the range opened first */
@@ -108,7 +109,8 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 
 	if (nr >= nvtx__path(&s->model.nvtx, range, path))
 		return buf__put(buf, "[no NVTX range]", 15);
-	return buf__put(buf, "[NVTX]", 6) ?: buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
+	return buf__put(buf, "[NVTX]", 6) ?:
+	       buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
 }
 
 /* Puts "[node n1]". */
@@ -127,7 +129,8 @@ static int buf__put_label(buf_t *buf, const struct session *s, uint32_t proc, en
 	int err;
 
 	err = buf__put(buf, "[", 1) ?: buf__put(buf, labels[by].what, strlen(labels[by].what)) ?:
-	      buf__put(buf, " ", 1) ?: buf__put_name(buf, text ?: "unknown") ?: buf__put(buf, "]", 1);
+	      buf__put(buf, " ", 1) ?: buf__put_name(buf, text ?: "unknown") ?:
+	      buf__put(buf, "]", 1);
 	free(text);
 	return err;
 }
@@ -317,7 +320,8 @@ static int lines__collect(struct lines *lines, const struct session *s,
 		    (opts->unit == UNIT_COUNT || (opts->unit == UNIT_SAMPLES && as_recorded)))
 			continue;
 		buf.nr = 0;
-		err = buf__put_line(&buf, s, a, opts, numbered) ?: lines__add(lines, s, a, &buf, as_recorded);
+		err = buf__put_line(&buf, s, a, opts, numbered) ?:
+		      lines__add(lines, s, a, &buf, as_recorded);
 	}
 	array_free(&buf);
 	if (!err && lines->list.nr)

@@ -57,8 +57,8 @@ enum by {
 extern const char *const by_names[NR_BY + 1];
 
 /* Properties that all work of a process shares. */
-#define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | 1u << BY_POD | \
-			 1u << BY_CONTAINER | 1u << BY_JOB)
+#define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | \
+			 1u << BY_POD | 1u << BY_CONTAINER | 1u << BY_JOB)
 
 /* The root comes first; an empty list stands for BY_COMM. */
 struct by_list {

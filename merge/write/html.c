@@ -444,7 +444,8 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 	json_out__open(j, '{');
 	open_array(j, "node");
 	for (i = 0; i < t->cells.nr; i++)
-		print_index(j, i, t->cells.v[i].node == TREE_ROOT ? NO_INDEX : t->cells.v[i].node - 1);
+		print_index(j, i,
+			    t->cells.v[i].node == TREE_ROOT ? NO_INDEX : t->cells.v[i].node - 1);
 	next_array(j, "kind");
 	for (i = 0; i < t->cells.nr; i++)
 		print_number(j, i, kind__number(t->cells.v[i].kind));
@@ -527,7 +528,7 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 struct page {
 	struct tree tree;
 	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
-	ARRAY(uint32_t) rest;		/* by group of times.sums: the value of its cell, or NO_INDEX */
+	ARRAY(uint32_t) rest;		/* by group of times.sums: its cell or NO_INDEX */
 };
 
 /* The part of a key's time that goes to one cell. */
@@ -621,7 +622,8 @@ static int cells__collect(struct bins *cells, const struct sums *sums, const uin
 	key_parts_t parts = { 0 };
 	size_t i, at = 0, end;
 	uint64_t done_ns = 0;
-	int err = key_parts__collect(&parts, sums, cell_of) ?: array_reserve(&cells->list, bins->list.nr);
+	int err = key_parts__collect(&parts, sums, cell_of) ?:
+		  array_reserve(&cells->list, bins->list.nr);
 
 	for (i = 0; i < bins->list.nr && !err; i++) {
 		struct bin_sum sum = bins->list.v[i];
@@ -635,7 +637,8 @@ static int cells__collect(struct bins *cells, const struct sums *sums, const uin
 			err = share_out(cells, &bins->scale, &sum, done_ns, &parts.v[at], end - at);
 			continue;
 		}
-		sum.key = sum.key >= BINS_GROUP(0) ? rest[sum.key - BINS_GROUP(0)] : cell_of[sum.key];
+		sum.key = sum.key >= BINS_GROUP(0) ? rest[sum.key - BINS_GROUP(0)] :
+			  cell_of[sum.key];
 		err = bins__put(cells, &bins->scale, &sum);
 	}
 	array_free(&parts);

@@ -18,8 +18,8 @@
 #define PROFILES(T)	Opentelemetry__Proto__Profiles__V1development__##T
 #define COMMON(T)	Opentelemetry__Proto__Common__V1__##T
 #define INIT(t)		opentelemetry__proto__profiles__v1development__##t##__init
-#define INIT_REQUEST	\
-	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__init
+#define COLLECTOR(t)	opentelemetry__proto__collector__profiles__v1development__##t
+#define INIT_REQUEST	COLLECTOR(export_profiles_service_request__init)
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
 	request_msg;
 typedef PROFILES(ProfilesDictionary) dictionary_msg;
@@ -128,7 +128,8 @@ static char *otlp__text(struct otlp *o, const char *s)
 			memcpy(o->escaped.v + o->escaped.nr, out, len);
 		o->escaped.nr += len;
 	}
-	text = o->err ? NULL : strpool__intern(&o->names, o->escaped.nr ? o->escaped.v : "", o->escaped.nr);
+	text = o->err ? NULL :
+	       strpool__intern(&o->names, o->escaped.nr ? o->escaped.v : "", o->escaped.nr);
 	if (!text)
 		o->err = -ENOMEM;
 	return (char *)text;
@@ -287,7 +288,8 @@ static int32_t otlp__leaf(struct otlp *o, uint32_t idx)
 		o->err = -ENOMEM;
 		return 0;
 	}
-	o->leaves[idx] = otlp__new_location(o, name, NULL, leaf_kind__is_device(leaf->kind) ? "cuda" : NULL);
+	o->leaves[idx] = otlp__new_location(o, name, NULL,
+					    leaf_kind__is_device(leaf->kind) ? "cuda" : NULL);
 	free(name);
 	return o->leaves[idx];
 }
@@ -408,7 +410,8 @@ static void otlp__sample(struct otlp *o, const struct aggregate *a, enum profile
 		return;
 	if (!p->kinds[kind])
 		p->kinds[kind] = otlp__profile(o, kind);
-	attributes[nr++] = otlp__attribute(o, "thread.name", *owner->comm ? owner->comm : "[unknown]", 0);
+	attributes[nr++] = otlp__attribute(o, "thread.name",
+					   *owner->comm ? owner->comm : "[unknown]", 0);
 	if (owner->thread != NO_INDEX)
 		attributes[nr++] = otlp__attribute(o, "thread.id", NULL,
 						   s->model.threads.v[owner->thread].tid);

@@ -230,8 +230,8 @@ static int perfscript__write_event(struct perfscript *p, const struct session *s
 		return err;
 	print_comm(f, e->comm);
 	fprintf(f, "  %" PRIu32 "/%" PRIu32 "  %" PRIu64 ".%09u:  %" PRIu64 " %s:\n", proc->pid,
-		e->thread != NO_INDEX ? s->model.threads.v[e->thread].tid : 0, e->time_ns / 1000000000,
-		(unsigned int)(e->time_ns % 1000000000), e->duration_ns,
+		e->thread != NO_INDEX ? s->model.threads.v[e->thread].tid : 0,
+		e->time_ns / 1000000000, (unsigned int)(e->time_ns % 1000000000), e->duration_ns,
 		names[s->model.leaves.v[e->leaf].kind]);
 	fwrite_unlocked(leaf->v, 1, leaf->len, f);
 	fwrite_unlocked(stack->v, 1, stack->len, f);

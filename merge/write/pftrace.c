@@ -74,7 +74,7 @@ struct pftrace {
 	uint32_t clock;			/* packets without a clock use this clock */
 	uint32_t next_clock;
 	uint64_t last_ns;		/* the base of the clock's next time */
-	struct idmap functions;		/* address of a name -> iid, in event and function names alike */
+	struct idmap functions;		/* address of a name -> iid of an event or function */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
 	struct idmap graphs;		/* key of a launch of much work -> index in fans */
@@ -874,7 +874,8 @@ static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 /* Writes the times that the clocks show at the beginning. */
 static void pftrace__clocks(struct pftrace *p)
 {
-	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME : BUILTIN_CLOCK_MONOTONIC, id;
+	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME :
+			    BUILTIN_CLOCK_MONOTONIC, id;
 
 	pftrace__clock(p, absolute, p->t->first_ns);
 	for (id = CLOCK_DELTAS; id <= CLOCK_SINCE_START; id++)

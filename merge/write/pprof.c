@@ -338,7 +338,8 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 		return 0;
 	}
 	part = leaf__part(&p->s->model.leaves, leaf);
-	p->leaf_locations[idx] = part ? pprof__stall(p, part->place, name) : pprof__new_location(p, name);
+	p->leaf_locations[idx] = part ? pprof__stall(p, part->place, name) :
+				 pprof__new_location(p, name);
 	free(name);
 	return p->leaf_locations[idx];
 }
@@ -578,7 +579,8 @@ static void pprof__head(struct pprof *p)
 	}
 	profile.n_sample_type = all ? p->nr_values : 1;
 	profile.sample_type = pv;
-	profile.default_sample_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU]->type;
+	profile.default_sample_type = pv[all && s->opts.memory ?
+					 VALUE_INUSE_SPACE : VALUE_GPU]->type;
 	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
 	profile.period_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
 	profile.period = p->kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;

@@ -153,9 +153,9 @@ struct ranks *ranks__new(void)
 
 	if (r)
 		r->sink = (struct session_sink){
-			.ctx = r, .launch = sink__launch, .work = sink__work, .placed = sink__placed,
-			.off = sink__off, .part = sink__part, .free_part = sink__free_part,
-			.end = ranks__sort, .absorb = sink__absorb,
+			.ctx = r, .launch = sink__launch, .work = sink__work,
+			.placed = sink__placed, .off = sink__off, .part = sink__part,
+			.free_part = sink__free_part, .end = ranks__sort, .absorb = sink__absorb,
 		};
 	return r;
 }
@@ -295,8 +295,8 @@ static const char *kernel__library(const char *name)
 	static const struct {
 		const char *part, *library;
 	} libraries[] = {
-		{ "ncclDevKernel", "NCCL" }, { "ncclKernel", "NCCL" }, { "ncclSymDevKernel", "NCCL" },
-		{ "ncclSymkDevKernel", "NCCL" },
+		{ "ncclDevKernel", "NCCL" }, { "ncclKernel", "NCCL" },
+		{ "ncclSymDevKernel", "NCCL" }, { "ncclSymkDevKernel", "NCCL" },
 		{ "nvshmem", "NVSHMEM" }, { "mscclpp", "MSCCL++" }, { "msccl", "MSCCL" },
 		{ "deep_ep", "DeepEP" }, { "cross_device_reduce", "vLLM's all-reduce" },
 		{ "symm_mem", "PyTorch's symmetric memory" },
@@ -491,7 +491,8 @@ static void collective__add(struct rank_collective *to, const struct rank_collec
 	to->bytes += c->bytes;
 	to->wait_ns += c->wait_ns;
 	to->transfer_ns += c->transfer_ns;
-	to->nr_ranks = sends ? to->nr_ranks + c->nr_ranks : max_t(uint32_t, to->nr_ranks, c->nr_ranks);
+	to->nr_ranks = sends ? to->nr_ranks + c->nr_ranks :
+		       max_t(uint32_t, to->nr_ranks, c->nr_ranks);
 	to->longest_wait_ns = max_t(uint64_t, to->longest_wait_ns, c->longest_wait_ns);
 }
 
@@ -578,8 +579,9 @@ int ranks__finish(struct ranks *r, const struct session *s)
 
 	r->s = s;
 	ranks__sort(r);
-	err = ranks__find(r, m) ?: ranks__sum_events(r, m, &known) ?: ranks__sum_units(r, m, &known) ?:
-	      ranks__sum_collectives(r, m) ?: ranks__find_late(r, m);
+	err = ranks__find(r, m) ?: ranks__sum_events(r, m, &known) ?:
+	      ranks__sum_units(r, m, &known) ?: ranks__sum_collectives(r, m) ?:
+	      ranks__find_late(r, m);
 	idmap__free(&known);
 	return err;
 }

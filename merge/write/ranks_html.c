@@ -10,14 +10,15 @@
  *		   "hosts": [ ... ], "names": [ ... ],
  *		   "list": { "number": [ ... ], "pid": [ ... ], "host": [ index in hosts ],
  *			     "name": [ index in names ], "busy_ns": [ ... ], "own_ns": [ ... ],
- *			     "wait_ns", "transfer_ns", "unpaired_ns", "host_wait_ns", "launches", "ops",
- *			     "paired", "last", "caused_ns", "start_wait_ns": [ ... ] },
+ *			     "wait_ns", "transfer_ns", "unpaired_ns", "host_wait_ns", "launches",
+ *			     "ops", "paired", "last", "caused_ns", "start_wait_ns": [ ... ] },
  *		   "compared": how many stragglers have paths in the tree,
  *		   "collectives": { "communicator": [ "0x1", ... ], "operation": [ ... ],
  *				    "ranks": [ ... ], "count", "bytes", "wait_ns", "transfer_ns",
  *				    "longest_wait_ns": [ ... ] },
  *		   "others": [ [ rank, count, ns, "library", "kernel" ], ... ],
- *		   "clocks": [ [ "host", "aligned by", collectives, ahead us, error us, drift ppm ], ... ],
+ *		   "clocks": [ [ "host", "aligned by", collectives, ahead us, error us,
+ *				 drift ppm ], ... ],
  *		   "waits": W, "caused": null, or W, "over": W }
  *
  * where "waited_for" and "waited_for_ns" in "list" are the rank that each waited for longest, or
@@ -306,7 +307,8 @@ static int print_account(struct json_out *j, const struct ranks *r)
 	if (fclose(f) || !text)
 		err = -ENOMEM;
 	open_array(j, "account");
-	for (line = err ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+	for (line = err ? NULL : strtok_r(text, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest))
 		json_out__string(j, line);
 	json_out__close(j, ']');
 	free(text);
@@ -334,7 +336,8 @@ static const char *rank__text(const struct ranks *r, size_t rank, bool host)
 	const struct model *m = &r->s->model;
 	uint32_t proc = r->ranks.v[rank].proc;
 
-	return host ? m->inputs.v[m->machine.procs.v[proc].recording].host : model__proc_name(m, proc);
+	return host ? m->inputs.v[m->machine.procs.v[proc].recording].host :
+	       model__proc_name(m, proc);
 }
 
 /* Prints the ranks' hosts, or their names, and sets @idx for each rank. Return: 0 or -ENOMEM. */
@@ -370,13 +373,16 @@ static void print_list(struct json_out *j, const struct ranks_page *page, const 
 		const char *key;
 		size_t offset;
 	} columns[] = {
-		{ "busy_ns", offsetof(struct rank, busy_ns) }, { "own_ns", offsetof(struct rank, own_ns) },
+		{ "busy_ns", offsetof(struct rank, busy_ns) },
+		{ "own_ns", offsetof(struct rank, own_ns) },
 		{ "wait_ns", offsetof(struct rank, wait_ns) },
 		{ "transfer_ns", offsetof(struct rank, transfer_ns) },
 		{ "unpaired_ns", offsetof(struct rank, unpaired_ns) },
 		{ "host_wait_ns", offsetof(struct rank, gpu_wait_ns) },
-		{ "launches", offsetof(struct rank, nr_launches) }, { "ops", offsetof(struct rank, nr_ops) },
-		{ "paired", offsetof(struct rank, nr_paired) }, { "last", offsetof(struct rank, nr_last) },
+		{ "launches", offsetof(struct rank, nr_launches) },
+		{ "ops", offsetof(struct rank, nr_ops) },
+		{ "paired", offsetof(struct rank, nr_paired) },
+		{ "last", offsetof(struct rank, nr_last) },
 		{ "caused_ns", offsetof(struct rank, caused_ns) },
 		{ "start_wait_ns", offsetof(struct rank, start_wait_ns) },
 	};
@@ -511,7 +517,8 @@ static void print_clocks(struct json_out *j, const struct ranks *r)
 		json_out__line(j, 0);
 		json_out__open(j, '[');
 		json_out__string(j, r->s->model.inputs.v[c->input].host);
-		json_out__word(j, !i ? "is the first" : c->aligned ? "collectives" : "CLOCK_REALTIME");
+		json_out__word(j,
+			       !i ? "is the first" : c->aligned ? "collectives" : "CLOCK_REALTIME");
 		json_out__u64(j, c->nr_ends);
 		print_real(j, c->offset_ns / 1e3);
 		print_real(j, c->error_ns / 1e3);
@@ -613,8 +620,8 @@ int ranks__write_html(const struct ranks *r, FILE *f, const char *unit)
 	struct ranks_page page = { .r = r };
 	const struct html_side sides[TREE_SIDES] = { { r->s, 1 }, { NULL, 1 } };
 	const struct html_opts opts = {
-		.unit = unit, .normalize = "", .by = { .nr = 1, .v = { BY_RANK } }, .tree = &page.tree,
-		.owners = 1u << BY_RANK, .print_more = print_more, .ctx = &page,
+		.unit = unit, .normalize = "", .by = { .nr = 1, .v = { BY_RANK } },
+		.tree = &page.tree, .owners = 1u << BY_RANK, .print_more = print_more, .ctx = &page,
 	};
 	int err = page__make_tree(&page) ?: page__find_waits(&page) ?: page__find_culprits(&page);
 

@@ -28,7 +28,7 @@ struct late {
 	struct idmap windows;		/* (blamed, rank): pairs that share windows */
 	uint32_t *nr_others;		/* by blamed rank: how many ranks share windows with it */
 	uint32_t *blamed;		/* by NCCL unit: the rank that its window is blamed on */
-	bool *starts;			/* by unit: ranks start, and nobody is blamed for its wait */
+	bool *starts;			/* by unit: ranks start, nobody is blamed for the wait */
 	bool *last;			/* by unit: others waited for it */
 };
 
@@ -467,7 +467,8 @@ static int late__processes(struct late *l)
 			part.nr_events++;
 		if (unit == first || r->by_proc[i] == NO_INDEX)
 			continue;
-		err = windows__fill(&w, l, units + first, unit - first) ?: late__process(l, &w, &part);
+		err = windows__fill(&w, l, units + first, unit - first) ?:
+		      late__process(l, &w, &part);
 	}
 	array_free(&w.host);
 	array_free(&w.device);

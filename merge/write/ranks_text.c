@@ -85,7 +85,8 @@ static int write_late(const struct ranks *r, struct table *t, const struct ranks
 		table__row(t, (struct cell[]){
 			{ .n = r->ranks.v[p->rank].number }, { .n = p->ns - p->median_ns },
 			{ .n = p->ns }, { .n = p->median_ns }, { .s = late_kind__name(p->kind) },
-			{ .s = late_kind__name(p->kind) }, { .s = text ?: p->path }, { .s = p->leaf },
+			{ .s = late_kind__name(p->kind) }, { .s = text ?: p->path },
+			{ .s = p->leaf },
 		});
 		free(text);
 	}
@@ -138,11 +139,12 @@ const char *ranks__numbered(const struct ranks *r)
 static const struct column rank_columns[] = {
 	{ "rank", "rank", COLUMN_COUNT, 0 }, { "busy", "busy_ns", COLUMN_TIME, 1 },
 	{ "own work", "own_ns", COLUMN_TIME, 0 }, { "waiting", "wait_ns", COLUMN_TIME, 0 },
-	{ "transfer", "transfer_ns", COLUMN_TIME, 0 }, { "unpaired", "unpaired_ns", COLUMN_TIME, 4 },
-	{ "host waits", "host_wait_ns", COLUMN_TIME, 3 }, { "launches", "launches", COLUMN_COUNT, 4 },
-	{ "NCCL ops", "ops", COLUMN_COUNT, 3 }, { "paired", "paired", COLUMN_COUNT, 3 },
-	{ "last", "last", COLUMN_COUNT, 0 }, { "caused", "caused_ns", COLUMN_TIME, 0 },
-	{ NULL, "start_wait_ns", COLUMN_TIME, 0 },
+	{ "transfer", "transfer_ns", COLUMN_TIME, 0 },
+	{ "unpaired", "unpaired_ns", COLUMN_TIME, 4 },
+	{ "host waits", "host_wait_ns", COLUMN_TIME, 3 },
+	{ "launches", "launches", COLUMN_COUNT, 4 }, { "NCCL ops", "ops", COLUMN_COUNT, 3 },
+	{ "paired", "paired", COLUMN_COUNT, 3 }, { "last", "last", COLUMN_COUNT, 0 },
+	{ "caused", "caused_ns", COLUMN_TIME, 0 }, { NULL, "start_wait_ns", COLUMN_TIME, 0 },
 	{ "pid", "pid", COLUMN_COUNT, 2 }, { "name", "name", COLUMN_NAME, 2 },
 	{ "host", "host", COLUMN_NAME, 0 },
 };
@@ -160,9 +162,10 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 
 		table__row(t, (struct cell[]){
 			{ .n = rank->number }, { .n = rank->busy_ns }, { .n = rank->own_ns },
-			{ .n = rank->wait_ns }, { .n = rank->transfer_ns }, { .n = rank->unpaired_ns },
-			{ .n = rank->gpu_wait_ns }, { .n = rank->nr_launches }, { .n = rank->nr_ops },
-			{ .n = rank->nr_paired }, { .n = rank->nr_last }, { .n = rank->caused_ns },
+			{ .n = rank->wait_ns }, { .n = rank->transfer_ns },
+			{ .n = rank->unpaired_ns }, { .n = rank->gpu_wait_ns },
+			{ .n = rank->nr_launches }, { .n = rank->nr_ops }, { .n = rank->nr_paired },
+			{ .n = rank->nr_last }, { .n = rank->caused_ns },
 			{ .n = rank->start_wait_ns }, { .n = rank__proc(r, i)->pid },
 			{ .s = model__proc_name(&r->s->model, rank->proc) },
 			{ .s = rank__host(r, i) },
@@ -179,8 +182,10 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 static const struct column collective_columns[] = {
 	{ "count", "count", COLUMN_COUNT, 0 }, { "ranks", "ranks", COLUMN_COUNT, 0 },
 	{ "bytes", "bytes", COLUMN_BYTES, 2 }, { "waiting", "wait_ns", COLUMN_TIME, 0 },
-	{ "transfer", "transfer_ns", COLUMN_TIME, 0 }, { "longest wait", "longest_wait_ns", COLUMN_TIME, 1 },
-	{ "communicator", "communicator", COLUMN_NAME, 0 }, { "operation", "operation", COLUMN_NAME, 0 },
+	{ "transfer", "transfer_ns", COLUMN_TIME, 0 },
+	{ "longest wait", "longest_wait_ns", COLUMN_TIME, 1 },
+	{ "communicator", "communicator", COLUMN_NAME, 0 },
+	{ "operation", "operation", COLUMN_NAME, 0 },
 };
 
 static int write_collectives(const struct ranks *r, struct table *t, const struct ranks_opts *opts)
@@ -201,9 +206,9 @@ static int write_collectives(const struct ranks *r, struct table *t, const struc
 
 		snprintf(comm, sizeof(comm), "%#" PRIx64, c->comm);
 		table__row(t, (struct cell[]){
-			{ .n = c->nr }, { .n = c->nr_ranks }, { .n = c->bytes }, { .n = c->wait_ns },
-			{ .n = c->transfer_ns }, { .n = c->longest_wait_ns }, { .s = comm },
-			{ .s = c->name },
+			{ .n = c->nr }, { .n = c->nr_ranks }, { .n = c->bytes },
+			{ .n = c->wait_ns }, { .n = c->transfer_ns }, { .n = c->longest_wait_ns },
+			{ .s = comm }, { .s = c->name },
 		});
 	}
 	if (table__end(t))
@@ -245,8 +250,9 @@ static int write_others(const struct ranks *r, struct table *t, const struct ran
 }
 
 static const struct column clock_columns[] = {
-	{ "collectives", "collectives", COLUMN_COUNT, 1 }, { "ahead us", "ahead_us", COLUMN_REAL, 0 },
-	{ "error us", "error_us", COLUMN_REAL, 0 }, { "drift ppm", "drift_ppm", COLUMN_REAL, 0 },
+	{ "collectives", "collectives", COLUMN_COUNT, 1 },
+	{ "ahead us", "ahead_us", COLUMN_REAL, 0 }, { "error us", "error_us", COLUMN_REAL, 0 },
+	{ "drift ppm", "drift_ppm", COLUMN_REAL, 0 },
 	{ "aligned by", "aligned_by", COLUMN_NAME, 0 }, { "host", "host", COLUMN_NAME, 0 },
 };
 
@@ -267,9 +273,10 @@ static int write_clocks(const struct ranks *r, struct table *t)
 		const struct nccl_clock *c = &clocks->list.v[i];
 
 		table__row(t, (struct cell[]){
-			{ .n = c->nr_ends }, { .d = c->offset_ns / 1e3 }, { .d = c->error_ns / 1e3 },
-			{ .d = c->drift * 1e6 },
-			{ .s = !i ? "is the first" : c->aligned ? "collectives" : "CLOCK_REALTIME" },
+			{ .n = c->nr_ends }, { .d = c->offset_ns / 1e3 },
+			{ .d = c->error_ns / 1e3 }, { .d = c->drift * 1e6 },
+			{ .s = !i ? "is the first" : c->aligned ? "collectives" :
+			       "CLOCK_REALTIME" },
 			{ .s = r->s->model.inputs.v[c->input].host },
 		});
 	}
@@ -294,22 +301,28 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "paired", "paired", c->nr_paired },
 		{ "alone", "of communicators of one recorded rank", c->nr_alone },
 		{ "missing", "without the operation of another rank", c->nr_missing },
-		{ "older", "not paired, attached late: of communicators that are older than a recording,"
-		  " without their end on each rank; or of a rank that lost ranges", c->nr_older },
-		{ "late", "not paired, attached late: before the recording of another rank", c->nr_late },
-		{ "from_end", "paired by their number from the communicator's end, for ranks were attached"
-		  " late", c->nr_from_end },
+		{ "older", "not paired, attached late: of communicators that are older than a "
+		  "recording, without their end on each rank; or of a rank that lost ranges",
+		  c->nr_older },
+		{ "late", "not paired, attached late: before the recording of another rank",
+		  c->nr_late },
+		{ "from_end", "paired by their number from the communicator's end, for ranks were "
+		  "attached late", c->nr_from_end },
 		{ "disagree", "unlike the operation of that number of another rank, or after such",
 		  c->nr_disagree },
-		{ "no_rank", "sends and receives of ranks whose number is not known", c->nr_no_rank },
+		{ "no_rank", "sends and receives of ranks whose number is not known",
+		  c->nr_no_rank },
 		{ "no_kernel", "paired, without a kernel", c->nr_no_kernel },
-		{ "captured", "calls that made nodes of CUDA graphs, and ran as often as their graphs",
+		{ "captured",
+		  "calls that made nodes of CUDA graphs, and ran as often as their graphs",
 		  c->nr_captured },
-		{ "unplaced", "launches in calls whose beginning is not recorded", c->nr_launches_unplaced },
-		{ "by_stream", "kernels of an NCCL that tells no communicator, paired by order in streams",
+		{ "unplaced", "launches in calls whose beginning is not recorded",
+		  c->nr_launches_unplaced },
+		{ "by_stream",
+		  "kernels of an NCCL that tells no communicator, paired by order in streams",
 		  c->nr_by_stream },
-		{ "own_threads", "kernels that NCCL's own threads launched, for calls that do not block,"
-		  " taken in their order", c->nr_own_threads },
+		{ "own_threads", "kernels that NCCL's own threads launched, for calls that do not "
+		  "block, taken in their order", c->nr_own_threads },
 		{ "setup", "copies and sets beside kernels, to set connections up", c->nr_setup },
 		{ "shared", "kernels of groups of several communicators, of one that is not known",
 		  c->nr_kernels_shared },

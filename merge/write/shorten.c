@@ -29,8 +29,9 @@ static const struct {
 	{ 0x300, 0x36f, 0 }, { 0x1100, 0x115f, 2 }, { 0x200b, 0x200f, 0 }, { 0x20d0, 0x20ff, 0 },
 	{ 0x2e80, 0x303e, 2 }, { 0x3041, 0xa4cf, 2 }, { 0xa960, 0xa97f, 2 }, { 0xac00, 0xd7a3, 2 },
 	{ 0xf900, 0xfaff, 2 }, { 0xfe00, 0xfe0f, 0 }, { 0xfe10, 0xfe19, 2 }, { 0xfe20, 0xfe2f, 0 },
-	{ 0xfe30, 0xfe6f, 2 }, { 0xff00, 0xff60, 2 }, { 0xffe0, 0xffe6, 2 }, { 0x1f300, 0x1f64f, 2 },
-	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
+	{ 0xfe30, 0xfe6f, 2 }, { 0xff00, 0xff60, 2 }, { 0xffe0, 0xffe6, 2 },
+	{ 0x1f300, 0x1f64f, 2 }, { 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 },
+	{ 0x20000, 0x3fffd, 2 },
 };
 
 /* Return: how many bytes the character at @s has, at most @len. *@columns: its width */
@@ -226,7 +227,8 @@ static size_t line__shown_width(const struct line *l, const bool *shown, size_t 
 			continue;
 		}
 		gap = false;
-		width += min_t(size_t, line__frame_width(l, i), most) + (i + 1 < l->nr ? strlen(BETWEEN) : 0);
+		width += min_t(size_t, line__frame_width(l, i), most) +
+			 (i + 1 < l->nr ? strlen(BETWEEN) : 0);
 	}
 	return width;
 }
@@ -298,7 +300,8 @@ static void line__put_name(const struct line *l, FILE *f, size_t width)
 		len -= nr;
 	}
 	if (l->differs)
-		put_from(f, s, len, width, l->differs - min_t(size_t, l->differs, l->text == s ? 0 : nr));
+		put_from(f, s, len, width,
+			 l->differs - min_t(size_t, l->differs, l->text == s ? 0 : nr));
 	else
 		put_middle(f, s, len, width);
 }

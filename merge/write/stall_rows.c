@@ -9,7 +9,8 @@ static int reason__cmp(const void *va, const void *vb)
 {
 	const struct stall_reason_row *a = va, *b = vb;
 
-	return strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place) ?: strcmp(a->reason, b->reason);
+	return strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place) ?:
+	       strcmp(a->reason, b->reason);
 }
 
 int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, size_t *nr)

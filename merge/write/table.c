@@ -312,10 +312,12 @@ static int layout__shorten(struct layout *l, size_t column, size_t width)
  */
 static int layout__fit(struct layout *l)
 {
-	size_t needed = l->t->width ? layout__drop(l) : 0, nr_texts = layout__nr_texts(l), rest, i, least;
+	size_t needed = l->t->width ? layout__drop(l) : 0, nr_texts = layout__nr_texts(l);
+	size_t rest, i, least;
 	int err = 0;
 
-	rest = l->t->width > layout__taken(l) + needed ? l->t->width - layout__taken(l) - needed : 0;
+	rest = l->t->width > layout__taken(l) + needed ?
+	       l->t->width - layout__taken(l) - needed : 0;
 	for (i = 0; i < l->t->nr_columns && !err; i++) {
 		if (!l->shown[i] || !column__is_text(&l->t->columns[i]))
 			continue;

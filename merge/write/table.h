@@ -64,7 +64,7 @@ struct table {
 	FILE *f;			/* TABLE_TEXT and TABLE_CSV */
 	struct json_out *json;		/* TABLE_JSON: the writer, inside an object */
 	enum table_format format;
-	bool human;			/* TABLE_TEXT: each time and size in the unit that fits it */
+	bool human;			/* TABLE_TEXT: times and sizes in units that fit */
 	enum unit unit;			/* TABLE_TEXT: if not human, UNIT_NS, UNIT_US or UNIT_MS */
 	bool alone;			/* TABLE_CSV: no other table follows */
 	bool color;			/* TABLE_TEXT: with escapes for terminals */

@@ -333,8 +333,8 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 {
 	struct table t = {
 		.f = f, .json = j, .format = opts->format, .unit = opts->unit, .human = opts->human,
-		.alone = opts->table, .width = opts->width, .color = opts->color, .sort = opts->sort,
-		.max_rows = opts->max_rows,
+		.alone = opts->table, .width = opts->width, .color = opts->color,
+		.sort = opts->sort, .max_rows = opts->max_rows,
 	};
 	bool sorted = !opts->sort || opts->table;
 	int err = 0;
@@ -388,7 +388,8 @@ static void text__stacks(const struct session *s, FILE *f)
 	}
 	if (!s->model.paths.nr && !s->sums.loss.nr_frames && !nr_launches)
 		return;
-	fprintf(f, "\nstacks: %zu call path%s", s->model.paths.nr, s->model.paths.nr == 1 ? "" : "s");
+	fprintf(f, "\nstacks: %zu call path%s", s->model.paths.nr,
+		s->model.paths.nr == 1 ? "" : "s");
 	if (nr_launches)
 		fprintf(f, "; of %" PRIu64 " launch%s ", nr_launches, nr_launches == 1 ? "" : "es");
 	if (nr_imported)
@@ -400,8 +401,8 @@ static void text__stacks(const struct session *s, FILE *f)
 		fprintf(f, ", %" PRIu64 " without a stack, %" PRIu64 " truncated",
 			s->sums.loss.no_stack, s->sums.loss.truncated);
 	if (s->sums.own_ns)
-		fprintf(f, "\nxpuload's own threads in the programs: %s of CPU time, left out; --own-threads "
-			"shows it", human__time(time, s->sums.own_ns));
+		fprintf(f, "\nxpuload's own threads in the programs: %s of CPU time, left out; "
+			"--own-threads shows it", human__time(time, s->sums.own_ns));
 	fprintf(f, "\nframes: %" PRIu64 ", %" PRIu64 " without a function name\n",
 		s->sums.loss.nr_frames, s->sums.loss.unsymbolized);
 }
@@ -451,7 +452,8 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
 		return text__write_json(s, f, opts, no_rows);
 	if (opts->format == TABLE_CSV || opts->table)
 		return text__write_tables(s, f, NULL, opts, no_rows);
-	err = text__write_answer(s, f, opts->width) ?: write_wrapped(s, f, opts, text__write_memory);
+	err = text__write_answer(s, f, opts->width) ?:
+	      write_wrapped(s, f, opts, text__write_memory);
 	if (err)
 		return err;
 	fputc('\n', f);
@@ -460,7 +462,8 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
 		fputc('\n', f);
 	}
 	err = write_wrapped(s, f, opts, session__print_loss) ?:
-	      text__write_tables(s, f, NULL, opts, no_rows) ?: write_wrapped(s, f, opts, text__stacks);
+	      text__write_tables(s, f, NULL, opts, no_rows) ?:
+	      write_wrapped(s, f, opts, text__stacks);
 	if (err)
 		return err;
 	if (s->model.messages.nr)

@@ -59,8 +59,8 @@ static void print_busy(FILE *f, const busy_gpus_t *gpus)
 
 	if (gpus->nr <= SHOWN_GPUS) {
 		for (i = 0; i < gpus->nr; i++)
-			fprintf(f, "%sGPU %" PRIu32 " busy " PERMILLE, i ? ", " : "", gpus->v[i].number,
-				PERMILLE_OF(gpus->v[i].permille));
+			fprintf(f, "%sGPU %" PRIu32 " busy " PERMILLE, i ? ", " : "",
+				gpus->v[i].number, PERMILLE_OF(gpus->v[i].permille));
 		return;
 	}
 	for (i = 0; i < gpus->nr; i++) {
@@ -287,7 +287,8 @@ static int write_largest(const struct session *s, FILE *f, unsigned int width)
 	char *path;
 	int err;
 
-	err = kernels__largest(s, &name, &permille) ?: launch_sites__largest(s, &path, &path_permille);
+	err = kernels__largest(s, &name, &permille) ?:
+	      launch_sites__largest(s, &path, &path_permille);
 	if (err)
 		return err;
 	if (name && path) {
@@ -316,14 +317,16 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 		goto out;
 	fputs(span_ns ? human__time(time, span_ns) : "no time", f);
 	if (s->sums.nr_windows)
-		fprintf(f, " in %zu window%s", s->sums.nr_windows, s->sums.nr_windows == 1 ? "" : "s");
+		fprintf(f, " in %zu window%s", s->sums.nr_windows,
+			s->sums.nr_windows == 1 ? "" : "s");
 	if (gpus.nr || ran_ns || !s->opts.memory)
 		fputs(": ", f);
 	print_busy(f, &gpus);
 	if (ran_ns)
 		fprintf(f, "%s%s of CPU time", gpus.nr ? ", " : "", human__time(cpu, ran_ns));
 	if (!gpus.nr && !s->opts.memory)
-		fprintf(f, "%s%s", ran_ns ? ", " : "", s->sums.loss.nr_works ? "GPU work that took no time" :
+		fprintf(f, "%s%s", ran_ns ? ", " : "",
+			s->sums.loss.nr_works ? "GPU work that took no time" :
 			ran_ns || s->sums.heaps.nr ? "no GPU work" : "nothing was recorded");
 	fputc('\n', f);
 	if (gpus.nr)

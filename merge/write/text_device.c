@@ -32,8 +32,9 @@ static uint32_t leaf_stats__leaf(const struct session *s, const struct leaf_stat
 
 static uint32_t leaf_stats__shape(const struct session *s, const struct leaf_stats *stats)
 {
-	return leaf_stats__are_of(s, stats) ? s->model.leaves.v[stats - s->sums.leaf_stats.v].shape :
-					      ((const struct leaf_sum *)stats)->shape;
+	return leaf_stats__are_of(s, stats) ?
+	       s->model.leaves.v[stats - s->sums.leaf_stats.v].shape :
+	       ((const struct leaf_sum *)stats)->shape;
 }
 
 static int leaf_stats__cmp_time(const void *va, const void *vb, void *ctx)
@@ -50,7 +51,8 @@ static int leaf_stats__cmp_bytes(const void *va, const void *vb, void *ctx)
 	const struct leaf_stats *a = *(const struct leaf_stats *const *)va;
 	const struct leaf_stats *b = *(const struct leaf_stats *const *)vb;
 
-	return cmp3(stats__sum(b->bytes), stats__sum(a->bytes)) ?: leaf_stats__cmp_time(va, vb, ctx);
+	return cmp3(stats__sum(b->bytes), stats__sum(a->bytes)) ?:
+	       leaf_stats__cmp_time(va, vb, ctx);
 }
 
 static void leaf_sum__free(struct leaf_sum *sum)
@@ -196,7 +198,8 @@ static void shape_cells__fill(struct shape_cells *cells, const struct xpu_shape 
 {
 	double occupancy;
 
-	*cells = (struct shape_cells){ "", "", "", CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE };
+	*cells = (struct shape_cells){ "", "", "", CELL_NONE, CELL_NONE, CELL_NONE, CELL_NONE,
+				       CELL_NONE };
 	if (!shape)
 		return;
 	shape__size(shape->grid, cells->grid);
@@ -296,8 +299,8 @@ static void memory_time__head(const struct section_rows *rows, FILE *f)
 	const uint64_t *nr = rows->s->sums.nr_works;
 
 	fprintf(f, "memory operations: %" PRIu64 " cop%s, %" PRIu64 " set%s%s\n", nr[LEAF_MEMCPY],
-		nr[LEAF_MEMCPY] == 1 ? "y" : "ies", nr[LEAF_MEMSET], nr[LEAF_MEMSET] == 1 ? "" : "s",
-		rows->times);
+		nr[LEAF_MEMCPY] == 1 ? "y" : "ies", nr[LEAF_MEMSET],
+		nr[LEAF_MEMSET] == 1 ? "" : "s", rows->times);
 }
 
 static int memory_time__row(const struct section_rows *rows, const void *row, struct table *t)

@@ -78,8 +78,8 @@ static int memory_devices__row(const struct section_rows *rows, const void *vrow
 
 	place__name(m, p, name);
 	table__row(t, (struct cell[]){
-		{ .n = p->used.peak }, { .n = peak_ns }, { .n = p->reserved.peak }, { .n = p->blocks.peak },
-		{ .n = p->segments.peak },
+		{ .n = p->used.peak }, { .n = peak_ns }, { .n = p->reserved.peak },
+		{ .n = p->blocks.peak }, { .n = p->segments.peak },
 		{ .s = name },
 	});
 	return 0;
@@ -132,7 +132,8 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
 		bool is_last = at->moment == h->nr_at - 1;
 
 		err = array_push(rows, ((struct instant_row){
-			.place = &h->places.v[at->place], .parts = is_last ? last[at->place] : at->parts,
+			.place = &h->places.v[at->place],
+			.parts = is_last ? last[at->place] : at->parts,
 			.at_ns = s->opts.memory_at_failure ? CELL_NONE : h->at_ns[at->moment],
 			.segments = at->segments, .knows_rest = is_last || is_alone,
 		}));
@@ -156,7 +157,8 @@ static int instant_rows__add_peak(instant_rows_t *rows, const struct session *s,
 		if (heap__shows_peak(h, &s->opts, i, &moment) &&
 		    heap__moment(h, &h->places.v[i], moment, &time_ns))
 			err = array_push(rows, ((struct instant_row){
-				.place = &h->places.v[i], .at_ns = xpu_ns_between(s->model.start_ns, time_ns),
+				.place = &h->places.v[i],
+				.at_ns = xpu_ns_between(s->model.start_ns, time_ns),
 				.parts = parts[i], .segments = CELL_NONE, .knows_rest = true,
 			}));
 	return err;
@@ -175,7 +177,8 @@ static int instant_rows__add(instant_rows_t *rows, const struct session *s, cons
 	if (peak && h->places.nr)
 		heap__shows_peak(h, &s->opts, 0, &moment);
 	heap__parts_at(h, moment, parts);
-	err = peak ? instant_rows__add_peak(rows, s, h, parts) : instant_rows__add_asked(rows, s, h, parts);
+	err = peak ? instant_rows__add_peak(rows, s, h, parts) :
+	      instant_rows__add_asked(rows, s, h, parts);
 	free(parts);
 	return err;
 }
@@ -198,8 +201,8 @@ static void memory_moments__head(const struct section_rows *rows, FILE *f)
 {
 	const struct session_opts *o = &rows->s->opts;
 
-	fprintf(f, "memory at %s: used = blocks + outside of allocators; reserved = used + fragmentation + "
-		"unused in pools; held = reserved + rest of the device\n",
+	fprintf(f, "memory at %s: used = blocks + outside of allocators; reserved = used + "
+		"fragmentation + unused in pools; held = reserved + rest of the device\n",
 		o->memory_at_failure ? "the last refusal" :
 		o->nr_memory_at ? "the moments asked for" : "the peak");
 }
@@ -213,8 +216,9 @@ static int memory_moments__row(const struct section_rows *rows, const void *vrow
 	place__name(&rows->s->model, row->place, name);
 	table__row(t, (struct cell[]){
 		{ .n = row->at_ns }, { .n = heap_parts__used(p) }, { .n = heap_parts__reserved(p) },
-		{ .n = p->blocks }, { .n = row->segments }, { .n = p->outside }, { .n = p->fragmentation },
-		{ .n = p->unused }, { .n = row->knows_rest ? p->rest : CELL_NONE },
+		{ .n = p->blocks }, { .n = row->segments }, { .n = p->outside },
+		{ .n = p->fragmentation }, { .n = p->unused },
+		{ .n = row->knows_rest ? p->rest : CELL_NONE },
 		{ .n = row->knows_rest ? heap_parts__held(p) : CELL_NONE }, { .s = name },
 	});
 	return 0;
@@ -224,9 +228,9 @@ static const struct column memory_moments_columns[] = {
 	{ "at", "at_ns", COLUMN_TIME, 0 }, { "used", "used", COLUMN_BYTES, 0 },
 	{ "reserved", "reserved", COLUMN_BYTES, 0 }, { "blocks", "blocks", COLUMN_BYTES, 1 },
 	{ "segments", "segments", COLUMN_BYTES, 3 }, { "outside", "outside", COLUMN_BYTES, 2 },
-	{ "fragmentation", "fragmentation", COLUMN_BYTES, 1 }, { "unused", "unused", COLUMN_BYTES, 2 },
-	{ "rest", "rest", COLUMN_BYTES, 1 }, { "held", "held", COLUMN_BYTES, 0 },
-	{ "device", "device", COLUMN_NAME, 0 },
+	{ "fragmentation", "fragmentation", COLUMN_BYTES, 1 },
+	{ "unused", "unused", COLUMN_BYTES, 2 }, { "rest", "rest", COLUMN_BYTES, 1 },
+	{ "held", "held", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
 };
 
 SECTION(memory_moments, struct instant_row, .of_memory = true,
@@ -349,8 +353,9 @@ static char *holder_row__name(const struct session *s, const struct holder_row *
 	char label[LEAF_LABEL_MAX];
 
 	leaf__label(&s->model.gpus, &leaf, numbered, label);
-	if (path && asprintf(&name, "%s%c%s%s", path, format == TABLE_TEXT ? SHORTEN_FRAME : ';', label,
-			     heap_kind__name(row->kind)) < 0)
+	if (path &&
+	    asprintf(&name, "%s%c%s%s", path, format == TABLE_TEXT ? SHORTEN_FRAME : ';', label,
+		     heap_kind__name(row->kind)) < 0)
 		name = NULL;
 	free(path);
 	return name;
@@ -377,7 +382,8 @@ static void memory_holders__head(const struct section_rows *rows, FILE *f)
 {
 	const struct session_opts *o = &rows->s->opts;
 
-	fprintf(f, "memory holders: %zu, %s\n", rows->nr, o->nr_memory_at ? "at the moment asked for" :
+	fprintf(f, "memory holders: %zu, %s\n", rows->nr,
+		o->nr_memory_at ? "at the moment asked for" :
 		filter__given(o->filter, FILTER_DEVICE) ? "at the peak of each device" :
 		"at the peak of all devices together");
 }
@@ -390,8 +396,8 @@ static int holders__row(const struct section_rows *rows, const void *vrow, struc
 	if (!name)
 		return -ENOMEM;
 	table__row(t, (struct cell[]){
-		{ .n = table__share(row->bytes, rows->sum_ns) }, { .n = row->bytes }, { .n = row->nr },
-		{ .n = row->made_bytes }, { .n = row->nr_made },
+		{ .n = table__share(row->bytes, rows->sum_ns) }, { .n = row->bytes },
+		{ .n = row->nr }, { .n = row->made_bytes }, { .n = row->nr_made },
 		{ .n = row->nr_freed ? row->lived_ns / row->nr_freed : CELL_NONE }, { .s = name },
 	});
 	free(name);
@@ -400,7 +406,8 @@ static int holders__row(const struct section_rows *rows, const void *vrow, struc
 
 #define HOLDER_COLUMNS { \
 	{ "held %", "held_percent", COLUMN_SHARE, 0 }, { "held", "held_bytes", COLUMN_BYTES, 0 }, \
-	{ "pieces", "pieces", COLUMN_COUNT, 0 }, { "allocated", "allocated_bytes", COLUMN_BYTES, 3 }, \
+	{ "pieces", "pieces", COLUMN_COUNT, 0 }, \
+	{ "allocated", "allocated_bytes", COLUMN_BYTES, 3 }, \
 	{ "times", "times", COLUMN_COUNT, 3 }, { "avg life", "avg_life_ns", COLUMN_TIME, 2 }, \
 	{ "path", "path", COLUMN_PATH, 0 }, \
 }
@@ -420,7 +427,8 @@ static int by_times(const void *va, const void *vb)
 {
 	const struct holder_row *a = va, *b = vb;
 
-	return cmp3(b->nr_made, a->nr_made) ?: cmp3(b->made_bytes, a->made_bytes) ?: cmp3(a->kind, b->kind);
+	return cmp3(b->nr_made, a->nr_made) ?: cmp3(b->made_bytes, a->made_bytes) ?:
+	       cmp3(a->kind, b->kind);
 }
 
 static int memory_churn__collect(struct section_rows *to)
@@ -556,8 +564,8 @@ static void memory_failures__head(const struct section_rows *rows, FILE *f)
 
 	for (i = 0; i < rows->s->sums.heaps.nr; i++)
 		nr += rows->s->sums.heaps.v[i].nr_failures;
-	fprintf(f, "memory refused: %" PRIu64 " times; free: on the device then; --memory live --at failed "
-		"shows who held it\n", nr);
+	fprintf(f, "memory refused: %" PRIu64 " times; free: on the device then; --memory live "
+		"--at failed shows who held it\n", nr);
 }
 
 static int memory_failures__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -782,9 +790,10 @@ static void print_parts(FILE *f, const struct memory_peak *peak)
 		const char *part;
 		uint64_t bytes;
 	} parts[] = {
-		{ "", "reserved", heap_parts__reserved(p) }, { NULL, "rest of the devices", p->rest },
-		{ NULL, "of the host", peak->host_bytes },
-		{ "; reserved", "used", heap_parts__used(p) }, { NULL, "fragmentation", p->fragmentation },
+		{ "", "reserved", heap_parts__reserved(p) },
+		{ NULL, "rest of the devices", p->rest }, { NULL, "of the host", peak->host_bytes },
+		{ "; reserved", "used", heap_parts__used(p) },
+		{ NULL, "fragmentation", p->fragmentation },
 		{ NULL, "unused in pools", p->unused },
 		{ "; used", "in blocks", p->blocks }, { NULL, "outside of allocators", p->outside },
 	};

@@ -46,7 +46,8 @@ static int gpu_metric__cmp(const void *va, const void *vb, void *ctx)
 	const struct gpu_metric *a = va, *b = vb;
 	const struct session *s = ctx;
 
-	return cmp3(s->model.gpus.list.v[a->set->gpu].number, s->model.gpus.list.v[b->set->gpu].number) ?:
+	return cmp3(s->model.gpus.list.v[a->set->gpu].number,
+		    s->model.gpus.list.v[b->set->gpu].number) ?:
 	       cmp3(a->set, b->set) ?: cmp3(a->metric, b->metric);
 }
 
@@ -192,7 +193,8 @@ static int metered_rows__columns(struct section_rows *to, const struct column *c
 
 		for (k = 0; k < rows->nr && strcmp(name->unit, "MHz"); k++)
 			wanted |= rows->v[k].uses[i].sum != 0;
-		c[before + i] = (struct column){ wanted ? name->title : NULL, name->key, COLUMN_REAL, 3 + i };
+		c[before + i] = (struct column){ wanted ? name->title : NULL, name->key,
+						 COLUMN_REAL, 3 + i };
 	}
 	return 0;
 }
@@ -279,8 +281,9 @@ static int kernel_metrics__collect(struct section_rows *to)
 					     rows.v[idx].uses);
 	}
 	err = metered_rows__finish(&rows, &index, err, to);
-	return err ?: metered_rows__columns(to, kernel_metrics_columns, ARRAY_SIZE(kernel_metrics_columns),
-					    BEFORE_METRICS, &rows);
+	return err ?:
+	       metered_rows__columns(to, kernel_metrics_columns, ARRAY_SIZE(kernel_metrics_columns),
+				     BEFORE_METRICS, &rows);
 }
 
 static void kernel_metrics__head(const struct section_rows *rows, FILE *f)
@@ -359,14 +362,16 @@ static int path_metrics__collect(struct section_rows *to)
 	if (!err && s->model.metrics.names.nr)
 		err = path_metrics__idle(s, &rows);
 	err = metered_rows__finish(&rows, &index, err, to);
-	return err ?: metered_rows__columns(to, path_metrics_columns, ARRAY_SIZE(path_metrics_columns),
-					    BEFORE_METRICS, &rows);
+	return err ?:
+	       metered_rows__columns(to, path_metrics_columns, ARRAY_SIZE(path_metrics_columns),
+				     BEFORE_METRICS, &rows);
 }
 
 static void path_metrics__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "launch paths and GPU metrics: averages over the time in which their work ran, whatever "
-		"ran beside it;\n  amounts in equal parts to all that ran%s\n", rows->times);
+	fprintf(f, "launch paths and GPU metrics: averages over the time in which their work ran, "
+		"whatever ran beside it;\n  amounts in equal parts to all that ran%s\n",
+		rows->times);
 }
 
 static int path_metrics__row(const struct section_rows *rows, const void *vrow, struct table *t)

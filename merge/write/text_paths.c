@@ -191,7 +191,8 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 		nr--;
 		launches = true;
 	}
-	return nr > 1 && launches && kernel && frame__is_of(stack->frames[nr - 1], kernel) ? nr - 1 : nr;
+	return nr > 1 && launches && kernel && frame__is_of(stack->frames[nr - 1], kernel) ?
+	       nr - 1 : nr;
 }
 
 /* Prints the program's own frames, for people: the work itself shows how it was launched. */
@@ -258,7 +259,8 @@ static int put_roots(folded_text_t *text, const struct section_rows *rows,
 
 	text->nr = 0;
 	for (i = 0; i < nr && !err; i++)
-		err = folded__put_root(text, rows->s, a, rows->by->v[i], 0) ?: array_push(text, behind);
+		err = folded__put_root(text, rows->s, a, rows->by->v[i], 0) ?:
+		      array_push(text, behind);
 	return err ?: array_push(text, '\0');
 }
 
@@ -274,11 +276,12 @@ static char *launch_site__path(const struct section_rows *rows, const struct row
 	folded_text_t roots = { 0 };
 	char *path, *name = NULL;
 
-	path = stack__path(stack, format, leaf && !row->nr_more && leaf->kind == LEAF_KERNEL ? leaf->name :
-			   NULL);
+	path = stack__path(stack, format,
+			   leaf && !row->nr_more && leaf->kind == LEAF_KERNEL ? leaf->name : NULL);
 	if (!path || put_roots(&roots, rows, row->a, people ? SHORTEN_FRAME : ';') ||
-	    (people ? asprintf(&name, "%s%s%c%s", roots.v, *comm ? comm : "[unknown]", SHORTEN_FRAME, path) :
-		      asprintf(&name, "%s%s", roots.v, path)) < 0)
+	    (people ?
+	     asprintf(&name, "%s%s%c%s", roots.v, *comm ? comm : "[unknown]", SHORTEN_FRAME, path) :
+	     asprintf(&name, "%s%s", roots.v, path)) < 0)
 		name = NULL;
 	array_free(&roots);
 	free(path);
@@ -369,8 +372,8 @@ static int launch_sites__row(const struct section_rows *rows, const void *vrow, 
 			{ .n = row->nr }, { .n = row->nr ? row->whole_ns / row->nr : CELL_NONE },
 			{ .n = nr_works || !row->nr ? row->min_ns : 0 },
 			{ .n = row->nr ? row->max_ns : CELL_NONE },
-			{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) }, { .s = path },
-			{ .s = work },
+			{ .n = row->nr - nr_works }, { .s = row__comm(rows->s, row) },
+			{ .s = path }, { .s = work },
 		});
 	free(path);
 	free(work);

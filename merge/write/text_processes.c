@@ -82,7 +82,8 @@ static char *process__name(const struct model *m, uint32_t proc)
 		return strdup(model__proc_name(m, proc));
 	labels = model__process_labels(m, proc);
 
-	if (labels && asprintf(&name, *labels ? "%s (%s)" : "%s%s", model__proc_name(m, proc), labels) < 0)
+	if (labels &&
+	    asprintf(&name, *labels ? "%s (%s)" : "%s%s", model__proc_name(m, proc), labels) < 0)
 		name = NULL;
 	free(labels);
 	return name;
@@ -107,12 +108,16 @@ static int processes__row(const struct section_rows *rows, const void *vrow, str
 	table__row(t, (struct cell[]){
 		{ .n = table__share(row->gpu_ns, rows->sum_ns) }, { .n = row->gpu_ns },
 		{ .n = row->nr_works },
-		{ .n = row->nr_pending }, { .n = row->cpu_ns }, { .n = cell_number(l, XPU_LABEL_RANK) },
-		{ .n = cell_number(l, XPU_LABEL_LOCAL_RANK) }, { .n = cell_number(l, XPU_LABEL_WORLD_SIZE) },
-		{ .n = cell_number(l, XPU_LABEL_LOCAL_SIZE) }, { .n = cell_number(l, XPU_LABEL_NODE_RANK) },
-		{ .n = m->machine.procs.v[row->proc].pid },
-		{ .s = model__node(m, row->proc) }, { .s = labels__text(l, XPU_LABEL_JOB) ?: "" },
-		{ .s = labels__text(l, XPU_LABEL_STEP) ?: "" }, { .s = labels__text(l, XPU_LABEL_RUN) ?: "" },
+		{ .n = row->nr_pending }, { .n = row->cpu_ns },
+		{ .n = cell_number(l, XPU_LABEL_RANK) },
+		{ .n = cell_number(l, XPU_LABEL_LOCAL_RANK) },
+		{ .n = cell_number(l, XPU_LABEL_WORLD_SIZE) },
+		{ .n = cell_number(l, XPU_LABEL_LOCAL_SIZE) },
+		{ .n = cell_number(l, XPU_LABEL_NODE_RANK) },
+		{ .n = m->machine.procs.v[row->proc].pid }, { .s = model__node(m, row->proc) },
+		{ .s = labels__text(l, XPU_LABEL_JOB) ?: "" },
+		{ .s = labels__text(l, XPU_LABEL_STEP) ?: "" },
+		{ .s = labels__text(l, XPU_LABEL_RUN) ?: "" },
 		{ .s = labels__text(l, XPU_LABEL_POD) ?: "" },
 		{ .s = labels__text(l, XPU_LABEL_NAMESPACE) ?: "" },
 		{ .s = labels__text(l, XPU_LABEL_POD_UID) ?: "" },
@@ -129,8 +134,9 @@ static const struct column processes_columns[] = {
 	{ NULL, "cpu_ns", COLUMN_TIME, 0 }, { "rank", "rank", COLUMN_COUNT, 0 },
 	{ NULL, "local_rank", COLUMN_COUNT, 0 }, { NULL, "world_size", COLUMN_COUNT, 0 },
 	{ NULL, "local_size", COLUMN_COUNT, 0 }, { NULL, "node_rank", COLUMN_COUNT, 0 },
-	{ "pid", "pid", COLUMN_COUNT, 0 }, { NULL, "node", COLUMN_NAME, 0 }, { NULL, "job", COLUMN_NAME, 0 },
-	{ NULL, "step", COLUMN_NAME, 0 }, { NULL, "run", COLUMN_NAME, 0 }, { NULL, "pod", COLUMN_NAME, 0 },
+	{ "pid", "pid", COLUMN_COUNT, 0 }, { NULL, "node", COLUMN_NAME, 0 },
+	{ NULL, "job", COLUMN_NAME, 0 }, { NULL, "step", COLUMN_NAME, 0 },
+	{ NULL, "run", COLUMN_NAME, 0 }, { NULL, "pod", COLUMN_NAME, 0 },
 	{ NULL, "namespace", COLUMN_NAME, 0 }, { NULL, "pod_uid", COLUMN_NAME, 0 },
 	{ NULL, "container", COLUMN_NAME, 0 }, { "process", "name", COLUMN_NAME, 0 },
 };

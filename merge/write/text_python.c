@@ -25,7 +25,8 @@ static int line__cmp(const void *va, const void *vb)
 {
 	const struct line *a = va, *b = vb;
 
-	return cmp3(b->own_ns, a->own_ns) ?: cmp3(b->total_ns, a->total_ns) ?: strcmp(a->name, b->name);
+	return cmp3(b->own_ns, a->own_ns) ?: cmp3(b->total_ns, a->total_ns) ?:
+	       strcmp(a->name, b->name);
 }
 
 /* Finds or adds the line called @name. Return: 0 or -ENOMEM. */

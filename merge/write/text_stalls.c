@@ -22,7 +22,8 @@ static int row__cmp(const void *va, const void *vb)
 {
 	const struct stall_row *a = va, *b = vb;
 
-	return cmp3(b->samples, a->samples) ?: strcmp(a->kernel, b->kernel) ?: strcmp(a->place, b->place);
+	return cmp3(b->samples, a->samples) ?: strcmp(a->kernel, b->kernel) ?:
+	       strcmp(a->place, b->place);
 }
 
 static int reason__cmp_samples(const void *va, const void *vb)
@@ -70,10 +71,11 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 	uint64_t nr = sums->exact + sums->shared + sums->no_launch;
 	char some[HUMAN_MAX], all[HUMAN_MAX];
 
-	fprintf(f, "stalls: %" PRIu64 " sample%s of kernels: %" PRIu64 " of one launch path, %" PRIu64
-		" shared out among several, %" PRIu64 " without a launch;\n  of other programs %" PRIu64
-		", dropped %" PRIu64 ", in all %" PRIu64 "\n", nr, PLURAL(nr, "", "s"),
-		sums->exact, sums->shared, sums->no_launch, s->others, s->dropped, s->total);
+	fprintf(f, "stalls: %" PRIu64 " sample%s of kernels: %" PRIu64 " of one launch path, %"
+		PRIu64 " shared out among several, %" PRIu64 " without a launch;\n"
+		"  of other programs %" PRIu64 ", dropped %" PRIu64 ", in all %" PRIu64 "\n",
+		nr, PLURAL(nr, "", "s"), sums->exact, sums->shared, sums->no_launch,
+		s->others, s->dropped, s->total);
 	if (!s->knows_spans || !sums->kernels_ns)
 		return;
 	fprintf(f, "  samples cover %s%.1f %% of the kernels' time: %s of %s\n",
@@ -107,7 +109,8 @@ static int stalls__row(const struct section_rows *rows, const void *vrow, struct
 }
 
 static const struct column stalls_columns[] = {
-	{ "samples %", "samples_percent", COLUMN_SHARE, 0 }, { "samples", "samples", COLUMN_COUNT, 0 },
+	{ "samples %", "samples_percent", COLUMN_SHARE, 0 },
+	{ "samples", "samples", COLUMN_COUNT, 0 },
 	{ "no issue %", "not_issued_percent", COLUMN_SHARE, 2 },
 	{ "reason %", "reason_percent", COLUMN_SHARE, 1 },
 	{ "largest reason", "reason", COLUMN_NAME, 0 }, { NULL, "kernel", COLUMN_NAME, 0 },

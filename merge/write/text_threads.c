@@ -163,7 +163,8 @@ static const char *idle_row__doing(const struct idle_row *row)
 
 static const char *idle_row__comm(const struct session *s, const struct idle_row *row)
 {
-	const struct thread *thread = row->thread != NO_INDEX ? &s->model.threads.v[row->thread] : NULL;
+	const struct thread *thread = row->thread != NO_INDEX ?
+				      &s->model.threads.v[row->thread] : NULL;
 
 	return thread ? thread->comm ?: model__proc_name(&s->model, thread->proc) : "";
 }

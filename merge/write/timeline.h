@@ -54,7 +54,7 @@ struct timeline_track {
 
 struct timeline {
 	struct session_sink sink;	/* the sink for struct session_opts */
-	ARRAY(struct host_event) host;	/* by process, thread, time; without launches that are slices */
+	ARRAY(struct host_event) host;	/* by process, thread, time; not slices */
 	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
 	uint64_t first_ns;		/* time of the earliest event */

@@ -336,7 +336,8 @@ static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
 		const struct metric_name *name = &metrics->names.v[i];
 		double value = metric_use__value(&uses[i], name->kind);
 
-		if (value >= (name->kind == XPU_METRIC_SUM ? 1e-6 : 0.01) && strcmp(name->unit, "MHz"))
+		if (value >= (name->kind == XPU_METRIC_SUM ? 1e-6 : 0.01) &&
+		    strcmp(name->unit, "MHz"))
 			fprintf(f, "; %s %.3g %s", name->name, value, name->unit);
 	}
 	free(uses);
@@ -491,7 +492,8 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 	char *name;
 
 	while (!err && (name = stall_place__frame(&at))) {
-		err = adder__name(a, "", name, kind, NULL, &frame) ?: tree__descend(a->tree, node, frame);
+		err = adder__name(a, "", name, kind, NULL, &frame) ?:
+		      tree__descend(a->tree, node, frame);
 		free(name);
 	}
 	return err ?: at ? -ENOMEM :
@@ -509,7 +511,8 @@ static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t
 	int err = 0;
 
 	for (i = 0; i < stack->nr && !err; i++)
-		err = adder__frame(a, stack->frames[i], &frame) ?: tree__descend(a->tree, node, frame);
+		err = adder__frame(a, stack->frames[i], &frame) ?:
+		      tree__descend(a->tree, node, frame);
 	if (!err && leaf->kind != LEAF_CPU)
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, node, frame);
 	if (!err && leaf__part(&s->model.leaves, leaf))
@@ -533,7 +536,8 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 	if (a->by || s->sums.aggregates.owners.nr <= 1)
 		err = err ?: adder__descend(a, agg, &node);
 	else if (!idmap__get(&a->tree->by_work[side], work, &node))
-		err = adder__descend(a, agg, &node) ?: idmap__put(&a->tree->by_work[side], work, node);
+		err = adder__descend(a, agg, &node) ?:
+		      idmap__put(&a->tree->by_work[side], work, node);
 	if (!err && !a->by)
 		err = adder__owner(a, agg, &owner);
 	return err ?: tree__add_value(a->tree, side, node, kind, owner, &s->sums.aggregates, agg);

@@ -93,7 +93,7 @@ struct tree {
 						 * cell */
 	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* hashes of frames, nodes, cells */
-	struct idmap by_work[TREE_SIDES];	/* (chain, leaf) to its node, in a tree without roots */
+	struct idmap by_work[TREE_SIDES];	/* (chain, leaf) to node; no roots */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };

@@ -99,7 +99,8 @@ static uint32_t read_number(struct labels *all, uint16_t source, uint16_t label,
 	size_t i;
 
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		text = numbers[i].source == source && numbers[i].label == label ? get(numbers[i].name) : NULL;
+		text = numbers[i].source == source && numbers[i].label == label ?
+		       get(numbers[i].name) : NULL;
 		if (!text)
 			continue;
 		n = number(text);
@@ -159,7 +160,8 @@ static bool read_launcher(struct labels *all, uint16_t source, uint32_t n[NR_NUM
 	for (i = 1; i < NR_NUMBERS; i++)
 		n[i] = read_number(all, source, i + 1, get);
 	if (source == XPU_LABEL_BY_SLURM && n[XPU_LABEL_NODE_RANK - 1] != UNKNOWN)
-		*local_size = tasks_on_node(get("SLURM_STEP_TASKS_PER_NODE"), n[XPU_LABEL_NODE_RANK - 1]);
+		*local_size = tasks_on_node(get("SLURM_STEP_TASKS_PER_NODE"),
+					    n[XPU_LABEL_NODE_RANK - 1]);
 	if (*size != UNKNOWN && *rank >= *size) {
 		refuse(all, name_of_rank(source));
 		return false;

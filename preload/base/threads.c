@@ -19,7 +19,7 @@
 
 #define LOOK_PAUSE_NS	2000000
 #define NR_ASLEEP	3	/* a thread may look asleep once: it waits for a lock or a page */
-#define MOVED_NS	5000000	/* CPU time, more than a callback takes, even the first time it runs */
+#define MOVED_NS	5000000	/* CPU time, more than a callback takes, even at first */
 #define BLIND_PAUSE_NS	20000000	/* where threads cannot be listed */
 
 struct other {
@@ -148,5 +148,5 @@ void threads__barrier(void)
 	if (!atomic_load(&is_registered))
 		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
 	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
-		threads__wait_moved(BLIND_PAUSE_NS);	/* a filter of system calls, or an old kernel */
+		threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old kernel */
 }

@@ -412,7 +412,7 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 
 static void pack_kernel(const CUpti_Activity *record)
 {
-	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix of the record, see above */
+	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix, see above */
 	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
 	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
 	struct xpu_shape shape = shape_of(k);

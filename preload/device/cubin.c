@@ -119,7 +119,8 @@ struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t
 	nr = put_functions(relocs, symbols, strings, NULL, NULL, &names_bytes);
 	if (!nr || names_bytes > UINT32_MAX || lines.bytes > UINT32_MAX)
 		return NULL;
-	*bytes = sizeof(*to) + nr * sizeof(to->functions[0]) + names_bytes + lines.bytes + inlined.bytes;
+	*bytes = sizeof(*to) + nr * sizeof(to->functions[0]) + names_bytes + lines.bytes +
+		 inlined.bytes;
 	to = malloc(*bytes);
 	if (!to)
 		return NULL;

@@ -199,7 +199,8 @@ static CUptiResult configure(struct sampled *c)
 	if (err != CUPTI_SUCCESS)
 		return err;
 	set_attributes(c->handle, &bytes, 1);
-	c->late_ns = set_attributes(c->handle, &fetch, 1) == CUPTI_SUCCESS ? LATE_NS : LATE_BY_DEFAULT_NS;
+	c->late_ns = set_attributes(c->handle, &fetch, 1) == CUPTI_SUCCESS ?
+		     LATE_NS : LATE_BY_DEFAULT_NS;
 	if (c->late_ns > atomic_load(&most_late_ns))
 		atomic_store(&most_late_ns, c->late_ns);
 	if (set_attributes(c->handle, &cycles, 1) == CUPTI_SUCCESS)
@@ -347,8 +348,8 @@ static void say_broken(CUptiResult err)
 	if (atomic_exchange(&said, true))
 		return;
 	snprintf(text, sizeof(text), "launches and device work are missing from the recording: "
-		 "cuptiPCSamplingGetData: %s (error %d): another program samples this GPU, perhaps; without "
-		 "--stalls they are recorded", cupti__strerror(cupti, err), err);
+		 "cuptiPCSamplingGetData: %s (error %d): another program samples this GPU, "
+		 "perhaps; without --stalls they are recorded", cupti__strerror(cupti, err), err);
 	activity__message(XPU_MESSAGE_ERROR, text);
 }
 
@@ -713,8 +714,8 @@ void stalls__give_up(void)
 void stalls__find_contexts(void)
 {
 	static const char *const names[] = {
-		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxRetain",
-		"cuDevicePrimaryCtxRelease_v2",
+		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxGetState",
+		"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2",
 	};
 	struct {
 		CUresult (*count)(int *);
@@ -759,8 +760,9 @@ void stalls__start(const struct cupti *c, const char *text)
 		{ &pc.enable, "cuptiPCSamplingEnable" }, { &pc.get_data, "cuptiPCSamplingGetData" },
 		{ &pc.set, "cuptiPCSamplingSetConfigurationAttribute" },
 		{ &pc.nr_reasons, "cuptiPCSamplingGetNumStallReasons" },
-		{ &pc.reasons, "cuptiPCSamplingGetStallReasons" }, { &pc.device, "cuptiGetDeviceId" },
-		{ &pc.context, "cuptiGetContextId" }, { &pc.crc, "cuptiGetCubinCrc" },
+		{ &pc.reasons, "cuptiPCSamplingGetStallReasons" },
+		{ &pc.device, "cuptiGetDeviceId" }, { &pc.context, "cuptiGetContextId" },
+		{ &pc.crc, "cuptiGetCubinCrc" },
 	};
 	unsigned int wanted;
 	size_t i;

@@ -231,8 +231,8 @@ static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 
 static uint16_t device_at(const CUmemLocation *at)
 {
-	return at->type == CU_MEM_LOCATION_TYPE_DEVICE && at->id >= 0 && at->id < XPU_ALLOC_NO_DEVICE ?
-	       at->id : XPU_ALLOC_NO_DEVICE;
+	return at->type == CU_MEM_LOCATION_TYPE_DEVICE && at->id >= 0 &&
+	       at->id < XPU_ALLOC_NO_DEVICE ? at->id : XPU_ALLOC_NO_DEVICE;
 }
 
 /* ---- what a call has made -------------------------------------------------------------------- */
@@ -379,7 +379,8 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 		break;
 	case ADDS_NODE:
 	case ADDS_NODE_V2:
-		node = ((const struct graph_node *const *)d->functionParams)[kind == ADDS_NODE ? 4 : 5];
+		node = ((const struct graph_node *const *)
+			d->functionParams)[kind == ADDS_NODE ? 4 : 5];
 		if (!node || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC)
 			return false;
 		a->extra = 0;

@@ -62,17 +62,18 @@ static const char *const trifling[] = {		/* a trifle's name has one of these wor
 	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
 };
 static const char *const never_trifling[] = {	/* these calls may load code or wait */
-	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem", "Module",
-	"Properties", "Symbol", NULL,
+	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem",
+	"Module", "Properties", "Symbol", NULL,
 };
 static const char *const taking_time[] = {	/* all other known names have one of these words */
-	"Acquire", "Add", "Advise", "Alloc", "Array", "Attach", "Batch", "Begin", "Bind", "Checkpoint",
-	"Compile", "Complete", "Connect", "Copy", "Create", "Destroy", "Detach", "Disable", "Disconnect",
-	"Dump", "Enable", "End", "Exit", "Export", "Flush", "Free", "From", "Generate", "Host", "Import",
-	"Init", "Initialize", "Launch", "Load", "Lock", "Malloc", "Map", "Memcpy", "Memory", "Memset",
-	"Param", "Prefetch", "Present", "Record", "Register", "Release", "Reset", "Restore", "Retain",
-	"Return", "Set", "Signal", "Start", "Stop", "Synchronize", "Unbind", "Unload", "Unlock", "Unmap",
-	"Unregister", "Update", "Wait", "Write", NULL,
+	"Acquire", "Add", "Advise", "Alloc", "Array", "Attach", "Batch", "Begin", "Bind",
+	"Checkpoint", "Compile", "Complete", "Connect", "Copy", "Create", "Destroy", "Detach",
+	"Disable", "Disconnect", "Dump", "Enable", "End", "Exit", "Export", "Flush", "Free", "From",
+	"Generate", "Host", "Import", "Init", "Initialize", "Launch", "Load", "Lock", "Malloc",
+	"Map", "Memcpy", "Memory", "Memset", "Param", "Prefetch", "Present", "Record", "Register",
+	"Release", "Reset", "Restore", "Retain", "Return", "Set", "Signal", "Start", "Stop",
+	"Synchronize", "Unbind", "Unload", "Unlock", "Unmap", "Unregister", "Update", "Wait",
+	"Write", NULL,
 };
 
 /*

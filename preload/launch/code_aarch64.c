@@ -31,7 +31,8 @@ bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *
 	return false;
 }
 
-enum {	/* instructions of the linkage table, without their operands; the address goes through x16 and x17 */
+/* instructions of the linkage table, without operands; the address goes through x16 and x17 */
+enum {
 	BTI_C	= 0xd503245f,
 	PUSH	= 0xa9bf7bf0,		/* stp x16, x30, [sp, #-16]!, in the first entry only */
 	ADRP	= 0x90000010,

@@ -59,8 +59,8 @@ struct launcher {
 	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* the same */
-	uint32_t stuck_id;			/* a launch that launch__close() has waited for; under
-						 * lock */
+	uint32_t stuck_id;			/* a launch that launch__close() has waited for;
+						 * under lock */
 	atomic_uint_fast64_t nr_allocs;		/* the same */
 	struct alloc_call alloc_call;
 	struct launcher *next;
@@ -222,13 +222,13 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
- *	paths__guess()		guesses the path: the one that followed the last launch's path before
- *	unwinder__chain()	checks the guess, then the guesses of paths__guess_again(), else walks
+ *	paths__guess()		guesses the path: the one that followed the last path before
+ *	unwinder__chain()	checks the guess, then paths__guess_again()'s guesses, else walks
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
- *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or calls
- *				the probe for it
- *	probe__launch()		remembers nothing: for a launch that interrupts another one, or has no
- *				frames, or is in a range that the log lacks, and for a graph node
+ *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
+ *				calls the probe for it
+ *	probe__launch()		remembers nothing: for a launch that interrupts another one, or has
+ *				no frames, or is in a range that the log lacks, and for a graph node
  *
  * Inlined: a frame of its own would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
@@ -704,7 +704,8 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 		slot.domain = domain;
 		slot.frames = slot.nr_frames = slot.flags = 0;
 	}
-	return __builtin_expect(id <= XPU_MAX_PATHS, 1) ? id : number_otherwise(t, &slot, python, id);
+	return __builtin_expect(id <= XPU_MAX_PATHS, 1) ? id :
+	       number_otherwise(t, &slot, python, id);
 }
 
 /*

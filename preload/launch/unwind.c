@@ -56,7 +56,7 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 struct step {
 	uint64_t bp;			/* bp in the first frame */
 	uint64_t bp_at;			/* where the caller's bp was read; 0: bp is unchanged */
-	uint64_t cfa_at;		/* where the caller's sp was read; 0: computed from sp or bp */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: from sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
 	struct return_word ra;
 	bool by_bp;			/* bp was used to find a word */

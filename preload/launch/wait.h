@@ -37,7 +37,7 @@ enum {
 	WAIT_EVENT	= 10,
 	WAIT_FREE	= 12,		/* waits for the context, among other things */
 	WAIT_RECORD	= 14,		/* does not wait: records an event */
-	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: allocs.h watches the call */
+	WAIT_ALLOC	= 16,		/* ORed with the above, or alone: watched by allocs.h */
 	WAIT_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
 	WAIT_NO_LAUNCH	= 64,		/* ORed with WAIT_TIMED: watched only for calls.h */
 };

@@ -278,7 +278,8 @@ static bool matches(struct range *range)
 	if ((there & ~1ull) == hash && there)
 		return there & 1;
 	capture__lock();
-	snprintf(text, sizeof(text), "%s%s%.*s", domain, domain[0] ? ":" : "", XPU_RANGE_NAME_MAX - 1, name);
+	snprintf(text, sizeof(text), "%s%s%.*s", domain, domain[0] ? ":" : "",
+		 XPU_RANGE_NAME_MAX - 1, name);
 	hash |= !regexec(&capture.regex, text, 0, NULL, 0);
 	capture__unlock();
 	atomic_store_explicit(&known[(hash >> 32) % NR_KNOWN], hash, memory_order_relaxed);

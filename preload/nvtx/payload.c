@@ -61,7 +61,8 @@ static size_t type_size(uint64_t type)
 	    type == NVTX_ABI_ENTRY_REGISTERED)
 		return sizeof(void *);
 	/* The program's enumerations have static schema ids. */
-	return type >= NVTX_ABI_SCHEMA_ID_STATIC && type < NVTX_ABI_SCHEMA_ID_DYNAMIC ? sizeof(int) : 0;
+	return type >= NVTX_ABI_SCHEMA_ID_STATIC && type < NVTX_ABI_SCHEMA_ID_DYNAMIC ?
+	       sizeof(int) : 0;
 }
 
 static bool is_text(uint64_t type)
@@ -241,7 +242,8 @@ _Static_assert(XPU_COLLECTIVE_COMM == 1 << FIELD_COMM && XPU_COLLECTIVE_BYTES ==
 	       XPU_COLLECTIVE_RANK == 1 << FIELD_RANK && XPU_COLLECTIVE_PEER == 1 << FIELD_PEER &&
 	       XPU_COLLECTIVE_NR_RANKS == 1 << FIELD_NR_RANKS &&
 	       XPU_COLLECTIVE_ROOT == 1 << FIELD_ROOT && XPU_COLLECTIVE_OP == 1 << FIELD_OP &&
-	       XPU_COLLECTIVE_KEY == 1 << FIELD_KEY && XPU_COLLECTIVE_PARENT == 1 << FIELD_PARENT, "bits");
+	       XPU_COLLECTIVE_KEY == 1 << FIELD_KEY && XPU_COLLECTIVE_PARENT == 1 << FIELD_PARENT,
+	       "bits");
 
 bool payload__read(const void *domain, const struct nvtx_payload_data *data, size_t nr,
 		   struct xpu_range_payload *out, const char **name)

@@ -11,7 +11,7 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* frames, shown or not; ends a walk over a circle of frames */
+#define MAX_WALK	(64 * 1024)	/* frames, shown or not; ends a walk in a circle */
 #define MAX_TABLE	(64u << 20)	/* bytes of a line table */
 #define PROBATION	64		/* walks that check memory before reading it */
 
@@ -294,8 +294,8 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 				      (owner == OWNED_BY_GENERATOR));
 		if (p->failed || p->cut)
 			return;
-		*step = (struct step){ frame | (uint64_t)owner << STEP_OWNER_SHIFT, code, instr - code,
-				       load32(code + L.co_version) };
+		*step = (struct step){ frame | (uint64_t)owner << STEP_OWNER_SHIFT, code,
+				       instr - code, load32(code + L.co_version) };
 		traced &= step->version && code + step->instr == instr;
 		step += step != end;
 		if (L.minor == 11 && load8(frame + L.f_entry)) {

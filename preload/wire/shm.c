@@ -356,7 +356,8 @@ static void start(void)
 	if (!shm.address_bytes || !atomic_compare_exchange_strong(&shm.started, &state, STARTING))
 		return;
 	shm.hello = (struct xpu_shm_hello){
-		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = clock__ns(), .pid = getpid(),
+		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = clock__ns(),
+		.pid = getpid(),
 	};
 	memcpy(shm.hello.token, shm.token, sizeof(shm.token));
 	count_process();
@@ -547,7 +548,8 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 	 * This may lower a limit that another thread has just set; the next extend() raises it
 	 * again.
 	 */
-	atomic_store_explicit(&shm.limit, limit < populated ? limit : populated, memory_order_release);
+	atomic_store_explicit(&shm.limit, limit < populated ? limit : populated,
+			      memory_order_release);
 	return true;
 }
 
@@ -629,7 +631,8 @@ static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint
 		return;
 	}
 	*r = (struct xpu_ring_launch){
-		.hdr = { wait ? XPU_RECORD_LAUNCH_WAIT : XPU_RECORD_LAUNCH, slot->wait_flags, bytes },
+		.hdr = { wait ? XPU_RECORD_LAUNCH_WAIT : XPU_RECORD_LAUNCH, slot->wait_flags,
+			 bytes },
 		.time_ns = wait ? slot->wait_start_ns : slot->time_ns ?: clock__ns(),
 		.correlation_id = slot->correlation_id,
 		.cbid = slot->cbid,

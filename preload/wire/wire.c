@@ -503,7 +503,8 @@ void wire__message(uint16_t level, const char *text)
 
 void wire__window(const struct xpu_record_window *window)
 {
-	wire__flush();			/* the BPF program looks at the second record of the batch */
+	/* The BPF program looks at the second record of the batch. */
+	wire__flush();
 	memcpy(wire__reserve(XPU_RECORD_WINDOW, window->hdr.misc, sizeof(*window)), window,
 	       sizeof(*window));
 	wire__flush();

@@ -6,9 +6,10 @@
 # Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
 # findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
-# Parts: format (clang-format), cppcheck, shellcheck, javascript (node), eslint, python, perl, mandoc, comments,
-# english. All of them run by default. Each prints its findings as FILE:LINE: TEXT. A part whose tool is missing says so
-# as "lint: PART: NOT RUN: ..." and fails nothing, unless XPU_LINT_REQUIRE is set.
+# Parts: format (clang-format), columns, cppcheck, shellcheck, javascript (node), eslint, python,
+# perl, mandoc, comments, english. All of them run by default. Each prints its findings as
+# FILE:LINE: TEXT. A part whose tool is missing says so as "lint: PART: NOT RUN: ..." and fails
+# nothing, unless XPU_LINT_REQUIRE is set.
 #
 # ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
 cd "$(dirname "$0")/../.." || exit 2
@@ -79,6 +80,11 @@ lint_format() {
 	run format clang-format '-o -name *.c -o -name *.h' python3 scripts/lint/format.py
 }
 
+lint_columns() {
+	run columns python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
+		-o -name *.cpp' python3 scripts/lint/columns.py
+}
+
 # Without the tests, of which some crash on purpose.
 lint_cppcheck() {
 	missing cppcheck cppcheck && return
@@ -142,17 +148,19 @@ lint_comments() {
 # The texts for users (messages, manuals, other documents) are not read yet:
 # scripts/lint/english.py -v FILE... reads them, too.
 lint_english() {
-	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu -o -name *.S -o -name *.css
-		-o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
+	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
+		-o -name *.S -o -name *.css -o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
 		-o -name *.mk -o -name GNUmakefile -o -name architecture.md -o -name CONTRIBUTING.md
 		-o -name SECURITY.md' python3 scripts/lint/english.py
 }
 
 set -f
-[ $# != 0 ] || set -- format cppcheck shellcheck javascript eslint python perl mandoc comments english
+all="format columns cppcheck shellcheck javascript eslint python perl mandoc comments english"
+# shellcheck disable=SC2086
+[ $# != 0 ] || set -- $all
 for part; do
-	case $part in
-	format | cppcheck | shellcheck | javascript | eslint | python | perl | mandoc | comments | english)
+	case " $all " in
+	*" $part "*)
 		"lint_$part" ;;
 	*)	echo "lint: there is no part $part" >&2
 		exit 2 ;;

@@ -2,7 +2,8 @@
 /*
  * calls.cu - the cost of observing a call of CUDA's API, in each way that CUPTI offers
  *
- *	calls [ROUNDS]		prints ns per call for each way and function, and the difference to "path"
+ *	calls [ROUNDS]		prints ns per call for each way and function, and less those of
+ *				"path"
  *
  * Each way has a process. They take turns, so a slow moment of the machine affects all of them.
  * CUPTI may only be called after the first fork. "path" is the set that xpuload enables for every
@@ -30,17 +31,19 @@ KERNEL(null_kernel)
 #define NR_CALLS	400		/* at a time: fewer than the queue of a stream takes */
 
 enum way {
-	BARE, KERNELS, PATH, RUNTIME_TIMED, RUNTIME_ALL, BOTH_TIMED, DRIVER_TIMED, ACTIVITY_TIMED, ACTIVITY_ALL,
-	NR_WAYS,
+	BARE, KERNELS, PATH, RUNTIME_TIMED, RUNTIME_ALL, BOTH_TIMED, DRIVER_TIMED, ACTIVITY_TIMED,
+	ACTIVITY_ALL, NR_WAYS,
 };
 
 static const char *const way_names[NR_WAYS] = {
-	"bare", "kernels", "path", "+rt timed", "+rt all", "+both timed", "+drv timed", "+act timed", "+act all",
+	"bare", "kernels", "path", "+rt timed", "+rt all", "+both timed", "+drv timed",
+	"+act timed", "+act all",
 };
 
 static const char *const function_names[] = {
-	"GetDevice", "StreamIsCapturing", "PeekAtLastError", "EventQuery", "EventRecord", "StreamWaitEvent",
-	"LaunchKernel", "MemcpyAsync", "MemsetAsync", "cuCtxGetCurrent", "cuLaunchKernel",
+	"GetDevice", "StreamIsCapturing", "PeekAtLastError", "EventQuery", "EventRecord",
+	"StreamWaitEvent", "LaunchKernel", "MemcpyAsync", "MemsetAsync", "cuCtxGetCurrent",
+	"cuLaunchKernel",
 };
 
 #define NR_FUNCTIONS ((int)(sizeof(function_names) / sizeof(function_names[0])))
@@ -121,8 +124,8 @@ static bool is_trifle(const char *name)
 static bool is_path(const char *name)
 {
 	static const char *const prefixes[] = {
-		"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset", "cuStreamSynchronize", "cuCtxSynchronize",
-		"cuEventSynchronize", "cuEventRecord", "cuMemFree",
+		"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset", "cuStreamSynchronize",
+		"cuCtxSynchronize", "cuEventSynchronize", "cuEventRecord", "cuMemFree",
 	};
 
 	for (const char *prefix : prefixes)
@@ -215,7 +218,8 @@ static void call(int nr)
 	case 4: cudaEventRecord(event, stream); break;
 	case 5: cudaStreamWaitEvent(stream, event, 0); break;
 	case 6: cudaLaunchKernel((const void *)null_kernel, one, one, args, 0, stream); break;
-	case 7: cudaMemcpyAsync(memory, (char *)memory + 512, 256, cudaMemcpyDeviceToDevice, stream); break;
+	case 7: cudaMemcpyAsync(memory, (char *)memory + 512, 256, cudaMemcpyDeviceToDevice,
+				stream); break;
 	case 8: cudaMemsetAsync(memory, 0, 256, stream); break;
 	case 9: get_current(&context); break;
 	case 10:

@@ -97,7 +97,8 @@ static void at_exit(void)
 	cuptiActivityFlushAll(1);
 	for (i = 0; is_counted && i < 2 * MAX_CBID; i++) {
 		name = NULL;
-		cuptiGetCallbackName(i / MAX_CBID ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API,
+		cuptiGetCallbackName(i / MAX_CBID ? CUPTI_CB_DOMAIN_RUNTIME_API :
+				     CUPTI_CB_DOMAIN_DRIVER_API,
 				     i % MAX_CBID, &name);
 		if (counts[i / MAX_CBID][i % MAX_CBID])
 			fprintf(stderr, "floor: %8lu %s\n", counts[i / MAX_CBID][i % MAX_CBID],

@@ -7,11 +7,11 @@
  *						FIFO CONTROL.go, into CONTROL.said, after "ready".
  *						A single thread stays on one CPU.
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
- *	launch ... -x alloc			a launch, and then memory: instead of each later launch
- *						cudaMallocAsync() and cudaFreeAsync()
+ *	launch ... -x alloc			a launch, and then memory: instead of each later
+ *						launch cudaMallocAsync() and cudaFreeAsync()
  *	launch ... -x mixalloc			memory from the 16 sites in random order: each
  *						allocates if it has no memory, or frees it
- *	launch ... -w				first 1,000 in a window: cudaProfilerStart() to Stop()
+ *	launch ... -w				first 1,000 in a window of cudaProfilerStart()
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
  *
@@ -121,7 +121,8 @@ static void set_order(const char *how)
 	mixed = !allocates;
 	for (i = 0; i < NR_ORDER; i++) {
 		seed = seed * 1103515245u + 12345u;
-		order[i] = (unsigned char)(strcmp(how, "random") && !mix_allocates ? i % NR_MIXED : seed >> 16 & (NR_MIXED - 1));
+		order[i] = (unsigned char)(strcmp(how, "random") && !mix_allocates ? i % NR_MIXED :
+					   seed >> 16 & (NR_MIXED - 1));
 	}
 }
 
@@ -290,8 +291,8 @@ int main(int argc, char **argv)
 	}
 	if (nr_threads < 1 || nr_threads > MAX_THREADS || nr_launches < 1 ||
 	    (rate > 0 && !seconds)) {
-		fputs("usage: launch [-t THREADS] [-n LAUNCHES [-c CONTROL] | -s SECONDS [-r RATE]]\n",
-		      stderr);
+		fputs("usage: launch [-t THREADS] [-n LAUNCHES [-c CONTROL] | "
+		      "-s SECONDS [-r RATE]]\n", stderr);
 		return 2;
 	}
 	CHECK(cudaFree(NULL));

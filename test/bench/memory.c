@@ -93,8 +93,8 @@ static void event(uint32_t thread, uint32_t path, uint8_t what, uint8_t space, u
 	l->order[l->nr] = ++order;
 	l->time_ns[l->nr] = now_ns;
 	l->v[l->nr++] = (struct xpu_alloc){
-		.path_id = 1 + path, .thread_id = 1 + thread, .what = what, .space = space, .extra = 1,
-		.address = address, .bytes = bytes,
+		.path_id = 1 + path, .thread_id = 1 + thread, .what = what, .space = space,
+		.extra = 1, .address = address, .bytes = bytes,
 	};
 }
 

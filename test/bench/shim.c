@@ -165,7 +165,8 @@ static __attribute__((noinline)) void event(void)
 	asm volatile("");
 }
 
-#define EVENT_SITE(n)	static __attribute__((noinline)) void event_##n(void) { event(); asm volatile(""); }
+#define EVENT_SITE(n) \
+	static __attribute__((noinline)) void event_##n(void) { event(); asm volatile(""); }
 EVENT_SITE(0) EVENT_SITE(1) EVENT_SITE(2) EVENT_SITE(3)
 EVENT_SITE(4) EVENT_SITE(5) EVENT_SITE(6) EVENT_SITE(7)
 
@@ -195,7 +196,8 @@ static __attribute__((noinline)) void pool_call(CUpti_CallbackId cbid, const voi
 	uint64_t data = 0;
 	CUpti_CallbackData d = { .callbackSite = CUPTI_API_ENTER, .correlationId = ++correlation_id,
 				 .correlationData = &data, .functionReturnValue = &result,
-				 .functionParams = params, .context = (CUcontext)&data, .contextUid = 1 };
+				 .functionParams = params, .context = (CUcontext)&data,
+				 .contextUid = 1 };
 
 	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
 	d.callbackSite = CUPTI_API_EXIT;
@@ -597,12 +599,14 @@ int main(int argc, char **argv)
 	printf("  %-52s %6.1f %6.1f\n", "the whole, --probe path, one call path", path_ns[0],
 	       path_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 8 call paths in turns", many_ns[0], many_ns[1]);
-	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in turns", cycle_ns[0], cycle_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in turns", cycle_ns[0],
+	       cycle_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "the whole, 16 call paths in random order", random_ns[0],
 	       random_ns[1]);
-	printf("  %-52s %6.1f %6.1f\n", "a block of memory made, one call path", event_ns[0], event_ns[1]);
-	printf("  %-52s %6.1f %6.1f\n", "a block made, 8 call paths in random order", mixed_event_ns[0],
-	       mixed_event_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "a block of memory made, one call path", event_ns[0],
+	       event_ns[1]);
+	printf("  %-52s %6.1f %6.1f\n", "a block made, 8 call paths in random order",
+	       mixed_event_ns[0], mixed_event_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "a block freed, 8 call paths in random order", free_ns[0],
 	       free_ns[1]);
 	printf("  %-52s %6.1f %6.1f\n", "cuMemAllocAsync", pool_alloc_ns[0], pool_alloc_ns[1]);

@@ -64,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool at = size > 1 && view == MEMORY_LIVE && data[1] % 4;
 	struct session_opts opts = {
 		.trim = true, .stats = true, .memory = view, .without = ~(1u << LEAF_MEMORY),
-		.nr_memory_at = !at ? 0 : data[1] % 4 == 1 ? 1 : ARRAY_SIZE(moments), .memory_at_ns = moments,
-		.memory_at_failure = at && data[1] % 4 == 1, .memory_made = size > 2 && data[2] % 2,
+		.nr_memory_at = !at ? 0 : data[1] % 4 == 1 ? 1 : ARRAY_SIZE(moments),
+		.memory_at_ns = moments, .memory_at_failure = at && data[1] % 4 == 1,
+		.memory_made = size > 2 && data[2] % 2,
 	};
 	size_t bytes = size > HEAD ? (size - HEAD) & ~(size_t)7 : 0, first = 0, i;
 	const struct xpu_record *rec;

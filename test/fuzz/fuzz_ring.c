@@ -81,8 +81,8 @@ static uint64_t take(size_t bytes)
 static uint64_t odd_value(void)
 {
 	static const uint64_t values[] = {
-		0, 1, 2, 3, 4, 7, 8, 16, 24, 31, 64, 127, 128, 129, 255, 307, 1000, 1001, 1024, 2046,
-		2047, 4096, 0x7fff, 0x8000, 0xffff, 0x10000, XPU_BATCH_MAX, XPU_STACK_MAX,
+		0, 1, 2, 3, 4, 7, 8, 16, 24, 31, 64, 127, 128, 129, 255, 307, 1000, 1001, 1024,
+		2046, 2047, 4096, 0x7fff, 0x8000, 0xffff, 0x10000, XPU_BATCH_MAX, XPU_STACK_MAX,
 		XPU_STACK_MAX + 1, XPU_MAX_PATHS - 1, XPU_MAX_PATHS, XPU_MAX_PATHS + 1, 0x7fffffff,
 		0x80000000, 0x80000001, 0xfffffff8, 0xffffffff, 0x100000000, NOW, SITE(1),
 		0x7ffffffff000, 0x7fffffffffffffff, 0x8000000000000000, 0xffffffff81000000,
@@ -107,7 +107,8 @@ static void change(void *record, size_t bytes)
 		width = 1u << take(1) % 4;
 		where = take(bytes > 512 ? 2 : 1) * width % bytes;
 		value = odd_value();
-		memcpy((uint8_t *)record + where, &value, bytes - where < width ? bytes - where : width);
+		memcpy((uint8_t *)record + where, &value,
+		       bytes - where < width ? bytes - where : width);
 	}
 }
 
@@ -533,8 +534,8 @@ static void hostile_log(void)
 		r.e[i] = (struct xpu_log_entry){ NOW + i, 1 + i % NR_LAUNCHES, 1 + i % NR_SITES };
 	/* Puts events of memory among the launches. */
 	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
-		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) | XPU_ALLOC_MADE |
-				 (i % XPU_SPACE_NR) << 4;
+		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) |
+				 XPU_ALLOC_MADE | (i % XPU_SPACE_NR) << 4;
 		r.e[i + 1] = (struct xpu_log_entry){ 0x1000 * i, 1 + i,
 						     XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
 		r.e[i + 2] = (struct xpu_log_entry){ 4096, 1, XPU_LOG_ALLOC | XPU_LOG_ALLOC_MORE };
@@ -617,7 +618,8 @@ static void hostile_batch(void)
 	if (nr == 11) {			/* a single event of memory */
 		struct xpu_record_alloc alloc = {
 			.time_ns = NOW, .order = take(1),
-			.event = { .path_id = 1, .what = XPU_ALLOC_MADE, .address = 0x1000, .bytes = 4096 },
+			.event = { .path_id = 1, .what = XPU_ALLOC_MADE, .address = 0x1000,
+				   .bytes = 4096 },
 		};
 
 		gen__record(&g, XPU_RECORD_ALLOC, 0, &alloc, sizeof(alloc), NULL, 0);
@@ -683,9 +685,9 @@ static void hostile_sample(bool off)
 	if (off)
 		*o = (struct xpu_ring_off_stack){
 			.hdr = { XPU_RECORD_OFF_STACK, 0, (to - r) * 8 }, .time_ns = NOW,
-			.hash = { take(1) % 4, 1 }, .proc_id = HOSTILE, .flags = flags | XPU_CHAIN_OFF,
-			.nr_frames = stack ? 1 : 2, .tid = 1002, .stack_bytes = stack ? nr_words * 8 : 0,
-			.nr_python = stack ? nr_python : 0,
+			.hash = { take(1) % 4, 1 }, .proc_id = HOSTILE,
+			.flags = flags | XPU_CHAIN_OFF, .nr_frames = stack ? 1 : 2, .tid = 1002,
+			.stack_bytes = stack ? nr_words * 8 : 0, .nr_python = stack ? nr_python : 0,
 		};
 	else
 		*s = (struct xpu_ring_sample){
@@ -710,8 +712,8 @@ static void hostile_off(void)
 static void hostile_cpu_rest(void)
 {
 	struct xpu_ring_cpu_rest r = {
-		.hdr = { XPU_RECORD_RING_CPU_REST, 0, sizeof(r) }, .from_ns = NOW, .end_ns = NOW + 10,
-		.ns = 10, .proc_id = HOSTILE, .tid = 1002,
+		.hdr = { XPU_RECORD_RING_CPU_REST, 0, sizeof(r) }, .from_ns = NOW,
+		.end_ns = NOW + 10, .ns = 10, .proc_id = HOSTILE, .tid = 1002,
 	};
 
 	send_changed(&r, sizeof(r));
@@ -720,8 +722,8 @@ static void hostile_cpu_rest(void)
 static void hostile_account(void)
 {
 	struct xpu_ring_account r = {
-		.hdr = { XPU_RECORD_RING_ACCOUNT, 0, sizeof(r) }, .start_ns = NOW, .end_ns = NOW + 10,
-		.proc_id = HOSTILE, .tid = 1002, .time = { .run_ns = 10 },
+		.hdr = { XPU_RECORD_RING_ACCOUNT, 0, sizeof(r) }, .start_ns = NOW,
+		.end_ns = NOW + 10, .proc_id = HOSTILE, .tid = 1002, .time = { .run_ns = 10 },
 	};
 
 	send_changed(&r, sizeof(r));
@@ -735,8 +737,8 @@ static void hostile_process(void)
 	};
 	struct xpu_record_process r = {
 		.hdr = { XPU_RECORD_PROCESS, how[take(1) % ARRAY_SIZE(how)], sizeof(r) },
-		.time_ns = NOW, .proc_id = HOSTILE + take(1) % NR_PROCS, .pid = 1002 + take(1) % 4 * 2,
-		.parent_proc_id = HOSTILE, .comm = "evil",
+		.time_ns = NOW, .proc_id = HOSTILE + take(1) % NR_PROCS,
+		.pid = 1002 + take(1) % 4 * 2, .parent_proc_id = HOSTILE, .comm = "evil",
 	};
 
 	send_changed(&r, sizeof(r));

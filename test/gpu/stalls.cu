@@ -6,12 +6,12 @@
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
  *	stalls short N US	N kernels of US us each, each with a name of its own; 200 at most
  *	stalls long		a kernel of 20 ms, 100 times; prints the total us
- *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a new one;
- *				d: that is destroyed
- *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded, graphs; prints how
- *				many launches and kernels there were; cold: the graphs are captured before
- *				their kernels have run; quit: it exits in the middle of it; SIGINT
- *				ends it
+ *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a
+ *				new one; d: that is destroyed
+ *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded,
+ *				graphs; prints how many launches and kernels there were; cold: the
+ *				graphs are captured before their kernels have run; quit: it exits in
+ *				the middle of it; SIGINT ends it
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -242,7 +242,8 @@ static const char ptx[] =
 	"	.reg .u64 %a; .reg .u32 %i; .reg .pred %q; .reg .f32 %x;\n"
 	"	mov.u32 %i, 0; mov.f32 %x, 0f3F800000;\n"
 	"again:\n"
-	"	fma.rn.f32 %x, %x, %x, %x; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 2000; @%q bra again;\n"
+	"	fma.rn.f32 %x, %x, %x, %x; add.u32 %i, %i, 1; setp.lt.u32 %q, %i, 2000; "
+	"@%q bra again;\n"
 	"	ld.param.u64 %a, [p]; cvta.to.global.u64 %a, %a; st.global.f32 [%a], %x;\n"
 	"	ret;\n}\n";
 

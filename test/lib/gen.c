@@ -377,7 +377,8 @@ void gen__cpu_rest(struct gen *g, uint64_t from_ns, uint64_t end_ns, uint64_t ns
 		   uint32_t thread_id)
 {
 	struct xpu_record_cpu_rest rec = {
-		.from_ns = from_ns, .end_ns = end_ns, .ns = ns, .proc_id = proc_id, .thread_id = thread_id,
+		.from_ns = from_ns, .end_ns = end_ns, .ns = ns, .proc_id = proc_id,
+		.thread_id = thread_id,
 	};
 
 	RECORD(XPU_RECORD_CPU_REST, 0, rec);
@@ -693,7 +694,8 @@ void gen__label(struct gen *g, uint32_t proc_id, uint16_t source, uint32_t label
 		const char *text)
 {
 	struct xpu_record_label rec = {
-		.proc_id = proc_id, .label = label, .number = number, .bytes = text ? strlen(text) + 1 : 0,
+		.proc_id = proc_id, .label = label, .number = number,
+		.bytes = text ? strlen(text) + 1 : 0,
 	};
 
 	RECORD_TAIL(proc_id ? XPU_RECORD_PROCESS_LABEL : XPU_RECORD_LABEL, source, rec, text ?: "",

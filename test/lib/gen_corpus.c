@@ -123,7 +123,8 @@ static void add_launches(struct gen *g)
 		.comm = 0xc0ffee, .bytes = 1 << 20, .fields = XPU_COLLECTIVE_COMM |
 		XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_ROOT | XPU_COLLECTIVE_OP, .root = 1, .op = 2,
 	}, split = {
-		.comm = 0xfeed, .bytes = 0xc0ffee, .fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
+		.comm = 0xfeed, .bytes = 0xc0ffee,
+		.fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK |
 		XPU_COLLECTIVE_NR_RANKS | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT, .rank = 1,
 		.nr_ranks = 2, .root = -7,
 	};
@@ -167,14 +168,15 @@ static void add_stalls(struct gen *g)
 
 	/* One function, whose first row is line 7 of saxpy.cu at 0x40. */
 	static const uint8_t lines[] = {
-		1, 0, 0, 0, 6, 0, 0, 0, 53, 0, 0, 0,			/* functions, names, table */
-		37, 0, 0, 0, 0, 0, 0, 0, 's', 'a', 'x', 'p', 'y', 0,	/* the function's address */
+		1, 0, 0, 0, 6, 0, 0, 0, 53, 0, 0, 0,		/* functions, names, table */
+		37, 0, 0, 0, 0, 0, 0, 0,			/* the function's address */
+		's', 'a', 'x', 'p', 'y', 0,
 		49, 0, 0, 0, 2, 0, 24, 0, 0, 0, 16, 1, 0xf6, 0xf5, 10,
 		0, 1, 1, 1, 1, 0, 0, 0, 1, 0,
 		'm', '.', 'c', 'u', 0, 0, 0, 0, 0,
-		0, 9, 2, 0x40, 0, 0, 0, 0, 0, 0, 0,			/* set_address */
-		3, 6, 1,						/* advance_line, copy */
-		2, 8, 0, 1, 1,						/* advance_pc, end_sequence */
+		0, 9, 2, 0x40, 0, 0, 0, 0, 0, 0, 0,		/* set_address */
+		3, 6, 1,					/* advance_line, copy */
+		2, 8, 0, 1, 1,					/* advance_pc, end_sequence */
 	};
 	const struct xpu_record_cubin cubin = {
 		.crc = 0xc0ffee, .total_bytes = sizeof(lines), .bytes = sizeof(lines),
@@ -203,18 +205,26 @@ static void add_memory(struct gen *g)
 {
 	const struct xpu_alloc events[] = {
 		{ .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE },
-		{ P_LAUNCH, 1, 2, 10, 0, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0, 1, 0, 0x7f0000000000, 8 << 20 },
-		{ P_COPY, 1, 2, 20, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000, 1 << 20 },
-		{ P_COPY, 1, 2, 25, 2, XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 0, 0, 0, 1 << 20, 8 << 20 },
-		{ P_SET, 2, 0, 30, 4, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000200000, 3 << 20 },
-		{ P_COPY, 2, 0, 28, 3, XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000, 1 << 20 },
-		{ P_LAUNCH, 1, 0, 40, 5, XPU_ALLOC_FAILED, XPU_SPACE_DEVICE, 0, 2, 0, 4096, 64 << 20 },
+		{ P_LAUNCH, 1, 2, 10, 0, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0, 1, 0, 0x7f0000000000,
+		  8 << 20 },
+		{ P_COPY, 1, 2, 20, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000,
+		  1 << 20 },
+		{ P_COPY, 1, 2, 25, 2, XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 0, 0, 0, 1 << 20,
+		  8 << 20 },
+		{ P_SET, 2, 0, 30, 4, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000200000,
+		  3 << 20 },
+		{ P_COPY, 2, 0, 28, 3, XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0, 0, 0, 0x7f0000000000,
+		  1 << 20 },
+		{ P_LAUNCH, 1, 0, 40, 5, XPU_ALLOC_FAILED, XPU_SPACE_DEVICE, 0, 2, 0, 4096,
+		  64 << 20 },
 		{ P_GRAPH, 1, 0, 50, 6, XPU_ALLOC_MADE, XPU_SPACE_PINNED, XPU_ALLOC_NO_DEVICE, 1, 0,
 		  0x5000, 100 },
-		{ P_GRAPH, 1, 0, 60, 7, XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0, 0, 0, 0x7e0000000000, 4 << 20 },
+		{ P_GRAPH, 1, 0, 60, 7, XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0, 0, 0, 0x7e0000000000,
+		  4 << 20 },
 		{ 0, 0, 0, 70, 8, XPU_ALLOC_LEVEL, XPU_SPACE_UNUSED, 0, 0, 0, 0, 2 << 20 },
 		{ 0, 0, 0, 70, 9, XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, 0, 0, 0, 4 << 20 },
-		{ 0, 0, 0, 80, 10, XPU_ALLOC_LEVEL, XPU_SPACE_REST, 0, 0, 0, 80ull << 30, 500 << 20 },
+		{ 0, 0, 0, 80, 10, XPU_ALLOC_LEVEL, XPU_SPACE_REST, 0, 0, 0, 80ull << 30,
+		  500 << 20 },
 	};
 	const struct xpu_alloc carried[] = {
 		{ .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE },
@@ -276,8 +286,8 @@ static void add_device_work(struct gen *g)
 	gen__record(g, XPU_RECORD_PYCODE, 0, &code, sizeof(code), NULL, 0);
 	gen__limits(g, 0, S_GPU, uuid);
 	gen__shape(g, S_KERNEL, &(struct xpu_shape){
-		.grid = { 64, 2, 1 }, .block = { 256, 1, 1 }, .cluster = { 2, 1, 1 }, .registers = 40,
-		.static_bytes = 1024, .dynamic_bytes = 32768, .local_bytes = 16,
+		.grid = { 64, 2, 1 }, .block = { 256, 1, 1 }, .cluster = { 2, 1, 1 },
+		.registers = 40, .static_bytes = 1024, .dynamic_bytes = 32768, .local_bytes = 16,
 	});
 	add_stalls(g);
 	gen__stream(g, 1, 0, 1, 7);

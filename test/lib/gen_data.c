@@ -88,8 +88,8 @@ struct state {
 	const struct options *o;
 	struct gen g;			/* records that go out next */
 	struct gen batch;		/* records of the next batch */
-	struct held *held;		/* launches not written yet: one list for all threads, or one
-					 * for each thread */
+	struct held *held;		/* launches not written yet: one list for all threads,
+					 * or one for each */
 	struct flight *window;
 	size_t nr_window, window_head;
 	struct xpu_record_counters counters;

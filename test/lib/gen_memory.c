@@ -6,7 +6,8 @@
  *	options WORD			xpuload's options
  *	start NS			the recording starts NS later
  *	cut NS				it goes on in the next file at NS
- *	proc N				a process; it has threads and call paths N * 10 + 1 to N * 10 + 9
+ *	proc N				a process; it has threads and call paths N * 10 + 1 to N *
+ *					10 + 9
  *	device N D NR			device D of process N has a UUID made of NR
  *	rank N R			process N is rank R of a job
  *	exit N NS
@@ -53,8 +54,8 @@ static uint8_t number_of(const char *word, const char *const *names, size_t nr)
 static uint8_t what_of(const char *word)
 {
 	static const char *const names[] = {
-		"NONE", "MADE", "FREED", "FAILED", "NOT_FREED", "CONTEXT_END", "TOTALS", "START", "HANDLE",
-		"RETAINED", "LEVEL",
+		"NONE", "MADE", "FREED", "FAILED", "NOT_FREED", "CONTEXT_END", "TOTALS", "START",
+		"HANDLE", "RETAINED", "LEVEL",
 	};
 
 	return number_of(word, names, sizeof(names) / sizeof(names[0]));
@@ -104,8 +105,9 @@ static void add_event(const char *what, const char *space, uint64_t device, uint
 	events[rec.nr++] = (struct xpu_alloc){
 		.path_id = path ? rec.proc_id * 10 + path : 0,
 		.thread_id = path ? rec.proc_id * 10 + path : 0,
-		.delta_ns = ns, .delta_order = order, .what = what_of(what), .space = space_of(space),
-		.device = device, .extra = context, .address = address, .bytes = bytes,
+		.delta_ns = ns, .delta_order = order, .what = what_of(what),
+		.space = space_of(space), .device = device, .extra = context, .address = address,
+		.bytes = bytes,
 	};
 }
 
@@ -119,7 +121,8 @@ static void take(struct gen *g, char *line)
 
 	for (; word && nr < 12; word = strtok(NULL, " \t\n")) {
 		words[nr] = word;
-		n[nr++] = word[0] == '-' ? (uint64_t)strtoll(word, NULL, 0) : strtoull(word, NULL, 0);
+		n[nr++] = word[0] == '-' ? (uint64_t)strtoll(word, NULL, 0) :
+			  strtoull(word, NULL, 0);
 	}
 	if (!nr)
 		return;

@@ -369,7 +369,8 @@ static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 		end = inflate(&z, Z_NO_FLUSH);
 	} while (end == Z_OK);
 	inflateEnd(&z);
-	p = end == Z_STREAM_END ? perftools__profiles__profile__unpack(NULL, z.total_out, data) : NULL;
+	p = end == Z_STREAM_END ?
+	    perftools__profiles__profile__unpack(NULL, z.total_out, data) : NULL;
 	free(data);
 	if (!p)
 		return false;

@@ -4,8 +4,8 @@
  *
  * WHAT:
  *	names	each name of the file NAMES, which ends with NUL, names a kernel, a function, a
- *		thread, an NVTX range and a mapped file; the first also names the command and the GPU;
- *		each function holds memory, the one with an escape in its name most
+ *		thread, an NVTX range and a mapped file; the first also names the command and the
+ *		GPU; each function holds memory, the one with an escape in its name most
  *	years	a kernel of ten years, one of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us
@@ -64,8 +64,9 @@ static void add_memory(struct odd *o, uint32_t path, uint32_t thread, uint64_t b
 	const struct xpu_alloc start = {
 		.what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE,
 	}, made = {
-		.path_id = path, .thread_id = thread, .what = XPU_ALLOC_MADE, .space = XPU_SPACE_DEVICE,
-		.extra = 1, .address = 0x7f0000000000 + ((uint64_t)path << 24), .bytes = bytes,
+		.path_id = path, .thread_id = thread, .what = XPU_ALLOC_MADE,
+		.space = XPU_SPACE_DEVICE, .extra = 1,
+		.address = 0x7f0000000000 + ((uint64_t)path << 24), .bytes = bytes,
 	};
 	struct xpu_record_allocs rec = {
 		.time_ns = 2 * SECOND + path, .order = ++o->nr_allocs, .proc_id = PROC, .nr = 1,

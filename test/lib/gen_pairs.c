@@ -125,7 +125,8 @@ static void print_kernel(FILE *f, const struct opts *o, uint32_t k, bool mangled
 	else if (k % 3 == 0)
 		fprintf(f, mangled ? "_Z%d%sPfi" : "%.0d%s(float*, int)", mangled ? len : 0, name);
 	else if (k % 3 == 1)
-		fprintf(f, mangled ? "_ZN2ns%d%sEPd" : "%.0dns::%s(double*)", mangled ? len : 0, name);
+		fprintf(f, mangled ? "_ZN2ns%d%sEPd" : "%.0dns::%s(double*)", mangled ? len : 0,
+			name);
 	else
 		fprintf(f, mangled ? "_Z%d%sIfLi4EEvPT_" : "%.0dvoid %s<float, 4>(float*)",
 			mangled ? len : 0, name);

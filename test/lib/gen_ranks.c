@@ -15,14 +15,14 @@
  *	ranks, steps, seed
  *	files		ranks with equal R % files are in one recording
  *	hosts		files with equal F % hosts are of one host
- *	offset		each host's clock is this much ahead of the previous host's clock; drift: in ppm
+ *	offset		each host's clock is so much ahead of the previous host's; drift: in ppm
  *	apart		the largest time between ends of one collective
  *	slow_host, slow_gpu	the rank that loads its data slowly, or has a slow kernel; -1: none
  *	cut		the last rank ends after this many steps; 0: with the others
  *	lose		the last rank lacks its events of one collective
  *	payload		0: NCCL makes no payloads
- *	blocking	0: communicators do not block, and launches are outside of their calls' ranges,
- *			on a third thread; there is one communicator then
+ *	blocking	0: communicators do not block, and launches are outside of their calls'
+ *			ranges, on a third thread; there is one communicator then
  *	attach		xpuload attaches to rank R before step R * attach, to rank 0 at the start
  *	destroy		0: ranks that are attached to do not destroy their communicators
  *	other		1: a rank's own kernels are from another library that communicates
@@ -41,8 +41,8 @@
 
 enum { COMM_WORLD, COMM_OTHER, COMM_HALF, COMM_AGAIN, NR_COMMS, COMPUTE = NR_COMMS, NR_STREAMS };
 enum { P_LAUNCH = 1, P_LOAD, P_NCCL, P_GRAPH, P_LOADER, P_CAPTURE, NR_PATHS = P_CAPTURE };
-enum { S_LAUNCH = 1, S_GRAPH, S_MAIN, S_TRAIN, S_FORWARD, S_BACKWARD, S_LOAD, S_SLEEP, S_NCCL_KERNEL,
-       S_KERNEL, S_SLOW, S_GPU, S_HOST, S_SEND_RECV };
+enum { S_LAUNCH = 1, S_GRAPH, S_MAIN, S_TRAIN, S_FORWARD, S_BACKWARD, S_LOAD, S_SLEEP,
+       S_NCCL_KERNEL, S_KERNEL, S_SLOW, S_GPU, S_HOST, S_SEND_RECV };
 enum { DRIVER = 1, CBID_LAUNCH = 307, CBID_GRAPH = 514 };
 
 struct range {
@@ -213,8 +213,8 @@ static void kernel(struct rank *r, uint32_t correlation, uint32_t name, uint32_t
 		return;
 	gen__batch_begin(r->g, local(r, end_ns), r->proc, 0);
 	r->g->node = node;
-	gen__kernel(r->g, node ? XPU_MISC_GRAPH_NODE : 0, begin, local(r, end_ns) - begin, correlation, name,
-		    stream + 1);
+	gen__kernel(r->g, node ? XPU_MISC_GRAPH_NODE : 0, begin, local(r, end_ns) - begin,
+		    correlation, name, stream + 1);
 	r->g->node = 0;
 	gen__batch_end(r->g);
 }
@@ -249,7 +249,8 @@ static void split_comm(struct rank *r, uint32_t rank)
 	const struct xpu_range_payload p = {
 		.comm = comm_id(COMM_HALF, rank), .bytes = comm_id(COMM_WORLD, rank), .rank = rank,
 		.nr_ranks = nr_ranks, .root = -(int32_t)rank, .fields = XPU_COLLECTIVE_COMM |
-		XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT,
+		XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS | XPU_COLLECTIVE_KEY |
+		XPU_COLLECTIVE_PARENT,
 	};
 
 	mark(r, "ncclCommSplit", &p);
@@ -545,7 +546,8 @@ static void do_own_work(void)
 				 r->path + P_LOADER, r->thread);
 		r->host_ns += load_ns + 5 * US;
 		id = launch(r, 0, P_LAUNCH, 0);
-		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US : r->free_ns[COMPUTE] + US;
+		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US :
+			   r->free_ns[COMPUTE] + US;
 		kernel(r, id, S_SLOW, COMPUTE, begin_ns, begin_ns + run_ns, 0);
 		/* Collectives wait for the stream, as after cudaStreamWaitEvent(). */
 		r->free_ns[COMM_WORLD] = begin_ns + run_ns > r->free_ns[COMM_WORLD] ?
@@ -560,15 +562,15 @@ static void do_own_work(void)
 static void add_paths(struct rank *r)
 {
 	static const uint32_t inner[NR_PATHS + 1] = {
-		[P_LAUNCH] = S_FORWARD, [P_LOAD] = S_LOAD, [P_NCCL] = S_BACKWARD, [P_GRAPH] = S_TRAIN,
-		[P_LOADER] = S_LOAD, [P_CAPTURE] = S_BACKWARD,
+		[P_LAUNCH] = S_FORWARD, [P_LOAD] = S_LOAD, [P_NCCL] = S_BACKWARD,
+		[P_GRAPH] = S_TRAIN, [P_LOADER] = S_LOAD, [P_CAPTURE] = S_BACKWARD,
 	};
 	uint32_t path;
 
 	for (path = 1; path <= NR_PATHS; path++) {
 		const uint64_t frames[] = {
-			NAMED(path == P_LOADER ? S_SLEEP : inner[path]), NAMED(inner[path]), NAMED(S_TRAIN),
-			NAMED(S_MAIN),
+			NAMED(path == P_LOADER ? S_SLEEP : inner[path]), NAMED(inner[path]),
+			NAMED(S_TRAIN), NAMED(S_MAIN),
 		};
 		bool off = path == P_LOADER;
 
@@ -587,13 +589,13 @@ static void add_names(struct rank *r, uint32_t rank)
 		{ S_LAUNCH, "cuLaunchKernel" }, { S_GRAPH, "cuGraphLaunch" }, { S_MAIN, "main" },
 		{ S_TRAIN, "train" }, { S_FORWARD, "forward" }, { S_BACKWARD, "backward" },
 		{ S_LOAD, "load_batch" }, { S_SLEEP, "nanosleep" },
-		{ S_NCCL_KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL" }, { S_KERNEL, "kernel" },
-		{ S_SEND_RECV, "ncclDevKernel_SendRecv" },
+		{ S_NCCL_KERNEL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL" },
+		{ S_KERNEL, "kernel" }, { S_SEND_RECV, "ncclDevKernel_SendRecv" },
 		{ S_SLOW, o.other ? "nvshmemi_transfer_rma" : "matmul" }, { S_GPU, "Simulated" },
 	};
 	static const char *const hostile[] = {
-		"</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "\"a\" &amp; `${b}`",
-		"semi;colon\n\001", "bad \377 utf-8", "__proto__", "[rank 1]",
+		"</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>",
+		"\"a\" &amp; `${b}`", "semi;colon\n\001", "bad \377 utf-8", "__proto__", "[rank 1]",
 	};
 	uint8_t uuid[16] = { 0xaa, rank + 1, rank >> 8 };
 	uint32_t i;
@@ -700,11 +702,11 @@ static void set(const char *arg)
 		const char *key;
 		double *value;
 	} keys[] = {
-		{ "ranks", &o.ranks }, { "steps", &o.steps }, { "seed", &o.seed }, { "files", &o.files },
-		{ "hosts", &o.hosts }, { "offset", &o.offset }, { "drift", &o.drift },
-		{ "apart", &o.apart }, { "slow_host", &o.slow_host }, { "slow_gpu", &o.slow_gpu },
-		{ "cut", &o.cut }, { "lose", &o.lose }, { "payload", &o.payload },
-		{ "hostile", &o.hostile }, { "attach", &o.attach },
+		{ "ranks", &o.ranks }, { "steps", &o.steps }, { "seed", &o.seed },
+		{ "files", &o.files }, { "hosts", &o.hosts }, { "offset", &o.offset },
+		{ "drift", &o.drift }, { "apart", &o.apart }, { "slow_host", &o.slow_host },
+		{ "slow_gpu", &o.slow_gpu }, { "cut", &o.cut }, { "lose", &o.lose },
+		{ "payload", &o.payload }, { "hostile", &o.hostile }, { "attach", &o.attach },
 		{ "destroy", &o.destroy }, { "blocking", &o.blocking },
 		{ "other", &o.other },
 	};

@@ -120,8 +120,8 @@ static void write_text(FILE *f, const struct twofile_opts *o, const struct gen_e
 		e->time_ns, e->time_ns + GEN_CALL_NS, gen_gpu_tid(&o->gen, e->thread), id);
 	fprintf(f, "CONCURRENT_KERNEL [ %" PRIu64 ", %" PRIu64 " ] duration %u, \"kernel_%u\", "
 		"correlationId %u, cacheConfigRequested 0, cacheConfigExecuted 0\n"
-		"\tgrid [ 1, 1, 1 ], block [ 32, 1, 1 ], cluster [ 0, 0, 0 ], sharedMemory (static 0, "
-		"dynamic 0)\n\tdeviceId 0, contextId 1, streamId 7, graphId 0, graphNodeId 0, "
+		"\tgrid [ 1, 1, 1 ], block [ 32, 1, 1 ], cluster [ 0, 0, 0 ], sharedMemory (static "
+		"0, dynamic 0)\n\tdeviceId 0, contextId 1, streamId 7, graphId 0, graphNodeId 0, "
 		"channelId 8, channelType ASYNC_MEMCPY\n", start, start + site + 1, site + 1, site,
 		id);
 }

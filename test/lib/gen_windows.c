@@ -190,7 +190,8 @@ static void generate(struct state *s, const struct shape *shape)
 	gen__graph_node(&s->g, START_NS, 50, PROC, 0, P_NODE, T_LAUNCH);
 	for (i = 0; i < NR_KINDS; i++) {
 		length_ns = i == CPU ? shape->cpu_ns : shape->ns;
-		every_ns = i == CPU ? shape->cpu_every_ns : i == OFF ? shape->off_every_ns : shape->every_ns;
+		every_ns = i == CPU ? shape->cpu_every_ns : i == OFF ? shape->off_every_ns :
+			   shape->every_ns;
 		for (ns = 60000000 + 1370011 * i; ns + length_ns < END_NS; ns += every_ns)
 			add(s, i, ns, ns + length_ns,
 			    10000 + 50000000 / (1 + s->correlation_id % 3));

@@ -81,8 +81,8 @@ void skeleton__record(struct gen *g, uint16_t type, uint32_t number)
 	}
 	for (i = 0; tail && tail->kind == FIELD_ROWS && i < SKELETON_ROWS; i++)
 		fill(tail->rows(), rec + at + i * tail->bytes, number + i, false);
-	gen__record(g, type, record_types[type].misc && !record_types[type].misc_is_flags ? 1 : 0, rec, at,
-		    rec + at, nr);
+	gen__record(g, type, record_types[type].misc && !record_types[type].misc_is_flags ? 1 : 0,
+		    rec, at, rec + at, nr);
 	free(rec);
 }
 

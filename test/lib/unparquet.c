@@ -263,7 +263,8 @@ static void get_delta(struct reader *r, struct in *in, int64_t *v, size_t nr)
 
 			CHECK(r, widths[m] <= 64, "deltas of %u bits", widths[m]);
 			for (k = 0; k < per; k++) {
-				uint64_t mask = widths[m] == 64 ? UINT64_MAX : (1ull << widths[m]) - 1;
+				uint64_t mask = widths[m] == 64 ?
+						UINT64_MAX : (1ull << widths[m]) - 1;
 
 				for (; have < widths[m]; have += 8)
 					buf |= (unsigned __int128)get_byte(r, in) << have;

@@ -162,7 +162,8 @@ uint64_t copy__duration(size_t bytes);
 /* Takes bytes of a device's memory, or gives them back. Return: whether it has as many. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
-size_t memory__pool(int device);	/* bytes that its default pool has reserved and does not use */
+/* Returns the bytes that the device's default pool has reserved and does not use. */
+size_t memory__pool(int device);
 void memory__info(int device, size_t *free_bytes, size_t *total);
 
 CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out);

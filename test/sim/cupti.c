@@ -36,7 +36,7 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
 								 * callbacks */
 static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: no such client */
-static struct CUpti_Subscriber_st *subscribers;		/* all subscribers so far, the latest first */
+static struct CUpti_Subscriber_st *subscribers;		/* all so far, the latest first */
 static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
 static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* disabled individually: bits of

@@ -642,7 +642,8 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 	pthread_mutex_lock(&dev->lock);
 	done = dev->done_ns >= time_ns;
 	if (!done && now_ns() >= time_ns)
-		pthread_cond_signal(&dev->wake);	/* the work would end without that, but late */
+		/* The work would end without that, but late. */
+		pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->lock);
 	return done;
 }
@@ -1232,7 +1233,8 @@ CUresult memory__alloc(size_t bytes, uint8_t kind, int device, void **out)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (on_device && !memory__take(device, bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	err = posix_memalign((void **)&a.base, 256, bytes) ? CUDA_ERROR_OUT_OF_MEMORY : memory__insert(&a);
+	err = posix_memalign((void **)&a.base, 256, bytes) ? CUDA_ERROR_OUT_OF_MEMORY :
+	      memory__insert(&a);
 	if (!err) {
 		*out = a.base;
 		return err;

@@ -687,7 +687,7 @@ DRIVER_API_PTSZ(cuLaunchHostFunc, (CUstream s, CUhostFn fn, void *data), (s, fn,
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int nr;		/* threads that are freeing memory, and wait for the device */
+	unsigned int nr;		/* threads that free memory and wait for the device */
 } freeing = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0 };
 
 static void count_freeing(unsigned int change)

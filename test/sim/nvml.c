@@ -88,8 +88,8 @@ EXPORT int nvmlDeviceGetUUID(const char *device, char *text, unsigned int bytes)
 
 	sim_uuid(uuid, (int)(device - gpus));
 	for (i = 0; i < 16; i++)
-		sprintf(all + strlen(all), "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
-			(unsigned char)uuid[i]);
+		sprintf(all + strlen(all), "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid[i]);
 	snprintf(text, bytes, "%s", all);
 	return 0;
 }
@@ -151,7 +151,8 @@ EXPORT int nvmlGpmMetricsGet(struct get *get)
 		return INVALID;
 	for (i = 0; i < get->nr; i++) {
 		get->metrics[i].result = get->metrics[i].id < 60 ? 0 : NOT_SUPPORTED;
-		get->metrics[i].value = get->to->ns - get->from->ns < SHORT_NS ? NAN : get->metrics[i].id;
+		get->metrics[i].value = get->to->ns - get->from->ns < SHORT_NS ?
+					NAN : get->metrics[i].id;
 	}
 	return 0;
 }

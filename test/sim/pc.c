@@ -12,7 +12,7 @@
  *	unfetched	the thread that fetches samples keeps its 100 ms
  *	full		every third reading finds the hardware's memory full, and has no samples
  *	slow		a launch returns some time after its kernel's samples exist
- *	late		samples come with the second reading after their kernel; later: with the fourth
+ *	late		samples come with the second reading after their kernel; later: the fourth
  *
  * In the continuous mode a thread of CUPTI fetches samples every 100 ms, or as often as requested.
  * A reading has the samples of earlier spans only.
@@ -137,7 +137,8 @@ void pc__kernel(const struct sim_activity *act)
 
 		if (contexts[i].id != act->context || !contexts[i].on)
 			continue;
-		f = function_of(&contexts[i], act->told, contexts[i].serialized ? act->correlation_id : 0);
+		f = function_of(&contexts[i], act->told,
+				contexts[i].serialized ? act->correlation_id : 0);
 		if (f)
 			fetch(&contexts[i], f);
 		for (; f && nr; nr--)
@@ -221,7 +222,8 @@ cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 	for (uint32_t i = 0; i < p->numStallReasons && i < 2 * NR_REASONS; i++) {
 		p->stallReasonIndex[i] = 20 + i;
 		snprintf(p->stallReasons[i], CUPTI_STALL_REASON_STRING_SIZE,
-			 "smsp__pcsamp_warps_issue_stalled_%s%s", names[i / 2], i % 2 ? "_not_issued" : "");
+			 "smsp__pcsamp_warps_issue_stalled_%s%s", names[i / 2],
+			 i % 2 ? "_not_issued" : "");
 	}
 	return CUPTI_SUCCESS;
 }

@@ -11,7 +11,7 @@
  *	overflow	the hardware's memory holds 20 samples
  *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
  *	passes		more than two metrics take two passes
- *	slow		cuptiPmSamplingEnable takes so long that samples of other GPUs are lost meanwhile
+ *	slow		cuptiPmSamplingEnable takes so long that other GPUs lose samples
  *
  * Samples that do not fit into an image are dropped, as in NVIDIA's library. But a sampler that
  * came late because other programs had the CPUs gets them with the next image, so that a busy

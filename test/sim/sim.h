@@ -26,26 +26,26 @@
  *				other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
  *	XPU_SIM_REST=N		bytes of it that contexts and other processes use, default 0
- *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does not
- *				use, until memory is refused; default 0
- *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for nodes of graphs on each device, default 0
+ *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does
+ *				not use, until memory is refused; default 0
+ *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for graph nodes on each device, default 0
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
  *				piece of device work
  *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE
- *				KIND is kernel, memcpy or memset; NAME the kernel's name, or HtoD, DtoH,
- *				DtoD, HtoH, PtoP, or "-"; START and END are in the clock of the activity
- *				records, END 0 if the process ended first; NODE is the graph node
- *				id or 0; CORRELATION is 0 if CUPTI was not in use at the launch.
- *				Written when a device falls idle and at exit.
+ *				KIND is kernel, memcpy or memset; NAME the kernel's name, or HtoD,
+ *				DtoH, DtoD, HtoH, PtoP, or "-"; START and END are in the clock of
+ *				the activity records, END 0 if the process ended first; NODE is the
+ *				graph node id or 0; CORRELATION is 0 if CUPTI was not in use at the
+ *				launch. Written when a device falls idle and at exit.
  *	XPU_SIM_STATS=FILE	appended at exit: "PID NAME VALUE" lines, see enum sim_stat
- *	XPU_SIM_STRICT=1	abort() at calls that a client must never make, instead of counting them: hand
- *				out a dirty buffer after it promised zeroed ones, or call CUPTI in a
- *				forked child
+ *	XPU_SIM_STRICT=1	abort() at calls that a client must never make, instead of counting
+ *				them: hand out a dirty buffer after it promised zeroed ones, or call
+ *				CUPTI in a forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
  *	XPU_SIM_LATE_CALLBACKS=1	threads are delayed now and then just before they call back
- *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have their size
- *				in that version. Default: the library's own version
+ *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have
+ *				their size in that version. Default: the library's own version
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *	XPU_SIM_FLUSH_US=N	a flush waits N us before it hands anything out
@@ -162,7 +162,7 @@ struct sim_call {
 	const void *params;		/* NVIDIA's struct for this call */
 	const char *symbol;		/* kernel name of a launch */
 	void *result;			/* CUresult or cudaError_t, set before the exit */
-	bool sticks;			/* set by the tool: the thread's later calls have this call's id */
+	bool sticks;			/* by the tool: later calls have this call's id */
 	uint64_t correlation_data[SIM_NR_CLIENTS];	/* the clients' data, from entry to exit */
 	uint64_t start_ns;		/* start of the call's API activity record; 0 if it has
 					 * none */

@@ -237,7 +237,8 @@ static CUresult default_pool(CUmemoryPool *out, CUdevice dev)
 
 static CUresult pool_attribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value)
 {
-	*(cuuint64_t *)value = pool->is_default && attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ?
+	*(cuuint64_t *)value = pool->is_default &&
+			       attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT ?
 			       memory__pool(pool->device) : 0;
 	return CUDA_SUCCESS;
 }
@@ -266,7 +267,8 @@ static CUresult array_create(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (!out || !desc || !desc->Width)
 		return CUDA_ERROR_INVALID_VALUE;
-	element = desc->Format == CU_AD_FORMAT_FLOAT ? 4 : desc->Format == CU_AD_FORMAT_HALF ? 2 : 1;
+	element = desc->Format == CU_AD_FORMAT_FLOAT ? 4 : desc->Format == CU_AD_FORMAT_HALF ? 2 :
+		  1;
 	array = calloc(1, sizeof(*array));
 	if (!array)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -84,7 +84,7 @@ static void test_random(uint32_t spread)
 			plain__add(address, i);
 		}
 		if (below(100) == 0)
-			addresses__remove(&a, address, UINT32_MAX);	/* the address is not in it */
+			addresses__remove(&a, address, UINT32_MAX);	/* not in it */
 		nr_wrong += !is_same(&a, (uint64_t)below(spread) << 21, 5);
 	}
 	nr_wrong += !is_same(&a, 0, SIZE_MAX);

@@ -284,7 +284,8 @@ static void test_noise(void)
 		for (k = 0; k < 200; k++, nr++) {
 			memcpy(copy, packed, bytes);
 			for (some = random_below(4) + 1; some; some--)
-				copy[random_below(random_below(2) ? bytes : 200 < bytes ? 200 : bytes)] =
+				copy[random_below(random_below(2) ? bytes : 200 < bytes ? 200 :
+						  bytes)] =
 					random_below(3) ? random_below(256) : 255;
 			nr_refused += !!columns__unpack(copy, random_below(9) ? bytes :
 							random_below(bytes), out, g.nr);

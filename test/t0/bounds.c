@@ -477,7 +477,8 @@ static void test_ended_threads(void)
 		if (i == 100000)
 			before = heap_kb();
 	}
-	recorder__thread_exit(rec, 10 * HOSTILE, 5, nr * SECOND / 1000);	/* it never launched */
+	/* The thread never launched. */
+	recorder__thread_exit(rec, 10 * HOSTILE, 5, nr * SECOND / 1000);
 	after = heap_kb();
 	batch(HOSTILE, 2 * nr, 0, NULL);
 	end();

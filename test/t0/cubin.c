@@ -217,7 +217,8 @@ static void check_inlined(void)
 
 	read_file("inlined.cubin");
 	blob = cubin__lines(file, file_bytes, &bytes);
-	is_int(blob ? cubin_lines__read(&l, blob, bytes) : -1, 0, "a module with inlined functions is read");
+	is_int(blob ? cubin_lines__read(&l, blob, bytes) : -1, 0,
+	       "a module with inlined functions is read");
 	is_str(inlined_at(&l, "k_shaped", 0), "14",
 	       "a place of the kernel itself has the kernel's line");
 	is_str(inlined_at(&l, "k_shaped", 0x10),

@@ -62,7 +62,8 @@ static const char *name_at(struct dso *dso, uint64_t offset)
 static const char source[] =
 	"#include <stdio.h>\n"
 	"#include <string.h>\n"
-	"static __attribute__((noinline)) int local_function(int a) { __asm__(\"\"); return a + 1; }\n"
+	"static __attribute__((noinline)) int local_function(int a) { __asm__(\"\"); "
+	"return a + 1; }\n"
 	"int __attribute__((noinline)) global_function(int a) { __asm__(\"\"); return a + 2; }\n"
 	"static int (*resolve(void))(int) { return local_function; }\n"
 	"int indirect_function(int) __attribute__((ifunc(\"resolve\")));\n"
@@ -72,7 +73,8 @@ static const char source[] =
 	"	unsigned long from, to, off;\n"
 	"	FILE *f = fopen(\"/proc/self/maps\", \"r\");\n"
 	"	while (fgets(line, sizeof(line), f))\n"
-	"		if (sscanf(line, \"%lx-%lx %7s %lx %*s %*s %255s\", &from, &to, perms, &off,\n"
+	"		if (sscanf(line, \"%lx-%lx %7s %lx %*s %*s %255s\", "
+	"&from, &to, perms, &off,\n"
 	"			   path) == 5 &&\n"
 	"		    perms[2] == 'x' && strstr(path, argv[0] + 2))\n"
 	"			printf(\"map %lx %lx\\n\", from, off);\n"
@@ -601,7 +603,8 @@ static void make_packed(struct gen *g, size_t bytes)
 	static const struct gen_symbol symbol = { "packed", 0x1000, 16, STT_FUNC };
 	uint8_t *plain = calloc(1, bytes), packed[65536];
 	Elf64_Ehdr ehdr = {
-		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			     EV_CURRENT },
 		.e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
 		.e_ehsize = sizeof(ehdr), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3,
 		.e_shstrndx = 2,

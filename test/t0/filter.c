@@ -24,7 +24,8 @@ static const struct {
 	uint64_t ns;
 } times[] = {
 	{ "0", 0 }, { "1", 1000000000 }, { "1.5s", 1500000000 }, { "0.000000001", 1 },
-	{ "2m", 120000000000 }, { "1.5ms", 1500000 }, { "7us", 7000 }, { "12345678901ns", 12345678901 },
+	{ "2m", 120000000000 }, { "1.5ms", 1500000 }, { "7us", 7000 },
+	{ "12345678901ns", 12345678901 },
 };
 
 static const struct {
@@ -46,7 +47,8 @@ static const struct {
 /* Adjoining windows share a span: each part of it is in one window, and all parts add up to it. */
 static void test_cut(void)
 {
-	static const char *const edges[] = { "0", "90ns", "100ns", "101ns", "133ns", "150ns", "200ns", "1" };
+	static const char *const edges[] = { "0", "90ns", "100ns", "101ns", "133ns", "150ns",
+					     "200ns", "1" };
 	static const struct filter_span spans[] = {
 		{ 100, 200, 37, 5 }, { 100, 200, 100, 1 }, { 100, 200, UINT64_MAX, UINT64_MAX },
 		{ 133, 133, 0, 1 },

@@ -27,8 +27,8 @@ static uint32_t below(uint32_t n)
 static void put(uint8_t what, uint8_t space, uint64_t address, uint64_t bytes, uint32_t chain)
 {
 	const struct heap_event e = {
-		.order = ++order, .time_ns = 1000 + order, .address = address, .bytes = bytes, .what = what,
-		.space = space, .path_id = 1 + chain, .extra = 1,
+		.order = ++order, .time_ns = 1000 + order, .address = address, .bytes = bytes,
+		.what = what, .space = space, .path_id = 1 + chain, .extra = 1,
 		.key = { .chain = chain, .thread = NO_INDEX, .comm = "app", .place = place },
 	};
 
@@ -311,8 +311,8 @@ static void test_growth(void)
 	is_growth(
 		(const uint64_t[HEAP_PARTS]){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 0, 0 },
 		0, 0, "growth that is given back before the end");
-	is_growth((const uint64_t[HEAP_PARTS]){ [8] = 1, [9] = 1, [10] = UINT64_MAX, [11] = 5, [12] = 7,
-						[13] = 7, [14] = 8 }, 4, 4,
+	is_growth((const uint64_t[HEAP_PARTS]){ [8] = 1, [9] = 1, [10] = UINT64_MAX, [11] = 5,
+						[12] = 7, [13] = 7, [14] = 8 }, 4, 4,
 		  "growth with an hour of much more");
 }
 

@@ -112,7 +112,8 @@ static void sums(void)
 /* Gaps are cut at the edges of windows: what is in windows that adjoin adds up. */
 static void windows(void)
 {
-	static const uint64_t edges[] = { 0, 12 * MS, 15 * MS + 1000, 26 * MS, 29 * MS, 64 * MS, UINT64_MAX };
+	static const uint64_t edges[] = { 0, 12 * MS, 15 * MS + 1000, 26 * MS, 29 * MS, 64 * MS,
+					  UINT64_MAX };
 	uint64_t busy_ns = 0, gaps_ns = 0, blocked_ns = 0, short_ns = 0, nr_gaps = 0;
 	struct idles i;
 	size_t k, row;

@@ -65,8 +65,9 @@ static void test_values(void)
 	begin(ESCAPE_JSON);
 	j.spaced = true;
 	put_values();
-	is_json("{\"a\": [0, 18446744073709551615, null], \"b\": {}, \"12\": \"w\", \"s\": \"pid 7\", "
-		"\"t\": 1002.030, \"u\": 0.004}", "values are written with blanks");
+	is_json("{\"a\": [0, 18446744073709551615, null], \"b\": {}, \"12\": \"w\", "
+		"\"s\": \"pid 7\", \"t\": 1002.030, \"u\": 0.004}",
+		"values are written with blanks");
 }
 
 static void test_lines(void)

@@ -29,10 +29,11 @@ static struct labels all;
 static const char *read_all(const char *const *env)
 {
 	static const char *const names[] = {
-		[XPU_LABEL_RANK] = "rank", [XPU_LABEL_LOCAL_RANK] = "local", [XPU_LABEL_WORLD_SIZE] = "size",
-		[XPU_LABEL_LOCAL_SIZE] = "local_size", [XPU_LABEL_NODE_RANK] = "node_rank",
-		[XPU_LABEL_JOB] = "job", [XPU_LABEL_STEP] = "step", [XPU_LABEL_RUN] = "run",
-		[XPU_LABEL_NODE] = "node", [XPU_LABEL_POD] = "pod", [XPU_LABEL_NAMESPACE] = "namespace",
+		[XPU_LABEL_RANK] = "rank", [XPU_LABEL_LOCAL_RANK] = "local",
+		[XPU_LABEL_WORLD_SIZE] = "size", [XPU_LABEL_LOCAL_SIZE] = "local_size",
+		[XPU_LABEL_NODE_RANK] = "node_rank", [XPU_LABEL_JOB] = "job",
+		[XPU_LABEL_STEP] = "step", [XPU_LABEL_RUN] = "run", [XPU_LABEL_NODE] = "node",
+		[XPU_LABEL_POD] = "pod", [XPU_LABEL_NAMESPACE] = "namespace",
 	};
 	static char text[4096];
 	size_t i, at = 0;
@@ -56,8 +57,8 @@ static const char *read_all(const char *const *env)
 #define SRUN		BATCH, "SLURM_STEP_ID", "0", "SLURM_PROCID", "1", "SLURM_LOCALID", "0", \
 			"SLURM_NTASKS", "2", "SLURM_STEP_NUM_TASKS", "2", "SLURM_NODEID", "1", \
 			"SLURM_STEP_TASKS_PER_NODE", "1(x2)"
-#define TORCHRUN	"RANK", "5", "LOCAL_RANK", "1", "WORLD_SIZE", "8", "LOCAL_WORLD_SIZE", "4", \
-			"GROUP_RANK", "1"
+#define TORCHRUN	"RANK", "5", "LOCAL_RANK", "1", "WORLD_SIZE", "8", \
+			"LOCAL_WORLD_SIZE", "4", "GROUP_RANK", "1"
 
 static void test_precedence(void)
 {
@@ -170,10 +171,11 @@ static void test_refused(void)
 	is_int(all.nr, 0, "a longer text is refused");
 	is_str(READ("SLURM_JOB_ID", "\xff\xc3"), " job=\xff\xc3:7",
 	       "bytes that are not UTF-8 are accepted: printing escapes them");
-	is_str(READ(SRUN, TORCHRUN, "TORCHELASTIC_RUN_ID", "r", "KUBERNETES_SERVICE_HOST", "h", "POD_NAME",
-		    "p", "POD_NAMESPACE", "ns", "PMIX_NAMESPACE", "x"),
-	       " rank=5:1 local=1:1 size=8:1 local_size=4:1 node_rank=1:1 job=4711:7 step=0:7 run=r:1"
-	       " node=n1:7 pod=p:10 namespace=ns:10", "all variables together give all labels");
+	is_str(READ(SRUN, TORCHRUN, "TORCHELASTIC_RUN_ID", "r", "KUBERNETES_SERVICE_HOST", "h",
+		    "POD_NAME", "p", "POD_NAMESPACE", "ns", "PMIX_NAMESPACE", "x"),
+	       " rank=5:1 local=1:1 size=8:1 local_size=4:1 node_rank=1:1 job=4711:7 step=0:7 "
+	       "run=r:1 node=n1:7 pod=p:10 namespace=ns:10",
+	       "all variables together give all labels");
 	ok(all.nr <= LABELS_MAX, "there is room for all labels");
 }
 

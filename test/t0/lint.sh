@@ -5,7 +5,7 @@
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 
 export ESLINT="$XPU_BUILD/eslint/node_modules/.bin/eslint"
-parts="format cppcheck shellcheck javascript eslint python perl mandoc comments"
+parts="format columns cppcheck shellcheck javascript eslint python perl mandoc comments"
 for part in $parts; do
 	sh "$XPU_SRC/scripts/lint/run.sh" "$part" >log 2>&1
 	status=$?
@@ -13,6 +13,7 @@ for part in $parts; do
 		skip "lint $part" "$(sed -n 's/.*NOT RUN:* //p' log)"
 		continue
 	fi
-	is "$status $(grep -c ': fine$' log)" "0 1" "lint $part: the tree is fine" || diag "$(head -n 20 log)"
+	is "$status $(grep -c ': fine$' log)" "0 1" "lint $part: the tree is fine" ||
+		diag "$(head -n 20 log)"
 done
 done_testing

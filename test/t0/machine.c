@@ -310,7 +310,8 @@ static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	struct page { uint8_t file, offset; };	/* file: 0 for none, or 1 + index; offset in pages */
+	/* file is 0 for none, or 1 + index; offset is in pages */
+	struct page { uint8_t file, offset; };
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
 	struct fixture f;

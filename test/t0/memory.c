@@ -92,7 +92,8 @@ int main(void)
 	begin("nothing");
 	ok(memory__free(root) == UINT64_MAX, "without any files the free memory is unknown");
 	begin("machine");
-	put("/proc/meminfo", "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");
+	put("/proc/meminfo",
+	    "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");
 	is_free(1024, "without groups: the machine's free memory");
 	put("/proc/self/cgroup", "1:cpu:/x\n0::/\n");
 	is_free(1024, "a group without files: the machine's free memory");

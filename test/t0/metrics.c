@@ -89,7 +89,8 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 	struct xpu_record_metric *rec = (void *)room;
 
 	*rec = (struct xpu_record_metric){
-		.set = 1, .index = index, .kind = kind, .name_bytes = strlen(name) + 1, .unit_bytes = 1,
+		.set = 1, .index = index, .kind = kind, .name_bytes = strlen(name) + 1,
+		.unit_bytes = 1,
 	};
 	strcpy(rec->data, name);
 	if (metrics__define(m, 0, rec))

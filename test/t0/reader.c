@@ -397,9 +397,11 @@ static void test_batch(void)
 		begin(&g);
 		gen__nccl_range(&g, 1, 1, 1, 0, "ncclAllReduce", &payload);
 		range = (void *)LAST(&g, struct xpu_record_batch)->records;
-		range->payload_bytes = i == 1 ? sizeof(payload) + 1 : i == 2 ? UINT32_MAX : sizeof(payload);
+		range->payload_bytes = i == 1 ? sizeof(payload) + 1 : i == 2 ? UINT32_MAX :
+				       sizeof(payload);
 		gen__end(&g, 1, 0);
-		is_int(walk_batch(&g, &it), !i, "RANGE, %s", i ? "with a longer payload" : "with a payload");
+		is_int(walk_batch(&g, &it), !i, "RANGE, %s",
+		       i ? "with a longer payload" : "with a payload");
 		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
 		       "RANGE with a payload: the walk ends as expected");
 	}

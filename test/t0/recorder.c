@@ -83,7 +83,8 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint3
 			.bytes = sizeof(r.c) + nr * sizeof(r.k[0]),
 		},
 		.c = {
-			.hdr = { XPU_RECORD_COUNTERS, last ? XPU_MISC_COUNTERS_LAST : 0, sizeof(r.c) },
+			.hdr = { XPU_RECORD_COUNTERS, last ? XPU_MISC_COUNTERS_LAST : 0,
+				 sizeof(r.c) },
 			.nr_batches = 1,
 			.nr_launches = nr_launches,
 			.nr_kernels = nr,
@@ -247,7 +248,8 @@ static void test_living(const struct xpu_file_header *header)
 			.wake_ns = cases[i].wake_ns, .state = cases[i].state,
 			.kind = cases[i].kind, .proc_id = 1, .tid = 10 + i,
 			/* The time up to since_ns does not matter here. */
-			.time = { .run_ns = 1000, .off_ns[XPU_OFF_POLL] = cases[i].since_ns - 2000 },
+			.time = { .run_ns = 1000,
+				  .off_ns[XPU_OFF_POLL] = cases[i].since_ns - 2000 },
 		}, 9000);
 	recorder__flush(rec);
 	if (writer__close(w, NULL, NULL) || reader__open(&r, path))

@@ -39,7 +39,8 @@ static int calculate(const struct device *d, const struct xpu_shape *shape, int 
 		.regsPerBlock = l->block_registers, .regsPerMultiprocessor = l->registers,
 		.warpSize = l->warp_threads, .sharedMemPerBlock = d->block_shared,
 		.sharedMemPerMultiprocessor = l->shared_bytes, .numSms = l->nr_multiprocessors,
-		.sharedMemPerBlockOptin = d->optin, .reservedSharedMemPerBlock = l->block_reserved_bytes,
+		.sharedMemPerBlockOptin = d->optin,
+		.reservedSharedMemPerBlock = l->block_reserved_bytes,
 	};
 	struct cudaOccFuncAttributes attributes = {
 		.maxThreadsPerBlock = 1024, .numRegs = shape->registers,
@@ -65,7 +66,8 @@ static void test_occupancy(const struct device *d)
 	for (i = 0; i < 100000; i++) {
 		struct xpu_shape shape = {
 			.grid = { 1 + rand() % 1000, 1, 1 }, .block = { 1 + rand() % 1024, 1, 1 },
-			.registers = 1 + rand() % 255, .static_bytes = rand() % 2 ? rand() % 49152 : 0,
+			.registers = 1 + rand() % 255,
+			.static_bytes = rand() % 2 ? rand() % 49152 : 0,
 		};
 
 		if (rand() % 2)
@@ -78,9 +80,9 @@ static void test_occupancy(const struct device *d)
 		if (blocks >= 0 &&
 		    (got < 0 || (uint32_t)(got * max_warps + 0.5) != blocks * warps)) {
 			if (nr_wrong++ < 3)
-				diag("%d threads, %u registers, %u + %u bytes: %d blocks, got %.1f warps",
-				     threads, shape.registers, shape.static_bytes, shape.dynamic_bytes,
-				     blocks, got * max_warps);
+				diag("%d threads, %u registers, %u + %u bytes: %d blocks, got %.1f "
+				     "warps", threads, shape.registers, shape.static_bytes,
+				     shape.dynamic_bytes, blocks, got * max_warps);
 		}
 	}
 	is_int(nr_refused, 0, "%s: the calculator accepts all shapes", d->name);

@@ -58,8 +58,10 @@ int main(void)
 		"request-2" F "clone" F "start" F "serve" F "layer" F "up",
 	};
 	static const char *const kernels[] = {
-		"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>, X>(int, float)",
-		"void at::native::vectorized_elementwise_kernel<4, AddFunctor<float>, X>(int, float)",
+		"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>, X>(int, "
+		"float)",
+		"void at::native::vectorized_elementwise_kernel<4, AddFunctor<float>, X>(int, "
+		"float)",
 		"gemm",
 	};
 	static const char *const accents[] = { "\xc3\xa4\xc3\xb6\xc3\xbc\xc3\xa4\xc3\xb6\xc3\xbc" };

@@ -140,7 +140,8 @@ static void test_whole(void)
 			gen__blocks(&g, &plain, levels[i], bytes);
 			run(&m, &g);
 			ok(right(!m.status && !strcmp(m.folded, plain_merged.folded) &&
-				 !strcmp(m.text, plain_merged.text) && !strcmp(m.json, plain_merged.json) &&
+				 !strcmp(m.text, plain_merged.text) &&
+				 !strcmp(m.json, plain_merged.json) &&
 				 !loss__lost(&m.loss) && !m.loss.not_closed, "blocks", &m),
 			   "level %d, blocks of %zu bytes: the merge equals the one without "
 			   "blocks", levels[i], bytes);

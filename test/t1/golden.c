@@ -553,15 +553,17 @@ static void make_api(const char *name)
 	struct xpu_launch far[] = { { 1, 2, 500, 2 } };
 	/* Calls in the order of their ends. The first call began before the others. */
 	const struct xpu_call main_calls[] = {
-		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R }, { 505, 5, 0, 0, GET | R },
-		{ 1800, 2, 700, 0, LAUNCH | R }, { 3000, 6, 100, 0, FREE }, { 2900, 7, 300, 0, 999 },
+		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R },
+		{ 505, 5, 0, 0, GET | R }, { 1800, 2, 700, 0, LAUNCH | R },
+		{ 3000, 6, 100, 0, FREE }, { 2900, 7, 300, 0, 999 },
 		{ 6000, 8, 5000000000 % (1ull << 32), 5000000000 >> 32, SYNC | R },
 	};
 	const struct xpu_call other_calls[] = { { 0, 9, 20, 0, GET | R } };
 	const struct xpu_call far_calls[] = { { 400, 1, 300, 0, LAUNCH | R } };
 	const struct xpu_call unknown_calls[] = { { 600, 2, 30, 0, GET | R } };
 	struct xpu_record_counters c = {
-		.nr_batches = 1, .nr_launches = 3, .nr_kernels = 3, .nr_calls = 9, .nr_bad_calls = 1,
+		.nr_batches = 1, .nr_launches = 3, .nr_kernels = 3, .nr_calls = 9,
+		.nr_bad_calls = 1,
 	};
 	struct gen g = { 0 };
 
@@ -674,7 +676,8 @@ static void make_nvtx(const char *name)
 	};
 	const struct xpu_launch launches[] = {
 		{ 1, 1, 0, 1 }, { 2, 1, 250, 1 }, { 3, 1, 550, 1 }, { 4, 1, 800, 1 },
-		{ 5, 1, 2000, 1 }, { 6, 1, 1500, 2 }, { 7, 1, 2500, 2 }, { 8, 1, 4500, 2 }, { 9, 2, 260, 1 },
+		{ 5, 1, 2000, 1 }, { 6, 1, 1500, 2 }, { 7, 1, 2500, 2 }, { 8, 1, 4500, 2 },
+		{ 9, 2, 260, 1 },
 	};
 	const uint32_t range_ids[] = {
 		FORWARD, SAME, ALL_REDUCE, LAYER, 0, LATE, LATE_ALONE, UNKNOWN, SAME,

@@ -22,7 +22,8 @@
 #if !defined(__x86_64__) || defined(__SANITIZE_THREAD__)
 int main(void)
 {
-	skip_all("no flag to trap after each instruction, or ThreadSanitizer, which must not be interrupted");
+	skip_all("no flag to trap after each instruction, or ThreadSanitizer, which must not be "
+		 "interrupted");
 }
 #else
 
@@ -42,7 +43,8 @@ static CUcontext context;
 static uint32_t next_id = FIRST_ID;
 static uint64_t nr_launches, nr_made, nr_freed;		/* allocations and blocks */
 static uint64_t handlers_piece, handlers_block;
-static long left, apart;		/* instructions until the next signal; between two signals */
+/* left counts instructions until the next signal, apart those from one signal to the next */
+static long left, apart;
 static long nr_traps;
 static unsigned int nr_signals;
 
@@ -147,8 +149,8 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 /* The next instruction but one is the first with a trap after it. */
 static inline __attribute__((always_inline)) void trap(bool on)
 {
-	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\torq %0, (%%rsp)\n\t"
-		     "popfq\n\tlea 128(%%rsp), %%rsp"
+	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
+		     "orq %0, (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp"
 		     : : "r"(on ? (uint64_t)TRAP_FLAG : 0) : "memory", "cc");
 }
 

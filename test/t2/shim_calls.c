@@ -75,19 +75,20 @@ static void trifles(void)
 {
 	static const char *const are[] = {
 		"cudaGetDevice_v3020", "cudaStreamIsCapturing_v10000", "cudaGetLastError_v3020",
-		"cudaPeekAtLastError_v3020", "cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxPushCurrent_v2",
-		"cuCtxGetDevice", "cudaStreamGetCaptureInfo_v2_v11030", "cudaEventQuery_v3020",
-		"cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000", "cuPointerGetAttribute",
-		"cudaDeviceGetAttribute_v5000", "__cudaPushCallConfiguration_v9000", "cuGetProcAddress_v2",
+		"cudaPeekAtLastError_v3020", "cuCtxGetCurrent", "cuCtxSetCurrent",
+		"cuCtxPushCurrent_v2", "cuCtxGetDevice", "cudaStreamGetCaptureInfo_v2_v11030",
+		"cudaEventQuery_v3020", "cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000",
+		"cuPointerGetAttribute", "cudaDeviceGetAttribute_v5000",
+		"__cudaPushCallConfiguration_v9000", "cuGetProcAddress_v2",
 	};
 	static const char *const are_not[] = {
-		"cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMalloc_v3020", "cudaSetDevice_v3020",
-		"cudaMemGetInfo_v3020", "cudaGetDeviceCount_v3020", "cudaFuncGetAttributes_v3020",
-		"cuModuleGetFunction", "cuLibraryGetKernel", "cudaGetSymbolAddress_v3020",
-		"cudaEventSynchronize_v3020", "cuStreamSynchronize", "cudaGraphLaunch_v10000",
-		"cudaGetDeviceProperties_v12000", "cuIpcGetMemHandle", "cudaStreamCreate_v3020",
-		"cudaEventRecord_v3020", "cuMemGetAddressRange_v2", "cuEventDestroy_v2",
-		"cuDevicePrimaryCtxRetain",
+		"cudaLaunchKernel_v7000", "cudaMemcpyAsync_v3020", "cudaMalloc_v3020",
+		"cudaSetDevice_v3020", "cudaMemGetInfo_v3020", "cudaGetDeviceCount_v3020",
+		"cudaFuncGetAttributes_v3020", "cuModuleGetFunction", "cuLibraryGetKernel",
+		"cudaGetSymbolAddress_v3020", "cudaEventSynchronize_v3020", "cuStreamSynchronize",
+		"cudaGraphLaunch_v10000", "cudaGetDeviceProperties_v12000", "cuIpcGetMemHandle",
+		"cudaStreamCreate_v3020", "cudaEventRecord_v3020", "cuMemGetAddressRange_v2",
+		"cuEventDestroy_v2", "cuDevicePrimaryCtxRetain",
 	};
 	size_t i;
 

@@ -409,7 +409,7 @@ static __attribute__((noinline)) void event(void)
 	} else if (id == PATHS_UNTOLD) {
 		id = paths__define(own_paths, &whole);
 	}
-	unwinder__chain(real_unwinder, 0, &real, NULL, NULL, NULL);	/* notices what was loaded */
+	unwinder__chain(real_unwinder, 0, &real, NULL, NULL, NULL);	/* notices new code */
 	unwinder__chain(real_unwinder, 1, &real, NULL, NULL, NULL);	/* compares with nothing */
 	path = &listener.paths[id % LISTENER_PATHS];
 	nr_events++;
@@ -578,7 +578,8 @@ static void test_forms(void)
 		{ 0xffffffffffff, (1ull << 38) - 512, 0xfffffffffffe, 0 },
 		{ 0xffffffffffff, (1ull << 38) - 511, 0xffffffffffff, 0 },
 		{ 0x1000, 1ull << 38, 5, 0 }, { 1ull << 48, 1024, 6, 0 }, { UINT64_MAX, 0, 7, 2 },
-		{ 0x2000, UINT64_MAX, 8, 0 }, { 0x3000, 8191 * 512, 9, 0 }, { 0x3000, 8192 * 512, 10, 0 },
+		{ 0x2000, UINT64_MAX, 8, 0 }, { 0x3000, 8191 * 512, 9, 0 },
+		{ 0x3000, 8192 * 512, 10, 0 },
 		{ 0x4000, 0x123456789 * 512 % (1ull << 38), 0x123456789abc, 0 },
 		{ 0x5000, 512, 11, 1 }, { 0x6000, 512, 12, UINT32_MAX },
 	};

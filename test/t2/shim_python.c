@@ -122,8 +122,8 @@ static size_t read_sites(const char *path, struct site *sites)
 static void make_block(int site)
 {
 	const struct alloc a = {
-		.what = XPU_ALLOC_MADE, .space = XPU_SPACE_BLOCK, .address = 0x1000, .bytes = 1 + site,
-		.order = allocs__order(1),
+		.what = XPU_ALLOC_MADE, .space = XPU_SPACE_BLOCK, .address = 0x1000,
+		.bytes = 1 + site, .order = allocs__order(1),
 	};
 
 	launch__tell_alloc(&a, XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH);
@@ -374,7 +374,8 @@ static void check_python(const char *version, const char *prefix, const char *li
 		is_int(shell(env, args, line, sizeof(line)), 0, "%s, %s: exit status 0", version,
 		       runs[i].name);
 		if (sscanf(line,
-			   "sites %u launches %u wrong %u missing %u loops %d bad %u events %u wrong %u",
+			   "sites %u launches %u wrong %u missing %u loops %d bad %u events %u "
+			   "wrong %u",
 			   &nr_sites, &nr, &nr_wrong, &nr_missing, &nr_loops, &nr_bad, &nr_events,
 			   &nr_wrong_events) != 8)
 			nr = 0;

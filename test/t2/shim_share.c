@@ -218,7 +218,8 @@ static void callbacks(CUpti_SubscriberHandle s)
 static void *flusher(void *arg)
 {
 	(void)arg;
-	pthread_mutex_lock(&lock);	/* like a program that calls CUPTI while it holds its lock */
+	/* Like a program that calls CUPTI while it holds its lock. */
+	pthread_mutex_lock(&lock);
 	pause_ms(600);
 	pthread_mutex_unlock(&lock);
 	return NULL;

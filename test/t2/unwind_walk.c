@@ -624,7 +624,7 @@ static void test_many(void)
 		machine_stub(stubs + i * STUB_BYTES, i);
 	__builtin___clear_cache((char *)stubs, (char *)stubs + NR_STUBS * STUB_BYTES);
 	for (i = 0; i < 100000; i++) {
-		a = i / 5 % NR_STUBS;			/* mostly the callers of the previous walk */
+		a = i / 5 % NR_STUBS;			/* mostly the last callers */
 		x = x * 1103515245 + 12345;
 		b = (x >> 8) % NR_STUBS;
 		inner_stub = b;

@@ -104,7 +104,8 @@ static void find_all(void)
 	do {									\
 		CUresult derr_ = (call);					\
 		if (derr_ != CUDA_SUCCESS) {					\
-			fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, derr_);	\
+			fprintf(stderr, "%s:%d: %s: error %d\n",		\
+				__FILE__, __LINE__, #call, derr_);		\
 			exit(1);						\
 		}								\
 	} while (0)

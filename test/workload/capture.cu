@@ -288,7 +288,8 @@ int main(int argc, char **argv)
 	if (child > 0 && waitpid(child, &status, 0) != child)
 		return 1;
 	printf("capture: in %d out %d any %ld\n",
-	       nr_threads * (some_are_empty ? nr_windows - nr_windows / 2 : nr_windows) * nr_launches,
+	       nr_threads * (some_are_empty ? nr_windows - nr_windows / 2 : nr_windows) *
+	       nr_launches,
 	       nr_threads * (nr_windows + 1) * nr_launches, nr_raced);
 	return status ? 1 : 0;
 }

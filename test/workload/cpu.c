@@ -12,8 +12,8 @@
  *	exec		executes itself with the remaining steps
  *	deep=N		in burn_deep() below N calls of itself, of some 250 bytes of stack each
  *	naps		no CPU time, but 20 times 3 ms of sleep below nap_one(), and 6 ms below
- *			the similar nap_two(), in this thread and in another one; each prints for how many
- *			ns it was blocked in them, and for how many it did not run:
+ *			the similar nap_two(), in this thread and in another one; each prints for
+ *			how many ns it was blocked in them, and for how many it did not run:
  *			"napped main one BLOCKED OFF two BLOCKED OFF"
  *	vfork		no CPU time: waits 60 ms for a child in wait_vfork()
  *	context		in burn_context(), on a stack that no thread was started with

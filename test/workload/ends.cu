@@ -18,7 +18,8 @@
  *	waiting		as wait, while kernels run that nobody waits for
  *	daemon		its child becomes a daemon, launches and goes on launching, from site_again,
  *			until the file "stop" exists, and then writes to the file "daemon" what it
- *			launched; the parent returns as soon as the child has launched for the first time
+ *			launched; the parent returns as soon as the child has launched for the first
+ *			time
  *	badexec		tries to execute a missing file, and goes on with site_again
  *	vfork		vfork and exec of /bin/true, and goes on with site_again
  *	fork		a child that does nothing and ends by exit(), and goes on with site_again

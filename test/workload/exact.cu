@@ -253,8 +253,8 @@ static void parse_options(int argc, char **argv)
 			use_copies = true;
 			break;
 		default:
-			fputs("usage: exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] "
-			      "[-d] [-m]\n", stderr);
+			fputs("usage: exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p "
+			      "RATE] [-d] [-m]\n", stderr);
 			exit(2);
 		}
 	}

@@ -11,8 +11,8 @@
  *			again and again; "churn SUM OF-LAUNCHES"
  *	quit		the children end, then the parent, with "family: launches SUM"
  *
- *	-x	children execute this program again, with that variable in their environment; without
- *		it they are only forked
+ *	-x	children execute this program again, with that variable in their environment;
+ *		without it they are only forked
  *
  * k_work belongs to work().
  */

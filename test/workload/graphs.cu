@@ -12,10 +12,10 @@
  *	built		built_one, then built_two
  *	cloned		the nodes of built, by cudaGraphClone
  *	nested		outer, then a child graph of inner_one and inner_two
- *	updated		cudaGraphExecUpdate has changed before into after, from a graph with that node
+ *	updated		cudaGraphExecUpdate has changed before into after, from another graph
  *	changed		changed; cudaGraphExecKernelNodeSetParams has set its time to 9 us
- *	again		captured again for each launch, as some frameworks do: again_one, instantiated
- *			before the launch and destroyed after it
+ *	again		captured again for each launch, as some frameworks do: again_one,
+ *			instantiated before the launch and destroyed after it
  *
  * and then "graphs: launches N kernels M" on stdout.
  */

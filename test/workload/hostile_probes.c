@@ -501,7 +501,8 @@ static void map_much(struct prng *r)
 	int self = open(program, O_RDONLY | O_CLOEXEC), i;
 
 	for (i = 0; i < 1000 && at != MAP_FAILED; i++)
-		mmap((uint8_t *)at + below(r, 60) * PAGE, PAGE * (1 + below(r, 4)), PROT_READ | PROT_EXEC,
+		mmap((uint8_t *)at + below(r, 60) * PAGE, PAGE * (1 + below(r, 4)),
+		     PROT_READ | PROT_EXEC,
 		     MAP_PRIVATE | MAP_FIXED | (i & 1 ? MAP_ANONYMOUS : 0), i & 1 ? -1 : self, 0);
 	if (at != MAP_FAILED)
 		munmap(at, 64 * PAGE);

@@ -108,7 +108,8 @@ static void find_driver(void)
 		{ &cu.create, "cuMemCreate" }, { &cu.release, "cuMemRelease" },
 		{ &cu.reserve, "cuMemAddressReserve" }, { &cu.address_free, "cuMemAddressFree" },
 		{ &cu.map, "cuMemMap" }, { &cu.unmap, "cuMemUnmap" },
-		{ &cu.pool_create, "cuMemPoolCreate" }, { &cu.from_pool, "cuMemAllocFromPoolAsync" },
+		{ &cu.pool_create, "cuMemPoolCreate" },
+		{ &cu.from_pool, "cuMemAllocFromPoolAsync" },
 		{ &cu.array_create, "cuArrayCreate_v2" }, { &cu.array_destroy, "cuArrayDestroy" },
 		{ &cu.mipmaps_create, "cuMipmappedArrayCreate" },
 		{ &cu.mipmaps_destroy, "cuMipmappedArrayDestroy" },
@@ -336,7 +337,8 @@ static void *work(void *arg)
 			if (full || ((r >> 4) % 5 < 2 && nr_live > 50))
 				drop(next_random(&random));
 			else
-				make((r >> 12) % NR_SITES, kind == MANAGED && no_managed ? DEVICE : kind,
+				make((r >> 12) % NR_SITES,
+				     kind == MANAGED && no_managed ? DEVICE : kind,
 				     1 + (r >> 16) % 100000);
 		}
 		pthread_barrier_wait(&still);
@@ -357,7 +359,8 @@ static void watch(void)
 		rest();
 		print_sums("live", sums);
 		if (with_windows)
-			check(moment % 2 ? cudaProfilerStop() : cudaProfilerStart(), "cudaProfilerStart");
+			check(moment % 2 ? cudaProfilerStop() : cudaProfilerStart(),
+			      "cudaProfilerStart");
 		pthread_barrier_wait(&still);
 	}
 }

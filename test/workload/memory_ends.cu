@@ -4,12 +4,14 @@
  *
  *	memory_ends WHAT [ARG]
  *
- * double	frees twice, frees an invalid pointer, and asks for an impossible size reset
- * cudaDeviceReset() with memory of each kind, then more of it context	cuCtxDestroy() with memory of
- * each kind, while another context has some exec		a child has its own memory, and the program
- * executes itself while it has some: ARG is internal exit		frees in an exit handler, in a
- * destructor, and in the destructor of a thread's key hook LIB	calls PyTorch's reporting function,
- * of LIB, with impossible values loop		allocates and frees, in several threads, until it is killed
+ * double	frees twice, frees an invalid pointer, and asks for an impossible size
+ * reset	cudaDeviceReset() with memory of each kind, then more of it
+ * context	cuCtxDestroy() with memory of each kind, while another context has some
+ * exec		a child has its own memory, and the program executes itself while it has some:
+ *		ARG is internal
+ * exit		frees in an exit handler, in a destructor, and in the destructor of a thread's key
+ * hook LIB	calls PyTorch's reporting function, of LIB, with impossible values
+ * loop		allocates and frees, in several threads, until it is killed
  *
  * Prints "leaked SITE KIND BYTES" as memory.cu does, for memory that is not freed.
  */
@@ -220,7 +222,8 @@ static void absurd_reports(const char *lib)
 	size_t i;
 
 	check(!dlopen(lib, RTLD_NOW | RTLD_LOCAL), lib);
-	*(void **)&report = dlsym(RTLD_DEFAULT, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+	*(void **)&report = dlsym(RTLD_DEFAULT,
+				  "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 	if (!report)			/* the shim is not loaded */
 		return;
 	for (i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
@@ -277,7 +280,8 @@ int main(int argc, char **argv)
 		absurd_reports(argv[2]);
 	} else if (!strcmp(what, "loop")) {
 		for (i = 0; i < 4; i++)
-			check(pthread_create(&threads[i], NULL, loop, i ? NULL : (void *)1), "thread");
+			check(pthread_create(&threads[i], NULL, loop, i ? NULL : (void *)1),
+			      "thread");
 		pthread_join(threads[0], NULL);
 	} else {
 		fprintf(stderr,

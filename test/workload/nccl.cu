@@ -133,7 +133,8 @@ static void push(const char *name, const nvtxPayloadData_t *data)
 static void call_of(uint64_t comm, const char *name, int number, size_t bytes, int peer)
 {
 	const struct operation op = { comm, bytes, peer };
-	const nvtxPayloadData_t data = { ID(number), number == ALL_REDUCE ? sizeof(op.comm) + sizeof(op.bytes) :
+	const nvtxPayloadData_t data = { ID(number),
+					 number == ALL_REDUCE ? sizeof(op.comm) + sizeof(op.bytes) :
 					 sizeof(op), &op };
 
 	push(name, &data);

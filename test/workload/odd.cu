@@ -27,7 +27,7 @@
  *	seccomp		forbids most system calls once CUDA is initialized; others kill
  *	setuid		becomes another user once CUDA is initialized
  *	mlockall	locks present and future memory
- *	limit		200 threads at a time, with 500 MB more address space once CUDA is initialized
+ *	limit		200 threads at a time, with 500 MB of address space left
  *	rawfork		a child made by the bare system call, which ends by exit()
  *	rawthread	as rawfork, but ends its only thread
  *	vfork		a child in its parent's memory, which ends by _exit()
@@ -927,7 +927,8 @@ static void how_tasks(void)
 	kill(getpid(), SIGPROF);
 	wait_ms(300);
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-	printf("odd: %s\n", wrong_thread ? "another thread took the signal" : "no other thread did");
+	printf("odd: %s\n",
+	       wrong_thread ? "another thread took the signal" : "no other thread did");
 	repeat(site_other, 10);
 	say();
 }

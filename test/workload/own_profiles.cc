@@ -13,7 +13,7 @@
  *			callbacks, enables, disables, flushes. It knows only its own buffers,
  *			and reads them after the flush; while CUPTI has none of them it neither
  *			flushes nor reads, as PyTorch 2.11 does
- *	stranger	finds CUPTI's functions with dlsym(), and frees every buffer that CUPTI gives it
+ *	stranger	finds CUPTI's functions with dlsym(), and frees CUPTI's buffers
  *
  * THREADS other threads make smaller sets all the time. Prints how many of the 100 sets each
  * profile has.
@@ -71,7 +71,7 @@ static const CUpti_ActivityKind kinetos_kinds[] = {
 static bool knows_buffers;
 static atomic_int nr_sets, nr_calls, nr_unknown;
 static atomic_bool over;
-static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: times are by CUPTI's own clock */
+static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: by CUPTI's own clock */
 static uint64_t CUPTIAPI odd_ns(void);
 static void *memory;
 

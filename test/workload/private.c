@@ -3,8 +3,8 @@
  * private MS DROW STEP... - has a secret word, and works for MS of CPU time at each step
  *
  *	own		MS
- *	word		MS, with the word on its stack and as its name, and with an executable file of that
- *			name mapped
+ *	word		MS, with the word on its stack and as its name, and with an executable file
+ *			of that name mapped
  *	hide		prctl(PR_SET_DUMPABLE, 0)
  *	wait		until it is killed
  *	exec PROGRAM	PROGRAM MS DROW, with the steps that follow

@@ -10,7 +10,8 @@
  * which was opened inside it. All of this is in "thread", which each thread opens first; the main
  * thread opens "main" before it has called CUDA.
  *
- *	-m	the module, a library with its own copy of NVTX, launches kernel_02, in "module" as well
+ *	-m	the module, a library with its own copy of NVTX, launches kernel_02, in "module" as
+ *		well
  *	-u	each round is also in a range with a name of its own
  *	-f	another thread ends the started ranges
  *	-b	prints the time of a push and its pop, and does nothing else

@@ -113,10 +113,12 @@ static __attribute__((noinline)) void set_all(void)
 }
 
 /* These functions differ, so that the compiler does not merge them. */
-static __attribute__((noinline)) void before(void) { set_all(); __asm__ volatile("# before"); }
-static __attribute__((noinline)) void during(void) { set_all(); __asm__ volatile("# during\n\tnop"); }
-static __attribute__((noinline)) void after(void) { set_all(); __asm__ volatile("# after\n\tnop\n\tnop"); }
-static __attribute__((noinline)) void alone(void) { set_all(); __asm__ volatile("# alone\n\tnop\n\tnop\n\tnop"); }
+#define SET(name, nops) \
+	static __attribute__((noinline)) void name(void) { set_all(); __asm__ volatile(nops); }
+SET(before, "# before")
+SET(during, "# during\n\tnop")
+SET(after, "# after\n\tnop\n\tnop")
+SET(alone, "# alone\n\tnop\n\tnop\n\tnop")
 
 static bool over;
 

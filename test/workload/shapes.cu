@@ -70,7 +70,8 @@ int main(int argc, char **argv)
 		print_dim(w.grid);
 		putchar(' ');
 		print_dim(w.block);
-		printf(" %u %s %u\n", w.dynamic_bytes, w.cluster ? "2" : "-", (nr - i + ways - 1) / ways);
+		printf(" %u %s %u\n", w.dynamic_bytes, w.cluster ? "2" : "-",
+		       (nr - i + ways - 1) / ways);
 	}
 	return 0;
 }

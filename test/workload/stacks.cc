@@ -573,7 +573,7 @@ NOINLINE void scenario_jit()
 		*reinterpret_cast<void **>(&call) = emit(machine_framed,
 								sizeof(machine_framed));
 	call([] {
-		call([] {			/* through known code and back into the JIT's code */
+		call([] {			/* through known code, back into JIT code */
 			recurse(3);
 		});
 		NO_TAIL_CALL();

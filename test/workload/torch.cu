@@ -127,7 +127,8 @@ static void *work(void *arg)
 			if (full || ((r >> 4) % 5 < 2 && nr_live > 50))
 				drop(next_random(&random));
 			else
-				make((r >> 12) % NR_SITES, (r >> 9) % nr_devices, 1 + ((r >> 16) % 3 ? r % 60000 : r % 9000000));
+				make((r >> 12) % NR_SITES, (r >> 9) % nr_devices,
+				     1 + ((r >> 16) % 3 ? r % 60000 : r % 9000000));
 			if (r % 97 == 0)
 				fake_empty_cache();
 		}

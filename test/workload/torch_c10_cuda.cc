@@ -124,7 +124,8 @@ void allocator::add_free(char *at, size_t bytes)
 
 __attribute__((noinline)) bool allocator::add_segment(size_t bytes)
 {
-	size_t size = bytes < MB ? 2 * MB : bytes < 10 * MB ? 20 * MB : (bytes + 2 * MB - 1) / (2 * MB) * 2 * MB;
+	size_t size = bytes < MB ? 2 * MB : bytes < 10 * MB ? 20 * MB :
+		      (bytes + 2 * MB - 1) / (2 * MB) * 2 * MB;
 	CUmemAllocationProp prop = {};
 	CUmemGenericAllocationHandle handle;
 	void *at;

@@ -980,8 +980,8 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 /*
  * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
  * previous call. Where stacks have no thread, times cannot tell which is true: only kinds and names
- * of calls can. If each stack belonged to the thread's next call, all stacks whose next call differs
- * from their near calls would have no launch now.
+ * of calls can. If each stack belonged to the thread's next call, all stacks whose next call
+ * differs from their near calls would have no launch now.
  *
  * Return: whether that is ruled out, because clearly fewer stacks have no launch.
  */
@@ -1048,7 +1048,8 @@ static int matcher__init(struct matcher *m)
 		for (i = m->lanes.launches_begin[b]; i < m->lanes.launches_begin[b + 1]; i++)
 			m->before[m->lanes.launches[i]] = i == m->lanes.launches_begin[b] ?
 				-INFINITY : fmax(m->al->gpu.time[m->lanes.launches[i - 1]],
-						 side__returned(&m->al->gpu, m->lanes.launches[i - 1],
+						 side__returned(&m->al->gpu,
+								m->lanes.launches[i - 1],
 								m->lanes.launches[i]) - COARSE_NS);
 	for (i = 0; i < cpu->nr; i++)
 		m->nr_label[cpu->events[i].label]++;

@@ -259,7 +259,8 @@ const struct name *names__find(const struct names *n, const struct align_event *
 {
 	uint32_t at;
 
-	return e->name && idmap__get(&n->numbers, ID_KEY(e->kind, e->name), &at) ? &n->v.v[at] : NULL;
+	return e->name && idmap__get(&n->numbers, ID_KEY(e->kind, e->name), &at) ?
+	       &n->v.v[at] : NULL;
 }
 
 bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b)

@@ -517,7 +517,8 @@ static int reader__keep_chain(struct data_reader *r, struct perf_sample *sample)
 {
 	struct perf_data *d = r->d;
 	size_t bytes = r->words.nr * sizeof(*r->words.v);
-	const char *copy = strpool__intern(&d->chains, r->words.nr ? (char *)r->words.v : "", bytes);
+	const char *copy = strpool__intern(&d->chains, r->words.nr ? (char *)r->words.v : "",
+					   bytes);
 	int err = 0;
 
 	if (!copy)
@@ -929,8 +930,8 @@ int perf_data__read(struct perf_data *d, const void *buf, size_t size, const cha
 	memset(d, 0, sizeof(*d));
 	d->clock = PERF_CLOCK_UNKNOWN;
 	if (!memcmp(buf, MAGIC_OTHER_ORDER, 8)) {
-		msgs__add(msgs, "%s: from a machine of the other byte order: give what perf script prints "
-			  "of it", path);
+		msgs__add(msgs, "%s: from a machine of the other byte order: give what perf script "
+			  "prints of it", path);
 		return -EINVAL;
 	}
 	err = reader__file(&r);

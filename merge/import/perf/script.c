@@ -349,7 +349,8 @@ static int reader__put(struct script_reader *r, struct span s)
 	int err = array_reserve(&r->text, r->text.nr + s.len);
 
 	for (i = 0; i < s.len && !err; i++)
-		r->text.v[r->text.nr++] = s.s[i] == ';' ? ':' : s.s[i] && s.s[i] != '\n' ? s.s[i] : '?';
+		r->text.v[r->text.nr++] = s.s[i] == ';' ? ':' : s.s[i] && s.s[i] != '\n' ? s.s[i] :
+					  '?';
 	return err;
 }
 
@@ -588,8 +589,8 @@ static int script__read_comment(struct script *s, struct span line)
 		return -ENOMEM;
 	if (comment__number(line, ", freq = "))
 		s->events.v[event].freq_hz = comment__number(line, "sample_freq } = ");
-	s->clock = comment__number(line, "use_clockid = ") ? (int)comment__number(line, ", clockid = ") :
-		   PERF_CLOCK_OWN;
+	s->clock = comment__number(line, "use_clockid = ") ?
+		   (int)comment__number(line, ", clockid = ") : PERF_CLOCK_OWN;
 	return 0;
 }
 

@@ -367,7 +367,8 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 		return err;
 	if (!c->told.nr_samples && !(other && c->nr_launches)) {
 		msgs__add(msgs, c->nr_launches ? "%s: has stacks of launches only: give the device "
-			  "records with --gpu" : "%s: has no samples of time on a CPU, which are those of "
+			  "records with --gpu" :
+			  "%s: has no samples of time on a CPU, which are those of "
 			  "cpu-clock, task-clock or cycles%s%s", c->path, nr ? ", but of " : "",
 			  nr ? events->name : "");
 		return -EINVAL;

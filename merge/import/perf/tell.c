@@ -113,9 +113,9 @@ static void teller__mmap(struct teller *t, const struct perf_side *s)
 {
 	const uint8_t *id = perf_data__build_id(t->d, s->name);
 	struct xpu_record_mmap rec = {
-		.time_ns = s->time_ns, .pid = s->pid, .tid = s->tid, .start = s->start, .len = s->len,
-		.pgoff = s->pgoff, .ino = s->ino, .dev_major = s->major, .dev_minor = s->minor,
-		.prot = s->prot, .flags = s->flags,
+		.time_ns = s->time_ns, .pid = s->pid, .tid = s->tid, .start = s->start,
+		.len = s->len, .pgoff = s->pgoff, .ino = s->ino, .dev_major = s->major,
+		.dev_minor = s->minor, .prot = s->prot, .flags = s->flags,
 	};
 	uint16_t misc = s->time_ns ? 0 : XPU_MISC_MMAP_SYNTH;
 	size_t len = min_t(size_t, strlen(s->name), 4095);
@@ -148,7 +148,8 @@ static void teller__comm(struct teller *t, const struct perf_side *s)
 static void teller__task(struct teller *t, const struct perf_side *s, uint16_t type)
 {
 	struct xpu_record_task rec = {
-		.time_ns = s->time_ns, .pid = s->pid, .tid = s->tid, .ppid = s->ppid, .ptid = s->ptid,
+		.time_ns = s->time_ns, .pid = s->pid, .tid = s->tid, .ppid = s->ppid,
+		.ptid = s->ptid,
 	};
 
 	import__record(t->im, type, 0, &rec, sizeof(rec), NULL, 0);

@@ -20,7 +20,8 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format cupti_format = {
 	.no_memory = true,
-	.help = "the calls that launched, and device work, as JSON for --gpu and\nthe scripts of older tools",
+	.help = "the calls that launched, and device work, as JSON for --gpu and\nthe scripts of "
+		"older tools",
 	.options = FORMAT_MERGED,
 	.listen = twofiles_out__listen,
 	.free = twofiles_out__drop,

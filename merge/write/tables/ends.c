@@ -62,7 +62,8 @@ static int64_t exit_cell(const struct proc *proc)
 {
 	if (!proc->exited)
 		return PARQUET_NULL;
-	return WIFSIGNALED(proc->exit_code) ? 128 + WTERMSIG(proc->exit_code) : WEXITSTATUS(proc->exit_code);
+	return WIFSIGNALED(proc->exit_code) ? 128 + WTERMSIG(proc->exit_code) :
+	       WEXITSTATUS(proc->exit_code);
 }
 
 static int64_t known_number(const struct labels *labels, enum xpu_label label)
@@ -92,12 +93,12 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 			break;
 		err = parts__put(&r->parts, row.partition, tables_processes, (int64_t[]){
 			row.id, proc->pid ? (int64_t)proc->pid : PARQUET_NULL,
-			proc->parent_proc_id ? tables_recording__process_id(r, proc->parent_proc_id) :
-					       PARQUET_NULL,
+			proc->parent_proc_id ?
+			tables_recording__process_id(r, proc->parent_proc_id) : PARQUET_NULL,
 			parquet__string(model__proc_name(m, i)), known_string(in->host),
 			known_time(proc->time_ns), known_time(proc->exit_ns), exit_cell(proc),
-			h->start_real_ns ? (int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) :
-					   PARQUET_NULL,
+			h->start_real_ns ?
+			(int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) : PARQUET_NULL,
 			parquet__string(name), known_string(command),
 			known_number(labels, XPU_LABEL_LOCAL_RANK),
 			known_number(labels, XPU_LABEL_WORLD_SIZE),
@@ -198,7 +199,8 @@ static int put_metric_row(struct tables_recording *r, const struct model *m, uin
 		err = parts__put(&r->parts, partition, tables_metrics, (int64_t[]){
 			known_string(m->inputs.v[r->nr].host), gpu->number, known_string(gpu->name),
 			parquet__string(name->key), parquet__string(name->unit),
-			set->rows.v[row].begin_ns - r->shift_ns, set->rows.v[row].end_ns - r->shift_ns,
+			set->rows.v[row].begin_ns - r->shift_ns,
+			set->rows.v[row].end_ns - r->shift_ns,
 			isfinite(values[i]) ? parquet__double(values[i]) : PARQUET_NULL,
 		});
 	}
@@ -236,7 +238,8 @@ static int put_windows(struct tables_recording *r, const struct model *m)
 		err = tables_recording__process(r, m, w->proc, &row);
 		err = err ?: parts__put(&r->parts, row.partition, tables_windows, (int64_t[]){
 			row.id, w->number, w->open_ns - r->shift_ns,
-			w->close_ns == UINT64_MAX ? PARQUET_NULL : (int64_t)(w->close_ns - r->shift_ns),
+			w->close_ns == UINT64_MAX ? PARQUET_NULL :
+			(int64_t)(w->close_ns - r->shift_ns),
 			w->nr_launches,
 		});
 	}
@@ -279,8 +282,9 @@ static int put_losses(struct tables_recording *r, const struct model *m, uint32_
 				  account[i].meaning);
 	for (i = 0; !err && loss__counter_at(l, i, &counter); i++) {
 		name = strpool__intern(&r->strings, counter.name, strlen(counter.name));
-		err = !name ? -ENOMEM : put_counter(r, m, partition, name, counter.count, counter.loss,
-						    counter.meaning);
+		err = !name ? -ENOMEM :
+		      put_counter(r, m, partition, name, counter.count, counter.loss,
+				  counter.meaning);
 	}
 	return err;
 }

@@ -23,7 +23,7 @@ struct parts {
 	ARRAY(struct partition) list;
 	size_t max_held_bytes;		/* limit for rows in memory */
 	size_t nr_put;			/* rows put since memory was last checked */
-	int err;			/* 0, or -errno of the first file that could not be made or written */
+	int err;			/* 0, or -errno of the first file that failed */
 };
 
 /*

@@ -169,7 +169,8 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 		w->start_ns ? tables_recording__time(r, w->start_ns) : PARQUET_NULL,
 		w->duration_ns,
 		leaf->kind == LEAF_KERNEL || w->began_before ? PARQUET_NULL : (int64_t)w->bytes,
-		of.time_ns, of.tid, thread__cell(m, t->placed.thread), parquet__string(t->placed.comm ?: ""),
+		of.time_ns, of.tid, thread__cell(m, t->placed.thread),
+		parquet__string(t->placed.comm ?: ""),
 		tables_recording__path(r, m, t->placed.chain), of.path_id, parquet__string(in.text),
 		in.communicator, in.message_bytes,
 	});
@@ -234,7 +235,8 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 	      tables_recording__nvtx(&t->recording, m, chain->range, &in);
 	if (err)
 		return err;
-	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, in.text) : put_wait(t, m, p, &proc, in.text);
+	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, in.text) :
+	       put_wait(t, m, p, &proc, in.text);
 }
 
 /* ---- calls and ranges ----------------------------------------------------------------------- */
@@ -278,7 +280,8 @@ static int tables__slice(void *ctx, const struct model *m, const struct slice *s
 	      tables_recording__process(&t->recording, m, JOIN_KEY_PROC(slice->key), &proc);
 	if (err)
 		return err;
-	return slice->kind == SLICE_API ? put_call(t, m, slice, &proc) : put_range(t, m, slice, &proc);
+	return slice->kind == SLICE_API ? put_call(t, m, slice, &proc) :
+	       put_range(t, m, slice, &proc);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -286,15 +289,15 @@ static int tables__slice(void *ctx, const struct model *m, const struct slice *s
 static const char *const alloc_whats[XPU_ALLOC_NR] = {
 	[XPU_ALLOC_MADE] = "made", [XPU_ALLOC_FREED] = "freed", [XPU_ALLOC_FAILED] = "failed",
 	[XPU_ALLOC_NOT_FREED] = "not_freed", [XPU_ALLOC_CONTEXT_END] = "context_end",
-	[XPU_ALLOC_TOTALS] = "totals", [XPU_ALLOC_HANDLE] = "handle", [XPU_ALLOC_RETAINED] = "retained",
-	[XPU_ALLOC_LEVEL] = "level",
+	[XPU_ALLOC_TOTALS] = "totals", [XPU_ALLOC_HANDLE] = "handle",
+	[XPU_ALLOC_RETAINED] = "retained", [XPU_ALLOC_LEVEL] = "level",
 };
 
 static const char *const alloc_spaces[XPU_SPACE_NR] = {
 	[XPU_SPACE_DEVICE] = "device", [XPU_SPACE_MANAGED] = "managed", [XPU_SPACE_POOL] = "pool",
 	[XPU_SPACE_PINNED] = "pinned", [XPU_SPACE_REGISTERED] = "registered",
-	[XPU_SPACE_PHYSICAL] = "physical", [XPU_SPACE_MAPPING] = "mapping", [XPU_SPACE_ARRAY] = "array",
-	[XPU_SPACE_IMPORTED] = "imported", [XPU_SPACE_BLOCK] = "block",
+	[XPU_SPACE_PHYSICAL] = "physical", [XPU_SPACE_MAPPING] = "mapping",
+	[XPU_SPACE_ARRAY] = "array", [XPU_SPACE_IMPORTED] = "imported", [XPU_SPACE_BLOCK] = "block",
 	[XPU_SPACE_GRAPHS] = "graphs", [XPU_SPACE_UNUSED] = "unused", [XPU_SPACE_REST] = "rest",
 };
 
@@ -311,7 +314,8 @@ static int tables__alloc(void *ctx, const struct model *m, const struct heap_eve
 	if (!alloc_whats[e->what])
 		return 0;
 	err = tables__enter(t, m, m->machine.recording) ?:
-	      tables_recording__process(r, m, e->proc, &proc) ?: tables_recording__nvtx(r, m, range, &in);
+	      tables_recording__process(r, m, e->proc, &proc) ?:
+	      tables_recording__nvtx(r, m, range, &in);
 	return err ?: parts__put(&r->parts, proc.partition, tables_allocations, (int64_t[]){
 		proc.id, e->order, e->time_ns - r->shift_ns, parquet__string(alloc_whats[e->what]),
 		parquet__string(alloc_spaces[e->space]),
