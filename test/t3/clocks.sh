@@ -4,6 +4,7 @@
 # go with a timer, in many threads and short ones, in threads that block all the time, in forks and in a
 # shell. The clocks leave out other programs' time, so that the load of the machine changes nothing.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 quiet_sanitizers
 clocks=$XPU_BUILD/workload/clocks
@@ -68,14 +69,20 @@ for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
 done
 is "$parts" "$ns" "windows that adjoin"
 
-# A thread that lives on when the recording ends, and was running when it began. It has a CPU for itself, so that
-# ticks find it on a busy machine, too.
-nice -n -20 "$clocks" spin spin spin spin >/dev/null &
+# A thread that lives on when the recording ends, and was running when it began. On a busy machine it may be long
+# until a tick finds it: so it runs until it is killed, and the recording ends after the first sample.
+# shellcheck disable=SC2046 # a word for two seconds
+"$clocks" $(yes spin | head -n 120) >/dev/null &
 pid=$!
 begin=$(awk '{ print $1 }' /proc/$pid/schedstat)
 until [ "$(awk '{ print $1 }' /proc/$pid/schedstat)" -gt $((begin + 100000000)) ]; do sleep 0.02; done
-"$XPULOAD" --cpu-only -F 5 -p $pid --duration 2 -o attached.data 2>attached.log
-is $? 0 "attached: exit status 0"
+attach attached --cpu-only -F 5 -p $pid
+is_sampled() {
+	xpumerge dump attached.data 2>/dev/null | grep -q ' STACK '
+}
+wait_for is_sampled
+leave attached
+is $? 0 "attached: exit status 0" || diag "$(cat attached.log)"
 kill $pid
 wait $pid 2>/dev/null
 xpumerge dump attached.data >attached.dump
