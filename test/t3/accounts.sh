@@ -11,10 +11,10 @@ xpuload --off-cpu -o run.data "$XPU_BUILD/workload/shares" -t 4 >run.out 2>load.
 is $? 0 "exit status 0"
 xpumerge -i run.data --table threads --csv --limit 0 >threads.csv 2>merge.log
 is "$(xpumerge -i run.data --gpu-only 2>/dev/null | grep -c '^threads:')" 0 \
-	"--gpu-only: leaves out the threads' accounts"
+	"--gpu-only leaves out the accounts of threads"
 xpumerge -i run.data --gpu-only --table threads >out 2>log
 is "$? $(tail -n 1 log)" "1 xpumerge: --table threads: no rows; --gpu-only may leave them out" \
-	"--gpu-only --table threads: a message says so"
+	"--gpu-only --table threads: a message says why the table is empty"
 is $? 0 "xpumerge succeeds"
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing is lost"
 xpumerge -i run.data -f folded --unit ns -o run.folded 2>/dev/null
@@ -40,7 +40,7 @@ for format in perf html; do
 done
 both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
-	"the summary has the accounts, too"
+	"the summary shows the accounts of threads"
 unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "the shim's own thread is left out"
 like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' \
 	"--own-threads: the shim's own thread is shown"
@@ -78,12 +78,12 @@ fi
 # With all options on, each kernel still stands under the site that launched it.
 xpuload --off-cpu -F 999 -o exact.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 20000 >/dev/null \
 	2>load.log
-is $? 0 "exact: exit status 0"
+is $? 0 "a program with known sites: exit status 0"
 xpumerge -i exact.data -f folded --unit count -o exact.folded 2>merge.log
 line=$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)
 diag "everything on: $line"
 is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
-	"exact, with all options on: every launch is matched, under its own site"
+	"all options on: every launch is matched, under its own site"
 
 # Accounts add up to the nanosecond, although the CPUs' clocks differ; and no account has more time
 # off the CPU than all threads lived.
@@ -105,8 +105,9 @@ xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
 is $? 0 "--cpu-only: exit status 0"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
 is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
-	"--cpu-only: sleep was asleep"
-is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 "--cpu-only: sh waited for sleep"
+	"--cpu-only: the account of sleep shows its sleep"
+is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 \
+	"--cpu-only: the account of sh shows its wait for sleep"
 
 # A minimum applies to the call paths, not to the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
@@ -115,7 +116,7 @@ xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
 is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 \
 	"--off-cpu-min: only the longer one of two sleeps has a call path"
 is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 45000000' | wc -l)" 3 \
-	"--off-cpu-min: both accounts are kept (and the head)"
+	"--off-cpu-min: the table keeps the accounts of both sleeps"
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
@@ -140,7 +141,7 @@ if [ -n "$python" ]; then
 		# A sleep may be over before it blocks.
 		xpumerge -i paths.$size.data --cpu-only -f folded --unit count 2>/dev/null | awk '
 			/zero|one/ && /Off_CPU.sleep/ { n++ } END { exit !(n > 5900 && n <= 6000) }'
-		ok $? "many call paths, -m $size: each has its time"
+		ok $? "many call paths, -m $size: each path has its time"
 	done
 else
 	skip "many call paths" "no python3"

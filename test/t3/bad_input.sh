@@ -20,17 +20,18 @@ xpuload ./not-executable 2>log
 is $? 126 "not executable: exit status 126"
 
 xpuload true 2>log
-is $? 0 "a target that never uses CUDA: exit status 0, as its own"
-like "$(cat log)" 'made no CUDA launch' "a target that never uses CUDA: a message says so"
+is $? 0 "a target that never uses CUDA: exit status 0, like the target"
+like "$(cat log)" 'made no CUDA launch' \
+	"a target that never uses CUDA: a message says that no launch was made"
 is "$(cat xpu.data.old)" kept "the old recording is kept as xpu.data.old"
 xpumerge -i xpu.data -f folded -o a.folded 2>mlog
-is $? 0 "its recording merges"
+is $? 0 "a recording without launches can be merged"
 xpuload --strict true 2>log
 is $? 125 "a target that never uses CUDA: --strict fails"
 
 xpuload -o /dev/full true 2>log
 is $? 125 "/dev/full: exit status 125"
-like "$(cat log)" 'cannot write /dev/full: No space left' "/dev/full: the line names it"
+like "$(cat log)" 'cannot write /dev/full: No space left' "/dev/full: the message names /dev/full"
 is "$(lines log)" 1 "/dev/full: prints one line"
 xpuload -o no/such/dir/a.data true 2>log
 is $? 125 "output directory missing: exit status 125"
@@ -72,7 +73,7 @@ is $? 125 "not root: exit status 125"
 is "$(lines log)" 1 "not root: prints one line"
 like "$(cat log)" 'run it as root' "not root: the message says what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
-is $? 1 "not root: --check says so"
+is $? 1 "not root: --check fails"
 like "$(cat log)" 'MISSING +privileges' "not root: --check says what is missing"
 setpriv --bounding-set -all "$XPULOAD" --transport bpf true 2>log
 is "$? $(grep -c 'root of a container needs' log)" "125 1" \
@@ -100,7 +101,7 @@ else
 	skip "no BTF" "unshare -m is not allowed"
 fi
 [ ! -e x.data ]
-ok $? "none of these failures has left a recording"
+ok $? "none of these failures left a recording behind"
 (ulimit -Sn 77; xpuload -q -o a.data sh -c 'ulimit -n' >out 2>log)
 is "$(cat out)" 77 "the target keeps its limit of open files"
 
@@ -115,7 +116,8 @@ is "$(grep -c 'CUPTI is in use' log)" 1 "CUPTI busy: prints one line"
 XPUSHIM_CUPTI=/nonexistent/libcupti.so xpuload -o a.data "$exact" -t 1 -n 100 >out 2>log
 is $? 125 "no CUPTI: exit status 125"
 like "$(cat out)" '^exact: ' "no CUPTI: the target is unharmed"
-is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 "no CUPTI: prints one line"
+is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 \
+	"no CUPTI: one message names the file that cannot be loaded"
 
 # A disk that becomes full while recording.
 mkdir -p small
@@ -125,7 +127,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	is "$(grep -c 'No space left on device' log)" 1 "disk full: prints one line"
 	like "$(cat log)" '[0-9]+ bytes not written' "disk full: the loss is counted"
 	like "$(cat log)" 'B; lost [0-9]+ and [1-9][0-9]* bytes$' \
-		"disk full: the summary counts the loss, too"
+		"disk full: the summary counts the lost bytes"
 	like "$(cat out)" '^exact: ' "disk full: the target is unharmed"
 	xpumerge -i small/a.data -f folded -o b.folded 2>mlog
 	is $? 1 "disk full: the merge says that the recording is incomplete"
@@ -133,9 +135,9 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	ok $? "disk full: the recording has launches"
 	rm small/a.data			# otherwise the next recording could not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
-	is $? 125 "disk full, merged at once: exit status 125"
+	is $? 125 "disk full, merged directly: exit status 125"
 	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
-		"disk full, merged at once: a message says so"
+		"disk full, merged directly: a message says that the result is incomplete"
 	umount small
 else
 	skip "disk full" "cannot mount a tmpfs"
@@ -148,7 +150,8 @@ xpumerge -i c.data -f folded --unit count -o c.folded 2>mlog
 got=$(sed -n 's/.*launches \([0-9]*\) matched.*/\1/p' mlog)
 if grep -q 'ring full' log; then
 	lost=$(grep -o '[0-9]* launches (ring full' log | head -n 1 | cut -d' ' -f1)
-	is $((got + ${lost:-0})) 100000 "ring full: recorded and lost launches add up to all"
+	is $((got + ${lost:-0})) 100000 \
+		"ring full: recorded and lost launches add up to all launches"
 	xpumerge -i c.data --strict -f folded -o c.folded 2>mlog
 	is $? 1 "ring full: --strict fails"
 else
@@ -170,7 +173,7 @@ batches() {		# batches PATTERN: adds up the counts on the lines that match
 }
 all=$(batches 'warning: lost: ')
 [ "$all" -gt 0 ]
-ok $? "nobody reads the ring: batches are lost, and counted" || diag "$(cat two.log)"
+ok $? "nobody reads the ring: lost batches are counted" || diag "$(cat two.log)"
 is "$(batches 'warning: lost of pid ')" "$all" \
 	"nobody reads the ring: each lost batch is counted for a process" || diag "$(cat two.log)"
 [ "$(batches "warning: lost of pid $busy_pid (live): ")" -gt 0 ]
@@ -180,11 +183,12 @@ finish other
 
 # Records that CUPTI drops, and records with invalid times: both are counted.
 XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
-like "$(cat log)" '100 device records dropped by CUPTI' "CUPTI's drops are counted"
+like "$(cat log)" '100 device records dropped by CUPTI' \
+	"device records that CUPTI dropped are counted"
 XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 # Records that CUPTI hands out at exit without times look like unfinished ones.
 n=$(grep -oE '[0-9]+ device records (without valid times|unfinished at exit)' log |
 	awk '{ n += $1 } END { print n }')
-is "$n" 100 "invalid times are counted"
+is "$n" 100 "device records with invalid times are counted"
 
 done_testing

@@ -16,7 +16,7 @@ compare() {		# compare NAME: compares the recording with the program's output
 	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
 	diag "$(cat verdict)"
 	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -v '^time' verdict | grep -c WRONG)" \
-		"9 $2 0" "$1: all calls, of all threads, are recorded"
+		"9 $2 0" "$1: all calls of all threads are recorded"
 }
 
 # If the machine itself is halted for a while, the program and CUPTI see different times. So up to
@@ -44,7 +44,7 @@ run_here() {
 run_far() {
 	xpuload --api=all --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
 		--mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
-	is $? 0 "a namespace: exit status 0"
+	is $? 0 "in a pid namespace: exit status 0"
 	grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
 	compare far 4
 }
@@ -52,7 +52,7 @@ run_far() {
 timed run run_here
 timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 \
-	"a namespace: the calls of a thread without launches are recorded, too"
+	"in a pid namespace: calls of a thread without launches are recorded, too"
 
 # --api: except for trifles, as many calls of each function as with --api=all.
 trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Can|Query|Push|Pop|Occupancy|Current|Exchange|Elapsed)([^a-z][A-Za-z]*)?'
@@ -71,16 +71,17 @@ grep -vE " $trifle\$" all.txt >expected.txt
 grep -E " $trifle\$" all.txt | grep -E "$timed" >>expected.txt
 sort -o expected.txt expected.txt
 is "$(cat timed.txt)" "$(cat expected.txt)" "--api: all calls that can take time are recorded"
-like "$(comm -23 all.txt timed.txt)" 'cudaPeekAtLastError' "--api: no trifle is recorded"
+like "$(comm -23 all.txt timed.txt)" 'cudaPeekAtLastError' \
+	"--api: a call that takes no time is not recorded"
 xpuload --api=some true 2>log
 is $? 125 "--api=some: refused"
 
 xpuload -o without.data "$XPU_BUILD/workload/calls" >without.out 2>load.log
 unlike "$(cat load.log)" 'API calls' "without --api: no message mentions API calls"
 is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
-	"without --api: the table has no calls"
+	"without --api: the table of calls is empty"
 is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
-	"without --api: the timeline has no calls"
+	"without --api: the timeline has no API calls"
 
 # Every loss is reported; and a call takes 16 bytes.
 "$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
@@ -131,8 +132,9 @@ leave plain
 xpumerge -i one.data --table api_calls --csv --limit 0 >one.csv 2>merge.log
 diag "$(cat one.csv merge.log)"
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "attached: nothing is lost"
-is "$(sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' one.csv | cut -d, -f3)" 100 "attached: each launch is a call"
-is "$(grep '"cudaMemcpy"$' one.csv | cut -d, -f3)" 3 "attached: each copy is a call"
+is "$(sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' one.csv | cut -d, -f3)" 100 \
+	"attached: each launch is counted as a call"
+is "$(grep '"cudaMemcpy"$' one.csv | cut -d, -f3)" 3 "attached: each copy is counted as a call"
 unlike "$(cat one.csv)" 'cuDeviceGetName' "attached: the shim's own calls are left out"
 unlike "$(cat one.csv)" 'cuKernelGetName' "attached: calls that CUDA makes for tools are left out"
 is "$(xpumerge -i plain.data --table api_calls --csv 2>/dev/null |

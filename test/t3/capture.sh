@@ -31,7 +31,7 @@ run() {
 		"$name: exactly the launches in windows are recorded" ||
 		diag "$(cat load.log)"
 	is "$(awk '$2 == "records" { n += $3 } END { print n + 0 }' stats)" "$in" \
-		"$name: CUPTI has made device records of these alone"
+		"$name: CUPTI made device records only of launches in windows"
 }
 
 for transport in bpf shm; do
@@ -39,22 +39,22 @@ for transport in bpf shm; do
 		-t 8 -w 200 -n 25
 done
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=open')" 200 \
-	"the recording has the begin of each window"
+	"the recording has a record for the opening of each window"
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=closed')" 200 \
-	"the recording has the end of each window"
+	"the recording has a record for the closing of each window"
 # Each window has the launches that the shim has counted in it.
 xpumerge -i profiler-bpf.data >summary 2>/dev/null
 like "$(head -n 1 summary)" '^[0-9.]+ [mu]?s in 200 windows: GPU 0 busy [0-9]' \
-	"the summary shows the windows' time"
+	"the summary shows the total time in windows"
 like "$(cat summary)" "windows: 200, [0-9.]+ [mu]?s of [0-9.]+ [mu]?s recorded" \
-	"the summary shows how long windows were in all"
+	"the summary compares the time in windows with the whole time"
 is "$(xpumerge -i profiler-bpf.data --window 7 -f folded --gpu-only --unit count 2>/dev/null |
 	awk '{ n += $NF } END { print n + 0 }')" 200 "--window 7: shows the launches of this window alone"
 is "$(xpumerge -i profiler-bpf.data --window 1,3-4,200-300 -f folded --gpu-only --unit count 2>/dev/null |
 	awk '{ n += $NF } END { print n + 0 }')" 800 \
 		"--window 1,3-4,200-300: shows the launches of four windows"
 is "$(xpumerge -i profiler-bpf.data --window 201 -f folded 2>/dev/null | wc -l)" 0 \
-	"--window 201: there is no such window, and nothing is shown"
+	"--window 201, which does not exist: nothing is shown"
 is "$(xpumerge -i profiler-bpf.data --window 3-5 -f chrome 2>/dev/null |
 	grep -c '"cat":"window","name":"window [345]"')" 6 "timelines show where windows begin and end"
 is "$(xpumerge -i profiler-bpf.data --window 3-5 -f html 2>/dev/null | sed -n 's/.*"nr_windows":3,"recorded"://p' |
@@ -73,15 +73,15 @@ xpuload --strict --gpu-only --capture cuda-profiler-api --capture-end repeat -o 
 	"$capture" -t 2 -w 3 -n 10 >/dev/null 2>load.log
 is $? 0 "repeat: exit status 0" || diag "$(cat load.log)"
 is "$(ls w*.folded w*.json 2>/dev/null | tr '\n' ' ')" "w1.folded w1.json w2.folded w2.json w3.folded w3.json " \
-	"repeat: each window has results, and there are no others"
+	"repeat: each window has its results, and no others exist"
 is "$(grep -c '"cat":"kernel"' w2.json) $(grep -c '"name":"window 2"' w2.json)" "20 2" \
-	"repeat: a result has the launches of its window alone"
+	"repeat: a result has only the launches of its window"
 xpuload --gpu-only --capture cuda-profiler-api --capture-end repeat -o 'e%n.folded' "$capture" -w 3 -n 10 -e \
 	>/dev/null 2>load.log
 is "$? $(awk '{ sum += $NF } END { print (sum > 0) }' e3.folded)" "0 1" \
 	"repeat: a window without launches does not end the recording" || diag "$(cat load.log)"
 [ -e e2.folded ] && [ ! -s e2.folded ]
-ok $? "repeat: a window without launches has a result without lines"
+ok $? "repeat: the result of a window without launches is empty"
 for bad in 'repeat -o w.html' 'repeat -o w%n.svg' repeat:0 repeat:x none stop-shutdown repeat-shutdown:2 x; do
 	# shellcheck disable=SC2086
 	xpuload --capture cuda-profiler-api --capture-end $bad true 2>log
@@ -99,7 +99,7 @@ if [ $nvtx != 77 ]; then
 	run domain 'nvtx:^test:wi.*w$' 2000 '' -t 4 -w 5 -n 100 -m domain
 	xpuload --capture 'nvtx:^window$' -o none.data "$capture" -t 2 -w 2 -n 10 -m domain >/dev/null 2>&1
 	is "$(counts none)" "launches 0 matched 0 unmatched 0 lost 0" \
-		"a range of another domain opens no window"
+		"an NVTX range of another domain opens no window"
 	is "$(xpumerge -i push.data --nvtx '^window$' -f folded --gpu-only --unit count 2>/dev/null |
 		awk '{ n += $NF } END { print n + 0 }')" 0 "the range is on the pushing thread alone"
 fi
@@ -110,7 +110,8 @@ launch() {		# launch N-M IN OUT
 		>/dev/null 2>load.log
 	is $? 0 "launch:$1: exit status 0" || diag "$(cat load.log)"
 	is "$(counts launch)" "${2:+in $2 }${3:+out $3 }launches $((${2:-0} + ${3:-0})) matched $((${2:-0} +
-		${3:-0})) unmatched 0 lost 0" "launch:$1: exactly these launches are recorded"
+		${3:-0})) unmatched 0 lost 0" \
+			"launch:$1: exactly the launches with these numbers are recorded"
 }
 launch 1-10 "" 10
 launch 1 "" 1
@@ -122,7 +123,8 @@ launch 5000-6000 "" ""
 # continues.
 xpuload --strict --gpu-only --capture launch:1-10 -o late.data "$XPU_BUILD/workload/late" 10 >/dev/null 2>load.log
 is $? 0 "late: exit status 0" || diag "$(cat load.log)"
-is "$(counts late)" "in 10 launches 10 matched 10 unmatched 0 lost 0" "late: the window waits for the thread"
+is "$(counts late)" "in 10 launches 10 matched 10 unmatched 0 lost 0" \
+	"late: the window stays open until the thread has launched"
 
 # Threads launch all the time, also at a window's edges: each launch is inside or outside, and has
 # its kernel.
@@ -144,9 +146,10 @@ for transport in bpf shm; do
 		[ "$(xpumerge -i "race-$transport.data" --window "$window" -f folded --gpu-only --unit count \
 			2>/dev/null | awk '{ n += $NF } END { print n + 0 }')" = "$nr" ] || echo "$window"
 	done >wrong
-	is "$(cat wrong)" "" "racers, $transport: --window has as many launches as the shim has counted"
+	is "$(cat wrong)" "" \
+		"racers, $transport: --window shows as many launches as the shim counted"
 	[ "$(sed -n 's/.*kernel_any //p' "race-$transport.folded")" -lt "$(sed 's/.*any //' race.out)" ]
-	ok $? "racers, $transport: only a part of the launches is in windows"
+	ok $? "racers, $transport: some launches are outside of windows"
 done
 # Threads that open and close windows at random, NVTX ranges that are popped twice, and launches in
 # between: each launch that the shim has counted in a window is recorded, with its kernel.
@@ -155,14 +158,14 @@ for what in cuda-profiler-api 'nvtx:^window$' 'nvtx:^test:' launch:1000-2000; do
 	for transport in bpf shm; do
 		xpuload --strict --gpu-only --transport $transport --capture "$what" -o random.data \
 			"$capture" -t 32 -w 1000 -m random >/dev/null 2>load.log
-		is $? 0 "at random, $what, $transport: exit status 0" || diag "$(cat load.log)"
+		is $? 0 "random windows, $what, $transport: exit status 0" || diag "$(cat load.log)"
 		got=$(counts random)
 		xpumerge dump random.data >random.dump
 		n=$(sed -n 's/.*WINDOW misc=closed.* nr_launches=//p' random.dump | awk '{ n += $1 } END { print n + 0 }')
 		is "$got" "any $n launches $n matched $n unmatched 0 lost 0" \
-			"at random, $what, $transport: exactly the launches in windows are recorded"
+			"random windows, $what, $transport: exactly the launches in windows are recorded"
 		[ "$n" -gt 0 ] || [ "$what" = 'nvtx:^test:' ]	# windows of some microseconds
-		ok $? "at random, $what, $transport: some launches are recorded"
+		ok $? "random windows, $what, $transport: some launches are recorded"
 	done
 done
 # CPU samples, too, are taken in windows alone.
@@ -170,11 +173,11 @@ for transport in bpf shm; do
 	xpuload --transport $transport --capture cuda-profiler-api -F 999 -o cpu.data "$capture" -t 2 -w 0 \
 		-n 40000 >/dev/null 2>&1
 	is "$(xpumerge -i cpu.data -f folded 2>/dev/null | wc -l)" 0 \
-		"$transport: without a window there are no CPU samples"
+		"$transport: without a window no CPU samples are taken"
 	xpuload --transport $transport --capture launch:1- -F 999 -o cpu.data "$capture" -t 2 -w 0 \
 		-n 40000 >/dev/null 2>&1
 	[ "$(xpumerge -i cpu.data --cpu-only -f folded 2>/dev/null | wc -l)" -gt 0 ]
-	ok $? "$transport: in a window there are CPU samples"
+	ok $? "$transport: CPU samples are taken in a window"
 done
 
 groups=$(printf '%100000s' '' | tr ' ' '(')

@@ -30,9 +30,9 @@ record() {
 	shift
 	xpuload --cpu-only -o "$name.data" "$@" >"$name.out" 2>"$name.log"
 	is $? 0 "$name: exit status 0"
-	like "$(cat "$name.log")" ' lost 0$' "$name: nothing lost"
+	like "$(cat "$name.log")" ' lost 0$' "$name: xpuload reports no loss"
 	xpumerge -i "$name.data" -f folded --unit ns -o "$name.ns" 2>"$name.mlog"
-	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: nothing lost, says xpumerge"
+	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss"
 }
 
 ways="spin bursts beat threads short blocks forks"
@@ -51,23 +51,25 @@ done
 # The kernel goes on for a while in a process that has ended, so the last processes' ends are missing.
 # shellcheck disable=SC2016 # the shell that is recorded expands it
 record shell -F 999 "$clocks" shell 'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
-within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 "a shell and 200 short programs"
+within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 \
+	"a shell and 200 short programs: samples add up to the CPU time"
 
 # All results have the same sum.
 ns=$(sum all999.ns "")
 is "$(xpumerge all999.data --table processes --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $5 } END { printf "%.0f\n", n }')" \
-	"$ns" "the table of processes has it"
+	"$ns" "the table of processes has the same CPU time"
 is "$(xpumerge all999.data --table cpu_functions --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $2 } END { printf "%.0f\n", n }')" \
-	"$ns" "the table of functions"
+	"$ns" "the table of functions has the same CPU time"
 xpumerge -i all999.data -f perf -o all.perf 2>/dev/null
-is "$(awk '/ cpu-clock:$/ { n += $(NF - 1) } END { printf "%.0f\n", n }' all.perf)" "$ns" "the events for perf's tools"
+is "$(awk '/ cpu-clock:$/ { n += $(NF - 1) } END { printf "%.0f\n", n }' all.perf)" "$ns" \
+	"the events for perf's tools add up to the same CPU time"
 parts=0
 for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpumerge -i all999.data -f folded --unit ns -o part.ns $window 2>/dev/null
 	parts=$((parts + $(sum part.ns "")))
 done
-is "$parts" "$ns" "windows that adjoin"
+is "$parts" "$ns" "adjacent windows add up to the CPU time"
 
 # A thread that lives on when the recording ends, and was running when it began. On a busy machine it may be long
 # until a tick finds it: so it runs until it is killed, and the recording ends after the first sample.
@@ -90,6 +92,7 @@ perl -ne '
 	push @t, $1 if / STACK (?:misc=\w+ )?time_ns=(\d+)/;
 	if (/ CPU_REST from_ns=(\d+) end_ns=(\d+) ns=(\d+)/) { $from = $1; $rest = $3; $span = $2 - $1 }
 	END { print "$from $t[-1] ", $rest > 0 && $rest <= $span + 1e6 ? "some" : "none" }' attached.dump >rest
-is "$(awk '{ print ($1 == $2), $3 }' rest)" "1 some" "attached: the time since the last sample, too" ||
+is "$(awk '{ print ($1 == $2), $3 }' rest)" "1 some" \
+	"attached: the time since each thread's last sample is recorded" ||
 	diag "$(grep -E ' STACK | CPU_REST ' attached.dump | cut -c1-200)"
 done_testing

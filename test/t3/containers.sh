@@ -43,19 +43,19 @@ fi
 start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
 inner=$(inner_of "$box_pid")
 is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" "0000000000000000 2 " \
-	"the container has no capabilities, and a filter"
+	"the container has no capabilities, and a system call filter"
 attach outside -p "$inner"
 says outside
 like "$(cat outside.log)" 'attached to 3 processes' \
-	"from outside, by the pid outside: xpuload attaches to its children, too"
+	"from outside, -p with the host's pid: xpuload attaches to the children, too"
 ask box "burst 200" >/dev/null
 ask box "churn 20 1" >/dev/null
 leave outside
 is $? 0 "from outside: exit status 0" || diag "$(cat outside.log)"
 exact outside 420 \
-	"from outside: every launch is matched, under its own site, also with a copy of the shim"
+	"from outside, with a copied shim: every launch is matched, under its own site"
 xpuload -o none.data -p 1 2>log
-unlike "$(cat log)" 'attached' "from outside, by the pid inside: another process, which is not attached to"
+unlike "$(cat log)" 'attached' "from outside, -p with the container's pid: xpuload does not attach"
 finish box
 
 # xpuload inside the container, with its capabilities: pids are the pids of its namespace.
@@ -79,9 +79,11 @@ stranger_pid=$!
 unshare -pf -m --propagation unchanged --mount-proc sh inside.sh $stranger_pid >log 2>&1
 kill $stranger_pid
 like "$(cat alone.log)" 'attached to 1 process,' \
-	"inside, by the pid inside: xpuload attaches to the process alone" || diag "$(cat log)"
-exact own 200 "inside, -p 1: every launch is matched, under its own site, in all of the container"
-like "$(cat stranger.log)" ": No such process$" "inside, a pid that only the host has: a message says so"
+	"inside, -p with the container's pid: xpuload attaches only to this process" ||
+	diag "$(cat log)"
+exact own 200 "inside, -p 1: every launch in the container is matched, under its own site"
+like "$(cat stranger.log)" ": No such process$" \
+	"inside, a pid that only the host has: a message says that no such process exists"
 
 # xpuload inside the container, with fewer rights.
 start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
@@ -91,14 +93,14 @@ attached_by() {		# attached_by COMMAND...: prints its status and its messages, i
 }
 like "$(attached_by "$confine" "$XPULOAD")" \
 	'^125 xpuload: cannot [a-z]+ the BPF [a-z]+: Operation not permitted: ' \
-	"inside, under a filter: refused"
-is "$(grep -c '' log)" 1 "inside, under a filter: prints one line"
+	"inside, with a system call filter: refused"
+is "$(grep -c '' log)" 1 "inside, with a system call filter: prints one line"
 like "$(attached_by setpriv --bounding-set -bpf,-perfmon,-sys_admin "$XPULOAD")" \
 	'^125 xpuload: cannot load the BPF programs: Operation not permitted: .*needs .*cap_bpf and cap_perfmon' \
 		"inside, without cap_bpf: the message names the missing capability"
 like "$(attached_by setpriv --bounding-set -sys_ptrace "$XPULOAD")" \
 	"^125 xpuload: pid $plain_pid may not be recorded: root needs cap_sys_ptrace|^0 " \
-	"inside, without cap_sys_ptrace: attaches, or says what to do"
+	"inside, without cap_sys_ptrace: xpuload attaches, or says how to make it possible"
 if unshare -Ur true 2>/dev/null; then
 	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' "inside a user namespace: refused"
 	is "$(grep -c '' log)" 1 "inside a user namespace: prints one line"
@@ -107,6 +109,6 @@ else
 fi
 finish plain
 [ ! -e none.data ]
-ok $? "none of these failures has left a recording"
+ok $? "none of these failures left a recording behind"
 
 done_testing

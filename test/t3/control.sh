@@ -17,33 +17,33 @@ order() {		# order COMMAND: gives the command, and prints the answer, if it come
 start a "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'w%n.data' "$live" -s 600 -t 2
 xpuload_pid=$a_pid
 a_child=$(pgrep -P "$xpuload_pid" -x live)
-is "$(order ping)" ack "ping: ack"
+is "$(order ping)" ack "ping is answered by ack"
 is "$(ask a "burst 100")" "burst 100" "the target runs"
 ! grep -q libcupti "/proc/$a_child/maps"
 ok $? "CUPTI is not loaded"
-is "$(order enable)" ack "enable: ack"
-is "$(order enable)" ack "enable again: ack"
+is "$(order enable)" ack "enable is answered by ack"
+is "$(order enable)" ack "enable in an open window is answered by ack"
 ask a "burst 200" >/dev/null
-is "$(order disable)" ack "disable: ack"
-is "$(order disable)" ack "disable again: ack"
-exact w1 203 "exactly the launches between enable and disable are in a recording"
+is "$(order disable)" ack "disable is answered by ack"
+is "$(order disable)" ack "disable without a window is answered by ack"
+exact w1 203 "a recording has exactly the launches between enable and disable"
 ask a "burst 300" >/dev/null
 expected="error: expected enable, disable, ping or stop"
-is "$(order nonsense)" "$expected" "an unknown command: the answer is an error"
+is "$(order nonsense)" "$expected" "an unknown command is answered by an error"
 is "$(order "$(head -c 100000 /dev/zero | tr '\0' a)")" "$expected" \
-	"a line of 100 kB: the answer is an error, too"
+	"a line of 100 kB is answered by an error"
 printf ena 1<>ctl
-is "$(order ble)" ack "a command that comes in two halves: ack"
-is "$(order disable)" ack "disable: ack"
+is "$(order ble)" ack "a command that comes in two halves is answered by ack"
+is "$(order disable)" ack "disable after it is answered by ack"
 mv ctl ctl.old
 ln -s /etc/passwd ctl
 echo ping 1<>ctl.old
 is "$(timeout 60 head -n 1 <&7)" ack "replacing the FIFO by another file changes nothing"
 mv ctl.old ctl
-is "$(order enable)" ack "enable a second time: ack"
+is "$(order enable)" ack "enable for another window is answered by ack"
 ask a "burst 50" >/dev/null
-is "$(order stop)" ack "stop: ack"
-exact w3 53 "a later window makes another recording"
+is "$(order stop)" ack "stop is answered by ack"
+exact w3 53 "each window makes another recording"
 ask a "burst 10" >/dev/null
 [ ! -e w4.data ]
 ok $? "no recording is made after stop"
@@ -58,13 +58,13 @@ exec 8<>cmds
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'e%n.data' sh -c "'$live' -t 1 <cmds; exit 7" >e.out 2>e.log &
 e_pid=$!
 wait_for grep -qs ready e.out
-is "$(order enable)" ack "a second target: ack"
+is "$(order enable)" ack "a second target: enable is answered by ack"
 echo 'burst 40' >&8
 wait_for grep -qs 'burst 40' e.out
 echo quit >&8
 wait $e_pid
-is $? 7 "a target that ends in a window: exit status 7, as its own"
-exact e1 43 "a target that ends in a window: its recording is whole"
+is $? 7 "a target that ends in a window: exit status 7, like the target"
+exact e1 43 "a target that ends in a window: the recording is complete"
 
 # By the clock: the first launches are before the window, and the last ones after it.
 start b "$XPULOAD" --gpu-only --capture after:0.5,for:1.5 -o clock.data "$live" -s 600 -t 2
@@ -95,7 +95,7 @@ unlike "$(cat for.log)" 'no process has the shim' \
 	"for:$seconds from the start: no warning about a program that is being started"
 xpuload --capture after:100,for:1 -o none.data sh -c 'exit 4' 2>log
 is "$? $(cat log)" "4 xpuload: warning: the command has ended before --capture after: nothing is recorded" \
-	"a program that ends before its window: a warning, and its own exit status"
+	"a program that ends before its window: a warning, and the program's exit status"
 xpuload --capture for:100 -o short.data "$XPU_BUILD/workload/exact" -t 1 -n 10 >/dev/null 2>log
 is $? 0 "a program that ends in its window: exit status 0" || diag "$(cat log)"
 
@@ -107,11 +107,11 @@ holds_ctl() {
 	find "/proc/$p_pid/fd" -lname "*/ctl" 2>/dev/null | grep -q .
 }
 wait_for holds_ctl
-is "$(order enable)" ack "-p: enable: ack"
+is "$(order enable)" ack "-p: enable is answered by ack"
 ask c "burst 100" >/dev/null
-is "$(order disable)" ack "-p: disable: ack"
+is "$(order disable)" ack "-p: disable is answered by ack"
 exact p1 103 "-p: exactly the launches of the window are recorded"
-is "$(order stop)" ack "-p: stop: ack"
+is "$(order stop)" ack "-p: stop is answered by ack"
 wait $p_pid
 is $? 0 "-p: stop ends xpuload with exit status 0"
 finish c
@@ -120,28 +120,30 @@ finish c
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
-is "$(order ping)" ack "-p: ping: ack"
+is "$(order ping)" ack "-p: ping is answered by ack"
 finish d
 wait $p_pid
 is "$? $(ls d*.data 2>/dev/null)" "0 " \
-	"-p: the process ends, and so does xpuload, without a recording" || diag "$(cat d.log)"
+	"-p, and the process ends: xpuload ends, too, without a recording" || diag "$(cat d.log)"
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
 is "$(order "stop
-enable")" ack "-p: stop, followed by another command: ack"
+enable")" ack "-p: stop, followed by another command, is answered by ack"
 wait $p_pid
 is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: a command that follows stop is not obeyed" || diag "$(cat d.log)"
 finish d
 exec 5<&-			# forgets that enable
 exec 5<>ctl
 "$XPULOAD" --control fifo:ctl -p 999999999 2>log
-is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" "-p: no such process: refused at once"
+is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" \
+	"-p of a process that does not exist is refused at once"
 
 # Where a recording cannot be made, the answer is not ack.
 start e "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'nowhere/w%n.data' "$live" -s 600 -t 1
-is "$(order enable)" "error: the recording has failed" "a recording that cannot be made: the answer says so"
-is "$(order ping)" ack "a recording that cannot be made: xpuload goes on"
+is "$(order enable)" "error: the recording has failed" \
+	"a recording that cannot be made: enable is answered by an error"
+is "$(order ping)" ack "a recording that cannot be made: the next command is answered"
 finish e
 is $? 125 "a recording that cannot be made: exit status 125"
 
@@ -154,7 +156,7 @@ exec 9<>unread
 until_log='timeout 60 sh -c "until [ -s log ]; do sleep 0.02; done"; exit 3'
 timeout 120 "$XPULOAD" --gpu-only --control fd:8,9 -o 'f%n.data' sh -c "$until_log" 8<flood 2>log
 is "$? $(cat log)" "3 xpuload: warning: --control: nobody reads the answers" \
-	"commands without end: the target's end is noticed"
+	"endless commands: xpuload notices that the target has ended"
 kill $yes_pid
 
 # The last line may lack its newline.
@@ -164,7 +166,7 @@ is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe, is o
 # Commands cannot be read from a directory: one message says so, and the program goes on.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c "$until_log" 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' \
-	"a directory for commands: one warning, and the program goes on"
+	"commands from a directory: one warning, and the program goes on"
 
 for bad in fifo: fifo:ctl,ctl fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
 	xpuload --control "$bad" true 2>log

@@ -23,16 +23,17 @@ check() {
 		# The driver's names have endings such as _v2.
 		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
 			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
-			"$1: $site: 10 of $kind by $api"
-		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site: has no other work"
+			"$1: $site: 10 records of $kind, launched by $api"
+		is "$(grep -c ";site_$site;" "$1.folded")" 1 "$1: $site has no other device work"
 	done <"$1.sites"
-	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" "$1: every call path belongs to a site"
+	is "$(wc -l <"$1.folded")" "$(wc -l <"$1.sites")" \
+		"$1: every call path leads to one of the sites"
 	# More bytes take longer: a copy under a wrong path would be out of order.
 	for kind in HtoD\|DtoH\|DtoD\|PtoP set; do
 		is "$(grep -E " ($kind) " "$1.sites" | sort -k4n | while read -r site rest; do
 			sed -n "s/.*;site_$site;.* //p" "$1.ns.folded"
 		done | tee order | sort -n >sorted; cmp sorted order 2>&1)" "" \
-			"$1: each path has its own bytes: $kind"
+			"$1: the bytes of $kind are right for each path"
 	done
 }
 
@@ -52,7 +53,7 @@ for name in auto fp; do
 	sed 's/.*;\(site_[^;]*\);\(.*;\)*\([^;]*;[^;]*\)$/\1 \3/' $name.folded | sort >$name.what
 done
 cmp auto.what fp.what
-ok $? "by frame pointers: each site has the same work"
+ok $? "by frame pointers: each site has the same device work as by unwinding"
 
 # Copies and sets, counted in bytes.
 if "$XPUMERGE" --help | grep -q bytes; then
@@ -63,9 +64,9 @@ if "$XPUMERGE" --help | grep -q bytes; then
 		[ "$(sed -n "s/.*;site_$site;.* //p" bytes.folded)" = $((10 * bytes)) ] ||
 			failed=$((failed + 1))
 	done <auto.sites
-	is $failed 0 "in bytes: each site has its own"
+	is $failed 0 "--unit bytes: each site has its own bytes"
 else
-	skip "in bytes" "xpumerge has no --unit bytes"
+	skip "--unit bytes" "xpumerge has no --unit bytes"
 fi
 
 # Copies and sets of no bytes give a device no work: nobody waits for them.
@@ -75,9 +76,9 @@ for only in '' --gpu-only; do
 	xpumerge none.data -f folded --unit count -o none.folded 2>none.mlog
 	kernels=$((10 * $(grep -c ' kernel$' none.out)))
 	like "$(cat none.mlog)" "launches $kernels matched $kernels unmatched 0 lost 0" \
-		"no bytes $only: only the kernels are launches" || diag "$(cat none.mlog)"
+		"copies of 0 bytes $only: only kernels count as launches" || diag "$(cat none.mlog)"
 	like "$(cat none.mlog)" ' [1-9][0-9]* copies and sets of no bytes: not among the launches' \
-		"no bytes $only: copies and sets are counted separately"
+		"copies of 0 bytes $only: a message counts them separately"
 done
 
 done_testing

@@ -22,13 +22,13 @@ LD_PRELOAD=$XPU_SHIM "$exact" -t 1 -n 100 >/dev/null 2>&1
 wait_for has_launches all 100
 kill -STOP "$all_pid"
 for name in a b c; do
-	is "$(ask $name "burst 10")" "burst 10" "$name launches while nobody reads"
+	is "$(ask $name "burst 10")" "burst 10" "program $name launches while xpuload is stopped"
 	finish $name >/dev/null
 done
 
 # Nothing about the life of this program is read while it runs.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 1000 >exact.out 2>&1
-is $? 0 "a program that runs while nobody reads: exit status 0"
+is $? 0 "a program that runs while xpuload is stopped: exit status 0"
 kill -CONT "$all_pid"
 finish idle >/dev/null
 leave all

@@ -26,7 +26,7 @@ run() {			# run HOW ARGS...: runs it with and without xpuload; sets made, nr_*
 	made=$(sed -n 's/^ends: launches //p' "$how.out" | tail -n 1)
 	account "$how"
 	diag "$how: made $made; $line"
-	is "$nr_wrong $nr_lost" "0 0" "$how: nothing is in the wrong place, nothing is lost on the way"
+	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is under a wrong site or lost on the way"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
 		"$how: the target's stderr is silent"	# the shell prints other lines
 }
@@ -39,7 +39,8 @@ all_matched() {		# all_matched HOW [LAUNCHES]
 
 all_counted() {		# all_counted HOW
 	run "$1"
-	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$1: every launch is counted"
+	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" \
+		"$1: every launch is counted, matched or not"
 }
 
 # Ends that the shim notices beforehand: nothing is missing.
@@ -92,7 +93,7 @@ for how in killed killed killed killed rawexec; do
 	set -- $(perl -e 'local $/; my @c = unpack("q*", <>); my ($begun, $done) = (0, 0);
 		while (@c) { $begun += shift @c; $done += shift @c } print "$begun $done"' counts)
 	[ $((nr_all - made)) -ge "$2" ] && [ $((nr_all - made)) -le "$1" ]
-	ok $? "$how: every launch until the end is counted" ||
+	ok $? "$how: every launch before the end is counted" ||
 		diag "$((nr_all - made)) of $1 that were begun, $2 done"
 done
 
@@ -100,24 +101,27 @@ done
 for how in running running_exit; do
 	run $how
 	is "$nr_all $((nr_matched + nr_unmatched))" "$made $made" "$how: every launch is counted"
-	like "$(cat $how.log)" 'lost: [0-9]+ device records unfinished at exit' "$how: a message says so"
-	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' "$how: the kernel is recorded"
+	like "$(cat $how.log)" 'lost: [0-9]+ device records unfinished at exit' \
+		"$how: a message counts the unfinished device records"
+	like "$(cat $how.folded)" 'site_last;.*\[GPU_Kernel\]kernel_last 1$' \
+		"$how: the last kernel is recorded"
 done
 
 # Other threads go on launching while the process ends.
 for how in threads threads_exit; do
 	run $how
 	[ "$nr_all" -gt "$made" ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
-	ok $? "$how: every launch until the end is counted"
+	ok $? "$how: every launch before the end is counted"
 	is "$(sed -n 's/.*\[GPU_Kernel\]kernel_work //p' $how.folded)" 1000 \
-		"$how: kernels that had ended before are recorded"
+		"$how: kernels that ended before the process are recorded"
 done
 
 # They also launch while the last flush runs.
 export XPU_SIM_FLUSH_US=30000
 run threads
 unset XPU_SIM_FLUSH_US
-is "$nr_all" $((nr_matched + nr_unmatched)) "threads, a slow flush: every launch until the end is counted"
+is "$nr_all" $((nr_matched + nr_unmatched)) \
+	"threads, a slow flush: every launch before the end is counted"
 
 # Signals from outside, after everything was delivered.
 rm -f wait.out
@@ -127,7 +131,7 @@ wait_for holds group.data 1000
 kill -INT -$pid
 wait $pid 2>/dev/null
 is $? 130 "SIGINT to the group: exit status 130"
-exact group 1000 "SIGINT to the group: all work that was delivered is recorded"
+exact group 1000 "SIGINT to the group: all device work that CUPTI delivered is recorded"
 like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: xpuload prints its counts"
 
 # SIGALRM ends the recording when its time is over.
@@ -137,7 +141,7 @@ wait_for holds timeout.data 1000
 kill -ALRM $pid
 wait $pid
 is $? 124 "timeout -s INT: exit status 124"
-exact timeout 1000 "timeout -s INT: all work that was delivered is recorded"
+exact timeout 1000 "timeout -s INT: all device work that CUPTI delivered is recorded"
 
 "$XPULOAD" -o waiting.data "$ends" waiting >wait.out 2>waiting.log &
 pid=$!
@@ -161,26 +165,30 @@ account late
 xpumerge --from 0 --to 60 -f folded --unit count -o timely.folded late.data 2>/dev/null
 is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded | awk '{ n += $2 } END { print n }')" \
 	"$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' late.folded | awk '{ n += $2 } END { print n }')" \
-	"killed while it launches: all its times are within the recording"
+	"killed while it launches: all times are within the recording"
 
 # A daemon that outlives its parent, and the recording.
 rm -f stop daemon
 xpuload -o daemon.data "$ends" daemon >daemon.out 2>daemon.log
-is $? 0 "a daemon is left behind: exit status of its parent"
+is $? 0 "a daemon is left behind: the exit status is its parent's exit status"
 account daemon
 diag "daemon: $line"
 [ "$nr_all" -ge 1000 ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]
-ok $? "a daemon is left behind: its launches until then are counted"
-is "$nr_wrong $nr_lost" "0 0" "a daemon is left behind: every launch is in the right place, none is lost"
+ok $? "a daemon is left behind: launches before its parent's end are counted"
+is "$nr_wrong $nr_lost" "0 0" \
+	"a daemon is left behind: every launch is under the right site, none is lost"
 [ "$nr_unmatched" -lt $((nr_all / 2)) ]
-ok $? "a daemon is left behind: the work that it had waited for was delivered"
-like "$(cat daemon.folded)" '\[GPU_Kernel\]kernel_work 1000$' "a daemon is left behind: this work is recorded"
+ok $? "a daemon is left behind: CUPTI delivered the work that the daemon waited for"
+like "$(cat daemon.folded)" '\[GPU_Kernel\]kernel_work 1000$' \
+	"a daemon is left behind: the work that the daemon waited for is recorded"
 [ ! -e daemon ] && sleep 0.3
 xpuload -o again.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>again.log
-exact again 1000 "a daemon is left behind: another session does not record it"
+exact again 1000 "a daemon is left behind: another xpuload does not record the daemon"
 touch stop
 wait_for test -e daemon
-like "$(cat daemon)" '^daemon: launches [0-9]+000$' "a daemon is left behind: goes on, and ends by itself"
-is "$(grep -vc '^xpuload: ' daemon.log)" 0 "a daemon is left behind: prints nothing on its stderr"
+like "$(cat daemon)" '^daemon: launches [0-9]+000$' \
+	"a daemon is left behind: the daemon goes on, and ends by itself"
+is "$(grep -vc '^xpuload: ' daemon.log)" 0 \
+	"a daemon is left behind: nothing is printed on the daemon's stderr"
 
 done_testing

@@ -47,9 +47,10 @@ check() {
 	is "$(head -n 1 all.log)" "$account" "$name: the accounts of the $nr files add up"
 	cmp -s all.folded sum.folded && [ -s sum.folded ]
 	ok $? \
-		"$name: their $(wc -l <sum.folded) stacks add up, too, to the nanosecond" || diag "$(diff all.folded sum.folded | head -n 5)"
+		"$name: their $(wc -l <sum.folded) stacks add up to the whole recording, to the nanosecond" ||
+		diag "$(diff all.folded sum.folded | head -n 5)"
 	unlike "$(cat all.log)" 'that nothing defines|not closed' \
-		"$name: every reference has its definition, and all files are closed" ||
+		"$name: each file defines every id that it uses, and all files are closed" ||
 		diag "$(cat all.log)"
 }
 
@@ -62,7 +63,8 @@ run() {			# run NAME LAUNCHES OPTIONS -- COMMAND...
 	check "$name"
 	# shellcheck disable=SC2046 # several files
 	is "$(sed -n 's/.*; \([0-9]* files, .*\); lost 0$/\1/p' load.log)" "$nr files, $name.1.data the first, $(
-		human $(cat $(parts "$name") | wc -c))" "$name: their number and the sum of their sizes are printed"
+		human $(cat $(parts "$name") | wc -c))" \
+			"$name: xpuload prints the number of files and their total size"
 	[ "$nr" -gt 2 ]
 	ok $? "$name: there are several files"
 	is "$account" "launches $launches matched $launches unmatched 0 lost 0" \
@@ -75,8 +77,10 @@ xpumerge $(parts exact) -f folded --unit count -o exact.folded 2>merge.log
 is "$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)" \
 	"launches 100000 matched 100000 wrong 0 unmatched 0 lost 0" "exact: each kernel is under its own site"
 xpumerge dump exact.2.data >dump 2>&1
-like "$(sed -n 3,12p dump)" 'PART time_ns=[0-9]+ number=2 ' "the second file says that it is the second"
-like "$(tail -n 1 dump)" 'END misc=CONTINUES' "the second file says that there is another one"
+like "$(sed -n 3,12p dump)" 'PART time_ns=[0-9]+ number=2 ' \
+	"the second file has a PART record with the number 2"
+like "$(tail -n 1 dump)" 'END misc=CONTINUES' \
+	"the second file ends with a record that says that the recording continues"
 
 run graph 3000 --every 0.01 -- "$XPU_BUILD/workload/graph"
 run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -n 20000
@@ -97,7 +101,8 @@ wait $live_pid
 ask a "burst 100" >/dev/null
 finish a
 check live
-like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "live: exact in its window: $account"
+like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
+	"live: launches while attached are exact: $account"
 is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all launches are matched"
 
 # A server starts threads for each request: later files define only the threads that are still
@@ -116,20 +121,22 @@ last_defines_few() {
 }
 wait_for last_defines_few
 ok $? \
-	"threads come and go: later files define only the living ones of 480 threads" || diag "$(parts churn | wc -l) files"
+	"threads come and go: later files define only the threads, of 480, that still live" ||
+	diag "$(parts churn | wc -l) files"
 kill -INT $churn_pid
 wait $churn_pid
 finish a
 check churn
-like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' "threads come and go: exact: $account"
+like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
+	"threads come and go: launches are exact: $account"
 
 xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 200000 >/dev/null 2>load.log
 is $? 0 "--keep: exit status 0" || diag "$(cat load.log)"
-is "$(ls kept.data.* | wc -l)" 2 "--keep 2: two files stay"
+is "$(ls kept.data.* | wc -l)" 2 "--keep 2 leaves two files"
 # The last files of a slow program may begin after its last launch.
 for part in kept.data.*; do
 	like "$(xpumerge "$part" 2>&1 >/dev/null)" '(launches ([0-9]+) matched \2 unmatched 0|CPU samples [0-9]+) lost 0' \
-		"$part: can be read alone"
+		"$part can be read without the other files"
 done
 
 # A program whose file does not exist here: the copy that was kept of it is stored with the first
@@ -150,11 +157,12 @@ if unshare -m true 2>/dev/null; then
 		xpumerge "$part" -f folded 2>>merge.log
 	done >later.folded
 	like "$(cat later.folded)" ';main;scenario_virtual\(\);' \
-		"its functions are named in later files" || diag "$(cat load.log merge.log; ls -d ns.*)"
+		"later files have the names of a program's functions" ||
+		diag "$(cat load.log merge.log; ls -d ns.*)"
 	[ "$last" != ns.1.data ] && [ -d ns.1.data.files ]
-	ok $? "of the files up to $last, the first one has the kept copy"
+	ok $? "of the files up to $last, the first file has the kept copy of the program"
 else
-	skip "a program that is not to be found here" "no mount namespace"
+	skip "a program whose file does not exist here" "no mount namespace"
 fi
 
 # The files' child cannot write: the recording ends, and the program does not notice it.
@@ -162,9 +170,9 @@ mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
 if [ $? = 0 ]; then
 	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 -n 60000 >out 2>load.log
 	is $? 125 "full disk: exit status 125"
-	like "$(cat out)" '^exact: ' "full disk: the program has run to its end"
+	like "$(cat out)" '^exact: ' "full disk: the program runs to its end"
 	like "$(cat load.log)" 'cannot write full/x.data.[0-9]+: No space left' \
-		"full disk: one message says so"
+		"full disk: one message says that the disk is full"
 	umount full
 else
 	skip "full disk" "cannot mount"
@@ -183,5 +191,5 @@ name.them..data --every 1 -o x.folded
 --stalls=exact --every 1 --stalls=exact
 END
 [ ! -e ran ]
-ok $? "none of these commands has run"
+ok $? "refused options: no command has run"
 done_testing

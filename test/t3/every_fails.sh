@@ -79,9 +79,9 @@ adds_up() {
 		sum=$((sum + $(awk '/^launches / && !n { n = $2 } / launch.* (that the shim )?tagged/ && !t { t = $1 }
 			END { print n + t }' part.log)))
 	done <parts
-	is "$bad" "" "$what: each file can be read alone"
+	is "$bad" "" "$what: each file can be read without the others"
 	is "$sum" "$(recorded)" \
-		"$what: the launches in the files and the lost ones add up to all that xpuload had"
+		"$what: launches in files and lost launches add up to all launches"
 }
 
 split_of() {
@@ -98,16 +98,18 @@ nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
 burst_until says 'goes on after an end by force'
 like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
-	"killed: a message says so at once"
+	"killed: a message reports the kill at once"
 first=$(split_of)
 number=$(newest killed)
 later killed
 ask a "burst 100" >/dev/null
 later killed
-is "$(split_of)" "$first" "killed: the new process goes on"
-is "$(ps -o ni= -p "$first")" "$nice" "killed: the new process has the priority of the first one"
+is "$(split_of)" "$first" "killed: the new process keeps running"
+is "$(ps -o ni= -p "$first")" "$nice" \
+	"killed: the new process has the priority of the first process"
 end 0
-like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' "killed: the loss is counted"
+like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' \
+	"killed: a message counts how often records were lost"
 adds_up killed
 xpumerge dump "$(ls -v killed.*.data | tail -n 1)" >last.dump 2>/dev/null
 for part in killed.*.data; do
@@ -141,7 +143,7 @@ done
 burst_until split_of >/dev/null
 later storm
 end 0
-is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 removes older files, too"
+is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 still removes older files"
 
 what="killed, --memory"
 "$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 -p 40 >memory.out 2>load.log &
@@ -150,7 +152,8 @@ wait_for reached memory.data 2
 kill -9 "$(split_of)"
 wait $load
 is $? 0 "$what: exit status 0" || diag "$(cat load.log)"
-like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' "$what: a message says so"
+like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' \
+	"$what: a message says that the file goes on after a kill"
 for part in $(find . -name 'memory.data.*' | sort -rV); do
 	xpumerge -i "$part" --memory leaked -f folded -o last.folded 2>last.log
 	[ ! -s last.folded ] || break
@@ -158,7 +161,7 @@ done
 memory_sums last.folded >got
 memory_truth memory.out leaked >expected
 is "$(diff got expected | head -n 4)" "" \
-	"$what: the last file has all memory that is left, whenever it was allocated"
+	"$what: the last file has all live memory, whenever it was allocated"
 
 what="killed, --push"
 if [ -e "$XPU_BUILD/xpuload-push" ]; then
@@ -172,7 +175,7 @@ if [ -e "$XPU_BUILD/xpuload-push" ]; then
 	end 0
 	like "$(cat load.log)" '0 profiles sent, [1-9][0-9]* lost; [0-9]+ files? without profiles' \
 		"$what: lost profiles are counted"
-	is "$(ls pushed)" "" "$what: no file is left"
+	is "$(ls pushed)" "" "$what: no profile is left on the disk"
 else
 	skip "killed, --push" "xpuload-push is not built"
 fi
@@ -191,10 +194,12 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	burst_until says 'full/x.[0-9]*.data is written again: [0-9]+ interval'
 	later full/x
 	end 0
-	is "$(grep -c 'No space left' load.log)" 1 "full: one message says so"
-	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' "full: lost files are counted"
+	is "$(grep -c 'No space left' load.log)" 1 \
+		"disk full: one message says that the disk is full"
+	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' \
+		"disk full: lost files are counted"
 	cmp -s before full/x.1.data
-	ok $? "full: a file from before is unchanged"
+	ok $? "disk full: a file from before the failure is unchanged"
 	adds_up full/x
 	rm -f full/*
 
@@ -206,10 +211,10 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	rm full/filler
 	burst_until says 'full/y.data is written again'
 	end 0
-	like "$(cat load.log)" 'lost 0$' "full, one file: nothing is lost"
+	like "$(cat load.log)" 'lost 0$' "disk full, one file: nothing is lost"
 	xpumerge full/y.data -f folded -o y.folded 2>merge.log
 	like "$(cat merge.log)" "launches $(recorded) matched $(recorded) unmatched 0 lost 0" \
-		"full, one file: all launches are recorded"
+		"disk full, one file: all launches are recorded"
 	umount full
 else
 	skip "a full disk" "cannot mount"
@@ -222,9 +227,10 @@ mkdir taken.2.data
 begin --every 0.2 -o taken.%n.data
 burst_until reached taken 4
 end 0
-like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' "$what: a message says so"
+like "$(cat load.log)" 'cannot write taken.2.data: Is a directory' \
+	"$what: a message says that the name belongs to a directory"
 rmdir taken.2.data
-ok $? "$what: the directory remains"
+ok $? "$what: the directory still exists"
 adds_up taken
 
 what="a directory that was removed"
@@ -245,7 +251,7 @@ echo precious >other && mv other "$taken"
 later mine && later mine && later mine
 end 0
 is "$(cat "$taken")" precious \
-	"--keep: a file of another program that has the name of one of our files is kept"
+	"--keep: another program's file with the name of one of our files stays"
 
 finish a
 done_testing

@@ -11,7 +11,7 @@ run() {			# run NAME ARGS...: records, merges and compares
 	shift
 	out=$(xpuload -o "$name.data" "$XPU_BUILD/workload/exact" "$@" 2>load.log)
 	is $? 0 "$name: exit status 0"
-	like "$out" '^exact: ' "$name: stdout has the target's output alone"
+	like "$out" '^exact: ' "$name: stdout has only the target's output"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	is $? 0 "$name: xpumerge succeeds"
 	line=$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)

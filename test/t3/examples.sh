@@ -41,10 +41,10 @@ for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
 		status=$?
 		# Equal builds may differ by chance.
 		[ $status = 0 ] || { [ $status = 1 ] && [ "${command#*--fail-over}" != "$command" ]; }
-		ok $? "$page: runs: $command" || diag "$status: $(cat log)"
+		ok $? "$page: this command runs: $command" || diag "$status: $(cat log)"
 	done <commands
 done
 [ $nr -ge 25 ]
-ok $? "$nr commands were found and run"
+ok $? "$nr commands of the documents were found and run"
 finish a
 done_testing

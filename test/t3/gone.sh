@@ -39,37 +39,40 @@ nr_lost() {		# nr_lost LOG: prints the lost bytes
 }
 
 record removed rm removed.data
-is $status 125 "removed: exit status 125"
+is $status 125 "file removed: exit status 125"
 is "$(grep -c 'removed.data was removed or replaced during the recording, which is lost' \
-	removed.log)" 1 "removed: one message says so"
+	removed.log)" 1 "file removed: one message says that the recording is lost"
 [ "$(nr_lost removed.log)" -gt 20000 ]
-ok $? "removed: everything is counted as lost"
+ok $? "file removed: everything is counted as lost"
 
 echo other >other
 record replaced mv other replaced.data
-is $status 125 "replaced: exit status 125"
-is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 "replaced: one message says so"
-is "$(cat replaced.data)" other "replaced: the other file is unchanged"
+is $status 125 "file replaced: exit status 125"
+is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 \
+	"file replaced: one message says that it was replaced"
+is "$(cat replaced.data)" other "file replaced: the other file is unchanged"
 
 record emptied truncate -s 0 emptied.data
-is $status 125 "emptied: exit status 125"
-is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 "emptied: one message says so"
+is $status 125 "file emptied: exit status 125"
+is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 \
+	"file emptied: one message says that it was made shorter"
 [ "$(nr_lost emptied.log)" -gt 20000 ]
-ok $? "emptied: everything is counted as lost"
+ok $? "file emptied: everything is counted as lost"
 
 record shorter truncate -s 15000 shorter.data
-is $status 125 "made shorter: exit status 125"
-is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 "made shorter: one message says so"
-is "$(stat -c %s shorter.data)" 15000 "made shorter: nothing is written behind a gap"
+is $status 125 "file made shorter: exit status 125"
+is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 \
+	"file made shorter: one message says that it was made shorter"
+is "$(stat -c %s shorter.data)" 15000 "file made shorter: nothing is written after a gap"
 xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
-is $? 1 "made shorter: the rest can be read, and is called incomplete"
+is $? 1 "file made shorter: the rest can be read, and is reported as incomplete"
 
 record moved mv moved.data elsewhere.data
-is $status 0 "moved: exit status 0"
-like "$(cat moved.log)" 'lost 0$' "moved: nothing is lost"
+is $status 0 "file moved: exit status 0"
+like "$(cat moved.log)" 'lost 0$' "file moved: nothing is lost"
 xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
 is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 lost 0" \
-	"moved: the recording is whole"
+	"file moved: the recording is complete"
 
 # xpuload is killed by SIGKILL: all but the last second is in the file.
 # shellcheck disable=SC2016 # in the other shell
@@ -83,11 +86,11 @@ wait_for enough
 kill -9 $pid
 wait $pid 2>/dev/null
 kill "$(cat target.pid)"
-ok $? "killed: the target goes on"
+ok $? "xpuload killed: the target goes on"
 xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
-is $? 1 "killed: the file can be read, and is called incomplete"
+is $? 1 "xpuload killed: the file can be read, and is reported as incomplete"
 launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)
 [ "${launches:-0}" -ge 2000 ]
-ok $? "killed: the file has the launches before the last second: ${launches:-0}"
-unlike "$(cat merge.log)" 'damaged' "killed: nothing is damaged"
+ok $? "xpuload killed: the file has the launches before the last second: ${launches:-0}"
+unlike "$(cat merge.log)" 'damaged' "xpuload killed: no part of the file is damaged"
 done_testing

@@ -49,11 +49,12 @@ END
 
 xpuload -z 0 -o a.data "$graphs" -n 10 >a.out 2>a.log
 is $? 0 "exit status 0"
-like "$(cat a.out)" 'graphs: launches 70 kernels 120' "the target works as without xpuload"
+like "$(cat a.out)" 'graphs: launches 70 kernels 120' \
+	"the target's output is the same as without xpuload"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
 # 2 + 10 nodes are made by capture, 9 by calls, and 26 as copies, which CUPTI also reports as made.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
-	"each node has a record of its making, and of the node that it was copied from"
+	"each node has a record of its creation, or of the node that it copies"
 
 xpumerge -i a.data -f folded --unit count -o launch.folded --graph launch 2>launch.mlog ||
 	xpumerge -i a.data -f folded --unit count -o launch.folded 2>launch.mlog
@@ -61,33 +62,34 @@ for what in captured:captured_one captured:captured_two built:built_one built:bu
 	cloned:built_one cloned:built_two nested:outer nested:inner_one nested:inner_two \
 	updated:after changed:changed again:again_one; do
 	like "$(cat launch.folded)" ";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
-		"by launch: the kernel is under its launch: $what"
+		"--graph launch: the kernel is under its launch: $what"
 done
 
 if ! "$XPUMERGE" --help | grep -q -e --graph; then
-	skip "by place of capture" "xpumerge has no --graph"
+	skip "--graph capture" "xpumerge has no --graph"
 	done_testing
 fi
 
 xpumerge -i a.data -f folded --unit count --graph capture -o capture.folded 2>capture.mlog
-is $? 0 "by place of capture: exit status 0"
+is $? 0 "--graph capture: exit status 0"
 like "$(cat capture.mlog)" 'matched [0-9]+ unmatched 0 lost 0' \
-	"by place of capture: captured launches are not pending"
-unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "by place of capture: nothing is pending"
+	"--graph capture: captured launches are not pending"
+unlike "$(cat capture.folded)" 'GPU_Launch_Pending' "--graph capture: no launch is pending"
 for name in captured_one:10 captured_two:10 built_one:20 built_two:20 outer:10 inner_one:10 \
 	inner_two:10 changed:10 again_one:10; do
 	like "$(grep ";${name%:*};" capture.folded)" "\[GPU_Kernel\]k_${name%:*} ${name#*:}$" \
-		"by place of capture: the kernel is under its capture: $name"
+		"--graph capture: the kernel is under its capture: $name"
 done
 like "$(grep ';before;' capture.folded)" '\[GPU_Kernel\]k_after 10$' \
-	"by place of capture: an updated node keeps its own place"
-is "$(awk '{ n += $NF } END { print n }' capture.folded)" 120 "by place of capture: all kernels are shown"
+	"--graph capture: an updated node keeps its own call path"
+is "$(awk '{ n += $NF } END { print n }' capture.folded)" 120 \
+	"--graph capture: all kernels are shown"
 
 xpumerge -i a.data -f folded --unit count --graph both -o both.folded 2>both.mlog
 like "$(cat both.folded)" \
 	';launch_captured;cudaGraphLaunch;\[captured at\];.*;captured_one;.*\[GPU_Kernel\]k_captured_one 10$' \
-	"both: the launch's path comes first, then the capture's path"
-is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "both: all kernels are shown"
+	"--graph both: the launch's path comes first, then the capture's path"
+is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "--graph both: all kernels are shown"
 
 # Graphs that were made before any recording.
 mkfifo go
@@ -99,15 +101,16 @@ awake old
 echo >go
 wait $pid
 wait "$old_pid"
-is $? 0 "graphs made before: exit status 0"
+is $? 0 "graphs made before the attach: exit status 0"
 xpumerge -i old.data -f folded --unit count -o old.folded 2>old.mlog
-like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' "graphs made before: all launches are matched"
+like "$(cat old.mlog)" 'matched [0-9]+ unmatched 0 lost 0' \
+	"graphs made before the attach: all launches are matched"
 like "$(cat old.folded)" ';launch_captured;cudaGraphLaunch;\[GPU_Kernel\]k_captured_one 10$' \
-	"graphs made before: kernels are under the launch's path"
+	"graphs made before the attach: kernels are under the launch's path"
 like "$(grep ';again_one;' old.folded)" '\[GPU_Kernel\]k_again_one 10$' \
 	"graphs made after the attach: kernels are under the path of the capture"
 like "$(xpumerge -i old.data -f text 2>&1; cat old.mlog)" \
 	'device records of graph nodes whose making was not recorded' \
-	"graphs made before: the summary says so"
+	"graphs made before the attach: a message counts the unknown nodes"
 
 done_testing

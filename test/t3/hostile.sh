@@ -35,7 +35,7 @@ alongside() {
 	wait "$honest_pid"
 	is $? 0 "$1: the other process is unharmed"
 	wait "$hostile_pid"
-	is $? 0 "$1: xpuload ends with exit status 0"
+	is $? 0 "$1: xpuload's exit status is 0"
 	hwm=$(kb VmHWM)
 	leave all
 }
@@ -51,43 +51,47 @@ honest() {
 		"launches 4000 matched 4000 wrong 0 unmatched 0 lost 0" \
 			"$1: each launch is under its own site"
 	unlike "$(cat all.log)" '\(exact\)' "$1: nothing of the other process is lost"
-	unlike "$(cat all.log)" 'want of memory' "$1: no message says that memory was lacking"
+	unlike "$(cat all.log)" 'want of memory' "$1: no message reports a lack of memory"
 }
 
 alongside entries 1000
 honest entries
-like "$(cat all.log)" 'lost: .*1000 malformed entries' "entries: malformed entries are counted"
+like "$(cat all.log)" 'lost: .*1000 malformed entries' "malformed log entries are counted"
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches " \
-	"entries: the message names the process"
+	"malformed log entries: the message names the process"
 
 alongside unread 500
 honest unread
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 slots unreadable" \
-	"unread: the message names the process"
+	"unreadable slots: the message names the process"
 
 alongside says 100
 honest says
-is "$(grep -c "pid $hostile_pid: " all.log)" 32 "says: as many lines as a process may have"
+is "$(grep -c "pid $hostile_pid: " all.log)" 32 \
+	"too many messages: xpuload prints the 32 that a process may have"
 like "$(cat all.log)" '^xpuload: warning: 68 more messages from processes are not shown' \
-	"says: the other messages are counted"
-is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "says: xpumerge shows as many lines"
+	"too many messages: xpuload counts the others"
+is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "too many messages: xpumerge prints 32, too"
 like "$(cat all.mlog)" ': 68 more messages from processes are not shown' \
-	"says: xpumerge counts the others, too"
+	"too many messages: xpumerge counts the others"
 LC_ALL=C grep -aq "$(printf '[\033\007\233]')" all.log all.mlog
-is $? 1 "says: nothing that would control a terminal is printed"
-unlike "$(cat all.log)" "$(printf '\342\200\256')" "says: nothing that would reverse text is printed"
+is $? 1 "messages: no control characters for a terminal are printed"
+unlike "$(cat all.log)" "$(printf '\342\200\256')" \
+	"messages: no characters that reverse text are printed"
 
 # The hostile process takes more of the disk, but memory stays bounded.
 alongside paths 300000
 more=1
 [ $slow = false ] || more=4
-less "$hwm" $((more * 600 * mb)) "paths: memory is bounded ($hwm kB)"
+less "$hwm" $((more * 600 * mb)) "endless call paths: xpuload's memory is bounded ($hwm kB)"
 like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" \
-	"paths: losses are attributed to the hostile process"
+	"endless call paths: losses are attributed to the hostile process"
 if $slow; then
-	skip "paths: the other process is not blamed, or lost nothing" "the flood fills the ring"
+	skip \
+		"endless call paths: no loss is attributed to the other process" "the flood fills the ring"
 else
-	unlike "$(cat all.log)" '\(exact\)' "paths: the other process is not blamed, or lost nothing" ||
+	unlike "$(cat all.log)" '\(exact\)' \
+		"endless call paths: no loss is attributed to the other process" ||
 		diag "$(cat all.log)"
 fi
 rm -f all.data*
@@ -104,13 +108,14 @@ after=$(kb VmRSS)
 LD_PRELOAD=$XPU_SHIM "$hostile" numbers 1
 leave all
 if $slow; then
-	skip "numbers: memory is flat" "the sanitizer's own memory grows"
+	skip "many processes: xpuload's memory does not grow" "the sanitizer's own memory grows"
 else
-	less "$after" $((before + 16 * mb)) "numbers: memory is flat (from $before to $after kB)"
+	less "$after" $((before + 16 * mb)) \
+		"many processes: xpuload's memory does not grow (from $before to $after kB)"
 fi
 like "$(cat all.log)" ' 3501 launches from 3501 call paths, 0 device records, 3501 processes' \
-	"numbers: all processes are recorded"
-unlike "$(cat all.log)" 'ring full|malformed|beyond|tagged' "numbers: nothing is lost"
+	"many processes: all are recorded"
+unlike "$(cat all.log)" 'ring full|malformed|beyond|tagged' "many processes: nothing is lost"
 
 # A file of 4 GB, mostly holes, that is unlinked as soon as it is mapped: the kept copy has holes,
 # too.
@@ -124,13 +129,16 @@ if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
 	sleep 0.2		# it is kept now, or at the end
 	echo >lines
 	wait $map_pid
-	is $? 0 "map: exit status 0"
-	like "$(cat map.log)" '1 mapped file that is not at its path here: kept' "map: the file is kept"
+	is $? 0 "a mapped file with a hole: exit status 0"
+	like "$(cat map.log)" '1 mapped file that is not at its path here: kept' \
+		"a mapped file with a hole is kept"
 	elf=$(find map.data.files -name elf)
-	is "$(stat -c %s "$elf")" 4294967296 "map: the copy is as long as the file"
-	less "$(du -k "$elf" | cut -f 1)" $mb "map: the copy takes as little of the disk"
+	is "$(stat -c %s "$elf")" 4294967296 \
+		"a mapped file with a hole: the copy is as long as the file"
+	less "$(du -k "$elf" | cut -f 1)" $mb \
+		"a mapped file with a hole: the copy has the hole, too"
 else
-	skip "map: a file with holes" "this file system has none"
+	skip "a mapped file with a hole" "this file system has none"
 fi
 
 # A file system that a user runs never answers a read of its file: whoever asks the kernel for the
@@ -146,16 +154,18 @@ if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 		! kill -0 $all_pid 2>/dev/null
 	}
 	wait_for over
-	ok $? "mute: xpuload ends all the same"
-	is "$(grep -c asked mute.out)" 1 "mute: the file was asked for once"
+	ok $? "a file system that does not answer: xpuload still ends"
+	is "$(grep -c asked mute.out)" 1 \
+		"a file system that does not answer: the file was requested once"
 	is "$(grep -c "mounted.$$/file: its file system does not answer: no build-ids of its files" mute.log)" 1 \
-		"mute: one message says so"
+		"a file system that does not answer: one message reports that"
 	kill -KILL $mute_pid		# every process that waits for it goes on
 	wait $all_pid
-	is $? 0 "mute: exit status 0"
-	like "$(xpumerge -i mute.data -f text 2>&1)" 'CPU samples' "mute: the recording has CPU samples"
+	is $? 0 "a file system that does not answer: exit status 0"
+	like "$(xpumerge -i mute.data -f text 2>&1)" 'CPU samples' \
+		"a file system that does not answer: the recording has CPU samples"
 else
-	skip "mute: a file system that does not answer" "no FUSE, or no mounts"
+	skip "a file system that does not answer" "no FUSE, or no mounts"
 fi
 
 done_testing

@@ -193,7 +193,7 @@ more=$(sed -n 's/.*[ ,]\([0-9]*\) launches of processes that could not reach xpu
 diag "made $made, recorded $got, counted ${more:-0}"
 is $((got + ${more:-0})) "$made" "flood: each launch of the honest processes is recorded or counted" || diag "$(tail -n 4 log)"
 hostile counts
-is "$honest $(lost)" "1000 1048576" "counts: the counted losses are bounded"
+is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bounded"
 hostile crowd
 like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
 	"crowd: of 1,101 processes at a time none is lost" || diag "$(cat log)"

@@ -28,10 +28,11 @@ END
 xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
 is $? 0 "in another mount namespace: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'mapped files? that (is|are) not at (its|their) paths? here: kept in ns.data.files' \
-	"a message says which files were kept"
+	"in another mount namespace: a message says which files were kept"
 [ ! -e private/program ]
 ok $? "the program's file does not exist here"
-like "$(folded ns.data)" "$whole" "its functions are named all the same"
+like "$(folded ns.data)" "$whole" \
+	"a program whose file does not exist here: its functions have names"
 unlike "$(folded ns.data)" 'program\+0x' "no function is shown by its address"
 mv ns.data.files elsewhere
 like "$(folded ns.data)" 'program\+0x' "without the kept files, functions are shown by address"
@@ -44,8 +45,8 @@ xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $tim
 ok $? "--no-buildid-cache: nothing is kept"
 xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
 	2>load.log
-like "$(cat at_once.folded)" "$whole" "merged at once: functions are named"
-is "$(echo at_once*)" at_once.folded "merged at once: only the result is left"
+like "$(cat at_once.folded)" "$whole" "merged directly: functions are named"
+is "$(echo at_once*)" at_once.folded "merged directly: only the result is left"
 
 # The program is unlinked while it runs, and another program takes its place.
 cp "$stacks" program
@@ -63,17 +64,18 @@ like "$(folded gone.data)" "$whole" "replaced while it ran: functions are named"
 rm -f program
 cp "$stacks" program
 xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
-like "$(folded gone.data.old)" "$whole" "recorded again: the old recording still has its names"
+like "$(folded gone.data.old)" "$whole" \
+	"recorded again: the old recording still has names of functions"
 xpuload -o gone.data true 2>load.log
 like "$(folded gone.data.old)" "$whole" \
-	"recorded a third time: the files kept for the second recording moved with it"
+	"recorded a third time: files kept for the second recording moved with it"
 [ ! -e gone.data.files ]
 ok $? "recorded a third time: no kept files are left for the new recording"
 
 # Files that are at their paths are not kept.
 xpuload -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
-ok $? "a program at its path: nothing is kept"
+ok $? "a program whose file is at its path: nothing is kept"
 
 # Generated code.
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
@@ -85,14 +87,15 @@ STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
 map=$(map jit.data)
 like "$(folded jit.data)" "$jit" "generated code is named"
 chown 65534 "$map"
-unlike "$(folded jit.data)" 'generated code' "a map of another user is not used"
+unlike "$(folded jit.data)" 'generated code' "another user's map of generated code is not used"
 chown 0 "$map"
 touch -d '1 hour ago' "$map"
-unlike "$(folded jit.data)" 'generated code' "an older map is not used"
+unlike "$(folded jit.data)" 'generated code' "a map that is older than its program is not used"
 touch -d 'next hour' "$map"
-unlike "$(folded jit.data)" 'generated code' "a later map is not used"
+unlike "$(folded jit.data)" 'generated code' \
+	"a map that is newer than the program's end is not used"
 rm -f "$map"
-like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no name"
+like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no names"
 # A program that runs for longer than the tolerance of times goes on adding to its map.
 cat >longer.sh <<-'END'
 	"$@" &
@@ -108,11 +111,11 @@ for n in 400000 1600000; do
 	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n jit 2>load.log
 	[ $? = 9 ] || break
 done
-like "$(folded longer.data)" "$jit" "a map that is a few seconds younger than its program is used"
+like "$(folded longer.data)" "$jit" "a map from a few seconds after the program's start is used"
 rm -f "$(map longer.data)"
 like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
 	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
-	"a message says where such names are read from"
+	"a message says where names of generated code are read from"
 
 # A process with its own /tmp and pids, neither of which exists afterwards.
 cat >jit.sh <<-'END'
@@ -124,8 +127,8 @@ END
 quiet_sanitizers		# the leak checker does not find its own threads there
 STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
 	jit 2>load.log
-is $? 0 "a /tmp and pids of its own: exit status 0" || diag "$(cat load.log)"
-like "$(folded own.data)" "$jit" "a /tmp and pids of its own: generated code is named"
+is $? 0 "own /tmp and pid namespace: exit status 0" || diag "$(cat load.log)"
+like "$(folded own.data)" "$jit" "own /tmp and pid namespace: generated code is named"
 is "$(find "$(map own.data)" /tmp/perf-1.map -newer jit.sh 2>/dev/null)" "" \
-	"a /tmp and pids of its own: nothing is left in /tmp here"
+	"own /tmp and pid namespace: nothing is left in the host's /tmp"
 done_testing

@@ -38,9 +38,10 @@ for transport in bpf shm; do
 		SLURMD_NODENAME=n1 "$XPULOAD" -q --transport $transport -o $transport.data "$shapes" 30 1 \
 		>/dev/null 2>log || diag "$(cat log)"
 	is "$(labels $transport.data)" 'SLURM job="4711" SLURM node="n1" TORCH local_rank=1 TORCH local_size=4 '\
-'TORCH node_rank=1 TORCH rank=5 TORCH world_size=8 ' "$transport: the process has its labels"
+'TORCH node_rank=1 TORCH rank=5 TORCH world_size=8 ' \
+	"$transport: the process has the labels that its environment gives"
 	if [ $root = none ]; then
-		skip "$transport: labels of a cgroup" "no cgroup can be made"
+		skip "$transport: labels from a cgroup" "no cgroup can be made"
 		continue
 	fi
 	# shellcheck disable=SC2016 # for the inner shell
@@ -87,11 +88,14 @@ else
 	env -u RANK -u WORLD_SIZE "$XPULOAD" -q -o late.data "$python" late.py >log 2>&1 || diag "$(cat log)"
 	is "$(xpumerge -i late.data -f folded --by rank --unit count 2>log |
 		sed 's/^\(\[[a-z 0-9]*\]\).* /\1 /' | awk '{ n[$1 $2] += $NF } END { for (i in n) print i, n[i] }' |
-		sort | tr '\n' ' ')" "[rank0] 10 [rank1] 10 [rank2] 10 " "set late: each child has its rank" || diag "$(cat log)"
-	like "$(cat log)" "launches 30 matched 30 unmatched 0 lost 0" "set late: each launch is matched"
+		sort | tr '\n' ' ')" "[rank0] 10 [rank1] 10 [rank2] 10 " \
+			"environment set late: each child has its rank" || diag "$(cat log)"
+	like "$(cat log)" "launches 30 matched 30 unmatched 0 lost 0" \
+		"environment set late: each launch is matched"
 	is "$(xpumerge -i late.data -f folded --unit count --rank 1-2 2>log | awk '{ n += $NF } END { print n }')" 20 \
 		"--rank 1-2: shows the launches of both ranks"
-	like "$(cat log)" "left out: 10 of 30 device records" "--rank: a message says how much it left out"
+	like "$(cat log)" "left out: 10 of 30 device records" \
+		"--rank: a message says how many device records it left out"
 	is "$(xpumerge -i late.data -f folded --unit count --rank 0,2 2>/dev/null | awk '{ n += $NF } END { print n }')" \
 		20 "--rank 0,2: shows the launches of both ranks"
 fi
@@ -106,13 +110,14 @@ for i in 1 2; do
 	awake at$i
 	ask a "burst 10" >/dev/null
 	leave at$i
-	like "$(labels at$i.data)" "TORCH rank=7" "attached: listener $i has the labels"
+	like "$(labels at$i.data)" "TORCH rank=7" "attached: recording $i has the labels"
 done
 finish a
 
 # RANK has a value that cannot be a rank.
 RANK=captain xpuload -v -o none.data "$shapes" 10 1 >/dev/null 2>log
-is "$(labels none.data)" "" "an invalid rank gives no label"
-like "$(cat log)" "the value of RANK is none that a launcher sets" "an invalid rank: -v says so"
+is "$(labels none.data)" "" "an invalid rank makes no label"
+like "$(cat log)" "the value of RANK is none that a launcher sets" \
+	"an invalid rank: -v prints a message about it"
 end
 done_testing

@@ -24,7 +24,8 @@ ranks() {
 		"$2: each rank has a file" || diag "$(tail -n 5 launch.log)"
 	for i in 0 1 2 3; do
 		like "$(xpumerge -i "$1$i.data" -f folded 2>&1 >/dev/null)" \
-			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" "$2: rank $i is exact"
+			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" \
+				"$2: the launches of rank $i are exact"
 	done
 	# The files are given in another order: labels tell whose they are.
 	is "$(xpumerge "$1"3.data "$1"1.data "$1"0.data "$1"2.data -f folded --unit count --by node,rank 2>log |
@@ -174,13 +175,13 @@ is $? 0 "torchrun in srun in a batch: exit status 0" || diag "$(cat launch.log b
 is "$(echo torch*.data)" "torch0.data torch1.data" "torchrun: each node has a file"
 for i in 0 1; do
 	like "$(xpumerge -i torch$i.data -f folded 2>&1 >/dev/null)" "launches $((201 + 4 * i)) matched $((201 + 4 * i)) unmatched 0 lost 0" \
-		"torchrun: node $i is exact"
+		"torchrun: the launches of node $i are exact"
 done
 is "$(xpumerge torch*.data -f folded --unit count --by node,rank 2>log |
 	sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |
 	awk '{ n[$1 " " $2] += $3 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ';')" \
 	"0 n1 100;1 n1 101;2 n2 102;3 n2 103;" "torchrun: its own ranks are shown, instead of srun's ranks"
 is "$(column torch world_size)$(column torch local_size)$(column torch run)" "4 2 run7 " \
-	"torchrun: its sizes and its run are recorded"
-like "$(column torch job)" '^[0-9]+ $' "torchrun: the job comes from Slurm"
+	"torchrun: sizes and the name of the run are recorded"
+like "$(column torch job)" '^[0-9]+ $' "torchrun: the job's number is from Slurm"
 done_testing

@@ -20,13 +20,13 @@ sleep 0.3
 grep -q libxpushim "/proc/$a_pid/maps"
 ok $? "the shim is loaded"
 ! grep -q libcupti "/proc/$a_pid/maps"
-ok $? "asleep: CUPTI is not even loaded"
+ok $? "shim asleep: CUPTI is not loaded"
 
 attach one -p "$a_pid"
 awake one
-is "$(ask a "burst 1000")" "burst 1000" "attached: the target goes on"
+is "$(ask a "burst 1000")" "burst 1000" "attached: the target keeps running"
 grep -q libcupti "/proc/$a_pid/maps"
-ok $? "awake: CUPTI is loaded"
+ok $? "shim awake: CUPTI is loaded"
 leave one
 is $? 0 "SIGINT ends xpuload: exit status 0"
 like "$(cat one.log)" '^xpuload: 1003 launches .* 1003 device records, 1 process;.* lost 0' \
@@ -34,7 +34,7 @@ like "$(cat one.log)" '^xpuload: 1003 launches .* 1003 device records, 1 process
 exact one 1003 "attached: each launch in the window is recorded, under its own site"
 is "$(grep -c ';copy' one.folded)" 3 "attached: copies are recorded, too"
 ask a "burst 1000" >/dev/null
-exact one 1003 "detached: nothing more is recorded"
+exact one 1003 "detached: no later launch is recorded"
 finish a
 is $? 0 "the target ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "the target's results are the same as without xpuload"
@@ -50,9 +50,9 @@ is $? 0 "--duration: exit status 0"
 line=$(verdict busy)
 diag "$line"
 like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
-	"a busy target: all launches in the window are matched, and work in flight on both sides is no loss" ||
+	"a busy target: all launches while attached are matched; launches in flight at both ends are no loss" ||
 	diag "$(cat busy.log busy.mlog)"
-like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss, either"
+like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
 is "$(ask b off)" off "the busy target goes on"
 
 # Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
@@ -75,7 +75,7 @@ for opts in -q '-q --api' '-q --memory' '-q --api --memory' '-q --off-cpu'; do
 	leave waits
 	line=$(verdict waits)
 	like "$line" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
-		"threads that wait, $opts: every launch is matched, under its own site" ||
+		"waiting threads, $opts: every launch is matched, under its own site" ||
 		diag "$(cat waits.log waits.mlog)"
 done
 attach_again waits -q
@@ -84,9 +84,9 @@ leave calls
 nr=$(verdict waits | cut -d' ' -f2)
 wait_for has_launches waits $((nr + 40))
 leave waits
-is $? 0 "threads that wait: exit status 0, although an observer of calls has come and gone"
+is $? 0 "waiting threads: exit status 0, while another xpuload attached and detached"
 like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
-	"threads that wait: every launch of the other observer is matched, under its own site" ||
+	"waiting threads: every launch of the other xpuload is matched, under its own site" ||
 	diag "$(cat waits.log waits.mlog)"
 kill $again
 wait $again
@@ -110,13 +110,13 @@ attach inner -p "$b_pid"
 awake inner
 ask b "burst 1000" >/dev/null
 leave inner
-is $? 0 "the second of two observers ends with exit status 0"
+is $? 0 "two xpuloads attached: the second ends with exit status 0"
 ask b "burst 1000" >/dev/null
 leave outer
-exact inner 1003 "the second observer has all launches of its time"
-exact outer 3009 "the first observer has all launches of its time"
+exact inner 1003 "two xpuloads attached: the second has all launches of its time"
+exact outer 3009 "two xpuloads attached: the first has all launches of its time"
 finish b
-is $? 0 "the observed target ends with exit status 0"
+is $? 0 "two xpuloads attached: the target ends with exit status 0"
 
 # One observer leaves while another one comes.
 start_dormant c
@@ -128,7 +128,7 @@ leave first
 awake second
 ask c "burst 500" >/dev/null
 leave second
-exact second 503 "an observer that comes as another one leaves has all launches"
+exact second 503 "an xpuload that attaches as another detaches has all launches"
 
 # Every process with the shim on the machine, and processes that xpuload must not record.
 start_dormant d -t 2
@@ -147,25 +147,27 @@ finish stranger
 # Programs that cannot be attached to.
 start stranger "$live" -s 1800
 xpuload -o none.data -p "$stranger_pid" 2>log
-is $? 125 "a process without the shim: exit status 125"
+is $? 125 "-p of a process without the shim: exit status 125"
 like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it with LD_PRELOAD=" \
-	"a process without the shim: the message says what to do"
-is "$(ask stranger "burst 10")" "burst 10" "a process without the shim: goes on"
+	"-p of a process without the shim: the message says what to do"
+is "$(ask stranger "burst 10")" "burst 10" \
+	"-p of a process without the shim: the process keeps running"
 finish stranger
 # The shim of another version: xpuload accepts only its own shim.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
 start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 1800
 xpuload -o none.data -p "$other_pid" 2>log
-is $? 125 "a process with another shim: exit status 125"
+is $? 125 "-p of a process with another shim: exit status 125"
 like "$(cat log)" "^xpuload: pid $other_pid runs with a libxpushim.so of another version" \
-	"a process with another shim: a message says so"
+	"-p of a process with another shim: a message names the other version"
 finish other
 sh -c 'exit 0' &
 gone=$!
 wait $gone
 xpuload -o none.data -p $gone 2>log
-is $? 125 "a process that has ended: exit status 125"
-like "$(cat log)" "^xpuload: pid $gone: No such process" "a process that has ended: a message says so"
+is $? 125 "-p of a process that has ended: exit status 125"
+like "$(cat log)" "^xpuload: pid $gone: No such process" \
+	"-p of a process that has ended: a message says that it does not exist"
 is_zombie() {
 	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
 }
@@ -176,24 +178,25 @@ wait_for is_zombie
 for args in "" --cpu-only; do
 	# shellcheck disable=SC2086 # an option, or none
 	xpuload $args -o none.data -p "$(cat zombie)" 2>log
-	is $? 125 "a process that nobody has waited for $args: exit status 125"
+	is $? 125 "-p of a zombie $args: exit status 125"
 	like "$(cat log)" "^xpuload: pid $(cat zombie): No such process" \
-		"a process that nobody has waited for $args: a message says so"
+		"-p of a zombie $args: a message says that it does not exist"
 done
 kill $keeper
 thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
 timeout 300 "$XPULOAD" --cpu-only -o none.data -p "$thread" 2>log
-is $? 125 "a thread: exit status 125"
-like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" "a thread: a message says so"
+is $? 125 "-p of a thread: exit status 125"
+like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" \
+	"-p of a thread: a message says what to attach to"
 [ ! -e none.data ]
-ok $? "none of these attempts has left a recording"
+ok $? "none of these failures left a recording behind"
 
 # The target ends while attached.
 attach end -p "$c_pid"
 awake end
 ask c "burst 200" >/dev/null
 finish c
-is $? 0 "a target ends while attached: exit status 0, as its own"
+is $? 0 "a target ends while attached: the target's exit status is 0"
 wait "$end_pid"
 is $? 0 "a target ends while attached: xpuload ends by itself"
 exact end 203 "a target ends while attached: all its launches are recorded"
@@ -208,7 +211,7 @@ is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target
 ask d off >/dev/null
 asleep d
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
-is $? 1 "xpuload killed while attached: the recording can be read, and is called incomplete"
+is $? 1 "xpuload killed while attached: the recording can be read, and is reported as incomplete"
 attach after -p "$d_pid"
 awake after
 ask d "burst 100" >/dev/null
@@ -225,7 +228,8 @@ kill -KILL "$e_pid"
 wait "$e_pid" 2>/dev/null
 is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: the target goes on"
 xpuload -o next.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>next.log
-exact next 1000 "xpuload killed while running its target: another session has only its own launches"
+exact next 1000 \
+	"xpuload killed while running its target: another xpuload records only its own launches"
 attach after -p "$target"
 awake after
 ask e "burst 100" >/dev/null
@@ -233,7 +237,7 @@ leave after
 exact after 103 "xpuload killed while running its target: the target can be attached to"
 tell e quit
 wait_for grep -q '^live: launches 300' e.out
-ok $? "xpuload killed while running its target: the target ends with its results"
+ok $? "xpuload killed while running its target: the target's results are unchanged"
 is "$(wc -c <e.err)" 0 "xpuload killed while running its target: nothing is printed on the target's stderr"
 
 # The target's threads begin and end while xpuload is attached: each has one slot, and none is left.

@@ -14,12 +14,13 @@ exact() {		# exact NAME: compares NAME.data with what the program said
 	memory_wrong "$1.data" "$1.out" >verdict
 	[ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
 	is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "$2 wrong 0" \
-		"$1: each byte is under its path: at ten moments, at the peak, in all, leaked, refused"
+		"$1: bytes by path are right: at ten moments, at the peak, in total, leaked, refused"
 }
 
 xpuload --memory -o run.data "$XPU_BUILD/workload/memory" >run.out 2>load.log
 is $? 0 "a run: exit status 0"
-like "$(cat load.log)" ', [0-9]{5} events of memory, .* lost 0$' "a run: xpuload counts its events"
+like "$(cat load.log)" ', [0-9]{5} events of memory, .* lost 0$' \
+	"a run: xpuload counts the memory events"
 exact run 14
 bytes=$(wc -c <run.data)
 events=$(sed -n 's/.*, \([0-9]*\) events of memory.*/\1/p' load.log)
@@ -35,25 +36,26 @@ like "$(cat run.txt)" "^memory: at most $peak bytes \([0-9.]+ [KMG]iB\) of GPU m
 like "$(cat run.txt)" '^largest holder then: 217055233 bytes \(207 MiB\): .*mem_site_07 .*\[GPU_Memory\]device$' \
 	"the summary names the largest holder"
 is "$(grep -n '^memory: at most\|^recording: ' run.txt | sed 's/^[0-9]*:\([a-z]*\).*/\1/' | tr '\n' ' ')" "memory recording " \
-	"the summary names both in its first lines"
+	"the summary names the peak of memory in its first lines"
 xpumerge -i run.data --memory live --at 1ns >moment.txt 2>/dev/null
 is "$(grep '^memory: at most\|^largest holder' moment.txt)" "$(grep '^memory: at most\|^largest holder' run.txt)" \
-	"--at: the holder at the peak is the same, whatever the moment"
+	"--at: the summary shows the peak and its holder for any moment"
 unlike "$(head -n 1 moment.txt)" "nothing was recorded" \
 	"--at: the summary does not say that nothing was recorded"
 is "$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR > 1 { print $2, $6 }' | sort -u)" \
-	"$((1 << 50)) 2" "failures: the table has the size and CUDA's error"
+	"$((1 << 50)) 2" "failed allocations: the table has the size and CUDA's error"
 managed=$(awk '$1 == "leaked" && $3 == "managed" { sum += $4 } END { printf "%.0f", sum }' run.out)
 free=$(xpumerge -i run.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { printf "%.0f", $3 + $5 }')
-is "$((free - managed))" "$((80 << 30))" "failures: free and reserved memory add up"
+is "$((free - managed))" "$((80 << 30))" \
+	"failed allocations: free and reserved memory add up to the device's memory"
 xpumerge -i run.data --memory live --at failed -f folded -o failed.folded 2>/dev/null
 memory_sums failed.folded >got
 memory_truth run.out leaked >expected
-is "$(diff got expected)" "" "--at failed: shows the holders of memory at that time"
+is "$(diff got expected)" "" "--at failed shows the holders of memory at the failed allocation"
 peak_ns=$(xpumerge -i run.data --csv --table memory_devices 2>/dev/null | awk -F, '$NF ~ /GPU/ { print $2; exit }')
 xpumerge diff -f folded --memory live --at "0s,${peak_ns}ns" run.data run.data 2>/dev/null >diff.folded
 is "$? $(awk '{ if ($(NF - 1)) print "before"; if ($NF) n++ } END { print (n > 9) }' diff.folded)" "0 1" \
-	"diff of two moments: nothing was held at the first one, much at the second one"
+	"diff of two moments: no memory was held at the first, much at the second"
 xpumerge -i run.data --memory peak -o peak.html 2>/dev/null
 like "$(cat peak.html)" '"unit":"bytes"' "the page counts in bytes"
 xpumerge -i run.data --memory live -o live.pb.gz 2>/dev/null
@@ -63,14 +65,15 @@ if command -v protoc >/dev/null 2>&1; then
 		"$XPU_SRC/third_party/pprof/profile.proto" >live.pb.txt 2>/dev/null
 	is "$(grep -oE '(alloc|inuse)_(objects|space)' live.pb.txt | tr '\n' ' ')" \
 		"alloc_objects alloc_space inuse_objects inuse_space " \
-			"pprof: the sample types are the same as in Go's heap profiles"
+			"pprof: the sample types are the types of Go's heap profiles"
 fi
 
 xpuload --memory --gpu-only --probe launch --call-graph fp -o fp.data \
 	"$XPU_BUILD/workload/memory" -n 100 >fp.out 2>load.log
 exact fp 14
 xpuload --memory --gpu-only --transport shm -o shm.data "$XPU_BUILD/workload/memory" -r 7 >shm.out 2>load.log
-like "$(cat load.log)" 'through shared memory; .* lost 0$' "launches come through shared memory"
+like "$(cat load.log)" 'through shared memory; .* lost 0$' \
+	"--transport shm: a recording with memory events loses nothing"
 exact shm 14
 
 xpuload --memory-only -o only.data "$XPU_BUILD/workload/memory" -r 3 >only.out 2>load.log
@@ -95,21 +98,23 @@ for pid in $(xpumerge dump two.data 2>/dev/null | grep 'PROCESS misc=.* comm="me
 		done
 	done
 done | sort -u >same
-is "$(tr '\n' ' ' <same)" "allocated a allocated b leaked a leaked b " "two programs: each has its own memory"
+is "$(tr '\n' ' ' <same)" "allocated a allocated b leaked a leaked b " \
+	"two programs: each has only its own memory"
 
 XPU_SIM_MEMORY=$((1 << 30)) xpuload --memory -o oom.data "$XPU_BUILD/workload/memory" -n 20 >oom.out 2>load.log
 is $? 1 "out of memory: the program exits with status 1"
 asked=$(xpumerge -i oom.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $2 }')
 last=$((asked / 1048576 - 201))
 [ "$last" -ge 0 ] && [ "$last" -le 6 ] && [ "$asked" = $(((201 + last) * 1048576 + 1)) ]
-ok $? "out of memory: the last request is recorded: $asked"
+ok $? "out of memory: the refused request is recorded: $asked"
 like "$(xpumerge -i oom.data --memory live --at failed -f folded 2>/dev/null)" \
 	"mem_site_0$last;.*\[GPU_Memory\]device $((asked - 1048576))\$" \
 		"out of memory: the holders of memory at that time are shown"
 
 xpuload -o without.data "$XPU_BUILD/workload/memory" -n 10 >without.out 2>load.log
-unlike "$(cat load.log)" 'events of memory' "without --memory: no message mentions memory"
-is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 "without --memory: no event is recorded"
+unlike "$(cat load.log)" 'events of memory' "without --memory: no message mentions memory events"
+is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 \
+	"without --memory: no memory event is recorded"
 xpuload --memory --cpu-only true 2>load.log
 is $? 125 "--memory with --cpu-only: exit status 125"
 like "$(cat load.log)" 'cannot be together with --memory' "--memory with --cpu-only: the message says why"

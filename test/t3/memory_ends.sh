@@ -16,7 +16,7 @@ left() {
 	xpumerge -i "$1.data" --memory leaked -f folded -o "$1.folded" 2>"$1.merge"
 	memory_sums "$1.folded" | grep -v fragmentation >got
 	memory_truth "$1.out" leaked >expected
-	is "$(cat got)" "$(cat expected)" "$1: the memory that is left is the program's own list"
+	is "$(cat got)" "$(cat expected)" "$1: the live memory equals the program's own list"
 }
 
 for how in bpf shm; do
@@ -38,7 +38,7 @@ xpuload --memory --gpu-only -o hook.data "$ends" hook "$XPU_BUILD/workload/torch
 is $? 0 "hook: exit status 0" || diag "$(cat load.log)"
 xpumerge -i hook.data --memory leaked -f folded -o hook.folded 2>hook.merge
 like "$(grep '\[GPU_Memory\]block' hook.folded || grep '\[GPU0_Memory\]block' hook.folded)" ' 512$' \
-	"hook: a valid block among nonsense is recorded"
+	"hook: a valid block among invalid reports is recorded"
 unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77) ' \
 	"hook: no block of another type of device is recorded"
 
@@ -49,7 +49,7 @@ unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0
 xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 -n 30 >many.out 2>load.log
 is $? 0 "64 threads: exit status 0" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
-is "$(tail -n 1 verdict)" "wrong 0" "64 threads: each byte is under its path" || diag "$(cat verdict)"
+is "$(tail -n 1 verdict)" "wrong 0" "64 threads: bytes by path are right" || diag "$(cat verdict)"
 
 # sound NAME REGEX TEST: no event lacks the events before it; even on a busy machine the ring has
 # room for all
@@ -73,7 +73,7 @@ is $? 0 "target killed: exit status 0" || diag "$(cat load.log)"
 xpumerge -i killed.data --memory live -f folded -o killed.folded 2>killed.merge
 sound killed '(that|told)' "target killed: no event is missing or impossible"
 is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' killed.folded)" 2 \
-	"target killed: the recording has what the target held, and no more"
+	"target killed: the recording has exactly the memory that the target held"
 
 # The recorder is killed, and another one comes.
 start again env LD_PRELOAD="$XPU_SHIM" "$ends" loop
@@ -93,6 +93,6 @@ for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge
 	sound $name 'that cannot' "$name: no event is impossible"
 	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" 2 \
-		"$name: the recording has what the program held, and no more"
+		"$name: the recording has exactly the memory that the program held"
 done
 done_testing

@@ -50,15 +50,15 @@ for how in bpf shm; do
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing is lost"
 	[ "$(files every | wc -l)" -ge 3 ]
-	ok $? "$how: there are $(files every | wc -l) files"
+	ok $? "$how: several files are written: $(files every | wc -l)"
 	is "$(together every)" "" \
-		"$how: the files together are right at ten moments, at the peak, in leaked, allocated and refused memory"
+		"$how: the files together have the right memory: at ten moments, at the peak, leaked, allocated, refused"
 	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' "$how: no event is missing or impossible"
 	last_file every
 	memory_sums last.folded >got
 	memory_truth every.out leaked >expected
 	is "$(diff got expected | head -n 4)" "" \
-		"$how: the last file alone has all memory that is left, under its paths"
+		"$how: the last file alone has all live memory, under its paths"
 	for file in $(files every); do
 		xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
 		grep -E 'events of memory|lost [1-9]|nothing defines' one.log
@@ -81,7 +81,7 @@ for name in a b; do
 	done
 done >same
 is "$(paste -sd' ' same)" "a b" \
-	"two programs in $(files two | wc -l) files: each is right at ten moments, at the peak, in leaked, allocated and refused memory" ||
+	"two programs in $(files two | wc -l) files: the memory of each is right at ten moments, at the peak, leaked, allocated, refused" ||
 	diag "$(head -n 5 wrong.*)"
 rm -f two.data.*
 
@@ -109,11 +109,11 @@ for how in plain -e; do
 	memory_sums got.folded >got
 	memory_truth torch.out leaked | awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' | sort >expected
 	is "$(awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort)" "$(cat expected)" \
-		"PyTorch, $how: the last of $(files torch | wc -l) files alone has each block that is left, under its path"
+		"PyTorch, $how: the last of $(files torch | wc -l) files alone has each live block, under its path"
 	# shellcheck disable=SC2046 # several files
 	like "$(xpumerge $(files torch) 2>/dev/null | grep '^memory: [0-9]* events')" \
 		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
-			"PyTorch, $how: the allocator's own totals agree"
+			"PyTorch, $how: the allocator's own totals match the events"
 	rm -f torch.data.*
 done
 unset XPU_SIM_DEVICES
@@ -148,5 +148,5 @@ for file in $(files goes); do
 	awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' one.folded
 	grep 'events of memory that cannot be' one.log
 done >held
-is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has the memory that the program holds, and no more"
+is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has exactly the memory that the program holds"
 done_testing

@@ -19,7 +19,7 @@ for how in bpf shm; do
 done
 is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $1 }')" \
 	"$((4 * 32 + 64 << 20))" \
-		"the unused part of pools, and the rest, does not count as used, as in PyTorch"
+		"unused parts of pools, and memory outside of pools, do not count as used, as in PyTorch"
 
 # Attached late: the memory that is held already is asked for, too.
 has_rest() {		# the recording says how much of the device is used
@@ -36,5 +36,5 @@ wait $loader
 xpumerge -i late.data --memory live --at failed -f folded 2>/dev/null >late.folded
 is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' late.folded)" \
 	"$(awk '$1 == "used" { used = $2 } END { print used }' late.out)" \
-		"attached late: all memory in use on the device has a name"
+		"attached late: all used memory of the device is attributed"
 done_testing

@@ -15,14 +15,15 @@ tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
 	print substr($0, RSTART + 5, RLENGTH - 5), $1, $2, $3, $4 }' >rows
 diag "$(cat rows)"
 is "$(head -n 4 rows | cut -d' ' -f1 | tr '\n' ' ')" "steady handed ending slow " \
-	"memory that grows steadily stands first, the largest growth before the others"
+	"the table begins with paths that grow steadily, sorted by growth"
 is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" "cache 0 one_time 0 ring 0 saw 0 " \
-	"a large block, a cache, a saw and a ring of buffers do not grow steadily"
+	"a large block, a cache, a sawtooth and a ring of buffers do not count as growing steadily"
 is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" \
-	"the table has all memory that was never freed"
-is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" "of memory that was freed before the end, no bytes are left"
+	"the table also has memory that was allocated once and never freed"
+is "$(awk '$1 == "ending" { print $4, $5 }' rows)" "0 0" \
+	"a path whose memory was freed before the end has no bytes left"
 is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 256" \
-	"a steady leak grows in each part"
+	"a steady leak grows in each part of the recording"
 for shape in handed slow; do
 	parts=$(awk -v shape=$shape '$1 == shape { print $3 }' rows)
 	[ "${parts:-0}" -ge 4 ]
@@ -49,9 +50,10 @@ together() {
 	# largest sum.
 	awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
 	ok $? \
-		"$moment: the ranks hold as much as the summary says" || diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
+		"$moment: the memory of all ranks adds up to the summary's figure" ||
+		diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
 	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" "$*" \
-		"$moment: the memory is attributed to its ranks"
+		"$moment: each rank has its own memory"
 }
 
 # Until it ends, a rank holds all memory that it has not freed, also when it has no more events;

@@ -22,7 +22,7 @@ blocks() {		# blocks NAME: compares the blocks of each call path at ten moments,
 		memory_truth "$1.out" "$what" "$nr" >expected
 		[ -s expected ] && cmp -s got expected && echo same
 	done <moments >same
-	is "$(wc -l <same)" 12 "$1: each block is under its path: at ten moments, in all, leaked"
+	is "$(wc -l <same)" 12 "$1: blocks by path are right: at ten moments, in total, leaked"
 }
 
 for name in plain expandable; do
@@ -31,7 +31,8 @@ for name in plain expandable; do
 	xpuload --memory --gpu-only -o $name.data "$torch" $how "$libs" >$name.out 2>load.log
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$name: nothing is lost"
-	like "$(cat $name.out)" '^reports ([1-9][0-9]*) of \1$' "$name: the reports go on to libc10"
+	like "$(cat $name.out)" '^reports ([1-9][0-9]*) of \1$' \
+		"$name: all of the allocator's reports also reach libc10"
 	torch_agrees $name
 	blocks $name
 	held=$(xpumerge -i $name.data --memory peak -f folded 2>/dev/null | awk '{ t += $NF } END { printf "%.0f", t }')
@@ -42,13 +43,14 @@ for name in plain expandable; do
 done
 xpumerge -i plain.data -f chrome -o plain.json 2>/dev/null
 is "$(grep -o '"memory used","args":{"value":[0-9]*' plain.json | sed 's/.*://' | sort -n | tail -n 1)" \
-	"$(sed -n 's/^peak 0 \([0-9]*\) .*/\1/p' plain.out)" "a timeline's track of memory has the peak"
+	"$(sed -n 's/^peak 0 \([0-9]*\) .*/\1/p' plain.out)" \
+		"the timeline's memory track shows the peak"
 like "$(xpumerge -i plain.data --memory peak -f folded 2>/dev/null)" \
 	'add_segment\(unsigned long\);cudaMalloc;\[GPU_Memory\]fragmentation [1-9]' \
-		"fragmentation stands under the call to CUDA"
+		"fragmentation is shown under the allocator's call of CUDA"
 like "$(xpumerge -i expandable.data --memory peak -f folded 2>/dev/null)" \
 	'add_segment\(unsigned long\);cuMemCreate;\[GPU_Memory\]fragmentation [1-9]' \
-		"fragmentation of mapped memory stands under the call to CUDA, too"
+		"fragmentation of mapped memory is shown under the allocator's call of CUDA"
 
 export XPU_SIM_DEVICES=2
 for how in '' -e; do
@@ -57,19 +59,22 @@ for how in '' -e; do
 	is $? 0 "two devices: exit status 0" || diag "$(cat load.log)"
 	torch_agrees devices
 	is "$(wc -l <said) $(torch_differs devices.data devices.out 1 '1 0' | head -n 1 | wc -l)" "40 1" \
-		"two devices: each has its own memory"
+		"two devices: each has only its own memory"
 done
 unset XPU_SIM_DEVICES
 
 xpuload --gpu-only -o without.data "$torch" -n 20 "$libs" >without.out 2>load.log
-like "$(cat without.out)" '^reports ([1-9][0-9]*) of \1$' "without --memory: the reports go to libc10"
+like "$(cat without.out)" '^reports ([1-9][0-9]*) of \1$' \
+	"without --memory: all reports reach libc10"
 LD_PRELOAD=$XPU_SHIM "$torch" -n 20 "$libs" >dormant.out
-like "$(cat dormant.out)" '^reports ([1-9][0-9]*) of \1$' "dormant: the reports go to libc10"
+like "$(cat dormant.out)" '^reports ([1-9][0-9]*) of \1$' "shim asleep: all reports reach libc10"
 
 xpuload --memory --gpu-only -o other.data "$torch" -n 100 "$XPU_BUILD/workload/torch_other_libs" >other.out 2>load.log
-is $? 0 "another ABI: exit status 0"
-like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' "another ABI: the program's reports are undisturbed"
-is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 "another ABI: no block is recorded"
+is $? 0 "unknown ABI of libc10: exit status 0"
+like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' \
+	"unknown ABI of libc10: all reports reach libc10"
+is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 \
+	"unknown ABI of libc10: no block is recorded"
 
 # Attached late: blocks from before the attach are one sum.
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 "$libs"
@@ -87,5 +92,5 @@ diag "$(tail -n 1 load.log)"
 torch_agrees late 7 0 3
 before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null | awk '/before attach.*\]before / { print $NF }')
 [ "${before:-0}" -gt 0 ]
-ok $? "late: blocks from before the attach that were not freed: $before"
+ok $? "attached late: blocks from before the attach are recorded: $before"
 done_testing

@@ -23,16 +23,16 @@ nr_samples() { sed -n 's/.*; \([0-9]*\) samples of GPU metrics.*/\1/p' load.log;
 record all --gpu-metrics
 nr=$(nr_samples)
 [ "${nr:-0}" -gt 300 ]
-ok $? "all: there are $nr samples"
-is "$(grep -c warning load.log)" 0 "all: there is no warning" || diag "$(cat load.log)"
+ok $? "all metrics: $nr samples are recorded"
+is "$(grep -c warning load.log)" 0 "all metrics: no warning is printed" || diag "$(cat load.log)"
 xpumerge dump all.data -o all.dump
 for t in kernel path gpu; do
 	table all ${t}_metrics >$t.json
 done
 is "$(python3 "$XPU_SRC/test/lib/metrics.py" all.dump kernel.json path.json gpu.json 2>&1 | tail -n 1)" ok \
-	"all: samples, averages by kernel and energy are right"
+	"all metrics: samples, averages by kernel, and energy are right"
 like "$(xpumerge -i all.data 2>/dev/null)" 'SM active % +SM issue %.* power W +energy J +path' \
-	"summary: has a table of call paths"
+	"the summary has metrics by call path"
 xpumerge -i all.data -o all.json 2>/dev/null
 python3 - all.json >counters <<'END'
 import collections, json, sys
@@ -40,10 +40,10 @@ tracks = collections.Counter(e["name"] for e in json.load(open(sys.argv[1]))["tr
 print(*sorted(n for n in tracks if n not in ("work in flight", "bytes being copied")), sep="\n")
 print(tracks["SM active %"] > 300)
 END
-is "$(tail -n 1 counters)" True "chrome: each sample is a point"
-is "$(grep -c . counters)" 16 "chrome: there are 15 tracks" || diag "$(cat counters)"
+is "$(tail -n 1 counters)" True "chrome: each sample is a point of a counter track"
+is "$(grep -c . counters)" 16 "chrome: 15 counter tracks exist" || diag "$(cat counters)"
 xpumerge -i all.data -o all.pftrace 2>/dev/null
-like "$(strings all.pftrace)" "DRAM write" "pftrace: there is a track"
+like "$(strings all.pftrace)" "DRAM write" "pftrace: a counter track exists"
 xpumerge -i all.data -o all.html 2>/dev/null
 like "$(cat all.html)" '; tensor [0-9.]+ %; DRAM read [0-9.]+ %.*; power 200 W; energy [0-9.]+ J"' \
 	"html: a kernel's frame has its metrics"
@@ -55,17 +55,18 @@ rows = json.load(sys.stdin)["path_metrics"]
 kept = sum(r["energy_j"] or 0 for r in rows[:-1])
 want = [r for r in json.load(open("kernel.json"))["kernel_metrics"] if r["name"].startswith("kernel_03")]
 print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" "1 [idle] True" \
-	"a filter: the other kernels keep their part"
+	"a filter on kernels: the rest keeps its share of the energy"
 
 record hz --gpu-metrics=100
 nr=$(nr_samples)
 [ "${nr:-0}" -gt 20 ]
-ok $? "100 a second: there are $nr samples"
+ok $? "100 samples a second: $nr samples are recorded"
 is "$(xpumerge dump hz.data | sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
 	awk '{ n[int($1 / 1e6 + 0.5)]++ } END { for (ms in n) print n[ms], ms }' | sort -rn | sed -n '1s/.* //p')" 10 \
-	"100 a second: each sample is of 10 ms"
+	"100 samples a second: each sample covers 10 ms"
 record named --gpu-metrics=sm__one,sm__two
-is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 "by name: both metrics are recorded"
+is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 \
+	"two metrics given by name are recorded"
 xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
 is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" || diag "$(cat bad.log)"
 
@@ -77,7 +78,7 @@ is $? 0 "four GPUs: exit status 0"
 unset XPU_SIM_DEVICES XPU_SIM_PM
 unlike "$(cat load.log)$(xpumerge four.data 2>&1)" 'GPU metrics: [0-9.]+ s without|memory for its metrics was full' "four GPUs: no sample is lost" ||
 	diag "$(cat load.log)"
-is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: each is sampled"
+is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: all are sampled"
 
 # If something prevents metrics, one line says so, and the launches are recorded as usual.
 rate=80000
@@ -86,9 +87,9 @@ while read -r what setting said has; do
 	export "XPU_SIM_$setting"
 	record "$what" --gpu-metrics
 	unset "XPU_SIM_${setting%%=*}"
-	like "$(cat load.log)" "$said" "$what: a message says so"
+	like "$(cat load.log)" "$said" "$what: a message says why metrics are missing"
 	like "$(table "$what" gpu_metrics)" "\"$(echo "$has" | tr _ ' ')\"" \
-		"$what: the remaining metrics are recorded"
+		"$what: the other metrics are recorded"
 done <<END
 privilege PM=privilege privilege SM_active
 busy PM=busy another.program SM_active
@@ -100,14 +101,14 @@ launches=40000
 record overflow --gpu-metrics=20000
 unset XPU_SIM_PM
 like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" \
-	"overflow: the loss is counted"
+	"hardware buffer full: a message counts the overflows"
 launches=4000
 # A sampler that was kept from running finds more samples than it has room for: the rest is lost,
 # and counted.
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
-	"late: a message counts the loss" || diag "$(cat load.log)"
+	"late drain: a message counts the time without samples" || diag "$(cat load.log)"
 
 XPU_SIM_NVML=old XPU_SIM_PM=busy
 export XPU_SIM_NVML XPU_SIM_PM

@@ -23,20 +23,22 @@ run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
 	line=$("$XPU_SRC/test/lib/ranges_verdict.sh" "$name.folded" merge.log)
 	diag "$name: $line"
 	is "$line" "launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
-		"$name: every launch is matched, in its own ranges"
+		"$name: every launch is matched, and in the right ranges"
 }
 
 # Of three rounds, one has eight launches, one five and one four, in addition to the round's own
 # launches.
 run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
-is "$(grep -c 'other:three' threads.folded)" 1 "a domain's ranges have its name"
+is "$(grep -c 'other:three' threads.folded)" 1 "ranges of a domain show the domain's name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
 is "$(echo "$table" | awk -F, '$11 == "\"two\"" { print $3, $5 }')" "800 800" \
 	"the table counts launches and instances"
 is "$(echo "$table" | awk -F, '$11 == "\"thread\"" { print $3, $5 }')" \
-	"$((8 * 300 / 3 * 14)) $((8 + 1600))" "the table counts what is in inner ranges, too"
+	"$((8 * 300 / 3 * 14)) $((8 + 1600))" \
+		"an outer range's row includes launches in inner ranges"
 # A range that is not popped ends with its thread.
-unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' "no range is open at the end"
+unlike "$(xpumerge -i threads.data 2>&1 | grep '^NVTX')" 'open at the end' \
+	"the summary reports no range that is open at the end"
 is "$(xpumerge -i threads.data --nvtx '^one$' -f folded --unit count --gpu-only 2>/dev/null |
 	awk '{ n += $NF } END { print n }')" 2400 "--nvtx shows only launches in the range"
 # Threads' accounts are in no range: they must not hide that a filter matches nothing.
@@ -45,11 +47,11 @@ for filter in '--nvtx nothing' '--window 1'; do
 	# shellcheck disable=SC2086 # two words
 	xpumerge -i off.data $filter >out 2>log
 	is "$? $(grep -c "nothing in the recording matches $filter" log)" "1 1" \
-		"$filter: nothing matches" || diag "$(cat out log)"
+		"$filter: a message says that nothing matches" || diag "$(cat out log)"
 done
 xpumerge -i threads.data -o threads.json 2>/dev/null
 is "$(grep -c '"cat":"nvtx"' threads.json)" $((2400 * 3 + 1600 * 2 + 800 * 2 + 8 + 1)) \
-	"each range is in the timeline, and so are marks"
+	"the timeline has each range and each mark"
 check_python() {
 	python3 - threads.json <<'END'
 import json, sys
@@ -71,7 +73,7 @@ ok $? "ranges nest in the timeline"
 run unique $((8 * 300 / 3 * 12 + 2)) '' -t 8 -n 300 -u
 run foreign $((4 * 60 / 3 * 14 + 2)) '' -t 4 -n 60 -f
 run module $((4 * 300 / 3 * 14 + 2)) '' -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
-is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "the ranges of the module are recorded"
+is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "ranges from a loaded module are recorded"
 # Launches that are not logged, and stacks that the shim does not copy.
 run launch $((4 * 60 / 3 * 14 + 2)) '--probe launch' -t 4 -n 60
 run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
@@ -81,12 +83,12 @@ xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1
 xpumerge -i off.data --by nvtx --gpu-only --unit count -o off.folded 2>/dev/null
 is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" "--nvtx=off: no range is recorded"
 is "$(xpuload --nvtx=off -o off.data sh -c 'echo "$NVTX_INJECTION64_PATH"' 2>/dev/null)" "" \
-	"--nvtx=off: NVTX does not load the shim"
+	"--nvtx=off: the environment does not make NVTX load the shim"
 # Another tool's injection is left alone, with a message.
 NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 -n 3 >/dev/null 2>other.log
-is $? 0 "another library for NVTX: exit status 0"
+is $? 0 "NVTX_INJECTION64_PATH names another library: exit status 0"
 like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
-	"another library for NVTX: a message says so"
+	"NVTX_INJECTION64_PATH names another library: a message says so"
 
 xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"

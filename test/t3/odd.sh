@@ -44,7 +44,7 @@ for how in rawfork rawthread; do
 done
 
 like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
-	"refused: a message says so"
+	"refused launches: a message counts them"
 
 # Sanitizers need more stack, address space and system calls, and the first thread.
 if [ -z "${XPU_SAN:-}" ]; then
@@ -65,7 +65,7 @@ if [ -z "${XPU_SAN:-}" ]; then			# xpuload is built with the sanitizer, too
 	LD_PRELOAD="$XPU_BUILD/workload/odd_library.so" as_ever library "$odd" throw
 	all_there library 10
 	like "$(cat library.folded)" ';in_constructor;cudaMemset;\[GPU_Memset\] 10$' \
-		"library: the launches of its constructor have their call path"
+		"a library's constructor launches: the launches have their call path"
 fi
 
 # Programs into which the shim cannot be loaded, or in which it does nothing, run as usual.
@@ -75,7 +75,8 @@ if [ -n "${XPU_SAN:-}" ]; then
 elif command -v musl-gcc >/dev/null; then
 	musl-gcc -D_GNU_SOURCE -w -o bare_musl "$XPU_SRC/test/workload/bare.c"
 	as_ever musl ./bare_musl out=100 threads=2 fork=1 exit=3
-	like "$(cat musl.log)" "$said" "musl: a message says that nothing is recorded"
+	like "$(cat musl.log)" "$said" \
+		"a program with musl: a message says that nothing is recorded"
 else
 	skip "a program of another C library" "no musl-gcc"
 fi
@@ -83,7 +84,8 @@ as_ever static "$XPU_BUILD/workload/cpu_static" -h
 cp "$XPU_BUILD/workload/bare" setuid
 if chown 65534 setuid && chmod 4755 setuid; then
 	as_ever setuid ./setuid out=100 exit=3
-	like "$(cat setuid.log)" "$said" "setuid: a message says that nothing is recorded"
+	like "$(cat setuid.log)" "$said" \
+		"a set-user-ID program: a message says that nothing is recorded"
 fi
 if [ -z "${XPU_SAN:-}" ]; then
 	as_ever asan "$XPU_BUILD/workload/odd_asan" throw
@@ -95,8 +97,9 @@ fi
 	ulimit -f 8
 	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log
 )
-is $? 125 "a limit of file sizes: exit status 125, although the target ends normally"
-like "$(cat small.log)" 'cannot write .*File too large' "a limit of file sizes: a message says so"
-is "$(cat small.out)" "odd: launches 1001" "a limit of file sizes: the target ends normally"
+is $? 125 "a limit on file sizes: exit status 125, although the target ends normally"
+like "$(cat small.log)" 'cannot write .*File too large' \
+	"a limit on file sizes: a message says that the file is too large"
+is "$(cat small.out)" "odd: launches 1001" "a limit on file sizes: the target ends normally"
 
 done_testing

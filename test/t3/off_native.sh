@@ -40,12 +40,13 @@ done
 
 # In vfork() the return address is kept in no stack.
 if [ -n "${XPU_SAN:-}" ]; then
-	skip "vfork" "a sanitizer's own vfork() has no unwind tables for where its return address is"
+	skip "a wait in vfork() is measured" \
+		"a sanitizer's own vfork() has no unwind tables for where its return address is"
 	done_testing
 fi
 xpuload --cpu-only --off-cpu -o vfork.data "$XPU_BUILD/workload/cpu_nofp" 1 vfork >out 2>load.log
 xpumerge -i vfork.data -f folded --unit us -o vfork.folded 2>merge.log
 us=$(awk '/^cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' vfork.folded)
 [ "$us" -ge 60000 ]
-ok $? "vfork: $us us" || diag "$(cat vfork.folded)"
+ok $? "a wait in vfork() is measured: $us us" || diag "$(cat vfork.folded)"
 done_testing

@@ -12,19 +12,22 @@ host=$(uname -n)
 RANK=3 xpuload -o 'run-%h-%q{RANK}-%p-100%%.data' sh -c 'echo $$ >pid; exec "$0" 300 1' "$shapes" >/dev/null 2>load.log
 is $? 0 "a rank: exit status 0" || diag "$(cat load.log)"
 name=run-$host-3-$(cat pid)-100%.data
-is "$(echo run-*)" "$name" "the name has host, variable, pid and a percent sign" || diag "$(cat load.log)"
-like "$(xpumerge -i "$name" 2>&1)" 'launches 300 matched 300 unmatched 0 lost 0' "the recording is whole"
-like "$(cat load.log)" "$host-3-$(cat pid)-100%.data, .*lost 0" "xpuload prints the name"
+is "$(echo run-*)" "$name" \
+	"the file's name has host, variable, pid and a percent sign" || diag "$(cat load.log)"
+like "$(xpumerge -i "$name" 2>&1)" 'launches 300 matched 300 unmatched 0 lost 0' \
+	"a recording under an expanded name is complete"
+like "$(cat load.log)" "$host-3-$(cat pid)-100%.data, .*lost 0" "xpuload prints the expanded name"
 
 for i in 1 2 3; do
 	xpuload -q -o 'n%n.data' "$shapes" 10 1 >/dev/null 2>load.log || diag "$(cat load.log)"
 done
-is "$(echo n*.data)" "n1.data n2.data n3.data" "%n: the next number is not in use yet"
+is "$(echo n*.data)" "n1.data n2.data n3.data" "%n is the next unused number"
 rm n2.data
 xpuload -q -o 'n%i.data' "$shapes" 10 1 >/dev/null 2>load.log
-is "$(echo n*.data)" "n1.data n2.data n3.data" "%i: the smallest free number"
+is "$(echo n*.data)" "n1.data n2.data n3.data" "%i is the smallest unused number"
 xpuload -q -o 'page-%p.html' sh -c 'echo $$ >pid; exec "$0" 10 1' "$shapes" >/dev/null 2>load.log
-is "$(echo page-*)" "page-$(cat pid).html" "a merged result has its name, and leaves no recording"
+is "$(echo page-*)" "page-$(cat pid).html" \
+	"a merged result gets its expanded name, and no recording is left"
 
 # As a launcher starts them: at the same time, each with a variable of its own.
 for i in 0 1 2 3; do
@@ -53,7 +56,7 @@ gzip -dc several.json.gz | head -c 1 | grep -q '{'
 ok $? "three outputs: a compressed timeline is written"
 xpuload -o none.html -o none.txt.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
 is "$? $(echo none.*)" "0 none.html none.txt.gz" \
-	"results alone: no recording is left" || diag "$(cat several.log)"
+	"only results are asked for: no recording is left" || diag "$(cat several.log)"
 rm -f several.* none.* want.folded
 
 while read -r pattern said; do
@@ -62,7 +65,7 @@ while read -r pattern said; do
 	is "$? $(wc -l <bad.log)" "125 1" "$pattern: refused, with one line" || diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$pattern: the message says why"
 	[ ! -e ran ]
-	ok $? "$pattern: no command has run"
+	ok $? "$pattern: the command is not run"
 done <<'END'
 a%x.data %x.is.none.of
 a% %.is.none.of
@@ -72,8 +75,10 @@ a%q{NO_SUCH_VARIABLE}.data NO_SUCH_VARIABLE.:.there.is.no
 no/such/folder/%p.data cannot.write
 END
 xpuload -a --duration 0.1 -o '%p.data' >bad.log 2>&1
-is "$? $(grep -c 'has no single one' bad.log)" "125 1" "-a: refused, because it has no single pid"
+is "$? $(grep -c 'has no single one' bad.log)" "125 1" \
+	"-a with %p is refused, because there is no single pid"
 xpuload -a --duration 0.1 -o 'all%%p.data' >bad.log 2>&1
-is "$? $(echo all*.data)" "0 all%p.data" "-a: a percent sign is not taken for a pid" || diag "$(cat bad.log)"
-is "$(echo *.*.data* %*)" "*.*.data* %*" "no other file is left behind"
+is "$? $(echo all*.data)" "0 all%p.data" \
+	"-a: %% followed by p is not taken for a pid" || diag "$(cat bad.log)"
+is "$(echo *.*.data* %*)" "*.*.data* %*" "no unexpected file is left behind"
 done_testing

@@ -51,13 +51,14 @@ child_is_there() {
 
 # checks NAME KEPT: checks what a program has written down when it was started
 checks() {
-	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" "$1: has the right capabilities, and can gain none"
+	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" \
+		"$1 has the right capabilities, and can gain no others"
 	rm -f "said/$2"
 }
 
 # is_bare PID NAME KEPT
 is_bare() {
-	is "$(status "$1")" "$(keeps "$3")" "$2: has the right capabilities, and can gain none"
+	is "$(status "$1")" "$(keeps "$3")" "$2 has the right capabilities, and can gain no others"
 }
 
 records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
@@ -71,28 +72,28 @@ records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 		child "$found" xpuload-push
 		wait_for dropped "$found"
 		is "$(status "$found" | cut -d' ' -f1-3,5,6)" "$none $none $none $none 1" \
-			"$1: xpuload-push has no capabilities, and can gain none"
+			"$1: xpuload-push has no capabilities, and can gain no others"
 		is $((0x$(status "$found" | cut -d' ' -f4) & ~$2)) 0 \
-			"$1: xpuload-push: the bounding set has no others"
+			"$1: xpuload-push: the bounding set has no further capabilities"
 	fi
 	ask a "burst 1000" >/dev/null
 	finish a
-	is $? 0 "$1: --every: exit status 0" || diag "$(cat a.err)"
+	is $? 0 "$1, --every: exit status 0" || diag "$(cat a.err)"
 	# shellcheck disable=SC2046 # several files
 	like "$(xpumerge $(ls "$1"/a.*.data) 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' \
-		"$1: --every: the files have all launches"
+		"$1, --every: the files have all launches"
 	rm -f said/*
 	bin/xpuload -q -o "$1/b.txt" "$XPU_BUILD/workload/exact" -n 100 >out 2>log
 	is "$? $(test -s "$1/b.txt" && echo written)" "0 written" \
-		"$1: a result: exit status 0, and the file is written" || diag "$(cat log)"
+		"$1, a merged result: exit status 0, and the file is written" || diag "$(cat log)"
 	checks "$1: xpumerge, of a result" xpumerge "$2"
 	bin/xpuload -q -o "$1/b.svg" "$XPU_BUILD/workload/exact" -n 100 >out 2>log
 	is "$? $(test -s "$1/b.svg" && echo written)" "0 written" \
-		"$1: a picture: exit status 0, and the file is written" || diag "$(cat log)"
+		"$1, a picture: exit status 0, and the file is written" || diag "$(cat log)"
 	checks "$1: fold.sh, of a picture" fold.sh "$2"
 	bin/xpuload top --batch --cpu-only --every 0.3 -n 1 -p $$ >frames 2>log
 	is "$? $(grep -c 'launches/s' frames)" "0 1" \
-		"$1: top: exit status 0, and a frame" || diag "$(cat log)"
+		"$1, top: exit status 0, and a frame is shown" || diag "$(cat log)"
 	checks "$1: xpumerge top" xpumerge "$3"
 }
 dropped() {

@@ -25,7 +25,7 @@ record again 4000 "a child and then the same image" "$procs" twice "$exact" -t 4
 record deep 1000 "a grandchild" "$procs" fork fork "$exact" -t 2 -n 1000
 record closed 1000 "a child that closes all descriptors" \
 	"$procs" fork closefrom "$exact" -t 2 -n 1000
-record shell 1000 "an interpreter in between" \
+record shell 1000 "a program started by an interpreter" \
 	sh -c "env FOO=bar nice -n 1 sh -c '$exact -t 2 -n 1000'"
 record fork_exit 2000 "a child of a program that has used CUDA, which ends by exit()" \
 	"$XPU_BUILD/workload/ends" fork
@@ -49,7 +49,7 @@ if command -v python3 >/dev/null; then
 		record "$how" 600 "python multiprocessing, $how" \
 			"$python" "$XPU_SRC/test/workload/forking.py" $how 200
 		is "$(cat $how.out)" "forking.py: 600 launches by 3 processes" \
-			"python multiprocessing, $how: the program works as without xpuload"
+			"python multiprocessing, $how: the program's output is the same as without xpuload"
 		is "$(sed -n 's/.*cudaMemset;\[GPU_Memset\] //p' $how.folded | sort | tr '\n' ' ')" \
 			"200 400 " \
 				"python multiprocessing, $how: parent and children have their own call paths"
@@ -93,15 +93,15 @@ LD_PRELOAD="$XPU_SHIM" unshare -pf --propagation unchanged --mount-proc sh withi
 within=$!
 wait_for test -e watching
 ok $? "in a pid namespace: xpuload attaches"
-is "$(ask neighbour 1000)" "did 1000" "a process of the namespace next to xpuload's own: goes on"
+is "$(ask neighbour 1000)" "did 1000" "a process in a sibling pid namespace keeps running"
 touch enough
 wait $within
 like "$(cat all.log)" 'no CUDA launch was made while attached' \
-	"a process of the namespace next to xpuload's own: -a does not record it"
+	"a process in a sibling pid namespace: -a does not record it"
 like "$(cat one.log)" 'no CUDA launch was made while attached' \
-	"a process of the namespace next to xpuload's own: -p with its pid there does not record it"
+	"a process in a sibling pid namespace: -p with the pid from there does not record it"
 is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
-	"a process of the namespace next to xpuload's own: --cpu-only does not record it"
+	"a process in a sibling pid namespace: --cpu-only does not record it"
 finish neighbour
 
 # A directory that exists for the target only.
@@ -119,27 +119,28 @@ where=$PWD/empty
 if unshare -m true 2>/dev/null; then
 	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 -p 1000 \
 		>hidden.out 2>hidden.log
-	is $? 0 "a target in a mount namespace of its own: exit status 0" || diag "$(cat hidden.log)"
+	is $? 0 "a target in its own mount namespace: exit status 0" || diag "$(cat hidden.log)"
 	[ ! -e empty/exact ]
-	ok $? "a target in a mount namespace of its own: its directory does not exist outside"
+	ok $? "a target in its own mount namespace: its directory does not exist outside"
 	xpumerge -i hidden.data -f folded --unit count -o hidden.folded 2>hidden.mlog
 	like "$(cat hidden.mlog)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
-		"a target in a mount namespace of its own: all launches are recorded and matched"
+		"a target in its own mount namespace: all launches are recorded and matched"
 	is "$("$XPU_SRC/test/lib/verdict.sh" hidden.folded hidden.mlog)" \
 		"launches 1000 matched 1000 wrong 0 unmatched 0 lost 0" \
-		"a target in a mount namespace of its own: names come from the kept copy of its file"
+		"a target in its own mount namespace: names come from the kept copy of its file"
 
 	# The program is started with a shim that only this program can see; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
 		"$where/live" -s 1800
 	attach box -p "$boxed_pid"
 	awake box
-	is "$(ask boxed "burst 100")" "burst 100" "attached to in its mount namespace: the target goes on"
+	is "$(ask boxed "burst 100")" "burst 100" \
+		"-p of a process in its own mount namespace: the process keeps running"
 	leave box
-	is $? 0 "attached to in its mount namespace: exit status 0"
+	is $? 0 "-p of a process in its own mount namespace: exit status 0"
 	xpumerge -i box.data -f folded --unit count -o box.folded 2>box.mlog
 	like "$(cat box.mlog)" '^launches 103 matched 103 unmatched 0 lost 0' \
-		"attached to in its mount namespace: all launches matched"
+		"-p of a process in its own mount namespace: all launches are matched"
 	finish boxed
 else
 	skip "mount namespaces" "unshare -m is not allowed"
@@ -153,7 +154,7 @@ awake space
 ask spaced "burst 100" >/dev/null
 leave space
 exact space 103 \
-	"attached to from outside its pid namespace: every launch is matched, under its own site"
+	"-p of a process in another pid namespace: every launch is matched, under its own site"
 finish spaced
 
 # Children that an attached program starts. Attaching to each takes a while.
@@ -165,7 +166,7 @@ start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 	done' "$exact"
 attach parent -p "$family_pid"
 attached parent
-is "$(ask family 1000)" "did 1000" "children of an attached program: they go on"
+is "$(ask family 1000)" "did 1000" "children of an attached program keep running"
 ask family 500 >/dev/null
 leave parent
 exact parent 1500 "children of an attached program: every launch is matched, under its own site"
@@ -180,11 +181,12 @@ if [ "$(nproc)" -gt 1 ]; then
 	attach apart --cpu-only -F 999 -p "$pinned_pid"
 	attached apart
 	kill -STOP "$apart_pid"
-	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: the program goes on"
+	is "$(ask pinned 40000)" "did 40000" "a child on another CPU: the program keeps running"
 	kill -CONT "$apart_pid"
 	leave apart
 	xpumerge -i apart.data -f folded --unit samples -o apart.folded 2>apart.mlog
-	like "$(cat apart.folded)" '^exact;.*;worker_main' "a child on another CPU: its mappings are recorded"
+	like "$(cat apart.folded)" '^exact;.*;worker_main' \
+		"a child on another CPU: the child's mappings are recorded"
 	finish pinned
 else
 	skip "a child on another CPU" "there is one"
@@ -201,9 +203,10 @@ start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 (ulimit -n 100; exec "$XPULOAD" --gpu-only -o crowd.data -p "$many_pid" 2>crowd.log) &
 crowd_pid=$!
 attached crowd
-is "$(ask many 20)" "done" "an attached program with many children: goes on"
+is "$(ask many 20)" "done" "an attached program with many children keeps running"
 leave crowd
-is "$(grep -c 'cannot attach' crowd.log)" 0 "an attached program with many children: all are watched"
+is "$(grep -c 'cannot attach' crowd.log)" 0 \
+	"an attached program with many children: xpuload attaches to all of them"
 finish many
 
 # Ranks under one shell in one recording, and each rank with a recording of its own.
@@ -224,13 +227,13 @@ for rank in 0 1 2 3; do
 	[ "$(verdict "rank.$rank")" = \
 		"launches 2000 matched 2000 wrong 0 unmatched 0 lost 0" ] || failed=$((failed + 1))
 done
-is $failed 0 "four ranks, each under its own xpuload: each has its own launches"
+is $failed 0 "four ranks, each under its own xpuload: each recording has its rank's launches"
 if "$XPUMERGE" --help | grep -q 'FILE\.\.\.'; then
 	xpumerge -f folded --unit count -o joined.folded rank.[0-3].data 2>joined.mlog
-	is $? 0 "each under its own xpuload: the recordings merge into one result"
+	is $? 0 "four ranks, each under its own xpuload: the recordings merge into one result"
 	is "$("$XPU_SRC/test/lib/verdict.sh" joined.folded joined.mlog)" \
 		"launches 8000 matched 8000 wrong 0 unmatched 0 lost 0" \
-			"each under its own xpuload: the result has all launches"
+			"four ranks, each under its own xpuload: the result has all launches"
 else
 	skip "several recordings into one result" "xpumerge takes one file"
 fi
@@ -244,7 +247,7 @@ is $? 0 "two devices: exit status 0"
 exact gpus 1003 "two devices: every launch is matched, under its own site"
 for gpu in 0 1; do
 	is "$(sed -n "s/.*\[GPU${gpu}_Kernel\].* //p" gpus.folded | awk '{ n += $1 } END { print n }')" \
-		500 "two devices: half of the kernels on device $gpu"
+		500 "two devices: half of the kernels are on device $gpu"
 done
 unset XPU_SIM_DEVICES
 

@@ -109,16 +109,17 @@ for kind in pyroscope otlp parca; do
 	is "$(look 'sorted({e for r in all for e in r["errors"]})')" "[]" \
 		"$kind: the receiver finds no fault in any field"
 	is "$(accounts load.log)" "$(expected)" \
-		"$kind: as many profiles were sent as came" || diag "$(cat load.log receiver.err)"
+		"$kind: xpuload counts as many sent profiles as the receiver got" ||
+		diag "$(cat load.log receiver.err)"
 	[ "$(wc -l <requests)" -gt 2 ]
-	ok $? "$kind: there are several requests: $(wc -l <requests)"
+	ok $? "$kind: several requests arrive: $(wc -l <requests)"
 	has_all "$kind"
 	ok $? "$kind: the sums are the same as in the recording, to the nanosecond" || diag "$(diff got want)"
 	is "$(look 'sorted({r["auth"] for r in all})')" "['Bearer secret']" \
 		"$kind: the token is sent as a bearer token"
 done
 is "$(look 'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
-	True "kernels stand under their call paths"
+	True "kernels are under their call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
 # Without -o, the files are removed after they are merged; the path of a whole URL tells the
@@ -126,10 +127,10 @@ is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is le
 : >requests
 mkdir alone && (cd alone && xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
 	"$exact" -t 2 -n 20000 >/dev/null 2>../load.log)
-is "$? $(ls alone)" "0 " "--push alone leaves no file" || diag "$(cat load.log)"
+is "$? $(ls alone)" "0 " "--push without -o leaves no file" || diag "$(cat load.log)"
 wait_for [ -s requests ]
 [ "$(look 'len(all)')" -gt 0 ]
-ok $? "--push alone sends requests: $(look 'len(all)')"
+ok $? "--push without files sends requests: $(look 'len(all)')"
 
 # Receivers that do not accept profiles: the program runs as usual, and every profile is accounted
 # for.
@@ -144,7 +145,7 @@ for mode in 500 400 garbage long stall; do
 	like "$out" '^exact: ' "$mode: the program runs to its end"
 	# shellcheck disable=SC2046
 	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" 'launches 20000 matched 20000 unmatched 0 lost 0' \
-		"$mode: the recording is whole"
+		"$mode: the recording is complete"
 	sent=0
 	[ $mode != long ] || sent='[1-9][0-9]*'
 	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
@@ -158,12 +159,13 @@ for mode in 500 400 garbage long stall; do
 	[ "$nr" -gt 0 ] && [ "$(accounts load.log | awk '{ print $1 + $2 + $3 }')" -ge "$nr" ]
 	ok $? "$mode: each of $nr files is accounted for" || diag "$(cat load.log)"
 	[ $mode = long ] || [ "$(accounts load.log | cut -d' ' -f2)" -gt 0 ]
-	ok $? "$mode: losses are counted"
-	unlike "$(cat load.log)" "$(printf '\033')" "$mode: no control character of an answer is printed"
+	ok $? "$mode: lost profiles are counted"
+	unlike "$(cat load.log)" "$(printf '\033')" \
+		"$mode: control characters of an answer are not printed"
 	[ "$took" -lt 30 ]
 	ok $? "$mode: xpuload ends $took s after the program"
 done
-like "$(grep -c 'push: ' load.log)" '^[1-8]$' "at most eight lines report failures"
+like "$(grep -c 'push: ' load.log)" '^[1-8]$' "at most eight lines report failed requests"
 
 # A request that the receiver holds is given up 3 s after the end of the program, before its own
 # limit of 10 s.
@@ -173,11 +175,12 @@ ask program "burst 1000" >/dev/null
 wait_for has_lines requests 1
 began=$(date +%s)
 finish program
-is $? 0 "a request is held: exit status 0" || diag "$(cat program.err)"
+is $? 0 "an unanswered request: exit status 0" || diag "$(cat program.err)"
 took=$(($(date +%s) - began))
 [ $took -le 9 ]
-ok $? "a request is held: xpuload ends $took s after the program"
-like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' "a request is held: its profile is counted as lost"
+ok $? "an unanswered request: xpuload ends $took s after the program"
+like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' \
+	"an unanswered request: its profile is counted as lost"
 
 # A receiver that has none of the earlier requests.
 kill $receiver
@@ -186,10 +189,10 @@ echo lie >mode
 mode=lie
 receive
 record lie otlp --gpu-only
-is "$(accounts load.log)" "$(expected)" "a collector that rejects them with status 200: all are lost" ||
+is "$(accounts load.log)" "$(expected)" "profiles rejected with status 200: all count as lost" ||
 	diag "$(cat load.log requests)"
 like "$(cat load.log)" 'the collector rejected 1 profiles: not' \
-	"a collector that rejects them with status 200: its reason is printed"
+	"profiles rejected with status 200: the collector's reason is printed"
 
 kill $receiver
 wait $receiver 2>/dev/null
@@ -199,9 +202,9 @@ for every in 0.3 3 10; do	# as above: files may come faster than they are merged
 	[ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
 	diag "nobody there: too slow, every $every s: $(accounts load.log)"
 done
-is "$status $(cut -c 1-6 <out)" "0 exact:" "nobody there: the program runs to its end"
-like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "nobody there: all profiles are lost"
-is "$(echo xpu.data*)" "xpu.data*" "nobody there: no file is left"
+is "$status $(cut -c 1-6 <out)" "0 exact:" "no receiver: the program runs to its end"
+like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "no receiver: all profiles are lost"
+is "$(echo xpu.data*)" "xpu.data*" "no receiver: no file is left"
 
 while read -r said options; do
 	# shellcheck disable=SC2086
@@ -222,11 +225,11 @@ for token in "a$(printf '\r\nX: y')" "$(printf 'a\nb')" "$(printf 'a\tb')" "a b"
 		"a token of $(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_'): refused, with one line" ||
 		diag "$(cat bad.log)"
 	like "$(cat bad.log)" '^xpuload: XPULOAD_PUSH_TOKEN: (expected printable|is too long)' \
-		"the line says that the token is invalid, and why"
+		"an invalid token: the message says why it is invalid"
 done
 for end in '' /v; do
 	like "$("$XPU_BUILD/xpuload-push" "otlp+http://a$(printf '\013')b$end" 2>&1)" 'expected a host' "a control character in a URL: refused"
 done
 [ ! -e ran ]
-ok $? "none of these commands has run"
+ok $? "invalid options: no command has run"
 done_testing

@@ -66,9 +66,9 @@ while read -r version python rest; do
 	LC_ALL=C sort expected | sed 's/;py_through//g' >expected.sorted
 	folded >run.folded
 	reduce <run.folded >got
-	same "$version, only"
+	same "$version, --python only"
 	unlike "$(sed 's/^[^;]*;//; s/;cuLaunchKernel;\[GPU_Kernel\]site_[0-9]* [0-9]*$//' run.folded |
-		tr ';' '\n')" '^[^:]*$' "$version, only: there is no native frame"
+		tr ';' '\n')" '^[^:]*$' "$version, --python only: no native frame is shown"
 done <pythons
 
 record "$first" released
@@ -77,7 +77,8 @@ folded --no-trim >run.folded
 reduce <run.folded >got
 same "--no-trim"
 like "$(cat run.folded)" 'Py_RunMain|Py_BytesMain' "--no-trim: the interpreter's frames are kept"
-unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' "--no-trim: its evaluation loop is left out"
+unlike "$(cat run.folded)" '_PyEval_EvalFrameDefault' \
+	"--no-trim: the interpreter's evaluation loop is left out"
 like "$(folded --python-frames full)" ";$XPU_SRC/test/workload/py_stacks.py:simple:[0-9]+;" \
 	"--python-frames full: frames have the whole path"
 like "$(folded --python-frames no-line)" ';py_stacks.py:simple;py_stacks.py:launch;' \
@@ -98,24 +99,25 @@ ok $? "--table python_lines: GPU time is right for each of $(wc -l <lines) lines
 xpumerge -i run.data --python-frames long 2>merge.log
 is $? 2 "--python-frames long: refused"
 like "$(xpumerge -i run.data -f chrome 2>/dev/null)" 'py_stacks.py:simple:[0-9]+' \
-	"Python's frames are in the timeline"
+	"the timeline has Python's frames"
 
 record "$first" released --python off
 folded --no-trim >run.folded
-unlike "$(cat run.folded)" '\.py:' "off: there is no Python frame"
-like "$(cat run.folded)" '_PyEval_EvalFrameDefault' "off: the interpreter's frames are kept"
+unlike "$(cat run.folded)" '\.py:' "--python off: no Python frame is shown"
+like "$(cat run.folded)" '_PyEval_EvalFrameDefault' \
+	"--python off: the interpreter's frames are kept"
 
 record "$first" released --call-graph fp --python on
 like "$(cat load.log)" "--python on takes --call-graph dwarf" \
-	"on with fp: a message says that this is impossible"
-unlike "$(folded)" '\.py:' "on with fp: there is no Python frame"
+	"--python on --call-graph fp: a message says that this is impossible"
+unlike "$(folded)" '\.py:' "--python on --call-graph fp: no Python frame is shown"
 record "$first" released --call-graph fp
-unlike "$(cat load.log)" "warning" "fp alone: there is no warning"
+unlike "$(cat load.log)" "warning" "--call-graph fp without --python: no warning is printed"
 record "$first" released --call-graph fp --python only
 like "$(folded)" ';py_stacks.py:simple:[0-9]+;py_stacks.py:launch:[0-9]+;cuLaunchKernel;' \
-	"only with fp: there are Python frames"
+	"--python only --call-graph fp: Python frames are shown"
 like "$(xpumerge -i run.data -f text 2>/dev/null)" '> py_stacks.py:launch:[0-9]+ +site_[0-9]' \
-	"only with fp: the summary has Python frames"
+	"--python only --call-graph fp: the summary has Python frames"
 
 # Threads that Python does not know, in a process with Python; and a program without Python.
 cat >mixed.py <<-'END'
@@ -130,14 +132,15 @@ for mode in on only; do
 	folded >run.folded
 	case $mode in
 	on)	like "$(cat run.folded)" ';native_thread;py_launch;cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
-			"on: a native thread has its native frames"
-		unlike "$(cat run.folded)" '\.py:' "on: a native thread has no Python frames" ;;
+			"--python on: a native thread has its native frames"
+		unlike "$(cat run.folded)" '\.py:' \
+			"--python on: a native thread has no Python frames" ;;
 	only)	like "$(cat run.folded)" ';\[native\];cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
-			"only: a native thread's launches are marked so" ;;
+			"--python only: launches of a native thread are marked [native]" ;;
 	esac
 done
 xpuload -q -o run.data --python only "$XPU_BUILD/workload/stacks" virtual 2>load.log
-like "$(folded)" ';main;' "only, without Python in the process: native frames are shown"
+like "$(folded)" ';main;' "--python only, in a process without Python: native frames are shown"
 
 # Truncated chains keep the innermost frames, and are marked.
 cat >deep.py <<-'END'
@@ -154,9 +157,9 @@ cat >deep.py <<-'END'
 	END
 xpuload -q -o run.data --max-stack 127 "$first" deep.py "$library" 2>load.log
 like "$(folded)" ';\[truncated\];deep.py:<module>:9;(deep.py:deep:6;){40}' \
-	"cut short: the Python frames that are left are whole"
+	"a path cut by --max-stack has only complete Python frames"
 xpuload -q -o run.data "$first" deep.py "$library" 2>load.log
-unlike "$(folded)" 'truncated' "by default, a path of this depth is not cut"
+unlike "$(folded)" 'truncated' "by default, a path of the same depth is not cut"
 
 xpuload --python maybe true 2>load.log
 is $? 125 "--python maybe: refused"

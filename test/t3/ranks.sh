@@ -35,7 +35,8 @@ for how in bpf shm; do
 	# Without times off the CPU, the path is the path of the launch that needed the data.
 	path=load_batch
 	[ $how = bpf ] || path='host.*forward'
-	like "$(late_path $how.data)" "^1,.*$path" "$how: the late rank stands first, with its path" ||
+	like "$(late_path $how.data)" "^1,.*$path" \
+		"$how: the table begins with the late rank and its call path" ||
 		diag "$(xpumerge ranks $how.data 2>/dev/null)"
 done
 
@@ -46,7 +47,8 @@ xpumerge ranks own.data --json >ranks.json 2>log
 is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" \
 	"$(sed 's/ops \([0-9]*\) kernels/ops \1 paired \1 kernels/' out)" "not blocking: each operation is paired" ||
 	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
-like "$(late_path own.data)" "^1,.*load_batch" "not blocking: the late rank stands first, with its path"
+like "$(late_path own.data)" "^1,.*load_batch" \
+	"not blocking: the table begins with the late rank and its call path"
 
 # Ranks that run already: their communicator was made before the attach, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 600 1 >out 2>/dev/null &
@@ -57,11 +59,14 @@ is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
 wait $pid
 xpumerge ranks late.data --json >ranks.json 2>log
 diag "$(grep -h '^launches' log) $(sed -n 's/.*"account": //p' ranks.json)"
-ok "$(($(account paired) < 30))" "attached: $(account paired) of $(account ops) operations are paired, $(account late) not" ||
+ok "$(($(account paired) < 30))" \
+	"attached: $(account paired) of $(account ops) operations are paired, $(account late) are not" ||
 	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
 # The end of the communicator that was split off is not recorded.
 is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
-	"attached: every operation is paired, late or older"
-is "$(account from_end)" "$(account paired)" "attached: operations are counted from the end"
-like "$(late_path late.data)" "^1,.*load_batch" "attached: the late rank stands first, with its path"
+	"attached: every operation is counted as paired, late or older"
+is "$(account from_end)" "$(account paired)" \
+	"attached: operations are paired from the end of the recording"
+like "$(late_path late.data)" "^1,.*load_batch" \
+	"attached: the table begins with the late rank and its call path"
 done_testing

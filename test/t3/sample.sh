@@ -37,24 +37,27 @@ record() {
 	since "$before_ms"
 	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" "$name: nothing is lost"
 	xpumerge -i "$name.data" -f folded --unit samples -o "$name.folded" 2>"$name.mlog"
-	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: the merge reports no loss, either"
+	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss, either"
 }
 
 # Every way to use a CPU, each for an equal time, by frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
-near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "as many samples as CPU time"
-near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 "a function has its caller"
+near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "the number of samples matches the CPU time"
+near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 \
+	"a sampled function is shown under its caller"
 near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "samples continue after an exec"
-near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 "threads are sampled, under their name"
+near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 \
+	"threads are sampled, under their own names"
 near "$(count ways.folded '^burner;.*;burn_late$')" 200 8 "a thread that starts late is sampled"
-near "$(count ways.folded '^renamed;.*;main;burn_renamed$')" 200 8 "a changed name is shown"
+near "$(count ways.folded '^renamed;.*;main;burn_renamed$')" 200 8 \
+	"a thread that changes its name is shown under the new name"
 near "$(count ways.folded '^renamed;.*;main;(.*;)*burn_child$')" 200 8 "a child is sampled"
 near "$(count ways.folded '^cpu;.*;main;.*_\[k\]$')" 200 8 \
-	"time in the kernel is under the process that it works for"
+	"time in the kernel counts for the process that called the kernel"
 if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
 	near "$(count ways.folded '^cpu;.*;(ksys|vfs)_read_\[k\];')" 200 10 \
-		"the kernel's functions have names"
-	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all functions of the kernel have names"
+		"the kernel's functions under read() have names"
+	unlike "$(cat ways.folded)" '\[kernel\]_\[k\]' "all kernel functions have names"
 fi
 unlike "$(cat ways.folded)" '^xpuload' "nothing of xpuload itself is sampled before the exec"
 
@@ -62,7 +65,7 @@ unlike "$(cat ways.folded)" '^xpuload' "nothing of xpuload itself is sampled bef
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 ns=$(awk '{ n += $NF } END { print n }' ways.ns)
 awk -v ns="$ns" -v us="$us" 'BEGIN { d = ns / 1000 - us; exit !(d * d < us * us / 10000) }'
-ok $? "time is what the threads' clocks have, within 1 %" || diag "$ns ns, $us us"
+ok $? "sampled time equals the threads' CPU clocks, within 1 %" || diag "$ns ns, $us us"
 
 # Without frame pointers, unwind tables and a copy of the stack give whole stacks, too.
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
@@ -72,7 +75,7 @@ near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 "no frame pointer
 near "$(count nofp.folded ';main;burn_kernel;[^;]*read[^;]*;.*_\[k\]$')" 200 8 \
 	"no frame pointers: the kernel's caller is known"
 sed 's/burn_deep/&/51; t; d' nofp.folded >deep.folded
-near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack is whole"
+near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack is complete"
 near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 "no frame pointers: threads are sampled"
 [ "$(count nofp.folded '\[truncated\]')" -le 5 ]
 ok $? "no frame pointers: no stack is cut" || diag "$(grep truncated nofp.folded)"
@@ -83,7 +86,7 @@ ok $? "a sample with its stack is $bytes bytes on disk"
 # Deep stacks are whole, too. A stack that is deeper than a copy can be is truncated, and marked.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
 near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
-	"130 KB of stack: the stack is whole" || diag "$(cut -c1-100 deep.folded)"
+	"130 KB of stack: the stack is complete" || diag "$(cut -c1-100 deep.folded)"
 # A stack cannot be copied from a page that the current page fault is about to make.
 is "$(count deep.folded '^[^;]*;\[truncated\];' )" "$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
 	"130 KB of stack: no stack is cut, except in page faults" || diag "$(cut -c1-100 deep.folded)"
@@ -94,7 +97,7 @@ like "$(cat deeper.mlog)" 'CPU samples? whose call path is deeper than recorded'
 	"500 KB of stack: cut stacks are counted"
 record context 999 -- "${cpu}_nofp" 200 context
 near "$(count context.folded '^cpu_nofp;.*;burn_context$')" 200 8 \
-	"a stack that belongs to no thread is whole" ||
+	"a stack that belongs to no thread is complete" ||
 	diag "$(cat context.folded)"
 record cut 999 --call-graph dwarf,1024 -- "${cpu}_nofp" 200 deep=50
 near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 \
@@ -107,21 +110,25 @@ like "$(cat cut.mlog)" 'CPU samples? whose call path is deeper than recorded' \
 # the vdso.
 record vdso 999 -- "${cpu}_nofp" 200 clock
 [ "$(count vdso.folded ';main;burn_clock;.*;__vdso_clock_gettime')" -gt 100 ]
-ok $? "the vdso: functions have names, and stacks go through it" || diag "$(head -n 5 vdso.folded)"
+ok $? \
+	"the vdso: functions have names, and stacks are unwound through it" ||
+	diag "$(head -n 5 vdso.folded)"
 perl -e 'open M, "/proc/self/maps"; /^(\w+)-(\w+) .*\[vdso\]/ and ($a, $b) = (hex $1, hex $2) while <M>;
 	open M, "<:raw", "/proc/self/mem"; sysseek M, $a, 0; sysread M, $_, $b - $a; print' >vdso.so
 readelf -Ws vdso.so >vdso.symbols
-like "$(cat vdso.symbols)" ' FUNC .*__vdso_clock_gettime' "the vdso: its own symbols are readable here"
+like "$(cat vdso.symbols)" ' FUNC .*__vdso_clock_gettime' \
+	"the vdso: its symbol table is readable on this machine"
 grep -o '\[vdso\]+0x[0-9a-f]*' vdso.folded | sort -u | perl -e '
 	open S, "vdso.symbols"; while (<S>) { push @s, [hex $1, $2] if /:\s+(\w+)\s+(\d+)\s+FUNC/ }
 	while (<STDIN>) { $at = hex((/\+(.*)/)[0]); print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
-is "$(cat named)" "" "the vdso: each place in a function with a symbol has its name"
+is "$(cat named)" "" "the vdso: each address in a function with a symbol has the function's name"
 
 # Programs into which nothing can be preloaded, and short programs.
 record static 999 -- "${cpu}_static" 200 user
 near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary is sampled"
 record short 99 -- true
-is "$(grep -c . short.data >/dev/null && echo there)" there "a short program: a recording is written"
+is "$(grep -c . short.data >/dev/null && echo there)" there \
+	"a program shorter than a sample: a recording is written"
 
 # The default rate, whose error is large: twenty samples are few.
 hz=99 before_ms=$(stolen_ms)
@@ -131,7 +138,8 @@ like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' "--cpu-only: the a
 unlike "$(cat default.txt default.mlog)" 'launches|GPU 0' "--cpu-only: the account has no launches"
 since "$before_ms"
 xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
-near "$(count default.folded .)" $((us * 99 / 1000000)) 5 "by default, there are 99 samples a second"
+near "$(count default.folded .)" $((us * 99 / 1000000)) 5 \
+	"by default, 99 samples a second are taken"
 xpumerge -i default.data >default.txt 2>/dev/null
 like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' \
 	"the summary of a recording without launches counts samples"
@@ -139,7 +147,8 @@ unlike "$(cat default.txt)" 'launch|kernels' "the summary of a recording without
 
 # 64 threads on all CPUs: no sample is lost, and only CPU time is sampled.
 record many 999 -- "$cpu" 20 threads=64
-near "$(count many.folded .)" $((us * 999 / 1000000)) 4 "64 threads: there are as many samples as CPU time"
+near "$(count many.folded .)" $((us * 999 / 1000000)) 4 \
+	"64 threads: the number of samples matches the CPU time"
 
 # A ring that is too small: the loss is reported.
 hz=5000 before_ms=$(stolen_ms)
@@ -148,14 +157,15 @@ us=$(xpuload --cpu-only --strict -F 5000 -m 64K -o small.data sh -c "kill -STOP 
 is $? 125 "ring full: --strict fails"
 since "$before_ms"
 like "$(cat small.log)" 'warning: lost: [0-9]+ CPU samples \(ring full: try -m\)' \
-	"ring full: a message says so"
+	"ring full: a message counts the lost samples"
 lost=$(sed -n 's/.*lost: \([0-9]*\) CPU.*/\1/p' small.log)
 kept=$(sed -n 's/^xpuload: \([0-9]*\) CPU samples.*/\1/p' small.log)
-near $((lost + kept)) $((us * 5000 / 1000000)) 5 "ring full: kept and lost samples add up to all"
+near $((lost + kept)) $((us * 5000 / 1000000)) 5 \
+	"ring full: kept and lost samples add up to all samples"
 xpumerge -i small.data --strict -f folded -o small.folded 2>small.mlog
-is $? 1 "ring full: the merge is incomplete"
+is $? 1 "ring full: xpumerge reports an incomplete recording"
 like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" \
-	"ring full: the merge says how many are lost"
+	"ring full: xpumerge says how many samples are lost"
 
 # Attaching to a program without the shim, with its threads and its later children. After the end of
 # a process is reported, the kernel still frees its memory in its name; this makes no further
@@ -194,22 +204,23 @@ done
 if [ -e "$XPU_SHIM" ]; then
 	use_sim
 	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 40000 2>both.log)
-	is $? 0 "with launches: exit status 0"
-	like "$(cat both.log)" '; [0-9]+ CPU samples?; .* lost 0$' "with launches: nothing is lost"
+	is $? 0 "samples and launches: exit status 0"
+	like "$(cat both.log)" '; [0-9]+ CPU samples?; .* lost 0$' \
+		"samples and launches: nothing is lost"
 	is "$(verdict both)" "launches 40000 matched 40000 wrong 0 unmatched 0 lost 0" \
-		"with launches: every launch is matched, under its own site"
+		"samples and launches: every launch is matched, under its own site"
 	xpumerge -i both.data -f folded --unit ns -o both.ns 2>/dev/null
 	[ "$(grep -vc '\[GPU_' both.ns)" -gt 10 ]
-	ok $? "with launches: there are samples"
+	ok $? "with launches: samples are taken"
 	xpumerge -i both.data --gpu-only -f folded --unit ns -o both.gpu 2>/dev/null
 	grep -E '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.gpu
-	ok $? "--gpu-only: shows the launches alone"
+	ok $? "--gpu-only shows only the launches"
 	xpumerge -i both.data --cpu-only -f folded --unit ns -o both.cpu 2>/dev/null
 	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.cpu
-	ok $? "--cpu-only: shows the rest alone"
+	ok $? "--cpu-only shows only the samples"
 	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -n 400 >/dev/null 2>gpu.log
-	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only: takes no CPU samples"
+	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only takes no CPU samples"
 else
-	skip "with launches" "no shim"
+	skip "samples and launches" "no shim"
 fi
 done_testing

@@ -81,11 +81,12 @@ while read -r version python rest; do
 		near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
 			120 "$name: a method, a lambda that C calls, and lines are shown"
 		near "$(count ';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" \
-			120 "$name: a thread has its frames"
+			120 "$name: a thread has its own Python frames"
 		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 \
-			"$name: a child has its frames"
+			"$name: a child has its own Python frames"
 		sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
-		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 "$name: a deep stack is whole"
+		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 \
+			"$name: a deep stack is complete"
 		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
 			"$name: no evaluation loop is left, and each code object has its name"
 		[ "$(count ';\[truncated\]')" -lt 30 ]
@@ -96,10 +97,11 @@ done <pythons
 
 xpuload -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--python off: there is no Python frame"
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--python off: no Python frame is shown"
 xpuload -q --cpu-only -F 999 --python off -o py.data "$last" burn.py 2>load.log
 xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" "--cpu-only --python off: there is no Python frame"
+is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" \
+	"--cpu-only --python off: no Python frame is shown"
 
 # A program that runs already, and the program that it executes. The process that reads their files
 # has no privileges.
@@ -149,5 +151,5 @@ xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
 ok $? "attached: Python's frames are found" || diag "$(tail -n 3 py.folded)"
 [ "$(count ';running.py:<module>:12;running.py:after:10;running.py:burn:')" -gt 100 ]
-ok $? "attached: frames are found after the exec, too" || diag "$(tail -n 3 py.folded)"
+ok $? "attached: Python's frames are found after an exec, too" || diag "$(tail -n 3 py.folded)"
 done_testing

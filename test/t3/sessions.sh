@@ -13,22 +13,23 @@ pid=$!
 xpuload -o b.data "$exact" -t 4 -n 20000 >/dev/null 2>b.log
 wait $pid
 like "$(cat a.log)" '^xpuload: 30000 launches .* 30000 device records, 1 process;.* lost 0' \
-	"session A has its own launches"
+	"two xpuloads at once: the first records only its own launches"
 like "$(cat b.log)" '^xpuload: 20000 launches .* 20000 device records, 1 process;.* lost 0' \
-	"session B has its own launches"
+	"two xpuloads at once: the second records only its own launches"
 
 # A bystander with the shim that belongs to no session.
 LD_PRELOAD="$XPU_SHIM" "$exact" -t 2 -n 20000 >bystander.out 2>&1 &
 pid=$!
 xpuload -o c.data "$exact" -t 2 -n 5000 >/dev/null 2>c.log
 wait $pid
-is $? 0 "a shimmed bystander is unharmed"
-like "$(cat c.log)" '^xpuload: 5000 launches ' "the bystander's launches are not recorded"
+is $? 0 "another program with the shim is unharmed"
+like "$(cat c.log)" '^xpuload: 5000 launches ' \
+	"launches of another program with the shim are not recorded"
 
 # The whole tree: fork, exec, a shell in between.
 xpuload -o d.data sh -c "'$exact' -t 2 -n 1000; '$exact' -t 2 -n 1000 & wait" >/dev/null 2>d.log
 like "$(cat d.log)" '^xpuload: 2000 launches .* 2000 device records, 3 processes;.* lost 0' \
-	"children are followed"
+	"launches of child processes are recorded"
 
 # Process images with the same pid and the same correlation ids.
 xpuload -o e.data "$XPU_BUILD/workload/forks" >e.out 2>e.log
@@ -51,18 +52,20 @@ for suffix in folded html json txt; do
 	[ -s "g.$suffix" ]
 	ok $? "-o g.$suffix: the result is written"
 done
-is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "a result leaves no recording"
+is "$(ls g.*.data 2>/dev/null | wc -l)" 0 "-o with a result leaves no recording"
 if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	xpuload -q -o g.svg "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.svg: exit status 0"
 	is "$(grep -c '</svg>' g.svg)" 1 "-o g.svg: the file is complete"
-	is "$(grep -c 'middle.*exact -t 2 -n 1000' g.svg)" 1 "-o g.svg: the command is its title"
+	is "$(grep -c 'middle.*exact -t 2 -n 1000' g.svg)" 1 \
+		"-o g.svg: the picture's title is the command"
 	xpuload -q --gpu-only -o h.svg sh -c '"$0" -t 1 -n 10; : "<é>&
 " "$1"' "$exact" "$(seq -s é 99)" >/dev/null 2>log
 	is $? 0 "-o h.svg: exit status 0"
 	python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("h.svg")' 2>log
 	ok $? \
-		"-o h.svg: valid XML, whatever the command is, and wherever the title is cut" || diag "$(cat log)"
+		"-o h.svg: valid XML, whatever the command is, and wherever its title is cut" ||
+		diag "$(cat log)"
 else
 	skip "-o g.svg" "no flamegraph.pl"
 fi
@@ -85,7 +88,7 @@ if [ -x "$setcap" ]; then
 		like "$(LD_LIBRARY_PATH=/marker setpriv --reuid 65534 --regid 65534 \
 			--clear-groups inst/bin/xpuload -q -o home/h.data \
 			sh -c 'echo $LD_LIBRARY_PATH' 2>/dev/null)" '^/marker$' \
-			"file capabilities: LD_LIBRARY_PATH reaches the target"
+			"file capabilities: the target gets the user's LD_LIBRARY_PATH"
 	else
 		skip "file capabilities" "this file system holds none"
 	fi

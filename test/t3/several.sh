@@ -30,10 +30,12 @@ run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by ph
 }
 
 run late --
-is "$(cat late.counts)" "after 200 before 200 during 200 " "late: every set is under its own call path"
-like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' "late: nothing is lost"
+is "$(cat late.counts)" "after 200 before 200 during 200 " \
+	"the other profiler comes later: every memory set is under its own call path"
+like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' \
+	"the other profiler comes later: nothing is lost"
 like "$(cat load.log)" 'several subscribers here: this is recorded beside another one' \
-	"late: a message says so"
+	"the other profiler comes later: a message says that CUPTI has several subscribers"
 xpumerge -i late.data -o late.json 2>/dev/null
 is "$(python3 -c '
 import json
@@ -42,38 +44,41 @@ at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e[
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
 # Other clocks differ by years, or by the time since the machine began.
 print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" "600 True" \
-	"late: device work is close to its launch, whatever clock CUPTI has"
+	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"
 run first -- first
-is "$(cat first.counts)" "after 200 during 200 " "first: every set is recorded"
-like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' "first: nothing is lost"
+is "$(cat first.counts)" "after 200 during 200 " "the other profiler comes first: every memory set is recorded"
+like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' \
+	"the other profiler comes first: nothing is lost"
 run share --cupti share -- first
-is "$(cat share.counts)" "after 200 during 200 " "with --cupti share: every set is recorded"
+is "$(cat share.counts)" "after 200 during 200 " "--cupti share: every memory set is recorded"
 run shm --transport shm --
-is "$(cat shm.counts)" "after 200 before 200 during 200 " "through shared memory: every set is recorded"
+is "$(cat shm.counts)" "after 200 before 200 during 200 " \
+	"through shared memory: every memory set is recorded"
 run alone -- alone
 is "$(cat alone.counts)" "after 400 before 200 during 200 " \
-	"a profiler of the old kind: all sets are recorded except those that it collected"
+	"a profiler with the old API: memory sets that it did not collect are recorded"
 like "$(tr '\n' ' ' <load.log)" 'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
-	"a profiler of the old kind: a message says so, and counts its records"
+	"a profiler with the old API: a message counts the records that it collected"
 run api --api -- first
-is "$(cat api.counts)" "after 200 during 200 " "with --api: every set is recorded"
+is "$(cat api.counts)" "after 200 during 200 " "--api: every memory set is recorded"
 is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null | awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
-	400 "with --api: each set has its call"
+	400 "--api: each memory set has its API call"
 
 # Threads launch all the time while profilers come and go.
 for i in 1 2 3; do
 	XPU_SIM_LATE_CALLBACKS=$((i == 3)) run threads -- threads
 	# Of each of the four threads one launch may be under way while the shim changes over.
 	is "$(awk '$1 == "launches" { print ($2 > 600 && $2 - $4 <= 4), $8 }' merge.log)" "1 0" \
-		"threads $i: every launch has its work" || diag "$(cat merge.log)"
+		"other threads launch, $i: every launch has its device work" ||
+		diag "$(cat merge.log)"
 	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' \
-		"threads $i: a message says that some launches are not recorded"
+		"other threads launch, $i: a message says that some launches are not recorded"
 	is "$(cat threads.counts)" "after 200 before 200 during 200 " \
-		"threads $i: all sets of the first thread are recorded"
+		"other threads launch, $i: all memory sets of the first thread are recorded"
 done
 
 # CUPTI of 13.0 to 13.2 has one subscriber.
 XPU_SIM_CUPTI_VERSION=130200
 "$program" first >old.out
-is "$? $(grep -c 'error' old.out)" "1 1" "CUPTI before 13.3 has one subscriber"
+is "$? $(grep -c 'error' old.out)" "1 1" "CUPTI before 13.3 refuses a second subscriber"
 done_testing

@@ -23,21 +23,22 @@ xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' |
 	awk -F, 'NR > 1 { print $(NF - 7), $(NF - 6), $(NF - 2), ($(NF - 5) == "" ? "-" : $(NF - 5)), $3 }' |
 	sort >ways.csv
 sort ways.truth >want
-is "$(wc -l <want)" 30 "the program lists 30 ways"
-is "$(diff want ways.csv)" "" "each way has its row, with as many instances"
+is "$(wc -l <want)" 30 "the program launches a kernel in 30 shapes"
+is "$(diff want ways.csv)" "" "each shape has a row with its number of instances"
 is "$(xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' |
 	awk -F, 'NR > 1 { print $(NF - 4), $(NF - 3), $(NF - 1) }' | sort -u)" "16 512 0" \
 	"registers, static shared memory and local memory are right"
 is "$(xpumerge -i ways.data --csv --table kernels 2>/dev/null | sed -n '2s/.*,"k_shaped",//p')" \
-	'"","","",,,,,' "several ways in one row: the row has no shape"
+	'"","","",,,,,' "a row for several shapes shows no shape"
 is "$(xpumerge -i ways.data -f folded --unit count --by shape 2>/dev/null | wc -l)" 30 \
-	"folded: each way has a line"
+	"folded: each shape has a line"
 like "$(xpumerge -i ways.data -f folded --unit count --by shape 2>/dev/null)" \
-	';\[GPU_Kernel\]k_shaped<<<8, 128, 3072 B>>> 34' "folded: a line has its shape"
+	';\[GPU_Kernel\]k_shaped<<<8, 128, 3072 B>>> 34' "folded: a line shows its shape"
 like "$(xpumerge -i ways.data --by shape 2>/dev/null)" \
-	'  k_shaped<<<10x2, 160, cluster 2>>> 16 registers, occupancy 94 %' "summary: a row has its shape"
+	'  k_shaped<<<10x2, 160, cluster 2>>> 16 registers, occupancy 94 %' \
+		"summary: a row shows its shape"
 is "$(xpumerge -i ways.data -f folded --unit count 2>/dev/null | wc -l)" 1 \
-	"without --by shape: all ways are one line"
+	"without --by shape, all shapes are one line"
 xpumerge -i ways.data -f chrome -o ways.json 2>/dev/null
 python3 - ways.json >got <<'END'
 import collections, json, sys
@@ -59,18 +60,20 @@ END
 is "$(sort got | diff want -)" "" "chrome: each kernel has its own shape"
 xpumerge -i ways.data -o ways.pftrace 2>/dev/null
 is "$(strings ways.pftrace | grep -c '<<<.*>>>, 16 registers, .* B local, occupancy [0-9]* %')" 30 \
-	"pftrace: each shape is there once"
+	"pftrace: each shape is written once"
 record one 1000 1
 like "$(xpumerge -i one.data --csv --table kernels 2>/dev/null)" \
-	',"k_shaped","2","32","",16,512,0,0,50' "one way: the row has its shape without --by"
+	',"k_shaped","2","32","",16,512,0,0,50' \
+		"a kernel with one shape: its row shows the shape without --by"
 xpumerge -i one.data -f html -o one.html 2>/dev/null
 xpumerge -i ways.data -f html -o ways.html 2>/dev/null
 like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' \
-	"html: the frame has its shape"
-like "$(cat ways.html)" '"\(several ways\)"' "html: a frame with several shapes says so"
+	"html: a frame shows its shape"
+like "$(cat ways.html)" '"\(several ways\)"' "html: a frame with several shapes says "several ways""
 # More ways than the shim keeps: the others have no shape, and lose nothing else.
 record many 20000 20000
 is "$(xpumerge -i many.data --csv --table kernels --by shape 2>/dev/null | wc -l)" 16386 \
-	"20,000 ways: 16,384 of them are kept"
-is "$(xpumerge dump many.data | sed -n 's/.* SHAPE //p' | sort -u | wc -l)" 16384 "20,000 ways: no more are recorded"
+	"20,000 shapes: 16,384 of them have their own rows"
+is "$(xpumerge dump many.data | sed -n 's/.* SHAPE //p' | sort -u | wc -l)" 16384 \
+	"20,000 shapes: only 16,384 are recorded"
 done_testing

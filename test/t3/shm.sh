@@ -48,9 +48,9 @@ bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m 
 is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 \
 	"both refused: every launch is matched, under its own site"; cat home/r.log)" 'are not seen: perf_event_open: ' \
-	"both refused: a message says what cannot be seen"
+	"bpf() and perf_event_open() are refused: a message says which data are missing"
 like "$(cat home/r.folded)" '^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
-	"both refused: call paths are whole, with names"
+	"bpf() and perf_event_open() are refused: call paths are complete, with names"
 
 for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off --max-stack 40"; do
 	# shellcheck disable=SC2086 # options
@@ -66,7 +66,7 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]
 			"$XPU_BUILD/workload/cpu" >out 2>home/p.log
 		is $? 0 "CPU samples $how: exit status 0" || diag "$(cat home/p.log)"
 		like "$(tail -n 1 home/p.log)" '[1-9][0-9]+ CPU samples.*through (shared memory|perf events); ' \
-			"CPU samples $how: there are some"
+			"CPU samples $how: samples are taken"
 		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
 		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' \
 			"CPU samples $how: a child is sampled, with names"
@@ -77,8 +77,9 @@ else
 fi
 bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
 is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" "125 1" \
-	"-F where perf_event_open() is refused: an error"
-like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' "without -F a message says so"
+	"-F where perf_event_open() is refused fails with a message"
+like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' \
+	"without -F where perf_event_open() is refused: a message says that samples are missing"
 
 # The user's choice.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
@@ -88,22 +89,22 @@ like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' \
 bare "$inst" --off-cpu -o x.data "$exact" >out 2>log
 is $? 125 "--off-cpu without BPF: refused"
 like "$(cat log)" 'a COMMAND can be recorded, but without --off-cpu$' \
-	"--off-cpu without BPF: the message says what can be done"
+	"--off-cpu without BPF: the message says what is possible"
 bare "$inst" -a -o x.data >out 2>log
 is $? 125 "-a without BPF: refused"
 like "$(cat log)" 'but no running program can be attached to$' \
-	"-a without BPF: the message says what can be done"
+	"-a without BPF: the message says what is possible"
 for args in "-a" "-p 1" "--off-cpu $exact"; do
 	# shellcheck disable=SC2086 # options
 	xpuload --transport shm $args 2>log
 	is $? 125 "--transport shm $args: refused"
-	like "$(cat log)" '^xpuload: --transport shm ' "--transport shm $args: a message says so"
+	like "$(cat log)" '^xpuload: --transport shm ' "--transport shm $args: a message says why"
 done
 if "$XPULOAD" --check >check.log 2>&1; then
 	xpuload -o b.data "$exact" -n 1000 >out 2>log
-	like "$(cat log)" '; through BPF; .*; lost 0$' "where BPF is allowed, it is used"
+	like "$(cat log)" '; through BPF; .*; lost 0$' "where BPF is allowed, xpuload uses it"
 else
-	skip "where BPF is allowed, it is used" "$(grep MISSING check.log | head -n 1)"
+	skip "where BPF is allowed, xpuload uses it" "$(grep MISSING check.log | head -n 1)"
 fi
 
 # ---- children; where nothing is allowed, the mappings of a process are read while it lives
@@ -137,32 +138,37 @@ else
 	skip "children by posix_spawn" "no python3"
 fi
 xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 -n 1000 >out 2>log
-exact ns 1000 "in a pid namespace of its own: every launch is matched, under its own site"
+exact ns 1000 "in its own pid namespace: every launch is matched, under its own site"
 
 # Where no connection is possible, the target goes on, is not recorded, and a message says so.
 bare "$inst" --strict --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
-is $? 125 "no connection: --strict fails"
-is "$(cat out)" "exact: threads 8 sites 16 launches 1000" "no connection: the target goes on"
+is $? 125 "xpuload cannot be reached: --strict fails"
+is "$(cat out)" "exact: threads 8 sites 16 launches 1000" \
+	"xpuload cannot be reached: the target runs to its end"
 like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
-	"no connection: a message says so"
-like "$(cat log)" '; lost 1001$' "no connection: the process and its launches are counted as lost"
-unlike "$(cat log)" 'made no CUDA launch' "no connection: there is no other message"
+	"xpuload cannot be reached: a message says so"
+like "$(cat log)" '; lost 1001$' \
+	"xpuload cannot be reached: the process and its launches are counted as lost"
+unlike "$(cat log)" 'made no CUDA launch' \
+	"xpuload cannot be reached: no message says that no launch was made"
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 1000 >out 2>log
-is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" "no memory: the target goes on, --strict fails"
+is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
+	"no memory to share: the target runs to its end, --strict fails"
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' \
-	"no memory: a message says so"
-like "$(cat log)" '; lost 1$' "no memory: the process is counted as lost"
-unlike "$(cat log)" 'made no CUDA launch' "no memory: there is no other message"
+	"no memory to share: a message says so"
+like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
+unlike "$(cat log)" 'made no CUDA launch' \
+	"no memory to share: no message says that no launch was made"
 rm -f out log
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
 pid=$!
 wait_for grep -qs 'exact: ' out
-ok $? "xpuload is stopped: the target goes on"
+ok $? "xpuload is stopped by a signal: the target keeps running"
 kill -CONT $pid
 wait $pid
-is $? 0 "xpuload is stopped: nothing is lost"
-exact stop 1000 "xpuload is stopped: every launch is matched, under its own site"
+is $? 0 "xpuload is stopped by a signal: nothing is lost"
+exact stop 1000 "xpuload is stopped by a signal: every launch is matched, under its own site"
 
 if command -v python3 >/dev/null; then
 	# Children that connect again and again, each time as another image.
@@ -194,7 +200,7 @@ if command -v python3 >/dev/null; then
 	    os.kill(pid, signal.SIGKILL)
 	END
 	is "$(xpuload --transport shm -o h.data python3 hammer.py 2>log)" answered \
-		"a process that only connects, again and again: xpuload still ends on SIGTERM"
+		"a process connects endlessly: xpuload still ends on SIGTERM"
 
 	cat >call.py <<-'END'
 	import os, sys
@@ -215,9 +221,9 @@ if command -v python3 >/dev/null; then
 	: >home/over
 	wait $pid
 	like "$(tail -n 2 log)" '^xpuload: 10 launches .*; lost 1$' \
-		"a process of the same user is recorded, one of another user is not"
+		"only processes of the same user are recorded"
 	like "$(cat log)" "is not recorded: it is another user's: root may record it" \
-		"a process of another user: a message says so"
+		"another user's process: a message says that it is not recorded"
 else
 	skip "processes that call" "no python3"
 fi
@@ -242,7 +248,7 @@ ok $? "a full ring: launches are lost"
 is $((got + dropped)) "$made" "a full ring: each lost launch is counted"
 like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' \
 	"a full ring: lost batches are counted, too"
-unlike "$(cat full.err)" 'not seen' "a full ring: nothing is lost for another reason"
+unlike "$(cat full.err)" 'not seen' "a full ring: no loss has another reason"
 like "$(placed full)" ' wrong 0 ' "a full ring: each recorded launch is under its own site"
 
 # ---- kill -9
@@ -265,7 +271,8 @@ while [ $n -lt "$kills" ]; do
 	bad=$((bad + 1))
 	diag "status $status: $line; made $made, others begun and done ${11} ${12}"
 done
-is $bad 0 "the target killed, $kills times: every launch until then is recorded, in its place"
+is $bad 0 \
+	"the target killed, $kills times: every launch before the kill is recorded, under its own site"
 
 # xpuload is killed: the target goes on, and the file can be read.
 bad=0 n=0

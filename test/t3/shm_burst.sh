@@ -59,7 +59,8 @@ while [ $round -lt "$rounds" ]; do
 			[ -n "$who$how" ] || continue	# root may have BPF
 			# shellcheck disable=SC2086 # words, or none
 			$who "$inst" --strict $how -F 1 -o b.data sh many.sh "$nr" 200 >out 2>log
-			is $? 0 "$nr processes at once${who:+, no privileges}${how:+, $how}: nothing is lost" ||
+			is $? 0 \
+				"$nr processes at once${who:+, no privileges}${how:+, $how}: no loss is reported" ||
 				diag "$(cat log)"
 			is "$(account log)" "$((nr * 200)) 0 0" \
 				"$nr processes at once${who:+, no privileges}${how:+, $how}: all launches are recorded"
@@ -68,7 +69,7 @@ while [ $round -lt "$rounds" ]; do
 done
 xpumerge -i home/b.data -f folded --unit count -o b.folded 2>log
 like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost 0" \
-	"each launch has its kernel"
+	"many processes at once: each launch has its kernel"
 
 # Without perf events, xpuload is not told that a process has ended, or which process a pid means by
 # then.
@@ -82,7 +83,7 @@ is "$status" "$([ "${late:-0}" = 0 ] && echo 0 || echo 125)" \
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh -c \
 	'kill -STOP $PPID; "$0" -n 100; kill -CONT $PPID; sleep 0.5' "$exact" >out 2>log
 is $? 125 "no perf events, and a process has ended before xpuload looks at it: --strict fails" || diag "$(cat log)"
-like "$(cat log)" 'lost: 1 mmap or comm events' "the mappings that nobody read are counted"
+like "$(cat log)" 'lost: 1 mmap or comm events' "mappings that nobody read in time are counted"
 
 # ---- xpuload is stopped
 
@@ -157,14 +158,14 @@ if narrow 4 true 2>/dev/null; then
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
 		"$stop"'; sh many.sh 30 200; echo over >over' >out 2>log &
 	go_on over
-	is $? 125 "the queue is full until the processes have ended: --strict fails"
+	is $? 125 "the socket's queue is full until the processes have ended: --strict fails"
 	# shellcheck disable=SC2046 # words
 	set -- $(account log)
 	diag "recorded $1, lost $2 of $3 processes"
 	is "$(($1 + $2)) $((200 * $3))" "6000 $2" \
-		"the queue is full: each launch is recorded or counted, and each process is counted"
+		"the socket's queue is full: each launch is recorded or counted, and each process is counted"
 	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" \
-		"the queue is full: a message says so"
+		"the socket's queue is full: a message counts the processes that are not recorded"
 
 	# A process that is killed cannot report its launches. Those until shortly before its end
 	# are known.
@@ -175,7 +176,7 @@ if narrow 4 true 2>/dev/null; then
 	like "$? $(account log)" '^125 400 [0-9]+ 1$' "a process that is killed before it could connect is counted" ||
 		diag "$(cat log)"
 else
-	skip "the queue is full" "no network namespace"
+	skip "the socket's queue is full" "no network namespace"
 fi
 
 # Descriptors in flight count against the user's limit, like open files.
@@ -205,8 +206,8 @@ ask used "burst 2000000" >/dev/null
 large=$(rss "$pid")
 diag "after 200 launches $small KiB, after 4000200 $large KiB"
 [ "$small" -gt 0 ] && [ "$small" -lt 1024 ]
-ok $? "memory is taken only as it is used"
+ok $? "each process's ring takes memory only as it is used"
 [ "$large" -gt "$small" ] && [ "$large" -lt 40000 ]
-ok $? "memory stays below a bound"
+ok $? "memory of many rings stays below a bound"
 finish used
 done_testing

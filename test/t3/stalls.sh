@@ -23,7 +23,7 @@ record() {		# record NAME ARGS...: records the program "exact"
 }
 
 record all -n 20000 -p 20000
-is "$(cat load.log | grep -c warning)" 0 "all: there is no warning" || diag "$(cat load.log)"
+is "$(cat load.log | grep -c warning)" 0 "all: no warning is printed" || diag "$(cat load.log)"
 xpumerge dump all.data -o all.dump
 xpumerge -i all.data -f folded --unit ns -o ns.folded 2>/dev/null
 xpumerge -i all.data --json --table stalls >stalls.json 2>/dev/null
@@ -67,28 +67,30 @@ END
 is "$(tail -n 1 got)" ok \
 	"all: samples, places, reasons, and the time of each kernel are right" || diag "$(cat got)"
 is "$(sed -n 's/.* STALLS .*context=\([0-9]*\).*/\1/p' all.dump | sort -u | wc -l)" 1 \
-	"all: there is one context"
+	"all: exactly one context is recorded"
 for format in html pprof perf chrome pftrace; do
 	xpumerge -i all.data -f $format -o out.$format 2>/dev/null
-	is $? 0 "all: -f $format"
+	is $? 0 "all: xpumerge writes -f $format"
 done
-like "$(cat out.html)" '\[stall\]' "html: samples are frames"
+like "$(cat out.html)" '\[stall\]' "html: PC samples are frames"
 
 # A kernel with one call path has its own samples.
 xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
 like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
-	"one call path: its samples are exact"
+	"a kernel with one call path: all its samples belong to that path"
 
 # One kernel at a time: each sample knows its launch, and so belongs to the path of that launch.
 # This is also true while modules are unloaded, when samples are read, too.
 args=--stalls=exact record serial -n 4000
-like "$(cat load.log)" 'kernels run one at a time' "exact: a message says what it costs"
+like "$(cat load.log)" 'kernels run one at a time' \
+	"--stalls=exact: a message says that kernels run one at a time"
 XPU_SIM_PC=slow "$XPULOAD" --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
-is "$? $(cat out)" "0 odd: launches 2001" "exact, unloads: the expected exit status"
+is "$? $(cat out)" "0 odd: launches 2001" \
+	"--stalls=exact, a program that unloads modules: the expected exit status"
 for name in serial unloads; do
 	like "$(xpumerge -i $name.data 2>/dev/null)" \
 		'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
-		"exact, $name: each sample is of one launch"
+		"--stalls=exact, $name: each sample belongs to one launch"
 	xpumerge dump $name.data | python3 -c 'import collections, re, sys
 strings, took, nr = {}, {}, collections.Counter()
 for line in sys.stdin:
@@ -99,7 +101,8 @@ for line in sys.stdin:
     if m := re.search(r" STALLS .*begin_ns=(\d+) .*function=(\d+)", line):
         nr[m[1], strings[m[2]]] += sum(int(n) for n in re.findall(r"reason=2[02468] samples=(\d+)", line))
 print(len(took) > 1000, nr == took)' >got 2>&1
-	is "$(cat got)" "True True" "exact, $name: each launch has as many samples as its duration in us"
+	is "$(cat got)" "True True" \
+		"--stalls=exact, $name: each launch has as many samples as its duration in us"
 done
 
 # The module's source lines, where it has a line table.
@@ -109,14 +112,14 @@ xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>
 unset XPU_SIM_CUBIN
 xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
-	"shaped.cu:10 shaped.cu:8 " "places are source lines"
+	"shaped.cu:10 shaped.cu:8 " "samples are shown by source line"
 
 # CUPTI fetches samples a while after they were taken. At its end the program waits for the last of
 # them.
 for how in "" unfetched; do
 	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 -p 500 >/dev/null 2>load.log
 	like "$(xpumerge -i short.data 2>/dev/null)" "samples cover 100\\.0 % of the kernels' time: ([0-9.]+ [mu]s) of \\1\$" \
-		"a short program, ${how:-fetched}: samples cover all of it"
+		"a short program, ${how:-fetched}: samples cover the whole time of its kernels"
 	xpumerge dump short.data | awk '
 		match($0, / KERNEL .*duration_ns=[0-9]+/) {
 			ns = substr($0, RSTART, RLENGTH); sub(/.*=/, "", ns); n += ns < 1000 ? 1 : int(ns / 1000)
@@ -157,17 +160,17 @@ for how in late later; do
 done
 unset XPU_SIM_PC
 like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' \
-	"late: each sample is of one launch path"
+	"attached late: each sample belongs to one launch path"
 
 # A second context of a GPU is not sampled while the first one is, because CUPTI would fail.
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' \
-	"two contexts: a message says so"
+	"two contexts: a message says that only one is recorded"
 like "$(xpumerge -i context.data -o context.folded 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 	"two contexts: every launch is matched"
 like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
-	"two contexts: the first one has samples"
+	"two contexts: the first has samples"
 
 # Inlined functions stand under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
@@ -186,10 +189,10 @@ is "$(xpumerge -i inlined.data --json --table stalls 2>/dev/null | sed -n 's/.*"
 	sort -u)" "$(cat expected)" "inlined functions are places in the table"
 for format in html pprof perf chrome pftrace; do
 	xpumerge -i inlined.data -f $format -o out.$format 2>/dev/null
-	is $? 0 "inlined: -f $format"
+	is $? 0 "inlined functions: xpumerge writes -f $format"
 done
 like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' \
-	"pprof: an inlined function has a line of its own"
+	"pprof: an inlined function has its own line"
 
 # Whenever CUPTI refuses or loses samples, a message says so, and the launches are recorded as
 # usual.
@@ -197,21 +200,23 @@ XPU_SIM_PC=refused
 export XPU_SIM_PC
 record refused -n 4000
 like "$(xpumerge -i refused.data 2>/dev/null)" 'stalls: [1-9]' \
-	"the size of the memory for samples is refused: samples are taken all the same"
+	"CUPTI refuses the buffer's size: samples are still taken"
 XPU_SIM_PC=full
 record full -n 20000 -p 20000
 like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" \
-	"the memory is full: the loss is counted"
+	"the hardware's buffer is full: a message counts how often"
 XPU_SIM_PC=unsupported
 record unsupported -n 4000
-like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' "unsupported: a message says so"
+like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' \
+	"a GPU without PC sampling: a message says so"
 is "$(xpumerge -i unsupported.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 \
-	"unsupported: there is no table"
+	"a GPU without PC sampling: no table is shown"
 unset XPU_SIM_PC
 XPU_SIM_CUPTI_VERSION=24
 export XPU_SIM_CUPTI_VERSION
 xpuload --stalls -o old.data "$XPU_BUILD/workload/shapes" 100 1 >/dev/null 2>load.log
-like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' "an older CUPTI: a message says so"
+like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' \
+	"an older CUPTI: a message says that it is too old"
 unset XPU_SIM_CUPTI_VERSION
 
 # A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so no
@@ -220,26 +225,26 @@ start first xpuload --stalls -o first.data "$live" -t 1
 ask first "burst 100" >/dev/null
 record second -n 4000
 like "$(cat load.log)" 'no stall reasons are recorded: another recorded process samples this GPU' \
-	"a second process on a GPU: a message says so"
+	"a second process on a GPU: a message says that another process samples"
 is "$(xpumerge -i second.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 \
-	"a second process: there are no samples"
+	"a second process on a GPU has no samples"
 finish first
 like "$(xpumerge -i first.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
-	"a second process: the first one has its samples"
+	"a second process on a GPU: the first process has its samples"
 record third -n 4000
 is "$(grep -c warning load.log)" 0 \
-	"a third process, after the first one: it has its samples" || diag "$(cat load.log)"
+	"a third process, after the end of the first, has its samples" || diag "$(cat load.log)"
 XPU_SIM_PM=busy
 export XPU_SIM_PM
 record busy -n 4000
 unset XPU_SIM_PM
 like "$(cat load.log)" 'no stall reasons are recorded: another program samples this GPU' \
-	"another program samples the GPU: a message says so"
+	"another program samples the GPU: a message says that no samples are taken"
 args="--stalls --gpu-metrics" record beside -n 4000
 like "$(cat load.log)" '--gpu-metrics beside --stalls: 10 a second, by NVML' \
-	"with --gpu-metrics: a message says so"
+	"with --gpu-metrics: a message says that NVML's metrics remain"
 like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
-	"with --gpu-metrics: there are samples"
+	"with --gpu-metrics: PC samples are taken"
 like "$(xpumerge -i beside.data --json --table gpu_metrics 2>/dev/null)" '"power"' \
 	"with --gpu-metrics: power is recorded, too"
 
@@ -256,5 +261,6 @@ for bad in 4 32 x '' exact,4 exactly; do
 	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "--stalls=$bad is refused"
 done
 xpuload --stalls=exact -p $$ >bad.log 2>&1
-like "$(cat bad.log)" 'is for a COMMAND' "-p: refused, because the shim reads this at its start"
+like "$(cat bad.log)" 'is for a COMMAND' \
+	"-p: refused, because the shim reads the option at its start"
 done_testing

@@ -33,7 +33,7 @@ xpuload -q -o a.data sh -c 'ls -l /proc/self/fd >inside' <&- 2>&-
 sh -c 'ls -l /proc/self/fd >outside' <&- 2>&-
 is "$(grep -c -- '->' inside)" "$(grep -c -- '->' outside)" "closed descriptors stay closed"
 xpumerge -i a.data -f folded -o a.folded 2>log
-is $? 0 "closed descriptors: no file of xpuload takes their place" || diag "$(cat log)"
+is $? 0 "closed descriptors: xpuload's files do not get their numbers" || diag "$(cat log)"
 
 xpuload -q -o a.data grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
@@ -52,21 +52,21 @@ mkdir beside && cp "$XPULOAD" "$XPU_SHIM" beside && cp fake_merge.sh beside/xpum
 beside/xpuload -q -o a.folded true 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
-ok $? "signal mask and dispositions are untouched in xpumerge, so that Ctrl-C ends it"
+ok $? "xpumerge gets the original signal mask and dispositions, so that Ctrl-C ends it"
 
 # Started by a program that ignores its children.
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
-is $? 3 "SIGCHLD ignored: exit status 3"
+is $? 3 "SIGCHLD ignored: the target's exit status 3 is passed on"
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data grep SigIgn /proc/self/status >inside 2>log
 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' grep SigIgn /proc/self/status >outside
 cmp inside outside
-ok $? "SIGCHLD ignored: it stays ignored in the target"
+ok $? "SIGCHLD ignored: the signal stays ignored in the target"
 
 # xpuload runs exactly the commands that execvp() finds.
 env -u PATH "$XPULOAD" -q -o a.data ls /dev/null >out 2>log
-is $? 0 "no PATH: the C library's default is used"
+is $? 0 "no PATH: the C library's default path is searched"
 echo kept >b.data
 xpuload -o b.data / 2>log
 is "$? $(cat b.data)" "126 kept" "a directory as the command: refused, and the old recording is kept"
@@ -74,7 +74,7 @@ xpuload -o b.data '' 2>log
 is "$? $(cat b.data)" "127 kept" "an empty command: refused, and the old recording is kept"
 
 is "$(LD_PRELOAD='' xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
-	"$XPU_SHIM" "LD_PRELOAD is the shim alone"
+	"$XPU_SHIM" "LD_PRELOAD has only the shim"
 
 # A signal to xpuload alone is passed on, once.
 cat >count.sh <<'END'
@@ -117,12 +117,12 @@ pid=$!
 wait_for pgrep -P $pid -x sleep >/dev/null
 kill -TERM $pid
 wait $pid 2>/dev/null
-is $? 143 "SIGTERM ends both, with the same exit status as without xpuload"
-like "$(cat log)" 'launches' "SIGTERM: xpuload prints its counts all the same"
+is $? 143 "SIGTERM ends xpuload and the target, with the exit status as without xpuload"
+like "$(cat log)" 'launches' "SIGTERM: xpuload still prints its counts"
 
 # xpuload does not wait for descendants that outlive the target.
 xpuload -q -o a.data sh -c 'sleep 1800 >/dev/null 2>&1 </dev/null & echo $! >left; exit 4' 2>log
-is $? 4 "a target that leaves a child behind: exit status 4, as its own"
+is $? 4 "a target that leaves a child behind: exit status 4, like the target"
 kill "$(cat left)"
 ok $? "a target that leaves a child behind: xpuload does not wait for the child"
 

@@ -34,11 +34,12 @@ screen "$XPULOAD -p $a_pid -o a.data"
 shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
 ok $? "-p: the terminal shows which process is attached to" || diag "$(cat capture)"
 wait_for works_and_shows '^[1-9][0-9]* s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
-ok $? "-p: the line has seconds, launches a second, bytes, losses" || diag "$(cat capture)"
+ok $? "-p: the status line has seconds, launches a second, bytes, losses" || diag "$(cat capture)"
 kill -INT "$(pgrep -o -f "^$XPULOAD -p $a_pid -o a.data$")"
 shows '^xpuload: [1-9][0-9]* launches from'
 ok $? "-p: the terminal shows the summary at the end" || diag "$(cat capture)"
-is "$(grep -c 'launches/s' capture)" 0 "-p: the line is removed at the end" || diag "$(cat capture)"
+is "$(grep -c 'launches/s' capture)" 0 \
+	"-p: the status line is removed at the end" || diag "$(cat capture)"
 end
 
 screen "$XPULOAD -q -p $a_pid -o a.data --duration 2"
@@ -54,7 +55,7 @@ screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
 wait_for test -e status
 tmux -S "$socket" capture-pane -p >capture
 is "$(cat status; grep -c 'launches/' capture)" "0
-0" "20 columns: no line is left over" || diag "$(cat capture)"
+0" "20 columns: no part of the status line is left over" || diag "$(cat capture)"
 end
 columns=80
 
@@ -66,14 +67,14 @@ ok $? "a command that writes to the terminal: its output is undisturbed" || diag
 end
 screen "$XPULOAD -o b.data sleep 1800 >$PWD/out"
 shows '^[1-9][0-9]* s, 0 launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
-ok $? "a command whose output goes elsewhere: the line is shown" || diag "$(cat capture)"
+ok $? "a command whose output goes to a file: the status line is shown" || diag "$(cat capture)"
 end
 finish a
 
 # A count of one is never followed by a plural, in any table.
 "$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 -n 1 >/dev/null 2>log
 like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
-	"one launch: the summary has no plural" || diag "$(cat log)"
+	"one launch: the summary says "1 launch", not "1 launches"" || diag "$(cat log)"
 {
 	cat log
 	xpumerge one.data 2>&1
@@ -83,8 +84,8 @@ like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
 		xpumerge one.data --table "$table" 2>&1
 	done
 } | sed -E 's/\b1 ([mun]?s|process)\b//g' | grep -E '(^|[ (])1 [a-z]+s([ ,;:)]|$)' >plurals
-is "$(cat plurals)" "" "one of everything: no table has a plural"
+is "$(cat plurals)" "" "one of everything: no table has a wrong plural"
 
 "$XPULOAD" -o c.data sleep 1.5 2>log
-is "$(grep -c 'launches/s' log)" 0 "no terminal: no line is printed"
+is "$(grep -c 'launches/s' log)" 0 "no terminal: no status line is printed"
 done_testing

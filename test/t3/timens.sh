@@ -55,7 +55,7 @@ want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy m
 for how in bpf shm; do
 	run "plain-$how" 0 --transport "$how"
 	[ -s "plain-$how.kernels" ]
-	ok $? "plain-$how: there are sums to compare with"
+	ok $? "plain-$how: kernel times without a shift exist, for comparison"
 	for shift in 100000 "$back"; do
 		[ "$shift" -gt 0 ] || [ "$shift" -lt -120 ] || continue
 		run "shift$shift-$how" "$shift" --transport "$how"
@@ -68,7 +68,7 @@ done
 want="processes 2 kernels 2000 within a minute True kinds api kernel launch memcpy memset"
 run each 100000 --probe launch --api --memory
 like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' \
-	"each: memory is recorded"
+	"memory events are recorded"
 
 # The recorder has a shifted clock, its targets inherit it; one of the two targets has its clock
 # shifted once more.
@@ -100,23 +100,24 @@ if unshare --mount --time --monotonic 1 sh hidden.sh true 2>/dev/null; then
 	xpuload -o hidden.data sh -c "$hidden & $exact -t 1 -s 4 -n 1000 -m; wait" >out 2>load.log
 	xpumerge -i hidden.data >summary 2>merge.log
 	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
-		"hidden: every launch is matched"
+		"hidden offset: every launch is matched"
 	like "$(cat merge.log)" ' [1-9][0-9]* launches timed outside of the recording' \
-		"hidden: launches without times are counted"
+		"hidden offset: launches with impossible times are counted"
 	like "$(cat merge.log)" ' 1125 device records timed outside of the recording' \
-		"hidden: device records without times are counted"
+		"hidden offset: device records with impossible times are counted"
 	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
-		"hidden: the headline has the right time"
+		"hidden offset: the headline has the right time"
 	xpumerge -i hidden.data -o hidden.json 2>/dev/null
 	want="processes 2 kernels 1000 within a minute True kinds kernel launch memcpy memset"
-	is "$(python3 times.py hidden.json)" "$want" "hidden: the timeline has the right times"
+	is "$(python3 times.py hidden.json)" "$want" \
+		"hidden offset: the timeline has the right times"
 
 	xpuload --every 1 -o 'every.%n.data' sh -c "$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out 2>load.log
-	is $? 0 "every: exit status 0"
+	is $? 0 "--every: exit status 0"
 	# shellcheck disable=SC2046 # several files
 	xpumerge $(ls every.*.data) >summary 2>merge.log
 	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
-		"every: every launch is matched"
+		"--every: every launch is matched"
 	for file in every.*.data; do
 		like "$(xpumerge -i "$file" 2>/dev/null | head -n 1)" '^no time|^[0-9.]+ [mu]s: |^[1-5]?[0-9](\.[0-9]+)? s: ' \
 			"$file: the headline has the right time"

@@ -34,11 +34,11 @@ wait $top_pid
 is "$? $(cat log)" "0 " "--batch: exit status 0, and nothing on stderr"
 nr=$(grep -c 'launches/s, .*lost 0$' frames)
 [ "$nr" -ge 3 ] && [ "$nr" = "$(grep -c 'launches/s, ' frames)" ]
-ok $? "there are several frames, and nothing is lost" || diag "$(cat frames)"
+ok $? "--batch prints several frames, and nothing is lost" || diag "$(cat frames)"
 is "$(counts 'kernel or copy')" 1212 "each kernel is in exactly one frame"
 is "$(counts 'call path')" 1212 "each call path of a kernel is in exactly one frame"
 [ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" -le 80 ]
-ok $? "no line is wider than 80 characters"
+ok $? "--batch: no line is wider than 80 characters"
 "$XPULOAD" top -p "$a_pid" --every 0.2 -n 2 >frames 2>log
 is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: the output is the same as with --batch"
 "$XPULOAD" top --cpu-only -p $$ --every 0.3 -n 1 >frames 2>log
@@ -48,7 +48,7 @@ none_left() {
 	[ -z "$(find /dev/shm /tmp -maxdepth 1 -name 'xpuload-top.*' -newer started)" ]
 }
 wait_for none_left
-is "$? $(echo *.data*)" "0 *.data*" "no file is left"
+is "$? $(echo *.data*)" "0 *.data*" "no file is left behind"
 
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -89,22 +89,22 @@ worker=$!
 shows '^ time % .*kernel or copy$' && shows '^ time % .*call path$'
 ok $? "a terminal: kernels and call paths are shown" || diag "$(cat capture)"
 [ "$(grep -c . capture)" -le 24 ]
-ok $? "a terminal: the frame fits"
+ok $? "a terminal: the frame fits the screen"
 key k
 wait_for hides 'kernel or copy$' 'call path$'
-ok $? "k: kernels alone are shown" || diag "$(cat capture)"
+ok $? "key k: only kernels are shown" || diag "$(cat capture)"
 key c
 wait_for hides 'call path$' 'kernel or copy$'
-ok $? "c: call paths alone are shown" || diag "$(cat capture)"
+ok $? "key c: only call paths are shown" || diag "$(cat capture)"
 key p
 shows '\(paused\)'
-ok $? "p: the display is paused"
+ok $? "key p: the display is paused"
 key p
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key b
 shows 'kernel or copy$'
 [ "$(grep -c . capture)" -le 12 ]
-ok $? "a smaller terminal: the frame fits" || diag "$(cat capture)"
+ok $? "a smaller terminal: the frame fits the screen" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 12 -y 8 2>/dev/null
 is_narrow() {
 	looks '^ time %' && ! grep -qvE '^( time %|GPU| *[0-9.]+ |$|waits|.*:)' capture
@@ -114,7 +114,7 @@ ok $? "a terminal of 12 columns: no line is wrapped" || diag "$(cat capture)"
 tmux -S "$tmux" resize-window -x 100 -y 12 2>/dev/null
 key q
 shows '^status 0$'
-ok $? "q: ends with exit status 0" || diag "$(cat capture)"
+ok $? "key q: top ends with exit status 0" || diag "$(cat capture)"
 wait_for test -s after
 is "$(sed 1d after)" "$(sed 1d before)" "the terminal's settings are unchanged"
 tmux -S "$tmux" kill-server 2>/dev/null
@@ -122,11 +122,11 @@ tmux=$PWD/dumb
 tmux -S "$tmux" -f /dev/null new-session -d -x 80 -y 24 \
 	"env TERM=dumb '$XPULOAD' top -p $a_pid --every 0.3 -n 1; sleep 60"
 shows 'launches/s'
-ok $? "a dumb terminal: frames stay, one after the other" || diag "$(cat capture)"
+ok $? "a dumb terminal: frames are printed one after the other" || diag "$(cat capture)"
 tmux -S "$tmux" kill-server 2>/dev/null
 touch enough
 wait $worker
 ask a "burst 10" >/dev/null
-ok $? "the program runs on"
+ok $? "after the end of top the program keeps running"
 finish a
 done_testing

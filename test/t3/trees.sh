@@ -20,7 +20,7 @@ says() {		# says OBSERVER NUMBER TEST: the observer has attached to NUMBER proce
 	es=es
 	[ "$2" != 1 ] || es=
 	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" "xpuload: attached to $2 process$es, Ctrl-C ends" \
-		"$3: the right number of processes is attached to"
+		"$3: xpuload attaches to the right number of processes"
 }
 
 # The mappings of NUMBER processes have been read.
@@ -46,7 +46,7 @@ says tree 9 "present children"
 says alone 1 "--no-children"
 says own_e 4 "LD_PRELOAD of children"
 says own_f 4 "CUDA_INJECTION64_PATH of children"
-is "$(ask a "burst 500")" "burst 4000" "present children go on"
+is "$(ask a "burst 500")" "burst 4000" "present children keep running"
 # Workers that come and go, each of which launches as soon as it has begun.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
@@ -75,7 +75,8 @@ like "$line" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
 	"LD_PRELOAD of children: every launch is matched, under its own site"
 [ "${line%% matched*}" = "launches $e_launches" ] ||
 	grep -q 'called CUDA before .* attached to: what .* launched first may be missing' own_e.log
-ok $? "LD_PRELOAD of children: all launches are recorded, or a message says that some may be missing" ||
+ok $? \
+	"LD_PRELOAD of children: all launches are recorded, or a message says that some may be missing" ||
 	diag "$e_launches" "$line" "$(cat own_e.log)"
 finish e
 finish f
@@ -115,14 +116,15 @@ ask c "churn 20 1" >/dev/null
 finish b
 ask a "burst 100" >/dev/null
 kill -0 "$both_pid"
-ok $? "two parents: the recording goes on when one has ended"
+ok $? "two parents: the recording continues after the end of the first parent"
 finish a
 wait "$both_pid"
-is $? 0 "two parents: it ends with the other one"
+is $? 0 "two parents: the recording ends with the second parent"
 exact both 1800 \
 	"two parents, and children that have used CUDA: every launch is matched, under its own site"
 leave comm
-exact comm 220 "--comm: exactly these processes are recorded, each launch under its own site"
+exact comm 220 \
+	"--comm: exactly the processes with this name are recorded, each launch under its own site"
 if [ $root = none ]; then
 	finish c
 	skip "--cgroup" "no cgroup can be made"
@@ -130,9 +132,9 @@ else
 	leave empty
 	leave contained
 	exact empty 220 \
-		"--cgroup: exactly its processes are recorded, including later ones, each launch under its own site"
+		"--cgroup: exactly the cgroup's processes are recorded, also later ones, each launch under its own site"
 	exact contained 220 \
-		"--container: exactly its processes are recorded, each launch under its own site"
+		"--container: exactly the container's processes are recorded, each launch under its own site"
 	finish c
 	for dir in "$scope" "$group"; do
 		wait_for rmdir "$dir" 2>/dev/null
@@ -161,7 +163,7 @@ like "$(cat all.log)" '^xpuload: [0-9]+ CPU samples?, [0-9]+ process' \
 	diag "$(cat all.log)"
 xpumerge -i all.data -f folded --unit samples -o all.folded 2>all.mlog
 like "$(cat all.folded)" '^cpu;.*;main;call_user;burn_user [1-9]' \
-	"-a --cpu-only: a program that runs is sampled"
+	"-a --cpu-only: a running program is sampled"
 unlike "$(cat all.folded)" '^swapper' "-a --cpu-only: idle CPUs are not sampled"
 
 # Refused, in one line.
@@ -181,6 +183,6 @@ refused "-a --container nobody-has-this-name" "--container nobody-has-this-name:
  of such a container: expected its id, or the first digits of that, at least 4; docker inspect -f\
  '{{.Id}}' NAME tells it"
 [ ! -e none.data ]
-ok $? "none of these attempts has left a recording"
+ok $? "none of these failures left a recording behind"
 
 done_testing

@@ -78,14 +78,15 @@ expect "generated code without frame pointers" trampoline <<-'END'
 record "$stacks" recursion
 is $? 0 "recursion: exit status 0"
 is "$(grep -o 'recurse(int)' run.folded | wc -l)" 200 "recursion: the stack is 200 deep"
-unlike "$(cat run.folded)" truncated "recursion: the stack is whole"
+unlike "$(cat run.folded)" truncated "recursion: the stack is complete"
 record --max-stack 40 "$stacks" recursion
 like "$(cat run.folded)" '^stacks;\[truncated\];recurse\(int\);recurse' \
 	"--max-stack 40: the stack is marked as cut"
 
 out=$(timeout 300 "$XPULOAD" -q -o run.data "$stacks" loader 2>load.log)
 is $? 0 "launches in constructors while other threads load and unload: no deadlock"
-is "$out" "" "launches in constructors while other threads load and unload: nothing is on stdout"
+is "$out" "" \
+	"launches in constructors while other threads load and unload: nothing is printed on stdout"
 xpumerge -i run.data -f text >run.txt 2>merge.log
 like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' \
 	"launches in constructors while other threads load and unload: all 820 launches have call chains"
@@ -113,7 +114,7 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		ok $? \
 			"$scenario on an old C library: the frames are the same" || diag "$(cat diff load.log merge.log)"
 		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 unwound in the process' \
-			"$scenario on an old C library: all chains are unwound in the process"
+			"$scenario on an old C library: all call chains are unwound in the process"
 	done
 	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" loader 2>load.log
 	is $? 0 "launches while other threads load and unload, on an old C library: no deadlock"
@@ -125,7 +126,7 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" inlining
 		is $? 0 "$how on an unknown C library: exit status 0"
 		like "$(cat load.log)" 'this C library is unknown' \
-			"$how on an unknown C library: a message says so"
+			"$how on an unknown C library: a message says that it is unknown"
 		like "$(cat run.txt)" ' 0 unwound in the process, 2 by frame pointers' \
 			"$how on an unknown C library: call chains come from frame pointers"
 	done
@@ -144,7 +145,7 @@ xpuload -q -o run.data "$stacks" inlining 2>load.log
 line=$(grep -n 'inlined_once();' "$XPU_SRC/test/workload/stacks.cc" | tail -n 1 | cut -d: -f1)
 like "$(xpumerge -i run.data -f folded --inline 2>/dev/null)" \
 	';scenario_inlining\(\);inlined_once \(inlined\);inlined_twice \(inlined\);launch;' \
-		"--inline: inlined functions are frames"
+		"--inline: inlined functions are shown as frames"
 like "$(xpumerge -i run.data -f folded --srcline 2>/dev/null)" ';launch \(stacks.cc:[0-9]+\);' \
 	"--srcline: frames have source lines"
 like "$(xpumerge -i run.data -f folded --inline --srcline 2>/dev/null)" \

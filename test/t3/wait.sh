@@ -37,21 +37,23 @@ most() {
 
 run stream -t 4
 for n in 0 1 2 3; do
-	most stream $n "cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" "waits for its own kernel"
+	most stream $n "cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
+		"the thread waits for its own kernel"
 done
 is "$(grep -c 'phase_gpu;cudaStreamSynchronize;\[GPU_Wait\]k_work' stream.folded)" 4 \
 	"stream: no thread waits for another thread's kernel"
 
 run event -t 2 -w event
-most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' "waits for the kernel before the event"
+most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' \
+	"the thread waits for the kernel before the event"
 
 run context -t 2 -w context
-most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "waits for all that ran"
+most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "the thread waits for all running work"
 like "$(cat context.folded)" '^shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_work1' \
 	"context: one thread waits for the kernel of the other thread, too"
 
 run copy -t 1 -w copy
-most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "waits for the kernel before the copy"
+most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "the thread waits for the kernel before the copy"
 
 # The launches wait, and the rest of the wait is in the synchronization; the gaps between the
 # kernels are not waiting.
@@ -62,12 +64,12 @@ perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and $sum += $1 while <$folded>;
 	print "$sum ns of $1, blocked for $2\n";
 	exit !($sum && $sum >= $2 * 0.9 - 3e6 && $sum <= $1)' queue.out
-ok $? "queue: launches waited for the work in the queue"
+ok $? "full queue: launches waited for the work in the queue"
 
 xpumerge -i stream.data -f text -o stream.txt 2>/dev/null
 unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
 	"waiting does not count as device time"
-is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "filters apply to waits, too"
+is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "--tid also filters waits"
 
 # The time of a thread that spins while it waits does not count as CPU time, too.
 xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
@@ -76,7 +78,7 @@ unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples
 xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
 is $? 0 "--gpu-only: exit status 0"
 xpumerge -i only.data -f folded -o only.folded 2>/dev/null
-unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: there are no waits"
-like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: there is device work"
+unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: no waits are shown"
+like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: device work is shown"
 
 done_testing

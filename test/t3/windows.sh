@@ -13,10 +13,11 @@ is $? 0 "exit status 0"
 	6-end >verdict
 sed 's/^/# /' verdict
 is "$(grep -cE ' [0-9.]+-[0-9.]+ +\|' verdict)" 72 "nine threads are compared in eight windows"
-is "$(grep -c WRONG verdict)" 0 "each window is within 1 % of the truth, and all add up to the whole"
+is "$(grep -c WRONG verdict)" 0 \
+	"each window's times are right within 1 %, and all windows add up to the whole"
 is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 } END { print (NR > 9), wrong + 0 }')" "1 0" \
-	"on the CPU and off it: each thread's account adds up to its life"
+	"CPU time and off-CPU time of each thread add up to its life"
 
 # A sleep that lasts at the end of the recording counts up to there.
 "$XPU_BUILD/workload/blocks" 12 >/dev/null &
@@ -33,6 +34,8 @@ long_ms() {		# long_ms OPTION...
 		awk '/Off_CPU/ { ns += $NF } END { printf "%.0f\n", ns / 1e6 }'
 }
 before=$(awk -v e="$end" 'BEGIN { printf "%.6f\n", e - 0.1 }')
-is "$(long_ms --from "$before" --to "$end")" 100 "a sleep that lasts on counts in the last 100 ms, too"
-is "$(long_ms --from "$before")" 100 "a sleep that lasts on counts no longer than the recording"
+is "$(long_ms --from "$before" --to "$end")" 100 \
+	"a sleep that has not ended counts in the last 100 ms"
+is "$(long_ms --from "$before")" 100 \
+	"a sleep that has not ended counts only up to the end of the recording"
 done_testing
