@@ -2,6 +2,7 @@
 #include "symbols/dso.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include "symbols/roots.h"
 
 #define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
+#define MISSING_LINES	4		/* messages about files without symbols, at most */
 
 /*
  * If a file was replaced during the recording, its path has two entries, distinguished by build-id
@@ -415,13 +417,43 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
 	return sym->pretty;
 }
 
-void dsos__report(const struct dsos *d, struct msgs *msgs)
+/* Return: whether frames of @dso have no names because its file could not be used. */
+static bool dso__misses_symbols(const struct dso *dso)
 {
+	return dso->why && dso->nr_unnamed;
+}
+
+/* Puts the files without symbols first, the file with the most frames before the others. */
+static int compare_missing(const struct dso_entry *a, const struct dso_entry *b)
+{
+	uint64_t na = dso__misses_symbols(&a->dso) ? a->dso.nr_unnamed : 0;
+	uint64_t nb = dso__misses_symbols(&b->dso) ? b->dso.nr_unnamed : 0;
+
+	return (na < nb) - (na > nb);
+}
+
+void dsos__report(struct dsos *d, struct msgs *msgs)
+{
+	uint64_t nr_frames = 0;
 	const struct dso_entry *e;
+	size_t nr = 0, i = 0;
 
 	for (e = d->entries; e; e = e->hh.next)
-		if (e->dso.why && e->dso.nr_unnamed)
+		nr += dso__misses_symbols(&e->dso);
+	HASH_SORT(d->entries, compare_missing);
+	for (e = d->entries; e; e = e->hh.next) {
+		if (!dso__misses_symbols(&e->dso)) {
+			if (e->dso.no_lines)
+				msgs__add(msgs, "%s: no source lines: %s", e->dso.path,
+					  e->dso.no_lines);
+		} else if (nr <= MISSING_LINES || i < MISSING_LINES - 1) {
 			msgs__add(msgs, "%s: no symbols%s", e->dso.path, e->dso.why);
-		else if (e->dso.no_lines)
-			msgs__add(msgs, "%s: no source lines: %s", e->dso.path, e->dso.no_lines);
+		} else {
+			nr_frames += e->dso.nr_unnamed;
+		}
+		i++;
+	}
+	if (nr > MISSING_LINES)
+		msgs__add(msgs, "%zu more files: no symbols, for %" PRIu64 " frames: merge on the machine of "
+			  "the recording, or see --symfs", nr - MISSING_LINES + 1, nr_frames);
 }

@@ -662,6 +662,42 @@ static void test_packed(void)
 	gen__free(&g);
 }
 
+/* Asks for one name in each of @nr files that do not exist; the last one has the most frames. */
+static void report_missing(unsigned int nr, struct msgs *msgs)
+{
+	struct dso *dso;
+	char path[64];
+	unsigned int i;
+
+	begin();
+	for (i = 1; i <= nr; i++) {
+		snprintf(path, sizeof(path), "/nonexistent/%u.so", i);
+		dso = get(path, NULL, 0, i);
+		name_at(dso, 0);
+		dso->nr_unnamed = i;
+	}
+	dsos__report(&dsos, msgs);
+	end();
+}
+
+static void test_many_missing(void)
+{
+	struct msgs msgs = { 0 };
+
+	report_missing(4, &msgs);
+	is_int(msgs.lines.nr, 4, "four missing files have a message each");
+	msgs__free(&msgs);
+	msgs = (struct msgs){ 0 };
+	report_missing(10, &msgs);
+	if (is_int(msgs.lines.nr, 4, "ten missing files have four messages")) {
+		ok(!strncmp(msgs.lines.v[0], "/nonexistent/10.so: no symbols", 30),
+		   "the file with the most frames comes first");
+		ok(!strncmp(msgs.lines.v[3], "7 more files: no symbols, for 28 frames", 39),
+		   "the last message has the number of the other files and of their frames");
+	}
+	msgs__free(&msgs);
+}
+
 int main(void)
 {
 	test_compiled();
@@ -673,5 +709,6 @@ int main(void)
 	test_vdso();
 	test_damaged();
 	test_packed();
+	test_many_missing();
 	return done_testing();
 }
