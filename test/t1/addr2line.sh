@@ -19,7 +19,8 @@ while read -r f; do
 	debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
 	[ -e "$debug" ] || debug=
 	perl "$XPU_SRC/test/lib/agree.pl" "$XPU_BUILD/names" 10000 "$f" $debug >out 2>&1
-	ok $? "$(basename "$f")${debug:+, with its debug file}: every difference is explained"
+	ok $? "$(basename "$f \
+		")${debug:+, with its debug file}: every difference from addr2line is explained"
 	cat out
 done <list
 done_testing

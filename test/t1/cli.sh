@@ -19,10 +19,11 @@ leftovers() {		# prints temporary files that were not removed
 xpumerge >out 2>log
 is $? 0 "no arguments: exit status 0"
 like "$(cat out)" '^kernels: ' "no arguments: stdout has the summary of xpu.data"
-is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" "no arguments: stderr has the account"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 0" \
+	"no arguments: stderr has the account of launches"
 xpumerge xpu.data -f folded >out 2>log
 is $? 0 "folded on stdout: exit status 0"
-is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: stdout has nothing else"
+is "$(grep -vc ' [0-9]*$' out)" 0 "folded on stdout: stdout has only folded stacks"
 for pair in folded:folded html:html json:chrome txt:text pb.gz:pprof perf:perf pftrace:pftrace; do
 	suffix=${pair%:*}
 	xpumerge -i xpu.data -o "a.$suffix" >out 2>log
@@ -39,9 +40,9 @@ xpumerge -f folded -o a.other 2>log
 is $? 0 "-f accepts any name of a file"
 if command -v python3 >/dev/null; then
 	python3 -c 'import json; json.load(open("a.json"))'
-	ok $? "other programs can read a.json"
+	ok $? "a.json can be parsed by another program"
 else
-	skip "other programs can read a.json" "no python3"
+	skip "a.json can be parsed by another program" "no python3"
 fi
 umask 027
 xpumerge -o mode.folded 2>log
@@ -95,7 +96,7 @@ refuse() {		# refuse FILE WORDS NAME
 : >empty.data
 refuse empty.data 'is empty' "an empty file"
 head -c 40 xpu.data >short.data
-refuse short.data 'too short' "a cut header"
+refuse short.data 'too short' "a header that is cut off"
 echo 'not a recording, but long enough to have had a header of sixty-four bytes' >text.data
 refuse text.data 'not a recording' "a text file"
 echo '[{"ph":"X"}]' >trace.json
@@ -112,12 +113,12 @@ refuse missing.data 'No such file' "a missing file"
 mkdir none && cd none || exit 1
 xpumerge >out 2>log
 is "$?$(cat out log)" "2xpumerge: xpu.data cannot be opened: No such file or directory: xpuload makes one" \
-	"without xpu.data, the message says who makes it"
+	"without xpu.data, the message says that xpuload makes it"
 cd ..
 
 xpumerge -f folded -o - -i - <text.data >out 2>log
 is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wrong magic)" \
-	"standard input that is no recording is refused"
+	"standard input that is not a recording is refused"
 
 # ---- standard input
 
@@ -165,30 +166,36 @@ is "$?$(cat log)" "2xpumerge: missing.data cannot be opened: No such file or dir
 size=$(stat -c %s xpu.data)
 head -c $((size - 20)) xpu.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
-is $? 1 "cut: exit status 1"
-like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' "cut: the message says where"
-is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" "cut: at least one record counts as lost"
-is "$(grep -c '^xpumerge: cut.data' log)" 1 "cut: one line besides the account"
-like "$(cat log)" 'not closed in good order' "cut: the message says that the recording was not closed"
+is $? 1 "cut inside a record: exit status 1"
+like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: 4 bytes ignored' \
+	"cut inside a record: the message gives the offset"
+is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" \
+	"cut inside a record: at least one record counts as lost"
+is "$(grep -c '^xpumerge: cut.data' log)" 1 \
+	"cut inside a record: one line in addition to the account"
+like "$(cat log)" 'not closed in good order' \
+	"cut inside a record: a message says that the recording was not closed"
 cmp -s cut.folded a.folded
-ok $? "cut: the result has all records before the cut"
+ok $? "cut inside a record: the result has all records before the cut"
 xpumerge diff xpu.data cut.data -f folded -o diff.folded 2>log
-is $? 1 "cut: diff has exit status 1, too"
+is $? 1 "cut inside a record: diff has exit status 1"
 fold cut.data -o fold.folded 2>log
-is $? 1 "cut: fold.sh has exit status 1, too"
+is $? 1 "cut inside a record: fold.sh has exit status 1"
 cmp -s fold.folded a.folded
-ok $? "cut: fold.sh has all records before the cut"
+ok $? "cut inside a record: fold.sh shows all records before the cut"
 # The END record is the last record and has 24 bytes: the cut is right before it.
 head -c $((size - 24)) xpu.data >whole.data
 xpumerge whole.data -f folded -o cut.folded 2>log
 is $? 1 "cut between records: exit status 1"
-like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' "cut between records: a message says so"
-is "$(grep -c '^xpumerge: whole.data' log)" 1 "cut between records: one line besides the account"
+like "$(cat log)" '^xpumerge: whole.data: not closed: cut, or still' \
+	"cut between records: a message says that the recording is not closed"
+is "$(grep -c '^xpumerge: whole.data' log)" 1 \
+	"cut between records: one line in addition to the account"
 cmp -s cut.folded a.folded
 ok $? "cut between records: the result has all records before the cut"
 head -c 64 xpu.data >header.data
 xpumerge header.data -f folded -o cut.folded 2>log
-is "$?$(wc -c <cut.folded)" 10 "a header alone: exit status 1, and an empty result"
+is "$?$(wc -c <cut.folded)" 10 "a recording of only a header: exit status 1, and an empty result"
 head -c $((size / 2)) xpu.data >half.data
 xpumerge half.data -f folded --unit count -o half.folded 2>log
 is $? 1 "cut in the middle: exit status 1"
@@ -200,7 +207,8 @@ ok $? "cut in the middle: some launches are in the result: $n"
 { head -c 20000 xpu.data; head -c 100000 /dev/zero | tr '\0' '\377'; } >damaged.data
 xpumerge damaged.data -f folded -o damaged.folded 2>log
 is $? 2 "damaged: exit status 2"
-like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' "damaged: the message says where"
+like "$(cat log)" '^xpumerge: damaged.data: damaged at offset [0-9]+' \
+	"damaged: the message gives the offset"
 [ -s damaged.folded ] && grep -q '^launches [1-9]' log
 ok $? "damaged: records before the damage are in the result"
 
@@ -209,9 +217,9 @@ ok $? "damaged: records before the damage are in the result"
 "$gen" -o blocks.data --launches 2000 --threads 4 --memcpy-every 4 --blocks 10000
 xpumerge blocks.data -f folded -o blocks.folded 2>log
 is "$?$(cat log)" "0$(xpumerge -f folded 2>&1 >/dev/null)" \
-	"blocks: exit status and account equal those without blocks"
+	"blocks: exit status and account are the same as without blocks"
 cmp -s blocks.folded a.folded
-ok $? "blocks: the result equals the one without blocks"
+ok $? "blocks: the result is the same as without blocks"
 # shellcheck disable=SC2002 # it is to be a pipe
 cat blocks.data | xpumerge -f folded - 2>log | cmp -s - a.folded
 ok $? "blocks: the result is the same through a pipe"
@@ -230,9 +238,9 @@ head -c $((size - 20)) blocks.data >cut.data
 xpumerge cut.data -f folded -o cut.folded 2>log
 is $? 1 "blocks cut: exit status 1"
 like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignored' \
-	"blocks cut: the message says where"
+	"blocks cut: the message gives the offset"
 head -c 30 blocks.data >short.data
-refuse short.data 'too short' "blocks: a cut header"
+refuse short.data 'too short' "blocks: a header that is cut off"
 
 # A recording of version 1, which had no blocks.
 xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
@@ -253,7 +261,7 @@ for format in text folded chrome pprof perf; do
 	xpumerge -f $format >/dev/full 2>log
 	is $? 2 "$format on a full stdout: exit status 2"
 	like "$(cat log)" '^xpumerge: standard output: cannot be written: No space left' \
-		"$format on a full stdout: the message says so"
+		"$format on a full stdout: a message says that it is full"
 done
 xpumerge --version >/dev/full 2>log
 is $? 2 "--version on a full stdout: exit status 2"
@@ -262,7 +270,8 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k tmpfs small 2>/dev/null; the
 	echo kept >small/a.json
 	xpumerge -o small/a.json 2>log
 	is $? 2 "disk full: exit status 2"
-	like "$(cat log)" 'No space left on device' "disk full: the message says so"
+	like "$(cat log)" 'No space left on device' \
+		"disk full: a message says that the disk is full"
 	is "$(cat small/a.json)" kept "disk full: the older result is unchanged"
 	is "$(ls small)" a.json "disk full: no partial file is left"
 	umount small
@@ -274,20 +283,21 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	mkdir -m 555 readonly
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" \
 		-f folded -o readonly/a.folded 2>log
-	is $? 2 "a directory that is not ours: exit status 2"
+	is $? 2 "another user's directory: exit status 2"
 	like "$(cat log)" 'readonly/a.folded: cannot be written: Permission denied' \
-		"a directory that is not ours: the message says so"
+		"another user's directory: a message says that permission is denied"
 	chmod 600 xpu.data
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$XPUMERGE" -i "$PWD/xpu.data" 2>log
-	is $? 2 "a recording that is not ours: exit status 2"
+	is $? 2 "another user's recording: exit status 2"
 	like "$(cat log)" 'cannot be opened: Permission denied' \
-		"a recording that is not ours: the message says so"
+		"another user's recording: a message says that permission is denied"
 	chmod 644 xpu.data
 	cp xpu.data theirs.data
 	chown 65534 theirs.data
 	xpumerge -i theirs.data -o a.folded 2>log
 	is $? 0 "as root, another user's recording: exit status 0"
-	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 "as root, another user's recording: one warning"
+	is "$(grep -c 'belongs to uid 65534: as root' log)" 1 \
+		"as root, another user's recording: one warning is printed"
 else
 	skip "other users' files" "not root, or no setpriv"
 fi
@@ -305,9 +315,9 @@ until ls big.json.*.tmp >/dev/null 2>&1 || [ $n -gt 2000 ]; do
 done
 kill -TERM $pid
 wait $pid 2>/dev/null
-is $? 143 "terminated while it writes: ends by the signal"
-is "$(cat big.json)" kept "terminated while it writes: the older result is unchanged"
-is "$(leftovers)" 0 "terminated while it writes: no temporary file is left"
+is $? 143 "SIGTERM during writing: xpumerge dies of the signal"
+is "$(cat big.json)" kept "SIGTERM during writing: the older result is unchanged"
+is "$(leftovers)" 0 "SIGTERM during writing: no temporary file is left"
 rm -f big.json
 
 # ---- a recording that becomes shorter while it is read
@@ -333,11 +343,11 @@ if [ -z "${XPU_SAN:-}" ] && ${CC:-cc} -shared -fPIC -o shorten.so shorten.c -ldl
 	LD_PRELOAD=$PWD/shorten.so "$XPUMERGE" -i short.data -o short.folded >out 2>log
 	is "$?$(cat out)" 2 "a recording that becomes shorter: exit status 2"
 	like "$(cat log)" '^xpumerge: a file became shorter while it was being read: nothing written' \
-		"a recording that becomes shorter: a message says so"
+		"a recording that becomes shorter: a message says that nothing is written"
 	is "$(cat short.folded)$(leftovers)" kept0 \
 		"a recording that becomes shorter: the older result is unchanged"
 else
-	skip "it becomes shorter meanwhile" "no library can be preloaded: $(head -n 1 log)"
+	skip "a recording that becomes shorter" "no library can be preloaded: $(head -n 1 log)"
 fi
 
 # ---- several recordings
@@ -347,7 +357,7 @@ fi
 xpumerge rank0.data rank1.data -f folded --unit count -o both.folded 2>log
 is $? 0 "two recordings: exit status 0"
 is "$(account log)" "3000 matched 3000 unmatched 0 lost 0" "two recordings: one account covers both"
-unlike "$(cat log)" '^of these' "two recordings: no account of each"
+unlike "$(cat log)" '^of these' "two recordings: no separate accounts are printed"
 xpumerge rank0.data -f folded --unit count -o a.folded 2>/dev/null
 xpumerge -i rank1.data -f folded --unit count -o b.folded 2>/dev/null
 awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (k in sum) print k, sum[k] }' \
@@ -359,33 +369,36 @@ is "$(grep -c '"process_name".*(pid ' both.json)" 4 "two recordings: each proces
 "$gen" -o rank2.data --launches 1000 --lose-record 10
 xpumerge rank0.data -i rank2.data -f folded -o a.folded 2>log
 is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data \
-	"two recordings: the account names the one with losses"
+	"two recordings: the account names the recording with losses"
 like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' \
-	"two recordings: the account has its losses"
+	"two recordings: the account shows this recording's losses"
 ln rank0.data again.data
 xpumerge rank0.data again.data -o a.folded 2>log
 is $? 2 "one recording twice: exit status 2"
-like "$(cat log)" 'again.data: the same recording as rank0.data' "one recording twice: a message says so"
+like "$(cat log)" 'again.data: the same recording as rank0.data' \
+	"one recording twice: a message says that the recordings are the same"
 xpumerge rank0.data text.data -f folded -o a.folded 2>log
-is $? 2 "two files of which one is no recording: exit status 2"
+is $? 2 "two files, one of them not a recording: exit status 2"
 
 # ---- bytes
 
 "$gen" -o bytes.data --launches 1000 --memcpy-every 3
 xpumerge bytes.data -f folded --unit bytes -o a.folded 2>log
-is $? 0 "bytes: exit status 0"
+is $? 0 "--unit bytes: exit status 0"
 copies=$(xpumerge bytes.data 2>/dev/null | sed -n 's/^memory operations: \([0-9]*\) copies.*/\1/p')
 is "$(awk '{ n += $NF } END { print n }' a.folded)" $((copies * 4096)) \
-	"bytes: the result has the bytes of all copies"
-is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "bytes: kernels have no bytes"
-like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' "bytes: a message says that kernels have none"
+	"--unit bytes: the result has the bytes of all copies"
+is "$(grep -c 'Kernel.* 0$' a.folded)" 6 "--unit bytes: kernels have 0 bytes"
+like "$(cat log)" '^xpumerge: 6 lines of kernels show 0' \
+	"--unit bytes: a message says that kernels show 0"
 
 # ---- loss
 
 "$gen" -o pending.data --launches 1000 --lose-record 10
 xpumerge pending.data -f folded --unit count -o a.folded 2>log
 is $? 0 "lost records: exit status 0"
-is "$(account log)" "1000 matched 900 unmatched 100 lost 100" "lost records: the account has them"
+is "$(account log)" "1000 matched 900 unmatched 100 lost 100" \
+	"lost records: the account has the losses"
 like "$(cat log)" '^ +100 launches without device work' \
 	"lost records: launches without device work are counted"
 like "$(cat log)" '^ +100 device records that the shim sent are not' \
@@ -396,7 +409,8 @@ xpumerge --strict pending.data -o a.folded 2>log
 is $? 1 "lost records: --strict fails"
 "$gen" -o orphans.data --launches 1000 --lose-launch 10
 xpumerge orphans.data -f folded --unit count -o a.folded 2>log
-is "$(account log)" "900 matched 900 unmatched 100 lost 100" "lost launches: the account has them"
+is "$(account log)" "900 matched 900 unmatched 100 lost 100" \
+	"lost launches: the account has the losses"
 like "$(cat log)" '^ +100 device records whose launch is not' \
 	"lost launches: records without a launch are counted"
 is "$(sed -n 's/.*;\[no launch\];.* //p' a.folded | awk '{ n += $1 } END { print n }')" 100 \

@@ -27,14 +27,14 @@ for file in "$corpus"/*.xpu; do
 	expect "$name" folded "$name.xpu" -f folded --unit ns
 	expect "$name" dump dump "$name.xpu"
 	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " \
-		"$name: the dump has that version"
+		"$name: dump prints the version of the file's name"
 	for format in chrome html pprof perf pftrace; do
 		xpumerge "$name.xpu" -f $format -o out 2>log
 		is $? 0 "$name: -f $format"
 	done
 done
 [ $nr -ge 2 ]
-ok $? "there are $nr recordings"
+ok $? "the corpus has $nr recordings"
 
 # ---- the current version's recording is complete
 
@@ -43,13 +43,15 @@ version() {		# version MEMBER: XPU_VERSION_MAJOR or XPU_VERSION_MINOR
 }
 now=$(version MAJOR).$(version MINOR)
 [ -e "$corpus/$now.xpu" ]
-ok $? "there is a recording of version $now" || diag "gen_corpus makes it: see $corpus/README.md"
+ok $? \
+	"the corpus has a recording of version $now" ||
+	diag "gen_corpus makes it: see $corpus/README.md"
 
 # The types in the table, except types that are only in the ring buffer, and types that the loader
 # removes.
 sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" | sort >types
 [ "$(wc -l <types)" -gt 35 ]
-ok $? "there are $(wc -l <types) record types"
+ok $? "records.def defines $(wc -l <types) record types"
 awk '{ print $3 }' "$now.dump" | sort -u >there
 is "$(comm -23 types there | tr '\n' ' ')" "" \
 	"$now: the recording has every record type, and dump prints them"
@@ -59,7 +61,7 @@ is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints no other
 awk '/^RECORD\([A-Z_]*, [0-9]*, xpu_record_/ { on = 1 } /^END_RECORD/ { on = 0 }
 	on && match($0, /[ ]nr_[a-z_]*, [A-Z]/) { print substr($0, RSTART + 1, RLENGTH - 4) }' "$records" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]
-ok $? "there are $(wc -l <counts) members nr_*"
+ok $? "the structures have $(wc -l <counts) members nr_*"
 grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there
 is "$(comm -23 counts there | tr '\n' ' ')" "" "$now: dump prints each member nr_*"
 done_testing

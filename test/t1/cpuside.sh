@@ -31,7 +31,8 @@ xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is $? 0 "junk: exit status 0"
 LC_ALL=C sort out.folded | diff p.txt.folded - >/dev/null
 ok $? "junk: the samples between the junk are read"
-like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored' "junk: a message says so"
+like "$(cat log)" 'p.txt: [0-9]+ lines are not what perf script prints: ignored' \
+	"junk: a message counts the ignored lines"
 xpumerge --strict --cpu p.txt -f folded >out 2>log
 is $? 1 "junk: --strict fails"
 
@@ -75,7 +76,7 @@ is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "c
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
-	"without periods, each sample counts for 1 / frequency"
+	"without periods, each sample stands for 1 / frequency"
 gen p.txt event=instructions:u
 fails "no time" '^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' --cpu p.txt
 : >p.txt
@@ -96,19 +97,19 @@ events = json.load(open("out.json"))["traceEvents"]
 print(sum(e["ph"] == "X" and e.get("cat") == "kernel" for e in events) > 100,
       sum(e.get("cat") == "cpu" for e in events))
 END
-is "$(cat got)" "True 300" "with PyTorch's trace: the timeline has both"
+is "$(cat got)" "True 300" "with PyTorch's trace: the timeline has samples and kernels"
 gen p.txt seed=42 start=7000000000000
 cat p.txt.folded t.json.folded >both
 same "of another clock" both --cpu p.txt --gpu t.json
 like "$(cat log)" 'p.txt: its times, 7000.000 s to 7000.299 s, are not from the clock of t.json, .*CLOCK_MONOTONIC' \
-	"samples of another clock: a message says so"
+	"samples of another clock: a message says that the clocks differ"
 gen p.txt seed=43 ids=both time=ns start=6000 distance=50 comment="${freq%use_clockid*}"
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
 like "$(cat log)" 'p.txt: not recorded with the clock of t.json' \
-	"samples of perf's own clock: a message says so"
+	"samples of perf's own clock: a message says that the clocks differ"
 gen p.txt seed=44 time=none
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
-like "$(cat log)" 'p.txt: no times' "samples without times: a message says so"
+like "$(cat log)" 'p.txt: no times' "samples without times: a message says that times are missing"
 
 "$XPU_BUILD/gen_sqlite" one.sqlite <<'END'
 CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -141,7 +142,7 @@ cat >one.json <<'END'
 END
 xpumerge --cpu p.txt --gpu one.json --by pid,tid,comm -f folded --unit ns >out 2>log
 is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000
-[pid 1234];[tid 1235];python3;work 1000000" "a thread that both sides know is one thread"
+[pid 1234];[tid 1235];python3;work 1000000" "a thread in both files is one thread of the result"
 
 # ---- stacks at probes on CUDA's functions are the stacks of launches
 
@@ -162,11 +163,15 @@ for nr, line in enumerate(open("cpu.txt")):
         print(first + "1000000 cpu-clock:\n\t1234 busy+0x0 (/bin/app)\n")
 END
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit ns --gpu-only >out 2>log
-is "$(grep '^by time' log)" "$(grep '^by time' want.log)" "stacks of launches: matched as the lines are"
+is "$(grep '^by time' log)" "$(grep '^by time' want.log)" \
+	"stacks of launches from perf: matched like stacks from lines"
 diff want out >diff
-ok $? "stacks of launches: the result is the same as from lines" || diag "$(head -n 5 diff)"
+ok $? \
+	"stacks of launches from perf: the result is the same as from lines" ||
+	diag "$(head -n 5 diff)"
 xpumerge --cpu p.txt --gpu gpu.json -f folded --unit count --cpu-only >out 2>log
-is "$(awk '{ s += $NF } END { print s }' out)" 500 "stacks of launches: the samples between them are counted"
+is "$(awk '{ s += $NF } END { print s }' out)" 500 \
+	"stacks of launches from perf: CPU samples in between are counted"
 sed '/cpu-clock/,/^$/d' p.txt >launches.txt
 fails "stacks of launches alone" 'stacks of launches only: give the device records' --cpu launches.txt
 done_testing

@@ -241,8 +241,8 @@ static void test(const char *name, void (*make)(struct gen *g, uint32_t nr), uin
 		best = ratio < best ? ratio : best;
 	}
 	diag("%s: %u in %.0f ms, four times as many in %.1f times that", name, nr, few / 1e6, best);
-	ok(best < RATIO, "%s: the time does not grow with their square", name);
-	ok(!left_out == !crowded, "%s: things that are left out are counted", name);
+	ok(best < RATIO, "%s: the time grows less than quadratically", name);
+	ok(!left_out == !crowded, "%s: everything that is left out is counted", name);
 }
 
 int main(void)

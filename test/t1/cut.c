@@ -107,7 +107,7 @@ static void test_cut(const struct gen *g)
 	char *copy;
 
 	ok(nr_ends > 15 && ends[nr_ends - 1] == g->nr,
-	   "there are %zu records to cut at", nr_ends - 1);
+	   "the recording has %zu records to cut at", nr_ends - 1);
 	for (len = 0; len <= g->nr; len++) {
 		copy = malloc(len ? len : 1);
 		memcpy(copy, g->v, len);
@@ -129,11 +129,11 @@ static void test_cut(const struct gen *g)
 		free(copy);
 	}
 	ok(status_right,
-	   "cut at each of %zu bytes: refused within the header, never called damaged",
+	   "cut at each of %zu bytes: a cut header is refused, no cut counts as damage",
 	   g->nr);
-	ok(cut_right, "cut: the ignored bytes are those after the last complete record");
+	ok(cut_right, "cut: all bytes after the last complete record are ignored");
 	ok(closed_right, "cut: the recording is not closed");
-	ok(monotone, "cut: the later the cut, the more is matched");
+	ok(monotone, "cut: a later cut leaves at least as many matched launches");
 	is_str(broken, NULL, "cut: the sums are consistent");
 }
 
@@ -184,8 +184,8 @@ static void test_random(const struct gen *g)
 		broken = merged__broken(&m);
 		merged__free(&m);
 	}
-	is_str(broken, NULL, "bytes changed at random 20000 times: the sums are consistent");
-	ok(nr_damaged > 1000, "many of these changes are noticed: %d", nr_damaged);
+	is_str(broken, NULL, "20000 random changes of bytes: the sums are consistent");
+	ok(nr_damaged > 1000, "many of the random changes are noticed as damage: %d", nr_damaged);
 
 	for (i = 0; i < 2000 && !broken; i++) {
 		for (k = sizeof(struct xpu_file_header); k < g->nr; k++)
@@ -195,7 +195,7 @@ static void test_random(const struct gen *g)
 		broken = merged__broken(&m);
 		merged__free(&m);
 	}
-	is_str(broken, NULL, "noise behind a good header 2000 times: the sums are consistent");
+	is_str(broken, NULL, "2000 times noise after a valid header: the sums are consistent");
 	free(copy);
 }
 
@@ -249,7 +249,7 @@ static void test_huge(void)
 	gen__kernel(&g, 0, 1, 10, 3, 1, 1);
 	gen__batch_end(&g);
 	merged__run(&m, g.v, g.nr, "times", &(struct merge_opts){ 0 });
-	is_int(m.loss.bad_times, 1, "an end beyond the end of time is no valid time");
+	is_int(m.loss.bad_times, 1, "an end that overflows is an invalid time");
 	is_str(merged__broken(&m), NULL, "extreme times: the sums are consistent");
 	merged__free(&m);
 	gen__free(&g);

@@ -175,9 +175,9 @@ static void test_each_byte(int level)
 			merged__free(&m);
 		}
 	}
-	ok(lost_right, "level %d: each byte of each block, changed: the block is lost and counted",
+	ok(lost_right, "level %d: a change of any byte of a block: the block is lost and counted",
 	   level);
-	ok(said, "level %d: the message says where", level);
+	ok(said, "level %d: a change of any byte of a block: the message gives the offset", level);
 	gen__free(&s.g);
 }
 
@@ -193,7 +193,8 @@ static void test_many_bytes(void)
 	end = (s.at[5] + s.at[6]) / 2;
 	memset(s.g.v + at, 0xa5, end - at);
 	run(&m, &s.g);
-	ok(lost(&m, 3, "over three blocks"), "damage over three blocks: these three are lost");
+	ok(lost(&m, 3, "over three blocks"),
+	   "damage across three blocks: exactly these three are lost");
 	merged__free(&m);
 	gen__free(&s.g);
 
@@ -275,7 +276,7 @@ static void test_header(void)
 		merged__free(&m);
 	}
 	ok(noticed,
-	   "each byte of the file's header, changed: a message says so, and the records are used");
+	   "a change of any byte of the file's header: a message says so, and the records are used");
 	gen__free(&s.g);
 }
 
@@ -304,8 +305,8 @@ static void test_cut(void)
 		merged__free(&m);
 		free(cut.v);
 	}
-	ok(status_right, "cut at each byte: not closed, never called damaged");
-	ok(cut_right, "cut: the ignored bytes are those after the last complete block");
+	ok(status_right, "a cut at any byte: the recording is not closed, but not damaged");
+	ok(cut_right, "cut: all bytes after the last complete block are ignored");
 	ok(used_right, "cut: all blocks before the cut are used");
 	gen__free(&s.g);
 }
@@ -327,7 +328,7 @@ static void test_end(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.corrupt_bytes == s.g.nr - s.at[6] &&
 		 m.loss.nr_matched == NR_LAUNCHES - PER_BLOCK, "zeros", &m),
-	   "zeros up to the end, as after a crash of the machine: the same");
+	   "zeros up to the end, as after a crash of the machine: the status reports damage");
 	merged__free(&m);
 	gen__free(&s.g);
 }

@@ -48,7 +48,7 @@ column 2 >got
 grep -q '^\[GPU 0\];\[stream 9\]' want && cmp got want
 ok $? "--by: the second column equals B's own stacks"
 is "$(grep -c '^launches' diff.log)" 2 "stderr has both accounts"
-like "$(cat diff.log)" 'A is a.data' "the accounts say which recording they are of"
+like "$(cat diff.log)" 'A is a.data' "the accounts name their recordings"
 
 # sums: prints "A B", the sums over all lines.
 sums() {
@@ -77,7 +77,7 @@ if [ -r "$flamegraph" ]; then
 	perl "$flamegraph" diff.folded >diff.svg 2>err.log
 	is "$?$(cat err.log)" 0 "flamegraph.pl draws the comparison"
 	like "$(grep -o 'site1(float\*) ([^)]*)' diff.svg | head -n 1)" '; [-+][0-9.]+%' \
-		"the flame graph has the difference of each frame"
+		"the flame graph shows the difference of each frame"
 else
 	skip "flamegraph.pl draws the comparison" "flamegraph.pl is missing"
 fi
@@ -89,14 +89,14 @@ is $? 0 "text: exit status 0"
 "$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
 want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
-is "$got" "$want" "text: a kernel's times and their difference"
+is "$got" "$want" "text: a kernel's row has both times and their difference"
 # Averages are the recordings' own averages, also where A is multiplied.
 averages() {
 	"$merge" diff a.data b.data --limit 0 --unit ns --width 0 "$@" 2>/dev/null |
 		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'
 }
 avg_of() { "$merge" $1.data --table kernels --csv 2>/dev/null | awk -F, '/"site3\(/ { print $4 }'; }
-like "$(averages)" "^[1-9][0-9]* [1-9][0-9]*$" "text: it has averages"
+like "$(averages)" "^[1-9][0-9]* [1-9][0-9]*$" "text: a kernel's row has both averages"
 is "$(averages)" "$(avg_of a) $(avg_of b)" "text: averages are the recordings' own averages"
 is "$(averages --normalize launches)" "$(averages)" "text: --normalize does not change averages"
 like "$(grep 'site45(' diff.txt)" ' new ' "text: a kernel that only B has is marked as new"
@@ -113,14 +113,14 @@ if command -v python3 >/dev/null; then
 			grep -v ' 0$' | LC_ALL=C sort >got
 		column $((side + 1)) >want
 		cmp got want
-		ok $? "html: side $side has the stacks and sums of its recording"
+		ok $? "html: side $side has the stacks and sums of that recording"
 	done
 	"$merge" diff a.data b.data --by device,stream,comm -f html 2>/dev/null |
 		grep -q '"by":\["device","stream","comm"\],$'
 	ok $? "html: the page knows how many frames are roots with --by"
 	"$merge" diff a.data b.data -f html --normalize launches 2>/dev/null |
 		grep -q '"scale":1.66666666'
-	ok $? "html: --normalize is left to the page"
+	ok $? "html: --normalize does not change the page's data"
 else
 	skip "html" "python3 is missing"
 fi

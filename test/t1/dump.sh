@@ -32,7 +32,7 @@ decimal <out >places
 is "$(awk '$1 != at { print "after " at " comes " $1; exit } { at += $2 } END { print at }' places)" \
 	"$(wc -c <plain.data)" "version 1: offsets and sizes cover the file"
 like "$(cat out)" '^0xa8 \[0x18\] INFO key=ARCH "x86_64"$|^0x88 \[0x18\] INFO key=ARCH "x86_64"$' \
-	"version 1: a record"
+	"version 1: the dump has an INFO record"
 cp out plain.dump
 
 dump blocks.data 0 "blocks"
@@ -40,10 +40,12 @@ sed -n 's/^\(0x[0-9a-f]*\) \[\(0x[0-9a-f]*\)\] BLOCK.*/\1 \2/p' out | while read
 	echo $((at)) $((size))
 done >places
 is "$(awk 'BEGIN { at = 64 } $1 != at { print "after " at " comes " $1; exit } { at += $2 }
-	END { print at }' places)" "$(wc -c <blocks.data)" "blocks: they cover the file behind its header"
-is "$(grep -c BLOCK out)" 9 "blocks: there are nine"
+	END { print at }' places)" "$(wc -c <blocks.data)" \
+		"blocks: the dumped blocks cover the file after the header"
+is "$(grep -c BLOCK out)" 9 "blocks: the dump has nine blocks"
 dump stored.data 0 "blocks without compression"
-like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' "blocks without compression: the dump says so"
+like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' \
+	"blocks without compression: the dump shows no compression"
 xpumerge dump blocks.data >out 2>log
 
 # Both formats have the same records, at other offsets.
@@ -51,7 +53,7 @@ for f in plain.dump out; do
 	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
 done
 [ "$(wc -l <out.records)" -gt 80 ] && cmp -s plain.dump.records out.records
-ok $? "$(wc -l <out.records) records are the same in both formats" ||
+ok $? "$(wc -l <out.records) records are dumped equally with and without blocks" ||
 	diag "$(diff plain.dump.records out.records | head -n 5)"
 
 # Members of each kind: numbers, names, flags, text, rows, and frames behind the fixed part.
@@ -77,12 +79,12 @@ PYSOURCE id=1 first_line=40 minor=11 table_bytes=3 "Model.forward" "/nonexistent
 off_ns={LOCK=5000 IO=0 SLEEP=0 POLL=0 CHILD=0 OTHER=0 RUNNABLE=2000 CALL=0}
 LOST time_ns=21000 kind=SAMPLE count=1
 END
-is "$(cat log)" "" "a whole recording: no message"
+is "$(cat log)" "" "a complete recording: no message"
 
 # ---- input and output
 
 xpumerge dump - <blocks.data | cmp -s - out
-ok $? "dump reads standard input"
+ok $? "dump can read standard input"
 mkdir one
 cp blocks.data one/xpu.data
 (cd one && "$XPUMERGE" dump) | cmp -s - out
@@ -90,7 +92,7 @@ ok $? "without a file dump reads xpu.data"
 umask 022
 xpumerge dump blocks.data -o file 2>log && cmp -s file out
 ok $? "-o writes to a file"
-is "$(stat -c %a file)" 600 "-o: the file is as private as a recording"
+is "$(stat -c %a file)" 600 "-o: the file has mode 600, like a recording"
 for args in "a b" "-f folded a" "--strict a" "--unit ns a"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge dump $args >out2 2>log
@@ -99,7 +101,7 @@ for args in "a b" "-f folded a" "--strict a" "--unit ns a"; do
 done
 echo text >text.data
 xpumerge dump text.data >out2 2>log
-is "$? $(grep -c 'wrong magic' log)" "2 1" "a file that is no recording is refused"
+is "$? $(grep -c 'wrong magic' log)" "2 1" "a file that is not a recording is refused"
 xpumerge dump blocks.data >/dev/full 2>log
 is "$? $(grep -c 'No space left' log)" "2 1" "a full disk is reported"
 
@@ -112,15 +114,17 @@ poke unknown.data $end 310
 dump unknown.data 1 "unknown type"
 is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" \
 	"unknown type: the record has a line"
-like "$(cat log)" 'not closed: the record END is missing' "no END: a message says so"
-like "$(cat log)" '1 record of an unknown type' "unknown type: a message says so"
+like "$(cat log)" 'not closed: the record END is missing' \
+	"no END record: a message says that the recording is not closed"
+like "$(cat log)" '1 record of an unknown type' "unknown type: a message counts the record"
 
 head -c $((end + 4)) plain.data >cut.data
 dump cut.data 1 "cut"
-is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" "cut: the last line says where"
+is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" \
+	"cut: the last line has the offset"
 head -c 1000 blocks.data >cut.data
 dump cut.data 1 "a block cut"
-is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: the last line says where"
+is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: the last line has the offset"
 is "$(grep -c BLOCK out)" 1 "a block cut: the block before it is printed"
 
 # An impossible size: version 1 ends there, because it does not say where the next record begins.
@@ -129,7 +133,7 @@ cp plain.data bad.data
 poke bad.data $((info + 4)) 003
 dump bad.data 2 "version 1, damaged"
 is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $info \
-	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line says where"
+	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line has the offset"
 is "$(wc -l <out)" 3 "version 1, damaged: the records before it are printed"
 
 # Damaged data in a block: the other blocks are still dumped.
@@ -139,7 +143,7 @@ second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
 dump bad.data 2 "a block damaged"
 like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
-	"a block damaged: a line says where"
+	"a block damaged: a line has the offset"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got
 cmp -s expected got
@@ -151,7 +155,7 @@ cp plain.data bad.data
 poke bad.data $((string + 4)) 003
 dump bad.data 2 "a batch damaged"
 like "$(cat out)" "^$(printf '%#x' $string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
-	"a batch damaged: a line says where"
+	"a batch damaged: a line has the offset"
 is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the rest of the recording is printed"
 
 # Names that are not text, or that contain control characters.

@@ -39,7 +39,9 @@ check() {
 		;;
 	*)
 		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] && [ $(($1 * 1000)) -ge $((works * least)) ]
-		ok $? "$name: right $1 wrong $2 without launch $3" || diag "$(cat log)"
+		ok $? \
+			"$name: device records by launch: right $1 wrong $2 without launch $3" ||
+			diag "$(cat log)"
 		;;
 	esac
 	like "$(cat log)" 'correlation ids begin again [0-9]+ times?' \
@@ -63,9 +65,10 @@ check chrome 1000 driver=1
 python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
-	"work of two launches: a message says so, and --strict fails"
+	"device work of two possible launches: a message counts it, and --strict fails"
 # Ids that are unique stay as they are, without a message.
 python3 "$gen" chrome gpu.json runs=1 driver=1 >/dev/null
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
-is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" "one run of ids: no message"
+is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" \
+	"ids that do not begin again: no message"
 done_testing

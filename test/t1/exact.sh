@@ -37,7 +37,7 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 		print "paths", nr, "records", sum, "wrong", wrong + 0
 	}' a.folded >verdict
 	is "$(cat verdict)" "paths $paths records $launches wrong 0" \
-		"$name: each record is under its own path"
+		"$name: each device record is under its own call path"
 }
 
 check 20000 9 "one thread" --threads 1
@@ -51,6 +51,6 @@ check 20000 9 "processes" --threads 3 --procs 5
 check 20000 9 "a pid that execs four times" --threads 3 --procs 5 --reuse
 check 20000 9 "two GPUs" --threads 3 --gpus 2
 check 20000 9 "unwound in the process" --threads 3 --shim
-is "$(grep -c 'GPU_Kernel' a.folded)" 9 "a single GPU is not numbered"
+is "$(grep -c 'GPU_Kernel' a.folded)" 9 "with a single GPU, frames have no GPU number"
 check 4000 9 "deep" --frames 127
 done_testing

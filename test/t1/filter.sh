@@ -24,17 +24,18 @@ part() {
 	[ -s want ] && [ "$(wc -l <want)" -lt "$(wc -l <all)" ]
 	ok $? "$1: $(wc -l <want) of $(wc -l <all) lines pass the filter"
 	cmp got want
-	ok $? "$1: these lines are left"
+	ok $? "$1: the result has exactly the lines that pass"
 	nr=$(grep -v GPU_Launch_Pending want | awk '{ n += $NF } END { print n + 0 }')
 	total=$(grep -v GPU_Launch_Pending all | awk '{ n += $NF } END { print n }')
 	grep -qF "left out: $((total - nr)) of $total device records, " log &&
 		grep -qF "asked for: $1" log
-	ok $? "$1: the account says what is left out"
+	ok $? "$1: the account says how much is left out"
 	# shellcheck disable=SC2086
 	xpumerge $1 -o part.json 2>/dev/null
 	is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$nr" \
-		"$1: the timeline has a slice for each"
-	is "$(grep -c '"ph":"s"' part.json)" "$nr" "$1: the timeline has an arrow for each"
+		"$1: the timeline has a slice for each device record that passes"
+	is "$(grep -c '"ph":"s"' part.json)" "$nr" \
+		"$1: the timeline has an arrow for each device record that passes"
 	is "$(grep -c '"ph":"X".*"cat":"launch"' part.json)" \
 		"$(grep '"ph":"X".*"cat":"launch"' part.json | sort -u | wc -l)" \
 		"$1: the timeline has each launch once"
@@ -43,7 +44,7 @@ part() {
 	# shellcheck disable=SC2004 # it is a sum
 	rows=$(sed -n 's/^kernels: \([0-9]*\) .*/\1/p
 		s/^memory operations: \([0-9]*\) copies, \([0-9]*\).*/\1 + \2/p' part.txt | paste -sd+)
-	is "$(($rows))" "$nr" "$1: the summary has a row for each"
+	is "$(($rows))" "$nr" "$1: the tables count each device record that passes"
 }
 
 part "--pid $pid" "\$1 == \"[pid $pid]\""
@@ -62,7 +63,7 @@ like "$from" '^[0-9]+\.[0-9]{6}$' "the summary has the time of the first launch"
 xpumerge --from "$from" -f folded --unit count >got 2>/dev/null
 xpumerge -f folded --unit count >want 2>/dev/null
 cmp got want
-ok $? "--from that time leaves everything"
+ok $? "--from with the time of the first launch leaves nothing out"
 # The recording of gen_data begins at 1000 ns.
 base=$(sed -n 's/.*"base_ns":"\([0-9]*\)".*/\1/p' all.json)
 xpumerge --from $((base - 1000 + 500000))ns --to $((base - 1000 + 900000))ns -o part.json 2>log
@@ -70,16 +71,20 @@ sed -n 's/.*"ts":\([0-9.]*\),"dur":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset
 begin=$(awk '$1 >= 500 && $1 < 900' slices | wc -l)
 want=$(awk '$1 + $2 > 500 && $1 < 900' slices | wc -l)
 [ "$begin" -gt 50 ] && [ "$want" -gt "$begin" ]
-ok $? "$want of the slices last at some time from 500 to 900 us, $begin begin then"
-is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" "--from, --to: these slices are left"
+ok $? "$want slices overlap 500 to 900 us, and $begin of them begin there"
+is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)"' part.json)" "$want" \
+	"--from, --to: exactly the slices of that time are left"
 cut=$(awk '$1 < 500 && $1 + $2 > 500 || $1 < 900 && $1 + $2 > 900' slices | wc -l)
-is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" "--from, --to: $cut are parts, and say so"
-like "$(cat log)" "^left out: $(($(wc -l <slices) - begin)) of " "--from, --to: the account says what is left out"
-like "$(cat log)" "^of these, $((want - begin)) device records? began before" "--from, --to: the account says how many have a part"
+is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" \
+	"--from, --to: $cut slices are cut, and marked as parts"
+like "$(cat log)" "^left out: $(($(wc -l <slices) - begin)) of " \
+	"--from, --to: the account says how many device records are left out"
+like "$(cat log)" "^of these, $((want - begin)) device records? began before" \
+	"--from, --to: the account says how many device records are cut"
 xpumerge --pid 1 -f folded >got 2>log
 is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and exit status 1"
 like "$(cat log)" '^xpumerge: nothing in the recording matches --pid 1$' \
-	"a filter that leaves nothing: a message says so"
+	"a filter that leaves nothing: a message names the filter"
 for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --from 1"; do
 	# shellcheck disable=SC2086
 	xpumerge $args >got 2>log
@@ -88,5 +93,5 @@ for args in "--pid x" "--from 1h" "--kernel (" "--comm ," "--to 0" "--to 1 --fro
 done
 xpumerge --kernel "$(printf '%100000s' '' | tr ' ' '(')" >got 2>log
 is "$? $(cat got log)" "2 xpumerge: --kernel: longer than 16384 bytes" \
-	"a regular expression of endless groups is refused"
+	"a regular expression with too many groups is refused"
 done_testing

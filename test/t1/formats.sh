@@ -30,7 +30,7 @@ done
 "$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
 same calls chrome cat "-f chrome" ns count
 is "$(grep -c '"dur":0.250,"cat":"launch"' file) $(grep -c '"dur":0.100,"cat":"api"' file)" "700 700" \
-	"chrome: launches are as long as their calls"
+	"chrome: launches have the duration of their API calls"
 same calls pftrace cat "-f pftrace" ns count
 xpumerge -i calls.data --table api_calls --json >calls.json 2>log
 like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing is lost"
@@ -60,7 +60,8 @@ done
 for both in --inline --srcline "--inline --srcline"; do
 	same inline pprof cat "-f pprof" ns
 done
-like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' "some of the functions are inlined, with their lines"
+like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' \
+	"the recording has inlined functions with source lines"
 # shellcheck disable=SC2086
 xpumerge inline.data -f pprof $both 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >inline.txt
@@ -92,9 +93,10 @@ done
 
 xpumerge plain.data -f pprof 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >plain.txt
-is $? 0 "pprof: protoc decodes it with the published description"
+is $? 0 "pprof: protoc decodes the profile with the published description"
 for string in comm pid tid device stream /nonexistent/app; do
-	is "$(grep -c "^string_table: \"$string\"\$" plain.txt)" 1 "pprof: '$string' is a string"
+	is "$(grep -c "^string_table: \"$string\"\$" plain.txt)" 1 \
+		"pprof: '$string' is in the string table"
 done
 is "$(sed -n 's/^string_table: "\(launches .*\)"/\1/p' plain.txt)" \
 	"$(grep ^launches log)" "pprof: the account is a comment"

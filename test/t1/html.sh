@@ -30,11 +30,11 @@ same "graphs by launch" many.data --graph launch
 "$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null | $fold ns >got.folded 2>err.log || cat err.log
 "$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded --unit ns >want.folded 2>/dev/null
 cmp got.folded want.folded
-ok $? "by rank and range: the page has the stacks, in ns"
+ok $? "--by rank,nvtx: the page has the stacks, in ns"
 same "a filter" many.data --kernel 'site1[0-9]'
 is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page has the filter's options"
 is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
-	"the page has the losses"
+	"the page reports the losses"
 
 # There are so many sums that bins become longer, threads are not kept apart, and small call paths
 # are merged.
@@ -44,11 +44,14 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c '
 "$merge" wide.data -f folded --unit ns >want.folded 2>/dev/null
 $fold ns <page.html >got.folded 2>err.log || cat err.log
 cmp got.folded want.folded
-ok $? "700,000 launches from 15,000 call paths: the page has them, in ns and in all stretches"
-like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' "some call paths are merged"
-is "$(grep -c '"without":\["tid"' page.html)" 1 "the page says that threads are not kept apart"
+ok $? \
+	"700,000 launches from 15,000 call paths: the page has their sums, in ns, in every stretch of time"
+like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' \
+	"the page of 15,000 call paths merges some of them"
+is "$(grep -c '"without":\["tid"' page.html)" 1 \
+	"the page of 15,000 call paths says that threads are merged"
 "$merge" wide.data -o page.html --by tid 2>/dev/null
-is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are kept apart"
+is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are not merged"
 
 # Names that could end the script, or break the page.
 {
@@ -64,8 +67,8 @@ is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are kept
 } >names
 "$XPU_BUILD/gen_data" --launches 500 --paths 20 --names names -o hostile.data
 same "hostile names" hostile.data
-is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is whole"
-is "$(grep -ci '</script' page.html)" 2 "only the page's own scripts end"
+is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is not cut"
+is "$(grep -ci '</script' page.html)" 2 "hostile names end no script of the page"
 
 # CPU samples whose call path was too deep are reported, and are no loss that the page warns of.
 "$XPU_BUILD/gen_odd" deep.data deep
@@ -76,12 +79,13 @@ is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "a truncated sample is
 "$merge" many.data -f html --unit samples 2>err.log
 is $? 2 "--unit samples is refused"
 "$merge" many.data -f html --unit count | grep -q '"unit":"count"'
-ok $? "--unit count: the page shows counts first"
+ok $? "--unit count: the page begins with counts"
 "$XPU_BUILD/gen_data" --launches 0 -o empty.data
 "$merge" empty.data -o empty.html 2>/dev/null
 $fold ns <empty.html >got.folded
 is "$?$(cat got.folded)" 0 "an empty recording makes an empty page"
 
-is "$(grep -cE 'import\(|XMLHttpRequest|fetch\(|@import|url\(' page.html)" 0 "the page fetches nothing"
+is "$(grep -cE 'import\(|XMLHttpRequest|fetch\(|@import|url\(' page.html)" 0 \
+	"the page loads nothing from a network"
 
 done_testing

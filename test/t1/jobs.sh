@@ -83,7 +83,7 @@ xpumerge -j 4 near.data text.data -f folded -o none >log 2>&1
 is $? 2 "a file of another kind: exit status 2"
 is "$(wc -l <log)" 1 "a file of another kind: prints one line"
 [ ! -e none ]
-ok $? "nothing is written in these cases"
+ok $? "missing or unsuitable files: nothing is written"
 
 for bad in 0 x -1 1025; do
 	xpumerge -j $bad near.data >log 2>&1

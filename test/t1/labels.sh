@@ -10,7 +10,7 @@ cp "$corpus/2.5.xpu" old.data
 xpumerge new.data -o new.json 2>log
 like "$(cat new.json)" '"name":"rank 5: app \(pid 100\)"' "chrome: a rank's process has its name"
 like "$(cat new.json)" '"name":"process_sort_index","args":\{"sort_index":7\}' \
-	"chrome: processes are sorted by rank"
+	"chrome: a rank's process is sorted by its rank"
 like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456789ab, job 4711"' \
 	"chrome: a rank's process has its labels"
 xpumerge old.data -o old.json 2>log
@@ -37,11 +37,11 @@ fi
 
 is "$(xpumerge new.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 | sort -u)" \
 	"[rank 5];[node node:1];[pod ml/train-0];[container 0123456789ab];[job 4711]" \
-		"folded: --by has the labels"
+		"folded: --by shows the labels"
 is "$(xpumerge old.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 | sort -u)" \
 	"[rank unknown];[node node];[pod unknown];[container unknown];[job unknown]" \
-		"folded: --by, without labels, says unknown"
-like "$(xpumerge new.data -f html --by job,rank 2>log)" '\[rank 5\]' "html: --by has the labels"
+		"folded: --by shows missing labels as unknown"
+like "$(xpumerge new.data -f html --by job,rank 2>log)" '\[rank 5\]' "html: --by shows the labels"
 like "$(xpumerge new.data --by rank 2>log)" '\[rank 5\] > app > main > Model::step' \
 	"text: --by keeps launch paths apart"
 like "$(xpumerge new.data --by rank --csv --table launch_sites 2>log)" '"\[rank 5\];main;' \
@@ -56,12 +56,12 @@ is "$(xpumerge old.data --csv --table processes 2>log | wc -l)" 1 \
 for list in 5 0,5 4-6 5-5; do
 	is "$(xpumerge new.data old.data -f folded --unit count --rank $list 2>log | awk '{ n += $NF } END { print n }')" \
 		"$(xpumerge new.data -f folded --unit count 2>/dev/null | awk '{ n += $NF } END { print n }')" \
-			"--rank $list keeps this rank's work"
+			"--rank $list keeps this rank's device work"
 done
 is "$(xpumerge new.data old.data -f folded --rank 0-4,6-4000000000 2>log | wc -l)" 0 \
 	"--rank of other ranks keeps nothing"
 like "$(cat log)" "left out: .*asked for: --rank 0-4,6-4000000000" \
-	"--rank of other ranks: the account says what is left out"
+	"--rank of other ranks: the account says how much is left out"
 for list in '' x -1 5- 6-5 5,,6 5-6-7 99999999999; do
 	xpumerge new.data -f folded --rank="$list" >out 2>log
 	is "$? $(wc -l <log)" "2 1" "--rank '$list': refused, with one line"

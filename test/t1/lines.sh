@@ -107,9 +107,9 @@ same prog '' "DWARF in the file"
 mkdir -p dbg/.build-id/11
 objcopy --only-keep-debug prog dbg/.build-id/11/22334455667788.debug
 strip -o stripped prog
-same stripped "$PWD/dbg" "in a separate debug file"
+same stripped "$PWD/dbg" "DWARF in a separate debug file"
 objcopy --compress-debug-sections dbg/.build-id/11/22334455667788.debug
-same stripped "$PWD/dbg" "in a compressed one"
+same stripped "$PWD/dbg" "DWARF in a compressed debug file"
 "$XPU_BUILD/names" -i stripped '' <addresses | grep -v '^0x' | sort -u | tr '\n' ' ' >got
-is "$(cat got)" "?? ??:0 " "without DWARF there are no lines"
+is "$(cat got)" "?? ??:0 " "without DWARF no source lines are found"
 done_testing

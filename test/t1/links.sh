@@ -46,13 +46,13 @@ for tool in fold merge; do
 	ln -s far/hop $out
 	ln -s file far/hop
 	$tool $out 2>log
-	is $? 0 "$tool: links of one's own: exit status 0" || diag "$(cat log)"
+	is $? 0 "$tool: the user's own symbolic links: exit status 0" || diag "$(cat log)"
 	[ -L $out ] && [ -L far/hop ] && $is_good far/file
-	ok $? "$tool: the target of one's own links is made"
+	ok $? "$tool: the missing target of the user's own links is created"
 	echo old >far/file
 	$tool $out 2>log
 	[ -L $out ] && [ -L far/hop ] && $is_good far/file
-	ok $? "$tool: the target of one's own links is replaced"
+	ok $? "$tool: the target of the user's own links is replaced"
 	rm -f far/* $out
 	ln -s loop loop
 	$tool loop 2>log
@@ -79,11 +79,11 @@ for tool in fold merge; do
 	rm -f stdout
 	$tool /dev/fd/7 7>got 2>log
 	$is_good got
-	ok $? "$tool: a descriptor's name is written to"
+	ok $? "$tool: /dev/fd/N of an open descriptor is written to"
 	$tool /dev/null 2>log
 	is $? 0 "$tool: /dev/null is written to"
 	$tool no/such/directory 2>log
-	is $? 2 "$tool: a link to nothing: exit status 2"
+	is $? 2 "$tool: a path into a missing directory: exit status 2"
 	$tool far 2>log
 	is $? 2 "$tool: a directory is not replaced: exit status 2"
 	is "$(find . -name '*.tmp*')" "" "$tool: no temporary file is left"
@@ -118,6 +118,6 @@ if [ "$(id -u)" = 0 ]; then
 	done
 	is "$(ls -A theirs)" "" "no file is left in the other user's directory"
 else
-	skip "others' links" "not root"
+	skip "other users' links" "not root"
 fi
 done_testing

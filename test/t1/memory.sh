@@ -64,7 +64,7 @@ is "$(cat log)" "xpumerge: standard input is not a recording of xpuload (wrong m
 	"standard input that is no recording is not read to its end"
 { printf 'XPUDATA\0'; yes; } 2>/dev/null | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
 is "$(cat log)" "xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \
-	"standard input that may be a recording is read up to the limit"
+	"standard input that begins like a recording is read up to the memory limit"
 
 # ---- every limit: xpumerge fails, or gives the right result
 
@@ -85,9 +85,9 @@ at_each() {
 		*)	wrong="$wrong $mib" ;;
 		esac
 	done
-	is "$wrong" "" "$name: no limit from $from to $to MiB gives a wrong result"
+	is "$wrong" "" "$name: no memory limit from $from to $to MiB gives a wrong result"
 	[ $nr_failed -gt 0 ] && [ $nr_right -gt 0 ]
-	ok $? "$name: $nr_failed limits are too low, $nr_right are enough"
+	ok $? "$name: $nr_failed memory limits are too low, $nr_right are enough"
 }
 
 names 100000 0 >names.json
@@ -108,7 +108,8 @@ at_each "a recording" 32 54 names.data
 like "$(cat status log | tr '\n' ' ')" \
 	'^2 xpumerge: bomb.json.gz: needs more than [0-9.]+M of memory, half of what was free: --max-memory SIZE allows more or less $' \
 	"by default the limit is half of the free memory"
-like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' "a ulimit is named"
+like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' \
+	"a message names the ulimit that was exceeded"
 for size in 3 31M -1G G 4X 4GB nan inf 1e30T ''; do
 	xpumerge --gpu gpu.json --max-memory="$size" -o out.folded 2>log
 	is "$? $(cat log)" \
@@ -155,7 +156,7 @@ holds() {
 	done
 	bytes=$(((names - same) * 1024 / NR))
 	[ $bytes -le "${most:-200}" ] && [ "$same" -gt 1000 ]
-	ok $? "$name: a name takes $bytes bytes"
+	ok $? "$name: each name takes $bytes bytes of memory"
 }
 
 NR=100000

@@ -29,7 +29,7 @@ sum MADE DEVICE 0 0x1000 0x7fffffffffff0000 0 5 0x10
 MADE DEVICE 0 0x100 5 5 2
 X
 is "$(view huge live)" "1 [GPU_Memory]device 9223372036854710272,2 [GPU_Memory]device 5" \
-	"sums stay below 2^63"
+	"huge sizes: sums stay below 2^63"
 like "$(cat huge.log)" ' 4 events of memory that cannot be' "sizes beyond 2^63 are counted"
 events large <<'X'
 sum MADE DEVICE 0 0x1000 0x10000000000 0 100 0x100
@@ -58,7 +58,7 @@ MADE DEVICE 1024 0x4000 8 3 4
 MADE DEVICE 65535 0x5000 16 4 5
 X
 is "$(view devices live)" "1 [GPU0_Memory]device 1,2 [GPU1022_Memory]device 2,3 [Host_Memory]pinned 4" \
-	"devices with impossible numbers have their memory"
+	"memory of devices with unusual numbers is shown"
 awk 'BEGIN { for (p = 1; p <= 20; p++) {
 	print "proc", p; print "record", p, 10000, 1; print "START 0 1023 0 0 0"
 	for (d = 0; d < 500; d++) print "MADE DEVICE", d, 4096 * (d + 1), 10, d, 1 } }' |
@@ -78,7 +78,7 @@ awk 'BEGIN {
 	}
 }' | "$XPU_BUILD/gen_memory" gpus.data
 is "$(timeout 60 "$XPUMERGE" -i gpus.data --memory peak -f folded 2>/dev/null | wc -l)" 300000 \
-	"300,000 GPUs have rows"
+	"300,000 GPUs: each has a row"
 
 # ---- order
 
@@ -96,29 +96,29 @@ MADE DEVICE 0 0x2000 2 0 1
 MADE DEVICE 0 0x3000 4 1 1
 MADE DEVICE 0 0x4000 8 1 1
 X
-is "$(view twice live)" "1 [GPU_Memory]device 5" "numbers that come twice: the first event counts"
+is "$(view twice live)" "1 [GPU_Memory]device 5" "repeated event numbers: the first event counts"
 like "$(cat twice.log)" ' 2 events of memory that cannot be' \
-	"numbers that come twice: the other events are counted"
+	"repeated event numbers: the other events are counted as impossible"
 events gap <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 9 1
 X
-is "$(view gap live)" "1 [GPU_Memory]device 5" "missing numbers: the other events count"
+is "$(view gap live)" "1 [GPU_Memory]device 5" "missing event numbers: the other events count"
 like "$(cat gap.log)" ' 8 calls to free memory in progress' \
-	"missing numbers are reported as frees in progress"
+	"missing event numbers are reported as frees in progress"
 events far <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 0x7fffffff 1
 MADE DEVICE 0 0x4000 8 -5 1
 X
-is "$(view far live)" "1 [GPU_Memory]device 13" "numbers far away, and below 0, count"
+is "$(view far live)" "1 [GPU_Memory]device 13" "events with far or negative numbers count"
 START='MADE DEVICE 0 0x900 16 0 1' events no_start <<'X'
 FREED DEVICE 0 0x1000 0 1
 MADE DEVICE 0 0x1000 1 2 1
 X
-is "$(view no_start live)" "1 [GPU_Memory]device 17" "without START: allocations count"
+is "$(view no_start live)" "1 [GPU_Memory]device 17" "without a START event: allocations count"
 unlike "$(cat no_start.log)" 'cannot be' \
-	"without START: a free of unknown memory is assumed to be of earlier memory"
+	"without a START event: a free of unknown memory is not impossible"
 events again <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 START 0 1023 0 1 1
@@ -126,7 +126,7 @@ MADE DEVICE 0 0x2000 2 1 1
 START 0 1023 0 0 2
 FREED DEVICE 0 0x1000 0 2 1
 X
-is "$(view again live)" "1 [GPU_Memory]device 2" "START again and again: the last one counts"
+is "$(view again live)" "1 [GPU_Memory]device 2" "several START events: the last one counts"
 START='START 0 1023 0 1 9' events before <<'X'
 MADE DEVICE 0 0x1000 1 5 1
 MADE DEVICE 0 0x2000 2 9 1
@@ -138,7 +138,7 @@ unlike "$(cat before.log)" 'events of memory' "events before START are not count
 } | "$XPU_BUILD/gen_memory" cut.data
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
 like "$(cat cut.log)" 'ALLOCS with more events than its record holds; [0-9]* bytes ignored' \
-	"a cut record: a message says so"
+	"a cut record: a message says that it holds too few events"
 like "$(cat cut.live)" '\[GPU_Memory\]device 1$' "a cut record: the events before it count"
 events odd <<'X'
 200 DEVICE 0 0x1000 1 0 1
@@ -192,7 +192,8 @@ done
 while read -r option account; do
 	echo "options $option" | "$XPU_BUILD/gen_memory" "nothing$option.data"
 	xpumerge "nothing$option.data" -f folded >out 2>log
-	is "$(cat log)" "$account" "an empty recording, by xpuload $option: the account"
+	is "$(cat log)" "$account" \
+		"an empty recording, by xpuload $option: the account is as expected"
 done <<'X'
 --cpu-only CPU samples 0 lost 0
 --cpu CPU samples 0 lost 0
@@ -203,7 +204,7 @@ done <<'X'
 X
 xpumerge nothing--cpu-only.data nothing--memory.data -f folded >out 2>log
 is "$(cat log)" "launches 0 matched 0 unmatched 0 lost 0" \
-	"two empty recordings with and without $option: the account"
+	"two empty recordings with and without $option: the account is empty"
 
 # ---- formats, units, filters
 
@@ -236,17 +237,18 @@ for filter in '--device 0' '--pid 101' '--comm app' '--by tid' '--by device' '--
 		'--from 0' '--to 1s' '--tid 112,113'; do
 	# shellcheck disable=SC2086 # two words
 	is "$(xpumerge -i moments.data --memory live $filter -f folded 2>/dev/null | awk '{ s += $NF } END { print s + 0 }')" \
-		1010 "$filter keeps all memory"
+		1010 "$filter, which matches, keeps all memory"
 done
 for filter in '--device 1' '--pid 102' '--comm other' '--tid 1' '--from 1s' '--to 1us' '--nvtx x' '--kernel x' '--stream 7'; do
 	# shellcheck disable=SC2086 # two words
 	is "$(xpumerge -i moments.data --memory live $filter -f folded 2>/dev/null | wc -l)" 0 \
-		"$filter keeps nothing"
+		"$filter, which does not match, keeps no memory"
 done
 is "$(xpumerge diff --memory live --at 9us,11us -f folded moments.data moments.data 2>/dev/null | awk '{
-	print $(NF - 1), $NF }' | sort | paste -sd, -)" "0 10,0 1000,100 0" "diff of two moments has both"
+	print $(NF - 1), $NF }' | sort | paste -sd, -)" "0 10,0 1000,100 0" \
+		"diff of two moments shows both"
 is "$(xpumerge diff --memory live -f folded moments.data huge.data 2>/dev/null | awk '{ a += $(NF - 1) } END { print a }')" \
-	1010 "diff of two recordings has both"
+	1010 "diff of two recordings shows both"
 for recording in "$XPU_SRC"/test/t1/corpus/*.xpu; do
 	xpumerge -i "$recording" --memory live -f folded >out 2>log
 	case $? in

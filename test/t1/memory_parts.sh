@@ -92,18 +92,20 @@ agree() {
 	name=$1 truth=$2
 	shift 2
 	xpumerge "$@" -f folded 2>/dev/null >out.folded
-	is "$(parts out.folded)" "$(cat "$truth")" "$name: folded stacks have each part"
-	is "$(total out.folded)" "$(held "$truth")" "$name: folded stacks add up to all that is held"
+	is "$(parts out.folded)" "$(cat "$truth")" \
+		"$name: folded stacks have each part of the memory"
+	is "$(total out.folded)" "$(held "$truth")" "$name: folded stacks add up to all held memory"
 	xpumerge "$@" -f html 2>/dev/null >out.html
-	is "$(page_total <out.html)" "$(held "$truth")" "$name: the page adds up to all that is held"
+	is "$(page_total <out.html)" "$(held "$truth")" "$name: the page adds up to all held memory"
 	if command -v protoc >/dev/null 2>&1; then
 		xpumerge "$@" -f pprof 2>/dev/null | gzip -dc | protoc --decode=perftools.profiles.Profile \
 			-I"$XPU_SRC/third_party/pprof" "$XPU_SRC/third_party/pprof/profile.proto" |
 			awk '/^sample \{/ { n = 0 } $1 == "value:" && ++n == 4' >out.pprof
-		is "$(total out.pprof)" "$(held "$truth")" "$name: pprof's inuse_space is all that is held"
+		is "$(total out.pprof)" "$(held "$truth")" \
+			"$name: pprof's inuse_space equals all held memory"
 	fi
 	is "$(xpumerge "$@" --table memory_holders --csv 2>/dev/null | awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" \
-		"$(held "$truth")" "$name: the table of holders adds up to all that is held"
+		"$(held "$truth")" "$name: the table of holders adds up to all held memory"
 	xpumerge "$@" --table memory_moments --csv 2>/dev/null >moments.csv
 	is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } {
 		print $c["device"], $c["blocks"] + 0, $c["outside"] + 0, $c["fragmentation"] + 0, $c["unused"] + 0, $c["rest"] + 0
@@ -115,7 +117,7 @@ agree() {
 		"$name: the table of moments has the sums of the parts"
 	xpumerge "$@" --table memory_moments --json 2>/dev/null >moments.json
 	is "$(tr ',' '\n' <moments.json | awk -F: '/"held"/ { sum += $2 } END { printf "%.0f", sum }')" "$(held "$truth")" \
-		"$name: JSON has all that is held"
+		"$name: JSON has all held memory"
 }
 agree "peak" peak -i all.data --memory peak
 agree "when memory was refused" failed -i all.data --memory live --at failed
@@ -125,7 +127,7 @@ is "$(xpumerge all.data --memory live --at 10500ns,11015ns,11600ns --table memor
 		"three moments: the last one has its parts"
 is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $4, $5 }')" \
 	"$((100011 + 500003)) $((500003 + 4194304 + 1006))" \
-		"the refusal has the used and reserved bytes of its device"
+		"the table of failures has the used and reserved bytes of the device"
 
 # ---- the first lines, with or without --memory
 
@@ -139,7 +141,7 @@ human() {
 rest=$((9000008 - reserved0 + 1000009 - 500003 - 1006))
 fragmentation=$((8388608 - 3000001 + 4194304 - 2000010 - 100011))
 all=$((reserved0 + reserved1 + rest + 4004)) used=$((used0 + used1))
-is "$all" "$(held peak)" "the test's own parts add up"
+is "$all" "$(held peak)" "the expected parts of the test add up"
 expected="memory: at most $used bytes ($(human $used)) of GPU memory were used, 0.000 s after the start
 held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human $rest) rest of the devices\
  + $(human 4004) of the host; reserved = $(human $used) used + $(human $fragmentation) fragmentation\
@@ -155,10 +157,10 @@ xpumerge all.data -f html 2>/dev/null >plain.html
 for part in used=$used blocks=5100022 outside=$((used - 5100022)) reserved=$((reserved0 + reserved1)) \
 	fragmentation=$fragmentation unused=$((60005 + 1006)) rest=$rest host=4004 held=$all bytes=$used; do
 	like "$(grep -o '"peak":{[^}]*' plain.html)" "\"${part%=*}\":${part#*=}[,}]?" \
-		"the page has ${part%=*} at the peak"
+		"the page shows ${part%=*} at the peak"
 done
 like "$(xpumerge all.data --memory peak --table memory_devices 2>/dev/null)" \
-	"^ *$(human $((used0 + 1000013))) .* GPU 0" "the table for people has the page's units"
+	"^ *$(human $((used0 + 1000013))) .* GPU 0" "the table for people uses the page's units"
 
 # ---- each device by itself, and over time
 
@@ -176,7 +178,7 @@ is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 
 	awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" "$(total devices.folded)" \
 	"each device at its own peak: the table of holders equals the folded stacks"
 like "$(xpumerge all.data --device 0,1 2>/dev/null)" "^held at the peak of each device: $(total devices.folded) bytes" \
-	"each device at its own peak: the first lines name it"
+	"each device at its own peak: the first lines have the sum"
 # rank NUMBER: kinds of memory that are held at the end
 rank() {
 	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort | paste -sd, -
@@ -217,7 +219,7 @@ for files in "all.data later.data" "later.data all.data"; do
 	xpumerge $files --memory peak -f folded 2>/dev/null >both.folded
 	# shellcheck disable=SC2086 # several files
 	like "$(xpumerge $files 2>/dev/null)" "^held at the peaks of the recordings: $(total both.folded) bytes" \
-		"$files: the first line has the sum of all that both hold at their peak"
+		"$files: the first line has the memory that both held at their peaks"
 done
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
@@ -231,6 +233,6 @@ done
 X
 for at in 9015 9025 9035 9050; do
 	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" 22097252 \
-		"attached late, at $at ns: everything that CUDA reports as held"
+		"attached late, at $at ns: all memory that CUDA reports as used is shown"
 done
 done_testing

@@ -49,7 +49,7 @@ while read -r at expected; do
 	for files in one.data "a.data b.data" "b.data a.data"; do
 		# shellcheck disable=SC2086 # several files
 		is "$(held $files --memory live --at "$at")" "$expected" \
-			"$files at $at: there is one rest, without all recorded memory"
+			"$files at $at: one rest is shown, without any recorded memory"
 	done
 done <<'X'
 9001ns device 30
@@ -62,16 +62,16 @@ X
 for files in one.data "a.data b.data" "b.data a.data"; do
 	# shellcheck disable=SC2086 # several files
 	is "$(held $files --memory live) $(held $files --memory peak)" "device 250,rest 50 device 250,rest 50" \
-		"$files at the end and at the peak: there is one rest"
+		"$files at the end and at the peak: one rest is shown"
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null | awk -F, '/rest/ { print $2 }')" 50 \
 		"$files: the table has one row for the rest"
 done
 is "$(held a.data b.data --memory leaked)" "device 250" "the rest is not reported as leaked"
 is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" \
-	"two devices have their own rests"
+	"two devices each have their own rest"
 is "$(held a.data later.data --memory live)" "device 460,rest 140" \
-	"two recordings of different times have their own rests"
+	"two recordings of different times each have their own rest"
 
 # Split files: the rest goes on as it was, whatever the other process has allocated since.
 for cut in 1 2 3; do
@@ -92,9 +92,9 @@ for cut in 1 2 3; do
 		held part.1 part.2 --memory live --at ${at}ns
 	done >got
 	is "$(paste -sd' ' got)" "device 30 device 30,rest 50 device 50,rest 50 device 50,rest 50 device 250,rest 50 device 1250,rest 50 device 1250,rest 50 device 1255,rest 50" \
-		"cut $cut: there is one rest at each moment"
+		"cut $cut: one rest is shown at each moment"
 	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" "device 1255,rest 50,device 1255,rest 50" \
-		"cut $cut: the file behind the cut has the rest"
+		"cut $cut: the file after the cut has the rest"
 done
 
 # The process that asked last may have ended.

@@ -110,7 +110,8 @@ done >odd
 diag "$nr_files files"
 [ $nr_files -ge 30 ]
 ok $? "the recording is split into $nr_files files"
-is "$(cat odd)" "" "all views at the end, the peak and moments around the cuts are as in one recording"
+is "$(cat odd)" "" \
+	"split files give the same memory at the end, the peak and around the cuts as one recording"
 
 # NCCL imports a handle of a peer, maps it, retains it, and releases it twice. Another handle is
 # imported twice.
@@ -129,9 +130,9 @@ xpumerge split -o imported <cut.data >split.log 2>&1
 for files in imported.data "imported.1 imported.2"; do
 	# shellcheck disable=SC2086 # several files
 	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" "[GPU_Memory]physical 4096" \
-		"$files: memory of another process takes none, and its handle can be used again"
+		"$files: imported memory takes no memory here, and its handle can be reused"
 	unlike "$(cat merge.log)" 'events of memory' \
-		"$files: each release of an imported handle is known" || diag "$(cat merge.log)"
+		"$files: no release of an imported handle is impossible" || diag "$(cat merge.log)"
 done
 
 # The second process is idle for long, and its last event before the cut arrives after the cut.
@@ -166,9 +167,9 @@ for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.
 	echo "at $at"
 done >sums
 is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
-	"a process that is idle and late: each moment is as in one recording"
+	"an idle process with late events: each moment is as in one recording"
 like "$(cat sums)" '1127 1127 at 19.97' \
-	"a process that is idle and late: the sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
+	"an idle process with late events: the sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
 
 # Next to another recording: the moment when both together had most.
 printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' 'MADE DEVICE 0 0x1000 5 0 1' |
@@ -178,7 +179,7 @@ for files in whole.data "late.1 late.2"; do
 	xpumerge $files beside.data 2>/dev/null | grep '^memory of the'
 done | sed 's/.*about \([0-9]*\) bytes.*--at \(.*\)ns$/\1 \2/' >peaks
 is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" \
-	"next to another recording: the moment when both had most"
+	"two recordings: the peak is the moment when both together held most"
 
 # The rest of a device, of which one process has more and more.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
@@ -197,7 +198,7 @@ xpumerge split -o rest <rest.data >split.log 2>&1
 for file in rest.1 rest.2 rest.3; do
 	xpumerge $file --memory live -f folded 2>/dev/null | awk '/rest [0-9]*$/ { print $NF }'
 done >rests
-is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device stays the same"
+is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device is the same in each file"
 
 # A segment without a block while a file is written: the file says that it is a segment.
 "$XPU_BUILD/gen_memory" empty.data <<'X'
@@ -221,7 +222,7 @@ for files in empty.data "empty.1 empty.2 empty.3" empty.2; do
 	xpumerge $files --memory live --at 10600ns -f folded 2>/dev/null | sed 's/.*;//' | sort | paste -sd,
 done | uniq -c >empties
 is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
-	"a segment without a block is known in each file"
+	"a segment without blocks is in each file"
 
 # A process's end reaches files later than the ends of its threads. Until then its mappings are
 # known.
@@ -247,5 +248,5 @@ for n in 1 2 3 4 5 6 7 8; do
 	echo "$(xpumerge dump gone.$n | grep -c ' CALLCHAIN ') $(xpumerge dump gone.$n | grep -c ' MMAP ')"
 done >got
 is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," \
-	"each file with call paths has mappings, until the end of the process"
+	"each file that has call paths of a process has its mappings"
 done_testing

@@ -93,7 +93,7 @@ is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -
 } | "$sqlite" one.sqlite
 xpumerge --nsys one.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
 is $? 0 "one process: exit status 0"
-is "$(cat log)" "" "one process: no message"
+is "$(cat log)" "" "one process: no message is printed"
 show out.json >got
 cat >expected <<'END'
 cuda_api|cudaLaunchKernel_v7000|1.0|0.5|Device 0|CUDA API Thread 101|
@@ -109,14 +109,14 @@ diff expected got >diff
 ok $? "one process: the events are as in the script" || diag "$(cat diff)"
 xpumerge --nsys one.sqlite -f chrome >default.json 2>log
 is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" " 2 cuda 2 nvtx-kernel " \
-	"without -t: kernels, and ranges on kernels"
+	"without -t: the output has kernels, and ranges on kernels"
 xpumerge --nsys one.sqlite -t nvtx --nvtx-event-prefix send recv -o out.json \
 	--nvtx-color-scheme '{"s.nd|recv": "thread_state_iowait", "e": "other"}' 2>log
 is "$(show out.json)" "nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|thread_state_iowait" \
 	"ranges have prefixes and colours"
 xpumerge --nsys one.sqlite -t kernel -o out.json 2>log
 like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
-	"a kernel's arguments have its other properties"
+	"a kernel's arguments have its launch shape"
 
 # ---- where the script is wrong
 
@@ -155,7 +155,7 @@ END
 	call 9550 9560 $((P3 + 201)) 9 3 NULL
 } | "$sqlite" hard.sqlite
 xpumerge --nsys hard.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
-is $? 0 "the hard one: exit status 0"
+is $? 0 "a difficult export: exit status 0"
 show out.json nvtx-kernel >got
 cat >expected <<'END'
 nvtx-kernel|both|2.0|0.1|Device 0|NVTX Kernel Thread 101|
@@ -176,13 +176,13 @@ nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
 ok $? "ranges that are left open, named by textId, of several devices or of none" || diag "$(cat diff)"
-is "$(show out.json cuda | grep -c Memcpy)" 1 "the copy is in the output"
-is "$(show out.json cuda | wc -l)" 8 "each kernel and copy is in the output"
+is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the copy is in the output"
+is "$(show out.json cuda | wc -l)" 8 "a difficult export: each kernel and copy is in the output"
 
 { schema; call 1 2 $P1 1 1 NULL; kernel 3 4 0 7 1 $P1; } | "$sqlite" none.sqlite
 xpumerge --nsys none.sqlite -o out.json -t kernel nvtx 2>log
 is $? 0 "no NVTX table: exit status 0"
-like "$(cat log)" 'NVTX was not traced' "no NVTX table: a message says so"
+like "$(cat log)" 'NVTX was not traced' "no NVTX table: a message says that NVTX was not traced"
 is "$(show out.json | wc -l)" 1 "no NVTX table: kernels are in the output"
 
 # ---- call chains
@@ -226,9 +226,9 @@ END
 diff expected got >diff
 ok $? "call chains: folded stacks are as expected" || diag "$(cat diff)"
 xpumerge --nsys chains.sqlite -o chains.data 2>log
-is $? 0 "call chains: as a recording: exit status 0" || diag "$(cat log)"
+is $? 0 "call chains, written as a recording: exit status 0" || diag "$(cat log)"
 xpumerge chains.data -f folded --unit ns 2>log | cmp - out.folded
-ok $? "call chains: a recording of them gives the same stacks" || diag "$(cat log)"
+ok $? "call chains, written as a recording: the stacks are the same" || diag "$(cat log)"
 xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
 cat >expected <<'END'
 total_ns,calls,name
@@ -275,7 +275,7 @@ END
 diff expected got >diff
 ok $? "CPU samples: folded stacks are as expected" || diag "$(cat diff)"
 like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' \
-	"CPU samples: a message says how long each one is"
+	"CPU samples: a message says how much time each sample stands for"
 
 # ---- ranges, graphs as a whole, waits, and other contents of a recent export
 
@@ -348,7 +348,7 @@ like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
 like "$(cat log)" '1 NVTX range of no thread ignored' "ranges without a thread are counted"
 like "$(cat log)" '1 launch of a graph is in it as a whole, too' \
-	"a graph whose nodes are in the export counts once"
+	"a graph that is exported as a whole and by nodes counts once"
 like "$(cat log)" '1 launch that CUDA refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'
@@ -360,13 +360,14 @@ sort out.folded | diff expected - >diff
 ok $? \
 	"--by nvtx: ranges that are nested, of a domain, never popped, with a name in StringIds" || diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
-is "$(grep -c 'GPU_Kernel' out.folded)" 1 "--nvtx keeps the kernel that was launched in the range"
+is "$(grep -c 'GPU_Kernel' out.folded)" 1 \
+	"--nvtx RANGE keeps only the kernel that was launched in the range"
 xpumerge --nsys recent.sqlite --table nvtx_ranges --csv 2>/dev/null >out
 is "$(grep -c 'never popped\|epoch\|NCCL:from StringIds\|of another thread' out)" 4 \
-	"the table of ranges has them" || diag "$(cat out)"
+	"the table of ranges has all ranges" || diag "$(cat out)"
 xpumerge --nsys recent.sqlite -f text >out 2>log
 unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
-like "$(cat out)" 'Some GPU' "the summary has the name of the GPU that the process calls 0"
+like "$(cat out)" 'Some GPU' "the summary has the name of the process's GPU 0"
 like "$(cat out)" '^host: somehost' "the summary has the host"
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 # Older exports, and exports that were cut down.
@@ -468,13 +469,16 @@ cat >expected <<'END'
 [unknown];main;site_b;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 44
 END
 sort out.folded | diff expected - >diff
-ok $? "a graph's work is where its nodes were made; waits for events belong to their stream" ||
+ok $? \
+	"a graph's work is under the calls that made its nodes; waits for events belong to the event's stream" ||
 	diag "$(cat diff log)"
 xpumerge --nsys nodes.sqlite --graph launch -f folded --unit ns -o out.folded 2>log
 is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' out.folded)" \
-	"0 1" "--graph launch: a graph's work is where the graph was launched" || diag "$(cat out.folded)"
+	"0 1" \
+		"--graph launch: a graph's work is under the call that launched the graph" ||
+		diag "$(cat out.folded)"
 like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
-	"captured launches do not count as missing their work"
+	"captured launches do not count as unmatched"
 
 # ---- context switches, and why threads waited
 
@@ -521,14 +525,14 @@ worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
 worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
 END
 sort out.folded | diff expected - >diff
-ok $? "a thread is off the CPU between context switches; its current call says why and where" ||
+ok $? "off-CPU time lies between context switches; the thread's current call tells why and where" ||
 	diag "$(cat diff log)"
 xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
 is "$(python3 -c 'import csv
 for r in csv.DictReader(open("out")):
     print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
 	"101 {'life_ns': 5005, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 855} 6" \
-	"the thread has an account of its life" || diag "$(cat out)"
+	"context switches: the table of threads has the thread's account" || diag "$(cat out)"
 grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
 sed -i '/^	globalTid INTEGER);$/d' none.sql
 "$sqlite" none.sqlite <none.sql 2>log
@@ -569,13 +573,13 @@ for what in "-f folded --by nvtx" "--table api_calls --csv" "--table nvtx_ranges
 	# shellcheck disable=SC2086
 	xpumerge --nsys after.sqlite $what 2>/dev/null | sed s/after.sqlite/x/ >after.out
 	cmp before.out after.out && [ -s before.out ]
-	ok $? \
-		"times before the session give the same result as later times: $what" || diag "$(diff before.out after.out)"
+	ok $? "events before the session give the same result as later events: $what" ||
+		diag "$(diff before.out after.out)"
 	like "$(cat log)" 'the first event is 0\.501 us before the session' \
-		"a message says how long before the session the first event is"
+		"events before the session: a message says how long before"
 done
 like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmatched 0 lost 0' \
-	"a call before the session has its kernel"
+	"events before the session: a call has its kernel"
 {
 	before 0
 	call -86400000000001 50 $((P1 + 101)) 4 1 NULL
@@ -585,9 +589,9 @@ like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmat
 xpumerge --nsys odd.sqlite --strict -o out.folded 2>log
 is $? 1 "skipped rows: --strict fails"
 like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_RUNTIME: 2 rows with impossible times' \
-	"skipped calls are counted"
+	"skipped rows: calls are counted"
 like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_KERNEL: 1 row with impossible times' \
-	"skipped kernels are counted"
+	"skipped rows: kernels are counted"
 
 # ---- numbers that moved between versions
 
@@ -646,9 +650,9 @@ done
 { numbers 7 8 9 10 21; names 7 8 9 10 21; } | sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite
 waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
-ok $? "an export's own names of the numbers count" || diag "$(cat diff log)"
+ok $? "an export's own names of wait kinds are used" || diag "$(cat diff log)"
 like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' \
-	"an export's own names of copies count"
+	"an export's own names of copy kinds are used"
 echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" >more.sql
 { numbers 1 2 3 4 1; cat more.sql; } | "$sqlite" nowhere.sqlite
 waits nowhere.sqlite >out
@@ -672,9 +676,9 @@ END
 } | "$sqlite" types.sqlite
 is "$(xpumerge --nsys types.sqlite -f folded --unit ns --by nvtx 2>log)" \
 	"[NVTX]moved;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
-	"types of ranges may be names" || diag "$(cat log)"
+	"the export may give types of ranges by name" || diag "$(cat log)"
 is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" \
-	"severities may be names" || diag "$(cat log)"
+	"the export may give severities by name" || diag "$(cat log)"
 
 # ---- invalid files
 
@@ -732,5 +736,5 @@ is $? 0 "100,000 kernels: exit status 0"
 is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: the ranges on them are written"
 diag "user, system, elapsed s: $(cat used)"
 awk '{ exit !($1 + $2 < 8) }' used
-ok $? "100,000 kernels: it takes less than the limit"
+ok $? "100,000 kernels: conversion takes less than the time limit"
 done_testing

@@ -226,7 +226,7 @@ int main(void)
 		is_int(merge(&g, mode / 2, out, &right), 0,
 		       "with enough memory the merge succeeds");
 		total = nr_allocations;
-		ok(total > 100, "the merge makes %lu allocations", total);
+		ok(total > 100, "a merge makes %lu allocations", total);
 		ok(right.nr_matched == 78 && right.nr_works == 162,
 		   "with enough memory the account is right");
 		/* Tables take time to write, and so do threads. */
@@ -246,9 +246,10 @@ int main(void)
 				nr_passed++;
 		}
 	}
-	is_int(nr_odd, 0, "each failure is reported as -ENOMEM");
-	is_int(nr_wrong, 0, "no failure gives another account");
-	ok(nr_failed > 2 * total, "%lu merges are given up, %lu are not", nr_failed, nr_passed);
+	is_int(nr_odd, 0, "each failing allocation is reported as -ENOMEM");
+	is_int(nr_wrong, 0, "no failing allocation changes the account");
+	ok(nr_failed > 2 * total,
+	   "with a failing allocation, %lu merges give up and %lu succeed", nr_failed, nr_passed);
 	is_int(merge(&g, SINK_SAMPLES, out, &got), 0,
 	       "the merge succeeds again with enough memory");
 	gen__free(&g);

@@ -16,13 +16,13 @@ is "$? $(cat out)" "0 " "six outputs: exit status 0"
 is "$(grep -c '^launches' log)" 1 "six outputs: one account is printed" || diag "$(cat log)"
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	cmp one-$name $name
-	ok $? "six outputs: $name equals the same output alone"
+	ok $? "six outputs: $name is the same as with one output"
 done
 xpumerge a.data -o y.folded -o - >out 2>log
 is "$? $(head -n 1 out | cut -c 1-3)" "0 $(xpumerge a.data 2>log | head -n 1 | cut -c 1-3)" \
-	"-o - next to a file: stdout has its output"
+	"-o - and -o FILE: stdout has its output"
 cmp y.folded x.folded
-ok $? "-o - next to a file: the file exists"
+ok $? "-o - and -o FILE: the file exists"
 xpumerge diff a.data b.data -o d.folded -o d.html 2>log
 is "$? $(wc -l <d.folded | tr -d ' ')" "0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
 	"diff: both outputs are written"
@@ -57,9 +57,9 @@ for name in x.folded x.json x.txt x.csv x.perf x.html; do
 	is $? 0 "$name.gz: exit status 0" || diag "$(cat log)"
 	xpumerge a.data -o $name 2>log
 	gzip -dc $name.gz | cmp - $name
-	ok $? "$name.gz: its contents equal $name"
+	ok $? "$name.gz: the contents equal $name"
 	[ "$(wc -c <$name.gz)" -lt "$(wc -c <$name)" ]
-	ok $? "$name.gz: it is smaller"
+	ok $? "$name.gz is smaller than $name"
 done
 xpumerge a.data -f folded -o named.gz 2>log
 gzip -dc named.gz | cmp - x.folded
@@ -68,7 +68,7 @@ xpumerge dump a.data -o dump.txt.gz 2>log
 gzip -dc dump.txt.gz | cmp - <<END
 $(xpumerge dump a.data)
 END
-ok $? "dump: its output can be compressed"
+ok $? "dump -o FILE.gz compresses the output"
 if [ -w /dev/full ]; then
 	xpumerge a.data -f folded -o /dev/full >out 2>log
 	is $? 2 "a full disk: exit status 2"
@@ -87,13 +87,13 @@ xpumerge diff a.data b.data -f folded --unit ns 2>/dev/null |
 		b = $NF; a = $(NF - 1); $NF = $(NF - 1) = ""; A[$0] += a; B[$0] += b; all += a
 	} END { for (path in A) n += B[path] > A[path] * 1.05 && B[path] - A[path] >= all / 1000; print n }' >grown
 is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat grown)" \
-	"--fail-over 5%: as many call paths grew as folded stacks show"
+	"--fail-over 5%: the number of grown call paths matches the folded stacks"
 is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" \
 	"--fail-over 5%: each call path has a line"
 over 5 b.data a.data
-is $? 0 "--fail-over 5: a decrease does not count"
+is $? 0 "--fail-over 5: a decrease is no failure"
 over 100000% a.data b.data
-is $? 0 "--fail-over 100000%: smaller growth does not count"
+is $? 0 "--fail-over 100000%: smaller growth is no failure"
 "$gen" -o empty.data --launches 0
 over 5% empty.data a.data
 is "$?" 1 "--fail-over: new call paths count as growth"

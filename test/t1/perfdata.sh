@@ -33,7 +33,7 @@ same "as a recording" p.data.folded x.data
 gen p.data seed=16 events=2
 xpumerge --cpu p.data -f folded >out 2>log
 like "$(cat log)" 'p.data: [0-9]+ samples of page-faults left out: not time on a CPU' \
-	"samples of other events: a message says so"
+	"samples of other events: a message says that they are left out"
 gen p.data seed=17 lost=77
 xpumerge --cpu p.data -f folded >out 2>log
 like "$(cat log)" '77 CPU samples lost' "lost samples are counted"
@@ -47,7 +47,8 @@ fails "the other byte order" 'p.data: from a machine of the other byte order' --
 gen p.data seed=20 cut=9000
 xpumerge --cpu p.data -f folded >out 2>log
 is $? 2 "cut off: exit status 2"
-like "$(cat log)" 'p.data: damaged or cut off: used up to there' "cut off: the message says so"
+like "$(cat log)" 'p.data: damaged or cut off: used up to there' \
+	"cut off: a message says that the file is damaged or cut off"
 [ -s out ]
 ok $? "cut off: the samples before the cut are used"
 head -c 60 p.data >short.data
@@ -64,17 +65,19 @@ END
 gen p.data seed=21
 { cat p.data.folded; echo 'wor ker;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000'; } >both
 same "beside a trace: the thread of both has its name" both --cpu p.data --gpu one.json
-unlike "$(cat log)" 'clock' "one clock: no message about clocks"
+unlike "$(cat log)" 'clock' "both files from one clock: no message about clocks"
 gen p.data seed=21 clockid=-1
 xpumerge --cpu p.data --gpu one.json -f folded >out 2>log
-like "$(cat log)" 'p.data: not recorded with the clock of one.json' "perf's own clock: a message says so"
+like "$(cat log)" 'p.data: not recorded with the clock of one.json' \
+	"perf's own clock: a message says that the clocks differ"
 sed 's/"ts":/"ts":177507855/' one.json >day.json
 gen p.data seed=21 wall=1775078555000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-unlike "$(cat log)" 'clock' "two clocks: the time of day connects them"
+unlike "$(cat log)" 'clock' "two clocks are connected by the time of day"
 gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-like "$(cat log)" 'not from the clock of day.json' "the clock of another day: a message says so"
+like "$(cat log)" 'not from the clock of day.json' \
+	"the clock of another day: a message says that the clocks differ"
 
 # ---- with a recording
 
@@ -89,10 +92,10 @@ python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
 cat p.txt.folded gpu.folded >both
 same "the text beside a recording" both --cpu p.txt x.data
 is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u | wc -l)" 1 \
-	"with a recording: samples belong to the recording's host"
+	"with a recording: samples count for the recording's host"
 xpumerge --cpu p.data x.data -o y.data 2>log
 is "$? $(cat log)" "2 xpumerge: x.data: only what is imported is written as a recording, without others" \
-	"samples and a recording cannot be written as one recording"
+	"an import merged with a recording cannot be written as one recording"
 fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
 fails "three kinds" 'one or the other' --cpu p.data --gpu t.json x.data

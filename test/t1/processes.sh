@@ -43,7 +43,7 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
 """.replace("PID", pid) % (nr, nr)
     subprocess.run([gen_sqlite, name + ".sqlite"], input=(sql + "COMMIT;").encode(), check=True)
 END
-is $? 0 "files are made"
+is $? 0 "the test's recordings are generated"
 
 # peak ARG...: prints the peak memory of a merge, in KB
 peak() {

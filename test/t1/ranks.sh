@@ -44,7 +44,7 @@ waits() {
 identity() {		# identity NAME: each wait has a rank that was waited for, or belongs to the start
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
-		"$1: the waits of ranks equal the waits for stragglers and at the start, and the waits of all collectives"
+		"$1: waits of ranks equal waits for stragglers and at the start, and waits of all collectives"
 }
 
 for seed in 1 2 3 4; do
@@ -62,7 +62,7 @@ make ranks=4 cut=20 seed=7
 pairs "one rank ends early"
 identity "one rank ends early"
 is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" \
-	"one rank ends early: its partner's operations are counted"
+	"one rank ends early: the partner's unpaired operations are counted"
 
 # Waits and transfers add up to the kernels' time, to the nanosecond.
 is "$(($(awk '/^rank/ { sum += $4 + $6 } END { printf "%d", sum }' truth)))" "$(account paired_ns)" \
@@ -73,9 +73,9 @@ make ranks=4 seed=9
 xpumerge ./*.data -f folded --unit ns >folded 2>/dev/null
 is "$(awk '/;\[NCCL_Wait\] / { w += $NF } /ncclDevKernel[^;]* [0-9]*$/ { t += $NF } END { printf "%d %d", w, t }' folded)" \
 	"$(awk '/^rank/ { w += $4; t += $6 } END { printf "%d %d", w, t }' truth)" \
-		"folded: [NCCL_Wait] is next to the transfer"
+		"folded: [NCCL_Wait] and the transfer have the right times"
 xpumerge 0.data -f folded --unit ns >folded 2>/dev/null
-is "$(grep -c NCCL_Wait folded)" 0 "folded: one rank alone has no [NCCL_Wait]"
+is "$(grep -c NCCL_Wait folded)" 0 "folded: a single rank's recording has no [NCCL_Wait]"
 
 # ---- who is late
 
@@ -86,18 +86,19 @@ first() {		# first: rank, kind and path of the first row of the late paths
 for slow in host gpu; do
 	make ranks=4 slow_$slow=2
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
-	like "$(sed -n '/^stragglers/{n;n;p}' ranks.csv)" '^2,' "slow_$slow: the rank is the first straggler"
+	like "$(sed -n '/^stragglers/{n;n;p}' ranks.csv)" '^2,' \
+		"slow_$slow: the table of stragglers begins with the slow rank"
 	if [ $slow = host ]; then
 		is "$(first)" '2,off_cpu,main;train;load_batch;nanosleep,[Off_CPU]sleep' \
-			"slow_$slow: the late path is the slow call"
+			"slow_$slow: the table of late paths begins with the slow call"
 	else
 		is "$(first)" '2,device,main;train;forward;forward;cuLaunchKernel,[GPU_Kernel]matmul' \
-			"slow_$slow: the late path is the slow kernel"
+			"slow_$slow: the table of late paths begins with the slow kernel"
 	fi
 done
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" 'operations of NCCL [0-9]+ paired [0-9]+ unpaired 0$' \
-	"the text for people has the operations"
+	"the text for people has the number of operations"
 like "$(cat text)" 'waiting ([0-9]+) ns: for stragglers [0-9]+ \+ in first operations, while ranks start [0-9]+$' \
 	"the text for people has the sum of waits"
 like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' "the account of launches is printed"
@@ -120,7 +121,8 @@ page() {		# page NAME MANY: checks the page of this recording
 	xpumerge ranks ./*.data -o ranks.html 2>log
 	is $? 0 "page, $1: exit status 0"
 	w=$(account wait_ns)
-	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" "page, $1: waits over time add up to all waits"
+	is "$(page_waits ranks.html)" "$w $w $w $w $w True $2" \
+		"page, $1: the waits over time add up to all waits"
 }
 
 make ranks=8 hosts=2 slow_host=2
@@ -128,13 +130,13 @@ page "8 ranks" False
 make ranks=1000 files=100 slow_host=2 steps=20
 page "1,000 ranks" True
 ok "$(($(stat -c %s ranks.html) > 4000000))" \
-	"page, 1,000 ranks: it has less than 4 MB: $(($(stat -c %s ranks.html) / 1000)) KB"
+	"page, 1,000 ranks: the page has less than 4 MB: $(($(stat -c %s ranks.html) / 1000)) KB"
 make ranks=3
 xpumerge ranks 0.data -o ranks.html 2>log
-is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: it has no waits"
+is "$? $(grep -c '"waits":null' ranks.html)" "0 1" "page, one rank: the page has no waits"
 make ranks=2 hostile=1
 xpumerge ranks ./*.data -f html >ranks.html 2>log
-is "$? $(grep -c '<script>alert' ranks.html)" "0 0" "page, hostile names: they are escaped"
+is "$? $(grep -c '<script>alert' ranks.html)" "0 0" "page: hostile names are escaped"
 
 # ---- clocks of several hosts
 
@@ -168,7 +170,7 @@ ok "$(($(account no_rank) == 0))" \
 is "$(account ops)" "$(($(account paired) + $(account alone) + $(account missing) + $(account no_rank)))" \
 	"a recording is missing: $(account paired) of $(account ops) operations are paired with existing ranks"
 xpumerge ranks 0.data --json >ranks.json 2>log
-is "$(account alone)" "$(account ops)" "one recording: all operations are alone"
+is "$(account alone)" "$(account ops)" "one recording: all operations lack partners"
 # Each communicator of the generator has one stream, in one order on all ranks.
 for seed in 1 2 3; do
 	make ranks=4 payload=0 seed=$seed
@@ -179,7 +181,7 @@ for seed in 1 2 3; do
 	ok $? "no payloads, seed $seed: kernels are paired by their order in streams" || diag "$(diff got want)"
 done
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" '^operations of NCCL 0 ' "no payloads: there are no operations"
+like "$(cat text)" '^operations of NCCL 0 ' "no payloads: no operations are found"
 like "$(cat text)" 'paired by order in streams' "no payloads: a message says that kernels are paired by order"
 make ranks=3 payload=0
 xpumerge ranks 0.data >text 2>log
@@ -189,14 +191,15 @@ like "$(cat text)" '^other kernels that communicate: [0-9]+, of which nothing te
 	"no payloads, one recording: its kernels are listed as unpaired"
 xpumerge ranks 0.data --csv >ranks.csv 2>/dev/null
 like "$(sed -n '/^others/{n;n;p}' ranks.csv)" '^0,[1-9][0-9]*,[1-9][0-9]*,"NCCL","ncclDevKernel_AllReduce' \
-	"no payloads, one recording: they are listed as NCCL's kernels"
+	"no payloads, one recording: its kernels are listed as NCCL's kernels"
 
 # Another library's kernels are listed as its own, and are a rank's own work.
 make ranks=3 other=1
 pairs "next to NVSHMEM"
 is "$(sed -n '/^others/,/^$/p' ranks.csv | sed '1,2d' | sort)" \
 	"$(sed -n '/^ranks/,/^$/p' ranks.csv | awk -F, '/^[0-9]/ { print $1 ",40," $3 ",\"NVSHMEM\",\"nvshmemi_transfer_rma\"" }
-		END { print "" }' | sort)" "next to NVSHMEM: its kernels are listed for each rank"
+		END { print "" }' | sort)" \
+			"next to NVSHMEM: kernels of NVSHMEM are listed for each rank"
 
 # ---- ranks that xpuload attaches to
 
@@ -206,13 +209,14 @@ for seed in 1 2 3 4 5; do
 		pairs "attached, seed $seed, $nr ranks"
 		identity "attached, seed $seed, $nr ranks"
 		is "$(account ops)" "$(($(account from_end) + $(account late) + $(account alone)))" \
-			"attached, seed $seed, $nr ranks: $(account from_end) operations are counted from the end"
+			"attached, seed $seed, $nr ranks: $(account from_end) operations are numbered from the end"
 	done
 done
 make ranks=4 attach=3 files=2
 pairs "attached, two ranks in each recording"
 xpumerge ranks ./*.data >text 2>log
-like "$(cat text)" "paired by their number from the communicator's end" "attached: a message says so"
+like "$(cat text)" "paired by their number from the communicator's end" \
+	"attached: a message says that operations are paired from the end"
 like "$(cat text)" 'not paired, attached late: before the recording' \
 	"attached: a message says which operations are not paired"
 make ranks=4 attach=3 destroy=0
@@ -220,7 +224,7 @@ pairs "attached, communicators never destroyed: nothing is paired"
 is "$(account older)" "$(account ops)" "attached, communicators never destroyed: all operations are counted"
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" 'not paired, attached late: of communicators that are older' \
-	"attached, communicators never destroyed: a message says so"
+	"attached, communicators never destroyed: a message says why nothing is paired"
 make ranks=4 attach=3 lose=1
 xpumerge ranks ./*.data --json >ranks.json 2>log
 ok "$(($(account older) < 100))" "attached, ranges lost: $(account older) operations are not paired"
@@ -237,7 +241,7 @@ done
 ok "$(($(account own_threads) < 100))" "not blocking: $(account own_threads) kernels are attributed to calls"
 xpumerge ranks ./*.data >text 2>log
 like "$(cat text)" "NCCL's own threads launched, for calls that do not block" \
-	"not blocking: a message says so"
+	"not blocking: a message says that NCCL's own threads launched"
 make ranks=3 blocking=0 attach=2
 pairs "not blocking, and attached"
 

@@ -108,7 +108,7 @@ static void run(const char *args)
 	if (!at || !copy)
 		bail("out of memory");
 	nr = find(data, sizeof(struct xpu_file_header), size, at, 0);
-	ok(nr > 100, "%s: it has %zu records", args, nr);
+	ok(nr > 100, "%s: the recording has %zu records", args, nr);
 	broken = ranked__run(data, size, 1, NULL, &err);
 	ok(!broken && !err, "%s: the unchanged recordings are merged: %s", args, broken ?: "right");
 	for (i = 0; i < NR_CHANGED; i++) {
@@ -124,7 +124,7 @@ static void run(const char *args)
 	}
 	ok(nr_merged > NR_CHANGED / 2, "%s: %zu of %d changed recordings are read", args, nr_merged,
 	   (int)NR_CHANGED);
-	ok(!nr_broken, "%s: the sums of all of them are consistent", args);
+	ok(!nr_broken, "%s: the sums of all changed recordings are consistent", args);
 	free(at);
 	free(data);
 	free(copy);

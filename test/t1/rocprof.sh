@@ -15,7 +15,7 @@ for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" "
 	gen r.json $args
 	same "$args" r.json.folded --gpu r.json
 	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
-		"$args: all launches have their work"
+		"$args: all launches have their device work"
 done
 gzip -c r.json >r.json.gz
 same "gz" r.json.folded --gpu r.json.gz
@@ -24,7 +24,7 @@ same "as a recording" r.json.folded r.data
 gen r.json seed=9 ranges=1
 same "ROCTX ranges as call paths" r.json.folded --gpu r.json
 xpumerge --gpu r.json -f folded --by nvtx 2>/dev/null >out
-is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "ROCTX ranges are ranges of --by nvtx"
+is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "--by nvtx shows ROCTX ranges"
 xpumerge --gpu r.json -f text >out 2>log
 like "$(cat out)" 'AMD Instinct MI210' "the summary has the devices' names"
 like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' \
@@ -54,7 +54,7 @@ gen r.json seed=1
 head -c 9000 r.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
 is $? 2 "cut off: exit status 2"
-like "$(cat log)" 'cut.json: ' "cut off: a message says so"
+like "$(cat log)" 'cut.json: ' "cut off: a message names the file"
 cat >odd.json <<'END'
 {"rocprofiler-sdk-tool":[7,{"metadata":[],"agents":{"id":1},"strings":{"buffer_records":[[],{"kind":5}]},
 "kernel_symbols":[{"kernel_id":1}],"buffer_records":{"hip_api":[
@@ -67,9 +67,11 @@ xpumerge --gpu odd.json -f folded --unit ns >out 2>log
 is $? 0 "odd values: exit status 0"
 like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' \
 	"odd values: the remaining values are used"
-like "$(cat log)" 'odd.json: 2 events could not be read: ignored' "odd values: counted"
+like "$(cat log)" 'odd.json: 2 events could not be read: ignored' \
+	"odd values: events that cannot be read are counted"
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
-is $? 2 "empty: exit status 2"
-like "$(cat log)" 'none.json: cannot find CUDA events' "empty: the message says so"
+is $? 2 "no events: exit status 2"
+like "$(cat log)" 'none.json: cannot find CUDA events' \
+	"no events: a message says that none were found"
 done_testing

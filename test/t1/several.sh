@@ -14,7 +14,7 @@ files=$(seq -f 'r%g.data' 1 $nr)
 xpumerge $files -f folded --unit ns -o all.folded 2>log
 is $? 0 "exit status 0"
 like "$(cat log)" "launches $((nr * 8000)) matched $((nr * 8000)) unmatched 0 lost 0" \
-	"the account covers all recordings"
+	"the account of launches covers all recordings"
 cat r[1-8].folded | awk '{ v = $NF; sub(/ [0-9]+$/, ""); n[$0] += v } END { for (i in n) print i, n[i] }' | LC_ALL=C sort >sum.folded
 LC_ALL=C sort all.folded >sorted.folded
 cmp sum.folded sorted.folded
@@ -27,7 +27,7 @@ for format in text pprof; do
 	# shellcheck disable=SC2086 # several arguments
 	xpumerge $files -f $format -o one 2>/dev/null && xpumerge $files -f $format -o two 2>/dev/null
 	cmp one two
-	ok $? "$format: a second merge gives the same output"
+	ok $? "$format: merging again gives the same output"
 done
 
 # Memory.

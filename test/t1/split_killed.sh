@@ -44,9 +44,10 @@ for turn in 1 2 3 4; do
 	[ "$(sum killed)" -le $launches ]
 	ok $? "no launch is in two files: $(sum killed) of $launches"
 done
-unlike "$(cat split.log)" 'no whole block|damaged' "split finds its place in the pipe each time"
+unlike "$(cat split.log)" 'no whole block|damaged' \
+	"after each kill, split finds its place in the pipe"
 [ "$(grep -c 'goes on after an end by force' split.log)" -ge 8 ]
-ok $? "split went on $(grep -c 'goes on after an end by force' split.log) times"
+ok $? "after a kill, split continued $(grep -c 'goes on after an end by force' split.log) times"
 
 python3 - <<'END'
 data = open("x.data", "rb").read()
@@ -59,5 +60,5 @@ like "$(cat split.log)" ' 1000 bytes of the recording are no whole block: left o
 	"bytes between two blocks are counted"
 is "$(sum strange)" $launches "bytes between two blocks: no launch is lost"
 like "$("$XPUMERGE" dump strange.1.data)" 'LOST .*kind=DISK count=1000' \
-	"bytes between two blocks: the file reports them as lost"
+	"bytes between two blocks: the file reports these bytes as lost"
 done_testing

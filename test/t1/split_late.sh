@@ -18,10 +18,10 @@ while read -r name options; do
 	done <parts 3>accounts | awk '{ n = $NF; sub(/ [0-9]+$/, ""); ns[$0] += n } END { for (i in ns) print i, ns[i] }' |
 		sort >sum.folded
 	is "$(awk '{ l += $2; m += $4; u += $6 + $8 } END { print (NR > 4), l, m, u }' accounts)" "1 60 60 0" \
-		"$name: each launch and all of its work are in $(wc -l <parts) files"
+		"$name: the $(wc -l <parts) files together have each launch and all of its device work"
 	"$XPUMERGE" x.data -f folded --unit ns 2>/dev/null | sort >all.folded
 	cmp sum.folded all.folded
-	ok $? "$name: the files add up, to the nanosecond"
+	ok $? "$name: the files add up to the recording, to the nanosecond"
 done <<'END'
 graphs --graph-every 3 --graph-nodes 6
 late --early

@@ -22,7 +22,7 @@ again() {
 	diff want got >diff
 	ok $? "$name: each launch has its own stack" || diag "$(head -n 5 diff)"
 	[ "$nr" -gt 4 ]
-	ok $? "$name: $nr launches"
+	ok $? "$name: the recording has $nr launches"
 }
 
 # Gaps and bursts that leave several possible offsets between two clocks.
@@ -44,7 +44,7 @@ tid=$(xpumerge -f stacks x.data 2>/dev/null | awk '{ print $4; exit }')
 xpumerge -f stacks --tid "$tid" x.data >x.stacks 2>log
 xpumerge -f cupti --tid "$tid" x.data >x.json 2>log
 is "$(grep -c CUDA_Runtime x.json) $(sort -u -k 4,4 x.stacks | wc -l)" "$(wc -l <x.stacks) 1" \
-	"a filter: each launch is in both files once"
+	"a filter: each launch that passes is in both files once"
 
 # ---- the form of the files, and the results of scripts
 
@@ -97,5 +97,5 @@ for e in events:
         right, wrong = right + ok, wrong + (not ok)
 print(right, wrong)
 END
-is "$(cat got)" "4000 0" "the thread's nearest stack is the launch's own"
+is "$(cat got)" "4000 0" "without ids, the nearest earlier stack of the thread is the launch's own"
 done_testing

@@ -32,6 +32,6 @@ done
 
 # The limit works: it is too low for all launches in flight at once, and a message says so.
 ! limited all --window $launches
-ok $? "all in flight: the merge needs more than the limit"
-like "$(cat all.log)" 'memory' "all in flight: the message says that memory is missing"
+ok $? "all launches in flight: the merge needs more memory than the limit"
+like "$(cat all.log)" 'memory' "all launches in flight: a message says that memory is short"
 done_testing

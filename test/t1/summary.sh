@@ -21,23 +21,23 @@ for width in 80 120 200; do
 	ok $? "--width $width has the same effect"
 done
 cmp pipe out.80
-ok $? "on a pipe lines have at most 80 columns"
+ok $? "through a pipe, lines have at most 80 columns"
 grep -q ' stddev ' out.200 && ! grep -q ' stddev .*  call path' out.80
 ok $? "200 columns have room for every column of the tables"
 xpumerge -o whole.txt 2>/dev/null
 xpumerge --width 0 2>/dev/null | cmp - whole.txt
-ok $? "a file is written as with --width 0"
+ok $? "-o FILE gives the same output as --width 0"
 [ "$(wc -l <whole.txt)" -le "$(wc -l <out.80)" ]
-ok $? "a file has no wrapped line"
+ok $? "-o FILE wraps no line"
 
 # The first lines have the numbers of the tables.
 xpumerge --table kernels --csv >kernels.csv 2>/dev/null
 xpumerge --table launch_sites --csv >sites.csv 2>/dev/null
 share() { sed -n '2s/,.*//p' "$1"; }
 like "$(sed -n 1p pipe)" '^[0-9.]+ [mun]?s: GPU 0 busy [0-9.]+ %' \
-	"the first line says how long it took and how busy the GPU was"
+	"the first line has the recording's length and how busy the GPU was"
 like "$(sed -n 2p pipe)" '^no waits for the GPU recorded; the GPU waited [0-9.]+ [mun]?s for work$' \
-	"the second line says who waited for whom"
+	"the second line says how long the CPU and the GPU waited for each other"
 like "$(sed -n 3p pipe)" "^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
 	"the third line has the largest kernel and call path of the tables"
 
@@ -47,15 +47,16 @@ like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' "--
 for format in csv json; do
 	COLUMNS=80 xpumerge --$format >$format.80 2>/dev/null
 	COLUMNS=200 xpumerge --$format 2>/dev/null | cmp - $format.80 && ! grep -qE '[0-9] (us|ms|s)\b' $format.80
-	ok $? "--$format: names are whole, and times are integers of ns"
+	ok $? "--$format: names are not cut, and times are whole ns"
 done
 
 # Words.
 "$gen" -o one.data --launches 1
 "$XPUMERGE" one.data >one.txt 2>one.log
-like "$(cat one.txt)" '^kernels: 1 of 1 name$' "one kernel is one name"
+like "$(cat one.txt)" '^kernels: 1 of 1 name$' \
+	"a recording with one kernel: the summary says 1 of 1 name"
 unlike "$(cat one.txt one.log)" '(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
-	"numbers of one have a singular"
+	"the number 1 is followed by a singular"
 
 # The order of rows.
 column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '
@@ -77,7 +78,7 @@ is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such col
 
 xpumerge --sort grown >out 2>log
 is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" "1 xpumerge: --sort grown: no table that is shown has such a column 1" \
-	"--sort by a column of tables that the recording lacks warns"
+	"--sort by a column of tables that the recording lacks: a warning"
 
 # Missing tables, and other things that the recording lacks, are reported.
 while read -r said args; do
@@ -97,7 +98,8 @@ no.CPU.samples --cpu-only -f folded
 no.memory.in.the.recording --memory peak -f folded
 END
 xpumerge --table processes >out 2>log
-is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" "a table without rows is reported"
+is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" \
+	"--table of a table without rows: a message says so"
 
 # Only terminals get colors and pagers.
 esc=$(printf '\033')
@@ -115,10 +117,10 @@ if command -v script >/dev/null && [ "$(script -qec 'echo yes' /dev/null </dev/n
 	ok $? "a terminal gets colors"
 	sed "s/$esc\[[0-9;]*m//g" tty >plain
 	[ "$(widest plain)" -le 90 ] && [ "$(widest plain)" -gt 80 ]
-	ok $? "a terminal's width is used" || diag "$(widest plain)"
-	is "$(grep -c '^launches' plain)" 1 "a terminal gets the account once"
+	ok $? "on a terminal, lines fit its width" || diag "$(widest plain)"
+	is "$(grep -c '^launches' plain)" 1 "a terminal shows the account once"
 	NO_COLOR=1 terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
-	is $? 1 "NO_COLOR gives no colors"
+	is $? 1 "with NO_COLOR no colors are printed"
 	TERM=dumb terminal "$XPUMERGE --no-pager" | grep -q "$esc\["
 	is $? 1 "a dumb terminal gets no colors"
 	PAGER='sed s/^/paged:/' terminal "$XPUMERGE" >paged
@@ -129,7 +131,7 @@ if command -v script >/dev/null && [ "$(script -qec 'echo yes' /dev/null </dev/n
 	PAGER='head -n 1' terminal "$XPUMERGE; echo end" >paged
 	like "$(tail -n 1 paged)" '^end' "when a pager ends early, xpumerge ends, too"
 	PAGER="sed s/^/paged:/" xpumerge 2>/dev/null | cmp -s - pipe
-	ok $? "a pipe gets no pager"
+	ok $? "through a pipe, no pager is used"
 else
 	skip "a terminal" "no script(1), or no terminals here"
 fi

@@ -105,5 +105,6 @@ print(len(names), len(formulas), sum(n.startswith("'") for n in names),
 END
 # Eight kernels for each of 15 names: 5 names are formulas, one of them after a control character,
 # which JSON may contain and CSV may not. Two more names contain control characters.
-is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" "cells that begin like a formula begin with '"
+is "$(python3 check.py 2>&1 | tail -n 1)" "120 0 40 32 64" \
+	"table cells that begin like a formula are quoted with '"
 done_testing

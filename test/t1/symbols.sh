@@ -49,7 +49,8 @@ mkdir -p dbg/.build-id/01
 objcopy --only-keep-debug full dbg/.build-id/01/23456789abcdef.debug
 is "$(names stripped "$PWD/dbg")" "$all" "a debug file is found by its build-id"
 is "$(names stripped "$none:$PWD/dbg")" "$all" "a debug file is found in the second directory"
-is "$(names stripped "")" "?? exported_function _start" "without directories no debug file is used"
+is "$(names stripped "")" "?? exported_function _start" \
+	"without debug directories no debug file is used"
 mkdir -p other/.build-id/01
 build other_id -rdynamic -Wl,--build-id=0xfedcba9876543210
 objcopy --only-keep-debug other_id other/.build-id/01/23456789abcdef.debug
@@ -112,10 +113,10 @@ plt() {			# plt FILE NAME: checks that each entry has objdump's name
 	cut -d' ' -f2 want | diff - got >diff.log
 	ok $? "$2: the $(wc -l <want) PLT entries have objdump's names" || diag "$(cat diff.log)"
 	[ -s want ]
-	ok $? "$2: there are PLT entries"
+	ok $? "$2: the file has PLT entries"
 }
-plt stripped "lazy binding"
-build now -rdynamic -Wl,-z,now -s && plt now "bound at once"
+plt stripped "with lazy binding"
+build now -rdynamic -Wl,-z,now -s && plt now "without lazy binding"
 build ibt -fcf-protection=full -Wl,-z,ibtplt -Wl,-z,lazy -s && plt ibt "with endbr64"
 libc=$(ldd full | awk '$1 == "libc.so.6" { print $3 }')
 at=$(objdump -d -j .plt "$libc" | sed -n 's/^0*\([0-9a-f]*\) <\*ABS\*.*@plt>:$/\1/p' | sed -n 1p)
@@ -123,7 +124,7 @@ if [ -n "$at" ]; then
 	like "$(echo "$at" | "$XPU_BUILD/names" "$libc" "$none")" '^[a-z_]+@plt$' \
 		"a PLT entry for an indirect function has a name"
 else
-	skip "a PLT entry for an indirect function has a name" "this libc has none"
+	skip "a PLT entry for an indirect function has a name" "this libc has no indirect functions"
 fi
 
 # The roots of stacks in a stripped C library are compared with its debug file, if that is
@@ -186,7 +187,7 @@ is "$(thread_library "" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" start_threa
 is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax")" "??" \
 	"a function with another argument is not taken for the start of a thread"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
-	"of two functions that both fit, neither is taken"
+	"if two functions may be the start of a thread, neither is named so"
 
 # The caller of main(), whatever form its call has.
 main_library() {	# main_library CALL
@@ -237,7 +238,7 @@ if ${CC:-cc} -g0 -O1 -fPIC -shared -Wl,--version-script=versions.map -o versions
 	for file in versions.so versions.stripped; do
 		is "$(nm -D versions.so | awk '/ move@| copy@@/ { print $1 }' | sort |
 			"$XPU_BUILD/names" $file "$none" | tr '\n' ' ')" "move copy " \
-			"$file: no name of an old version is taken"
+			"$file: names of old symbol versions are not used"
 	done
 else
 	skip "names of old versions" "$(head -n 1 cc.log)"

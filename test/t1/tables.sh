@@ -85,17 +85,20 @@ account() {
 "$gen" -o many.data --launches 200000 --paths 300 --threads 3
 for name in plain graphs lossy calls many; do
 	same $name
-	is "$(count $name launches)" "$(account $name launches)" "$name: a row for each launch"
-	is "$(count $name device)" "$(account $name works)" "$name: a row for each device record"
+	is "$(count $name launches)" "$(account $name launches)" \
+		"$name: the table has a row for each launch"
+	is "$(count $name device)" "$(account $name works)" \
+		"$name: the table has a row for each device record"
 done
 is "$(account lossy nr_pending) $(account lossy nr_orphans)" \
 	"$(sed -n 's/^ *\([0-9]*\) launches without device work.*/\1/p' lossy.log) $(sed -n \
-	's/^ *\([0-9]*\) device records whose launch.*/\1/p' lossy.log)" "the losses have the lost launches"
+	's/^ *\([0-9]*\) device records whose launch.*/\1/p' lossy.log)" \
+		"the table of losses has the lost launches"
 same graphs --graph launch
 same graphs --graph both
 same graphs --device 1
 is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort -u | wc -l)" \
-	"with a filter: each launch of work that passes has a row"
+	"with a filter: launches of the device work that passes have rows"
 same plain --tid 301000
 same plain --kernel site2
 
@@ -109,21 +112,22 @@ is "$(count calls calls) $(xpumerge calls.data --csv --table api_calls 2>/dev/nu
 	NR > 1 { n += $3 } END { print n }')" "1400 1400" "the table of calls has all calls"
 last=$(basename "$(find "$XPU_SRC/test/t1/corpus" -name '*.xpu' | LC_ALL=C sort | tail -n 1)" .xpu)
 is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2000" \
-	"the table of ranges has a range"
+	"the table of ranges has an NVTX range"
 is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" \
-	"a launch has its ranges"
+	"the table of launches has the ranges of a launch"
 is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" \
-	"the table of metrics has its rows"
+	"the table of metrics has a row for each value"
 is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value is NULL"
 is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $12 }' | tr '\n' ' ')" \
 	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL graphs 4194304 5 NULL " \
-	"the table of allocations has its rows"
-is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 "a free has no call path"
+	"the table of allocations has a row for each event"
+is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 \
+	"the table of allocations: a free has no call path"
 is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" "1	900	15000	9 0" \
-	"a window of --capture has a row; no windows give no rows"
+	"the table of windows has a row for each window of --capture, and else none"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
 	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
-		"each path has as many frames as the table of frames"
+		"the tables of paths and of frames have equal numbers of frames"
 
 # ---- the schema equals its documentation
 
@@ -155,7 +159,7 @@ xpumerge -o empty plain.data 2>/dev/null
 is "$(rows empty device | cksum)" "$(cat sum)" "an existing directory needs neither a slash nor -f"
 xpumerge -o both/ plain.data lossy.data 2>/dev/null
 is "$(count both device)" $(($(count plain device) + $(count lossy device))) \
-	"two recordings at once have all rows"
+	"merging two recordings gives the rows of both"
 xpumerge -o one/ plain.data 2>/dev/null
 xpumerge -o one/ lossy.data 2>/dev/null
 "$gen" -o far.data --launches 500 --host 2
@@ -167,13 +171,13 @@ for table in launches device processes paths; do
 	rows three $table | sort >want
 	rows far $table | sort >got
 	cmp want got
-	ok $? "recordings of several hosts have their own clocks and ids, as alone: $table"
+	ok $? "recordings of several hosts merged together have the same rows as alone: $table"
 done
 is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
 	"recordings merged one after the other have the same rows"
 xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
 [ "$(count one device)" -lt "$(count both device)" ] && [ "$(count one device)" -gt "$(count plain device)" ]
-ok $? "a recording that is merged again is replaced, and the other one stays"
+ok $? "merging one recording again replaces its rows, and leaves other recordings' rows"
 is "$(find . -name '*.tmp')" "" "no temporary file is left"
 
 # Four ranks in one recording, as of mpirun, and one rank that is recorded alone.
@@ -190,10 +194,10 @@ is "$("$XPU_BUILD/unparquet" job/processes/rank=4/*.parquet | awk -F'\t' 'NR == 
 is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) $("$XPU_BUILD/unparquet" \
 	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" "$("$XPU_BUILD/unparquet" \
 	job/losses/rank=7/*.parquet | grep -c launches) 4000" \
-		"losses belong to the recording's only rank, or to none"
+		"losses belong to the recording's only rank, otherwise to no rank"
 xpumerge -o job/ four.data --rank 5 2>/dev/null
 is "$(count job launches)" 2000 \
-	"with --rank: other ranks of that recording have no rows, ranks of other recordings have them"
+	"--rank removes rows of that recording's other ranks, and no other rows"
 # An older merge knew other ranks.
 mkdir job/device/rank=99
 for recording in job/device/rank=3/*; do
@@ -202,7 +206,7 @@ done
 cp job/device/rank=7/* job/device/rank=99/part-0123456789abcdef.parquet
 xpumerge -o job/ four.data 2>/dev/null
 is "$(ls job/device/rank=99)" part-0123456789abcdef.parquet \
-	"files of an older merge are removed, and nothing else"
+	"only files of an older merge are removed"
 
 mkdir others
 echo mine >others/file

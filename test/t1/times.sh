@@ -33,8 +33,9 @@ for kind in honest zero sign last future past mixed long; do
 	other $kind >$kind.status
 	is "$(cat $kind.status)" "" "$kind: every format is written"
 done
-like "$(head -n 1 honest/all.text)" '^2\.00 ms: GPU 0 busy 50\.0 %' "honest: the headline is right"
-unlike "$(cat honest/all.log)" 'outside' "honest: nothing is left out"
+like "$(head -n 1 honest/all.text)" '^2\.00 ms: GPU 0 busy 50\.0 %' \
+	"correct times: the headline is right"
+unlike "$(cat honest/all.log)" 'outside' "correct times: no record is left out"
 longest=$(python3 spans.py honest/all.json)
 
 for kind in zero sign last future past mixed long; do
@@ -44,12 +45,12 @@ for kind in zero sign last future past mixed long; do
 	like "$(head -n 1 $kind/all.text)" '^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' \
 		"$kind: the headline is right"
 	[ "$(python3 spans.py $kind/all.json)" -le "$longest" ]
-	ok $? "$kind: the timeline is not longer"
+	ok $? "$kind: wrong times do not make the timeline longer"
 	like "$(head -n 1 $kind/both.text)" '^2\.00 ms: ' \
-		"$kind: the headline is right, next to another recording"
+		"$kind: the headline is right when merged with another recording"
 	for file in out.folded out.csv out.perf; do
 		cmp "honest/$file" "$kind/$file"
-		ok $? "$kind: ${file#*.} is equal for the other process"
+		ok $? "$kind: ${file#*.} of the other process is unchanged"
 	done
 	python3 - $kind <<'END'
 import json, sys
@@ -58,15 +59,20 @@ def own(kind):
     return [e for e in events if e.get("pid") == 1000 and e["ph"] in "Xsf"]
 sys.exit(not own("honest") or own("honest") != own(sys.argv[1]))
 END
-	ok $? "$kind: chrome shows the other process at its place"
+	ok $? "$kind: chrome shows the other process at the right time"
 done
 for kind in sign last future past; do
-	is "$(grep -c 'timed outside of the recording' $kind/all.log)" 7 "$kind: each kind of record has its line"
-	like "$(cat $kind/all.log)" '1000 launches timed outside' "$kind: launches are counted"
-	like "$(cat $kind/all.log)" '1000 device records timed outside' "$kind: device records are counted"
-	like "$(cat $kind/all.log)" '2000 API calls timed outside' "$kind: calls are counted"
+	is "$(grep -c 'timed outside of the recording' $kind/all.log)" 7 \
+		"$kind: a line counts each kind of record with wrong times"
+	like "$(cat $kind/all.log)" '1000 launches timed outside' \
+		"$kind: launches with wrong times are counted"
+	like "$(cat $kind/all.log)" '1000 device records timed outside' \
+		"$kind: device records with wrong times are counted"
+	like "$(cat $kind/all.log)" '2000 API calls timed outside' \
+		"$kind: API calls with wrong times are counted"
 	for what in 'wait for the device' 'event of NVTX ranges' 'event of memory' window; do
-		like "$(cat $kind/all.log)" " 1 $what timed outside" "$kind: $what is counted"
+		like "$(cat $kind/all.log)" " 1 $what timed outside" \
+			"$kind: $what with wrong times is counted"
 	done
 done
 
@@ -74,7 +80,9 @@ done
 xpumerge dump future/r.data >/dev/null || exit 1
 head -c -24 future/r.data >cut.data
 xpumerge -i cut.data >cut.text 2>cut.log
-like "$(head -n 1 cut.text)" '^[0-9.]+ (us|ms): GPU 0 busy' "without its end: the headline is right"
-like "$(cat cut.log)" '1000 device records timed outside' "without its end: wrong times are counted"
+like "$(head -n 1 cut.text)" '^[0-9.]+ (us|ms): GPU 0 busy' \
+	"a recording without its end: the headline is right"
+like "$(cat cut.log)" '1000 device records timed outside' \
+	"a recording without its end: wrong times are counted"
 
 done_testing

@@ -25,7 +25,7 @@ xpumerge --gpu t.json -o t.data 2>log
 same "as a recording" t.json.folded t.data
 xpumerge --gpu t.json -f text >out 2>log
 like "$(cat log)" '^by nesting: launches 400 in operators or functions [0-9]+ in annotations only [0-9]+ in nothing [0-9]+$' \
-	"the account says how launches got their paths"
+	"the account says where launches got their call paths"
 like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' "the summary says how many launches have a stack"
 unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
 like "$(cat out)" 'Simulated GPU' "the summary has the device's name"
@@ -33,7 +33,7 @@ like "$(cat out)" 'ProfilerStep#7' "the summary has annotations as ranges"
 gen t.json base=1775078550000000000
 xpumerge --gpu t.json -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
-like "$(cat out)" ', from 0\.0' "the recording begins with its first event"
+like "$(cat out)" ', from 0\.0' "time 0 of the recording is its first event"
 
 # ---- launch shapes, which PyTorch's profiler has in its arguments
 
@@ -65,7 +65,7 @@ ok $? "lines of Python have their own time and their total" || diag "$(cat diff)
 xpumerge --gpu t.json -o t.data 2>log
 lines t.data >got
 cmp -s want got
-ok $? "lines of Python are the same in a recording"
+ok $? "lines of Python are the same after writing a recording"
 
 # ---- ranks
 
@@ -83,7 +83,7 @@ same "two ranks of one pid" all --gpu r0.json --gpu r1.json
 cp r0.json again.json
 xpumerge --gpu r0.json --gpu again.json -f folded >out 2>log
 like "$(cat log)" 'r0.json and again.json have the same rank, 0: both are counted' \
-	"a rank twice: a message says so"
+	"two files of one rank: a message says so"
 fails "ranks beside stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
 fails "one that is missing" 'nothere.json: cannot be read' --gpu r0.json --gpu nothere.json
 
@@ -115,7 +115,7 @@ cat >wanted <<'END'
 END
 same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
 is "$(lines --gpu t.json)" "0 11000 train.py(1): main
-11000 11000 model.py(3): forward" "stacks that are text have lines of Python"
+11000 11000 model.py(3): forward" "stacks given as text have lines of Python"
 
 # ---- events that begin and end
 
@@ -136,10 +136,12 @@ END
 xpumerge --gpu be.json -f folded --unit ns >out 2>log
 is "$? $(cat out)" "0 [unknown];outer;inner;cudaLaunchKernel;[GPU_Kernel]k 7500" \
 	"B and E events are paired and nested"
-like "$(cat log)" 'be.json: 1 event begins and never ends: ignored' "B without E: a message says so"
-like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' "E without B: a message says so"
+like "$(cat log)" 'be.json: 1 event begins and never ends: ignored' \
+	"a B event without an E event: a message counts it"
+like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' \
+	"an E event without a B event: a message counts it"
 xpumerge --gpu be.json --strict -f folded >out 2>log
-is $? 1 "B without E: --strict fails"
+is $? 1 "a B event without an E event: --strict fails"
 
 # ---- numbers that JSON does not have
 
@@ -177,7 +179,8 @@ cat >wanted <<'END'
 END
 diff wanted out >diff
 ok $? "the text of the tutorial and of CUDA 12 is read" || diag "$(cat diff log)"
-like "$(cat log)" 'lines.txt: 1 line could not be read' "lines that a program printed are counted"
+like "$(cat log)" 'lines.txt: 1 line could not be read' \
+	"lines that the program itself printed are counted"
 cat >lines.txt <<'END'
 RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7
 CONCURRENT KERNEL "saxpy" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7
@@ -203,6 +206,7 @@ gen t.json
 head -c 20000 t.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log
 is $? 2 "cut: exit status 2"
-like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut: the message says so"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' \
+	"cut: the message says that the file is damaged"
 like "$(cat out)" GPU_Kernel "cut: the events before the cut are used"
 done_testing

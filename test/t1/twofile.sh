@@ -46,17 +46,18 @@ check() {
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
-	ok $? "$name: few matches are wrong, and enough are right: $*"
+	ok $? "$name: almost no match is wrong, and enough are right: $*"
 	diag "$(grep '^by time' log); user, system, elapsed s: $(tail -n 1 used)"
 	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
 		"$name: each device record is in the result"
 	# The limit is generous because machines may be busy.
 	if [ -n "${XPU_SAN:-}" ]; then
-		skip "$name: it takes less than the limit" "sanitizers take their own"
+		skip \
+			"$name: the import takes less memory than the limit" "sanitizers take their own"
 		return
 	fi
 	awk '{ exit !($1 + $2 < 4) }' used
-	ok $? "$name: it takes less than the limit"
+	ok $? "$name: the import takes less memory than the limit"
 }
 
 check "one thread" 5 990 threads=1 gap=30
@@ -68,7 +69,7 @@ check "eight threads with other ids in the calls" 50 970 threads=8 gap=60 lost=0
 check \
 	"eight threads, tid is pid: nothing distinguishes a stack's call from the thread's next call" 0 0 threads=8 gap=100 lost=0.01 tids=pid
 is "$(verdict out.folded)" "right 0 wrong 0 uncertain $NR none 0" \
-	"eight threads, tid is pid: all are uncertain"
+	"eight threads without thread ids: all launches are uncertain"
 check "calls are lost, too" 50 930 threads=8 gap=60 lost=0.01 lost_calls=0.02
 check "clocks that drift" 5 970 threads=1 gap=100 lost=0.01 drift=40 format=array
 check "with the driver's calls, too" 5 980 threads=1 gap=30 lost=0.01 driver=1
@@ -79,14 +80,16 @@ check "CUPTI's text" 50 970 threads=8 gap=60 lost=0.01 format=text tids=other
 
 "$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 >made
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
-is "$(verdict out.folded)" "right 0 wrong 0 uncertain 5000 none 0" "equal distances: nothing is guessed"
-like "$(cat log)" 'several clock offsets fit equally well' "equal distances: a message says so"
+is "$(verdict out.folded)" "right 0 wrong 0 uncertain 5000 none 0" \
+	"launches at equal distances: no match is guessed"
+like "$(cat log)" 'several clock offsets fit equally well' \
+	"launches at equal distances: a message says that several offsets fit"
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --strict 2>log
-is $? 1 "equal distances: --strict fails"
+is $? 1 "launches at equal distances: --strict fails"
 "$gen" cpu.txt gpu.json nr=5000 fixed=1 gap=100 lost=0.01 sites=1 >made
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded --unit count 2>log
 is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
-	"equal distances and equal stacks: the choice does not matter"
+	"launches at equal distances with equal stacks: all get the right stack"
 
 
 # A clock with a resolution of a second: all launches have one of two times. That cannot identify
@@ -99,7 +102,7 @@ awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaL
 	print "]" }' >gpu.json
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
 like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
-	"a coarse clock: nothing is guessed"
+	"a coarse clock: no match is guessed"
 
 # The calls' clock starts at the first call, and a hundred stacks are older than that.
 "$gen" cpu.txt gpu.json nr=3000 threads=1 gap=100 burst=50 format=lines >made
@@ -139,7 +142,7 @@ cat >gpu.json <<'END'
 {"name":"Kernel: lost","ph":"X","ts":2305.5,"dur":6,"cat":"GPU_Kernel","args":{"correlationId":99}}]
 END
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >out 2>log
-is $? 0 "a small one: exit status 0"
+is $? 0 "a small recording: exit status 0"
 sort >expected <<'END'
 12 34;main;c;cudaLaunchKernel;[GPU_Kernel]k3 3250
 app;[no launch];[GPU_Kernel]lost 6000
@@ -152,7 +155,7 @@ END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? \
 	"a small recording: names with blanks, digits, colours; each record is in its place" || diag "$(cat diff)"
-like "$(cat log)" '1 line is not a stack' "a small recording: a strange line is counted"
+like "$(cat log)" '1 line is not a stack' "a small recording: a line that is no stack is counted"
 like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
 	"a small recording: the account is right"
 for format in chrome text pprof html perf; do
@@ -198,9 +201,9 @@ diff expected out >diff
 ok $? "the table of API calls is right" || diag "$(cat diff)"
 xpumerge --cpu cpu.txt --gpu gpu.json -f chrome >out 2>log
 is "$(grep -c '"dur":2.000,"cat":"launch"' out) $(grep -c '"dur":2.000,"cat":"api","name":"cudaFree"' out)" \
-	"6 1" "in a timeline calls are as long as they took"
+	"6 1" "in a timeline API calls have their durations"
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
-is "$(works out)" 6 "--gpu alone: each record is shown, without stacks"
+is "$(works out)" 6 "--gpu without --cpu: each device record is shown, without stacks"
 
 gzip -k gpu.json
 gzip -c cpu.txt >cpu.gz
@@ -211,20 +214,21 @@ ok $? "compressed files give the same result" || diag "$(cat log)"
 # The short options and file names of the scripts that define these formats.
 xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
 cmp short.folded direct.folded
-ok $? "-c and -g are --cpu and --gpu" || diag "$(cat log)"
+ok $? "-c and -g mean --cpu and --gpu" || diag "$(cat log)"
 mkdir results
 cp gpu.json results/gpu_results.json
 (cd results && xpumerge -c ../cpu.txt -f folded --unit ns -o ../short.folded 2>../log)
 cmp short.folded direct.folded
-ok $? "-c alone reads gpu_results.json" || diag "$(cat log)"
-like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' "-c alone: a message says so"
+ok $? "-c without -g reads gpu_results.json" || diag "$(cat log)"
+like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' \
+	"-c without -g: a message names both files"
 cp cpu.txt results/cpu_results.txt
 (cd results && xpumerge -f folded --unit ns -o ../short.folded 2>../log)
 cmp short.folded direct.folded
 ok $? "without options gpu_results.json and cpu_results.txt are read" || diag "$(cat log)"
 "$XPU_BUILD/gen_data" -o results/xpu.data --launches 3
 (cd results && xpumerge -f folded >/dev/null 2>../log)
-unlike "$(cat log)" results.json "a recording is preferred to these files"
+unlike "$(cat log)" results.json "if xpu.data exists, gpu_results.json is not read"
 
 # ---- invalid files
 
@@ -242,6 +246,7 @@ fails "a recording, too" 'one or the other' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
 xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
 is $? 2 "cut JSON: exit status 2"
-like "$(cat log)" 'cut.json: damaged at offset .* used up to there' "cut JSON: the message says so"
+like "$(cat log)" 'cut.json: damaged at offset .* used up to there' \
+	"cut JSON: the message says that the file is damaged"
 is "$(grep -c GPU_Launch_Pending out)" 6 "cut JSON: the events before the cut are used"
 done_testing

@@ -8,7 +8,8 @@
 row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE
 	[ $(($4 * 1000)) -le $(($3 + $4)) ] && [ $(($3 + $4 + $5 + $6)) -gt 0 ] &&
 		{ [ "$1" = 0 ] || [ $(($3 * 10)) -ge $((($3 + $4 + $5) * 9)) ]; }
-	ok $? "$2: at most 1 in 1000 is wrong, enough are right: right $3 wrong $4 uncertain $5 none $6"
+	ok $? \
+		"$2: at most 1 in 1000 matches is wrong, enough are right: right $3 wrong $4 uncertain $5 none $6"
 }
 pairs_table
 
@@ -28,11 +29,14 @@ row() {
 	:
 }
 pairs 0 "threads=8 gap=0.3 work=0.2 lost=0.01 tids=pid"
-like "$(cat pairs.log)" "have the process's id in place of the thread's" "no thread ids: a message says so"
+like "$(cat pairs.log)" "have the process's id in place of the thread's" \
+	"no thread ids: a message says that they are missing"
 like "$(cat pairs.log)" "bpf_get_current_pid_tgid\(\)" "no thread ids: a message says how to get them"
-like "$(cat pairs.log)" "no stack names the kernel" "no names: a message says so"
+like "$(cat pairs.log)" "no stack names the kernel" \
+	"no kernel names: a message says that stacks lack them"
 pairs 1 "threads=8 gap=0.3 work=0.2 lost=0.01 names=nvcc"
-unlike "$(cat pairs.log)" "in place of|names the kernel" "nothing missing: no message"
+unlike "$(cat pairs.log)" "in place of|names the kernel" \
+	"with thread ids and kernel names: no message"
 "$XPUMERGE" --cpu cpu.txt --gpu gpu.json -f folded --summary >out 2>log
 like "$(cat log)" "^  30 of 30 call paths name the kernel that they launch$" \
 	"the summary says how many paths name their kernel"

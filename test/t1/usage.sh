@@ -116,7 +116,7 @@ merge "--json and -o a.csv: one or the other" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
 merge "--table is for -f text" "-o a.json --table kernels"
 merge "--width is for -f text" "-f folded --width 100"
-is "$(ls a.* 2>/dev/null)" "" "no refused command has written anything"
+is "$(ls a.* 2>/dev/null)" "" "refused commands have written no file"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
 	"stat ls"
 load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; a program of this name is run by xpuload -- annotate" \
@@ -136,13 +136,13 @@ for perf in --stdio --tui -n --children --no-children "--percent-limit 1" --head
 	# shellcheck disable=SC2086 # two words
 	xpuload report $perf >out 2>log
 	is "$? $(wc -l <log) $(grep -c "there is no option ${perf% *}: [^s]" log)" "2 1 1" \
-		"xpuload report $perf: prints one line that helps" || diag "$(cat log)"
+		"xpuload report $perf: prints one line of advice" || diag "$(cat log)"
 done
 for perf in help list trace mem sched evlist "top -d 1" "top --stdio" "top --sort x"; do
 	# shellcheck disable=SC2086 # two words
 	xpuload $perf >out 2>log
 	is "$? $(wc -l <log) $(grep -c ': see --help' log)" "125 1 0" \
-		"xpuload $perf: prints one line that helps" || diag "$(cat log)"
+		"xpuload $perf: prints one line of advice" || diag "$(cat log)"
 done
 
 merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"

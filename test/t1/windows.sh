@@ -17,8 +17,10 @@ for shape in long across tiny; do
 	# shellcheck disable=SC2086 # two arguments
 	python3 "$XPU_SRC/test/lib/windows_truth.py" "$XPU_BUILD/xpumerge" $shape $shape.data $shape.truth $page >verdict
 	sed 's/^/# /' verdict
-	is "$(grep -c ' | ' verdict)" $rows "$shape: 8 kinds are compared in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
-	is "$(grep -c WRONG verdict)" 0 "$shape: each window is right, and all add up to the whole"
+	is "$(grep -c ' | ' verdict)" $rows \
+		"$shape: 8 kinds of sums are compared in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
+	is "$(grep -c WRONG verdict)" 0 \
+		"$shape: each window's sums are right, and all windows add up to the whole"
 done
 
 # Sums of short times off the CPU cover 10 ms: where a window cuts them, the account says how far that may be wrong.
@@ -26,7 +28,7 @@ account() {		# account FROM TO
 	xpumerge -i tiny.data -f folded --from "$1" --to "$2" 2>&1 >/dev/null | grep '^times off the CPU'
 }
 like "$(account 2 2.01)" '^times off the CPU: 1\.[89][0-9]* ms, which may be wrong by up to [1-3]\.[0-9]* ms: ' \
-	"a window of 10 ms: the account has the bound of times off the CPU"
-is "$(account 0 4)" "" "a window that cuts no sum: no bound"
+	"a window of 10 ms: the account gives the error bound of off-CPU times"
+is "$(account 0 4)" "" "a window that cuts no sum: the account gives no error bound"
 [ -n "$page" ] || skip "stretches of the page" "node is missing"
 done_testing

@@ -74,7 +74,7 @@ finish a
 # A count of one is never followed by a plural, in any table.
 "$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 -n 1 >/dev/null 2>log
 like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
-	"one launch: the summary says "1 launch", not "1 launches"" || diag "$(cat log)"
+	"one launch: the summary has a singular, 1 launch" || diag "$(cat log)"
 {
 	cat log
 	xpumerge one.data 2>&1
