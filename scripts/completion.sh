@@ -3,7 +3,8 @@
 #
 # completion.sh PROGRAM: prints bash's completion of its command line
 #
-# The options and the words that they take come from the program's own table: PROGRAM --list-options.
+# The options and the words that they take come from the program's own table: PROGRAM
+# --list-options.
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}
@@ -42,8 +43,8 @@ _$name() {
 	case \$prev in
 END
 echo "$opts" | while read -r option kind values; do
-	[ -z "$values" ] || printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen -P "${cur%%"${cur##*,}"}" -W "%s" -- "${cur##*,}")\n\t\treturn ;;\n' \
-		"$option" "$values"
+	[ -z "$values" ] || printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(%s)\n\t\treturn ;;\n' \
+		"$option" 'compgen -P "${cur%"${cur##*,}"}" -W "'"$values"'" -- "${cur##*,}"'
 done
 for kind in FILE DIR DIRS 'PID[,PID]'; do
 	list=$(words "$kind")
@@ -54,15 +55,17 @@ for kind in FILE DIR DIRS 'PID[,PID]'; do
 	*)	what='-d' ;;
 	esac
 	# shellcheck disable=SC2016
-	printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen %s -- "%s")\n\t\treturn ;;\n' "$list" "$what" \
-		"$(case $kind in PID*) echo '${cur##*,}' ;; *) echo '$cur' ;; esac)"
+	printf '\t%s)\n\t\tmapfile -t COMPREPLY < <(compgen %s -- "%s")\n\t\treturn ;;\n' "$list" \
+		"$what" "$(case $kind in PID*) echo '${cur##*,}' ;; *) echo '$cur' ;; esac)"
 done
-others=$(echo "$opts" | awk '$2 != "-" && $2 !~ /^(FILE|DIRS?|PID\[,PID\])$/ { print $1 }' | tr '\n' '|' | sed 's/|$//')
+others=$(echo "$opts" | awk '$2 != "-" && $2 !~ /^(FILE|DIRS?|PID\[,PID\])$/ { print $1 }' |
+	tr '\n' '|' | sed 's/|$//')
 [ -z "$others" ] || printf '\t%s)\n\t\treturn ;;\n' "$others"
+all=$(echo "$opts" | cut -d' ' -f1 | tr '\n' ' ')
 cat <<END
 	esac
 	if [[ \$cur == -* ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(echo "$opts" | cut -d' ' -f1 | tr '\n' ' ')" -- "\$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$all" -- "\$cur")
 		return
 	fi
 END

@@ -32,7 +32,8 @@ if [ -e /dev/nvidiactl ] && [ -n "${NVCC:-}" ]; then
 		fail "nvcc could not build the demo"
 	app=./demo
 else
-	echo "demo: on the simulated device (no NVIDIA GPU with nvcc here); BPF and uprobes are real"
+	echo "demo: on the simulated device (no NVIDIA GPU with nvcc here);" \
+		"BPF and uprobes are real"
 	app=$build/workload/demo
 	LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH

@@ -4,7 +4,8 @@
 # fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [xpu.data]
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
-# graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or stdout.
+# graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or
+# stdout.
 
 set -u
 
@@ -64,8 +65,9 @@ title=${title:-$(basename "$data" .data)}
 # XML has no U+FFFE and U+FFFF.
 LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
 
-# Work loses its label, for its colour says that; a function's own CPU time gets a frame. Colours are in a palette
-# by name, so that such a name has a mark behind it that is not seen: a kernel may be called as its host function.
+# Work loses its label, for its colour says that; a function's own CPU time gets a frame. Colours
+# are in a palette by name, so that such a name has a mark behind it that is not seen: a kernel may
+# be called as its host function.
 cat >"$tmp/paint.awk" <<'END'
 function paint(name, spread, red, green, blue,   i, h, at, colour) {
 	if (name in painted)
@@ -88,6 +90,7 @@ BEGIN {
 	words["Launch_Pending"] = "pending launch"
 	paint("", 0, 220, 222, 226)
 	paint("all", 0, 220, 222, 226)
+	label = "^\\[(GPU[0-9]*_(Kernel|Memcpy|Memset|Wait|Launch_Pending)|Off_CPU)\\]"
 }
 
 {
@@ -96,10 +99,11 @@ BEGIN {
 	nr = split(substr($0, 1, at - 1), frame, ";")
 	kind = ""
 	for (i = 1; i <= nr; i++) {
-		if (kind == "" && i > 1 && match(frame[i], /^\[(GPU[0-9]*_(Kernel|Memcpy|Memset|Wait|Launch_Pending)|Off_CPU)\]/)) {
+		if (kind == "" && i > 1 && match(frame[i], label)) {
 			kind = substr(frame[i], 2, RLENGTH - 2)
 			sub(/^GPU[0-9]*_/, "", kind)
-			frame[i] = (kind == "Off_CPU" ? "off CPU: " : words[kind]) substr(frame[i], RLENGTH + 1) mark
+			frame[i] = (kind == "Off_CPU" ? "off CPU: " : words[kind]) \
+				substr(frame[i], RLENGTH + 1) mark
 			if (kind == "Kernel")
 				paint(frame[i], 40, 95, 160, 232)
 			else if (kind == "Memcpy")
@@ -127,11 +131,13 @@ BEGIN {
 	print line value
 }
 END
-LC_ALL=C awk -v palette="$tmp/palette.map" -v unit="$unit" -f "$tmp/paint.awk" "$tmp/xml" >"$tmp/painted" ||
+LC_ALL=C awk -v palette="$tmp/palette.map" -v unit="$unit" -f "$tmp/paint.awk" \
+	"$tmp/xml" >"$tmp/painted" ||
 	die "awk failed"
 
 case $draw in
-*.pl)	# It takes the title as it is, and cuts names between bytes unless they are characters to it.
+# It takes the title as it is, and cuts names between bytes unless they are characters to it.
+*.pl)
 	set -- env PERL_UNICODE=SDA perl "$draw"
 	title=$(perl -e '$_ = shift; utf8::decode($_) or s/[^ -~]/?/g; s/[\x00-\x1f\x7f]/?/g;
 		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
@@ -142,8 +148,8 @@ esac
 	die "$draw failed"
 sed 's/stop-color="#eeeeb0"/stop-color="#f8f8f8"/' "$tmp/drawn" >"$tmp/svg" || die "sed failed"
 
-# A link of the caller or of root is followed, as xpumerge does. A new file is made in the same directory
-# and then renamed: no existing file is written to, and a failure leaves no half file.
+# A link of the caller or of root is followed, as xpumerge does. A new file is made in the same
+# directory and then renamed: no existing file is written to, and a failure leaves no half file.
 follow() {
 	links=0
 	while [ -L "$out" ]; do

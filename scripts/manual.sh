@@ -11,8 +11,10 @@ root=$(dirname "$0")/..
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpumanual.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
 
-sed -n 's/^\tFORMAT(\([a-z0-9_]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' "$root/lib/formats.h" >"$tmp/formats"
-[ "$(wc -l <"$tmp/formats")" = "$(grep -c '^	FORMAT(' "$root/lib/formats.h")" ] && [ -s "$tmp/formats" ] ||
+sed -n 's/^\tFORMAT(\([a-z0-9_]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' \
+	"$root/lib/formats.h" >"$tmp/formats"
+[ "$(wc -l <"$tmp/formats")" = "$(grep -c '^	FORMAT(' "$root/lib/formats.h")" ] &&
+	[ -s "$tmp/formats" ] ||
 	{ echo "manual.sh: cannot read all formats of lib/formats.h" >&2; exit 1; }
 
 {
@@ -20,15 +22,19 @@ echo '.Bl -tag -width "chrome"'
 while read -r id name _; do
 	file=merge/write/formats/$id.c
 	echo ".It Cm $name"
-	sed -n '/^ \* In the manual:$/,/^ \*\/$/{ /^ \* In the manual:$/d; /^ \*\/$/d; s/^ \* //p; }' "$root/$file" >"$tmp/text"
-	[ -s "$tmp/text" ] || { echo "manual.sh: $file has no comment \"In the manual:\"" >&2; exit 1; }
+	sed -n '/^ \* In the manual:$/,/^ \*\/$/{
+		/^ \* In the manual:$/d; /^ \*\/$/d; s/^ \* //p; }' "$root/$file" >"$tmp/text"
+	[ -s "$tmp/text" ] || {
+		echo "manual.sh: $file has no comment \"In the manual:\"" >&2
+		exit 1
+	}
 	cat "$tmp/text"
 done <"$tmp/formats"
 echo .El
 } >"$tmp/list"
 
-# A format with the name of its suffix is listed without the name. xpuload(1) does not list .data, because
-# a recording is not a result.
+# A format with the name of its suffix is listed without the name. xpuload(1) does not list .data,
+# because a recording is not a result.
 case $1 in
 *xpuload.1.in)
 	awk '$3 != ".data" { print $3 }' "$tmp/formats" ;;

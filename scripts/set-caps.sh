@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says what
-# it did. The kernel's documentation calls this "privileged perf users groups". If that fails, FILE
-# stays as it is, for use with sudo.
+# set-caps.sh FILE GROUP: lets the members of a group record with an installed xpuload, and says
+# what it did. The kernel's documentation calls this "privileged perf users groups". If that fails,
+# FILE stays as it is, for use with sudo.
 
 file=$1 group=$2
 caps=cap_bpf,cap_perfmon=p	# since Linux 6.6; older ones want cap_sys_admin, too

@@ -3,10 +3,10 @@
 #
 # sysroot.sh MACHINE DIR BTF [PACKAGE...]
 #
-# Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and emulators,
-# puts Debian's libraries for it below DIR, with a kernel, and that kernel's types into the file BTF.
-# Named PACKAGEs go there, too. The libraries are no packages of this system, which stays of one
-# architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
+# Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and
+# emulators, puts Debian's libraries for it below DIR, with a kernel, and that kernel's types into
+# the file BTF. Named PACKAGEs go there, too. The libraries are no packages of this system, which
+# stays of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
 
 machine=$1 dir=$2 btf=$3
 shift 3
@@ -34,7 +34,8 @@ echo "deb [signed-by=$keys] $mirror $suite main" >"$apt/sources.list"
 other_apt() {
 	apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
 		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \
-		-o Dir::State::extended_states="$apt/extended" -o Dir::Cache::Archives="$apt/archives" \
+		-o Dir::State::extended_states="$apt/extended" \
+		-o Dir::Cache::Archives="$apt/archives" \
 		-o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
 		-o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/empty" \
 		-o APT::Sandbox::User=root "$@"
@@ -51,7 +52,8 @@ done
 rm -f "$apt"/archives/*.deb
 # Links to absolute names lead out of a sysroot.
 find "$dir" -type l -lname '/*' | while read -r link; do
-	ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$dir$(readlink "$link")")" "$link"
+	ln -sfn "$(realpath -ms --relative-to="$(dirname "$link")" "$dir$(readlink "$link")")" \
+		"$link"
 done
 python3 "$(dirname "$0")/btf-of-image.py" "$dir"/boot/vmlinuz-* >"$btf" || exit 1
 printf '%s' "$packages" >"$dir.packages"

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories, in all
-# formats, and fails if a result, a message or an exit status differs. It checks changes that only move code.
+# compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories,
+# in all formats, and fails if a result, a message or an exit status differs. It checks changes that
+# only move code.
 #   *.data, *.xpu	recordings: every format, dump
 #   *.data.N		dump, and every format of all together, with -j 1 and -j 2
 #   *.stream		what xpuload writes to xpumerge split: the files that split makes of it
-#   *.args		arguments of an import, in the file's directory: every format, among them data
+#   *.args arguments of an import, in the file's directory: every format, among them data
 set -u
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
@@ -72,7 +73,8 @@ for dir; do
 		*.args)
 			for format in $formats; do
 				# shellcheck disable=SC2046 # several arguments
-				both "$name -f $format" merge_import "$file" "$format" $(cat "$file")
+				both "$name -f $format" merge_import "$file" "$format" \
+					$(cat "$file")
 			done ;;
 		*.data.1)
 			for j in 1 2; do

@@ -23,7 +23,8 @@ if [ "${1:-}" != inside ]; then
 	esac
 	base=${BASE:-$XPU_BUILD/deb/base}
 	root=$XPU_BUILD/deb/root
-	[ -e "$base/etc/debian_version" ] || debootstrap --variant=minbase "$suite" "$base" >&2 || exit 1
+	[ -e "$base/etc/debian_version" ] || debootstrap --variant=minbase "$suite" "$base" >&2 ||
+		exit 1
 	rm -rf "$root"
 	cp -a "$base" "$root"
 	mkdir -p "$root/build"
@@ -68,25 +69,28 @@ ok $? "Debian's own packages are unchanged" || diag "$(tail -n 3 /build/apt.log)
 
 install /build/first.deb
 is $? 0 "install: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
-is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" "install: dpkg reports it as installed"
+is "$(dpkg-query -W -f '${Status}' xpuload)" "install ok installed" \
+	"install: dpkg reports it as installed"
 version=$(dpkg-query -W -f '${Version}' xpuload)
 is "$(xpuload --version)" "xpuload ${version%-*}" "xpuload --version is the package's version"
 is "$(xpumerge --version)" "xpumerge ${version%-*}" "xpumerge --version is the package's version"
 xpuload --check >/build/check.log 2>&1
 status=$?
-like "$status $(head -n 1 /build/check.log)" '^(0|125) .' "xpuload --check says what this machine allows"
+like "$status $(head -n 1 /build/check.log)" '^(0|125) .' \
+	"xpuload --check says what this machine allows"
 is "$(grep -c -i 'shim.*missing\|cannot find' /build/check.log)" 0 "xpuload --check finds its shim"
 diag "$(cat /build/check.log)"
-xpuload --cpu-only -q -o /build/cpu.folded sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' \
-	>/build/record.log 2>&1
+xpuload --cpu-only -q -o /build/cpu.folded sh \
+	-c 'i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done' >/build/record.log 2>&1
 is "$?$(grep -c '^sh;' /build/cpu.folded 2>/dev/null | sed 's/^[1-9].*/ lines/')" "0 lines" \
 	"xpuload records, and xpumerge merges" || diag "$(cat /build/record.log)"
 for page in xpuload xpumerge; do
-	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" "man $page works"
+	like "$(man -P cat $page 2>&1 | head -n 1)" "^$(echo $page | tr a-z A-Z)\(1\)" \
+		"man $page works"
 done
 is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader xpuload
-	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" "--gpu-metrics --gpu-only" \
-	"completion is found and works"
+	COMP_WORDS=(xpuload --gp) COMP_CWORD=1; _xpuload; echo "${COMPREPLY[@]}"')" \
+	"--gpu-metrics --gpu-only" "completion is found and works"
 [ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
 ok $? "the package's files have the right types and owners"
 
@@ -101,7 +105,8 @@ is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //
 
 install /build/second.deb
 is $? 0 "upgrade: exit status 0" || diag "$(tail -n 5 /build/apt.log)"
-is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" "upgrade: the new version is installed"
+is "$(dpkg-query -W -f '${Version}' xpuload)" "$version+next" \
+	"upgrade: the new version is installed"
 is "$(stat -c '%a %G' /usr/bin/xpuload) $(getcap /usr/bin/xpuload | sed 's/.* //')" \
 	"750 xpuload cap_perfmon,cap_bpf=p" "upgrade: the group's members may still record"
 

@@ -24,7 +24,8 @@ root=${ROOT:-$src/build/debian-$suite}
 
 if [ -z "$XPU_IN_NAMESPACE" ]; then
 	[ "$(id -u)" = 0 ] || fail "this needs root"
-	command -v debootstrap >/dev/null || fail "debootstrap is missing: apt-get install debootstrap"
+	command -v debootstrap >/dev/null ||
+		fail "debootstrap is missing: apt-get install debootstrap"
 	if [ ! -e "$root/etc/debian_version" ]; then
 		mkdir -p "$root"
 		debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"}
@@ -52,7 +53,8 @@ cp /etc/resolv.conf /etc/hosts etc
 pivot_root . old-root
 cd /src
 umount -l /old-root
-command -v make >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends make; }
+command -v make >/dev/null || { apt-get update -qq &&
+	apt-get install -y -qq --no-install-recommends make; }
 export O=/build LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 [ $# != 0 ] || set -- make check
 exec env -u XPU_IN_NAMESPACE "$@"

@@ -11,9 +11,12 @@
 # test/t3.
 set -e
 tree=$1
-[ -e "$tree" ] || { echo "portable.sh: expected a tarball of make portable, not '$tree'" >&2; exit 1; }
+[ -e "$tree" ] ||
+	{ echo "portable.sh: expected a tarball of make portable, not '$tree'" >&2; exit 1; }
 shift
-[ -n "$O" ] || { echo "portable.sh: runs in a Debian that test/debian.sh makes: see the comment" >&2; exit 1; }
+[ -n "$O" ] ||
+	{ echo "portable.sh: runs in a Debian that test/debian.sh makes: see the comment" \
+	>&2; exit 1; }
 [ $# != 0 ] || set -- test/t3/exact.sh test/t3/unwind.sh test/t3/python.sh
 
 need() {		# need PROGRAM PACKAGE
@@ -27,7 +30,8 @@ need perl perl
 need prove perl
 need python3 python3
 # shellcheck disable=SC2086
-[ -z "$missing" ] || { apt-get update -qq && apt-get install -y -qq --no-install-recommends $missing; }
+[ -z "$missing" ] || { apt-get update -qq &&
+	apt-get install -y -qq --no-install-recommends $missing; }
 
 rm -rf "${O:?}/bin" "$O/lib/xpuload" "$O/xpuload" "$O/xpumerge" "$O/libxpushim.so"
 tar -xzf "$tree" -C "$O" --strip-components=1 --no-same-owner
@@ -38,7 +42,9 @@ echo "$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release), $(ldd --version | sed 1q)"
 
 # g++ 10 needs an option for coroutines.
 make --no-print-directory O="$O" CXX='g++ -fcoroutines' WERROR=0 \
-	"$O/workload/exact" "$O/workload/stacks" "$O/workload/stacks_a.so" "$O/workload/stacks_b.so" \
-	"$O/workload/py_launch.so" "$O/workload/py_fake.so" "$O/sim/libcupti.so.13" >"$O/make.log" ||
+	"$O/workload/exact" "$O/workload/stacks" "$O/workload/stacks_a.so" \
+	"$O/workload/stacks_b.so" \
+	"$O/workload/py_launch.so" "$O/workload/py_fake.so" \
+	"$O/sim/libcupti.so.13" >"$O/make.log" ||
 	{ tail "$O/make.log" >&2; exit 1; }
 XPU_SRC=$(pwd) XPU_BUILD=$O exec prove --timer --exec 'sh test/lib/run.sh' "$@"

@@ -91,7 +91,8 @@ for t in threads: t.join()
 gpu.py_launch_done()
 END
 export PYTHONDONTWRITEBYTECODE=1
-xpuload --off-cpu -o train.data -o train.html python3 train.py "$O/workload/py_launch.so" >waited 2>log
+xpuload --off-cpu -o train.data -o train.html python3 train.py \
+	"$O/workload/py_launch.so" >waited 2>log
 check $? "a Python program is recorded"
 xpumerge train.data --table python_lines --csv >lines.csv 2>log
 line() { grep -n "# $1\$" train.py | cut -d: -f1; }
@@ -105,7 +106,8 @@ is "$(nanoseconds attention)" "0 25600000" "GPU time of a line that calls others
 is "$(nanoseconds blocks)" "0 32000000" "blocks"
 is "$(nanoseconds optimizer)" "80000 80000" "optimizer"
 is "$(nanoseconds batch)" "200000 200000" "batch"
-is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" "the first row is the largest"
+is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
+	"the first row is the largest"
 task "GPU time by line of Python"
 
 # ---- which thread waits for the GPU
@@ -141,7 +143,8 @@ mkdir elsewhere
 mv server.html elsewhere
 ! grep -qE '(src|href)="?(https?:)?//|@import|fetch\(' elsewhere/server.html
 check $? "the page needs no other file"
-env -i PATH=/usr/bin:/bin python3 "$src/test/lib/html_folded.py" nr <elsewhere/server.html >server.folded 2>log
+env -i PATH=/usr/bin:/bin python3 "$src/test/lib/html_folded.py" \
+	nr <elsewhere/server.html >server.folded 2>log
 awk '/\[GPU_Kernel\]k_/ && !/\[(before attach|after detach)\]/ {
 		kernel = $0; sub(/.*\[GPU_Kernel\]k_/, "", kernel); sub(/ .*/, "", kernel)
 		nr++; if (!match($0, "[:;]" kernel "\\(")) print
@@ -155,8 +158,8 @@ cp "$src/test/workload/demo.cu" main.cu
 sed 's/k_gelu, s, 3 \* US/k_gelu, s, 9 * US/' main.cu >branch.cu
 for build in main branch; do
 	# shellcheck disable=SC2046 # flags
-	g++ -O2 -g -I"$src/test/workload" $(sh "$src/scripts/find-cupti.sh") -x c++ $build.cu -x none -o $build \
-		-L"$O/sim" -lcudart -lpthread -ldl >log 2>&1 &&
+	g++ -O2 -g -I"$src/test/workload" $(sh "$src/scripts/find-cupti.sh") -x c++ $build.cu \
+		-x none -o $build -L"$O/sim" -lcudart -lpthread -ldl >log 2>&1 &&
 		xpuload -o $build.data ./$build -s 2 >log 2>&1
 	check $? "$build is built and recorded"
 done

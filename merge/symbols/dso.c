@@ -454,6 +454,7 @@ void dsos__report(struct dsos *d, struct msgs *msgs)
 		i++;
 	}
 	if (nr > MISSING_LINES)
-		msgs__add(msgs, "%zu more files: no symbols, for %" PRIu64 " frames: merge on the machine of "
-			  "the recording, or see --symfs", nr - MISSING_LINES + 1, nr_frames);
+		msgs__add(msgs, "%zu more files: no symbols, for %" PRIu64 " frames: merge on the "
+			  "machine of the recording, or see --symfs", nr - MISSING_LINES + 1,
+			  nr_frames);
 }

@@ -124,8 +124,9 @@ uint64_t dso__function(struct dso *dso, uint64_t vaddr);
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);
 
 /*
- * Adds lines to @msgs about the files that could not be used, so that their frames are shown without
- * names. The files with the most such frames have lines of their own, the others share one line.
+ * Adds lines to @msgs about the files that could not be used, so that their frames are shown
+ * without names. The files with the most such frames have lines of their own, the others share one
+ * line.
  */
 void dsos__report(struct dsos *d, struct msgs *msgs);
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT, made of the files that
-# `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are the maintainer: Debian
-# requires an address that takes mail, and the one in their place takes none.
+# `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are
+# the maintainer: Debian requires an address that takes mail, and the one in their place takes none.
 set -e
 version=$1-${DEB_REVISION:-1}
 stage=$(readlink -f "$2") out=$3
@@ -12,7 +12,8 @@ root=$here/../..
 arch=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-xpuload maintainers} <${DEBEMAIL:-xpuload@users.noreply.github.com}>"
 [ -n "${DEBEMAIL:-}" ] ||
-	echo "deb: DEBEMAIL is missing: the maintainer's address takes no mail; set it to publish the package" >&2
+	echo "deb: DEBEMAIL is missing: the maintainer's address takes no mail; set it to publish" \
+		"the package" >&2
 doc=$stage/usr/share/doc/xpuload
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpudeb.XXXXXX")
 trap 'rm -rf "$tmp"' EXIT
@@ -25,8 +26,9 @@ install -m 644 "$here/copyright" "$here/README.Debian" "$doc/"
 gzip -9nc "$root/CHANGELOG.md" >"$doc/changelog.gz"
 # With the date of the sources, two builds of them are equal.
 date=$(date -R -u -d "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$root/CHANGELOG.md")}")
-printf 'xpuload (%s) unstable; urgency=medium\n\n  * What has changed is in changelog.gz.\n\n -- %s  %s\n' \
-	"$version" "$maintainer" "$date" | gzip -9n >"$doc/changelog.Debian.gz"
+printf 'xpuload (%s) unstable; urgency=medium\n\n  * %s\n\n -- %s  %s\n' "$version" \
+	"What has changed is in changelog.gz." "$maintainer" "$date" |
+	gzip -9n >"$doc/changelog.Debian.gz"
 find "$stage/usr/share/man" -name '*.1' -exec gzip -9n {} +
 find "$stage/usr/bin" "$stage/usr/lib/xpuload" -type f | while read -r file; do
 	if head -c 4 "$file" | grep -q ELF; then
@@ -39,8 +41,8 @@ mkdir -p "$tmp/debian"
 printf 'Source: xpuload\n\nPackage: xpuload\nArchitecture: any\n' >"$tmp/debian/control"
 # shellcheck disable=SC2046 # one word or none
 needs=$(cd "$tmp" && dpkg-shlibdeps -O "$stage/usr/bin/xpuload" "$stage/usr/bin/xpumerge" \
-	$([ ! -e "$stage/usr/lib/xpuload/libxpushim.so" ] || echo "$stage/usr/lib/xpuload/libxpushim.so") |
-	sed -n 's/^shlibs:Depends=//p')
+	$([ ! -e "$stage/usr/lib/xpuload/libxpushim.so" ] ||
+		echo "$stage/usr/lib/xpuload/libxpushim.so") | sed -n 's/^shlibs:Depends=//p')
 [ -n "$needs" ] || { echo "deb: dpkg-shlibdeps has found no libraries" >&2; exit 1; }
 
 mkdir -p "$stage/DEBIAN"

@@ -3,8 +3,8 @@
 #
 # run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree around it
 #
-# Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things: their
-# findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
+# Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things:
+# their findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
 # Parts: format (clang-format), columns, cppcheck, shellcheck, javascript (node), eslint, python,
 # perl, mandoc, comments, english. All of them run by default. Each prints its findings as
@@ -18,7 +18,8 @@ trap 'rm -rf "$tmp"' EXIT
 status=0
 few=
 
-# files NAME...: prints the files of the tree that find's NAMEs match, without built and third-party ones.
+# files NAME...: prints the files of the tree that find's NAMEs match, without built and third-party
+# ones.
 files() {
 	find . \( -path './.*' -o -path './build*' -o -path ./third_party \) -prune -o -type f \
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
@@ -50,7 +51,8 @@ found() {
 		known= ;;
 	esac
 	if [ -n "$known" ] && [ -z "${XPU_LINT_STRICT:-}" ]; then
-		echo "lint: $1: NOT RUN with $2 $known: this one is $version, and finds what is above"
+		echo "lint: $1: NOT RUN with $2 $known:" \
+			"this one is $version, and finds what is above"
 		return
 	fi
 	echo "lint: $1: not fine"
@@ -82,7 +84,7 @@ lint_format() {
 
 lint_columns() {
 	run columns python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
-		-o -name *.cpp' python3 scripts/lint/columns.py
+		-o -name *.cpp -o -path ./scripts/*.sh' python3 scripts/lint/columns.py
 }
 
 # Without the tests, of which some crash on purpose.
@@ -95,7 +97,8 @@ lint_cppcheck() {
 	# shellcheck disable=SC2086
 	if cppcheck --quiet --std=c11 --enable=warning --max-configs=1 --inline-suppr \
 		--suppressions-list=scripts/lint/cppcheck.txt --error-exitcode=1 -D_GNU_SOURCE \
-		-D__GNUC__=12 --template='{file}:{line}: {message} [{id}]' $dirs >"$tmp/log" 2>&1; then
+		-D__GNUC__=12 --template='{file}:{line}: {message} [{id}]' \
+		$dirs >"$tmp/log" 2>&1; then
 		echo "lint: cppcheck:$dirs: fine"
 	else
 		found cppcheck cppcheck
@@ -140,7 +143,8 @@ lint_mandoc() {
 }
 
 lint_comments() {
-	run comments python3 '-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.js
+	run comments python3 \
+		'-o -name *.c -o -name *.h -o -name *.cc -o -name *.cu -o -name *.S -o -name *.js
 		-o -name *.sh -o -name *.py -o -name *.pl -o -name *.mk -o -name GNUmakefile' \
 		python3 scripts/lint/comments.py
 }

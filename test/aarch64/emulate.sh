@@ -17,7 +17,8 @@ if [ "$1" = --inside ]; then
 	mount -t binfmt_misc none /proc/sys/fs/binfmt_misc &&
 		printf '%s' ":xpu-aarch64:M::$magic:$mask:$(command -v qemu-aarch64-static):F" \
 			>/proc/sys/fs/binfmt_misc/register ||
-		{ echo "emulate.sh: the kernel does not run programs by qemu here (binfmt_misc)" >&2; exit 1; }
+		{ echo "emulate.sh: the kernel does not run programs by qemu here (binfmt_misc)" \
+		>&2; exit 1; }
 	exec "$@" </dev/null
 fi
 

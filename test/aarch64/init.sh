@@ -37,11 +37,13 @@ base64 x.data
 echo "data: end"
 
 # CPU samples: registers and stacks that xpumerge unwinds.
-xpuload --cpu-only --call-graph dwarf -F 199 -o cpu.data /build/workload/cpu 500 user deep=20 2>load.log >cpu.out
+xpuload --cpu-only --call-graph dwarf -F 199 -o cpu.data /build/workload/cpu 500 user \
+	deep=20 2>load.log >cpu.out
 say "samples: status $?"
 xpumerge -i cpu.data -f folded -o cpu.folded 2>merge.log
 say "samples merged: status $?"
-sort -t' ' -k2 cpu.folded | awk '{ print length($0), $0 }' | sort -rn | head -n 4 | sed 's/^/system: sample: /'
+sort -t' ' -k2 cpu.folded | awk '{ print length($0), $0 }' | sort -rn | head -n 4 |
+	sed 's/^/system: sample: /'
 cat load.log merge.log | sed 's/^/system: /' | tail -n 20
 say "done"
 sync

@@ -12,7 +12,8 @@
 build=$1 sysroot=$2 threads=${3:-8} launches=${4:-4000}
 here=$(cd "$(dirname "$0")" && pwd)
 root=$build/system/root
-rm -rf "$build/system" && mkdir -p "$root/build/workload" "$root/bin" "$root/lib" "$root/usr/bin" || exit 1
+rm -rf "$build/system" && mkdir -p "$root/build/workload" "$root/bin" "$root/lib" "$root/usr/bin" ||
+	exit 1
 
 # needs FILE: copies the libraries that a program or library needs, directly or indirectly
 needs() {
@@ -37,15 +38,16 @@ for file in "$root"/build/* "$root"/build/*/* "$root/usr/bin/perl"; do
 	[ ! -f "$file" ] || needs "$file"
 done
 # The shim loads one of these libraries to see the loader count (generation.c).
-cp -L "$sysroot/lib/aarch64-linux-gnu/libanl.so.1" "$sysroot/lib/aarch64-linux-gnu/libutil.so.1" "$root/lib"
+cp -L "$sysroot/lib/aarch64-linux-gnu/libanl.so.1" "$sysroot/lib/aarch64-linux-gnu/libutil.so.1" \
+	"$root/lib"
 ln -s . "$root/lib/aarch64-linux-gnu"
 echo "$threads $launches" >"$root/build/size"
 install -m 755 "$here/init.sh" "$root/init" || exit 1
 ln -s busybox "$root/bin/sh"
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$build/system/initrd" || exit 1
 
-timeout "${SYSTEM_SECONDS:-1500}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 -m 2048 \
-	-nographic -no-reboot -net none -kernel "$(echo "$sysroot"/boot/vmlinuz-*)" \
+timeout "${SYSTEM_SECONDS:-1500}" qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on -smp 2 \
+	-m 2048 -nographic -no-reboot -net none -kernel "$(echo "$sysroot"/boot/vmlinuz-*)" \
 	-initrd "$build/system/initrd" -append 'console=ttyAMA0 quiet panic=-1' </dev/null \
 	>"$build/system/console.log" 2>&1
 tr -d '\r' <"$build/system/console.log" | grep -a '^system: ' | sed 's/^system: //'
@@ -54,6 +56,7 @@ tr -d '\r' <"$build/system/console.log" | sed -n '/^data: begin/,/^data: end/p' 
 good="launches $launches matched $launches wrong 0 unmatched 0 lost 0"
 nr=$(grep -ac "^system: exact.*: $good" "$build/system/console.log")
 if [ "$nr" != 3 ]; then
-	echo "$nr of 3 recordings were exact; $build/system/console.log has all that the system said" >&2
+	echo "$nr of 3 recordings were exact; $build/system/console.log has all that the system" \
+		"said" >&2
 	exit 1
 fi

@@ -12,13 +12,15 @@ rounds=${XPU_ROUNDS:-9} hz=${HZ:-99}
 cpu=$XPU_BUILD/workload/parts
 command -v perf >/dev/null || { echo "bench cpu: NOT RUN: no perf (Debian: linux-perf)"; exit 0; }
 [ "$(id -u)" = 0 ] || { echo "bench cpu: NOT RUN: not root"; exit 0; }
-perf record -q -o /dev/null true 2>/dev/null || { echo "bench cpu: NOT RUN: perf does not work here"; exit 0; }
+perf record -q -o /dev/null true 2>/dev/null ||
+	{ echo "bench cpu: NOT RUN: perf does not work here"; exit 0; }
 cd "$(mktemp -d)"
 
 fold_perf() {		# prints the frames of perf script, innermost last, and their count
 	perf script -i "$1" -F comm,ip,sym 2>/dev/null | perl -ne '
 		if (/^\S/) { @frames = () }
-		elsif (/^\s+[0-9a-f]+ (.*)$/) { my $f = $1; $f =~ s/\+0x[0-9a-f]+$//; unshift @frames, $f }
+		elsif (/^\s+[0-9a-f]+ (.*)$/) { my $f = $1; $f =~ s/\+0x[0-9a-f]+$//;
+		unshift @frames, $f }
 		elsif (@frames) { $n{join ";", @frames}++; @frames = () }
 		END { $n{join ";", @frames}++ if @frames; print "$_ $n{$_}\n" for keys %n }'
 }
@@ -57,7 +59,8 @@ done
 
 perl -e '
 	my ($hz, $rounds) = (shift, shift);
-	sub sums { my %s; open my $f, "<", $_[0]; while (<$f>) { /^(.*)\t(\d+)$/ and $s{$1} += $2 } %s }
+	sub sums { my %s; open my $f, "<", $_[0];
+	while (<$f>) { /^(.*)\t(\d+)$/ and $s{$1} += $2 } %s }
 	my %p = sums("perf.self"); my %x = sums("xpu.self");
 	my ($np, $nx) = (0, 0); $np += $_ for values %p; $nx += $_ for values %x;
 	printf "samples: perf %d, xpuload %d, over %d rounds at %d Hz\n", $np, $nx, $rounds, $hz;

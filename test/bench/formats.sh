@@ -23,7 +23,8 @@ write() {		# write FORMAT...: prints a line for each format of bench.data
 
 with=
 "$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 || exit 1
-echo "writing $launches launches, a recording of $(($(stat -c %s bench.data) / 1000000)) MB, in each format"
+echo "writing $launches launches, a recording of $(($(stat -c %s \
+	bench.data) / 1000000)) MB, in each format"
 line format "wall s" "CPU s" "peak MB" "result MB"
 write folded text pprof html chrome pftrace perf
 with=", --api"

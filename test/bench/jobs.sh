@@ -18,7 +18,8 @@ done
 
 gen() {			# gen FILES PATHS
 	for i in $(seq 1 "$1"); do
-		"$XPU_BUILD/gen_data" -o "rank$i.data" --launches 1000000 --threads 8 --blocks 262144 --paths "$2" --frames 30 \
+		"$XPU_BUILD/gen_data" -o "rank$i.data" --launches 1000000 --threads 8 \
+			--blocks 262144 --paths "$2" --frames 30 \
 			--rank "$i" --pid $((i * 100)) || exit 1
 	done
 }
@@ -28,7 +29,8 @@ run() {			# run FILES JOBS COMMAND...: prints "SECONDS KB"
 	shift 2
 	rm -rf out
 	# shellcheck disable=SC2086 # several arguments
-	$time -f '%e %M' -o figures "$XPU_BUILD/xpumerge" "$@" $files -j "$jobs" 2>log || { cat log >&2; exit 1; }
+	$time -f '%e %M' -o figures "$XPU_BUILD/xpumerge" "$@" $files -j "$jobs" 2>log ||
+		{ cat log >&2; exit 1; }
 	tail -n 1 figures
 }
 
@@ -36,8 +38,10 @@ load() {
 	cut -d' ' -f1 /proc/loadavg
 }
 
-echo "recordings of ranks, -j at a time: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs, load $(load)"
-printf '%8s %8s %4s %10s %10s %10s %22s\n' output paths -j "-j 1 s" "-j s" "x faster" "least and most"
+echo "recordings of ranks, -j at a time: $(sed -n 's/^model name.*: //p' /proc/cpuinfo |
+	head -n 1), $(nproc) CPUs, load $(load)"
+printf '%8s %8s %4s %10s %10s %10s %22s\n' output paths -j "-j 1 s" "-j s" "x faster" \
+	"least and most"
 for paths; do
 	gen 8 "$paths"
 	for output in folded text pprof html ranks tables; do
@@ -50,11 +54,14 @@ for paths; do
 			rm -f pairs
 			for _ in 1 2 3 4 5; do
 				# shellcheck disable=SC2086 # several arguments
-				echo "$(run 8 1 $args) $(run 8 "$jobs" $args)" | awk '{ print $1, $3, $1 / $3 }' >>pairs
+				echo "$(run 8 1 $args) $(run 8 "$jobs" $args)" |
+					awk '{ print $1, $3, $1 / $3 }' >>pairs
 			done
-			sort -n -k3 pairs | awk -v output="$output" -v paths="$paths" -v jobs="$jobs" '
+			sort -n -k3 pairs |
+				awk -v output="$output" -v paths="$paths" -v jobs="$jobs" '
 				{ one[NR] = $1; many[NR] = $2; ratio[NR] = $3 }
-				END { printf "%8s %8s %4s %10.2f %10.2f %10.2f %14.2f %7.2f\n", output, paths, jobs,
+				END { printf "%8s %8s %4s %10.2f %10.2f %10.2f %14.2f %7.2f\n",
+				output, paths, jobs,
 					one[3], many[3], ratio[3], ratio[1], ratio[NR] }'
 		done
 	done

@@ -7,15 +7,16 @@
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000
 
-printf '%10s %8s %8s %8s %8s %8s %10s %8s\n' events live "wall s" "CPU s" "ns each" "peak MB" "bytes each" wrong
+printf '%10s %8s %8s %8s %8s %8s %10s %8s\n' events live "wall s" "CPU s" "ns each" "peak MB" \
+	"bytes each" wrong
 bench() {		# bench EVENTS LIVE
 	truth=$("$XPU_BUILD/bench/memory" bench.data "$1" "$2") || exit 1
-	$time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" -i bench.data --memory peak -f folded \
-		-o bench.folded 2>log || { cat log; exit 1; }
+	$time -f '%e %U %S %M' -o figures "$XPU_BUILD/xpumerge" -i bench.data --memory peak \
+		-f folded -o bench.folded 2>log || { cat log; exit 1; }
 	grep -q 'events of memory' log && { cat log; exit 1; }
 	got=$(grep '\]block' bench.folded | awk '{ t += $NF } END { printf "%.0f", t }')
-	left=$("$XPU_BUILD/xpumerge" -i bench.data --memory leaked -f folded 2>/dev/null | grep '\]block' |
-		awk '{ t += $NF } END { printf "%.0f", t }')
+	left=$("$XPU_BUILD/xpumerge" -i bench.data --memory leaked -f folded 2>/dev/null |
+		grep '\]block' | awk '{ t += $NF } END { printf "%.0f", t }')
 	wrong=0
 	[ "peak $got left $left" = "${truth%% bytes*}" ] || wrong=1
 	awk -v nr="$1" -v live="$2" -v bytes="${truth##* }" -v wrong=$wrong '{ printf \

@@ -24,12 +24,13 @@ line() {
 bench() {
 	name=$1 launches=$2 output=$3
 	shift 3
-	"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 --blocks 262144 "$@" ||
+	"$XPU_BUILD/gen_data" -o bench.data --launches "$launches" --threads 8 --blocks 262144 \
+		"$@" ||
 		exit 1
 	rm -f figures
 	for _ in 1 2 3; do
-		$time -f '%e %U %S %M' -a -o figures "$XPU_BUILD/xpumerge" -i bench.data -o "$output" \
-			2>log || { cat log; exit 1; }
+		$time -f '%e %U %S %M' -a -o figures "$XPU_BUILD/xpumerge" -i bench.data \
+			-o "$output" 2>log || { cat log; exit 1; }
 	done
 	grep -q "launches $launches matched $launches unmatched 0 lost 0" log ||
 		{ echo "$name: not all matched:"; cat log; exit 1; }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs.sh [NR [SEED]]: for recordings in two files whose truth is known, prints how many launches are certain and
-# right, certain and wrong, uncertain, and invented. More than one wrong in 1000 is marked. NR recordings (300) are
-# made at random. XPU_PAIRS_MERGE names another xpumerge, for example an older one.
+# pairs.sh [NR [SEED]]: for recordings in two files whose truth is known, prints how many launches
+# are certain and right, certain and wrong, uncertain, and invented. More than one wrong in 1000 is
+# marked. NR recordings (300) are made at random. XPU_PAIRS_MERGE names another xpumerge, for
+# example an older one.
 . "$XPU_SRC/test/lib/pairs.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -16,7 +17,8 @@ truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
 }
 
 row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE SEEN
-	truth_row "$2" "$3" "$4" "$5" "$6" "$7" "$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
+	truth_row "$2" "$3" "$4" "$5" "$6" "$7" \
+		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
 }
 
 printf '%7s %7s %9s %8s %-6s %s\n' right wrong uncertain invented '' recording

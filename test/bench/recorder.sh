@@ -12,7 +12,8 @@ rate=${1:-100000} rounds=${XPU_ROUNDS:-5}
 	{ echo "bench recorder: NOT RUN: $(grep MISSING check.log | head -n 1)"; exit 0; }
 export LD_LIBRARY_PATH="$XPU_BUILD/sim"
 
-cpu_ns() {		# cpu_ns PID: prints the CPU time of all its threads together, and then of each thread
+# cpu_ns PID: prints the CPU time of all its threads together, and then of each thread
+cpu_ns() {
 	awk '{ sum += $1; each = each " " $1 } END { print sum each }' /proc/"$1"/task/*/schedstat
 }
 
@@ -29,7 +30,8 @@ run() {
 	grep -q "^xpuload: $((rate * 4)) launches .* lost 0$" log || { cat log; exit 1; }
 	echo "$before $after $from $to $(stat -c %s r.data)" | awk -v rate="$rate" '{
 		s = ($8 - $7) / 1e9; n = rate * s
-		printf "%.3f %.0f %.0f %.0f %.1f\n", ($4 - $1) / s / 1e7, ($4 - $1) / n, ($5 - $2) / n,
+		printf "%.3f %.0f %.0f %.0f %.1f\n", ($4 - $1) / s / 1e7, ($4 - $1) / n,
+		($5 - $2) / n,
 			($6 - $3) / n, $9 / (rate * 4) }' >>"level$1"
 }
 
@@ -37,16 +39,16 @@ median() {		# median FILE COLUMN
 	cut -d' ' -f"$2" "$1" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
 
-echo "recording $rate launches a second, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1)," \
-	"$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg)"
+echo "recording $rate launches a second, $(sed -n 's/^model name.*: //p' /proc/cpuinfo |
+	head -n 1)," "$(nproc) CPUs, load $(cut -d' ' -f1 /proc/loadavg)"
 levels="0 1 3"
 for _ in $(seq "$rounds"); do
 	for level in $levels; do
 		run "$level"
 	done
 done
-printf '%12s %12s %14s %14s %14s %14s\n' compressed "% of a core" "ns a launch" "reading ns" "writing ns" \
-	"bytes a launch"
+printf '%12s %12s %14s %14s %14s %14s\n' compressed "% of a core" "ns a launch" "reading ns" \
+	"writing ns" "bytes a launch"
 for level in $levels; do
 	f=level$level
 	printf '%12s %12s %14s %14s %14s %14s\n' "-z $level" "$(median "$f" 1)" "$(median "$f" 2)" \

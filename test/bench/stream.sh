@@ -12,7 +12,8 @@
 seconds=${1:-60} every=${2:-5} kind=${3:-otlp} rate=${4:-10000}
 "$XPU_BUILD/xpuload" --check >check.log 2>&1 ||
 	{ echo "bench stream: NOT RUN: $(grep MISSING check.log | head -n 1)"; exit 0; }
-{ [ -e "$XPU_BUILD/xpuload-push" ] && protobuf_readers; } || { echo "bench stream: NOT RUN: no libcurl or protobuf"; exit 0; }
+{ [ -e "$XPU_BUILD/xpuload-push" ] && protobuf_readers; } ||
+	{ echo "bench stream: NOT RUN: no libcurl or protobuf"; exit 0; }
 protoc --proto_path="$XPU_SRC/third_party/opentelemetry-proto" --python_out=. \
 	opentelemetry/proto/collector/profiles/v1development/profiles_service.proto \
 	opentelemetry/proto/profiles/v1development/profiles.proto \
@@ -33,8 +34,10 @@ echo ok >mode
 : >requests
 receive
 mkdir disk
-(cd disk && exec "$XPU_BUILD/xpuload" --every "$every" --push "$kind+http://127.0.0.1:$RECEIVER_PORT" --push-labels \
-	cluster=x "$XPU_BUILD/workload/exact" -t 8 -s 16 -p "$rate" -n $((rate * seconds))) >out 2>load.log &
+(cd disk && exec "$XPU_BUILD/xpuload" --every "$every" \
+	--push "$kind+http://127.0.0.1:$RECEIVER_PORT" --push-labels \
+	cluster=x "$XPU_BUILD/workload/exact" -t 8 -s 16 -p "$rate" \
+	-n $((rate * seconds))) >out 2>load.log &
 loader=$!
 sleep 2
 splitter=$(pgrep -P $loader -x xpumerge | head -n 1)
@@ -51,7 +54,8 @@ rss() {			# rss PID: prints its memory in KB, without files and shared memory
 }
 # The processes' CPU time so far. Of its children xpuload has waited only for helpers.
 cpu() {
-	echo $(($(own_ticks "$loader") + $(ticks "$splitter") + $(own_ticks "$(pgrep -P "$splitter" -x xpuload-push)")))
+	echo $(($(own_ticks "$loader") + $(ticks "$splitter") + $(own_ticks \
+		"$(pgrep -P "$splitter" -x xpuload-push)")))
 }
 begin=$(date +%s) before=$(cpu)
 while kill -0 $loader 2>/dev/null; do
@@ -70,7 +74,8 @@ while kill -0 $loader 2>/dev/null; do
 	pusher=$(pgrep -P "$splitter" -x xpuload-push)
 	r1=$(rss $loader) r2=$(rss "$splitter") r3=$(rss "$pusher")
 	after=$(cpu 2>/dev/null) last=$(date +%s)
-	[ -z "$r1$r2$r3" ] || echo "$now ${r1:-0} ${r2:-0} ${r3:-0} $(du -sk disk | cut -f1) $after" >>samples
+	[ -z "$r1$r2$r3" ] ||
+		echo "$now ${r1:-0} ${r2:-0} ${r3:-0} $(du -sk disk | cut -f1) $after" >>samples
 	sleep 2
 done
 wait $loader
@@ -91,6 +96,7 @@ awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 took=$($python -c "import json
 all = [json.loads(line) for line in open('requests')]
 print(len({r['id'] for r in all if r['mode'] == 'ok'}), sum(bool(r['errors']) for r in all))")
-printed=$(sed -n 's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/sent \1 lost \2 without \3/p' load.log)
+printed=$(sed -n \
+	's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/sent \1 lost \2 without \3/p' load.log)
 echo "printed: $printed; the receiver took ${took% *}, of which ${took#* } have something wrong; intervals: $((seconds / every))"
 [ -z "${STREAM_KEEP:-}" ] || cp samples load.log requests receiver.err "$STREAM_KEEP"

@@ -21,7 +21,8 @@ round() {		# round NAME PROGRAM ARG...: runs it in all ways
 	"$@" >>"$name.bare"
 	record "$name.cpu-only" "$XPU_BUILD" -o x.data "$@"
 	record "$name.off-cpu" "$XPU_BUILD" --off-cpu -o "$name.data" "$@"
-	[ -z "${XPU_BEFORE:-}" ] || record "$name.off-cpu-before" "$XPU_BEFORE" --off-cpu -o x.data "$@"
+	[ -z "${XPU_BEFORE:-}" ] ||
+		record "$name.off-cpu-before" "$XPU_BEFORE" --off-cpu -o x.data "$@"
 }
 
 for _ in 1 2 3 4 5; do
@@ -33,8 +34,10 @@ for name in native python; do
 	for mode in bare cpu-only off-cpu off-cpu-before; do
 		[ -e $name.$mode ] || continue
 		printf '  %-30s %10s %16s\n' "$name $mode" "$(sort -n $name.$mode | sed -n 3p)" \
-			"$(paste $name.$mode $name.bare | awk '{ print $1 - $2 }' | sort -n | sed -n 3p)"
+			"$(paste $name.$mode $name.bare | awk '{ print $1 - $2 }' | sort -n |
+			sed -n 3p)"
 	done
 	printf '  %s: recording %s bytes\n' $name "$(wc -c <$name.data)"
-	"$XPU_BUILD/xpumerge" -i $name.data --table threads --csv 2>/dev/null | cut -d, -f1-4,9,12,15
+	"$XPU_BUILD/xpumerge" -i $name.data --table threads --csv 2>/dev/null |
+		cut -d, -f1-4,9,12,15
 done

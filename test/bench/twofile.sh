@@ -27,8 +27,8 @@ bench() {		# bench LAUNCHES THREADS GAP_US LOST SITES
 		sites="$5" >/dev/null || exit 1
 	rm -f figures
 	for _ in 1 2 3; do
-		$time -f '%e %U %S %M' -o figure "$XPU_BUILD/xpumerge" --cpu cpu.txt --gpu gpu.json \
-			-o a.folded --unit count 2>log || { cat log; exit 1; }
+		$time -f '%e %U %S %M' -o figure "$XPU_BUILD/xpumerge" --cpu cpu.txt \
+			--gpu gpu.json -o a.folded --unit count 2>log || { cat log; exit 1; }
 		awk '{ print $1, $2 + $3, int($4 / 1024) }' figure >>figures
 	done
 	cpu=$(median 2)
@@ -37,7 +37,8 @@ bench() {		# bench LAUNCHES THREADS GAP_US LOST SITES
 		"$(($(cat cpu.txt gpu.json | wc -c) / 1000000))" "$(right a.folded)"
 }
 
-echo "importing from two files, $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -n 1), $(nproc) CPUs"
+echo "importing from two files, $(sed -n 's/^model name.*: //p' /proc/cpuinfo |
+	head -n 1), $(nproc) CPUs"
 line launches threads sites lost "wall s" "CPU s" "ns each" "peak MB" "input MB" right
 for sites in 64 "$launches"; do
 	bench "$launches" 1 30 0 "$sites"

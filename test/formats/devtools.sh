@@ -8,8 +8,8 @@
 if [ -n "${RECORDING:-}" ]; then
 	xpumerge "$RECORDING" --from "${FROM:-0.2}" --to "${TO:-0.203}" -o demo.json 2>merge.log
 else
-	"$XPU_BUILD/gen_data" --launches 600 --paths 12 --threads 4 --streams 3 --memcpy-every 5 --api \
-		-o demo.data
+	"$XPU_BUILD/gen_data" --launches 600 --paths 12 --threads 4 --streams 3 --memcpy-every 5 \
+		--api -o demo.data
 	xpumerge demo.data -o demo.json 2>merge.log
 fi || { cat merge.log; echo "Bail out! cannot merge"; exit 1; }
 

@@ -6,14 +6,14 @@
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
 # The call paths have functions of a real program.
-"$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
-	--lose-record 2000 --map "$merge" -o app.data
+"$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 9 --lose-record 2000 --map "$merge" -o app.data
 printf '</script><script>alert(1)</script>\0<img src=x onerror=alert(2)>\0"a" &amp; `${b}`\0' >names
 printf 'semi;colon\n\001\0bad \377 utf-8\0__proto__\0' >>names
 printf '%10000s' '' | tr ' ' k >>names
 "$gen" --launches 2000 --paths 9 --names names -o hostile.data
-"$gen" --launches 45000 --paths 50 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
-	--seed 7 --map "$merge" -o after.data
+"$gen" --launches 45000 --paths 50 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 9 --seed 7 --map "$merge" -o after.data
 "$gen" --launches 200000 --paths 4000 --frames 40 -o wide.data
 for name in app hostile wide; do
 	"$merge" $name.data -o $name.html 2>$name.log
@@ -22,7 +22,8 @@ done
 "$merge" app.data -f folded --unit count -o app.count 2>/dev/null
 "$merge" app.data -f folded --unit ns --device 0 -o app.gpu0 2>/dev/null
 "$merge" diff app.data after.data --normalize launches -o diff.html 2>/dev/null
-"$merge" diff app.data after.data --normalize launches -f folded --unit ns -o diff.folded 2>/dev/null
+"$merge" diff app.data after.data --normalize launches -f folded --unit ns \
+	-o diff.folded 2>/dev/null
 
 stalls=$XPU_SRC/test/t1/corpus/2.5.xpu
 "$merge" -i "$stalls" -o stalls.html 2>/dev/null
@@ -35,8 +36,8 @@ stalls=$XPU_SRC/test/t1/corpus/2.5.xpu
 
 # Five million launches: the processor time of the merge is measured, because other programs may use
 # the machine.
-"$gen" --launches 5000000 --paths 2000 --frames 40 --threads 16 --gpus 4 --streams 7 --memcpy-every 9 \
-	--map "$merge" -o big.data
+"$gen" --launches 5000000 --paths 2000 --frames 40 --threads 16 --gpus 4 --streams 7 \
+	--memcpy-every 9 --map "$merge" -o big.data
 command time -f '%U %S %M' -o big.time "$merge" big.data -o big.html 2>/dev/null
 rm -f big.data
 

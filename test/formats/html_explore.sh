@@ -6,8 +6,8 @@
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-"$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 9 \
-	--map "$merge" -o app.data
+"$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 9 --map "$merge" -o app.data
 "$gen" --launches 10000 --paths 10000 -o even.data
 cp "$XPU_SRC/test/t1/corpus/2.7.xpu" all.data
 for name in app even all; do

@@ -9,8 +9,10 @@ gen=$XPU_BUILD/gen_data odd=$XPU_BUILD/gen_odd merge=$XPU_BUILD/xpumerge
 # or an attribute, have a meaning in JavaScript, are written from right to left, reverse the
 # following text, or are invisible.
 {
-	printf '%s\0' '</script><script>alert(1)</script>' '<img src=x onerror=alert(2)>' "';alert(3)//\"><svg onload=alert(4)>" \
-		"{{constructor.constructor('alert(5)')()}}" 'javascript:alert(6)' '__proto__' 'constructor' 'toString' '%s%n%00' \
+	printf '%s\0' '</script><script>alert(1)</script>' '<img src=x onerror=alert(2)>' \
+		"';alert(3)//\"><svg onload=alert(4)>" \
+		"{{constructor.constructor('alert(5)')()}}" 'javascript:alert(6)' '__proto__' \
+		'constructor' 'toString' '%s%n%00' \
 		'&lt;b&gt;' 'semi;colon' '[GPU_Kernel]x' '[unknown]' 'on CPU' 'all' '-' ' '
 	printf '\342\200\256gnissecorp\0kernel\342\201\246x\342\201\251\0'
 	printf '\327\251\327\234\327\225\327\235::\327\247(int)\0\331\206\331\210\330\247\330\251<float>\0'
@@ -23,8 +25,8 @@ for what in years zero one back crowd; do
 	"$odd" $what.data $what
 done
 "$gen" --launches 0 -o none.data
-"$gen" --launches 20000 --paths 60 --threads 8 --procs 2 --gpus 2 --memcpy-every 5 --samples-every 3 --off-every 4 \
-	--map "$merge" -o app.data
+"$gen" --launches 20000 --paths 60 --threads 8 --procs 2 --gpus 2 --memcpy-every 5 --samples-every \
+	3 --off-every 4 --map "$merge" -o app.data
 cp "$XPU_SRC/test/t1/corpus/2.7.xpu" all.data
 for name in names years zero one back crowd none app all; do
 	"$merge" $name.data -o $name.html 2>/dev/null

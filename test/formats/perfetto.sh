@@ -8,8 +8,8 @@ use_sim
 
 gen=$XPU_BUILD/gen_data
 
-"$gen" --launches 5000 --paths 60 --threads 8 --procs 3 --gpus 2 --streams 3 --memcpy-every 5 --graph-every 7 \
-	-o app.data
+"$gen" --launches 5000 --paths 60 --threads 8 --procs 3 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 7 -o app.data
 "$gen" --launches 3000 --threads 4 --lose-record 9 --early -o lossy.data
 odd_names >names
 "$gen" --launches 2000 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd" -o odd.data
@@ -26,7 +26,8 @@ for name in app lossy odd calls live; do
 done
 for name in calls live; do
 	xpumerge $name.data --csv --table api_calls 2>/dev/null | awk -F, 'NR == 1 {
-		for (i = 1; i <= NF; i++) if ($i == "calls") c = i } NR > 1 { n += $c } END { print n + 0 }' >$name.calls
+		for (i = 1; i <= NF; i++) if ($i == "calls") c = i } NR > 1 { n += $c }
+		END { print n + 0 }' >$name.calls
 done
 xpumerge live.data --cpu-only -f folded --unit samples -o live.cpu 2>/dev/null
 

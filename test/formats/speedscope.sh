@@ -10,8 +10,8 @@ gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 for i in $(seq 40); do
 	printf 'ns::f%d<int, char>(void (*)(int))\0' "$i"
 done >names
-"$gen" --launches 5000 --paths 30 --threads 4 --memcpy-every 5 --names names --name-all --map "$PWD/app" \
-	-o app.data
+"$gen" --launches 5000 --paths 30 --threads 4 --memcpy-every 5 --names names --name-all \
+	--map "$PWD/app" -o app.data
 "$merge" app.data -f folded --unit ns -o app.folded 2>/dev/null
 for format in perf json pb.gz; do
 	"$merge" app.data -o app.$format 2>/dev/null

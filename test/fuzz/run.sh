@@ -93,7 +93,8 @@ seed_memory() {
 	"$XPU_BUILD/gen_corpus" --plain "$1/plain"
 	for file in memory plain; do
 		n=0
-		for head in '\0\0\0\077' '\1\0\0\011' '\2\0\1\5' '\0\1\0\6' '\0\2\1\100' '\4\0\0\0'; do
+		for head in '\0\0\0\077' '\1\0\0\011' '\2\0\1\5' '\0\1\0\6' '\0\2\1\100' \
+			'\4\0\0\0'; do
 			n=$((n + 1))
 			# shellcheck disable=SC2059 # escapes
 			{ printf "$head\0\0\0\0"; tail -c +65 "$1/$file"; } >"$1/$file.$n"
@@ -171,12 +172,14 @@ seed_pyelf() {
 	int run(void) { return 1; }
 	END
 	${CC:-cc} -shared -fPIC -nostdlib -o "$1/a.so" "$1/seed.c" 2>/dev/null
-	${CC:-cc} -shared -fPIC -nostdlib -s -Wl,-z,noseparate-code -o "$1/b.so" "$1/seed.c" 2>/dev/null
+	${CC:-cc} -shared -fPIC -nostdlib -s -Wl,-z,noseparate-code -o "$1/b.so" \
+		"$1/seed.c" 2>/dev/null
 	rm -f "$1/seed.c"
 }
 
 seed_jitmap() {
-	printf '7f0000001000 40 first\n7f0000001040 20 py::f:/a/b.py\n7f0000001000 8 again\n' >"$1/map"
+	printf '7f0000001000 40 first\n7f0000001040 20 py::f:/a/b.py\n7f0000001000 8 again\n' \
+		>"$1/map"
 }
 
 seed_twofile() {
@@ -203,7 +206,8 @@ seed_twofile() {
 
 seed_trace() {
 	seed_twofile "$1"
-	for args in "nr=3 threads=2" "nr=2 threads=1 old=1" "nr=2 rank=1 base=1775078550000000000"; do
+	for args in "nr=3 threads=2" "nr=2 threads=1 old=1" \
+		"nr=2 rank=1 base=1775078550000000000"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
 		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
@@ -231,22 +235,26 @@ seed_trace() {
 }
 
 seed_cpuside() {
-	for args in "ids=both cpu=1 inline=1" "srcline=1 mode=1 other=1" "time=none junk=1" "ids=none crlf=1" \
+	for args in "ids=both cpu=1 inline=1" "srcline=1 mode=1 other=1" "time=none junk=1" \
+		"ids=none crlf=1" \
 		"event=cycles:P period=5 comment=sample_freq}=9,freq=1,clockid=1"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_perfscript.py" "$1/text" nr=6 $args
 		mv "$1/text" "$1/text-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
-	for args in "dwarf=1" "events=2 order=1" "pipe=1" "chains=0 identifier=1 events=2" "zstd=1" "wall=99 lost=1"; do
+	for args in "dwarf=1" "events=2 order=1" "pipe=1" "chains=0 identifier=1 events=2" \
+		"zstd=1" "wall=99 lost=1"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_perfdata.py" "$1/data" nr=8 $args 2>/dev/null &&
 			mv "$1/data" "$1/data-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
 	rm -f "$1"/*.folded
-	printf '%s\n' '# event : name = cycles, , { sample_period, sample_freq } = 99, freq = 1, use_clockid = 1, clockid = 1,' \
-		'app 5/6 [001] 1.5: 9 cycles: ' '	ffffffff81000000 f+0x1 ([kernel.kallsyms])' '	12 g (/a)' '' \
-		'app 6 1.000001: probe_libcudart:cudaLaunchKernel: (7f00)' '	12 cudaLaunchKernel+0x0 (/libcudart.so)' \
-		>"$1/launch"
+	printf '%s\n' \
+		'# event : name = cycles, , { sample_period, sample_freq } = 99, freq = 1, use_clockid = 1, clockid = 1,' \
+		'app 5/6 [001] 1.5: 9 cycles: ' \
+		'	ffffffff81000000 f+0x1 ([kernel.kallsyms])' '	12 g (/a)' '' \
+		'app 6 1.000001: probe_libcudart:cudaLaunchKernel: (7f00)' \
+		'	12 cudaLaunchKernel+0x0 (/libcudart.so)' >"$1/launch"
 }
 
 seed_nsys() {
@@ -347,7 +355,8 @@ for fuzzer; do
 	if (cd "$XPU_BUILD/fuzz" && "$fuzzer" -max_total_time="$seconds" -max_len="$max" \
 			-rss_limit_mb=2048 -timeout=20 -print_final_stats=1 \
 			"$corpus" "$seeds" >"$name.log" 2>&1); then
-		grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' "$XPU_BUILD/fuzz/$name.log"
+		grep -E 'stat::number_of_executed_units|stat::peak_rss_mb' \
+			"$XPU_BUILD/fuzz/$name.log"
 	else
 		echo "fuzz: $name FAILED; $XPU_BUILD/fuzz/$name.log ends with:"
 		tail -n 40 "$XPU_BUILD/fuzz/$name.log"

@@ -22,7 +22,8 @@ for how in stream event context; do
 	is "$(grep -c 'WRONG' verdict)" 0 "$how: shares are right within 5 %, sums within 2 %"
 done
 for n in 0 1 2 3; do
-	like "$(cat stream.folded)" "^shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
+	like "$(cat stream.folded)" \
+		"^shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
 		"thread $n waits for its own kernel"
 done
 for how in copy 'queue -r 5000'; do

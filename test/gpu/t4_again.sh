@@ -10,7 +10,8 @@ need root gpu nvcc bpf
 for name in demo again; do
 	"$NVCC" -std=c++17 -O2 -g -cudart shared -Wno-deprecated-gpu-targets \
 		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
-		-I"$XPU_SRC/test/workload" -o $name "$XPU_SRC/test/workload/$name.cu" -lcuda -ldl 2>nvcc.log
+		-I"$XPU_SRC/test/workload" -o $name "$XPU_SRC/test/workload/$name.cu" -lcuda \
+		-ldl 2>nvcc.log
 	ok $? "nvcc builds $name" || diag "$(cat nvcc.log)"
 done
 

@@ -40,12 +40,14 @@ xpuload --api --gpu-only -o timed.data ./calls -t 8 -n 3000 -u 1 >timed.out 2>lo
 is $? 0 "timed: exit status 0"
 diag "$(cat load.log)"
 functions() {		# functions FILE: prints "NUMBER NAME" of each function
-	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' | grep -v -e Peek -e Get -e Current | sort
+	tail -n +2 "$1" | tr -d '"' | awk -F, '{ print $3, $NF }' |
+		grep -v -e Peek -e Get -e Current | sort
 }
 xpumerge -i timed.data --table api_calls --csv --limit 0 >timed.csv 2>merge.log
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing is lost"
 unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: trifles are left out"
-is "$(functions timed.csv)" "$(functions many.csv)" "timed: all other calls are as frequent as with --api=all"
+is "$(functions timed.csv)" "$(functions many.csv)" \
+	"timed: all other calls are as frequent as with --api=all"
 
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	xpuload --api -o torch.data python3 "$XPU_SRC/test/gpu/eager.py" >torch.out 2>load.log

@@ -18,14 +18,16 @@ if [ -n "$lib" ] && "${CC:-gcc}" -I"$cuda/include" -o next_record \
 	./next_record >next.out 2>&1
 	is $? 0 "$(cat next.out): records are read from any buffer"
 else
-	skip "records are read from any buffer" "no CUPTI to link to: $(tail -n 1 cc.log 2>/dev/null)"
+	skip "records are read from any buffer" \
+		"no CUPTI to link to: $(tail -n 1 cc.log 2>/dev/null)"
 fi
 
 program="$XPU_SRC/test/gpu/beside.py"
 timeout 120 python3 "$program" >want.out 2>want.err
 is $? 0 "without xpuload: exit status 0" || diag "$(tail -n 5 want.err)"
 diag "$(cat want.out)"
-is "$(grep -c '^beside: window [0-9]: 50 tanh, 50 exp, 50 Memcpy HtoD, 50 aten::tanh, .* 150 with a stack, 0 backwards, 0 out of order$' \
+is "$(grep \
+	-c '^beside: window [0-9]: 50 tanh, 50 exp, 50 Memcpy HtoD, 50 aten::tanh, .* 150 with a stack, 0 backwards, 0 out of order$' \
 	want.out)" 10 "without xpuload: there are ten complete windows"
 
 nr_failed=0 nr_other=0 nr_lossy=0 nr_whole=0

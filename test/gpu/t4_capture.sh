@@ -7,7 +7,8 @@ need root gpu nvcc bpf
 
 "$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets \
 	-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
-	-I"$XPU_SRC/test/workload" -o capture "$XPU_SRC/test/workload/capture.cu" -lcuda -ldl 2>nvcc.log
+	-I"$XPU_SRC/test/workload" -o capture "$XPU_SRC/test/workload/capture.cu" -lcuda \
+	-ldl 2>nvcc.log
 ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
 
 counts() {		# counts NAME: prints the launches of each site, and the account
@@ -24,7 +25,8 @@ run() {			# run NAME CAPTURE KERNELS OPTIONS-OF-XPULOAD ARGS...
 	# shellcheck disable=SC2086
 	xpuload --strict --capture "$what" $opts -o "$name.data" ./capture "$@" >out 2>load.log
 	is $? 0 "$name: exit status 0" || diag "$(cat load.log)"
-	is "$(counts "$name")" "${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" \
+	is "$(counts "$name")" \
+		"${expected:+$expected }launches $nr matched $nr unmatched 0 lost 0" \
 		"$name: exactly the launches in windows are recorded" ||
 		diag "$(cat load.log)"
 }
@@ -48,7 +50,8 @@ race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	# shellcheck disable=SC2086
 	xpuload --strict $opts -o race.data ./capture -t 4 -w 100 -n 10 -r 4 "$@" >out 2>load.log
 	is $? 0 "racers, $name: exit status 0" || diag "$(cat load.log)"
-	like "$(counts race)" '^any [0-9]+ in 4000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+	like "$(counts race)" \
+		'^any [0-9]+ in 4000 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 		"racers, $name: no part of a launch is missing or left over"
 	diag "racers, $name: $(cat out); $(counts race)"
 }
@@ -58,7 +61,8 @@ race again '--capture cuda-profiler-api'
 race shm '--capture cuda-profiler-api --transport shm'
 race api '--capture cuda-profiler-api --api'
 ! ./capture -t 1 -n 1 -m push >/dev/null || race nvtx '--capture nvtx:^window$' -m push
-is "$(xpumerge -i race.data --window 7 -f folded --gpu-only --unit count 2>/dev/null | awk '{ n += $NF } END { print n }')" \
+is "$(xpumerge -i race.data --window 7 -f folded --gpu-only --unit count 2>/dev/null |
+	awk '{ n += $NF } END { print n }')" \
 	"$(xpumerge dump race.data | sed -n 's/.*WINDOW misc=closed number=7 .*nr_launches=//p')" \
 	"--window 7: it has as many launches as the shim counted"
 
@@ -66,8 +70,8 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 	for how in profiler nvtx; do
 		what=cuda-profiler-api
 		[ $how = profiler ] || what='nvtx:^window$'
-		xpuload --strict --capture "$what" -o torch.data python3 "$XPU_SRC/test/gpu/capture.py" $how \
-			>out 2>load.log
+		xpuload --strict --capture "$what" -o torch.data python3 \
+			"$XPU_SRC/test/gpu/capture.py" $how >out 2>load.log
 		is $? 0 "PyTorch, $how: exit status 0" || diag "$(cat load.log out)"
 		diag "PyTorch, $how: $(grep 'launches from' load.log)"
 		xpumerge -i torch.data -f folded --gpu-only --unit count -o torch.folded 2>merge.log

@@ -40,7 +40,8 @@ for data in *.data; do
 		awk -v name="$name" '{ ns = $NF; sub(/ [0-9]+$/, "")
 			kind = match($0, /;\[[^];]*\][^;]*$/) ? substr($0, RSTART + 1) : "[CPU]"
 			sub(/\].*/, "]", kind); sum[kind] += ns; nr[kind]++ }
-			END { for (k in sum) printf "# %s: %s %d stacks, %.3f ms\n", name, k, nr[k], sum[k] / 1e6 }'
+			END { for (k in sum) printf "# %s: %s %d stacks, %.3f ms\n", name, k, nr[k],
+			sum[k] / 1e6 }'
 
 	both=
 	same "$name" perf blank_comm "-f perf" ns
@@ -58,6 +59,7 @@ for data in *.data; do
 	same "$name" chrome cat "-f chrome" ns count
 	[ -z "$protobuf" ] || same "$name" pftrace cat "-f pftrace" ns count
 	common=
-	[ -n "$protobuf" ] || skip "$name: pprof and pftrace" "no protoc, or no python3 with google.protobuf"
+	[ -n "$protobuf" ] ||
+		skip "$name: pprof and pftrace" "no protoc, or no python3 with google.protobuf"
 done
 done_testing

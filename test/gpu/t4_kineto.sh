@@ -34,5 +34,6 @@ ok $? "99 of 100 launches are in operators or functions"
 xpumerge --gpu t.json -f folded >t.folded 2>merge.log
 like "$(cat t.folded)" 'nn.Module: Block.*aten::.*\[GPU_Kernel\]' \
 	"the paths to kernels have modules and operators"
-like "$(xpumerge --gpu t.json -f folded --by nvtx 2>/dev/null)" 'backward;.*\[GPU_Kernel\]' "annotations are ranges"
+like "$(xpumerge --gpu t.json -f folded --by nvtx 2>/dev/null)" 'backward;.*\[GPU_Kernel\]' \
+	"annotations are ranges"
 done_testing

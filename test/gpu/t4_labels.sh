@@ -27,7 +27,8 @@ END
 
 # by_rank FILE...: prints the kernels that a.add_(1) launches, by rank: "0:100 1:200 "
 by_rank() {
-	xpumerge "$@" -f folded --unit count --by rank --kernel 'CUDAFunctorOnSelf_add|CUDAFunctor_add' 2>merge.log |
+	xpumerge "$@" -f folded --unit count --by rank \
+		--kernel 'CUDAFunctorOnSelf_add|CUDAFunctor_add' 2>merge.log |
 		sed 's/^\[rank \([^]]*\)\].* \([0-9]*\)$/\1 \2/' |
 		awk '{ n[$1] += $2 } END { for (i in n) print i ":" n[i] }' | sort | tr '\n' ' '
 }
@@ -39,7 +40,8 @@ is $? 0 "torchrun, one file: exit status 0" || diag "$(tail -n 5 load.log)"
 is "$(by_rank node.data)" "0:100 1:200 " "each rank has its kernels"
 like "$(xpumerge node.data -f folded 2>&1 >out)" 'unmatched 0 lost 0' \
 	"nothing is unmatched or lost" || diag "$(xpumerge node.data -f folded 2>&1 >out)"
-is "$(xpumerge node.data --csv --table processes 2>out | tr -d '"' | awk -F , 'NR > 1 && $6 != "" { print $6, $7, $8, $9, $10 }' |
+is "$(xpumerge node.data --csv --table processes 2>out | tr -d '"' |
+	awk -F , 'NR > 1 && $6 != "" { print $6, $7, $8, $9, $10 }' |
 	sort | tr '\n' ';')" "0 0 2 2 0;1 1 2 2 0;" \
 		"processes have rank, local rank, world size, local size and group rank"
 

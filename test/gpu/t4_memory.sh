@@ -46,7 +46,8 @@ fi
 
 # ---- PyTorch's own figures
 
-xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train 22 >train.out 2>load.log
+xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train \
+	22 >train.out 2>load.log
 is $? 0 "train: exit status 0" || diag "$(tail -n 5 load.log train.out)"
 diag "train: $(tail -n 1 load.log)"
 torch_agrees train
@@ -54,7 +55,8 @@ PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True xpuload --memory --gpu-only -o 
 	python3 "$XPU_SRC/test/gpu/memory.py" train 22 >expandable.out 2>load.log
 is $? 0 "expandable: exit status 0" || diag "$(tail -n 5 load.log expandable.out)"
 torch_agrees expandable
-xpuload --memory --gpu-only -o graph.data python3 "$XPU_SRC/test/gpu/memory.py" graph 20 >graph.out 2>load.log
+xpuload --memory --gpu-only -o graph.data python3 "$XPU_SRC/test/gpu/memory.py" graph \
+	20 >graph.out 2>load.log
 is $? 0 "graph: exit status 0" || diag "$(tail -n 5 load.log graph.out)"
 torch_agrees graph
 
@@ -62,8 +64,10 @@ first() {		# first TABLE: prints its first row
 	xpumerge -i train.data --table "$1" --csv --limit 1 2>/dev/null | tail -n 1
 }
 diag "$(xpumerge -i train.data --table memory_leaks --csv --limit 4 2>/dev/null | cut -c1-300)"
-like "$(first memory_leaks)" 'memory.py:plant_leak:' "the planted leak is the first row, with its line"
-like "$(first memory_holders)" 'memory.py:plant_peak:' "the planted peak is the first row, with its line"
+like "$(first memory_leaks)" 'memory.py:plant_leak:' \
+	"the planted leak is the first row, with its line"
+like "$(first memory_holders)" 'memory.py:plant_peak:' \
+	"the planted peak is the first row, with its line"
 diag "$(head -n 16 train.txt)"
 
 # ---- out of memory
@@ -79,8 +83,10 @@ PY
 xpuload --memory -o oom.data python3 oom.py >oom.out 2>load.log
 is $? 1 "out of memory: exit status 1"
 xpumerge -i oom.data --memory live --at failed -f folded -o oom.folded 2>/dev/null
-diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn | head -n 1) bytes by the largest holder"
-like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' "out of memory: the holder is named"
+diag "$(sort -k 2 oom.folded | awk '{ print $NF }' | sort -rn |
+	head -n 1) bytes by the largest holder"
+like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' \
+	"out of memory: the holder is named"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
 # The page of that moment, also for a server in C++. If $OUT is set, the pages go there.
@@ -91,7 +97,8 @@ picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory r
 	is $? 1 "$name: exit status 1" || diag "$(tail -n 3 "$name.out" load.log)"
 	xpumerge -i "$name.data" --memory live --at failed -f folded 2>/dev/null |
 		awk '{ bytes = $NF; sub(/ [0-9]+$/, ""); print bytes, $0 }' | sort -rn >"$name.held"
-	like "$(head -n 1 "$name.held")" "$who" "$name: the largest holder when memory ran out is named" ||
+	like "$(head -n 1 "$name.held")" "$who" \
+		"$name: the largest holder when memory ran out is named" ||
 		diag "$(head -n 3 "$name.held" | cut -c1-400)"
 	xpumerge -i "$name.data" --memory live --at failed -o "$name.html" 2>/dev/null
 	[ "$(wc -c <"$name.html")" -lt 1500000 ]
@@ -100,7 +107,8 @@ picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory r
 }
 picture oom_train 'oom_train.py:train_step:' python3 "$XPU_SRC/test/gpu/oom_train.py"
 "$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -cudart shared \
-	-Xcompiler -fno-optimize-sibling-calls -o oom_server "$XPU_SRC/test/gpu/oom_server.cu" 2>nvcc.log
+	-Xcompiler -fno-optimize-sibling-calls -o oom_server \
+	"$XPU_SRC/test/gpu/oom_server.cu" 2>nvcc.log
 ok $? "nvcc builds oom_server" || diag "$(cat nvcc.log)"
 picture oom_server 'Server::extend_cache' ./oom_server
 
@@ -130,12 +138,13 @@ x = np.ones((1 << 20,)) * 2
 x.block_until_ready()
 print(jax.devices()[0].memory_stats()["pool_bytes"])
 PY
-	XLA_PYTHON_CLIENT_MEM_FRACTION=.1 xpuload --memory --gpu-only -o jax.data python3 use_jax.py \
-		>jax.out 2>load.log
+	XLA_PYTHON_CLIENT_MEM_FRACTION=.1 xpuload --memory --gpu-only -o jax.data python3 \
+		use_jax.py >jax.out 2>load.log
 	is $? 0 "JAX: exit status 0" || diag "$(tail -n 3 jax.out load.log)"
 	xpumerge -i jax.data --table memory_devices --csv 2>/dev/null >found
 	diag "JAX: pool_bytes $(tail -n 1 jax.out); $(grep GPU found)"
-	largest=$(xpumerge -i jax.data --memory peak -f folded 2>/dev/null | awk '{ print $NF }' | sort -n | tail -n 1)
+	largest=$(xpumerge -i jax.data --memory peak -f folded 2>/dev/null | awk '{ print $NF }' |
+		sort -n | tail -n 1)
 	is "$largest" "$(tail -n 1 jax.out)" "JAX: the memory of its pool is right"
 else
 	skip "JAX" "no JAX"

@@ -17,7 +17,8 @@ first() {		# first NAME TABLE: prints its first row
 
 # ---- two devices, one process
 
-CUDA_VISIBLE_DEVICES=0,1 xpuload --memory --gpu-only -o both.data python3 "$train" devices 22 >both.out 2>load.log
+CUDA_VISIBLE_DEVICES=0,1 xpuload --memory --gpu-only -o both.data python3 "$train" devices \
+	22 >both.out 2>load.log
 is $? 0 "both: exit status 0" || diag "$(tail -n 5 load.log both.out)"
 like "$(tail -n 1 load.log)" 'lost 0$' "both: nothing is lost"
 torch_agrees both
@@ -32,7 +33,8 @@ like "$(first both memory_holders)" 'memory.py:plant_peak:' \
 # ---- a process for each device
 
 # shellcheck disable=SC2016 # the shell's own $1
-xpuload --memory --gpu-only -o each.data sh -c 'CUDA_VISIBLE_DEVICES=0 python3 "$1" train 22 >each.0 2>each.log &
+xpuload --memory --gpu-only -o each.data sh \
+	-c 'CUDA_VISIBLE_DEVICES=0 python3 "$1" train 22 >each.0 2>each.log &
 	CUDA_VISIBLE_DEVICES=1 python3 "$1" train 22 >each.1 && wait $!' sh "$train" 2>load.log
 is $? 0 "each: exit status 0" || diag "$(tail -n 5 load.log each.log)"
 like "$(tail -n 1 load.log)" 'lost 0$' "each: nothing is lost"
@@ -47,7 +49,8 @@ diag "$(cat both_ways)"
 is "$(sort -n -k 3 both_ways | head -n 1)" "22 22 0" \
 	"each: each process's device is right, at each moment and at the peaks"
 xpumerge -i each.data --limit 3 >each.txt 2>merge.log
-like "$(tr '\n' ' ' <each.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+like "$(tr '\n' ' ' <each.txt | tr -s ' ')" \
+	'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
 	"each: the allocators' own totals do not differ"
 unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or impossible"
 like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted leak is the first row"
@@ -59,10 +62,13 @@ WRAP="$XPULOAD --memory --api --gpu-only -o fsdp-%q{RANK}.data" NR_RANKS=2 \
 is $? 0 "fsdp: exit status 0" || diag "$(tail -n 5 load.log ranks.out)"
 for rank in 0 1; do
 	xpumerge -i fsdp-$rank.data >out.txt 2>merge.log
-	like "$(xpumerge dump fsdp-$rank.data)" 'what=MADE space=IMPORTED' "fsdp, rank $rank: memory was imported"
-	unlike "$(cat merge.log)" 'events of memory' "fsdp, rank $rank: no event is missing or impossible" ||
+	like "$(xpumerge dump fsdp-$rank.data)" 'what=MADE space=IMPORTED' \
+		"fsdp, rank $rank: memory was imported"
+	unlike "$(cat merge.log)" 'events of memory' \
+		"fsdp, rank $rank: no event is missing or impossible" ||
 		diag "$(cat merge.log)"
-	like "$(tr '\n' ' ' <out.txt | tr -s ' ')" '[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
+	like "$(tr '\n' ' ' <out.txt | tr -s ' ')" \
+		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
 		"fsdp, rank $rank: the allocator's own totals do not differ"
 done
 done_testing

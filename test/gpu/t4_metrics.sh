@@ -7,14 +7,17 @@
 need root gpu bpf torch
 
 seconds=${XPU_METRICS_SECONDS:-60}
-xpuload --gpu-metrics -o m.data python3 "$XPU_SRC/test/gpu/metrics.py" "$seconds" >truth 2>load.log &
+xpuload --gpu-metrics -o m.data python3 "$XPU_SRC/test/gpu/metrics.py" \
+	"$seconds" >truth 2>load.log &
 # Reads the CPU time of the sampler while it runs.
 sleep 10
 sampler=$(pgrep -f 'xpuload-metrics 1000' | tail -n 1)
 ticks() { awk '{ print $14 + $15 }' "/proc/$sampler/stat"; }
 from=$(ticks)
 [ "$seconds" -lt 30 ] || sleep 10
-[ "$seconds" -lt 30 ] || diag "xpuload-metrics: $(awk -v n="$(($(ticks) - from))" 'BEGIN { print n / 10 }') % of a core"
+[ "$seconds" -lt 30 ] ||
+	diag "xpuload-metrics: $(awk -v n="$(($(ticks) - from))" \
+	'BEGIN { print n / 10 }') % of a core"
 wait
 is "$(grep -c 'lost 0$' load.log)" 1 "nothing is lost" || diag "$(cat load.log)"
 is "$(grep -c 'warning' load.log)" 0 "there is no warning"
@@ -70,13 +73,15 @@ pairs=${XPU_METRICS_PAIRS:-4}
 for i in $(seq "$pairs"); do
 	for how in --gpu-only "--gpu-only --gpu-metrics"; do
 		# shellcheck disable=SC2086
-		echo "$i ${how##* } $(xpuload $how -o c.data python3 "$XPU_SRC/test/gpu/metrics.py" --steps 200 2>>cost.log |
+		echo "$i ${how##* } $(xpuload $how -o c.data python3 \
+			"$XPU_SRC/test/gpu/metrics.py" --steps 200 2>>cost.log |
 			awk '/^step/ { print $2 }')"
 	done
 done >costs
 awk '$2 == "--gpu-only" { without = $3; next } { print $3 / without }' costs | sort -n >ratios
 diag "$(cat costs)"
 diag "ratios: $(tr '\n' ' ' <ratios)"
-is "$(awk '{ v[NR] = $1 } END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2; print (m > 0 && m < 1.01) }' ratios)" 1 \
-	"a training step takes at most 1.01 times as long"
+is "$(awk '{ v[NR] = $1 }
+	END { m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2; print (m > 0 && m < 1.01) }' \
+	ratios)" 1 "a training step takes at most 1.01 times as long"
 done_testing

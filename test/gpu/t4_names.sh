@@ -5,7 +5,8 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch perl
 
-record() {		# record NAME COMMAND...: NAME.launches has "STACK COUNT" of device work only
+# record NAME COMMAND...: NAME.launches has "STACK COUNT" of device work only
+record() {
 	name=$1
 	shift
 	xpuload --gpu-only -o "$name.data" "$@" >out 2>load.log

@@ -8,8 +8,8 @@ echo '#include <nvtx3/nvToolsExt.h>' >header.cu
 if "$NVCC" -c -o header.o header.cu 2>/dev/null; then
 	"$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets \
 		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
-		-I"$XPU_SRC/test/workload" -o ranges "$XPU_SRC/test/workload/ranges.cu" -lcuda -ldl \
-		2>nvcc.log
+		-I"$XPU_SRC/test/workload" -o ranges "$XPU_SRC/test/workload/ranges.cu" -lcuda \
+		-ldl 2>nvcc.log
 	ok $? "nvcc builds ranges" || diag "$(cat nvcc.log)"
 	"$NVCC" -std=c++17 -O2 -shared -Xcompiler -fPIC,-fvisibility=hidden -Xlinker -Bsymbolic \
 		-x cu -o module.so "$XPU_SRC/test/workload/ranges_module.cc" 2>nvcc.log
@@ -55,17 +55,21 @@ like "$(tail -n 1 load.log)" 'lost 0$' "PyTorch: nothing is lost"
 in_ranges() {		# in_ranges PATH: prints how many launches are in exactly these ranges
 	xpumerge -i torch.data -f folded --gpu-only --by nvtx --unit count 2>/dev/null |
 		sed 's/;[^[][^;]*//g; s/;\[GPU[^;]*\( [0-9]*\)$/\1/' |
-		awk -v path="$1" '{ n = $NF; sub(/ [0-9]+$/, "") } $0 == path { t += n } END { print t + 0 }'
+		awk -v path="$1" '{ n = $NF; sub(/ [0-9]+$/, "") } $0 == path { t += n }
+		END { print t + 0 }'
 }
 is "$(in_ranges '[NVTX]step;[NVTX]adds')" 500 "PyTorch: torch.cuda.nvtx.range has its launches"
-is "$(in_ranges '[NVTX]step;[NVTX]muls')" 300 "PyTorch: range_push and range_pop have their launches"
+is "$(in_ranges '[NVTX]step;[NVTX]muls')" 300 \
+	"PyTorch: range_push and range_pop have their launches"
 is "$(in_ranges '[NVTX]step;[NVTX]muls;[NVTX]inner')" 300 "PyTorch: a nested range has its launches"
-is "$(in_ranges '[NVTX]step;[NVTX]started')" 200 "PyTorch: range_start and range_end have their launches"
+is "$(in_ranges '[NVTX]step;[NVTX]started')" 200 \
+	"PyTorch: range_start and range_end have their launches"
 is "$(in_ranges '[NVTX]step')" 0 "PyTorch: no launch is only in the outer range"
 xpumerge -i torch.data --limit 30 2>/dev/null | sed -n '/^NVTX/,/^$/p' >table
 diag "$(cut -c1-200 table)"
 like "$(cat table)" 'aten::|Linear|Addmm' "PyTorch: emit_nvtx makes ranges"
 xpumerge -i torch.data -f folded --gpu-only --by comm,nvtx --unit us 2>/dev/null >torch.folded
 like "$(cat torch.folded)" '^pt_autograd_0;\[NVTX\]' "PyTorch: autograd's thread has ranges, too"
-diag "$(grep '^pt_autograd_0' torch.folded | cut -d';' -f1-4 | sort | uniq -c | sort -rn | head -n 8)"
+diag "$(grep '^pt_autograd_0' torch.folded | cut -d';' -f1-4 | sort | uniq -c | sort -rn |
+	head -n 8)"
 done_testing

@@ -42,8 +42,10 @@ check() {		# check NAME SLOW FILES...: checks the recorded ranks
 	like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 		"$name: every launch is matched"
 	is "$(account ops) $(account paired)" "$(awk '$1 == "rank" && $3 == "ops" { n += $4 }
-		END { print n, n }' out)" "$name: there are as many operations and pairs as PyTorch counts"
-	is "$(sed -n '/^ranks$/,/^$/p' ranks.csv | awk -F, '$1 ~ /^[0-9]+$/ { print $1, $9, $10 }' | sort -n)" \
+		END { print n, n }' out)" \
+		"$name: there are as many operations and pairs as PyTorch counts"
+	is "$(sed -n '/^ranks$/,/^$/p' ranks.csv | awk -F, '$1 ~ /^[0-9]+$/ { print $1, $9, $10 }' |
+		sort -n)" \
 		"$(awk '$1 == "rank" && $3 == "ops" { print $2, $4, $4 }' out | sort -n)" \
 			"$name: each rank has as many operations as PyTorch counts"
 	for f in "$@"; do
@@ -51,22 +53,27 @@ check() {		# check NAME SLOW FILES...: checks the recorded ranks
 	done | awk -F, '/ncclDev|ncclKernel|ncclSym/ { n += $2 } END { printf "%d\n", n }' >nccl_ns
 	is "$(($(account paired_ns) + $(account unpaired_ns)))" "$(cat nccl_ns)" \
 		"$name: paired and other kernels add up to NCCL's kernels"
-	is "$(sed -n '/^ranks$/,/^$/p' ranks.csv | awk -F, '$1 ~ /^[0-9]+$/ { n += $4 + $5 } END { printf "%d", n }')" \
+	is "$(sed -n '/^ranks$/,/^$/p' ranks.csv |
+		awk -F, '$1 ~ /^[0-9]+$/ { n += $4 + $5 } END { printf "%d", n }')" \
 		"$(account paired_ns)" "$name: waits and transfers add up to the kernels' time"
 	is "$(($(account caused_ns) + $(account start_wait_ns)))" "$(account wait_ns)" \
 		"$name: waits for stragglers and at the start add up to all waits"
 	xpumerge ranks "$@" -o ranks.html 2>/dev/null
 	is "$? $(page_waits)" "0 $(account wait_ns)" "$name: the page has all waits"
 	case $slow in
-	loader)	like "$(row late_paths)" '^1,.*load_batch' "$name: the late rank, and its data loader, first" ;;
-	kernel)	like "$(row late_paths)" '^1,.*,device,.*slow_part.*spin' "$name: the late rank, and its kernel, first" ;;
+	loader)	like "$(row late_paths)" '^1,.*load_batch' \
+		"$name: the late rank, and its data loader, first" ;;
+	kernel)	like "$(row late_paths)" '^1,.*,device,.*slow_part.*spin' \
+		"$name: the late rank, and its kernel, first" ;;
 	esac || diag "$(xpumerge ranks "$@" --width 200 2>/dev/null)"
 	diag "$(xpumerge ranks "$@" --limit 5 --width 160 2>/dev/null | cut -c 1-200)"
 	diag "$(for f in "$@"; do xpumerge -i "$f" --csv --table nvtx_ranges 2>/dev/null; done |
 		awk -F, '/NCCL:/ { print $5, $NF }')"
 	for f in "$@"; do
-		diag "$f: $(xpumerge dump "$f" | grep -c 'RANGE id.*domain="NCCL"') ranges of NCCL, such as" \
-			"$(xpumerge dump "$f" | grep 'RANGE id.*domain="NCCL"' | head -n 6 | cut -c 1-200)"
+		diag "$f: $(xpumerge dump "$f" |
+			grep -c 'RANGE id.*domain="NCCL"') ranges of NCCL, such as" \
+			"$(xpumerge dump "$f" | grep 'RANGE id.*domain="NCCL"' | head -n 6 |
+			cut -c 1-200)"
 	done
 }
 
@@ -97,18 +104,22 @@ done
 one_file groups kernel
 one_file split loader
 is "$(account no_rank)" 0 "split, loader: sends in a communicator that was split off have a rank"
-diag "$(xpumerge dump split-loader.data | grep 'RANGE id.*ncclCommSplit' | head -n 2 | cut -c 1-200)"
+diag "$(xpumerge dump split-loader.data | grep 'RANGE id.*ncclCommSplit' | head -n 2 |
+	cut -c 1-200)"
 
 # Its operations are paired if NCCL launches one kernel for each. Otherwise the account says how
 # many are not paired.
-TORCH_NCCL_USE_COMM_NONBLOCKING=1 xpuload --off-cpu -o own.data python3 "$ranks" single loader >out 2>load.log
+TORCH_NCCL_USE_COMM_NONBLOCKING=1 xpuload --off-cpu -o own.data python3 "$ranks" single \
+	loader >out 2>load.log
 is $? 0 "not blocking: the ranks are recorded" || diag "$(tail -n 20 out load.log)"
 xpumerge ranks own.data --json >ranks.json 2>merge.log
-diag "not blocking: after $(($(date +%s) - start)) s: $(grep -h 'ops' out | head -n 1) $(sed -n 's/.*"account": //p' ranks.json)"
+diag "not blocking: after $(($(date +%s) - start)) s: $(grep -h 'ops' out |
+	head -n 1) $(sed -n 's/.*"account": //p' ranks.json)"
 is "$(account ops)" "$(awk '$1 == "rank" && $3 == "ops" { n += $4 } END { print n }' out)" \
 	"not blocking: there are as many operations as PyTorch counts"
 ok "$(($(account paired) < $(account ops)))" \
-	"not blocking: all operations are paired" || diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
+	"not blocking: all operations are paired" ||
+	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
 
 # Ranks that are already training.
 LD_PRELOAD="$XPU_SHIM" python3 "$ranks" single loader 250 >out 2>run.log &
@@ -121,9 +132,12 @@ xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log
 is $? 0 "attached: the ranks are recorded" || diag "$(tail -n 20 out run.log load.log)"
 wait $pid
 xpumerge ranks late.data --json >ranks.json 2>merge.log
-diag "attached: after $(($(date +%s) - start)) s, $i polls: $(sed -n 's/.*"account": //p' ranks.json)"
-diag "$(xpumerge dump late.data | grep 'RANGE id.*nccl\(CommDestroy\|CommAbort\|CommFinalize\)' | head -n 4 | cut -c 1-160)"
-is "$(account ops)" "$(($(account paired) + $(account late) + $(account older) + $(account disagree) +
+diag "attached: after $(($(date +%s) - start)) s, $i polls: $(sed -n 's/.*"account": //p' \
+	ranks.json)"
+diag "$(xpumerge dump late.data | grep 'RANGE id.*nccl\(CommDestroy\|CommAbort\|CommFinalize\)' |
+	head -n 4 | cut -c 1-160)"
+is "$(account ops)" \
+	"$(($(account paired) + $(account late) + $(account older) + $(account disagree) +
 	$(account alone) + $(account no_rank) + $(account missing)))" \
 		"attached: each operation is paired, or counted with the reason"
 # PyTorch may end its communicators in order, or abort them.

@@ -19,17 +19,20 @@ HOME=$PWD/home
 export HOME
 python=$(python3 -c 'import sys; print(sys.executable)')
 
-bare() {		# bare COMMAND...: runs it as a user without privileges, in the user's own directory
-	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
-		"$@")
+# bare COMMAND...: runs it as a user without privileges, in the user's own directory
+bare() {
+	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
+		--inh-caps -all "$@")
 }
 
-account() {		# account NAME TITLE: checks that every launch has its work, and all work its launch
+# account NAME TITLE: checks that every launch has its work, and all work its launch
+account() {
 	xpumerge -i "home/$1.data" -f folded --unit count -o "$1.folded" 2>merge.log
 	is $? 0 "$2: the recording is merged" || diag "$(cat merge.log)"
 	line=$(grep 'launches .* matched' merge.log)
 	diag "$2: $line"
-	like "$line" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$2: each launch has its work"
+	like "$line" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+		"$2: each launch has its work"
 	unlike "$(cat "$1.folded")" 'no launch' "$2: no work is without a launch"
 }
 
@@ -49,7 +52,8 @@ fi
 # Each kernel is under its own site, with 8 threads.
 if command -v "${NVCC:-nvcc}" >/dev/null; then
 	"${NVCC:-nvcc}" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -cudart shared \
-		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls -I"$XPU_SRC/test/workload" \
+		-Xcompiler -fno-omit-frame-pointer,-fno-optimize-sibling-calls \
+		-I"$XPU_SRC/test/workload" \
 		-o inst/bin/exact "$XPU_SRC/test/workload/exact.cu" -lcuda 2>nvcc.log
 	ok $? "nvcc builds exact" || diag "$(cat nvcc.log)"
 	bare "$inst" -o e.data "$PWD/inst/bin/exact" -t 8 -s 16 -n 160000 >out 2>load.log

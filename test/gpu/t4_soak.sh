@@ -25,13 +25,15 @@ diag "$(cat out)"
 diag "$(cat load.log)"
 like "$(cat load.log)" 'lost 0$' "nothing is lost"
 early=$(sed -n 5p rss) last=$(tail -n 2 rss | head -n 1)
-diag "xpuload resident: ${early:-?} KiB after 5 s, ${last:-?} KiB at the end, $(sort -n rss | tail -n 1) at most"
+diag "xpuload resident: ${early:-?} KiB after 5 s, ${last:-?} KiB at the end, $(sort -n rss |
+	tail -n 1) at most"
 [ "${last:-0}" -lt $((${early:-0} + 65536)) ]
 ok $? "xpuload's memory does not grow"
 xpumerge -i s.data -f folded --unit count -o s.folded 2>merge.log
 is $? 0 "the recording is merged"
 diag "$(cat merge.log)"
-like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "every launch is matched"
+like "$(cat merge.log)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+	"every launch is matched"
 diag "kernels $(awk '/_Kernel\]/ { n += $NF } END { printf "%d", n }' s.folded)"
 unlike "$(cat merge.log)" 'without valid times' "no record has invalid times"
 done_testing

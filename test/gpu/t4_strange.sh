@@ -87,9 +87,10 @@ done
 for how in runtime graph; do
 	try "noeh.$how" ./strange_noeh $how
 done
-for how in atexit destructor refused thread_local threads crowd stack=16384 stack=32768 stack=65536 \
-		switch signal jump modules throw sigwait closefrom nofile seccomp rawfork vfork spawn exec_thread \
-		exit_thread main_exits tasks; do
+for how in atexit destructor refused thread_local threads crowd stack=16384 stack=32768 \
+	stack=65536 \
+		switch signal jump modules throw sigwait closefrom nofile seccomp rawfork vfork \
+		spawn exec_thread exit_thread main_exits tasks; do
 	try "$how" ./odd $how
 done
 ODD_EARLY=1
@@ -140,14 +141,18 @@ for name in $all; do
 	child | children | deep)	# CUPTI gives the nodes of child graphs new numbers
 		like "$line" "^launches $made matched $made wrong [0-9]+ unmatched 0 lost 0" \
 			"$name: every launch is matched, under its own site"
-		like "$(cat "$name.mlog")" 'graph nodes whose making was not recorded: under their launch' \
+		like "$(cat "$name.mlog")" \
+			'graph nodes whose making was not recorded: under their launch' \
 			"$name: a message says so" ;;
 	empty_graph | conditional)	# CUPTI has no work for the launch, or work for no launch
-		like "$line" "^launches $made matched 2 .* lost 0" "$name: all launches are recorded"
-		like "$(cat "$name.mlog")" 'launches without device work in the recording \(pending\)' \
+		like "$line" "^launches $made matched 2 .* lost 0" \
+			"$name: all launches are recorded"
+		like "$(cat "$name.mlog")" \
+			'launches without device work in the recording \(pending\)' \
 			"$name: a message says so" ;;
 	own_*)
-		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' "$name: a message says so"
+		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' \
+			"$name: a message says so"
 		like "$line" "^launches ([0-9]+) matched \\1 wrong 0 unmatched 0 lost 0" \
 			"$name: every recorded launch is matched" ;;
 	*)	[ "$made" = 0 ] || is "$line" \

@@ -17,9 +17,11 @@ record spawn python3 "$XPU_SRC/test/gpu/more.py" spawn
 for name in eager spawn; do
 	xpumerge "$name.data" -o "$name/" 2>log
 	is "$?" 0 "$name: tables are written"
-	diag "$name: $(grep 'launches [0-9]* matched' log), $(stat -c %s "$name.data") bytes; launches and device: $(
+	diag "$name: $(grep 'launches [0-9]* matched' log), $(stat -c %s \
+		"$name.data") bytes; launches and device: $(
 		cat $name/launches/*/*.parquet $name/device/*/*.parquet | wc -c) bytes"
-	xpumerge "$name.data" -f folded --unit ns 2>/dev/null | grep -v ';\[GPU_Launch_Pending\] ' | LC_ALL=C sort >want
+	xpumerge "$name.data" -f folded --unit ns 2>/dev/null | grep -v ';\[GPU_Launch_Pending\] ' |
+		LC_ALL=C sort >want
 	python3 "$XPU_SRC/test/gpu/tables.py" "$name" >unsorted 2>err
 	status=$?
 	if [ $status = 3 ]; then
@@ -31,6 +33,7 @@ for name in eager spawn; do
 	LC_ALL=C sort unsorted >got
 	cmp got want
 	ok $? \
-		"$name: the tables have xpumerge's $(wc -l <want) folded lines" || diag "$(diff got want | head -n 10)"
+		"$name: the tables have xpumerge's $(wc -l <want) folded lines" ||
+		diag "$(diff got want | head -n 10)"
 done
 done_testing

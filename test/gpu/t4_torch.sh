@@ -16,7 +16,8 @@ run() {			# run NAME COMMAND...
 	is $? 0 "$name: the recording is merged"
 	line=$(grep 'launches .* matched' merge.log)
 	diag "$name: $line"
-	like "$line" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$name: every launch has \
+	like "$line" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+		"$name: every launch has \
 its records, every record its launch"
 	unlike "$(cat "$name.folded")" 'no launch' "$name: no record is without a launch"
 }

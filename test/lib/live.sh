@@ -99,7 +99,8 @@ is_attached() {
 	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
 }
 
-attached() {		# attached OBSERVER: waits until it is attached, even if there is no shim to wake
+# attached OBSERVER: waits until it is attached, even if there is no shim to wake
+attached() {
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
@@ -115,12 +116,14 @@ is_awake() {
 
 # are_awake OBSERVER NUMBER: so many processes have sent something
 are_awake() {
-	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null | sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
+	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null |
+		sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
 }
 
 # has_launches OBSERVER NUMBER: so many are in the recording already, or more
 has_launches() {
-	nr_there=$("$XPUMERGE" -i "$1.data" -f folded 2>&1 >/dev/null | sed -n 's/^launches \([0-9]*\) .*/\1/p')
+	nr_there=$("$XPUMERGE" -i "$1.data" -f folded 2>&1 >/dev/null |
+		sed -n 's/^launches \([0-9]*\) .*/\1/p')
 	[ "${nr_there:-0}" -ge "$2" ]
 }
 
@@ -156,7 +159,9 @@ verdict() {		# verdict NAME: prints the results of xpumerge and verdict.sh for N
 	"$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog"
 }
 
-exact() {		# exact NAME LAUNCHES TEST: NAME.data has exactly LAUNCHES launches, each in its place
+# exact NAME LAUNCHES TEST: NAME.data has exactly LAUNCHES launches, each in its place
+exact() {
 	line=$(verdict "$1")
-	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" || diag "$(cat "$1.mlog")"
+	is "$line" "launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" ||
+		diag "$(cat "$1.mlog")"
 }

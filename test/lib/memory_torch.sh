@@ -32,7 +32,8 @@ torch_table() {
 torch_differs() {
 	gpus=${4:-0 1 2 3 4 5 6 7}
 	: >merge.log
-	torch_said "$2" "$(memory_start "$1")" "${3:-1}" "$gpus" | cut -d' ' -f-"${5:-4}" | sort >said
+	torch_said "$2" "$(memory_start "$1")" "${3:-1}" "$gpus" | cut -d' ' -f-"${5:-4}" |
+		sort >said
 	[ -s said ] || echo "no moment is said"
 	torch_table "$1" memory_moments --memory live \
 		--at "$(cut -d' ' -f1 said | sort -nu | sed 's/$/ns/' | paste -sd, -)" |
@@ -40,7 +41,8 @@ torch_differs() {
 	comm -23 said found
 	[ "${5:-4}" = 4 ] || return
 	torch_table "$1" memory_devices | awk '{ print "peak", $2, $3, $4 }' | sort >found
-	awk -v gpus="$gpus" 'BEGIN { split(gpus, gpu, " ") } $1 == "peak" { $2 = gpu[$2 + 1]; print }' "$2" |
+	awk -v gpus="$gpus" 'BEGIN { split(gpus, gpu, " ") }
+		$1 == "peak" { $2 = gpu[$2 + 1]; print }' "$2" |
 		sort >peaks
 	[ -s peaks ] || echo "no peak is said"
 	comm -23 peaks found
@@ -51,7 +53,7 @@ torch_agrees() {
 	name=$1
 	shift
 	is "$(torch_differs "$name.data" "$name.out" "$@")" "" \
-		"$name: allocated and reserved memory at each of $(wc -l <said) moments, and at the peaks" ||
+		"$name: allocated and reserved memory at each moment, and at the peaks" ||
 		diag "$(comm -13 said found | head -n 4)"
 	unlike "$(cat merge.log)" 'events of memory' "$name: no event is missing or impossible"
 	xpumerge -i "$name.data" --limit 3 >"$name.txt" 2>merge.log

@@ -43,7 +43,8 @@ memory_wrong() {
 		at=
 		[ "$nr" = 0 ] || at="--at ${ns}ns"
 		# shellcheck disable=SC2086 # two words, or none
-		xpumerge -i "$1" --memory "$what" $at -f folded -o got.folded 2>merge.log || cat merge.log
+		xpumerge -i "$1" --memory "$what" $at -f folded -o got.folded 2>merge.log ||
+			cat merge.log
 		memory_sums got.folded >got
 		memory_truth "$2" "$what" "$nr" >expected
 		differ=$(comm -3 got expected | wc -l)

@@ -9,7 +9,8 @@
 pairs() {
 	# shellcheck disable=SC2086 # words are arguments
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $2 || exit 1
-	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json \
+		-f perf >pairs.out 2>pairs.log
 	# shellcheck disable=SC2046 # words are arguments
 	row "$1" "$2" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out)
 }
@@ -21,16 +22,19 @@ pairs() {
 pairs_truth() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
-		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" 'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
+		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" \
+			'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
 			BEGIN { srand(seed); tids = c("same|other|pid|pid")
-			print "seed=" seed, "nr=" c("1000|4000"), "tids=" tids, "threads=" c("1|2|4|8|16"),
+			print "seed=" seed, "nr=" c("1000|4000"), "tids=" tids,
+			"threads=" c("1|2|4|8|16"),
 			c("gap=0.3 work=0.2|gap=0.3 work=0.2 burst=200 pause=1000|gap=1 work=10 shape=exp|gap=10 work=100 shape=exp|" \
 			  "gap=2000 work=0.5|gap=100 work=2|gap=50 work=500 shape=exp|gap=0.3 work=20|gap=100 work=5 burst=50 pause=2000"),
 			c("|delay=0.2 jitter=0.5|jitter=10|jitter=50 shape=exp"),
 			c("|lost=0.01|lost=0.05|lost=0.1|lost=0.2|lost=0.3|lost=0.05 run=20|lost=0.1 run=50|lost=0.2 run=100"),
 			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2|late=0.1"),
 			c("|||drift=40|drift=-40|step=0.05|step=2|step=20"), c("|apis=1|apis=1"),
-			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"), c("||loop=10|loop=200|noise=0.1") }')
+			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"),
+			c("||loop=10|loop=200|noise=0.1") }')
 		pairs_one "$pairs_keys"
 		pairs_left=$((pairs_left - 1))
 	done
@@ -41,21 +45,30 @@ pairs_truth() {
 pairs_search() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
-		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" 'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
-			function us(from, to) { return sprintf("%.3g", 10 ^ (from + (to - from) * rand())) }
+		pairs_keys=$(awk -v seed="$pairs_seed$pairs_left" \
+			'function c(s, v, n) { n = split(s, v, "|"); return v[1 + int(rand() * n)] }
+			function us(from, to) {
+			return sprintf("%.3g", 10 ^ (from + (to - from) * rand())) }
 			BEGIN { srand(seed)
-			print "seed=" seed, "nr=" c("60|200|400|1000|2000"), "threads=" c("1|1|1|2|3|4|8"),
-			"tids=" c("same|same|same|other|pid"), "gap=" us(-1, 3.3), "work=" us(-1, 3.3), "jitter=" us(-1, 3.3),
-			"delay=" us(-1, 1), "dur=" us(-0.3, 2), "dur_jitter=" c("0|" us(-0.3, 3)), "shape=" c("exp|exp|uniform"),
+			print "seed=" seed, "nr=" c("60|200|400|1000|2000"),
+			"threads=" c("1|1|1|2|3|4|8"),
+			"tids=" c("same|same|same|other|pid"), "gap=" us(-1, 3.3),
+			"work=" us(-1, 3.3), "jitter=" us(-1, 3.3),
+			"delay=" us(-1, 1), "dur=" us(-0.3, 2), "dur_jitter=" c("0|" us(-0.3, 3)),
+			"shape=" c("exp|exp|uniform"),
 			c("|||burst=" c("2|3|10|50|200") " pause=" us(1, 3.5)),
-			c("|||lost=0.01|lost=0.1|lost=0.3|lost=0.1 run=20"), c("|||lost_calls=0.01|lost_calls=0.1|lost_calls=0.3"),
+			c("|||lost=0.01|lost=0.1|lost=0.3|lost=0.1 run=20"),
+			c("|||lost_calls=0.01|lost_calls=0.1|lost_calls=0.3"),
 			c("||head=" us(-3, -0.5) "|tail=" us(-3, -0.5) "|head=0.1 tail=0.1|late=" us(-3, -0.7) \
 			  "|both=0.1 both_end=0.1|both=0.3 both_end=0.3|cut=1|cut=3"),
-			c("|||drift=40|drift=-40|step=0.05"), c("|||||apis=1"), "kernels=" c("30|8000|8000"),
-			c("||||||names=nvcc"), c("|||loop=2|loop=3|loop=10|noise=0.1|noise=1"), c("||||paths=3|own=1"),
+			c("|||drift=40|drift=-40|step=0.05"), c("|||||apis=1"),
+			"kernels=" c("30|8000|8000"),
+			c("||||||names=nvcc"), c("|||loop=2|loop=3|loop=10|noise=0.1|noise=1"),
+			c("||||paths=3|own=1"),
 			c("|||apart=0|apart=0|apart=1") }')
 		pairs_left=$((pairs_left - 1))
-		# Open: a clock that is set by half of the time between two launches is not always noticed.
+		# Open: a clock that is set by half of the time between two launches is not always
+		# noticed.
 		case $pairs_keys in
 		*" step="*)
 			pairs_steps=$((${pairs_steps:-0} + 1))
@@ -63,12 +76,14 @@ pairs_search() {
 		esac
 		pairs_one "$pairs_keys"
 	done
-	skip "${pairs_steps:-0} recordings with a clock that was set" "open: seed=2501 has 98 wrong of 188 certain matches"
+	skip "${pairs_steps:-0} recordings with a clock that was set" \
+		"open: seed=2501 has 98 wrong of 188 certain matches"
 }
 
 # pairs_families: recordings in which matches were once wrong, or launches invented.
 pairs_families() {
-	# Both files cover the same part of the program. The stack of a call that waits comes before the call.
+	# Both files cover the same part of the program. The stack of a call that waits comes before
+	# the call.
 	waits="nr=1000 gap=10 work=2 jitter=100 apart=0 shape=exp both=0.1"
 	for keys in "threads=1 seed=1" "threads=4 seed=1" "threads=1 seed=4" "threads=8 seed=6"; do
 		pairs_one "$waits $keys both_end=0.1"
@@ -80,7 +95,8 @@ pairs_families() {
 	pairs_one "seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0"
 	pairs_one "seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0"
 	pairs_one "nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473"
-	# A clock that was set: by half of the time between two launches; by the length of the recording.
+	# A clock that was set: by half of the time between two launches; by the length of the
+	# recording.
 	pairs_one "seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1"
 	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
 	# A clock that was set, where names tell all call paths.
@@ -109,20 +125,23 @@ pairs_families() {
 # pairs_ordinary: recordings like those that perf and Nsight Systems make of ordinary programs.
 pairs_ordinary() {
 	usual="nr=2000 gap=2 work=5 shape=exp jitter=1 dur=4 dur_jitter=2"
-	for keys in "" "threads=4" "lost=0.01" "burst=100 pause=5000" "threads=4 burst=100 pause=5000 drift=20" \
+	for keys in "" "threads=4" "lost=0.01" "burst=100 pause=5000" \
+		"threads=4 burst=100 pause=5000 drift=20" \
 		"threads=4 burst=100 pause=5000 names=nvcc lost=0.05" "both=0.1 both_end=0.1"; do
 		pairs_one "$usual $keys"
 	done
 	usual="nr=2000 gap=2 work=30 shape=exp jitter=2 dur=4 dur_jitter=5"
-	for keys in "" "threads=4 lost=0.01" "both=0.1 both_end=0.1" "work=300" "jitter=10 work=300 lost=0.01" \
-		"work=1000 threads=4 nr=8000" "nr=100" "nr=50" "nr=20 names=nvcc" "threads=4 tids=other" \
+	for keys in "" "threads=4 lost=0.01" "both=0.1 both_end=0.1" "work=300" \
+		"jitter=10 work=300 lost=0.01" \
+		"work=1000 threads=4 nr=8000" "nr=100" "nr=50" "nr=20 names=nvcc" \
+		"threads=4 tids=other" \
 		"threads=4 tids=pid apis=1" "threads=4 tids=pid names=nvcc"; do
 		pairs_one "$usual $keys"
 	done
 }
 
-# pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their calls.
-# Each stack comes soon after the previous call, and long before its own call.
+# pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their
+# calls. Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
 	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do
 		pairs_one "nr=1000 threads=2 tids=pid gap=0.3 work=0.2 burst=200 pause=1000 jitter=50 shape=exp lost=0.05 kernels=3 seed=$pairs_seed"
@@ -133,7 +152,8 @@ pairs_waits() {
 pairs_one() {		# pairs_one KEYS
 	# shellcheck disable=SC2086 # words are arguments
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $1 || exit 1
-	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf >pairs.out 2>pairs.log
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json \
+		-f perf >pairs.out 2>pairs.log
 	# shellcheck disable=SC2046 # words are arguments
 	truth_row "$1" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
 		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"

@@ -23,4 +23,5 @@ wrong=$(sed 's/;[^[][^;]*//g; s/;\(\[GPU[^;]*\)$/ \1/' "$1" | awk '
 			wrong += n
 	}
 	END { print wrong + 0 }')
-sed -n "s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2" | head -n 1
+sed -n \
+	"s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2" | head -n 1

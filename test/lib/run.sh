@@ -74,7 +74,8 @@ status=$(cat status)
 if [ "$status" != 0 ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
 	# prove shows no comments of stdout, and no names of checks.
-	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ } bad { print name ": " $0 }' out.log | head -n 60 >&2
+	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ }
+		bad { print name ": " $0 }' out.log | head -n 60 >&2
 fi
 if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all output, diagnostics included
 	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"
@@ -83,7 +84,8 @@ fi
 	>>"$XPU_TEST_NOTRUN"
 if [ -n "${XPU_TEST_TIMES:-}" ]; then
 	times >cpu.log		# this shell's line, then its children's line: 0m1.234s 0m0.567s
-	tail -n 1 cpu.log | tr 'ms' '  ' | awk -v s="$(date +%s.%N)" -v from="$started" -v name="$name" \
+	tail -n 1 cpu.log | tr 'ms' '  ' |
+		awk -v s="$(date +%s.%N)" -v from="$started" -v name="$name" \
 		'{ printf "%.1f %s (%.1f of CPU)\n", s - from, name, $1 * 60 + $2 + $3 * 60 + $4 }' \
 		>>"$XPU_TEST_TIMES"
 fi

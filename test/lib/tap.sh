@@ -16,7 +16,8 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
-# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, whatever its variables are
+# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, whatever its variables
+# are
 lines_of() {
 	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
 		# mawk finds no leftmost match of several alternatives: each is asked for alone.

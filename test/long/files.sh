@@ -73,19 +73,22 @@ for name in victim new; do
 		ln -s ../closed/$name home/link.data
 		$who --cpu-only -o home/link.data true 2>log
 		refused log $? "$who, a link to closed/$name is refused" \
-			"home/link.data.*: ($([ $who = sudo ] && echo Permission || echo it is a symbolic link))"
+			"home/link.data.*: ($([ $who = sudo ] && echo Permission ||
+			echo it is a symbolic link))"
 	done
 done
 ln -sf own home/link.data
 sudo -o home/link.data true 2>log
 refused log $? \
-	"a link of the user's own is refused" 'home/link.data.*: it is a symbolic link: name the file itself'
+	"a link of the user's own is refused" \
+	'home/link.data.*: it is a symbolic link: name the file itself'
 victim "links"
 [ ! -e closed/new ]
 ok $? "no file is made through a link"
 ln -s ../closed home/dir
 sudo -o home/dir/victim true 2>log
-refused log $? "a link in place of a directory is refused" 'as uid 65534.*: Permission denied: name with -o'
+refused log $? "a link in place of a directory is refused" \
+	'as uid 65534.*: Permission denied: name with -o'
 victim "a link as a directory"
 ln -s ../closed/victim home/a.data.old2
 rm -f home/a.data.old
@@ -100,7 +103,8 @@ mkdir home/a.data.old
 was=$(cksum <home/a.data)
 sudo -o home/a.data true 2>log
 refused log $? \
-	"a directory in the way of .old is refused" 'cannot rename the old home/a.data as .*: Is a directory'
+	"a directory in the way of .old is refused" \
+	'cannot rename the old home/a.data as .*: Is a directory'
 is "$(cksum <home/a.data)" "$was" "a directory in the way of .old: the old recording is unchanged"
 rmdir home/a.data.old
 
@@ -123,7 +127,8 @@ refused log $? "root's directory" \
 is "$(ls -A roots)" "" "root's directory: it has no files"
 echo "root's" >sticky/a.data
 sudo -o sticky/a.data true 2>log
-refused log $? "root's file in a directory like /tmp" 'cannot rename the old sticky/a.data as uid 65534'
+refused log $? "root's file in a directory like /tmp" \
+	'cannot rename the old sticky/a.data as uid 65534'
 is "$(ls -A sticky) $(cat sticky/a.data)" "a.data root's" \
 	"root's file in a directory like /tmp: it is unchanged"
 mkfifo -m 600 roots/fifo
@@ -157,7 +162,8 @@ if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
 	[ "$(stat -fc %f small)" -gt 100 ] && [ "$(stat -fc %a small)" = 0 ]
 	ok $? "a disk is full except for the part that root may use"
 	sudo -o small/home/a.data true 2>log
-	refused log $? "a disk that is full for the user" 'cannot write small/home/a.data as .*: No space left'
+	refused log $? "a disk that is full for the user" \
+		'cannot write small/home/a.data as .*: No space left'
 	is "$(ls -A small/home)" filler "a disk that is full for the user: no file is left"
 	xpuload --cpu-only -o small/root.data true 2>log
 	is $? 0 "root's own recording may use root's part" || diag "$(cat log)"
@@ -199,7 +205,8 @@ like "$(cat mlog)" 'killed.data: not closed: cut' "killed: it is read as far as 
 if setpriv --reuid $user --regid $user --clear-groups test -x "$XPUMERGE"; then
 	SUDO_UID=$user SUDO_GID=$user sh -c 'ln -s ../closed/victim "home/m.folded.$$.data" &&
 		exec "$0" --cpu-only -o home/m.folded sleep 0.1' "$XPULOAD" 2>log
-	is $? 0 "merged at once, a link in a name that may be guessed: exit status 0" || diag "$(cat log)"
+	is $? 0 "merged at once, a link in a name that may be guessed: exit status 0" ||
+		diag "$(cat log)"
 	victim "merged at once"
 	is "$(owner home/m.folded)" $user "merged at once: the result belongs to the user"
 	rm -f home/m.folded.*.data
@@ -240,7 +247,8 @@ if unshare -m true 2>/dev/null; then
 		is "$(tree home/k.data.files)" "d 700 $user
 f 600 $user" "umask $mask: kept files belong to the user, and nobody else may read them"
 	done
-	is "$(find home/k.data.files -name elf | wc -l)" 1 "umask $mask: the kept file is the program"
+	is "$(find home/k.data.files -name elf | wc -l)" 1 \
+		"umask $mask: the kept file is the program"
 	rm -rf home/k.data*
 	keep 700 sudo -o home/k.data
 	like "$(cat log)" 'could not be kept: Permission denied' \
@@ -262,7 +270,8 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" \
 			"$who, FILE.files is a link: nor when it is recorded again"
-		like "$(cat log)" 'kept for the old recording stay in home/k.data.files: Not a dir' \
+		like "$(cat log)" \
+			'kept for the old recording stay in home/k.data.files: Not a dir' \
 			"$who, FILE.files is a link: a message about the old recording says so"
 		[ -L home/k.data.files ]
 		ok $? "$who, FILE.files is a link: the link is still there"
@@ -291,7 +300,8 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 	sudo -o home/k.data true 2>log
 	is "$(find home/k.data.old.files -type f | wc -l)" 3 "recorded again: kept files move along"
 	sudo -o home/k.data true 2>log
-	is "$(cd home/k.data.old.files && find . -type f | sort | xargs)" "./.build-id/notes ./perf-mine.map" \
+	is "$(cd home/k.data.old.files && find . -type f | sort | xargs)" \
+		"./.build-id/notes ./perf-mine.map" \
 		"recorded a third time: kept files are removed, except the user's own"
 else
 	skip "what is kept" "unshare -m is not allowed"

@@ -11,7 +11,8 @@ quiet_sanitizers
 use_sim
 seconds=${HOSTILE_SECONDS:-4}
 seed=${HOSTILE_SEED:-1}
-rate=$((seconds > 60 ? 1200 / seconds : 20))		# MB/s: a recording of a size that can be read
+# MB/s: a recording of a size that can be read
+rate=$((seconds > 60 ? 1200 / seconds : 20))
 [ $rate -gt 0 ] || rate=1
 launches=4000
 hostile=$XPU_BUILD/workload/hostile_probes
@@ -24,8 +25,8 @@ printable() {
 		exit(/[^\n\t\P{Cc}]/ ? 1 : 0)' <"$1"
 }
 
-# "beside NAME PID" runs honest programs, one after the other, until the hostile one has ended. Their
-# pids go to NAME.pids.
+# "beside NAME PID" runs honest programs, one after the other, until the hostile one has ended.
+# Their pids go to NAME.pids.
 beside() {		# beside NAME PID
 	: >"$1.pids"
 	while kill -0 "$2" 2>/dev/null || [ ! -s "$1.pids" ]; do
@@ -41,7 +42,8 @@ honest() {		# honest NAME PID
 	# A long run has hundreds of programs, and a recording of a gigabyte, so the recording is
 	# read once.
 	[ -e "$1.by_pid" ] ||
-		xpumerge -i "$1.data" --by pid,comm -f folded --unit count -o "$1.by_pid" 2>honest.log
+		xpumerge -i "$1.data" --by pid,comm -f folded --unit count \
+		-o "$1.by_pid" 2>honest.log
 	sed -n "s/^\[pid $2\];//p" "$1.by_pid" >honest.folded
 	perl -ne '
 		my ($path, $n) = /^(.*) (\d+)$/ or next;
@@ -95,7 +97,8 @@ check_merge() {		# check_merge NAME TEST
 check_xpuload() {	# check_xpuload NAME STATUS TEST
 	# A process that claims that it cannot be recorded is also a failure.
 	[ "$2" = 0 ] || [ "$2" = 125 ]
-	ok $? "$3: xpuload ends with exit status 0 or 125" || diag "status $2: $(tail -n 5 "$1.log")"
+	ok $? "$3: xpuload ends with exit status 0 or 125" ||
+		diag "status $2: $(tail -n 5 "$1.log")"
 	like "$(cat "$1.log")" '^xpuload: [0-9]+ launches from .* processes.*; lost [0-9]+' \
 		"$3: xpuload prints its account"
 	printable "$1.log"
@@ -106,7 +109,8 @@ check_xpuload() {	# check_xpuload NAME STATUS TEST
 start idle env LD_PRELOAD="$XPU_SHIM" "$live" -s $((seconds * 3 + 200))
 attach all -a --off-cpu --nvtx --api
 awake all
-LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -d $((seconds * 6 / 10)) -r $rate -p "$idle_pid" >hostile.out 2>&1 &
+LD_PRELOAD=$XPU_SHIM "$hostile" -s "$seed" -d $((seconds * 6 / 10)) -r $rate \
+	-p "$idle_pid" >hostile.out 2>&1 &
 hostile_pid=$!
 LD_PRELOAD=$XPU_SHIM beside all $hostile_pid
 wait $hostile_pid
@@ -135,7 +139,8 @@ END
 	echo "exact='$exact' launches=$launches"
 	sed -n '/^beside()/,/^}/p' "$XPU_SRC/test/long/hostile_probes.sh"
 } >beside.sh
-xpuload -o run.data --off-cpu sh both.sh "$hostile" "$((seed + 1))" $((seconds * 4 / 10)) $rate 2>run.log
+xpuload -o run.data --off-cpu sh both.sh "$hostile" "$((seed + 1))" $((seconds * 4 / 10)) \
+	$rate 2>run.log
 status=$?
 diag "$(cat hostile.out)"
 check_xpuload run $status "one tree"

@@ -74,8 +74,8 @@ has home/own.data "the user's program"
 
 # waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
 waits() {
-	setpriv --reuid "$1" --regid "$1" --clear-groups sh -c 'cd "$1" && exec "$0" 50 "$2" $3 wait' \
-		"$private" "$2" "$3" "${4:-own}" >ready &
+	setpriv --reuid "$1" --regid "$1" --clear-groups sh \
+		-c 'cd "$1" && exec "$0" 50 "$2" $3 wait' "$private" "$2" "$3" "${4:-own}" >ready &
 	pid=$!
 	wait_for grep -q ready ready
 }
@@ -93,7 +93,8 @@ for who in 0 $other; do
 	waits $who theirs $terces
 	load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 	is $? 125 "-p, a process of user $who: exit status 125"
-	is "$(cat log)" "xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
+	is "$(cat log)" \
+		"xpuload: pid $pid may not be recorded: it belongs to user $who, you are user\
  $user: run xpuload as that user, or as root" \
  	"-p, a process of user $who: refused, and the message says what to do"
 	hasnt home/refused.data "-p, a process of user $who"
@@ -108,14 +109,18 @@ done
 
 # A container's root has no more rights than another user, by default.
 waits $user theirs $terces
-setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid --duration 1 2>log
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid \
+	--duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
- (docker run --cap-add SYS_PTRACE)" "root without cap_sys_ptrace: refused, and the message says what to do"
+ (docker run --cap-add SYS_PTRACE)" \
+ "root without cap_sys_ptrace: refused, and the message says what to do"
 # Most processes of a cgroup may belong to other users: one line says how many, and why.
-setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / --duration 0.3 2>log
+setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / \
+	--duration 0.3 2>log
 is "$? $(grep -c 'may not be recorded' log)" "0 1" \
 	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
-like "$(cat log)" '^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
+like "$(cat log)" \
+	'^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
 	"-a --cgroup /, without cap_sys_ptrace: the line says how many, and why"
 unlike "$(cat log)" 'a child of|root records them' \
 	"-a --cgroup /, without cap_sys_ptrace: the line says nothing that is wrong"
@@ -139,7 +144,8 @@ wait_for grep -qs ready home/ready
 child=$(pgrep -P $parent_pid $secret)
 load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
 is $? 0 "-p, a child of another user: exit status 0"
-like "$(cat log)" "^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
+like "$(cat log)" \
+	"^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
 	"-p, a child of another user: a message says so" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 1 process of other users was left alone' \
 	"-p, a child of another user: processes that are left alone are counted"
@@ -150,7 +156,8 @@ wait $parent_pid
 
 waits $user theirs $terces hide
 load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
-is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
+is "$? $(cat log)" \
+	"125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
  group, or may not be read: run xpuload as root" \
  	"-p, a process that hides: refused, and the message says what to do"
 hasnt home/refused.data "-p, a process that hides"
@@ -174,10 +181,11 @@ stops() {
 	for how in "" "--off-cpu" "--call-graph fp"; do
 		rm -f home/x.data
 		# shellcheck disable=SC2086 # options, or none
-		load --cpu-only -F 999 $how -z 0 -o x.data sh -c '"$0" 100 "$1" word; shift; exec "$@"' \
-			"$private" $drow "$@" 2>log
+		load --cpu-only -F 999 $how -z 0 -o x.data sh \
+			-c '"$0" 100 "$1" word; shift; exec "$@"' "$private" $drow "$@" 2>log
 		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
-		like "$(cat log)" 'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' \
+		like "$(cat log)" \
+			'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' \
 			"$name $how: a message says so" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
@@ -190,8 +198,10 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
-is_users() {		# is_users PID: succeeds if the user's shell runs there, and no longer setpriv as root
-	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" && [ "$(cat "/proc/$1/comm")" = sh ]
+# is_users PID: succeeds if the user's shell runs there, and no longer setpriv as root
+is_users() {
+	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" &&
+		[ "$(cat "/proc/$1/comm")" = sh ]
 }
 
 # later DROW PROGRAM: attaches to a process that then executes PROGRAM, and starts children before
@@ -239,9 +249,11 @@ if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
 else
 	for how in "" "--off-cpu"; do
 		# shellcheck disable=SC2086 # options, or none
-		load --cpu-only $how -F 999 -z 0 -o k.data "$XPU_BUILD/workload/cpu" 200 kernel >/dev/null 2>log
+		load --cpu-only $how -F 999 -z 0 -o k.data "$XPU_BUILD/workload/cpu" 200 \
+			kernel >/dev/null 2>log
 		xpumerge -i home/k.data -f folded -o k.folded 2>mlog
-		like "$(cat k.folded)" '[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
+		like "$(cat k.folded)" \
+			'[^k]\];\[kernel\]_\[k\] [0-9]+$|[^]];\[kernel\]_\[k\] [0-9]+$' \
 			"the kernel $how: a frame of the kernel is recorded"
 		unlike "$(cat k.folded)" '\[kernel\]_\[k\];\[kernel\]_\[k\]' \
 			"the kernel $how: no more than one frame of the kernel is recorded"
@@ -265,7 +277,8 @@ is $? 0 "launches, then a set-user-ID exec: exit status 0" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
 	"launches, then a set-user-ID exec: a message says that it is not recorded"
-is "$(count suid-true home/l.data)" 1 "launches, then a set-user-ID exec: only the options have its name"
+is "$(count suid-true home/l.data)" 1 \
+	"launches, then a set-user-ID exec: only the options have its name"
 
 # A namespace that the user has made and is root in, as in rootless containers.
 if as $user unshare -Ur true 2>/dev/null; then
@@ -316,7 +329,8 @@ like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: the launches a
 	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
 ended_pid=$!
 awake home/ended
-start late setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" "$live" -s 1800 -i
+start late setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" "$live" \
+	-s 1800 -i
 as $user env LD_PRELOAD="$shim" "$exact" -t 1 -n 100 >/dev/null 2>&1
 wait_for has_launches home/ended 100
 kill -STOP $ended_pid
@@ -359,7 +373,8 @@ if [ -z "$ambient" ]; then
 		(cd home && setpriv --bounding-set -bpf --reuid $user --regid $user --clear-groups \
 			"$OLDPWD/inst/bin/xpuload" "$@")
 	}
-	like "$(unbound --help 2>&1)" '^usage: xpuload' "without cap_bpf in the bounding set: --help works"
+	like "$(unbound --help 2>&1)" '^usage: xpuload' \
+		"without cap_bpf in the bounding set: --help works"
 	like "$(unbound --check 2>&1)" \
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
 		"without cap_bpf in the bounding set: --check names it"
@@ -391,7 +406,8 @@ if [ -z "$ambient" ]; then
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload
 	chown -R $user home/mine/lib
-	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 -n 10) >/dev/null 2>log
+	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 \
+		-n 10) >/dev/null 2>log
 	is $? 125 "a shim that the user put there: exit status 125"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
 		"a shim that the user put there: the message says that it is not used"
@@ -401,6 +417,7 @@ if [ -z "$ambient" ]; then
 	chmod 4755 inst/bin/suid-xpuload
 	as $user inst/bin/suid-xpuload --version >out 2>log
 	is "$? $(cat out)" "125 " "set-user-ID: exit status 125"
-	like "$(cat log)" '^xpuload: this program must not be set-user-ID' "set-user-ID: the message says why"
+	like "$(cat log)" '^xpuload: this program must not be set-user-ID' \
+		"set-user-ID: the message says why"
 fi
 done_testing

@@ -9,8 +9,8 @@ quiet_sanitizers
 use_sim
 
 for mode in path launch; do
-	xpuload --probe $mode -o $mode.data "$XPU_BUILD/workload/exact" -t 1 -s 16 -n 4000 >/dev/null \
-		2>$mode.log
+	xpuload --probe $mode -o $mode.data "$XPU_BUILD/workload/exact" -t 1 -s 16 \
+		-n 4000 >/dev/null 2>$mode.log
 	xpumerge -i $mode.data -f folded --unit count -o $mode.folded 2>$mode.mlog
 	is "$("$XPU_SRC/test/lib/verdict.sh" $mode.folded $mode.mlog)" \
 		"launches 4000 matched 4000 wrong 0 unmatched 0 lost 0" \
@@ -27,14 +27,16 @@ for test in exact graph coverage; do
 	mkdir "$test"
 	(cd "$test" && sh "$XPU_SRC/test/t3/$test.sh" >out 2>err)
 	ok $? \
-		"$test.sh passes with --probe launch" || diag "$(grep '^not ok' -A 3 "$test/out"; tail -n 5 "$test/err")"
+		"$test.sh passes with --probe launch" ||
+		diag "$(grep '^not ok' -A 3 "$test/out"; tail -n 5 "$test/err")"
 done
 
 xpuload --probe sometimes true 2>log
 is $? 125 "--probe sometimes: refused"
 like "$(cat log)" "expected launch or path" "--probe sometimes: the message says what is expected"
 xpuload --probe path --call-graph fp true 2>log
-like "$(cat log)" "as with --probe launch" "--probe path with frame pointers: the message says what is done"
+like "$(cat log)" "as with --probe launch" \
+	"--probe path with frame pointers: the message says what is done"
 xpuload --probe path -p 1 2>log
 is $? 125 "--probe for a running program: refused"
 like "$(cat log)" "XPUSHIM_PROBE in the program.s environment decides" \

@@ -16,20 +16,26 @@ attach one --stalls -p "$a_pid"
 awake one
 ask a "burst 1000" >/dev/null
 leave one
-is "$? $(grep -c warning one.log)" "0 0" "attached: exit status 0 and no warning" || diag "$(cat one.log)"
+is "$? $(grep -c warning one.log)" "0 0" "attached: exit status 0 and no warning" ||
+	diag "$(cat one.log)"
 account() {		# account NAME: prints whether its samples add up, and how many there are
-	xpumerge dump "$1.data" | sed -n 's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
+	xpumerge dump "$1.data" |
+		sed -n \
+		's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
 		tail -n 1 | awk '{ print ($1 == $2 + $3 + $4 && $4 > 0), $4 }'
 }
-exact_stalls() {	# exact_stalls NAME LAUNCHES WHAT: checks the verdict, without the frames of samples
+# exact_stalls NAME LAUNCHES WHAT: checks the verdict, without the frames of samples
+exact_stalls() {
 	xpumerge -i "$1.data" -f folded --unit count -o count.folded 2>"$1.mlog"
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$1.folded"
 	is "$("$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.mlog")" \
-		"launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" || diag "$(cat "$1.log" "$1.mlog")"
+		"launches $2 matched $2 wrong 0 unmatched 0 lost 0" "$3" ||
+		diag "$(cat "$1.log" "$1.mlog")"
 }
 exact_stalls one 1003 "attached: each launch is in its place"
 like "$(account one)" '^1 [0-9]+$' "attached: a context that existed is sampled"
-like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
+like "$(xpumerge -i one.data 2>/dev/null)" \
+	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
 	"attached: samples are under call paths"
 
 # Nobody listens: samples are read, and the next listener gets none of them.
@@ -49,7 +55,8 @@ awake plain
 ask a "burst 100" >/dev/null
 leave plain
 exact plain 103 "a listener who does not ask"
-is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 "a listener that does not ask gets no samples"
+is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 \
+	"a listener that does not ask gets no samples"
 
 # A second listener asks for samples, while the first one does not.
 attach outer -p "$a_pid"
@@ -75,7 +82,8 @@ for i in $(seq 50); do
 	[ "$status $line $(account again | cut -d' ' -f1)" = \
 		"0 launches 103 matched 103 wrong 0 unmatched 0 lost 0 1" ] || {
 		failed=$((failed + 1))
-		diag "round $i: status $status, $line $(account again)" "$(cat again.log again.mlog)"
+		diag "round $i: status $status, $line $(account again)" \
+			"$(cat again.log again.mlog)"
 	}
 done
 is $failed 0 "50 attaches and detaches: each recording is exact and has its samples"

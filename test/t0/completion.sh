@@ -30,7 +30,8 @@ for program in xpuload xpumerge; do
 	is "$(cat offered)" "$(cat help)" "$program: completion offers all options of --help"
 	# The program takes each option that is offered.
 	while read -r option; do
-		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' && echo "$option"
+		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' &&
+			echo "$option"
 	done <offered >wrong
 	is "$(cat wrong)" "" "$program: it accepts all offered options"
 done

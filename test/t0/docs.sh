@@ -24,16 +24,19 @@ is "$(while read -r page file; do
 	done
 done <"$OLDPWD/files")" "" "each named file exists"
 
-quoted '[a-z][A-Za-z0-9_]*\(\)' | grep -e ^CONTRIBUTING -e ^doc/architecture | sed 's/()$//' >"$OLDPWD/functions"
+quoted '[a-z][A-Za-z0-9_]*\(\)' | grep -e ^CONTRIBUTING -e ^doc/architecture |
+	sed 's/()$//' >"$OLDPWD/functions"
 [ "$(wc -l <"$OLDPWD/functions")" -gt 20 ]
 ok $? "$(wc -l <"$OLDPWD/functions") names of functions"
-find record bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec grep -ohE '[A-Za-z_][A-Za-z0-9_]*\(' {} + |
+find record bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec grep -ohE \
+	'[A-Za-z_][A-Za-z0-9_]*\(' {} + |
 	sort -u >"$OLDPWD/known"
 is "$(while read -r page name; do
 	grep -qx "$name(" "$OLDPWD/known" || grep -qw "$name" bpf/*.c || echo "$page: $name()"
 done <"$OLDPWD/functions")" "" "each named function exists"
 
-quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' | sort -u >"$OLDPWD/targets"
+quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' |
+	sort -u >"$OLDPWD/targets"
 [ "$(wc -l <"$OLDPWD/targets")" -gt 15 ]
 ok $? "$(wc -l <"$OLDPWD/targets") names of make's targets"
 is "$(while read -r page target; do
@@ -41,7 +44,8 @@ is "$(while read -r page target; do
 done <"$OLDPWD/targets")" "" "each named target exists"
 
 # shellcheck disable=SC2086
-is "$(grep -oE '\]\([^)#:]+[)#]' $pages | sed 's/[)#]$//' | sed 's/:\](/ /' | while read -r page link; do
+is "$(grep -oE '\]\([^)#:]+[)#]' $pages | sed 's/[)#]$//' | sed 's/:\](/ /' |
+	while read -r page link; do
 	[ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
 done)" "" "links between pages lead somewhere"
 is "$(find . -maxdepth 1 -name README.md -size +5600c)" "" "the README is short"

@@ -42,7 +42,8 @@ util=$(find "$XPU_SRC/lib" "$XPU_SRC/merge" -name util.c)
 ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -O0 -g -I"$XPU_SRC/record" -I"$XPU_SRC/lib" -I"${util%/*}" \
 	-o show show.c "$util" 2>log
 is $? 0 "a program with each container is built" || diag "$(head -n 3 log)"
-gdb -nx -batch -iex 'set debuginfod enabled off' -x "$XPU_SRC/scripts/gdb/xpuload.py" -ex 'break stop' \
+gdb -nx -batch -iex 'set debuginfod enabled off' -x "$XPU_SRC/scripts/gdb/xpuload.py" -ex \
+	'break stop' \
 	-ex run -ex up -ex 'print s.list' -ex 'print s.none' -ex 'print strings' -ex 'print ids' \
 	-ex 'print *record' -ex 'print strange' -ex 'print/r ids' show >out 2>&1
 if ! grep -q '^\$1' out; then
@@ -54,10 +55,12 @@ shows() {		# shows NUMBER TEXT NAME
 }
 shows 1 'ARRAY of 3 (room for 8) = {{a = 10}, {a = 11}, {a = 12}}' "an ARRAY shows its elements"
 shows 2 'ARRAY of 0 (room for 0)' "an empty ARRAY shows its size"
-like "$(sed -n 's/^\$3 = //p' out)" '^strpool of 2 strings = \{0x[0-9a-f]+ "(alpha|beta)", 0x[0-9a-f]+ "(alpha|beta)"\}$' \
+like "$(sed -n 's/^\$3 = //p' out)" \
+	'^strpool of 2 strings = \{0x[0-9a-f]+ "(alpha|beta)", 0x[0-9a-f]+ "(alpha|beta)"\}$' \
 	"a strpool shows its strings"
 shows 4 'idmap of 1 ids = {[0x1000] = 5}' "an idmap shows ids and their values"
-shows 5 'KERNEL misc=0x2 size=40 start_ns=0 duration_ns=0 correlation_id=77 name=0 stream=0 graph_id=0' \
+shows 5 \
+	'KERNEL misc=0x2 size=40 start_ns=0 duration_ns=0 correlation_id=77 name=0 stream=0 graph_id=0' \
 	"a record shows all its members"
 shows 6 'type 200 misc=0x0 size=8' "a record of an unknown type shows its type and size"
 like "$(sed -n 's/^\$7 = //p' out)" 'nr_slots = ' "print/r shows the raw structure"

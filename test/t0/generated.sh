@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: MIT
 # No file that a program generated is committed, and no file that .gitignore names.
 . "$XPU_SRC/test/lib/tap.sh"
-command -v git >/dev/null && git -C "$XPU_SRC" rev-parse --git-dir >/dev/null 2>&1 || skip_all "no git repository"
+command -v git >/dev/null && git -C "$XPU_SRC" rev-parse --git-dir >/dev/null 2>&1 ||
+	skip_all "no git repository"
 
 # generated: lists generated files of the repository in the working directory
 generated() {
 	git ls-files -ci --exclude-standard
-	git ls-files | grep -E '(^|/)(__pycache__|node_modules|\.cache)/|\.(pyc|o|a|so|d|gcno|gcda|orig|rej|swp)$|~$'
+	git ls-files |
+		grep -E \
+		'(^|/)(__pycache__|node_modules|\.cache)/|\.(pyc|o|a|so|d|gcno|gcda|orig|rej|swp)$|~$'
 }
 
 work=$PWD

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Which folder may include which: the rooms meet only through record/, bpf/'s headers and lib/, and symbol
-# code stays in merge/.
+# Which folder may include which: the rooms meet only through record/, bpf/'s headers and lib/, and
+# symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
 cd "$XPU_SRC" || exit 1
@@ -58,10 +58,14 @@ may "bpf/*.h includes no header of ours" "" "" bpf/*.h
 may "bpf/*.c includes bpf/ and record/" "bpf record" "vmlinux.h" bpf/*.c
 may "lib/ includes record/ and itself" "lib record" "" lib/*.[ch]
 may "preload/ includes record/, bpf/, lib/ and itself" "preload record bpf lib" "" $preload
-may "loader/ includes record/, bpf/, lib/ and itself" "loader record bpf lib" "xpu.skel.h version.h" $loader
+may "loader/ includes record/, bpf/, lib/ and itself" "loader record bpf lib" \
+	"xpu.skel.h version.h" $loader
 may "metrics/ includes record/, bpf/, lib/ and itself" "metrics record bpf lib" "" $metrics
-may "push/ includes lib/ and itself" "push lib" "version.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $push
-may "merge/ includes record/, bpf/, lib/ and itself" "merge record bpf lib" "version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
+may "push/ includes lib/ and itself" "push lib" \
+	"version.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" \
+	$push
+may "merge/ includes record/, bpf/, lib/ and itself" "merge record bpf lib" \
+	"version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
 
 # arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
 # missing.
@@ -111,24 +115,29 @@ floors preload device nvtx launch python wire base arch
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
 	"no includes form a circle"
-is "$(grep -lE '#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' $merge test/*/*.[ch] |
+is "$(grep -lE \
+	'#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' \
+	$merge test/*/*.[ch] |
 	grep -v '^merge/join/')" "" "only merge/join/ includes the headers of the second pass"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"only merge/symbols/libbfd.c includes libbfd's header"
 # The loader reads ELF files only to find the probe sites in our own shim.
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
-	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
+	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' \
+	-e '^merge/symbols/file_cfi.c$')" "" \
 	"only merge/symbols/elf_file.h includes libelf, and only file_cfi.h includes libdw"
 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
 	"only merge/model/leaf.c has the names of copies"
 
 # A C string that ends a JSON member's name. The help has one as an example.
-is "$(grep -nE '\\":' $merge $loader $preload $lib | grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
+is "$(grep -nE '\\":' $merge $loader $preload $lib |
+	grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
 	"JSON is written only through lib/json_out.h"
 
 licence "merge/ and loader/ are GPL-3.0-or-later" GPL-3.0-or-later $merge $loader
-licence "preload/, metrics/, push/, lib/, record/ and bpf/*.h are MIT" MIT $preload $metrics $push $lib record/* bpf/*.h
+licence "preload/, metrics/, push/, lib/, record/ and bpf/*.h are MIT" MIT $preload $metrics $push \
+	$lib record/* bpf/*.h
 
 # Functions that make, rename or remove files, or change their owner or mode.
 changes='(creat|mk[a-z]*temps?|mkdir(at)?|mkfifo(at)?|mknod(at)?|rename(at2?)?|unlink(at)?|rmdir|remove|'

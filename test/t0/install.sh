@@ -15,8 +15,10 @@ is $? 0 "install: exit status 0" || diag "$(tail -n 3 log)"
 (cd "a b/usr" && find . -type f | LC_ALL=C sort) >installed
 for file in bin/xpuload bin/xpumerge lib/xpuload/fold.sh share/man/man1/xpuload.1 \
 		share/man/man1/xpumerge.1 share/doc/xpuload/README.md \
-		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE share/doc/xpuload/doc/results.md share/doc/xpuload/sql/top_paths.sql \
-		share/bash-completion/completions/xpuload share/bash-completion/completions/xpumerge; do
+		share/doc/xpuload/SECURITY.md share/doc/xpuload/LICENSE \
+		share/doc/xpuload/doc/results.md share/doc/xpuload/sql/top_paths.sql \
+		share/bash-completion/completions/xpuload \
+		share/bash-completion/completions/xpumerge; do
 	grep -qx "./$file" installed
 	ok $? "install: $file exists"
 done
@@ -70,7 +72,8 @@ else
 	chmod 755 bin/groupadd
 	(PATH=$PWD/bin:$PATH; install_here no-such-group)
 	is $? 0 "install, no group: exit status 0" || diag "$(tail -n 3 log)"
-	like "$(cat log)" 'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' \
+	like "$(cat log)" \
+		'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' \
 		"install, no group: it says that the group cannot be made"
 	sees "install, no group: everybody may run it, as before" "755 root:root"
 

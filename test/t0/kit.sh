@@ -6,7 +6,8 @@ need python3
 need make
 
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" -Bn V=1 --no-print-directory \
-	O="$XPU_BUILD" all portable 2>log | python3 "$XPU_SRC/scripts/compile-commands.py" "$XPU_SRC" >commands.json
+	O="$XPU_BUILD" all portable 2>log |
+	python3 "$XPU_SRC/scripts/compile-commands.py" "$XPU_SRC" >commands.json
 is $? 0 "compile_commands.json is made" || diag "$(head -n 3 log)"
 python3 - commands.json <<'END' | LC_ALL=C sort >there
 import json, os, sys

@@ -7,7 +7,8 @@ for python in python3 /usr/bin/python3 ''; do
 	[ -z "$python" ] || ! $python -c 'import yaml' 2>/dev/null || break
 done
 [ -n "$python" ] || skip_all "no PyYAML (Debian: python3-yaml)"
-awk '/^```yaml/ { n++; on = 1; next } /^```/ { on = 0 } on { print >("doc" n ".yaml") }' "$XPU_SRC/doc/kubernetes.md"
+awk '/^```yaml/ { n++; on = 1; next } /^```/ { on = 0 } on { print >("doc" n ".yaml") }' \
+	"$XPU_SRC/doc/kubernetes.md"
 is "$(echo doc*.yaml)" "doc1.yaml doc2.yaml" "the page has two YAML files"
 cat >look.py <<'END'
 import sys, yaml
@@ -69,6 +70,7 @@ END
 $python look.py doc1.yaml doc2.yaml >options 2>err
 is $? 0 "Kubernetes knows their fields" || diag "$(tail -n 1 err)"
 "$XPULOAD" --help >help 2>&1
-is "$(while read -r option; do grep -qE -- "(^| )$option( |,|\$)" help || echo "$option"; done <options)" "" \
+is "$(while read -r option; do grep -qE -- "(^| )$option( |,|\$)" help ||
+	echo "$option"; done <options)" "" \
 	"xpuload has the $(wc -l <options) options of the page's commands"
 done_testing

@@ -49,29 +49,38 @@ fault() {
 fault format merge/one.c :5: "sed -i 's/^\tif/    if/' merge/one.c"
 fault format merge/one.c :5: "sed -i 's/if (a)/if(a)/' merge/one.c"
 fault format merge/one.c :6: "sed -i 's/return 1;/return 1; /' merge/one.c"
-fault columns merge/one.c :7: "sed -i 's,return 2;,return 2; /* $(printf '%090d' 0) */,' merge/one.c"
+fault columns merge/one.c :7: \
+	"sed -i 's,return 2;,return 2; /* $(printf '%090d' 0) */,' merge/one.c"
 fault cppcheck merge/one.c :7: "sed -i 's/return 2;/int v[2]; return v[2 + 1];/' merge/one.c"
 fault shellcheck merge/one.sh :2: "sed -i 's/echo.*/rm -rf \$1\/*; [ \$1 == a ]/' merge/one.sh"
 fault javascript merge/one.js :1: "sed -i 's/1;/;/' merge/one.js"
 fault javascript merge/one.js : "echo 'export { two' >>merge/one.js"
 fault javascript merge/two.js : "echo 'import { one } from \"./one.js\"' >merge/two.js"
-fault javascript merge/two.js : "for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
+fault javascript merge/two.js : \
+	"for i in one two; do echo 'import \"./two.js\"' >>merge/\$i.js; done"
 fault eslint merge/one.js :2: "sed -i 's/log(one)/log(two)/' merge/one.js"
 fault eslint merge/one.js :1: "sed -i 's/log(one)/log(1)/' merge/one.js"
 fault eslint merge/one.js :3: "echo 'if (one == 1) console.log(2);' >>merge/one.js"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
-fault comments merge/one.c :7: "sed -i 's,return 2;,return 2; /* What one() returns. */,' merge/one.c"
+fault comments merge/one.c :7: \
+	"sed -i 's,return 2;,return 2; /* What one() returns. */,' merge/one.c"
 fault comments merge/one.c :4: "sed -i '3s,^,/*\\n * The same for one.\\n */\\n,' merge/one.c"
 fault comments merge/one.js :1: "sed -i '1s,^,// What it is.\\n,' merge/one.js"
 fault comments merge/one.sh :2: "sed -i 's,echo,# The same.\\necho,' merge/one.sh"
-fault english merge/one.c :7: "sed -i 's,return 2;,return 2; /* of the ones of before */,' merge/one.c"
-fault english merge/one.c :4: "sed -i '3s|^|/*\\n * Sums of the target\x27s, its threads\x27.\\n */\\n|' merge/one.c"
-fault english merge/one.c :3: "sed -i '3s,^,/* A table for the threads of all GPUs. */\\n,' merge/one.c"
+fault english merge/one.c :7: \
+	"sed -i 's,return 2;,return 2; /* of the ones of before */,' merge/one.c"
+fault english merge/one.c :4: \
+	"sed -i '3s|^|/*\\n * Sums of the target\x27s, its threads\x27.\\n */\\n|' merge/one.c"
+fault english merge/one.c :3: \
+	"sed -i '3s,^,/* A table for the threads of all GPUs. */\\n,' merge/one.c"
 fault english merge/one.js :1: "sed -i '1s,^,// Tells of what it is.\\n,' merge/one.js"
-fault english merge/one.sh :2: "sed -i 's,echo,# But for one file all is there.\\necho,' merge/one.sh"
-fault english CONTRIBUTING.md :3: "printf '# One\\n\\nA file has those of the process.\\n' >CONTRIBUTING.md"
-fault mandoc doc/xpumerge.1.in :[0-9]+: "sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
+fault english merge/one.sh :2: \
+	"sed -i 's,echo,# But for one file all is there.\\necho,' merge/one.sh"
+fault english CONTRIBUTING.md :3: \
+	"printf '# One\\n\\nA file has those of the process.\\n' >CONTRIBUTING.md"
+fault mandoc doc/xpumerge.1.in :[0-9]+: \
+	"sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 
 # ---- a tool of another version, and one that is missing
 
@@ -108,5 +117,6 @@ export XPU_SRC="$PWD/tree"
 like "$(cat skips.log)" "^ok .*lint mandoc # SKIP mandoc is missing" \
 	"lint.sh: a part with a missing tool is skipped"
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh lint.sh) >fails.log 2>&1
-like "$(cat fails.log)" "^not ok .*lint mandoc" "lint.sh, XPU_LINT_REQUIRE: a part with a missing tool fails"
+like "$(cat fails.log)" "^not ok .*lint mandoc" \
+	"lint.sh, XPU_LINT_REQUIRE: a part with a missing tool fails"
 done_testing

@@ -32,7 +32,8 @@ for program in xpuload xpumerge; do
 	ok $? "$program: the manual page describes the same options" || diag "$(diff help man)"
 	sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$page" | grep -oE 'Fl Fl [a-z][a-z-]+' |
 		sed 's/Fl Fl /--/' | sort -u >synopsis
-	is "$(comm -13 help synopsis)" "" "$program: the manual page's synopsis has no other options"
+	is "$(comm -13 help synopsis)" "" \
+		"$program: the manual page's synopsis has no other options"
 
 	# The table that completion is made from, with the words that arguments may be.
 	"$binary" --list-options >table
@@ -44,7 +45,8 @@ for program in xpuload xpumerge; do
 	[ "$(wc -l <words)" -ge 9 ]
 	ok $? "$program: its options know $(wc -l <words) words"
 	is "$(while read -r option word; do
-		grep -qE "^([.]It )?[.]?(.* )?(Cm|Li|Fl)( .*)?[ ,]$word( |,|\$)" "$page" || echo "--$option $word"
+		grep -qE "^([.]It )?[.]?(.* )?(Cm|Li|Fl)( .*)?[ ,]$word( |,|\$)" "$page" ||
+			echo "--$option $word"
 	done <words)" "" "$program: the manual page has all words of options"
 	if command -v mandoc >/dev/null; then
 		is "$(mandoc -T lint -W warning "$page" 2>&1)" "" \
@@ -56,7 +58,8 @@ for program in xpuload xpumerge; do
 	"$binary" --help | sed -n 's/^ *-\([A-Za-z]\), --.*/\1/p' | sort -u >help
 	grep '^\.It Fl' "$page" | grep -oE 'Fl [A-Za-z]( Ar [a-z .]*)? ,' | cut -c4 | sort -u >man
 	[ -s help ] && cmp -s help man
-	ok $? "$program: options have the same letters in the manual page" || diag "$(diff help man)"
+	ok $? "$program: options have the same letters in the manual page" ||
+		diag "$(diff help man)"
 done
 
 undocumented() {	# undocumented PAGE: the lines of stdin without an item in the page
@@ -70,9 +73,10 @@ grep -oE '"[A-Za-z][^"]{14,}"' "$XPU_SRC/merge/model/loss.c" | tr -d '"' | grep 
 	sed 's/: under $//' >counters
 [ "$(wc -l <counters)" -gt 30 ]
 ok $? "xpumerge has $(wc -l <counters) counters"
-is "$(grep -vx -e 'their launch' -e 'frames without a function name' counters | undocumented xpumerge.1)" \
-	"" "xpumerge: the manual page has all counters"
-sed -n 's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "\(.*\)");$/\1/p; s/.*, "\(.*\)");$/\1/p' \
+is "$(grep -vx -e 'their launch' -e 'frames without a function name' counters |
+	undocumented xpumerge.1)" "" "xpumerge: the manual page has all counters"
+sed -n \
+	's/.*\] = "\(.*\)",$/\1/p; s/.*add_loss(.*, "\(.*\)");$/\1/p; s/^[\t ]* "\(.*\)");$/\1/p; s/.*, "\(.*\)");$/\1/p' \
 	"$XPU_SRC/loader/report.c" | sort -u | grep -v -e % -e '^no CUDA' >counters
 [ "$(wc -l <counters)" -gt 20 ]
 ok $? "xpuload has $(wc -l <counters) counters"
@@ -87,14 +91,17 @@ sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p
 	done | sort -u >limits
 [ "$(wc -l <limits)" -gt 2 ]
 ok $? "xpuload: $(wc -l <limits) limits of tables"
-grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' | sort -u >man
+grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' |
+	sort -u >man
 cmp -s limits man
 ok $? "xpuload: the manual page has all limits of tables" || diag "$(diff limits man)"
 limit() {
 	sed -n "s/^#define LIMIT_$1[\t ][\t ]*//p" "$bounds"
 }
-is "$(limit CHAIN_BYTES) $(limit CODE_BYTES) $(limit MESSAGES) $(limit ALL_MESSAGES) $(limit BLAMED)" \
-	"(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the manual page has the other limits"
-is "$(limit KEPT_FILE) $(limit KEPT_BYTES) $(limit KEPT_FILES) $(limit MAPPED_FILES) $(limit KEEPING)" \
-	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" "xpuload: the manual page has the limits of kept files"
+is "$(limit CHAIN_BYTES) $(limit CODE_BYTES) $(limit MESSAGES) $(limit ALL_MESSAGES) $(limit \
+	BLAMED)" "(1ull << 30) (1ull << 28) 32 64 8" "xpuload: the manual page has the other limits"
+is "$(limit KEPT_FILE) $(limit KEPT_BYTES) $(limit KEPT_FILES) $(limit MAPPED_FILES) $(limit \
+	KEEPING)" \
+	"(2ull << 30) (8ull << 30) 4096 (1 << 16) 256" \
+	"xpuload: the manual page has the limits of kept files"
 done_testing

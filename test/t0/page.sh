@@ -17,11 +17,13 @@ at() {
 
 wrong=
 for module in src/*.js; do
-	name=$(grep -oE '^(export )?(async )?(function|const|let) [A-Za-z]\w*' "$module" | head -n 1 | sed 's/^export //')
+	name=$(grep -oE '^(export )?(async )?(function|const|let) [A-Za-z]\w*' "$module" |
+		head -n 1 | sed 's/^export //')
 	[ "$module" = src/main.js ] || [ -n "$(at "$name")" ] || wrong="$wrong $module"
 done
 is "$wrong" "" "each module is in the script"
-[ "$(at 'const data = ')" -lt "$(at 'const state = ')" ] && [ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
+[ "$(at 'const data = ')" -lt "$(at 'const state = ')" ] &&
+	[ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
 ok $? "data.js comes before model.js, and model.js before main.js"
 is "$(grep -cE '^(import|export)\b|from "\./' page.js)" 0 "no import and no export is left"
 
@@ -37,7 +39,8 @@ if command -v node >/dev/null; then
 	echo 'function showTab() {}' >>src/help.js
 	sh "$join" src >twice.js
 	node --check twice.js >log 2>&1
-	is "$? $(grep -o "'showTab' has already been declared" log)" "1 'showTab' has already been declared" \
+	is "$? $(grep -o "'showTab' has already been declared" log)" \
+		"1 'showTab' has already been declared" \
 		"a name that two modules define is a syntax error"
 else
 	skip "the script can be parsed" "node is missing"

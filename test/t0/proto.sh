@@ -34,14 +34,17 @@ enum Side { SIDE_LEFT = 3; }
 END
 is $? 0 "exit status 0"
 is "$(cat got)" "$(cat want)" "all fields and enumerators have the numbers of the .proto"
-for bad in 'message A { int32 b = 1; }' 'message A { optional int32 b; }' 'message A { oneof b { } }' \
-	'message A { optional int32 b = x; }' 'message A { optional int32 b = 1; ' 'enum A { B = 1 }' '}' \
+for bad in 'message A { int32 b = 1; }' 'message A { optional int32 b; }' \
+	'message A { oneof b { } }' \
+	'message A { optional int32 b = x; }' 'message A { optional int32 b = 1; ' \
+	'enum A { B = 1 }' '}' \
 	'optional int32 b = 1;' 'message A { optional int32 b = 1 [packed = true]; }'; do
 	echo "$bad" | fields >got
 	is "$? $(wc -l <log)" "1 1" "refused: $bad"
 done
 
-is "$(sed -nE 's/^[[:space:]]+([A-Z_]+)[[:space:]]+= [0-9]+,.*/\1/p' "$XPU_SRC/merge/write/pftrace.c" | tr '\n' ' ')" \
+is "$(sed -nE 's/^[[:space:]]+([A-Z_]+)[[:space:]]+= [0-9]+,.*/\1/p' \
+	"$XPU_SRC/merge/write/pftrace.c" | tr '\n' ' ')" \
 	"CLOCK_DELTAS CLOCK_SINCE_START CATEGORY_LAUNCH " \
 		"merge/write/pftrace.c has no numbers except of its own clocks and categories"
 if command -v protoc >/dev/null; then

@@ -34,7 +34,9 @@ like abc \
 ok $? "three: $(echo three)" || diag "so"
 done_testing
 END
-XPU_TEST_TIMES='' XPU_TEST_NOTRUN='' XPU_TEST_LOGS='' sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/three.sh" >three.out 2>&1
-is "$(grep -o '^# at .*:[0-9, a-z.:]*$' three.out | sed 's|.*/||' | tr '\n' ' ')" "three.sh:4 three.sh:6 three.sh:8 " \
+XPU_TEST_TIMES='' XPU_TEST_NOTRUN='' XPU_TEST_LOGS='' sh "$XPU_SRC/test/lib/run.sh" \
+	"$PWD/src/three.sh" >three.out 2>&1
+is "$(grep -o '^# at .*:[0-9, a-z.:]*$' three.out | sed 's|.*/||' | tr '\n' ' ')" \
+	"three.sh:4 three.sh:6 three.sh:8 " \
 	"a failing check names its file and line" || diag "$(cat three.out)"
 done_testing

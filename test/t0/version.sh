@@ -9,10 +9,12 @@ for program in xpuload xpumerge; do
 	is "$($program --version)" "$program $version" "$program --version prints it"
 done
 like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
-	"^## $(echo "$version" | sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
+	"^## $(echo "$version" |
+	sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
 	"CHANGELOG.md: its first heading has it"
 # Recordings of a version, and packages of other projects, may contain version numbers.
-found=$(cd "$XPU_SRC" && grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
+found=$(cd "$XPU_SRC" &&
+	grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
 	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats \
 	--exclude=package-lock.json -e "$version" . |
 	grep -v -e '^./GNUmakefile$' -e '^./CHANGELOG.md$' -e '/gen_corpus.c$' -e '/golden.c$')

@@ -71,9 +71,13 @@ is $? 0 "--version: exit status 0"
 like "$(cat out)" '^xpumerge [0-9]+\.' "--version prints the version"
 for args in "--nonsense" "-f nonsense" "--unit parsecs" "-F 0" "-F x" "--limit -1" "-o a.gif" \
 		"xpu.data xpu.data" "-i xpu.data xpu.data" "--unit count" "-f chrome --unit ms" \
-		"--unit bytes" "-f pprof --unit ns" "-f pprof --by tid" "-f perf --unit ns" "--by tid" \
-		"-f folded --csv" "-f chrome --json" "--json --unit ms" "--table nonsense" "-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
-		"-f folded --rank 1-" "-f folded --rank 4-2" "-f folded --rank 1--2" "-f folded --pid -1" "-f folded --by ," "-f chrome --by pid" "--graph nonsense" "-F 1000" \
+		"--unit bytes" "-f pprof --unit ns" "-f pprof --by tid" "-f perf --unit ns" \
+		"--by tid" \
+		"-f folded --csv" "-f chrome --json" "--json --unit ms" "--table nonsense" \
+		"-f perf --table kernels" "-f folded --by pid,pid" "-f folded --by pid,,x" \
+		"-f folded --rank 1-" "-f folded --rank 4-2" "-f folded --rank 1--2" \
+		"-f folded --pid -1" "-f folded --by ," "-f chrome --by pid" "--graph nonsense" \
+		"-F 1000" \
 		"-f folded -F 1000" "-f html --limit 3" "-s" "-t 5" "--nvtx-event-prefix a" \
 		"--nvtx-color-scheme {}" "--gpu-only --cpu-only"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -112,7 +116,8 @@ refuse /dev/null 'not a regular file' "a device"
 refuse missing.data 'No such file' "a missing file"
 mkdir none && cd none || exit 1
 xpumerge >out 2>log
-is "$?$(cat out log)" "2xpumerge: xpu.data cannot be opened: No such file or directory: xpuload makes one" \
+is "$?$(cat out log)" \
+	"2xpumerge: xpu.data cannot be opened: No such file or directory: xpuload makes one" \
 	"without xpu.data, the message says that xpuload makes it"
 cd ..
 
@@ -128,7 +133,8 @@ ok $? "a file as standard input is read"
 cat xpu.data | xpumerge -f folded - 2>log | cmp -s - a.folded
 ok $? "a pipe as standard input is read"
 : | xpumerge - >out 2>log
-is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" "an empty pipe is refused"
+is "$?$(cat log)" "2xpumerge: standard input is empty: nothing was recorded" \
+	"an empty pipe is refused"
 
 # ---- fold.sh
 
@@ -228,7 +234,8 @@ cp blocks.data hit.data
 head -c 400 /dev/zero | dd of=hit.data bs=1 seek=$((size / 2)) conv=notrunc status=none
 xpumerge hit.data -f folded --unit count -o hit.folded 2>log
 is $? 2 "blocks: 400 changed bytes in the middle: exit status 2"
-like "$(cat log)" '^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
+like "$(cat log)" \
+	'^xpumerge: hit.data: damaged at offset [0-9]+, [0-9]+ bytes: .*: [12] blocks? with [1-9][0-9]* launches? lost$' \
 	"blocks: the message has the offset and the lost launches"
 n=$(sed -n 's/^ *\([0-9]*\) launches that were in these blocks$/\1/p' log)
 is "$(account log | cut -d' ' -f1)" $((2000 - n)) "blocks: all other launches are in the result"
@@ -342,7 +349,8 @@ if [ -z "${XPU_SAN:-}" ] && ${CC:-cc} -shared -fPIC -o shorten.so shorten.c -ldl
 	echo kept >short.folded
 	LD_PRELOAD=$PWD/shorten.so "$XPUMERGE" -i short.data -o short.folded >out 2>log
 	is "$?$(cat out)" 2 "a recording that becomes shorter: exit status 2"
-	like "$(cat log)" '^xpumerge: a file became shorter while it was being read: nothing written' \
+	like "$(cat log)" \
+		'^xpumerge: a file became shorter while it was being read: nothing written' \
 		"a recording that becomes shorter: a message says that nothing is written"
 	is "$(cat short.folded)$(leftovers)" kept0 \
 		"a recording that becomes shorter: the older result is unchanged"

@@ -49,7 +49,8 @@ ok $? \
 
 # The types in the table, except types that are only in the ring buffer, and types that the loader
 # removes.
-sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" | sort >types
+sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" |
+	sort >types
 [ "$(wc -l <types)" -gt 35 ]
 ok $? "records.def defines $(wc -l <types) record types"
 awk '{ print $3 }' "$now.dump" | sort -u >there
@@ -59,7 +60,8 @@ is "$(comm -13 types there | tr '\n' ' ')" "HEADER " "$now: dump prints no other
 
 # Finds members that were added at the end of a record: most of them are counts.
 awk '/^RECORD\([A-Z_]*, [0-9]*, xpu_record_/ { on = 1 } /^END_RECORD/ { on = 0 }
-	on && match($0, /[ ]nr_[a-z_]*, [A-Z]/) { print substr($0, RSTART + 1, RLENGTH - 4) }' "$records" | sort -u >counts
+	on && match($0, /[ ]nr_[a-z_]*, [A-Z]/) { print substr($0, RSTART + 1, RLENGTH - 4) }' \
+	"$records" | sort -u >counts
 [ "$(wc -l <counts)" -gt 15 ]
 ok $? "the structures have $(wc -l <counts) members nr_*"
 grep -oE '\bnr_[a-z_]+=' "$now.dump" | tr -d = | sort -u >there

@@ -11,7 +11,8 @@ gen() {
 
 # ---- the forms of perf script's text
 
-for args in "seed=1" "seed=2 ids=both" "seed=3 ids=pid cpu=1" "seed=4 cpu=1 mode=1" "seed=5 time=ns" \
+for args in "seed=1" "seed=2 ids=both" "seed=3 ids=pid cpu=1" "seed=4 cpu=1 mode=1" \
+	"seed=5 time=ns" \
 	"seed=6 inline=1" "seed=7 srcline=1" "seed=8 wide=1 ids=both cpu=1" "seed=9 crlf=1" \
 	"seed=10 event=task-clock:u nr=2000" "seed=11 event=cpu-clock other=1" \
 	"seed=12 time=none ids=tid" "seed=13 time=none ids=both cpu=1" "seed=14 ids=none"; do
@@ -44,8 +45,10 @@ repeat() {
 }
 gen p.txt seed=24 ids=both
 mv p.txt plain.txt
-for before in "263 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call addr 0xffffffffc0000000 size 113" \
-	"200000 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call" "1000 " "199 a line of a program" \
+for before \
+	in "263 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call addr 0xffffffffc0000000 size 113" \
+	"200000 # bpf_prog_info 9: bpf_prog_7cc47bbf07148bfe_hid_tail_call" "1000 " \
+	"199 a line of a program" \
 	"1000 perf 1 [000] 9.000000: PERF_RECORD_MMAP2 1/1: [0x1(0x1) @ 0 08:01 1 1]: r-xp /usr/bin/app" \
 	"1000 perf 1 [000] 9.000000: PERF_RECORD_COMM: app:1/1"; do
 	{ repeat "${before%% *}" "${before#* }"; cat plain.txt; } >p.txt
@@ -70,15 +73,19 @@ same "cycles by frequency: 1 ms each" p.txt.folded --cpu p.txt
 unlike "$(cat log)" 'not told' "cycles by frequency: nothing is guessed"
 gen p.txt seed=32 event=cpu_core/cycles/P period=123456 want=2000000 distance=400000 nr=5000
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
-like "$(cat log)" 'p.txt does not say how long a sample of cpu_core/cycles/P stands for: each counts as [12]\.[0-9]+ ms, the usual time between two samples of a thread' \
+like "$(cat log)" \
+	'p.txt does not say how long a sample of cpu_core/cycles/P stands for: each counts as [12]\.[0-9]+ ms, the usual time between two samples of a thread' \
 	"cycles: a message says that times are guessed"
-is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 "cycles: samples have times"
+is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 \
+	"cycles: samples have times"
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
 	"without periods, each sample stands for 1 / frequency"
 gen p.txt event=instructions:u
-fails "no time" '^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' --cpu p.txt
+fails "no time" \
+	'^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' \
+	--cpu p.txt
 : >p.txt
 fails "an empty file" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
 fails "a missing file" 'nothere: cannot be read' --cpu nothere
@@ -101,7 +108,8 @@ is "$(cat got)" "True 300" "with PyTorch's trace: the timeline has samples and k
 gen p.txt seed=42 start=7000000000000
 cat p.txt.folded t.json.folded >both
 same "of another clock" both --cpu p.txt --gpu t.json
-like "$(cat log)" 'p.txt: its times, 7000.000 s to 7000.299 s, are not from the clock of t.json, .*CLOCK_MONOTONIC' \
+like "$(cat log)" \
+	'p.txt: its times, 7000.000 s to 7000.299 s, are not from the clock of t.json, .*CLOCK_MONOTONIC' \
 	"samples of another clock: a message says that the clocks differ"
 gen p.txt seed=43 ids=both time=ns start=6000 distance=50 comment="${freq%use_clockid*}"
 xpumerge --cpu p.txt --gpu t.json -f folded >out 2>log
@@ -125,8 +133,10 @@ xpumerge --nsys one.sqlite -f folded --unit ns >out 2>log
 cat p.txt.folded out >both
 same "beside an export of Nsight Systems" both --cpu p.txt --nsys one.sqlite
 xpumerge --cpu p.txt --nsys one.sqlite -o out.json 2>log
-like "$(cat out.json)" '"cat":"cpu"' "with an export of Nsight Systems: the timeline has the samples"
-fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both --nsys one.sqlite
+like "$(cat out.json)" '"cat":"cpu"' \
+	"with an export of Nsight Systems: the timeline has the samples"
+fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both \
+	--nsys one.sqlite
 
 # A thread that the trace knows, too, is one thread, and belongs to the trace's process.
 cat >p.txt <<'END'
@@ -173,5 +183,6 @@ xpumerge --cpu p.txt --gpu gpu.json -f folded --unit count --cpu-only >out 2>log
 is "$(awk '{ s += $NF } END { print s }' out)" 500 \
 	"stacks of launches from perf: CPU samples in between are counted"
 sed '/cpu-clock/,/^$/d' p.txt >launches.txt
-fails "stacks of launches alone" 'stacks of launches only: give the device records' --cpu launches.txt
+fails "stacks of launches alone" 'stacks of launches only: give the device records' \
+	--cpu launches.txt
 done_testing

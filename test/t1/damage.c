@@ -276,7 +276,8 @@ static void test_header(void)
 		merged__free(&m);
 	}
 	ok(noticed,
-	   "a change of any byte of the file's header: a message says so, and the records are used");
+	   "a change of any byte of the file's header: a message says so, and the records are "
+	   "used");
 	gen__free(&s.g);
 }
 

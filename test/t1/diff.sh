@@ -14,14 +14,17 @@ gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 # column N: prints the folded stacks of one side of the comparison, without stacks that this side
 # lacks.
 column() {
-	awk -v n="$1" '{ v = $(NF - 2 + n); NF -= 2; if (v != "0") print $0, v }' diff.folded | LC_ALL=C sort
+	awk -v n="$1" '{ v = $(NF - 2 + n); NF -= 2; if (v != "0") print $0, v }' diff.folded |
+		LC_ALL=C sort
 }
 
 # own FILE UNIT [BY]: prints these stacks from a merge of FILE alone. A comparison does not number
 # devices.
 own() {
-	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null | sed 's/\[GPU[0-9]*_/[GPU_/' |
-		awk '{ v = $NF; NF--; sum[$0] += v } END { for (s in sum) if (sum[s]) print s, sum[s] }' |
+	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null |
+		sed 's/\[GPU[0-9]*_/[GPU_/' |
+		awk '{ v = $NF; NF--; sum[$0] += v }
+		END { for (s in sum) if (sum[s]) print s, sum[s] }' |
 		LC_ALL=C sort
 }
 
@@ -87,7 +90,8 @@ fi
 "$merge" diff a.data b.data --limit 0 --unit us >diff.txt 2>/dev/null
 is $? 0 "text: exit status 0"
 "$merge" diff a.data b.data -f folded --unit ns >diff.folded 2>/dev/null
-want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF } END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
+want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF }
+	END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
 is "$got" "$want" "text: a kernel's row has both times and their difference"
 # Averages are the recordings' own averages, also where A is multiplied.
@@ -146,7 +150,8 @@ refuse "--table" 'is not for diff' diff a.data b.data --table kernels
 refuse "--by pid" 'not for diff' diff a.data b.data -f folded --by pid
 refuse "--by, of a table" '-f text: expected one of: .*shape' diff a.data b.data --by device
 "$gen" --launches 0 -o empty.data
-refuse "nothing to normalize by" 'cannot find anything to normalize by' diff empty.data b.data --normalize total
+refuse "nothing to normalize by" 'cannot find anything to normalize by' diff empty.data b.data \
+	--normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null
 is "$?$(awk '$(NF - 1) != 0' diff.folded)" 0 "an empty recording can be compared"
 refuse "a recording that is not there" 'none.data' diff a.data none.data

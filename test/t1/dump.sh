@@ -29,8 +29,8 @@ decimal() {
 	done
 }
 decimal <out >places
-is "$(awk '$1 != at { print "after " at " comes " $1; exit } { at += $2 } END { print at }' places)" \
-	"$(wc -c <plain.data)" "version 1: offsets and sizes cover the file"
+is "$(awk '$1 != at { print "after " at " comes " $1; exit } { at += $2 } END { print at }' \
+	places)" "$(wc -c <plain.data)" "version 1: offsets and sizes cover the file"
 like "$(cat out)" '^0xa8 \[0x18\] INFO key=ARCH "x86_64"$|^0x88 \[0x18\] INFO key=ARCH "x86_64"$' \
 	"version 1: the dump has an INFO record"
 cp out plain.dump
@@ -142,21 +142,27 @@ xpumerge dump blocks.data >whole 2>log
 second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
 dump bad.data 2 "a block damaged"
-like "$(cat out)" "^$(printf '%#x' $second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
+like "$(cat out)" \
+	"^$(printf '%#x' \
+	$second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
 	"a block damaged: a line has the offset"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got
 cmp -s expected got
-ok $? "a block damaged: all other blocks are printed as before" || diag "$(diff expected got | head -n 5)"
+ok $? "a block damaged: all other blocks are printed as before" ||
+	diag "$(diff expected got | head -n 5)"
 
 # A damaged record inside a batch ends the batch; the recording goes on.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003
 dump bad.data 2 "a batch damaged"
-like "$(cat out)" "^$(printf '%#x' $string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
+like "$(cat out)" \
+	"^$(printf '%#x' \
+	$string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
 	"a batch damaged: a line has the offset"
-is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" "a batch damaged: the rest of the recording is printed"
+is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" \
+	"a batch damaged: the rest of the recording is printed"
 
 # Names that are not text, or that contain control characters.
 cp plain.data bad.data
@@ -164,5 +170,6 @@ name=$(grep -abo 'a message of the shim' plain.data | cut -d: -f1)
 poke bad.data "$name" 033
 poke bad.data $((name + 1)) 042
 dump bad.data 0 "control characters"
-like "$(cat out)" 'MESSAGE misc=WARNING "\\u001b\\"message' "control characters are escaped as in JSON"
+like "$(cat out)" 'MESSAGE misc=WARNING "\\u001b\\"message' \
+	"control characters are escaped as in JSON"
 done_testing

@@ -38,7 +38,8 @@ check() {
 			"$name: all launches are matched" || diag "$(cat log)"
 		;;
 	*)
-		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] && [ $(($1 * 1000)) -ge $((works * least)) ]
+		[ "$2" = 0 ] && [ $(($1 + $3)) = "$works" ] &&
+			[ $(($1 * 1000)) -ge $((works * least)) ]
 		ok $? \
 			"$name: device records by launch: right $1 wrong $2 without launch $3" ||
 			diag "$(cat log)"

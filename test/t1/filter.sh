@@ -43,7 +43,8 @@ part() {
 	xpumerge $1 >part.txt 2>/dev/null
 	# shellcheck disable=SC2004 # it is a sum
 	rows=$(sed -n 's/^kernels: \([0-9]*\) .*/\1/p
-		s/^memory operations: \([0-9]*\) copies, \([0-9]*\).*/\1 + \2/p' part.txt | paste -sd+)
+		s/^memory operations: \([0-9]*\) copies, \([0-9]*\).*/\1 + \2/p' part.txt |
+		paste -sd+)
 	is "$(($rows))" "$nr" "$1: the tables count each device record that passes"
 }
 
@@ -67,7 +68,8 @@ ok $? "--from with the time of the first launch leaves nothing out"
 # The recording of gen_data begins at 1000 ns.
 base=$(sed -n 's/.*"base_ns":"\([0-9]*\)".*/\1/p' all.json)
 xpumerge --from $((base - 1000 + 500000))ns --to $((base - 1000 + 900000))ns -o part.json 2>log
-sed -n 's/.*"ts":\([0-9.]*\),"dur":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1 \2/p' all.json >slices
+sed -n 's/.*"ts":\([0-9.]*\),"dur":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1 \2/p' \
+	all.json >slices
 begin=$(awk '$1 >= 500 && $1 < 900' slices | wc -l)
 want=$(awk '$1 + $2 > 500 && $1 < 900' slices | wc -l)
 [ "$begin" -gt 50 ] && [ "$want" -gt "$begin" ]

@@ -29,8 +29,8 @@ done
 
 "$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
 same calls chrome cat "-f chrome" ns count
-is "$(grep -c '"dur":0.250,"cat":"launch"' file) $(grep -c '"dur":0.100,"cat":"api"' file)" "700 700" \
-	"chrome: launches have the duration of their API calls"
+is "$(grep -c '"dur":0.250,"cat":"launch"' file) $(grep -c '"dur":0.100,"cat":"api"' file)" \
+	"700 700" "chrome: launches have the duration of their API calls"
 same calls pftrace cat "-f pftrace" ns count
 xpumerge -i calls.data --table api_calls --json >calls.json 2>log
 like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing is lost"
@@ -63,7 +63,8 @@ done
 like "$(cat want)" '\([^()]*:[0-9]+\) \(inlined\);' \
 	"the recording has inlined functions with source lines"
 # shellcheck disable=SC2086
-xpumerge inline.data -f pprof $both 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
+xpumerge inline.data -f pprof $both 2>log | zcat |
+	protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >inline.txt
 [ "$(grep -c '^  line {' inline.txt)" -gt "$(grep -c '^location {' inline.txt)" ]
 ok $? "pprof: inlined functions are lines of one location"

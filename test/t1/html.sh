@@ -27,19 +27,22 @@ same() {
 	--memcpy-every 7 --graph-every 11 --lose-record 1000 -o many.data
 same "many paths" many.data
 same "graphs by launch" many.data --graph launch
-"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null | $fold ns >got.folded 2>err.log || cat err.log
-"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded --unit ns >want.folded 2>/dev/null
+"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null |
+	$fold ns >got.folded 2>err.log || cat err.log
+"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded \
+	--unit ns >want.folded 2>/dev/null
 cmp got.folded want.folded
 ok $? "--by rank,nvtx: the page has the stacks, in ns"
 same "a filter" many.data --kernel 'site1[0-9]'
 is "$(grep -c '"filter":"--kernel' page.html)" 1 "the page has the filter's options"
-is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" "$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
+is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
+	"$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"the page reports the losses"
 
 # There are so many sums that bins become longer, threads are not kept apart, and small call paths
 # are merged.
-"$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 --memcpy-every 7 --blocks 65536 \
-	-o wide.data
+"$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 \
+	--memcpy-every 7 --blocks 65536 -o wide.data
 "$merge" wide.data -o page.html 2>/dev/null
 "$merge" wide.data -f folded --unit ns >want.folded 2>/dev/null
 $fold ns <page.html >got.folded 2>err.log || cat err.log
@@ -73,7 +76,8 @@ is "$(grep -ci '</script' page.html)" 2 "hostile names end no script of the page
 # CPU samples whose call path was too deep are reported, and are no loss that the page warns of.
 "$XPU_BUILD/gen_odd" deep.data deep
 "$merge" deep.data -o page.html 2>page.log
-like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" "a truncated sample is reported"
+like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" \
+	"a truncated sample is reported"
 is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "a truncated sample is no loss"
 
 "$merge" many.data -f html --unit samples 2>err.log

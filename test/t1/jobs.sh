@@ -11,7 +11,8 @@ mkdir ranks
 gen() {
 	name=$1
 	shift
-	"$XPU_BUILD/gen_data" -o "$name.data" --blocks 16384 --threads 3 --paths 200 --frames 12 "$@"
+	"$XPU_BUILD/gen_data" -o "$name.data" --blocks 16384 --threads 3 --paths 200 --frames 12 \
+		"$@"
 }
 gen near --launches 6000 --rank 0 --nccl-every 5 --samples-every 7 --gpus 2
 gen api --launches 5000 --rank 1 --pid 5000 --api --memcpy-every 3 --procs 3 --streams 4
@@ -21,7 +22,8 @@ gen early --launches 5000 --rank 4 --pid 8000 --window 500 --early --reuse --pro
 gen cut --launches 9000 --rank 5 --pid 9000 --host 2
 head -c "$(($(stat -c %s cut.data) * 2 / 3))" cut.data >shorter && mv shorter cut.data
 gen damaged --launches 9000 --rank 6 --pid 10000
-printf XXXXXXXX | dd of=damaged.data bs=1 seek="$(($(stat -c %s damaged.data) / 2))" conv=notrunc 2>/dev/null
+printf XXXXXXXX |
+	dd of=damaged.data bs=1 seek="$(($(stat -c %s damaged.data) / 2))" conv=notrunc 2>/dev/null
 
 # same NAME STATUS ARGS...: -j 2, 4 and 16 write the same $out, print the same messages and have the
 # same status as -j 1.
@@ -31,9 +33,12 @@ same() {
 	shift 2
 	for jobs in 1 2 4 16; do
 		rm -rf "out$jobs" && mkdir "out$jobs"
-		(cd "out$jobs" && xpumerge "$@" -j $jobs -o "$out" >"../log$jobs" 2>&1; echo $? >"../status$jobs")
+		(cd "out$jobs" &&
+			xpumerge "$@" -j $jobs -o "$out" >"../log$jobs" 2>&1; echo $? \
+			>"../status$jobs")
 		[ $jobs = 1 ] && continue
-		diff -r out1 out$jobs >/dev/null && cmp -s log1 log$jobs && cmp -s status1 status$jobs ||
+		diff -r out1 out$jobs >/dev/null && cmp -s log1 log$jobs &&
+			cmp -s status1 status$jobs ||
 			nr="$nr $jobs"
 	done
 	[ -z "$nr" ] && [ -s out1/$out ] && [ "$(cat status1)" = "$status" ]

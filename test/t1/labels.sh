@@ -16,30 +16,33 @@ like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456
 xpumerge old.data -o old.json 2>log
 unlike "$(cat old.json)" 'rank|process_labels' "chrome: a process without labels has none"
 xpumerge new.data -o new.pftrace 2>log
-is "$(grep -ac 'rank 5: app' new.pftrace) $(grep -ac 'node node;1, pod ml/train-0' new.pftrace)" "1 1" \
-	"pftrace: a rank's process has name and labels"
+is "$(grep -ac 'rank 5: app' new.pftrace) $(grep -ac 'node node;1, pod ml/train-0' new.pftrace)" \
+	"1 1" "pftrace: a rank's process has name and labels"
 xpumerge new.data -o new.pb.gz 2>log
-for word in rank local_rank world_size local_size node_rank job step run node pod namespace pod_uid container \
+for word in rank local_rank world_size local_size node_rank job step run node pod namespace \
+	pod_uid container \
 		train-0 'node;1' 'run 7' 4711 01234567-89ab-cdef-0123-456789abcdef; do
 	gzip -dc new.pb.gz | grep -aqF -- "$word" || diag "no $word"
 done
 ok $? "pprof: a sample has all labels"
 if command -v protoc >protoc; then
-	gzip -dc new.pb.gz | protoc --decode perftools.profiles.Profile -I "$XPU_SRC/third_party/pprof" \
+	gzip -dc new.pb.gz |
+		protoc --decode perftools.profiles.Profile -I "$XPU_SRC/third_party/pprof" \
 		"$XPU_SRC/third_party/pprof/profile.proto" >decoded 2>log || diag "$(cat log)"
 	is "$(awk '/^string_table/ { sub("string_table: ", ""); s[n++] = $0 }
 		/^sample \{/ { samples++ } /^    key:/ { k[++m] = $2 } /^    str:/ { v[m] = $2 }
-		END { for (i = 1; i <= m; i++) if (s[k[i]] == "\"rank\"" && s[v[i]] == "\"5\"") r++; print r == samples }' \
+		END { for (i = 1; i <= m; i++) if (s[k[i]] == "\"rank\"" && s[v[i]] == "\"5\"") r++;
+		print r == samples }' \
 		decoded)" 1 "pprof: each sample has its rank"
 else
 	skip "pprof: each sample has its rank" "protoc is missing"
 fi
 
-is "$(xpumerge new.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 | sort -u)" \
-	"[rank 5];[node node:1];[pod ml/train-0];[container 0123456789ab];[job 4711]" \
+is "$(xpumerge new.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 |
+	sort -u)" "[rank 5];[node node:1];[pod ml/train-0];[container 0123456789ab];[job 4711]" \
 		"folded: --by shows the labels"
-is "$(xpumerge old.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 | sort -u)" \
-	"[rank unknown];[node node];[pod unknown];[container unknown];[job unknown]" \
+is "$(xpumerge old.data -f folded --by rank,node,pod,container,job 2>log | cut -d ';' -f 1-5 |
+	sort -u)" "[rank unknown];[node node];[pod unknown];[container unknown];[job unknown]" \
 		"folded: --by shows missing labels as unknown"
 like "$(xpumerge new.data -f html --by job,rank 2>log)" '\[rank 5\]' "html: --by shows the labels"
 like "$(xpumerge new.data --by rank 2>log)" '\[rank 5\] > app > main > Model::step' \
@@ -54,8 +57,10 @@ is "$(xpumerge old.data --csv --table processes 2>log | wc -l)" 1 \
 
 # The old recording has the same work. In a merge of both, each rank keeps its own.
 for list in 5 0,5 4-6 5-5; do
-	is "$(xpumerge new.data old.data -f folded --unit count --rank $list 2>log | awk '{ n += $NF } END { print n }')" \
-		"$(xpumerge new.data -f folded --unit count 2>/dev/null | awk '{ n += $NF } END { print n }')" \
+	is "$(xpumerge new.data old.data -f folded --unit count --rank $list 2>log |
+		awk '{ n += $NF } END { print n }')" \
+		"$(xpumerge new.data -f folded --unit count 2>/dev/null |
+		awk '{ n += $NF } END { print n }')" \
 			"--rank $list keeps this rank's device work"
 done
 is "$(xpumerge new.data old.data -f folded --rank 0-4,6-4000000000 2>log | wc -l)" 0 \

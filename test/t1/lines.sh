@@ -98,7 +98,10 @@ same() {		# same FILE DEBUG_DIRS NAME
 	nr=$(grep -c . addresses)
 	functions=$((($(wc -l <got) - nr) / 2))
 	perl -e "$compare" got want >diff.log
-	ok $? "$3: $nr addresses, $functions functions, $(sed -n 's/^explained/explained differences:/p' diff.log)" || diag "$(head -n 20 diff.log)" "$(cat names.log)"
+	ok $? \
+		"$3: $nr addresses, $functions functions, $(sed \
+		-n 's/^explained/explained differences:/p' diff.log)" ||
+		diag "$(head -n 20 diff.log)" "$(cat names.log)"
 	[ "$functions" -gt "$nr" ]
 	ok $? "$3: some functions are inlined"
 }

@@ -28,7 +28,8 @@ exceeds() {
 	shift 3
 	rm -f out.folded
 	timeout 60 "$XPUMERGE" "$@" -o out.folded 2>log
-	is "$? $(cat log)" "2 xpumerge: $file: needs more than the $bytes of memory that --max-memory allows" \
+	is "$? $(cat log)" \
+		"2 xpumerge: $file: needs more than the $bytes of memory that --max-memory allows" \
 		"$name: one message names the file and the limit"
 	is "$(ls out.folded* .out.folded* 2>/dev/null)" "" "$name: nothing is written"
 }
@@ -38,8 +39,10 @@ exceeds() {
 { echo '{"traceEvents":['; head -c 200000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=2000 >/dev/null
 exceeds "a file that unpacks to more" bomb.json.gz 64M --gpu bomb.json.gz --max-memory 64M
-exceeds "stacks that unpack to more" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json --max-memory 64M
-exceeds "the second of two ranks" bomb.json.gz 64M --gpu gpu.json --gpu bomb.json.gz --max-memory 0.0625g
+exceeds "stacks that unpack to more" bomb.json.gz 64M --cpu bomb.json.gz --gpu gpu.json \
+	--max-memory 64M
+exceeds "the second of two ranks" bomb.json.gz 64M --gpu gpu.json --gpu bomb.json.gz --max-memory \
+	0.0625g
 mkfifo endless
 yes '{"type":"KERNEL"}' >endless 2>/dev/null &
 exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
@@ -47,7 +50,8 @@ wait
 # A FIFO that is opened twice would make its writer fail.
 for i in 1 2 3; do
 	{
-		while echo '{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do :; done
+		while echo \
+			'{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do :; done
 	} >endless 2>/dev/null &
 	sleep 0.1
 	exceeds "a FIFO is opened once, $i" endless 32M --gpu endless --max-memory 32M
@@ -56,14 +60,15 @@ done
 for device in "--gpu /dev/zero" "--cpu /dev/zero --gpu gpu.json"; do
 	# shellcheck disable=SC2086 # several arguments
 	timeout 60 "$XPUMERGE" $device -o out.folded 2>log
-	is "$? $(cat log)" "2 xpumerge: /dev/zero: cannot be read: it is a device: expected a file" \
-		"$device"
+	is "$? $(cat log)" \
+		"2 xpumerge: /dev/zero: cannot be read: it is a device: expected a file" "$device"
 done
 yes | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
 is "$(cat log)" "xpumerge: standard input is not a recording of xpuload (wrong magic)" \
 	"standard input that is no recording is not read to its end"
 { printf 'XPUDATA\0'; yes; } 2>/dev/null | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
-is "$(cat log)" "xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \
+is "$(cat log)" \
+	"xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \
 	"standard input that begins like a recording is read up to the memory limit"
 
 # ---- every limit: xpumerge fails, or gives the right result
@@ -77,9 +82,11 @@ at_each() {
 		rm -f out.folded
 		timeout 60 "$XPUMERGE" "$@" -f folded -o out.folded --max-memory "${mib}M" 2>log
 		case $? in
-		0)	cmp -s out.folded right.folded && cmp -s log right.log || wrong="$wrong $mib"
+		0)	cmp -s out.folded right.folded && cmp -s log right.log ||
+			wrong="$wrong $mib"
 			nr_right=$((nr_right + 1)) ;;
-		2)	grep -q ": needs more than the ${mib}M of memory" log && [ ! -e out.folded ] &&
+		2)	grep -q ": needs more than the ${mib}M of memory" log &&
+			[ ! -e out.folded ] &&
 				[ "$(grep -vc '^by time' log)" = 1 ] || wrong="$wrong $mib"
 			nr_failed=$((nr_failed + 1)) ;;
 		*)	wrong="$wrong $mib" ;;

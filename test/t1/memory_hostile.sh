@@ -13,7 +13,8 @@ printf 'proc 1\nrecord 1 10000 1\n' >head
 events() {
 	{ cat head; echo "$START"; cat; } | "$XPU_BUILD/gen_memory" "$1.data"
 	for what in live peak allocated leaked failed; do
-		timeout 60 "$XPUMERGE" -i "$1.data" --memory $what -f folded -o "$1.$what" 2>"$1.log" || diag "$(cat "$1.log")"
+		timeout 60 "$XPUMERGE" -i "$1.data" --memory $what -f folded \
+			-o "$1.$what" 2>"$1.log" || diag "$(cat "$1.log")"
 		sed -i 's/.*\[api 1:4\([0-9]\)\];/\1 /' "$1.$what"
 	done
 }
@@ -34,13 +35,16 @@ like "$(cat huge.log)" ' 4 events of memory that cannot be' "sizes beyond 2^63 a
 events large <<'X'
 sum MADE DEVICE 0 0x1000 0x10000000000 0 100 0x100
 X
-is "$(view large peak)" "1 [GPU_Memory]device 109951162777600" "100 pieces of 2^40 bytes are summed up"
+is "$(view large peak)" "1 [GPU_Memory]device 109951162777600" \
+	"100 pieces of 2^40 bytes are summed up"
 events refused <<'X'
 sum FAILED DEVICE 0 5 0xffffffffffffffff 0 3 0
 FAILED DEVICE 0 5 7 3 2
 X
-is "$(view refused failed)" "2 [GPU_Memory]failed 7" "refused sizes beyond all numbers are not in the sum"
-is "$(xpumerge -i refused.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $2 }')" \
+is "$(view refused failed)" "2 [GPU_Memory]failed 7" \
+	"refused sizes beyond all numbers are not in the sum"
+is "$(xpumerge -i refused.data --table memory_failures --csv 2>/dev/null |
+	awk -F, 'NR == 2 { print $2 }')" \
 	18446744073709551614 "refused sizes beyond all numbers are in the table"
 events around <<'X'
 MADE DEVICE 0 0xfffffffffffffff0 100 0 1
@@ -57,7 +61,8 @@ MADE PINNED 1023 0x3000 4 2 3
 MADE DEVICE 1024 0x4000 8 3 4
 MADE DEVICE 65535 0x5000 16 4 5
 X
-is "$(view devices live)" "1 [GPU0_Memory]device 1,2 [GPU1022_Memory]device 2,3 [Host_Memory]pinned 4" \
+is "$(view devices live)" \
+	"1 [GPU0_Memory]device 1,2 [GPU1022_Memory]device 2,3 [Host_Memory]pinned 4" \
 	"memory of devices with unusual numbers is shown"
 awk 'BEGIN { for (p = 1; p <= 20; p++) {
 	print "proc", p; print "record", p, 10000, 1; print "START 0 1023 0 0 0"
@@ -132,9 +137,11 @@ MADE DEVICE 0 0x1000 1 5 1
 MADE DEVICE 0 0x2000 2 9 1
 FREED DEVICE 0 0x3000 0 10 1
 X
-is "$(view before live)" "1 [GPU_Memory]device 2" "events before START do not belong to the recording"
+is "$(view before live)" "1 [GPU_Memory]device 2" \
+	"events before START do not belong to the recording"
 unlike "$(cat before.log)" 'events of memory' "events before START are not counted as odd"
-{ cat head; echo "$START"; echo 'MADE DEVICE 0 0x1000 1 0 1'; echo 'record 1 10000 2 7'; echo 'MADE DEVICE 0 0x2000 2 0 1'
+{ cat head; echo "$START"; echo 'MADE DEVICE 0 0x1000 1 0 1'; echo 'record 1 10000 2 7'; echo \
+	'MADE DEVICE 0 0x2000 2 0 1'
 } | "$XPU_BUILD/gen_memory" cut.data
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
 like "$(cat cut.log)" 'ALLOCS with more events than its record holds; [0-9]* bytes ignored' \
@@ -169,7 +176,8 @@ MADE DEVICE 0 0x1000 1000 3 3 2000
 FAILED DEVICE 0 50 1000000 4 4 2500
 X
 while read -r at sum; do
-	is "$(xpumerge -i moments.data --memory live --at "$at" -f folded 2>/dev/null | awk '{ s += $NF } END { print s + 0 }')" \
+	is "$(xpumerge -i moments.data --memory live --at "$at" -f folded 2>/dev/null |
+		awk '{ s += $NF } END { print s + 0 }')" \
 		"$sum" "--at $at: an event counts at its own moment and later"
 done <<'X'
 0 0
@@ -184,7 +192,8 @@ failed 1010
 X
 for at in nan inf -1 1e300 '' ',' 1s,0 failed,0 0,failed failed,failed x; do
 	xpumerge -i moments.data --memory live --at "$at" -f folded >out 2>log
-	is "$? $(wc -l <log) $(wc -c <out)" "2 1 0" "--at '$at': refused, with one line" || diag "$(cat log)"
+	is "$? $(wc -l <log) $(wc -c <out)" "2 1 0" "--at '$at': refused, with one line" ||
+		diag "$(cat log)"
 done
 
 # ---- empty recordings, made with different options
@@ -211,7 +220,8 @@ is "$(cat log)" "launches 0 matched 0 unmatched 0 lost 0" \
 for what in live peak allocated leaked failed; do
 	for out in x.html x.folded x.pb.gz x.txt x.csv; do
 		rm -f $out
-		xpumerge -i moments.data --memory $what -o $out 2>log && [ -s $out ] || echo "$what $out"
+		xpumerge -i moments.data --memory $what -o $out 2>log && [ -s $out ] ||
+			echo "$what $out"
 	done
 	for out in x.json x.pftrace x.perf x.stacks x.cupti.json x.data; do
 		rm -f $out
@@ -220,7 +230,8 @@ for what in live peak allocated leaked failed; do
 	done
 done >wrong
 is "$(cat wrong)" "" "each view in each format is written, or refused with one line"
-xpumerge --memory live --csv "$XPU_SRC/test/t1/corpus/2.8.xpu" 2>/dev/null | grep -x '[a-z_]\+' >tables
+xpumerge --memory live --csv "$XPU_SRC/test/t1/corpus/2.8.xpu" 2>/dev/null |
+	grep -x '[a-z_]\+' >tables
 is "$(grep -c '^memory_[dmhlcf]' tables) $(grep -vc '^memory_[dmhlcf]' tables)" "6 0" \
 	"with --memory only the tables of memory are printed"
 xpumerge --memory peak --sort pieces --limit 1 "$XPU_SRC/test/t1/corpus/2.8.xpu" >out 2>/dev/null
@@ -231,29 +242,34 @@ for unit in ns us ms samples; do
 	is "$? $(cat log)" "2 xpumerge: --memory is in bytes: expected --unit bytes, or count" \
 		"--unit $unit is refused"
 done
-is "$(xpumerge -i moments.data --memory live --unit count -f folded 2>/dev/null | awk '{ print $NF }' | paste -sd' ' -)" \
-	"1 1" "--unit count counts allocations"
-for filter in '--device 0' '--pid 101' '--comm app' '--by tid' '--by device' '--by pid' '--by nvtx' '--by rank' \
+is "$(xpumerge -i moments.data --memory live --unit count -f folded 2>/dev/null |
+	awk '{ print $NF }' | paste -sd' ' -)" "1 1" "--unit count counts allocations"
+for filter in '--device 0' '--pid 101' '--comm app' '--by tid' '--by device' '--by pid' \
+	'--by nvtx' '--by rank' \
 		'--from 0' '--to 1s' '--tid 112,113'; do
 	# shellcheck disable=SC2086 # two words
-	is "$(xpumerge -i moments.data --memory live $filter -f folded 2>/dev/null | awk '{ s += $NF } END { print s + 0 }')" \
+	is "$(xpumerge -i moments.data --memory live $filter -f folded 2>/dev/null |
+		awk '{ s += $NF } END { print s + 0 }')" \
 		1010 "$filter, which matches, keeps all memory"
 done
-for filter in '--device 1' '--pid 102' '--comm other' '--tid 1' '--from 1s' '--to 1us' '--nvtx x' '--kernel x' '--stream 7'; do
+for filter in '--device 1' '--pid 102' '--comm other' '--tid 1' '--from 1s' '--to 1us' '--nvtx x' \
+	'--kernel x' '--stream 7'; do
 	# shellcheck disable=SC2086 # two words
 	is "$(xpumerge -i moments.data --memory live $filter -f folded 2>/dev/null | wc -l)" 0 \
 		"$filter, which does not match, keeps no memory"
 done
-is "$(xpumerge diff --memory live --at 9us,11us -f folded moments.data moments.data 2>/dev/null | awk '{
+is "$(xpumerge diff --memory live --at 9us,11us -f folded moments.data moments.data 2>/dev/null |
+	awk '{
 	print $(NF - 1), $NF }' | sort | paste -sd, -)" "0 10,0 1000,100 0" \
 		"diff of two moments shows both"
-is "$(xpumerge diff --memory live -f folded moments.data huge.data 2>/dev/null | awk '{ a += $(NF - 1) } END { print a }')" \
-	1010 "diff of two recordings shows both"
+is "$(xpumerge diff --memory live -f folded moments.data huge.data 2>/dev/null |
+	awk '{ a += $(NF - 1) } END { print a }')" 1010 "diff of two recordings shows both"
 for recording in "$XPU_SRC"/test/t1/corpus/*.xpu; do
 	xpumerge -i "$recording" --memory live -f folded >out 2>log
 	case $? in
 	0)	;;
-	1)	grep -q 'no memory in the recording: xpuload --memory records it' log || echo "$recording" ;;
+	1)	grep -q 'no memory in the recording: xpuload --memory records it' log ||
+		echo "$recording" ;;
 	*)	echo "$recording" ;;
 	esac
 done >wrong

@@ -64,10 +64,12 @@ sed 's/^"GPU 0".*/"GPU 0" 3000001 1020020 5388607 60005 '$((11000014 - 8388608 -
 parts() {
 	awk '{
 		line = $0; sub(/ [0-9]+$/, "", line); sub(/.*\[/, "", line)
-		at = line ~ /^Host/ ? "\"host\"" : "\"GPU " substr(line, 4, 1) "\""; sub(/.*\]/, "", line)
+		at = line ~ /^Host/ ? "\"host\"" : "\"GPU " substr(line, 4, 1) "\"";
+		sub(/.*\]/, "", line)
 		part = line == "block" ? 1 : line == "fragmentation" ? 3 : line == "unused" ? 4 : line == "rest" ? 5 : 2
 		seen[at] = 1; sum[at, part] += $NF
-	} END { for (at in seen) print at, sum[at, 1] + 0, sum[at, 2] + 0, sum[at, 3] + 0, sum[at, 4] + 0, sum[at, 5] + 0
+	} END { for (at in seen) print at, sum[at, 1] + 0, sum[at, 2] + 0, sum[at, 3] + 0,
+	sum[at, 4] + 0, sum[at, 5] + 0
 	}' "$1" | LC_ALL=C sort
 }
 
@@ -98,35 +100,43 @@ agree() {
 	xpumerge "$@" -f html 2>/dev/null >out.html
 	is "$(page_total <out.html)" "$(held "$truth")" "$name: the page adds up to all held memory"
 	if command -v protoc >/dev/null 2>&1; then
-		xpumerge "$@" -f pprof 2>/dev/null | gzip -dc | protoc --decode=perftools.profiles.Profile \
+		xpumerge "$@" -f pprof 2>/dev/null | gzip -dc |
+			protoc --decode=perftools.profiles.Profile \
 			-I"$XPU_SRC/third_party/pprof" "$XPU_SRC/third_party/pprof/profile.proto" |
 			awk '/^sample \{/ { n = 0 } $1 == "value:" && ++n == 4' >out.pprof
 		is "$(total out.pprof)" "$(held "$truth")" \
 			"$name: pprof's inuse_space equals all held memory"
 	fi
-	is "$(xpumerge "$@" --table memory_holders --csv 2>/dev/null | awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" \
+	is "$(xpumerge "$@" --table memory_holders --csv 2>/dev/null |
+		awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" \
 		"$(held "$truth")" "$name: the table of holders adds up to all held memory"
 	xpumerge "$@" --table memory_moments --csv 2>/dev/null >moments.csv
 	is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } {
-		print $c["device"], $c["blocks"] + 0, $c["outside"] + 0, $c["fragmentation"] + 0, $c["unused"] + 0, $c["rest"] + 0
-		}' moments.csv | LC_ALL=C sort)" "$(cat "$truth")" "$name: the table of moments has each part"
+		print $c["device"], $c["blocks"] + 0, $c["outside"] + 0, $c["fragmentation"] + 0,
+		$c["unused"] + 0, $c["rest"] + 0
+		}' moments.csv | LC_ALL=C sort)" "$(cat "$truth")" \
+		"$name: the table of moments has each part"
 	is "$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
-		{ print $c["device"], $c["used"] + 0, $c["reserved"] + 0, $c["held"] + 0 }' moments.csv | LC_ALL=C sort)" \
+		{ print $c["device"], $c["used"] + 0, $c["reserved"] + 0, $c["held"] + 0 }' \
+		moments.csv | LC_ALL=C sort)" \
 		"$(awk '{ at = NF - 4; name = at == 3 ? $1 " " $2 : $1; used = $at + $(at + 1)
-			reserved = used + $(at + 2) + $(at + 3); print name, used, reserved, reserved + $NF }' "$truth")" \
+			reserved = used + $(at + 2) + $(at + 3);
+			print name, used, reserved, reserved + $NF }' "$truth")" \
 		"$name: the table of moments has the sums of the parts"
 	xpumerge "$@" --table memory_moments --json 2>/dev/null >moments.json
-	is "$(tr ',' '\n' <moments.json | awk -F: '/"held"/ { sum += $2 } END { printf "%.0f", sum }')" "$(held "$truth")" \
+	is "$(tr ',' '\n' <moments.json |
+		awk -F: '/"held"/ { sum += $2 } END { printf "%.0f", sum }')" "$(held "$truth")" \
 		"$name: JSON has all held memory"
 }
 agree "peak" peak -i all.data --memory peak
 agree "when memory was refused" failed -i all.data --memory live --at failed
 agree "at a moment" later -i all.data --memory live --at 11600ns
-is "$(xpumerge all.data --memory live --at 10500ns,11015ns,11600ns --table memory_moments --csv 2>/dev/null |
+is "$(xpumerge all.data --memory live --at 10500ns,11015ns,11600ns --table memory_moments \
+	--csv 2>/dev/null |
 	awk -F, '$1 == 11600' | LC_ALL=C sort)" "$(sed 1d moments.csv | LC_ALL=C sort)" \
 		"three moments: the last one has its parts"
-is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR == 2 { print $4, $5 }')" \
-	"$((100011 + 500003)) $((500003 + 4194304 + 1006))" \
+is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null |
+	awk -F, 'NR == 2 { print $4, $5 }')" "$((100011 + 500003)) $((500003 + 4194304 + 1006))" \
 		"the table of failures has the used and reserved bytes of the device"
 
 # ---- the first lines, with or without --memory
@@ -136,26 +146,35 @@ human() {
 	awk -v n="$1" 'BEGIN {
 		split("B KiB MiB GiB", unit, " ")
 		for (i = 1; n >= 1023.5; i++) n /= 1024
-		printf i == 1 ? "%d %s" : n < 9.995 ? "%.2f %s" : n < 99.95 ? "%.1f %s" : "%.0f %s", n, unit[i] }'
+		printf i == 1 ? "%d %s" : n < 9.995 ? "%.2f %s" : n < 99.95 ? "%.1f %s" : "%.0f %s",
+		n, unit[i] }'
 }
 rest=$((9000008 - reserved0 + 1000009 - 500003 - 1006))
 fragmentation=$((8388608 - 3000001 + 4194304 - 2000010 - 100011))
 all=$((reserved0 + reserved1 + rest + 4004)) used=$((used0 + used1))
 is "$all" "$(held peak)" "the expected parts of the test add up"
-expected="memory: at most $used bytes ($(human $used)) of GPU memory were used, 0.000 s after the start
-held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human $rest) rest of the devices\
- + $(human 4004) of the host; reserved = $(human $used) used + $(human $fragmentation) fragmentation\
- + $(human $((60005 + 1006))) unused in pools; used = $(human $((3000001 + 2000010 + 100011))) in blocks\
+expected="memory: at most $used bytes ($(human \
+	$used)) of GPU memory were used, 0.000 s after the start
+held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human \
+	$rest) rest of the devices\
+ + $(human 4004) of the host; reserved = $(human $used) used + $(human \
+ $fragmentation) fragmentation\
+ + $(human $((60005 + 1006))) unused in pools; used = $(human \
+ $((3000001 + 2000010 + 100011))) in blocks\
  + $(human $((70002 + 20007 + 500003))) outside of allocators
 largest holder then: 3000001 bytes ($(human 3000001)): 0x14000 > [GPU0_Memory]block"
 for view in "" "--memory peak" "--memory live --at failed"; do
 	# shellcheck disable=SC2086 # words
-	is "$(xpumerge all.data $view 2>/dev/null | sed 's/: [^:]* > \(\[GPU0_Memory\]block\)$/: 0x14000 > \1/' |
-		grep '^memory: at\|^held \|^largest')" "$expected" "the first lines name the parts, $view"
+	is "$(xpumerge all.data $view 2>/dev/null |
+		sed 's/: [^:]* > \(\[GPU0_Memory\]block\)$/: 0x14000 > \1/' |
+		grep '^memory: at\|^held \|^largest')" "$expected" \
+		"the first lines name the parts, $view"
 done
 xpumerge all.data -f html 2>/dev/null >plain.html
-for part in used=$used blocks=5100022 outside=$((used - 5100022)) reserved=$((reserved0 + reserved1)) \
-	fragmentation=$fragmentation unused=$((60005 + 1006)) rest=$rest host=4004 held=$all bytes=$used; do
+for part in used=$used blocks=5100022 outside=$((used - 5100022)) \
+	reserved=$((reserved0 + reserved1)) \
+	fragmentation=$fragmentation unused=$((60005 + 1006)) rest=$rest host=4004 held=$all \
+	bytes=$used; do
 	like "$(grep -o '"peak":{[^}]*' plain.html)" "\"${part%=*}\":${part#*=}[,}]?" \
 		"the page shows ${part%=*} at the peak"
 done
@@ -167,9 +186,12 @@ like "$(xpumerge all.data --memory peak --table memory_devices 2>/dev/null)" \
 for gpu in 0 1; do
 	xpumerge all.data --memory peak --device $gpu -f folded 2>/dev/null >device.folded
 	is "$(parts device.folded | awk '/GPU/ { print $3 + $4 }')" \
-		"$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, "/GPU $gpu/ { print \$1 }")" \
+		"$(xpumerge all.data --table memory_devices --csv 2>/dev/null |
+		awk -F, "/GPU $gpu/ { print \$1 }")" \
 		"GPU $gpu: the used bytes at its peak equal the table of devices"
-	is "$(total device.folded)" "$(xpumerge all.data --memory peak --device $gpu --table memory_moments --csv 2>/dev/null |
+	is "$(total device.folded)" \
+		"$(xpumerge all.data --memory peak --device $gpu --table memory_moments \
+		--csv 2>/dev/null |
 		awk -F, 'NR > 1 { sum += $(NF - 1) } END { printf "%.0f", sum }')" \
 			"GPU $gpu: all that is held at its peak equals the table of devices"
 done
@@ -177,11 +199,13 @@ xpumerge all.data --memory peak --device 0,1 -f folded 2>/dev/null >devices.fold
 is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 2>/dev/null |
 	awk -F, 'NR > 1 { sum += $2 } END { printf "%.0f", sum }')" "$(total devices.folded)" \
 	"each device at its own peak: the table of holders equals the folded stacks"
-like "$(xpumerge all.data --device 0,1 2>/dev/null)" "^held at the peak of each device: $(total devices.folded) bytes" \
+like "$(xpumerge all.data --device 0,1 2>/dev/null)" \
+	"^held at the peak of each device: $(total devices.folded) bytes" \
 	"each device at its own peak: the first lines have the sum"
 # rank NUMBER: kinds of memory that are held at the end
 rank() {
-	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort | paste -sd, -
+	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort |
+		paste -sd, -
 }
 is "$(rank 3)" "block 100011,fragmentation 4094293" "--rank keeps only this rank's memory"
 is "$(rank 0)" "block 3000001,device 1000013,fragmentation 5388607,managed 500003,pinned 4004" \
@@ -193,8 +217,10 @@ events = [e for e in json.load(open("all.json"))["traceEvents"] if e["ph"] == "C
 most = {}
 for e in events:
     most[e["name"], e["pid"]] = max(most.get((e["name"], e["pid"]), 0), *e["args"].values())
-print(*sorted(most.values()))')" "$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, '
-		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } /GPU/ { print $c["'$what'_peak"] }' | sort -n | paste -sd' ' -)" \
+print(*sorted(most.values()))')" \
+"$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, '
+		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+		/GPU/ { print $c["'$what'_peak"] }' | sort -n | paste -sd' ' -)" \
 		"timelines: the largest $what of each device"
 done
 
@@ -207,7 +233,8 @@ xpumerge all.data -o tables/ 2>/dev/null
 	$c["time_ns"] > 11020 { next }
 	$c["what"] == "made" { sum[$c["space"]] += $c["bytes"] }
 	$c["what"] == "level" && $c["space"] != "rest" { sum[$c["space"]] += $c["bytes"] }
-	END { print sum["block"], sum["device"] + sum["managed"] + sum["graphs"] + sum["unused"], sum["pinned"] }' >events
+	END { print sum["block"], sum["device"] + sum["managed"] + sum["graphs"] + sum["unused"],
+	sum["pinned"] }' >events
 is "$(cat events)" "5100022 $((reserved0 + reserved1)) 4004" \
 	"Parquet: blocks, reserved bytes and the host's memory at the peak"
 
@@ -218,7 +245,8 @@ for files in "all.data later.data" "later.data all.data"; do
 	# shellcheck disable=SC2086 # several files
 	xpumerge $files --memory peak -f folded 2>/dev/null >both.folded
 	# shellcheck disable=SC2086 # several files
-	like "$(xpumerge $files 2>/dev/null)" "^held at the peaks of the recordings: $(total both.folded) bytes" \
+	like "$(xpumerge $files 2>/dev/null)" \
+		"^held at the peaks of the recordings: $(total both.folded) bytes" \
 		"$files: the first line has the memory that both held at their peaks"
 done
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
@@ -232,7 +260,7 @@ done
 	FREED BLOCK 0 0x80000000 100000 5 2 40
 X
 for at in 9015 9025 9035 9050; do
-	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" 22097252 \
-		"attached late, at $at ns: all memory that CUDA reports as used is shown"
+	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" \
+		22097252 "attached late, at $at ns: all memory that CUDA reports as used is shown"
 done
 done_testing

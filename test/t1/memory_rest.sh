@@ -8,8 +8,10 @@
 # held FILES... -- OPTIONS...: prints the total bytes by kind, as "block 5,rest 10"
 held() {
 	xpumerge "$@" -f folded 2>merge.log | awk '{
-		kind = $0; sub(/.*_Memory\]/, "", kind); sub(/ .*/, "", kind); sum[kind] += $NF; nr[kind]++
-	} END { for (kind in sum) print kind, sum[kind] (kind == "rest" && nr[kind] > 1 ? " in " nr[kind] : "") }' |
+		kind = $0; sub(/.*_Memory\]/, "", kind); sub(/ .*/, "", kind); sum[kind] += $NF;
+		nr[kind]++
+	} END { for (kind in sum) print kind,
+	sum[kind] (kind == "rest" && nr[kind] > 1 ? " in " nr[kind] : "") }' |
 		LC_ALL=C sort | paste -sd, -
 }
 
@@ -43,7 +45,8 @@ together | "$XPU_BUILD/gen_memory" one.data
 { echo "proc 1"; echo "device 1 0 7"; first; } | "$XPU_BUILD/gen_memory" a.data
 { echo "start 5"; echo "proc 2"; echo "device 2 0 7"; second; } | "$XPU_BUILD/gen_memory" b.data
 { echo "start 5"; echo "proc 2"; echo "device 2 0 8"; second; } | "$XPU_BUILD/gen_memory" other.data
-{ echo "start 900000"; echo "proc 1"; echo "device 1 0 7"; first | sed 's/10000/910000/'; } | "$XPU_BUILD/gen_memory" later.data
+{ echo "start 900000"; echo "proc 1"; echo "device 1 0 7"; first | sed 's/10000/910000/'; } |
+	"$XPU_BUILD/gen_memory" later.data
 
 while read -r at expected; do
 	for files in one.data "a.data b.data" "b.data a.data"; do
@@ -61,11 +64,12 @@ done <<'X'
 X
 for files in one.data "a.data b.data" "b.data a.data"; do
 	# shellcheck disable=SC2086 # several files
-	is "$(held $files --memory live) $(held $files --memory peak)" "device 250,rest 50 device 250,rest 50" \
+	is "$(held $files --memory live) $(held $files --memory peak)" \
+		"device 250,rest 50 device 250,rest 50" \
 		"$files at the end and at the peak: one rest is shown"
 	# shellcheck disable=SC2086 # several files
-	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null | awk -F, '/rest/ { print $2 }')" 50 \
-		"$files: the table has one row for the rest"
+	is "$(xpumerge $files --table memory_holders --csv --memory live --at 10500ns 2>/dev/null |
+		awk -F, '/rest/ { print $2 }')" 50 "$files: the table has one row for the rest"
 done
 is "$(held a.data b.data --memory leaked)" "device 250" "the rest is not reported as leaked"
 is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in 2" \
@@ -76,12 +80,14 @@ is "$(held a.data later.data --memory live)" "device 460,rest 140" \
 # Split files: the rest goes on as it was, whatever the other process has allocated since.
 for cut in 1 2 3; do
 	{
-		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"
+		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo \
+			"device 2 0 7"
 		first | sed -n 1,4p
 		[ $cut = 1 ] && echo "cut 10500"
 		second
 		[ $cut = 2 ] && echo "cut 11500"
-		echo "record 1 12000 3"; first | sed -n 5,6p | sed 's/ 2 2 2000/ 0 2 0/; s/ 3 0 2010/ 1 0 10/'
+		echo "record 1 12000 3"; first | sed -n 5,6p |
+			sed 's/ 2 2 2000/ 0 2 0/; s/ 3 0 2010/ 1 0 10/'
 		echo "record 2 12500 3"; echo "MADE DEVICE 0 0x2000 1000 0 1"
 		[ $cut = 3 ] && echo "cut 12700"
 		echo "record 2 13000 4"; echo "MADE DEVICE 0 0x3000 5 0 1"
@@ -91,9 +97,11 @@ for cut in 1 2 3; do
 	for at in 9001 9500 10005 10500 11005 11500 11700 12100; do
 		held part.1 part.2 --memory live --at ${at}ns
 	done >got
-	is "$(paste -sd' ' got)" "device 30 device 30,rest 50 device 50,rest 50 device 50,rest 50 device 250,rest 50 device 1250,rest 50 device 1250,rest 50 device 1255,rest 50" \
+	is "$(paste -sd' ' got)" \
+		"device 30 device 30,rest 50 device 50,rest 50 device 50,rest 50 device 250,rest 50 device 1250,rest 50 device 1250,rest 50 device 1255,rest 50" \
 		"cut $cut: one rest is shown at each moment"
-	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" "device 1255,rest 50,device 1255,rest 50" \
+	is "$(held part.2 --memory live),$(held part.1 part.2 --memory live)" \
+		"device 1255,rest 50,device 1255,rest 50" \
 		"cut $cut: the file after the cut has the rest"
 done
 

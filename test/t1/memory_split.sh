@@ -18,11 +18,15 @@ random() {
 	function step(p,    what, at) {
 		what = below(12); at = below(40) * 65536 + 65536
 		if (what < 5) {
-			if ((p, at) in live) { event(p, "FREED DEVICE 0 " at " 0 %d 1"); delete live[p, at] }
-			else { make(p, below(2) ? "DEVICE" : "POOL", at, 1 + below(60000)); live[p, at] = 1 }
+			if ((p, at) in live) { event(p, "FREED DEVICE 0 " at " 0 %d 1");
+			delete live[p, at] }
+			else { make(p, below(2) ? "DEVICE" : "POOL", at, 1 + below(60000));
+			live[p, at] = 1 }
 		} else if (what == 5) {
-			if ((p, "pin", at) in live) { event(p, "FREED PINNED 1023 " at " 0 %d 1"); delete live[p, "pin", at] }
-			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4"); live[p, "pin", at] = 1 }
+			if ((p, "pin", at) in live) { event(p, "FREED PINNED 1023 " at " 0 %d 1");
+			delete live[p, "pin", at] }
+			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4");
+			live[p, "pin", at] = 1 }
 		} else if (what < 9) {
 			if ((p, "map", at) in live) {	# unmapped, and released unless that was done before
 				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
@@ -35,7 +39,9 @@ random() {
 				event(p, "HANDLE MAPPING 0 " handle[p, at] " 0 %d")
 				event(p, "MADE MAPPING 0 " at + 1000000000 " 65536 %d 1")
 				held[p, at] = 1
-				if (below(3) == 0) { event(p, "RETAINED PHYSICAL 0 " handle[p, at] " 0 %d 1"); held[p, at]++ }
+				if (below(3) == 0) {
+				event(p, "RETAINED PHYSICAL 0 " handle[p, at] " 0 %d 1");
+				held[p, at]++ }
 				for (; held[p, at] && below(2); held[p, at]--)
 					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
 				if (held[p, at]) used[p, handle[p, at]] = 1	# or others may have it
@@ -57,7 +63,8 @@ random() {
 			for (i = 1; i <= nr[p]; i++) { key[p, i] = i + below(20); order[p, i] = i }
 			for (i = 2; i <= nr[p]; i++)		# in the order in which they come
 				for (k = i; k > 1 && key[p, order[p, k]] < key[p, order[p, k - 1]]; k--) {
-					t = order[p, k]; order[p, k] = order[p, k - 1]; order[p, k - 1] = t
+					t = order[p, k]; order[p, k] = order[p, k - 1];
+					order[p, k - 1] = t
 				}
 			print "proc", p
 		}
@@ -78,7 +85,8 @@ random() {
 moments() {
 	xpumerge "$@" --memory live --at "$ats" --table memory_moments --csv 2>/dev/null | awk -F, '
 		$2 ~ /^[0-9]+$/ { used[$1 "," $NF] += $2; reserved[$1 "," $NF] += $3 }
-		END { for (at in used) if (used[at] || reserved[at]) print at, used[at], reserved[at] }' | sort
+		END { for (at in used) if (used[at] || reserved[at]) print at, used[at],
+		reserved[at] }' | sort
 }
 
 # With two processes the rest of a device depends on who comes first, so it is left out.
@@ -87,22 +95,26 @@ for seed in 1 2 3 4 5 6; do
 	rm -f file.*
 	random $seed 0 | "$XPU_BUILD/gen_memory" whole.data
 	random $seed 7 | tee cut | "$XPU_BUILD/gen_memory" cut.data
-	xpumerge split -o file <cut.data >split.log 2>&1 || echo "seed $seed: split: $(cat split.log)"
+	xpumerge split -o file <cut.data >split.log 2>&1 ||
+		echo "seed $seed: split: $(cat split.log)"
 	files=$(ls file.* | sort -t. -k 2n)
 	nr_files=$((nr_files + $(echo "$files" | wc -l)))
 	# Around each cut: moments when events of one process have arrived, and events of the other
 	# one have not, or not yet.
-	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut | sort -nu |
-		awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
+	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut |
+		sort -nu | awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
 	moments whole.data >expected
 	# shellcheck disable=SC2086 # several files
 	moments $files >got
-	[ "$(wc -l <got)" -gt 60 ] && cmp -s got expected || { echo "seed $seed: moments"; diff got expected | head -n 4; }
+	[ "$(wc -l <got)" -gt 60 ] && cmp -s got expected ||
+		{ echo "seed $seed: moments"; diff got expected | head -n 4; }
 	for what in leaked live allocated failed peak "live --at failed" "live --at ${ats##*,}"; do
 		# shellcheck disable=SC2086 # several words
-		xpumerge whole.data --memory $what -f folded 2>whole.log | grep -v 'rest [0-9]*$' | sort >expected
+		xpumerge whole.data --memory $what -f folded 2>whole.log | grep -v 'rest [0-9]*$' |
+			sort >expected
 		# shellcheck disable=SC2086 # several files
-		xpumerge $files --memory $what -f folded 2>merge.log | grep -v 'rest [0-9]*$' | sort >got
+		xpumerge $files --memory $what -f folded 2>merge.log | grep -v 'rest [0-9]*$' |
+			sort >got
 		cmp -s got expected || { echo "seed $seed: $what"; diff got expected | head -n 4; }
 		grep -hE 'events of memory|in progress' merge.log whole.log
 	done
@@ -119,7 +131,8 @@ imported() {
 	printf '%s\n' blocks 'proc 1' 'record 1 10000 1' 'START 0 1023 0 0 0' \
 		'MADE IMPORTED 0 0x25bf7130 0 0 1' 'HANDLE MAPPING 0 0x25bf7130 0 1 1' \
 		'MADE MAPPING 0 0x7f0000000000 2097152 2 1' 'RETAINED PHYSICAL 0 0x25bf7130 0 3 1' \
-		'MADE IMPORTED 0 0x2602b1d0 0 4 1' 'MADE IMPORTED 0 0x2602b1d0 0 5 1' "$@" 'record 1 30000 7' \
+		'MADE IMPORTED 0 0x2602b1d0 0 4 1' 'MADE IMPORTED 0 0x2602b1d0 0 5 1' "$@" \
+		'record 1 30000 7' \
 		'FREED PHYSICAL 0 0x25bf7130 0 0 1' 'FREED PHYSICAL 0 0x25bf7130 0 1 1' \
 		'FREED MAPPING 0 0x7f0000000000 2097152 2 1' 'MADE PHYSICAL 0 0x25bf7130 4096 3 1' \
 		'FREED PHYSICAL 0 0x2602b1d0 0 4 1' 'FREED PHYSICAL 0 0x2602b1d0 0 5 1'
@@ -129,7 +142,8 @@ imported 'cut 20000' | "$XPU_BUILD/gen_memory" cut.data
 xpumerge split -o imported <cut.data >split.log 2>&1
 for files in imported.data "imported.1 imported.2"; do
 	# shellcheck disable=SC2086 # several files
-	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" "[GPU_Memory]physical 4096" \
+	is "$(xpumerge $files --memory live -f folded 2>merge.log | sed 's/.*;//')" \
+		"[GPU_Memory]physical 4096" \
 		"$files: imported memory takes no memory here, and its handle can be reused"
 	unlike "$(cat merge.log)" 'events of memory' \
 		"$files: no release of an imported handle is impossible" || diag "$(cat merge.log)"
@@ -159,20 +173,23 @@ together() {
 together "cut 20000000000" | "$XPU_BUILD/gen_memory" late.data
 together | "$XPU_BUILD/gen_memory" whole.data
 xpumerge split -o late <late.data >split.log 2>&1
-for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.949999 19.95 19.97 20 20.5 20.999999 21 22; do
+for at in 5 8.9999999990 9 12 18.9 19 19.1 19.7999999990 19.799999 19.8 19.9 19.949999 19.95 19.97 \
+	20 20.5 20.999999 21 22; do
 	for files in whole.data "late.1 late.2"; do
 		# shellcheck disable=SC2086 # several files
-		xpumerge $files --memory live --at $at -f folded 2>/dev/null | awk '{ s += $NF } END { printf "%d ", s }'
+		xpumerge $files --memory live --at $at -f folded 2>/dev/null |
+			awk '{ s += $NF } END { printf "%d ", s }'
 	done
 	echo "at $at"
 done >sums
 is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
 	"an idle process with late events: each moment is as in one recording"
 like "$(cat sums)" '1127 1127 at 19.97' \
-	"an idle process with late events: the sums are $(awk '{ print $1 }' sums | uniq | paste -sd' ' -)"
+	"an idle process with late events: at 19.97 s there are 1127 bytes"
 
 # Next to another recording: the moment when both together had most.
-printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' 'MADE DEVICE 0 0x1000 5 0 1' |
+printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' \
+	'MADE DEVICE 0 0x1000 5 0 1' |
 	"$XPU_BUILD/gen_memory" beside.data
 for files in whole.data "late.1 late.2"; do
 	# shellcheck disable=SC2086 # several files
@@ -219,7 +236,8 @@ X
 xpumerge split -o empty <empty.data >split.log 2>&1
 for files in empty.data "empty.1 empty.2 empty.3" empty.2; do
 	# shellcheck disable=SC2086 # several files
-	xpumerge $files --memory live --at 10600ns -f folded 2>/dev/null | sed 's/.*;//' | sort | paste -sd,
+	xpumerge $files --memory live --at 10600ns -f folded 2>/dev/null | sed 's/.*;//' | sort |
+		paste -sd,
 done | uniq -c >empties
 is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
 	"a segment without blocks is in each file"
@@ -245,7 +263,8 @@ cut 17000
 X
 xpumerge split -o gone <gone.data >split.log 2>&1
 for n in 1 2 3 4 5 6 7 8; do
-	echo "$(xpumerge dump gone.$n | grep -c ' CALLCHAIN ') $(xpumerge dump gone.$n | grep -c ' MMAP ')"
+	echo "$(xpumerge dump gone.$n | grep -c ' CALLCHAIN ') $(xpumerge dump gone.$n |
+		grep -c ' MMAP ')"
 done >got
 is "$(tr '\n' ',' <got)" "9 1,9 1,9 1,9 1,9 1,9 1,9 1,0 0," \
 	"each file that has call paths of a process has its mappings"

@@ -37,7 +37,8 @@ END
 }
 
 kernel() {		# START END DEVICE STREAM ID PROCESS
-	echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($1, $2, $3, 1, $4, $5, $6, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, NULL);"
+	echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($1, $2, $3, 1, $4, $5, $6, 5, 4, 32," \
+		"2, 1, 1, 128, 1, 1, 16, 8, NULL);"
 }
 
 call() {		# START END TID ID NAME CHAIN
@@ -45,7 +46,8 @@ call() {		# START END TID ID NAME CHAIN
 }
 
 range() {		# START END TYPE TEXT TID TEXTID
-	echo "INSERT INTO NVTX_EVENTS VALUES ($1, $2, $3, NULL, NULL, NULL, $4, $5, NULL, $6, NULL);"
+	echo "INSERT INTO NVTX_EVENTS VALUES ($1, $2, $3, NULL, NULL, NULL, $4, $5, NULL, $6," \
+		"NULL);"
 }
 
 # show FILE [CATEGORY]: prints "cat name ts dur pid tid args..." of each event, in order
@@ -73,7 +75,9 @@ END
 	kernel 6000 6250 0 7 3 $P1
 } | "$sqlite" shapes.sqlite
 xpumerge --nsys shapes.sqlite -o shapes.data 2>/dev/null
-is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null | sed -n 's/.*"instances": \([0-9]*\),.*"name": "\(.*\)", "grid": "\([^"]*\)", "block": "\([^"]*\)".*"registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), "dynamic_shared_bytes": \([0-9]*\).*/\1 \2 \3 \4 \5 \6 \7/p')" \
+is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null |
+	sed -n \
+	's/.*"instances": \([0-9]*\),.*"name": "\(.*\)", "grid": "\([^"]*\)", "block": "\([^"]*\)".*"registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), "dynamic_shared_bytes": \([0-9]*\).*/\1 \2 \3 \4 \5 \6 \7/p')" \
 	"2 saxpy<float>(float*, int)<<<2, 128, 8 B>>> 2 128 32 16 8
 1 saxpy<float>(float*, int)<<<3, 64, 8 B>>> 3 64 32 16 8" \
 	"launch shapes have grid, block, registers and memory"
@@ -108,14 +112,15 @@ END
 diff expected got >diff
 ok $? "one process: the events are as in the script" || diag "$(cat diff)"
 xpumerge --nsys one.sqlite -f chrome >default.json 2>log
-is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" " 2 cuda 2 nvtx-kernel " \
-	"without -t: the output has kernels, and ranges on kernels"
+is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" \
+	" 2 cuda 2 nvtx-kernel " "without -t: the output has kernels, and ranges on kernels"
 xpumerge --nsys one.sqlite -t nvtx --nvtx-event-prefix send recv -o out.json \
 	--nvtx-color-scheme '{"s.nd|recv": "thread_state_iowait", "e": "other"}' 2>log
 is "$(show out.json)" "nvtx|send data|2.9|0.7|Device 0|NVTX Thread 101|thread_state_iowait" \
 	"ranges have prefixes and colours"
 xpumerge --nsys one.sqlite -t kernel -o out.json 2>log
-like "$(cat out.json)" '"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
+like "$(cat out.json)" \
+	'"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
 	"a kernel's arguments have its launch shape"
 
 # ---- where the script is wrong
@@ -165,7 +170,8 @@ nvtx-kernel|graph|9.0|0.5|Device 3|NVTX Kernel Thread 201|
 END
 diff expected got >diff
 ok $? \
-	"ranges on kernels: two devices, another thread, equal ids of other processes, graphs" || diag "$(cat diff)"
+	"ranges on kernels: two devices, another thread, equal ids of other processes, graphs" ||
+	diag "$(cat diff)"
 show out.json nvtx >got
 cat >expected <<'END'
 nvtx|step|1.04|8.86|Device 2|NVTX Thread 101|open
@@ -175,7 +181,8 @@ nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
 nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
-ok $? "ranges that are left open, named by textId, of several devices or of none" || diag "$(cat diff)"
+ok $? "ranges that are left open, named by textId, of several devices or of none" ||
+	diag "$(cat diff)"
 is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the copy is in the output"
 is "$(show out.json cuda | wc -l)" 8 "a difficult export: each kernel and copy is in the output"
 
@@ -342,7 +349,8 @@ cat >expected <<'END'
 END
 sort out.folded | diff expected - >diff
 ok $? \
-	"graphs are work of their launch, synchronization is waiting, pages are copies" || diag "$(cat diff log)"
+	"graphs are work of their launch, synchronization is waiting, pages are copies" ||
+	diag "$(cat diff log)"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 	"the export's own warnings are printed"
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
@@ -358,7 +366,8 @@ cat >expected <<'END'
 END
 sort out.folded | diff expected - >diff
 ok $? \
-	"--by nvtx: ranges that are nested, of a domain, never popped, with a name in StringIds" || diag "$(cat diff log)"
+	"--by nvtx: ranges that are nested, of a domain, never popped, with a name in StringIds" ||
+	diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
 is "$(grep -c 'GPU_Kernel' out.folded)" 1 \
 	"--nvtx RANGE keeps only the kernel that was launched in the range"
@@ -384,7 +393,8 @@ for text in "'plain'" NULL; do
 	old "$text" | "$sqlite" small.sqlite
 	xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
 	name=$(echo "$text" | tr -d "'")
-	is "$? $(cat out)" "0 [NVTX]${name#NULL};[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
+	is "$? $(cat out)" \
+		"0 [NVTX]${name#NULL};[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
 		"a range without a type: $text is shown" || diag "$(cat log)"
 done
 
@@ -473,8 +483,8 @@ ok $? \
 	"a graph's work is under the calls that made its nodes; waits for events belong to the event's stream" ||
 	diag "$(cat diff log)"
 xpumerge --nsys nodes.sqlite --graph launch -f folded --unit ns -o out.folded 2>log
-is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' out.folded)" \
-	"0 1" \
+is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' \
+	out.folded)" "0 1" \
 		"--graph launch: a graph's work is under the call that launched the graph" ||
 		diag "$(cat out.folded)"
 like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
@@ -537,8 +547,10 @@ grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >
 sed -i '/^	globalTid INTEGER);$/d' none.sql
 "$sqlite" none.sqlite <none.sql 2>log
 xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
-is "$(cat out.folded)" "worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
-	"without context switches, calls that may be running are no time off the CPU" || diag "$(cat log)"
+is "$(cat out.folded)" \
+	"worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
+	"without context switches, calls that may be running are no time off the CPU" ||
+	diag "$(cat log)"
 
 # ---- times before the session
 
@@ -621,7 +633,8 @@ END
 	call 4300 4350 $((P1 + 101)) 12 62 NULL
 	call 4400 4410 $((P1 + 101)) 13 63 NULL
 }
-names() {		# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name these numbers
+# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name these numbers
+names() {
 	cat <<END
 CREATE TABLE ENUM_CUPTI_SYNC_TYPE (id INTEGER, name TEXT, label TEXT);
 INSERT INTO ENUM_CUPTI_SYNC_TYPE VALUES ($1, 'CUPTI_SYNC_TYPE_EVENT_SYNCHRONIZE', 'Event synchronize'),
@@ -631,7 +644,8 @@ INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES ($5, 'CUDA_MEMCPY_KIND_UVM_HTOD', 'Host
 END
 }
 waits() {		# waits FILE: prints how long threads waited, and for which work
-	xpumerge --nsys "$1" -f folded --unit ns 2>log | sed -n 's/.*;\(cuda[A-Za-z]*\);\[GPU_Wait\]/\1 /p' | sort
+	xpumerge --nsys "$1" -f folded --unit ns 2>log |
+		sed -n 's/.*;\(cuda[A-Za-z]*\);\[GPU_Wait\]/\1 /p' | sort
 }
 cat >expected <<'END'
 cudaDeviceSynchronize on eight 5
@@ -644,19 +658,23 @@ for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite
 	waits numbers.sqlite | diff expected - >diff
-	ok $? "waits whose numbers are $with: the call decides what was waited for" || diag "$(cat diff log)"
+	ok $? "waits whose numbers are $with: the call decides what was waited for" ||
+		diag "$(cat diff log)"
 done
 # If a call's name does not say what it waits for, the export's table of names does.
-{ numbers 7 8 9 10 21; names 7 8 9 10 21; } | sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
+{ numbers 7 8 9 10 21; names 7 8 9 10 21; } |
+	sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite
 waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
 ok $? "an export's own names of wait kinds are used" || diag "$(cat diff log)"
 like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' \
 	"an export's own names of copy kinds are used"
-echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" >more.sql
+echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" \
+	>more.sql
 { numbers 1 2 3 4 1; cat more.sql; } | "$sqlite" nowhere.sqlite
 waits nowhere.sqlite >out
-like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" || diag "$(cat log)"
+like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" ||
+	diag "$(cat log)"
 # Types of ranges, and severities, as names instead of numbers.
 {
 	schema
@@ -695,9 +713,11 @@ fails "no such file" 'nothere: cannot be opened' --nsys nothere
 fails "a file that is no SQLite" 'cannot be read as an SQLite file' --nsys "$XPUMERGE"
 : >empty
 fails "an empty file" 'not an export of Nsight Systems' --nsys empty
-echo 'CREATE TABLE x (y); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value;' | "$sqlite" other.sqlite
+echo 'CREATE TABLE x (y); CREATE VIEW StringIds AS SELECT 1 AS id, 2 AS value;' |
+	"$sqlite" other.sqlite
 fails "another database" 'not an export of Nsight Systems' --nsys other.sqlite
-{ schema; echo "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN end TO finish;"; } | "$sqlite" new.sqlite
+{ schema; echo "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN end TO finish;"; } |
+	"$sqlite" new.sqlite
 fails "a missing column" 'the column end is missing' --nsys new.sqlite
 size=$(wc -c <hard.sqlite)
 head -c $((size - 4096)) hard.sqlite >cut.sqlite
@@ -705,12 +725,16 @@ fails "a cut file" 'malformed' --nsys cut.sqlite
 fails "an unknown activity" 'kernel, nvtx' --nsys one.sqlite -t kernels
 fails "two kinds at once" 'one or the other' --nsys one.sqlite --gpu x
 fails \
-	"a filter on activities that are written unchanged" 'is not for what Nsight' --nsys one.sqlite -o out.json --kernel x
-fails "activities of another import" '^xpumerge: -t: activities are for --nsys' --gpu one.json -t kernel
+	"a filter on activities that are written unchanged" 'is not for what Nsight' \
+	--nsys one.sqlite -o out.json --kernel x
+fails "activities of another import" '^xpumerge: -t: activities are for --nsys' --gpu one.json \
+	-t kernel
 fails "a recording next to an export" 'one or the other' --nsys one.sqlite x.data
-fails "colours that are not JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{a}'
+fails "colours that are not JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json \
+	--nvtx-color-scheme '{a}'
 fails \
-	"an invalid expression of a colour" 'nvtx-color-scheme' --nsys one.sqlite -o out.json --nvtx-color-scheme '{"(": "x"}'
+	"an invalid expression of a colour" 'nvtx-color-scheme' --nsys one.sqlite -o out.json \
+	--nvtx-color-scheme '{"(": "x"}'
 cp one.sqlite 'a?b%41#.sqlite'
 xpumerge --nsys 'a?b%41#.sqlite' -t kernel -f chrome >out 2>log
 is $? 0 "a file name with characters that URIs quote: exit status 0"
@@ -731,9 +755,11 @@ is $? 0 "a file name with characters that URIs quote: exit status 0"
 	}'
 	echo "COMMIT;"
 } | "$sqlite" many.sqlite
-/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel nvtx-kernel 2>log
+/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel \
+	nvtx-kernel 2>log
 is $? 0 "100,000 kernels: exit status 0"
-is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 "100,000 kernels: the ranges on them are written"
+is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 \
+	"100,000 kernels: the ranges on them are written"
 diag "user, system, elapsed s: $(cat used)"
 awk '{ exit !($1 + $2 < 8) }' used
 ok $? "100,000 kernels: conversion takes less than the time limit"

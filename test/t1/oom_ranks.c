@@ -73,7 +73,8 @@ static void run(const char *args, FILE *out)
 	ok(!nr_wrong,
 	   "%s: each failing allocation is reported as -ENOMEM, and none changes the result", args);
 	ok(nr_failed > total,
-	   "%s: with a failing allocation, %lu merges give up and %lu succeed", args, nr_failed, nr_passed);
+	   "%s: with a failing allocation, %lu merges give up and %lu succeed", args, nr_failed,
+	   nr_passed);
 	broken = ranked__run(data, size, 1, out, &err);
 	ok(!broken && !err, "%s: the merge succeeds again with enough memory", args);
 }

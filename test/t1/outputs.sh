@@ -24,7 +24,8 @@ is "$? $(head -n 1 out | cut -c 1-3)" "0 $(xpumerge a.data 2>log | head -n 1 | c
 cmp y.folded x.folded
 ok $? "-o - and -o FILE: the file exists"
 xpumerge diff a.data b.data -o d.folded -o d.html 2>log
-is "$? $(wc -l <d.folded | tr -d ' ')" "0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
+is "$? $(wc -l <d.folded | tr -d ' ')" \
+	"0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
 	"diff: both outputs are written"
 
 # Nothing is written if one of them cannot be.
@@ -85,7 +86,8 @@ is "$? $(grep -c 'more device time in B:$' log)" "1 1" "--fail-over 5%: growth g
 xpumerge diff a.data b.data -f folded --unit ns 2>/dev/null |
 	sed 's/^\(.*\);\[GPU_[^ ]*\]\(.*\) \([0-9]*\) \([0-9]*\)$/\1 \3 \4/' | awk '{
 		b = $NF; a = $(NF - 1); $NF = $(NF - 1) = ""; A[$0] += a; B[$0] += b; all += a
-	} END { for (path in A) n += B[path] > A[path] * 1.05 && B[path] - A[path] >= all / 1000; print n }' >grown
+	} END { for (path in A) n += B[path] > A[path] * 1.05 && B[path] - A[path] >= all / 1000;
+	print n }' >grown
 is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat grown)" \
 	"--fail-over 5%: the number of grown call paths matches the folded stacks"
 is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" \
@@ -104,5 +106,6 @@ for bad in x 5x -5 '' 5%% nan; do
 		"--fail-over '$bad' is refused"
 done
 xpumerge --fail-over 5% a.data >out 2>log
-is "$? $(cat log)" "2 xpumerge: --fail-over is for xpumerge diff" "--fail-over without diff is refused"
+is "$? $(cat log)" "2 xpumerge: --fail-over is for xpumerge diff" \
+	"--fail-over without diff is refused"
 done_testing

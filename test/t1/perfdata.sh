@@ -9,7 +9,8 @@ gen() {
 	python3 "$XPU_SRC/test/lib/gen_perfdata.py" "$@"
 }
 
-for args in "seed=1" "seed=2 events=2" "seed=3 events=2 identifier=1" "seed=4 order=1" "seed=5 pipe=1" \
+for args in "seed=1" "seed=2 events=2" "seed=3 events=2 identifier=1" "seed=4 order=1" \
+	"seed=5 pipe=1" \
 	"seed=6 event=cycles freq=500" "seed=7 chains=0" "seed=8 dwarf=1" "seed=9 pipe=1 events=2" \
 	"seed=10 event=task-clock nr=3000" "seed=11 clockid=-1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -41,7 +42,9 @@ gen p.data seed=18 wall=1775078550000000000
 xpumerge --cpu p.data -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 like "$(cat out)" 'perf record' "the summary has perf's command"
-fails "without --cpu" 'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' p.data
+fails "without --cpu" \
+	'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' \
+	p.data
 gen p.data seed=19 big=1
 fails "the other byte order" 'p.data: from a machine of the other byte order' --cpu p.data
 gen p.data seed=20 cut=9000
@@ -91,10 +94,11 @@ like "$(cat out.json)" '"cat":"cpu"' "with a recording: the timeline has samples
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
 cat p.txt.folded gpu.folded >both
 same "the text beside a recording" both --cpu p.txt x.data
-is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u | wc -l)" 1 \
-	"with a recording: samples count for the recording's host"
+is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u |
+	wc -l)" 1 "with a recording: samples count for the recording's host"
 xpumerge --cpu p.data x.data -o y.data 2>log
-is "$? $(cat log)" "2 xpumerge: x.data: only what is imported is written as a recording, without others" \
+is "$? $(cat log)" \
+	"2 xpumerge: x.data: only what is imported is written as a recording, without others" \
 	"an import merged with a recording cannot be written as one recording"
 fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1

@@ -52,10 +52,12 @@ peak() {
 	tail -n 1 peak
 }
 
-for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trace.data recording:nsys.data; do
+for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trace.data \
+	recording:nsys.data; do
 	option=--${kind%%:*} end=${kind#*:}
 	case $end in
-	perf.data) for n in many one; do xpumerge --cpu $n.perf.txt -f data -o $n.$end 2>log; done ;;
+	perf.data) for n in many one; do xpumerge --cpu $n.perf.txt -f data \
+		-o $n.$end 2>log; done ;;
 	trace.data) for n in many one; do xpumerge --gpu $n.json -f data -o $n.$end 2>log; done ;;
 	nsys.data) for n in many one; do xpumerge --nsys $n.sqlite -f data -o $n.$end 2>log; done ;;
 	esac
@@ -63,7 +65,8 @@ for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trac
 	one=$(peak "$option" "one.$end")
 	many=$(peak "$option" "many.$end")
 	[ -s out.folded ] && [ $(((many - one) * 1024 / nr)) -le 1024 ]
-	ok $? "$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
+	ok $? \
+		"$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
 		diag "$status: $(cat log)"
 done
 done_testing

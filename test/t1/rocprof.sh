@@ -9,7 +9,8 @@ gen() {
 	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$@"
 }
 
-for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" "seed=5 hsa=1 nr=100" \
+for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" \
+	"seed=5 hsa=1 nr=100" \
 	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen r.json $args
@@ -45,7 +46,8 @@ with open("cpu.txt", "w") as f:
                 r["start_timestamp"] - 80, r["thread_id"], r["correlation_id"]["internal"]))
 END
 xpumerge --cpu cpu.txt --gpu r.json -f folded --unit count >out 2>log
-like "$(cat log)" '^by time: launches ([0-9]+) certain [0-9]+ uncertain [0-9]+ without stack 0; stacks \1 ' \
+like "$(cat log)" \
+	'^by time: launches ([0-9]+) certain [0-9]+ uncertain [0-9]+ without stack 0; stacks \1 ' \
 	"stacks belong to HIP's launches"
 
 # ---- damaged or strange contents

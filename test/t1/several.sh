@@ -6,7 +6,8 @@
 
 nr=8
 for i in $(seq 1 $nr); do
-	"$XPU_BUILD/gen_data" -o "r$i.data" --launches 8000 --threads 4 --blocks 65536 --paths 4000 --frames 30 --level 1
+	"$XPU_BUILD/gen_data" -o "r$i.data" --launches 8000 --threads 4 --blocks 65536 \
+		--paths 4000 --frames 30 --level 1
 	xpumerge "r$i.data" -f folded --unit ns -o "r$i.folded" 2>/dev/null
 done
 files=$(seq -f 'r%g.data' 1 $nr)
@@ -15,7 +16,9 @@ xpumerge $files -f folded --unit ns -o all.folded 2>log
 is $? 0 "exit status 0"
 like "$(cat log)" "launches $((nr * 8000)) matched $((nr * 8000)) unmatched 0 lost 0" \
 	"the account of launches covers all recordings"
-cat r[1-8].folded | awk '{ v = $NF; sub(/ [0-9]+$/, ""); n[$0] += v } END { for (i in n) print i, n[i] }' | LC_ALL=C sort >sum.folded
+cat r[1-8].folded |
+	awk '{ v = $NF; sub(/ [0-9]+$/, ""); n[$0] += v } END { for (i in n) print i, n[i] }' |
+	LC_ALL=C sort >sum.folded
 LC_ALL=C sort all.folded >sorted.folded
 cmp sum.folded sorted.folded
 ok $? "each line is the sum of the recordings' own lines"
@@ -25,7 +28,8 @@ cmp all.folded other.folded
 ok $? "the order of the recordings changes nothing"
 for format in text pprof; do
 	# shellcheck disable=SC2086 # several arguments
-	xpumerge $files -f $format -o one 2>/dev/null && xpumerge $files -f $format -o two 2>/dev/null
+	xpumerge $files -f $format -o one 2>/dev/null &&
+		xpumerge $files -f $format -o two 2>/dev/null
 	cmp one two
 	ok $? "$format: merging again gives the same output"
 done
@@ -42,6 +46,7 @@ else
 	# shellcheck disable=SC2086 # several arguments
 	all=$(peak $files)
 	[ "$((all * 2))" -le $((one * 4)) ]
-	ok $? "memory: $nr recordings take at most twice the memory of one" || diag "$all KB, $one KB"
+	ok $? "memory: $nr recordings take at most twice the memory of one" ||
+		diag "$all KB, $one KB"
 fi
 done_testing

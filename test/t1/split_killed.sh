@@ -10,7 +10,8 @@ launches=300000
 
 sum() {			# sum NAME: prints the number of launches in the files
 	for part in $(find . -name "$1.*.data" | sort -V); do
-		"$XPUMERGE" -i "$part" -f folded -o part.folded 2>part.log || [ $? = 1 ] || echo "$part"
+		"$XPUMERGE" -i "$part" -f folded -o part.folded 2>part.log || [ $? = 1 ] ||
+			echo "$part"
 		awk '/^launches / { print $2; exit }' part.log
 	done | awk '{ n += $1 } END { print n + 0 }'
 }
@@ -40,7 +41,8 @@ for turn in 1 2 3 4; do
 	exec 8<&-
 	wait
 	is $status 0 \
-		"turn $turn: killed $((nr - 1)) times, split still reaches the end" || diag "$(tail -n 5 split.log)"
+		"turn $turn: killed $((nr - 1)) times, split still reaches the end" ||
+		diag "$(tail -n 5 split.log)"
 	[ "$(sum killed)" -le $launches ]
 	ok $? "no launch is in two files: $(sum killed) of $launches"
 done

@@ -14,7 +14,8 @@ again() {
 	xpumerge -o x.cupti.json x.data 2>log
 	is $? 0 "$name: -f cupti succeeds"
 	nr=$(wc -l <x.stacks)
-	xpumerge -f folded --unit ns --gpu-only x.data 2>/dev/null | sed 's/_v2;\[GPU/;[GPU/' | sort >want
+	xpumerge -f folded --unit ns --gpu-only x.data 2>/dev/null | sed 's/_v2;\[GPU/;[GPU/' |
+		sort >want
 	xpumerge -f folded --unit ns --gpu-only --cpu x.stacks --gpu x.cupti.json 2>log | sort >got
 	is "$(grep '^by time' log)" \
 		"by time: launches $nr certain $nr uncertain 0 without stack 0; stacks $nr without launch 0 uncertain 0" \
@@ -26,14 +27,15 @@ again() {
 }
 
 # Gaps and bursts that leave several possible offsets between two clocks.
-for args in "threads=8" "threads=1 burst=200 gap=0.3" "threads=3 fixed=1 gap=10" "threads=64 driver=1" \
-	"threads=4 lost=0.1"; do
+for args in "threads=8" "threads=1 burst=200 gap=0.3" "threads=3 fixed=1 gap=10" \
+	"threads=64 driver=1" "threads=4 lost=0.1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	"$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=4000 $args >/dev/null
 	xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 	again "$args"
 done
-"$XPU_BUILD/gen_data" -o x.data --paths 3 --frames 7 --launches 1200 --memcpy-every 2 --procs 2 --threads 4
+"$XPU_BUILD/gen_data" -o x.data --paths 3 --frames 7 --launches 1200 --memcpy-every 2 --procs 2 \
+	--threads 4
 again "copies, two processes"
 "$XPU_BUILD/gen_data" -o x.data --paths 1 --frames 7 --launches 5
 again "few launches"

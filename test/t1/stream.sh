@@ -27,7 +27,8 @@ for order in "near" "far --window 50000" "early --window 50000 --early" \
 	is $? 0 "$order: the merge succeeds" || diag "$(cat "$name.log")"
 	like "$(cat "$name.log")" "^launches $launches matched $launches unmatched 0 lost 0" \
 		"$order: all launches are matched"
-	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches "$order: all launches are in the result"
+	is "$(awk '{ n += $NF } END { print n }' x.folded)" $launches \
+		"$order: all launches are in the result"
 done
 
 # The limit works: it is too low for all launches in flight at once, and a message says so.

@@ -36,17 +36,21 @@ xpumerge --table launch_sites --csv >sites.csv 2>/dev/null
 share() { sed -n '2s/,.*//p' "$1"; }
 like "$(sed -n 1p pipe)" '^[0-9.]+ [mun]?s: GPU 0 busy [0-9.]+ %' \
 	"the first line has the recording's length and how busy the GPU was"
-like "$(sed -n 2p pipe)" '^no waits for the GPU recorded; the GPU waited [0-9.]+ [mun]?s for work$' \
+like "$(sed -n 2p pipe)" \
+	'^no waits for the GPU recorded; the GPU waited [0-9.]+ [mun]?s for work$' \
 	"the second line says how long the CPU and the GPU waited for each other"
-like "$(sed -n 3p pipe)" "^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
+like "$(sed -n 3p pipe)" \
+	"^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
 	"the third line has the largest kernel and call path of the tables"
 
 # Units.
 like "$(grep -A2 '^kernels' pipe)" ' [0-9.]{3,4} (ns|us|ms|s) ' "times are in units that fit them"
-like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' "--unit ns: all times are in ns"
+like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' \
+	"--unit ns: all times are in ns"
 for format in csv json; do
 	COLUMNS=80 xpumerge --$format >$format.80 2>/dev/null
-	COLUMNS=200 xpumerge --$format 2>/dev/null | cmp - $format.80 && ! grep -qE '[0-9] (us|ms|s)\b' $format.80
+	COLUMNS=200 xpumerge --$format 2>/dev/null | cmp - $format.80 &&
+		! grep -qE '[0-9] (us|ms|s)\b' $format.80
 	ok $? "--$format: names are not cut, and times are whole ns"
 done
 
@@ -55,7 +59,8 @@ done
 "$XPUMERGE" one.data >one.txt 2>one.log
 like "$(cat one.txt)" '^kernels: 1 of 1 name$' \
 	"a recording with one kernel: the summary says 1 of 1 name"
-unlike "$(cat one.txt one.log)" '(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
+unlike "$(cat one.txt one.log)" \
+	'(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
 	"the number 1 is followed by a singular"
 
 # The order of rows.
@@ -70,14 +75,16 @@ xpumerge --table kernels --sort avg --limit 1 2>/dev/null | tail -n 2 | grep -q 
 ok $? "--sort with --limit: the rows with the largest values are left"
 xpumerge --sort nothing >out 2>log
 is $? 2 "--sort nothing: exit status 2"
-is "$(cat log)" "xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
+is "$(cat log)" \
+	"xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
 	"--sort nothing: the message names possible columns"
 xpumerge --table threads --sort avg_ns >out 2>log
 is "$? $(cat log)" "2 xpumerge: --sort avg_ns: the table threads has no such column" \
 	"--sort by a column of other tables is refused"
 
 xpumerge --sort grown >out 2>log
-is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" "1 xpumerge: --sort grown: no table that is shown has such a column 1" \
+is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" \
+	"1 xpumerge: --sort grown: no table that is shown has such a column 1" \
 	"--sort by a column of tables that the recording lacks: a warning"
 
 # Missing tables, and other things that the recording lacks, are reported.
@@ -110,7 +117,8 @@ ok $? "--color=always gives colors"
 terminal() {		# terminal COMMAND: runs it on a terminal
 	script -qec "stty cols 90; $1" /dev/null </dev/null | tr -d '\r'
 }
-if command -v script >/dev/null && [ "$(script -qec 'echo yes' /dev/null </dev/null | tr -d '\r')" = yes ]; then
+if command -v script >/dev/null &&
+	[ "$(script -qec 'echo yes' /dev/null </dev/null | tr -d '\r')" = yes ]; then
 	export TERM=xterm
 	terminal "$XPUMERGE --no-pager" >tty
 	grep -q "$esc\[" tty

@@ -38,7 +38,8 @@ xpumerge --gpu t.json -o t.data 2>log
 is $? 0 "a recording with hostile names is made" || diag "$(cat log)"
 fold=$XPU_SRC/scripts/fold.sh
 export XPUMERGE
-flamegraph=$(command -v flamegraph.pl || ls /usr/share/perl5/Devel/NYTProf/flamegraph.pl 2>/dev/null)
+flamegraph=$(command -v flamegraph.pl ||
+	ls /usr/share/perl5/Devel/NYTProf/flamegraph.pl 2>/dev/null)
 if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 	for title in "größe カーネル <&>" plain; do
 		"$fold" --svg --title "$title" -o t.svg t.data 2>log
@@ -83,7 +84,8 @@ END
 	export REAL
 	XPUMERGE=$PWD/xpumerge.cpu "$fold" --svg -o c.svg c.data 2>log
 	is "$(python3 colours.py 2>&1 | tail -n 1)" "blue pale True orange 0" \
-		"kernels are blue and have no label, callers are pale, CPU time is orange" || diag "$(cat log)"
+		"kernels are blue and have no label, callers are pale, CPU time is orange" ||
+		diag "$(cat log)"
 else
 	skip "flame graphs are XML" "neither flamegraph.pl nor inferno-flamegraph"
 fi

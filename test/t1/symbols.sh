@@ -70,7 +70,8 @@ build no_id -rdynamic -Wl,--build-id=none
 objcopy --only-keep-debug no_id no_id.dbg
 strip -o linked no_id
 objcopy --add-gnu-debuglink=no_id.dbg linked
-is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: a debug file next to the file is found"
+is "$(names "$PWD/linked" "$none" no_id)" "$all" \
+	".gnu_debuglink: a debug file next to the file is found"
 mkdir .debug
 mv no_id.dbg .debug
 is "$(names "$PWD/linked" "$none" no_id)" "$all" ".gnu_debuglink: a debug file in .debug is found"
@@ -93,7 +94,8 @@ is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresse
 
 # MiniDebugInfo: the symbols that .dynsym lacks, compressed.
 nm --format=posix --defined-only -D full | awk '{ print $1 }' | sort >dynamic
-nm --format=posix --defined-only full | awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep
+nm --format=posix --defined-only full | awk '$2 ~ /[Tt]/ { print $1 }' | sort |
+	comm -13 dynamic - >keep
 objcopy -S --remove-section .gdb_index --keep-symbols=keep dbg/.build-id/01/*.debug mini
 xz -f mini
 cp stripped with_mini
@@ -140,7 +142,8 @@ if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 		read -r from size <extent
 		# The function's first byte and a byte in its middle, so that its extent is checked,
 		# too.
-		got=$(printf '%s\n' "$from" "$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
+		got=$(printf '%s\n' "$from" \
+			"$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
 			"$XPU_BUILD/names" "$PWD/libc.so.6" "$none" | tr '\n' ' ')
 		is "$got" "$s $s " "a stripped libc: $s is found"
 	done
@@ -175,7 +178,8 @@ thread_library() {	# thread_library MORE BODY
 			.cfi_endproc
 		.section .note.GNU-stack
 	END
-	${CC:-cc} -shared -nostdlib -Wl,-soname,libc.so.6 -o thread.so thread.s 2>cc.log || cat cc.log
+	${CC:-cc} -shared -nostdlib -Wl,-soname,libc.so.6 -o thread.so thread.s 2>cc.log ||
+		cat cc.log
 	addr thread.so run >start
 	strip -o thread.stripped thread.so
 	"$XPU_BUILD/names" thread.stripped "$none" <start 2>names.log
@@ -223,7 +227,8 @@ for call in "*%rax" "*8(%rsp)" "*0x118(%rsp)" "*-8(%rbp)" "*-0x118(%rbp)"; do
 	is "$(main_library "call $call")" __libc_start_call_main \
 		"the function that calls main() by '$call' is found"
 done
-is "$(main_library "call local_exit")" "??" "a function that calls something else is not the caller of main()"
+is "$(main_library "call local_exit")" "??" \
+	"a function that calls something else is not the caller of main()"
 
 # If a function has several names, the name in use is taken, even if only .dynsym has it.
 cat >versions.c <<'END'
@@ -233,7 +238,8 @@ int copy_new(int a) { return a + 2; }
 __asm__(".symver copy_old, copy@V1\n.symver copy_new, copy@@V2");
 END
 echo 'V1 { global: move; copy; local: *; }; V2 { global: copy; } V1;' >versions.map
-if ${CC:-cc} -g0 -O1 -fPIC -shared -Wl,--version-script=versions.map -o versions.so versions.c 2>cc.log; then
+if ${CC:-cc} -g0 -O1 -fPIC -shared -Wl,--version-script=versions.map -o versions.so \
+	versions.c 2>cc.log; then
 	strip -o versions.stripped versions.so
 	for file in versions.so versions.stripped; do
 		is "$(nm -D versions.so | awk '/ move@| copy@@/ { print $1 }' | sort |

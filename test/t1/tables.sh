@@ -49,7 +49,8 @@ folded() {
 # Merges the parts of kernels by place and reason, and leaves out launches without work.
 whole_kernels() {
 	sed 's/;[^;]*;\[stall\][^;]*\( [0-9]*\)$/\1/' | grep -v ';\[GPU_Launch_Pending\] ' |
-		awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
+		awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n }
+		END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
 		LC_ALL=C sort
 }
 
@@ -59,22 +60,27 @@ same() {
 	shift
 	rm -rf "$name"
 	xpumerge "$name.data" -o "$name/" "$@" 2>"$name.log"
-	xpumerge "$name.data" -f folded --unit ns "$@" 2>"$name.want.log" | whole_kernels >"$name.want"
+	xpumerge "$name.data" -f folded --unit ns "$@" 2>"$name.want.log" |
+		whole_kernels >"$name.want"
 	folded "$name" >"$name.got" 2>"$name.err"
 	cmp "$name.got" "$name.want" && [ -s "$name.got" ]
 	ok $? "$name $*: $(wc -l <"$name.want") folded lines are the same" ||
 		{ diff "$name.got" "$name.want" | head -n 20; cat "$name.err"; } | sed 's/^/# /'
-	is "$(cat "$name.log")" "$(cat "$name.want.log")" "$name $*: the printed account is the same"
+	is "$(cat "$name.log")" "$(cat "$name.want.log")" \
+		"$name $*: the printed account is the same"
 }
 
 # count DIR TABLE [AWK_CONDITION]: prints how many rows there are
 count() {
-	rows "$1" "$2" | awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next } '"${3:-1}"' { n++ } END { print n + 0 }'
+	rows "$1" "$2" |
+		awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i;
+		next } '"${3:-1}"' { n++ } END { print n + 0 }'
 }
 
 # account DIR COUNTER: prints the counter in the losses
 account() {
-	rows "$1" losses | awk -F'\t' -v counter="$2" '$2 == counter { n += $3 } END { print n + 0 }'
+	rows "$1" losses |
+		awk -F'\t' -v counter="$2" '$2 == counter { n += $3 } END { print n + 0 }'
 }
 
 "$gen" -o plain.data --launches 3000 --threads 8 --memcpy-every 4
@@ -115,25 +121,32 @@ is "$(rows "$last" ranges | awk -F'\t' '$3 == "step" { print $4, $6 }')" "step 2
 	"the table of ranges has an NVTX range"
 is "$(rows "$last" launches | awk -F'\t' '$2 == 1 { print $7 }')" "step;NCCL:all:reduce" \
 	"the table of launches has the ranges of a launch"
-is "$(rows "$last" metrics | awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" \
+is "$(rows "$last" metrics |
+	awk -F'\t' '$4 == "energy_j" { n++; sum += $8 } END { print n, sum }')" "3 4" \
 	"the table of metrics has a row for each value"
-is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 "a metric without a value is NULL"
-is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $12 }' | tr '\n' ' ')" \
+is "$(rows "$last" metrics | grep -c 'dram_read_percent.*NULL$')" 1 \
+	"a metric without a value is NULL"
+is "$(rows "$last" allocations | awk -F'\t' '$4 == "made" { print $5, $8, $11, $12 }' |
+	tr '\n' ' ')" \
 	"device 8388608 0 step;NCCL:all:reduce block 1048576 2 step;NCCL:all:reduce block 3145728 4 NULL pinned 100 5 NULL graphs 4194304 5 NULL " \
 	"the table of allocations has a row for each event"
 is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 \
 	"the table of allocations: a free has no call path"
-is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" "1	900	15000	9 0" \
+is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" \
+	"1	900	15000	9 0" \
 	"the table of windows has a row for each window of --capture, and else none"
-is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' | sort)" \
-	"$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
+is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' |
+	sort)" "$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
 		"the tables of paths and of frames have equal numbers of frames"
 
 # ---- the schema equals its documentation
 
-for table in launches device paths frames processes ranges calls samples waits allocations metrics windows losses; do
-	awk -v table="**$table**" 'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
-		on && /^\| / && !/^\| column/ { gsub(/ *\| */, "|"); split($0, c, "|"); print c[2], c[3] }' \
+for table in launches device paths frames processes ranges calls samples waits allocations metrics \
+	windows losses; do
+	awk -v table="**$table**" \
+		'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
+		on && /^\| / && !/^\| column/ { gsub(/ *\| */, "|"); split($0, c, "|");
+		print c[2], c[3] }' \
 		"$XPU_SRC/doc/tables.md" >want
 	"$XPU_BUILD/unparquet" -s plain/$table/rank=-1/*.parquet >got
 	[ -s want ] && cmp want got
@@ -176,7 +189,8 @@ done
 is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
 	"recordings merged one after the other have the same rows"
 xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
-[ "$(count one device)" -lt "$(count both device)" ] && [ "$(count one device)" -gt "$(count plain device)" ]
+[ "$(count one device)" -lt "$(count both device)" ] &&
+	[ "$(count one device)" -gt "$(count plain device)" ]
 ok $? "merging one recording again replaces its rows, and leaves other recordings' rows"
 is "$(find . -name '*.tmp')" "" "no temporary file is left"
 
@@ -185,15 +199,19 @@ is "$(find . -name '*.tmp')" "" "no temporary file is left"
 "$gen" -o seven.data --launches 1000 --rank 7 --pid 7000
 xpumerge -o job/ four.data 2>/dev/null
 xpumerge -o job/ seven.data 2>/dev/null
-is "$(cd job/device && echo *)" "rank=-1 rank=3 rank=4 rank=5 rank=6 rank=7" "each rank has a partition"
-is "$(for rank in 3 4 5 6 7; do "$XPU_BUILD/unparquet" job/launches/rank=$rank/*.parquet | sed 1d | cut -f 1 |
-	sort | uniq -c | awk '{ print $1, NF }'; done | tr '\n' ' ')" "1000 2 1000 2 1000 2 1000 2 1000 2 " \
-	"each partition has the launches of its process"
-is "$("$XPU_BUILD/unparquet" job/processes/rank=4/*.parquet | awk -F'\t' 'NR == 2 { print $4, $15 }')" "app2 job" \
+is "$(cd job/device && echo *)" "rank=-1 rank=3 rank=4 rank=5 rank=6 rank=7" \
+	"each rank has a partition"
+is "$(for rank in 3 4 5 6 7; do "$XPU_BUILD/unparquet" job/launches/rank=$rank/*.parquet | sed 1d |
+	cut -f 1 |
+	sort | uniq -c | awk '{ print $1, NF }'; done | tr '\n' ' ')" \
+	"1000 2 1000 2 1000 2 1000 2 1000 2 " "each partition has the launches of its process"
+is "$("$XPU_BUILD/unparquet" job/processes/rank=4/*.parquet |
+	awk -F'\t' 'NR == 2 { print $4, $15 }')" "app2 job" \
 	"each partition has the labels of its rank"
-is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) $("$XPU_BUILD/unparquet" \
-	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" "$("$XPU_BUILD/unparquet" \
-	job/losses/rank=7/*.parquet | grep -c launches) 4000" \
+is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet |
+	grep -c launches) $("$XPU_BUILD/unparquet" \
+	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" \
+	"$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) 4000" \
 		"losses belong to the recording's only rank, otherwise to no rank"
 xpumerge -o job/ four.data --rank 5 2>/dev/null
 is "$(count job launches)" 2000 \
@@ -211,13 +229,16 @@ is "$(ls job/device/rank=99)" part-0123456789abcdef.parquet \
 mkdir others
 echo mine >others/file
 xpumerge -o others/ plain.data 2>log
-is "$? $(cat others/file) $(files others | wc -l)" "2 mine 1" "a directory with other files is refused"
-like "$(cat log)" "^xpumerge: others/: cannot be written: it has other files than tables: give an empty" \
+is "$? $(cat others/file) $(files others | wc -l)" "2 mine 1" \
+	"a directory with other files is refused"
+like "$(cat log)" \
+	"^xpumerge: others/: cannot be written: it has other files than tables: give an empty" \
 	"a directory with other files: the message says why"
 sed -i 's/1/99/' one/_xpuload_tables
 xpumerge -o one/ plain.data 2>log
 is "$?" 2 "tables of another schema are refused"
-like "$(cat log)" "of another version of the schema" "tables of another schema: the message says why"
+like "$(cat log)" "of another version of the schema" \
+	"tables of another schema: the message says why"
 xpumerge -f parquet plain.data >out 2>log
 is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" \
 	"tables need a directory, not stdout"
@@ -243,6 +264,8 @@ is "$? $(ls elsewhere)" "2 " "a link in place of a table is not followed"
 is "$?" 2 "a table that cannot be written gives exit status 2"
 like "$(cat log)" "^xpumerge: plain/: cannot be written: File too large" \
 	"a table that cannot be written: the message says why"
-is "$(files plain)" "$(cat before)" "a table that cannot be written leaves no file, and existing files stay"
-is "$(rows plain device | cksum)" "$(cat sum)" "a table that cannot be written leaves existing rows unchanged"
+is "$(files plain)" "$(cat before)" \
+	"a table that cannot be written leaves no file, and existing files stay"
+is "$(rows plain device | cksum)" "$(cat sum)" \
+	"a table that cannot be written leaves existing rows unchanged"
 done_testing

@@ -6,7 +6,8 @@
 
 "$XPU_BUILD/gen_data" --procs 2 --launches 2000 --api -o g.data
 for kind in honest zero sign last future past mixed long; do
-	mkdir "$kind" && python3 "$XPU_SRC/test/lib/gen_times.py" g.data "$kind/r.data" "$kind" || exit 1
+	mkdir "$kind" && python3 "$XPU_SRC/test/lib/gen_times.py" g.data "$kind/r.data" "$kind" ||
+		exit 1
 done
 
 cat >spans.py <<'END'
@@ -20,9 +21,11 @@ END
 other() {		# other KIND
 	cd "$1" || exit 1
 	for format in folded csv chrome text pprof html perf pftrace; do
-		xpumerge -i r.data --pid 1000 -f $format -o "out.$format" 2>/dev/null || echo "$format: status $?"
+		xpumerge -i r.data --pid 1000 -f $format -o "out.$format" 2>/dev/null ||
+			echo "$format: status $?"
 	done
-	xpumerge -i r.data --pid 1000 -f parquet -o out.parquet/ 2>/dev/null || echo "parquet: status $?"
+	xpumerge -i r.data --pid 1000 -f parquet -o out.parquet/ 2>/dev/null ||
+		echo "parquet: status $?"
 	xpumerge -i r.data -o all.json 2>/dev/null
 	xpumerge -i r.data >all.text 2>all.log
 	xpumerge r.data ../honest/r.data >both.text 2>both.log
@@ -39,10 +42,12 @@ unlike "$(cat honest/all.log)" 'outside' "correct times: no record is left out"
 longest=$(python3 spans.py honest/all.json)
 
 for kind in zero sign last future past mixed long; do
-	like "$(cat $kind/all.log)" '^launches 2000 matched 2000 unmatched 0 lost 0' "$kind: launches are joined by their ids"
+	like "$(cat $kind/all.log)" '^launches 2000 matched 2000 unmatched 0 lost 0' \
+		"$kind: launches are joined by their ids"
 	like "$(cat $kind/all.log)" 'device records timed outside of the recording' \
 		"$kind: device records with wrong times are counted"
-	like "$(head -n 1 $kind/all.text)" '^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' \
+	like "$(head -n 1 $kind/all.text)" \
+		'^(503 us|[12]\.[0-9]+ ms): GPU 0 busy ([1-9]|[1-9][0-9])\.[0-9] %' \
 		"$kind: the headline is right"
 	[ "$(python3 spans.py $kind/all.json)" -le "$longest" ]
 	ok $? "$kind: wrong times do not make the timeline longer"

@@ -24,9 +24,11 @@ same "gz" t.json.folded --gpu t.json.gz
 xpumerge --gpu t.json -o t.data 2>log
 same "as a recording" t.json.folded t.data
 xpumerge --gpu t.json -f text >out 2>log
-like "$(cat log)" '^by nesting: launches 400 in operators or functions [0-9]+ in annotations only [0-9]+ in nothing [0-9]+$' \
+like "$(cat log)" \
+	'^by nesting: launches 400 in operators or functions [0-9]+ in annotations only [0-9]+ in nothing [0-9]+$' \
 	"the account says where launches got their call paths"
-like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' "the summary says how many launches have a stack"
+like "$(cat out)" 'of 400 launches [0-9]+ came with a stack' \
+	"the summary says how many launches have a stack"
 unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follow frame pointers"
 like "$(cat out)" 'Simulated GPU' "the summary has the device's name"
 like "$(cat out)" 'ProfilerStep#7' "the summary has annotations as ranges"
@@ -38,18 +40,23 @@ like "$(cat out)" ', from 0\.0' "time 0 of the recording is its first event"
 # ---- launch shapes, which PyTorch's profiler has in its arguments
 
 xpumerge -i "$XPU_SRC/test/t1/corpus/2.5.xpu" -o shapes.json 2>/dev/null
-shape() { xpumerge "$@" --json --table kernels 2>/dev/null | sed -n 's/.*"name": "saxpy", "grid": "\(.*\)", "registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), .*"local_bytes": \([0-9]*\),.*/\1 \2 \3 \4/p'; }
+shape() { xpumerge "$@" --json --table kernels 2>/dev/null |
+	sed -n \
+	's/.*"name": "saxpy", "grid": "\(.*\)", "registers": \([0-9]*\), "static_shared_bytes": \([0-9]*\), .*"local_bytes": \([0-9]*\),.*/\1 \2 \3 \4/p'; }
 is "$(shape --gpu shapes.json)" '64x2", "block": "256", "cluster": "2 40 33792 16' \
 	"launch shapes have grid, block, cluster, registers and memory"
-sed 's/"grid":\[[^]]*\]/"grid": {"x": [1, 2]}/; s/"block":\[[^]]*\]/"block": [256, "1", 1]/' shapes.json >odd.json
-is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null | grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
+sed 's/"grid":\[[^]]*\]/"grid": {"x": [1, 2]}/; s/"block":\[[^]]*\]/"block": [256, "1", 1]/' \
+	shapes.json >odd.json
+is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null |
+	grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
 	"shapes that are not three numbers are left out"
 
 # ---- lines of Python: their own time and their total
 
 gen t.json seed=6
 # awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in place of the file.
-awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0; split("", seen)
+awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0;
+	split("", seen)
 	for (i = n; i; i--) {
 		if (frame[i] !~ /(\.py|^<.*>[.0-9]*)\([0-9]+\): /)
 			continue
@@ -57,7 +64,8 @@ awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launc
 		total[frame[i]] += seen[frame[i]]++ ? 0 : $NF
 	} } END { for (f in total) print own[f], total[f], f }' t.json.folded | LC_ALL=C sort >want
 lines() {		# lines OPTIONS...: "OWN TOTAL LINE"
-	xpumerge "$@" --table python_lines --csv 2>log | awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $6 }' | LC_ALL=C sort
+	xpumerge "$@" --table python_lines --csv 2>log |
+		awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $6 }' | LC_ALL=C sort
 }
 lines --gpu t.json >got
 diff want got >diff && [ "$(wc -l <got)" -eq 4 ]
@@ -157,7 +165,8 @@ xpumerge --gpu nan.json -f folded --unit ns 2>log | sed 's/.*;//' | sort >out
 is "$(cat out)" "[GPU_Kernel]k 4000
 [GPU_Kernel]last 5000" "NaN and Infinity: the other events are read"
 like "$(cat log)" 'nan.json: 6 numbers are NaN or Infinity' "NaN and Infinity are counted"
-like "$(cat log)" 'nan.json: 2 events could not be read' "events with NaN or Infinity as times are counted"
+like "$(cat log)" 'nan.json: 2 events could not be read' \
+	"events with NaN or Infinity as times are counted"
 
 # ---- the text of CUPTI's sample programs
 
@@ -198,8 +207,10 @@ ok $? "the text of CUDA 11 is read" || diag "$(cat diff log)"
 
 # ---- invalid files
 
-echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}' >cpu.json
-fails "a profile of the CPU alone" 'cpu.json: cannot find CUDA events, only what threads did' --gpu cpu.json
+echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}' \
+	>cpu.json
+fails "a profile of the CPU alone" 'cpu.json: cannot find CUDA events, only what threads did' \
+	--gpu cpu.json
 echo '{"schemaVersion": 1}' >none.json
 fails "no events" 'none.json: cannot find CUDA events: no traceEvents' --gpu none.json
 gen t.json

@@ -27,7 +27,8 @@ verdict() {
 		else
 			wrong += count
 	}
-	END { print "right", right + 0, "wrong", wrong + 0, "uncertain", uncertain + 0, "none", none + 0 }
+	END { print "right", right + 0, "wrong", wrong + 0, "uncertain", uncertain + 0, "none",
+	none + 0 }
 	' "$1"
 }
 
@@ -53,7 +54,8 @@ check() {
 	# The limit is generous because machines may be busy.
 	if [ -n "${XPU_SAN:-}" ]; then
 		skip \
-			"$name: the import takes less memory than the limit" "sanitizers take their own"
+			"$name: the import takes less memory than the limit" \
+			"sanitizers take their own"
 		return
 	fi
 	awk '{ exit !($1 + $2 < 4) }' used
@@ -101,7 +103,8 @@ awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaL
 	"\"args\":{\"correlationId\":%d}}\n", i ? "," : "", 1e9 + int(i / 15000) * 1e6, i + 1
 	print "]" }' >gpu.json
 xpumerge --cpu cpu.txt --gpu gpu.json -o out.folded 2>log
-like "$(cat log)" '^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
+like "$(cat log)" \
+	'^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
 	"a coarse clock: no match is guessed"
 
 # The calls' clock starts at the first call, and a hundred stacks are older than that.
@@ -154,9 +157,11 @@ my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(i
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? \
-	"a small recording: names with blanks, digits, colours; each record is in its place" || diag "$(cat diff)"
+	"a small recording: names with blanks, digits, colours; each record is in its place" ||
+	diag "$(cat diff)"
 like "$(cat log)" '1 line is not a stack' "a small recording: a line that is no stack is counted"
-like "$(cat log)" '^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
+like "$(cat log)" \
+	'^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
 	"a small recording: the account is right"
 for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
@@ -187,7 +192,8 @@ perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"d
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json
 xpumerge --gpu long.json -o long.data 2>log
 xpumerge long.data -f folded --unit ns -o long.folded 2>mlog
-is "$? $(tr -cd Q <long.folded | wc -c)" "0 9000000" "-o .data: a name longer than a block is kept" ||
+is "$? $(tr -cd Q <long.folded | wc -c)" "0 9000000" \
+	"-o .data: a name longer than a block is kept" ||
 	diag "$(cat log mlog)"
 xpumerge --cpu cpu.txt --gpu gpu.json --table api_calls --csv 2>/dev/null | cut -d, -f2,3,9 >out
 cat >expected <<'END'
@@ -200,7 +206,8 @@ END
 diff expected out >diff
 ok $? "the table of API calls is right" || diag "$(cat diff)"
 xpumerge --cpu cpu.txt --gpu gpu.json -f chrome >out 2>log
-is "$(grep -c '"dur":2.000,"cat":"launch"' out) $(grep -c '"dur":2.000,"cat":"api","name":"cudaFree"' out)" \
+is "$(grep -c '"dur":2.000,"cat":"launch"' \
+	out) $(grep -c '"dur":2.000,"cat":"api","name":"cudaFree"' out)" \
 	"6 1" "in a timeline API calls have their durations"
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
 is "$(works out)" 6 "--gpu without --cpu: each device record is shown, without stacks"

@@ -31,7 +31,8 @@ row() {
 pairs 0 "threads=8 gap=0.3 work=0.2 lost=0.01 tids=pid"
 like "$(cat pairs.log)" "have the process's id in place of the thread's" \
 	"no thread ids: a message says that they are missing"
-like "$(cat pairs.log)" "bpf_get_current_pid_tgid\(\)" "no thread ids: a message says how to get them"
+like "$(cat pairs.log)" "bpf_get_current_pid_tgid\(\)" \
+	"no thread ids: a message says how to get them"
 like "$(cat pairs.log)" "no stack names the kernel" \
 	"no kernel names: a message says that stacks lack them"
 pairs 1 "threads=8 gap=0.3 work=0.2 lost=0.01 names=nvcc"

@@ -11,7 +11,8 @@ pairs_families
 
 # Where the order decides, nearly all launches are certain.
 truth_row() {
-	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] && [ "$7" -le "$6" ]
+	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] &&
+		[ "$7" -le "$6" ]
 	ok $? "an ordinary recording: right $2 wrong $3 uncertain $4 none $5 launches $7 of $6: $1"
 }
 pairs_ordinary

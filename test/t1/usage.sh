@@ -31,7 +31,8 @@ load "--off can be --off-cpu or --off-cpu-min" "--off true"
 load "--strict takes no argument: see --help" "--strict=yes true"
 load "-o: expected an argument: see --help" "-qo"
 load "--output: expected an argument: see --help" "--output"
-load "there is no option --delay: xpumerge --from leaves out the beginning" "record --delay=500 true"
+load "there is no option --delay: xpumerge --from leaves out the beginning" \
+	"record --delay=500 true"
 load "there is no option -D: xpumerge --from leaves out the beginning" "record -qD 500 true"
 load "nothing to record: expected a COMMAND, -p PID or -a: see --help" "record -g"
 load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or the end of PID ends them" \
@@ -52,7 +53,8 @@ load "--cgroup and --container both name a cgroup: not together" "-a --cgroup x 
 load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
 load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" "-o x.data.gz true"
-load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recording has .data" "-o x.pb true"
+load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recording has .data" \
+	"-o x.pb true"
 load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
 	"-o x.pngg true"
 load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
@@ -68,9 +70,12 @@ load "-o z.html: twice" "-o z.html -o z.html true"
 # An option that would silently replace an earlier one, or that has no effect because of another
 # one.
 load "--api and --api=all: one or the other" "--api --api=all true"
-load "--call-graph fp and --call-graph dwarf: one or the other" "--call-graph fp --call-graph dwarf true"
-load "--capture launch:1 and --capture nvtx:x: one or the other" "--capture launch:1 --capture nvtx:x true"
-load "--capture after:1 and --capture for:1: one or the other" "--capture after:1 --capture for:1 true"
+load "--call-graph fp and --call-graph dwarf: one or the other" \
+	"--call-graph fp --call-graph dwarf true"
+load "--capture launch:1 and --capture nvtx:x: one or the other" \
+	"--capture launch:1 --capture nvtx:x true"
+load "--capture after:1 and --capture for:1: one or the other" \
+	"--capture after:1 --capture for:1 true"
 load "--freq 99 and --freq 199: one or the other" "-F 99 -F 199 true"
 load "--duration 1 and --duration 2: one or the other" "-a --duration 1 --duration 2"
 load "--transport bpf and --transport shm: one or the other" "--transport bpf --transport shm true"
@@ -81,18 +86,22 @@ for with in gpu-only cpu-only freq=99 off-cpu off-cpu-min=1 api stalls probe=lau
 		"--$with --memory-only true"
 done
 for with in api stalls gpu-metrics memory nvtx=off probe=path cupti=share; do
-	load "--cpu-only knows of no CUDA: it cannot be together with --${with%%=*}" "--cpu-only --$with true"
+	load "--cpu-only knows of no CUDA: it cannot be together with --${with%%=*}" \
+		"--cpu-only --$with true"
 done
 load "--gpu-only takes no CPU samples: it cannot be together with --freq" "--gpu-only -F 99 true"
-load "--gpu-only looks at no threads: it cannot be together with --off-cpu-min" "--gpu-only --off-cpu-min 5 true"
+load "--gpu-only looks at no threads: it cannot be together with --off-cpu-min" \
+	"--gpu-only --off-cpu-min 5 true"
 load "--quiet says less: it cannot be together with --verbose" "-q -v true"
-load "--control makes a recording of each window: it cannot be together with --every" "--control fd:0 --every 1 true"
+load "--control makes a recording of each window: it cannot be together with --every" \
+	"--control fd:0 --every 1 true"
 load "--control makes a recording of each window: it cannot be together with --push" \
 	"--control fd:0 --push parca+http://x:1 true"
 load "--python on takes --call-graph dwarf: with fp, only or off" "--call-graph fp --python on true"
 load "--check records nothing: it cannot be together with --all" "--check -a"
 load "true: --check records nothing: it takes no COMMAND" "--check true"
-for with in output=x.html keep=2 control=fd:0 capture=after:1 api stalls gpu-metrics off-cpu memory; do
+for with in output=x.html keep=2 control=fd:0 capture=after:1 api stalls gpu-metrics off-cpu \
+	memory; do
 	load "top shows device work and CPU samples, and makes no file: it cannot be together with --${with%=*}" \
 		"top --$with"
 done
@@ -102,15 +111,19 @@ load "-o x.html: --every and --push make recordings, each of which xpumerge can 
 	"-o x.html --push parca+http://x:1 true"
 load "--capture is for a COMMAND to start; with -p and -a, XPUSHIM_CAPTURE in the program's environment decides" \
 	"-a --capture launch:1"
-load "--duration is not for --control and --capture after:S: for:S says how long" "-a --capture after:1 --duration 1"
+load "--duration is not for --control and --capture after:S: for:S says how long" \
+	"-a --capture after:1 --duration 1"
 merge "--format folded and --format html: one or the other" "-f folded -f html"
 merge "--by tid and --by shape: one or the other" "-f folded --by tid --by shape"
 merge "--memory live and --memory peak: one or the other" "--memory live --memory peak"
 merge "--from 1 and --from 2: one or the other" "--from 1 --from 2"
 merge "--sort count and --sort avg: one or the other" "--sort count --sort avg"
-merge "--by shape tells kernels apart: it cannot be together with --cpu-only" "--by shape --cpu-only"
-merge "--memory shows memory alone: it cannot be together with --table threads" "--memory peak --table threads"
-merge "--sort avg: no table of memory has such a column, and --memory shows no other" "--memory live --sort avg --csv"
+merge "--by shape tells kernels apart: it cannot be together with --cpu-only" \
+	"--by shape --cpu-only"
+merge "--memory shows memory alone: it cannot be together with --table threads" \
+	"--memory peak --table threads"
+merge "--sort avg: no table of memory has such a column, and --memory shows no other" \
+	"--memory live --sort avg --csv"
 merge "--json and -f csv: one or the other" "-f csv --json"
 merge "--json and -o a.csv: one or the other" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
@@ -123,7 +136,8 @@ load "annotate: record with --stalls, then xpumerge --table stalls has the lines
 	annotate
 is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" \
 	"xpuload report runs xpumerge"
-is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" "xpuload script runs xpumerge -f perf"
+is "$(xpuload script -i xpu.data 2>log)" "$(xpumerge -f perf 2>log)" \
+	"xpuload script runs xpumerge -f perf"
 
 for perf in "-F overhead" "-g caller" "-s comm"; do
 	# shellcheck disable=SC2086 # two words
@@ -132,7 +146,8 @@ for perf in "-F overhead" "-g caller" "-s comm"; do
 		"xpuload report $perf: prints one line" ||
 		diag "$(cat log)"
 done
-for perf in --stdio --tui -n --children --no-children "--percent-limit 1" --header "--call-graph caller" -D; do
+for perf in --stdio --tui -n --children --no-children "--percent-limit 1" \
+	--header "--call-graph caller" -D; do
 	# shellcheck disable=SC2086 # two words
 	xpuload report $perf >out 2>log
 	is "$? $(wc -l <log) $(grep -c "there is no option ${perf% *}: [^s]" log)" "2 1 1" \
@@ -149,7 +164,8 @@ merge "there is no option --unti, perhaps --unit: see --help" "--unti ns"
 merge "there is no option --report: --table NAME picks a table" "--report x"
 merge "--kernel: expected an argument: see --help" "--kernel"
 merge "there is no option -z: see --help" "xpu.data -z"
-merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' "$XPU_SRC/lib/formats.h" |
+merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' \
+	"$XPU_SRC/lib/formats.h" |
 	paste -sd, | sed 's/,\([^,]*\)$/ or \1/; s/,/, /g')" "-f json"
 merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, python_lines,\
  cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, gpu_metrics, kernel_metrics,\
@@ -162,23 +178,27 @@ merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (
 xpumerge --help >help
 sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
 	grep -oE '^[a-z-]+:' | tr -d : >names
-sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]|(^| )/' | tr -d ' ' >suffixes
+sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]|(^| )/' |
+	tr -d ' ' >suffixes
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
 ok $? "the help lists formats"
 sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_BUILD/doc/xpumerge.1" >listed
-is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" "" \
-	"the manual lists each format"
-is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" || echo "$suffix"; done <suffixes)" "" \
-	"the manual lists each suffix"
+is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" \
+	"" "the manual lists each format"
+is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" ||
+	echo "$suffix"; done <suffixes)" "" "the manual lists each suffix"
 
 # A format whose name has two words is also in the manual.
 mkdir -p tree/lib tree/merge/write/formats
-(cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" && cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
+(cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" &&
+	cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
 cp "$XPU_SRC/merge/write/formats/csv.c" tree/merge/write/formats/two_words.c
-sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' "$XPU_SRC/lib/formats.h" >tree/lib/formats.h
+sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' \
+	"$XPU_SRC/lib/formats.h" >tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
-is "$? $(grep -c '^[.]It Cm two-words' two.1) $(cat log)" "0 1 " "a format of two words is in the manual"
+is "$? $(grep -c '^[.]It Cm two-words' two.1) $(cat log)" "0 1 " \
+	"a format of two words is in the manual"
 sed -i 's/two_words/TWO/' tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log
 is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" \

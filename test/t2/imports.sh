@@ -47,8 +47,10 @@ cat >bad.c <<-'END'
 	void *use[] = { (void *)strtod, (void *)gnu_get_libc_version, (void *)y1, (void *)memcpy };
 	END
 echo 'GLIBC_99.5 { global: memcpy; };' >new.map
-if ${CC:-cc} -fPIC -shared -nostdlib -Wl,--version-script=new.map -Wl,-soname,libnew.so -o libnew.so libnew.c \
-		2>cc.log && ${CC:-cc} -fPIC -shared -o bad.so bad.c -L. -lnew -lm -Wl,--no-as-needed 2>>cc.log; then
+if ${CC:-cc} -fPIC -shared -nostdlib -Wl,--version-script=new.map -Wl,-soname,libnew.so \
+	-o libnew.so libnew.c \
+		2>cc.log && ${CC:-cc} -fPIC -shared -o bad.so bad.c -L. -lnew -lm \
+		-Wl,--no-as-needed 2>>cc.log; then
 	is "$(foreign ./bad.so | sed 's/\(strtod\|y1\) .*/\1/' | LC_ALL=C sort | tr '\n' ',')" \
 		"gnu_get_libc_version is not weak,library libm.so.6,library libnew.so,memcpy GLIBC_99.5,strtod,y1," \
 		"a foreign function, library or version is found"

@@ -12,7 +12,8 @@ use_sim
 export XPU_SHIM
 if [ -z "$XPU_EMULATED" ]; then
 	libc=$(ldd "$XPU_BUILD/workload/stacks" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
-	gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null | grep -q ' at address ' ||
+	gdb -nx -batch -ex 'info address __start_context' "$libc" 2>/dev/null |
+		grep -q ' at address ' ||
 		skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
 fi
 
@@ -25,14 +26,17 @@ scenarios="inlining templates recursion virtual library frames exceptions corout
 under_gdb() {
 	export XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES="$max"
 	if [ -z "$XPU_EMULATED" ]; then
-		gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" --args "$XPU_BUILD/workload/stacks" "$@"
+		gdb -nx -batch -x "$XPU_SRC/test/lib/gdb_stacks.py" \
+			--args "$XPU_BUILD/workload/stacks" "$@"
 		return
 	fi
 	rm -f "$PWD/stub"
 	# gdb 13 does not read the vectors in the signal frames that this emulator makes.
-	qemu-aarch64-static -cpu max,sve=off -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" -E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
+	qemu-aarch64-static -cpu max,sve=off -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" \
+		-E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
 		"$XPU_BUILD/workload/stacks" "$@" >qemu.log 2>&1 &
-	XPU_REMOTE=$PWD/stub gdb-multiarch -nx -batch -iex "set debug-file-directory $XPU_SYSROOT/usr/lib/debug" \
+	XPU_REMOTE=$PWD/stub gdb-multiarch -nx -batch -iex \
+		"set debug-file-directory $XPU_SYSROOT/usr/lib/debug" \
 		-iex "set solib-search-path $XPU_BUILD:$XPU_BUILD/sim:$XPU_BUILD/workload" \
 		-x "$XPU_SRC/test/lib/gdb_stacks.py" "$XPU_BUILD/workload/stacks"
 }

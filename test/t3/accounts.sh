@@ -96,7 +96,8 @@ for name in run gaps exact; do
 	lives=$(xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null |
 		awk -F, 'NR > 1 { ns += $1 } END { printf "%.0f\n", ns }')
 	is "$(xpumerge -i $name.data -f folded --unit ns 2>/dev/null |
-		awk -v max="$lives" '/Off_CPU/ { n++; long += $NF > max } END { print (n > 0), long + 0 }')" \
+		awk -v max="$lives" '/Off_CPU/ { n++; long += $NF > max }
+		END { print (n > 0), long + 0 }')" \
 		"1 0" "$name: no time off the CPU is longer than all threads lived"
 done
 
@@ -120,7 +121,8 @@ is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 450
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
-# Many call paths of blocked threads, more than the programs in the kernel remember with a small -m: none is lost.
+# Many call paths of blocked threads, more than the programs in the kernel remember with a small -m:
+# none is lost.
 cat >paths.py <<'END'
 import time
 
@@ -137,7 +139,8 @@ if [ -n "$python" ]; then
 			"$python" paths.py 2>paths.$size.log
 	done
 	for size in 4M 16M; do
-		unlike "$(cat paths.$size.log)" 'lost: .*off-CPU' "many call paths, -m $size: none is lost"
+		unlike "$(cat paths.$size.log)" 'lost: .*off-CPU' \
+			"many call paths, -m $size: none is lost"
 		# A sleep may be over before it blocks.
 		xpumerge -i paths.$size.data --cpu-only -f folded --unit count 2>/dev/null | awk '
 			/zero|one/ && /Off_CPU.sleep/ { n++ } END { exit !(n > 5900 && n <= 6000) }'

@@ -62,7 +62,8 @@ for args in "-F 0" "-F -1" "-F 99999999999999999999" "--max-stack 1001" \
 		"$args: the message has the range"
 done
 xpuload --duration 1 true 2>log
-is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" "--duration with a command: refused"
+is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" \
+	"--duration with a command: refused"
 xpuload 2>log
 is $? 125 "no command: exit status 125"
 
@@ -136,7 +137,8 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	rm small/a.data			# otherwise the next recording could not even begin
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
 	is $? 125 "disk full, merged directly: exit status 125"
-	like "$(cat log)" 'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
+	like "$(cat log)" \
+		'small/b.folded is incomplete: the recording stays in small/|cannot be written' \
 		"disk full, merged directly: a message says that the result is incomplete"
 	umount small
 else
@@ -169,7 +171,8 @@ sleep 1
 kill -CONT "$two_pid"
 leave two
 batches() {		# batches PATTERN: adds up the counts on the lines that match
-	grep "$1" two.log | grep -o '[0-9]* batches of device' | awk '{ n += $1 } END { print n + 0 }'
+	grep "$1" two.log | grep -o '[0-9]* batches of device' |
+		awk '{ n += $1 } END { print n + 0 }'
 }
 all=$(batches 'warning: lost: ')
 [ "$all" -gt 0 ]

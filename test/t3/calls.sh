@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api=all: every call of CUDA's API is recorded once, with its thread and its duration; --api: those that can
-# take time. Real BPF and real uprobes on the simulated device.
+# --api=all: every call of CUDA's API is recorded once, with its thread and its duration; --api:
+# those that can take time. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -15,8 +15,8 @@ compare() {		# compare NAME: compares the recording with the program's output
 	xpumerge -i "$1.data" -f chrome -o "$1.json" 2>merge.log
 	python3 "$XPU_SRC/test/lib/calls.py" "$1.out" "$1.csv" "$1.json" >verdict
 	diag "$(cat verdict)"
-	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -v '^time' verdict | grep -c WRONG)" \
-		"9 $2 0" "$1: all calls of all threads are recorded"
+	is "$(grep -c '^calls' verdict) $(grep -c '^thread' verdict) $(grep -v '^time' verdict |
+		grep -c WRONG)" "9 $2 0" "$1: all calls of all threads are recorded"
 }
 
 # If the machine itself is halted for a while, the program and CUPTI see different times. So up to
@@ -42,8 +42,8 @@ run_here() {
 
 # In another pid namespace, the pid here of a thread that launches nothing is unknown.
 run_far() {
-	xpuload --api=all --gpu-only --probe launch -o far.data unshare -pf --propagation unchanged \
-		--mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
+	xpuload --api=all --gpu-only --probe launch -o far.data unshare -pf \
+		--propagation unchanged --mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
 	is $? 0 "in a pid namespace: exit status 0"
 	grep -v 'calls-asks' far.own | sed '/^thread/s/ [0-9]* \([0-9]*\)$/ 0 \1/' >far.out
 	compare far 4
@@ -63,7 +63,8 @@ functions() {		# functions FILE: "NUMBER NAME" of each
 }
 xpuload --api -o timed.data "$XPU_BUILD/workload/calls" >timed.out 2>load.log
 is $? 0 "--api: exit status 0"
-like "$(cat load.log)" '^xpuload: 800 launches .* 800 device records, [0-9]+ API calls, .* lost 0$' \
+like "$(cat load.log)" \
+	'^xpuload: 800 launches .* 800 device records, [0-9]+ API calls, .* lost 0$' \
 	"--api: xpuload counts launches and calls"
 functions run.data >all.txt
 functions timed.data >timed.txt
@@ -84,22 +85,25 @@ is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0
 	"without --api: the timeline has no API calls"
 
 # Every loss is reported; and a call takes 16 bytes.
-"$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 -u 1 >small.out \
-	2>load.log
+"$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 \
+	-u 1 >small.out 2>load.log
 sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
-there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log | awk -F, '{ sum += $3 } END { print sum }')
+there=$(xpumerge -i small.data --table api_calls --csv 2>merge.log |
+	awk -F, '{ sum += $3 } END { print sum }')
 missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
 made=$(awk '$1 == "thread" { sum += $4 } END { print sum + 1 }' small.out)
-diag "a small ring: $made made, $sent sent, $there there, ${missing:-0} missing; $(tail -n 1 load.log)"
+diag "a small ring: $made made, $sent sent, $there there, ${missing:-0} missing; $(tail -n 1 \
+	load.log)"
 # The shim's last count may itself be lost, and calls that were sent after an earlier count may
 # have arrived.
-[ "$there" -ge "$made" ] || { [ $((there + ${missing:-0})) -ge "$sent" ] && grep -q ' lost [1-9]' load.log; }
+[ "$there" -ge "$made" ] || { [ $((there + ${missing:-0})) -ge "$sent" ] &&
+	grep -q ' lost [1-9]' load.log; }
 ok $? "a small ring: missing calls are counted"
 call_bytes() {		# call_bytes LEVEL: prints the bytes per call, times 100
 	for how in '' --api=all; do
 		# shellcheck disable=SC2086 # none, or one
-		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" -t 2 \
-			-n 10000 -u 0 >size.out 2>load.log
+		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" \
+			-t 2 -n 10000 -u 0 >size.out 2>load.log
 	done
 	sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
 	echo $((($(wc -c <size--api=all.data) - $(wc -c <size.data)) * 100 / sent))

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU time is what the threads' own clocks say, not the number of samples: in a loop, in bursts that come and
-# go with a timer, in many threads and short ones, in threads that block all the time, in forks and in a
-# shell. The clocks leave out other programs' time, so that the load of the machine changes nothing.
+# CPU time is what the threads' own clocks say, not the number of samples: in a loop, in bursts that
+# come and go with a timer, in many threads and short ones, in threads that block all the time, in
+# forks and in a shell. The clocks leave out other programs' time, so that the load of the machine
+# changes nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -11,12 +12,13 @@ clocks=$XPU_BUILD/workload/clocks
 
 # sum FILE WAY: prints the ns of all lines of the thread or process name WAY
 sum() {
-	awk -v name="$2" '{ ns = $NF; sub(/;.*/, ""); if (name == "" || $0 == name) n += ns } END { printf "%.0f\n", n }' "$1"
+	awk -v name="$2" '{ ns = $NF; sub(/;.*/, ""); if (name == "" || $0 == name) n += ns }
+		END { printf "%.0f\n", n }' "$1"
 }
 
-# within GOT EXPECTED PERCENT NAME [THREADS]: allows PERCENT and 1 ms, in which the program begins and ends
-# A process's clock lacks the time that each of its THREADS runs in the kernel after it has left the process,
-# some microseconds with cold caches. xpuload counts this time.
+# within GOT EXPECTED PERCENT NAME [THREADS]: allows PERCENT and 1 ms, in which the program begins
+# and ends A process's clock lacks the time that each of its THREADS runs in the kernel after it has
+# left the process, some microseconds with cold caches. xpuload counts this time.
 within() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v late="${5:-0}" 'BEGIN {
 		d = a > b ? a - b : b - a
@@ -43,22 +45,27 @@ for hz in 99 999; do
 	for way in $ways; do
 		threads=0
 		[ $way != short ] || threads=2000
-		within "$(sum "all$hz.ns" "$way")" "$(awk -v w="$way" '$1 == w { print $2 + $3 }' "all$hz.out")" 1 \
+		within "$(sum "all$hz.ns" "$way")" \
+			"$(awk -v w="$way" '$1 == w { print $2 + $3 }' "all$hz.out")" 1 \
 			"$way, $hz samples a second" $threads
 	done
 done
 
-# The kernel goes on for a while in a process that has ended, so the last processes' ends are missing.
+# The kernel goes on for a while in a process that has ended, so the last processes' ends are
+# missing.
 # shellcheck disable=SC2016 # the shell that is recorded expands it
-record shell -F 999 "$clocks" shell 'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
+record shell -F 999 "$clocks" shell \
+	'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
 within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 \
 	"a shell and 200 short programs: samples add up to the CPU time"
 
 # All results have the same sum.
 ns=$(sum all999.ns "")
-is "$(xpumerge all999.data --table processes --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $5 } END { printf "%.0f\n", n }')" \
+is "$(xpumerge all999.data --table processes --csv --limit 0 2>/dev/null |
+	awk -F, 'NR > 1 { n += $5 } END { printf "%.0f\n", n }')" \
 	"$ns" "the table of processes has the same CPU time"
-is "$(xpumerge all999.data --table cpu_functions --csv --limit 0 2>/dev/null | awk -F, 'NR > 1 { n += $2 } END { printf "%.0f\n", n }')" \
+is "$(xpumerge all999.data --table cpu_functions --csv --limit 0 2>/dev/null |
+	awk -F, 'NR > 1 { n += $2 } END { printf "%.0f\n", n }')" \
 	"$ns" "the table of functions has the same CPU time"
 xpumerge -i all999.data -f perf -o all.perf 2>/dev/null
 is "$(awk '/ cpu-clock:$/ { n += $(NF - 1) } END { printf "%.0f\n", n }' all.perf)" "$ns" \
@@ -71,13 +78,15 @@ for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
 done
 is "$parts" "$ns" "adjacent windows add up to the CPU time"
 
-# A thread that lives on when the recording ends, and was running when it began. On a busy machine it may be long
-# until a tick finds it: so it runs until it is killed, and the recording ends after the first sample.
+# A thread that lives on when the recording ends, and was running when it began. On a busy machine
+# it may be long until a tick finds it: so it runs until it is killed, and the recording ends after
+# the first sample.
 # shellcheck disable=SC2046 # a word for two seconds
 "$clocks" $(yes spin | head -n 120) >/dev/null &
 pid=$!
 begin=$(awk '{ print $1 }' /proc/$pid/schedstat)
-until [ "$(awk '{ print $1 }' /proc/$pid/schedstat)" -gt $((begin + 100000000)) ]; do sleep 0.02; done
+until [ "$(awk '{ print $1 }' /proc/$pid/schedstat)" -gt $((begin + 100000000)) ]; do sleep \
+	0.02; done
 attach attached --cpu-only -F 5 -p $pid
 is_sampled() {
 	xpumerge dump attached.data 2>/dev/null | grep -q ' STACK '
@@ -90,8 +99,10 @@ wait $pid 2>/dev/null
 xpumerge dump attached.data >attached.dump
 perl -ne '
 	push @t, $1 if / STACK (?:misc=\w+ )?time_ns=(\d+)/;
-	if (/ CPU_REST from_ns=(\d+) end_ns=(\d+) ns=(\d+)/) { $from = $1; $rest = $3; $span = $2 - $1 }
-	END { print "$from $t[-1] ", $rest > 0 && $rest <= $span + 1e6 ? "some" : "none" }' attached.dump >rest
+	if (/ CPU_REST from_ns=(\d+) end_ns=(\d+) ns=(\d+)/) { $from = $1; $rest = $3;
+	$span = $2 - $1 }
+	END { print "$from $t[-1] ", $rest > 0 && $rest <= $span + 1e6 ? "some" : "none" }' \
+	attached.dump >rest
 is "$(awk '{ print ($1 == $2), $3 }' rest)" "1 some" \
 	"attached: the time since each thread's last sample is recorded" ||
 	diag "$(grep -E ' STACK | CPU_REST ' attached.dump | cut -c1-200)"

@@ -28,7 +28,8 @@ LD_LIBRARY_PATH=/image exec chroot root "$@"
 END
 boxed() {		# boxed COMMAND...
 	exec unshare -pf -m -n -u -i -C --propagation private \
-		sh enter.sh setpriv --bounding-set -all --inh-caps -all --no-new-privs /image/confine "$@"
+		sh enter.sh setpriv --bounding-set -all --inh-caps -all --no-new-privs \
+		/image/confine "$@"
 }
 inner_of() {		# inner_of PID: the pid of the program that unshare has started
 	pgrep -P "$1" | head -n 1
@@ -42,8 +43,8 @@ fi
 # attached to from outside.
 start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
 inner=$(inner_of "$box_pid")
-is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" "0000000000000000 2 " \
-	"the container has no capabilities, and a system call filter"
+is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" \
+	"0000000000000000 2 " "the container has no capabilities, and a system call filter"
 attach outside -p "$inner"
 says outside
 like "$(cat outside.log)" 'attached to 3 processes' \
@@ -102,7 +103,8 @@ like "$(attached_by setpriv --bounding-set -sys_ptrace "$XPULOAD")" \
 	"^125 xpuload: pid $plain_pid may not be recorded: root needs cap_sys_ptrace|^0 " \
 	"inside, without cap_sys_ptrace: xpuload attaches, or says how to make it possible"
 if unshare -Ur true 2>/dev/null; then
-	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' "inside a user namespace: refused"
+	like "$(attached_by unshare -Ur "$XPULOAD")" '^125 xpuload: ' \
+		"inside a user namespace: refused"
 	is "$(grep -c '' log)" 1 "inside a user namespace: prints one line"
 else
 	skip "inside a user namespace" "unshare -U is not allowed"

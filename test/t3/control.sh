@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --control and --capture after:S,for:S: the program runs with CUPTI asleep, not even loaded, until it is told to
-# record; each window is a recording of its own, with exactly its launches.
+# --control and --capture after:S,for:S: the program runs with CUPTI asleep, not even loaded, until
+# it is told to record; each window is a recording of its own, with exactly its launches.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -9,7 +9,8 @@ use_sim
 
 mkfifo ctl ack
 exec 5<>ctl 7<>ack
-order() {		# order COMMAND: gives the command, and prints the answer, if it comes within a minute
+# order COMMAND: gives the command, and prints the answer, if it comes within a minute
+order() {
 	echo "$1" 1<>ctl
 	timeout 60 head -n 1 <&7
 }
@@ -55,7 +56,8 @@ like "$(cat a.err)" "warning: --control: 'nonsense': expected enable, disable, p
 # The target ends in a window; xpuload's exit status is the target's exit status.
 mkfifo cmds
 exec 8<>cmds
-"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'e%n.data' sh -c "'$live' -t 1 <cmds; exit 7" >e.out 2>e.log &
+"$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'e%n.data' sh \
+	-c "'$live' -t 1 <cmds; exit 7" >e.out 2>e.log &
 e_pid=$!
 wait_for grep -qs ready e.out
 is "$(order enable)" ack "a second target: enable is answered by ack"
@@ -75,26 +77,32 @@ ask b "burst 10" >/dev/null
 finish b
 is $? 0 "by the clock: exit status 0"
 xpumerge -i clock.data -f folded --unit count -o clock.folded 2>clock.mlog
-like "$(cat clock.mlog)" ' unmatched 0 lost 0$' "by the clock: nothing is lost" || diag "$(cat clock.mlog)"
+like "$(cat clock.mlog)" ' unmatched 0 lost 0$' "by the clock: nothing is lost" ||
+	diag "$(cat clock.mlog)"
 [ "$(grep -c 'site_bg;.*kernel_bg' clock.folded)" -gt 0 ]
 ok $? "by the clock: the launches in the window are recorded"
-is "$(grep -c 'kernel_0\|copy' clock.folded)" 0 "by the clock: no launch after the window is recorded"
+is "$(grep -c 'kernel_0\|copy' clock.folded)" 0 \
+	"by the clock: no launch after the window is recorded"
 
-# The time begins when the program is recorded, however long that takes; the window may open with the program. On
-# a busy machine two seconds may end before the first launch: then it tries again, for longer.
+# The time begins when the program is recorded, however long that takes; the window may open with
+# the program. On a busy machine two seconds may end before the first launch: then it tries again,
+# for longer.
 for seconds in 2 20; do
-	xpuload --gpu-only --capture for:$seconds -o for.data "$XPU_BUILD/workload/exact" -t 2 -n $((20000 * seconds)) -p 10000 \
-		>/dev/null 2>for.log
+	xpuload --gpu-only --capture for:$seconds -o for.data "$XPU_BUILD/workload/exact" -t 2 \
+		-n $((20000 * seconds)) -p 10000 >/dev/null 2>for.log
 	is $? 0 "for:$seconds from the start: exit status 0"
-	part=$(xpumerge -i for.data -f folded 2>&1 >/dev/null | sed -n 's/^launches \([0-9]*\) .*/\1/p')
+	part=$(xpumerge -i for.data -f folded 2>&1 >/dev/null |
+		sed -n 's/^launches \([0-9]*\) .*/\1/p')
 	[ "${part:-0}" = 0 ] || break
 done
 [ "${part:-0}" -gt 0 ] && [ "$part" -lt $((20000 * seconds)) ]
-ok $? "for:$seconds from the start: a part of the launches is recorded: $part" || diag "$(cat for.log)"
+ok $? "for:$seconds from the start: a part of the launches is recorded: $part" ||
+	diag "$(cat for.log)"
 unlike "$(cat for.log)" 'no process has the shim' \
 	"for:$seconds from the start: no warning about a program that is being started"
 xpuload --capture after:100,for:1 -o none.data sh -c 'exit 4' 2>log
-is "$? $(cat log)" "4 xpuload: warning: the command has ended before --capture after: nothing is recorded" \
+is "$? $(cat log)" \
+	"4 xpuload: warning: the command has ended before --capture after: nothing is recorded" \
 	"a program that ends before its window: a warning, and the program's exit status"
 xpuload --capture for:100 -o short.data "$XPU_BUILD/workload/exact" -t 1 -n 10 >/dev/null 2>log
 is $? 0 "a program that ends in its window: exit status 0" || diag "$(cat log)"
@@ -116,7 +124,8 @@ wait $p_pid
 is $? 0 "-p: stop ends xpuload with exit status 0"
 finish c
 
-# A process that is attached to ends, and xpuload with it; a command that follows stop is not obeyed.
+# A process that is attached to ends, and xpuload with it; a command that follows stop is not
+# obeyed.
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
@@ -131,7 +140,8 @@ p_pid=$!
 is "$(order "stop
 enable")" ack "-p: stop, followed by another command, is answered by ack"
 wait $p_pid
-is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: a command that follows stop is not obeyed" || diag "$(cat d.log)"
+is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: a command that follows stop is not obeyed" ||
+	diag "$(cat d.log)"
 finish d
 exec 5<&-			# forgets that enable
 exec 5<>ctl

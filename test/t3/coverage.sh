@@ -12,7 +12,8 @@ merge_options="--graph launch --gpu-only"	# a graph's work: under its launch
 
 # check NAME: tests each line "apis: SITE API KIND [BYTES]"; each call is made 10 times.
 check() {
-	xpumerge -i "$1.data" --gpu-only --graph launch -f folded --unit ns -o "$1.ns.folded" 2>/dev/null
+	xpumerge -i "$1.data" --gpu-only --graph launch -f folded --unit ns \
+		-o "$1.ns.folded" 2>/dev/null
 	sed -n 's/^apis: //p' "$1.out" >"$1.sites"
 	while read -r site api kind bytes; do
 		case $kind in
@@ -42,7 +43,8 @@ is $? 0 "exit status 0"
 sites=$(grep -c '^apis: ' auto.out)
 is "$sites" 50 "the program makes all $sites calls"
 exact auto $((10 * sites)) "every launch is matched, under its own site"
-like "$(cat auto.log)" "^xpuload: $((10 * sites)) launches .* $((10 * sites)) device records.* lost 0" \
+like "$(cat auto.log)" \
+	"^xpuload: $((10 * sites)) launches .* $((10 * sites)) device records.* lost 0" \
 	"each launch has one device record"
 check auto
 

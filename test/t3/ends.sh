@@ -74,7 +74,8 @@ except KeyboardInterrupt:
 END
 	: >python.out
 	setsid env --default-signal=INT "$XPULOAD" -o python.data \
-		"$(python3 -c 'import sys; print(sys.executable)')" interrupt.py >python.out 2>python.log &
+		"$(python3 -c 'import sys; print(sys.executable)')" \
+		interrupt.py >python.out 2>python.log &
 	pid=$!
 	wait_for grep -qs ready python.out
 	kill -INT -$pid
@@ -132,7 +133,8 @@ kill -INT -$pid
 wait $pid 2>/dev/null
 is $? 130 "SIGINT to the group: exit status 130"
 exact group 1000 "SIGINT to the group: all device work that CUPTI delivered is recorded"
-like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' "SIGINT to the group: xpuload prints its counts"
+like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' \
+	"SIGINT to the group: xpuload prints its counts"
 
 # SIGALRM ends the recording when its time is over.
 timeout -s INT 600 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log &
@@ -163,8 +165,10 @@ wait "$late_pid" 2>/dev/null
 is $? 137 "killed while it launches: exit status 137"
 account late
 xpumerge --from 0 --to 60 -f folded --unit count -o timely.folded late.data 2>/dev/null
-is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded | awk '{ n += $2 } END { print n }')" \
-	"$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' late.folded | awk '{ n += $2 } END { print n }')" \
+is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded |
+	awk '{ n += $2 } END { print n }')" \
+	"$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' late.folded |
+	awk '{ n += $2 } END { print n }')" \
 	"killed while it launches: all times are within the recording"
 
 # A daemon that outlives its parent, and the recording.

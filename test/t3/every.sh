@@ -9,7 +9,8 @@ use_sim
 
 # Adds up folded stacks.
 sum_stacks() {
-	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n } END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
+	awk '{ n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n }
+		END { for (line in sum) printf "%s %.0f\n", line, sum[line] }' |
 		LC_ALL=C sort
 }
 
@@ -43,11 +44,13 @@ check() {
 		nr=$((nr + 1))
 	done | sum_stacks >sum.folded
 	nr=$(parts "$name" | wc -l)
-	account=$(awk '{ l += $2; m += $4; u += $6; o += $8 } END { print "launches", l, "matched", m, "unmatched", u, "lost", o }' accounts)
+	account=$(awk '{ l += $2; m += $4; u += $6; o += $8 }
+		END { print "launches", l, "matched", m, "unmatched", u, "lost", o }' accounts)
 	is "$(head -n 1 all.log)" "$account" "$name: the accounts of the $nr files add up"
 	cmp -s all.folded sum.folded && [ -s sum.folded ]
 	ok $? \
-		"$name: their $(wc -l <sum.folded) stacks add up to the whole recording, to the nanosecond" ||
+		"$name: their $(wc \
+		-l <sum.folded) stacks add up to the whole recording, to the nanosecond" ||
 		diag "$(diff all.folded sum.folded | head -n 5)"
 	unlike "$(cat all.log)" 'that nothing defines|not closed' \
 		"$name: each file defines every id that it uses, and all files are closed" ||
@@ -62,7 +65,8 @@ run() {			# run NAME LAUNCHES OPTIONS -- COMMAND...
 	like "$(cat load.log)" 'lost 0$' "$name: nothing is lost"
 	check "$name"
 	# shellcheck disable=SC2046 # several files
-	is "$(sed -n 's/.*; \([0-9]* files, .*\); lost 0$/\1/p' load.log)" "$nr files, $name.1.data the first, $(
+	is "$(sed -n 's/.*; \([0-9]* files, .*\); lost 0$/\1/p' load.log)" \
+		"$nr files, $name.1.data the first, $(
 		human $(cat $(parts "$name") | wc -c))" \
 			"$name: xpuload prints the number of files and their total size"
 	[ "$nr" -gt 2 ]
@@ -75,7 +79,8 @@ run exact 100000 --every 0.05 -- "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 10000
 # shellcheck disable=SC2046
 xpumerge $(parts exact) -f folded --unit count -o exact.folded 2>merge.log
 is "$("$XPU_SRC/test/lib/verdict.sh" exact.folded merge.log)" \
-	"launches 100000 matched 100000 wrong 0 unmatched 0 lost 0" "exact: each kernel is under its own site"
+	"launches 100000 matched 100000 wrong 0 unmatched 0 lost 0" \
+	"exact: each kernel is under its own site"
 xpumerge dump exact.2.data >dump 2>&1
 like "$(sed -n 3,12p dump)" 'PART time_ns=[0-9]+ number=2 ' \
 	"the second file has a PART record with the number 2"
@@ -130,12 +135,14 @@ check churn
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
 	"threads come and go: launches are exact: $account"
 
-xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 -n 200000 >/dev/null 2>load.log
+xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 \
+	-n 200000 >/dev/null 2>load.log
 is $? 0 "--keep: exit status 0" || diag "$(cat load.log)"
 is "$(ls kept.data.* | wc -l)" 2 "--keep 2 leaves two files"
 # The last files of a slow program may begin after its last launch.
 for part in kept.data.*; do
-	like "$(xpumerge "$part" 2>&1 >/dev/null)" '(launches ([0-9]+) matched \2 unmatched 0|CPU samples [0-9]+) lost 0' \
+	like "$(xpumerge "$part" 2>&1 >/dev/null)" \
+		'(launches ([0-9]+) matched \2 unmatched 0|CPU samples [0-9]+) lost 0' \
 		"$part can be read without the other files"
 done
 
@@ -149,8 +156,8 @@ if unshare -m true 2>/dev/null; then
 		shift 2
 		exec "$PWD/private/program" "$@"
 	END
-	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" "$XPU_BUILD/sim" \
-		-n 100000 virtual >/dev/null 2>load.log
+	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" \
+		"$XPU_BUILD/sim" -n 100000 virtual >/dev/null 2>load.log
 	last=$(parts ns | tail -n 1)
 	# On a slow machine the program may begin only after the second file.
 	for part in $(parts ns | sed 1d); do
@@ -168,7 +175,8 @@ fi
 # The files' child cannot write: the recording ends, and the program does not notice it.
 mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
 if [ $? = 0 ]; then
-	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 -n 60000 >out 2>load.log
+	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 \
+		-n 60000 >out 2>load.log
 	is $? 125 "full disk: exit status 125"
 	like "$(cat out)" '^exact: ' "full disk: the program runs to its end"
 	like "$(cat load.log)" 'cannot write full/x.data.[0-9]+: No space left' \
@@ -181,7 +189,8 @@ fi
 while read -r said options; do
 	# shellcheck disable=SC2086
 	xpuload $options touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" || diag "$(cat bad.log)"
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" ||
+		diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'
 from.0.01 --every 0

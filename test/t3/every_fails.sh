@@ -45,8 +45,8 @@ says() {
 
 # newest NAME: prints the highest number of the files of that name, or nothing
 newest() {
-	find "$(dirname "$1")" -name "$(basename "$1").*" | sed -n 's/.*\.\([0-9]\{1,\}\)\(\.data\)\{0,1\}$/\1/p' |
-		sort -n | tail -n 1
+	find "$(dirname "$1")" -name "$(basename "$1").*" |
+		sed -n 's/.*\.\([0-9]\{1,\}\)\(\.data\)\{0,1\}$/\1/p' | sort -n | tail -n 1
 }
 
 # reached NAME NUMBER: the file of that number, or a later one, exists; --keep may have removed
@@ -76,7 +76,8 @@ adds_up() {
 		xpumerge "$part" -f folded -o part.folded 2>part.log
 		[ $? -le 1 ] || bad="$bad $part"
 		grep -q 'that nothing defines' part.log && bad="$bad $part"
-		sum=$((sum + $(awk '/^launches / && !n { n = $2 } / launch.* (that the shim )?tagged/ && !t { t = $1 }
+		sum=$((sum + $(awk '/^launches / && !n { n = $2 }
+			/ launch.* (that the shim )?tagged/ && !t { t = $1 }
 			END { print n + t }' part.log)))
 	done <parts
 	is "$bad" "" "$what: each file can be read without the others"
@@ -97,7 +98,8 @@ ask a "burst 100" >/dev/null
 nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
 burst_until says 'goes on after an end by force'
-like "$(cat load.log)" 'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
+like "$(cat load.log)" \
+	'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
 	"killed: a message reports the kill at once"
 first=$(split_of)
 number=$(newest killed)
@@ -146,7 +148,8 @@ end 0
 is "$(find . -name 'storm.*.data' | wc -l)" 3 "killed often: --keep 3 still removes older files"
 
 what="killed, --memory"
-"$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 -p 40 >memory.out 2>load.log &
+"$XPULOAD" --memory --gpu-only --every 0.2 -o memory.data "$XPU_BUILD/workload/memory" -n 300 \
+	-p 40 >memory.out 2>load.log &
 load=$!
 wait_for reached memory.data 2
 kill -9 "$(split_of)"
@@ -166,7 +169,8 @@ is "$(diff got expected | head -n 4)" "" \
 what="killed, --push"
 if [ -e "$XPU_BUILD/xpuload-push" ]; then
 	mkdir pushed
-	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 --push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
+	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 \
+		--push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
 	load=$!
 	wait_for grep -q 'attached to' load.log
 	burst_until reached pushed/xpu.data 2
@@ -207,7 +211,8 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	begin -o full/y.data
 	burst_until has_file full/y.data
 	dd if=/dev/zero of=full/filler bs=4k 2>/dev/null
-	burst_until says 'cannot write full/y.data: No space left.*the program and the recording go on'
+	burst_until says \
+		'cannot write full/y.data: No space left.*the program and the recording go on'
 	rm full/filler
 	burst_until says 'full/y.data is written again'
 	end 0

@@ -12,8 +12,10 @@ use_sim
 # Prints the commands of a page's examples, without the explanations on their lines.
 commands() {		# commands PAGE
 	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/ \{1,\}#.*//; s/   .*//' |
-		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' | grep -E '^(xpuload|xpumerge)( |$)' |
-		grep -v -e --container | sed "s/-p PID/-p $a_pid/; s/--duration 10/--duration 0.5/; s/ top / top -n 1 /; s#/tmp/##"
+		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' |
+		grep -E '^(xpuload|xpumerge)( |$)' |
+		grep -v -e --container |
+		sed "s/-p PID/-p $a_pid/; s/--duration 10/--duration 0.5/; s/ top / top -n 1 /; s#/tmp/##"
 }
 
 cat >train.py <<END
@@ -40,7 +42,8 @@ for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
 		eval "$command" >out 2>log </dev/null
 		status=$?
 		# Equal builds may differ by chance.
-		[ $status = 0 ] || { [ $status = 1 ] && [ "${command#*--fail-over}" != "$command" ]; }
+		[ $status = 0 ] || { [ $status = 1 ] &&
+			[ "${command#*--fail-over}" != "$command" ]; }
 		ok $? "$page: this command runs: $command" || diag "$status: $(cat log)"
 	done <commands
 done

@@ -76,11 +76,13 @@ is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 l
 
 # xpuload is killed by SIGKILL: all but the last second is in the file.
 # shellcheck disable=SC2016 # in the other shell
-"$XPULOAD" --gpu-only -o killed.data sh -c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
+"$XPULOAD" --gpu-only -o killed.data sh \
+	-c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \
 	"$XPU_BUILD/workload/exact" >/dev/null 2>&1 &
 pid=$!
 enough() {
-	[ "$(xpumerge -i killed.data -f folded 2>&1 >/dev/null | sed -n 's/^launches \([0-9]*\) .*/\1/p')" -ge 2000 ]
+	[ "$(xpumerge -i killed.data -f folded 2>&1 >/dev/null |
+		sed -n 's/^launches \([0-9]*\) .*/\1/p')" -ge 2000 ]
 }
 wait_for enough
 kill -9 $pid

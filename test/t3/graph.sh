@@ -61,7 +61,8 @@ xpumerge -i a.data -f folded --unit count -o launch.folded --graph launch 2>laun
 for what in captured:captured_one captured:captured_two built:built_one built:built_two \
 	cloned:built_one cloned:built_two nested:outer nested:inner_one nested:inner_two \
 	updated:after changed:changed again:again_one; do
-	like "$(cat launch.folded)" ";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
+	like "$(cat launch.folded)" \
+		";launch_${what%:*};cudaGraphLaunch;\[GPU_Kernel\]k_${what#*:} 10$" \
 		"--graph launch: the kernel is under its launch: $what"
 done
 

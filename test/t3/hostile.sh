@@ -57,7 +57,8 @@ honest() {
 alongside entries 1000
 honest entries
 like "$(cat all.log)" 'lost: .*1000 malformed entries' "malformed log entries are counted"
-like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches " \
+like "$(cat all.log)" \
+	"lost of pid $hostile_pid \(hostile\): 1000 malformed entries, 1000 call paths of launches " \
 	"malformed log entries: the message names the process"
 
 alongside unread 500
@@ -88,7 +89,8 @@ like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\):" \
 	"endless call paths: losses are attributed to the hostile process"
 if $slow; then
 	skip \
-		"endless call paths: no loss is attributed to the other process" "the flood fills the ring"
+		"endless call paths: no loss is attributed to the other process" \
+		"the flood fills the ring"
 else
 	unlike "$(cat all.log)" '\(exact\)' \
 		"endless call paths: no loss is attributed to the other process" ||
@@ -157,8 +159,9 @@ if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 	ok $? "a file system that does not answer: xpuload still ends"
 	is "$(grep -c asked mute.out)" 1 \
 		"a file system that does not answer: the file was requested once"
-	is "$(grep -c "mounted.$$/file: its file system does not answer: no build-ids of its files" mute.log)" 1 \
-		"a file system that does not answer: one message reports that"
+	is "$(grep \
+		-c "mounted.$$/file: its file system does not answer: no build-ids of its files" \
+		mute.log)" 1 "a file system that does not answer: one message reports that"
 	kill -KILL $mute_pid		# every process that waits for it goes on
 	wait $all_pid
 	is $? 0 "a file system that does not answer: exit status 0"

@@ -167,11 +167,13 @@ hostile() {
 		python3 hostile.py "$1" >out 2>log
 	is $? 0 "$1: xpuload and its target end as they should" || diag "$(cat log)"
 	xpumerge -i w.data --by comm -f folded --unit count -o w.folded 2>mlog
-	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' w.folded)
+	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' \
+		w.folded)
 }
 
 lost() {		# lost: prints how many processes are counted as lost
-	sed -n 's/.*lost: .*[^0-9]\([0-9]*\) processes that used CUDA.*/\1/p; s/.*lost: \([0-9]*\) processes that used.*/\1/p' log |
+	sed -n \
+		's/.*lost: .*[^0-9]\([0-9]*\) processes that used CUDA.*/\1/p; s/.*lost: \([0-9]*\) processes that used.*/\1/p' log |
 		head -n 1
 }
 
@@ -179,7 +181,8 @@ hostile kinds
 is "$honest $(lost)" "1000 14" \
 	"kinds: the honest process is exact, each of the others is counted" || diag "$(cat log)"
 hostile hellos
-is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" || diag "$(cat log)"
+is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" ||
+	diag "$(cat log)"
 hostile twice
 is "$honest" 1000 "twice: the honest process is exact" || diag "$(cat log)"
 [ "$(cat fds)" -lt 60 ]
@@ -191,7 +194,9 @@ made=$(cat made)
 got=$honest
 more=$(sed -n 's/.*[ ,]\([0-9]*\) launches of processes that could not reach xpuload.*/\1/p' log)
 diag "made $made, recorded $got, counted ${more:-0}"
-is $((got + ${more:-0})) "$made" "flood: each launch of the honest processes is recorded or counted" || diag "$(tail -n 4 log)"
+is $((got + ${more:-0})) "$made" \
+	"flood: each launch of the honest processes is recorded or counted" ||
+	diag "$(tail -n 4 log)"
 hostile counts
 is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bounded"
 hostile crowd

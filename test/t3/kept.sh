@@ -27,7 +27,8 @@ cat >inside.sh <<-'END'
 END
 xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
 is $? 0 "in another mount namespace: exit status 0" || diag "$(cat load.log)"
-like "$(cat load.log)" 'mapped files? that (is|are) not at (its|their) paths? here: kept in ns.data.files' \
+like "$(cat load.log)" \
+	'mapped files? that (is|are) not at (its|their) paths? here: kept in ns.data.files' \
 	"in another mount namespace: a message says which files were kept"
 [ ! -e private/program ]
 ok $? "the program's file does not exist here"
@@ -38,9 +39,11 @@ mv ns.data.files elsewhere
 like "$(folded ns.data)" 'program\+0x' "without the kept files, functions are shown by address"
 like "$(cat merge.log)" 'private/program: no symbols, cannot be read' \
 	"without the kept files, a message says so"
-like "$(folded ns.data --buildid-dir elsewhere)" "$whole" "--buildid-dir: the kept files are found elsewhere"
+like "$(folded ns.data --buildid-dir elsewhere)" "$whole" \
+	"--buildid-dir: the kept files are found elsewhere"
 
-xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
+xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times \
+	virtual 2>load.log
 [ ! -e no.data.files ]
 ok $? "--no-buildid-cache: nothing is kept"
 xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
@@ -81,7 +84,8 @@ ok $? "a program whose file is at its path: nothing is kept"
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
 map() {			# map FILE: the path of the map of the recording's program
 	echo "/tmp/perf-$(xpumerge dump "$1" 2>/dev/null |
-		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' | tail -n 1).map"
+		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' |
+		tail -n 1).map"
 }
 STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
 map=$(map jit.data)
@@ -108,7 +112,8 @@ cat >longer.sh <<-'END'
 	wait
 END
 for n in 400000 1600000; do
-	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n jit 2>load.log
+	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n \
+		jit 2>load.log
 	[ $? = 9 ] || break
 done
 like "$(folded longer.data)" "$jit" "a map from a few seconds after the program's start is used"
@@ -125,8 +130,8 @@ cat >jit.sh <<-'END'
 	exec "$@"
 END
 quiet_sanitizers		# the leak checker does not find its own threads there
-STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" "$stacks" -n $times \
-	jit 2>load.log
+STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" \
+	"$stacks" -n $times jit 2>load.log
 is $? 0 "own /tmp and pid namespace: exit status 0" || diag "$(cat load.log)"
 like "$(folded own.data)" "$jit" "own /tmp and pid namespace: generated code is named"
 is "$(find "$(map own.data)" /tmp/perf-1.map -newer jit.sh 2>/dev/null)" "" \

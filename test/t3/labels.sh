@@ -12,7 +12,8 @@ shapes=$XPU_BUILD/workload/shapes
 
 # labels FILE: prints each label once, as in the dump: "TORCH rank=5 ..."
 labels() {
-	xpumerge dump "$1" | sed -n 's/.* LABEL misc=\([A-Z_]*\) .* label=[0-9]* \([a-z_]*=.*\)/\1 \2/p' |
+	xpumerge dump "$1" |
+		sed -n 's/.* LABEL misc=\([A-Z_]*\) .* label=[0-9]* \([a-z_]*=.*\)/\1 \2/p' |
 		sort -u | tr '\n' ' '
 }
 
@@ -29,15 +30,18 @@ if [ $root != none ]; then
 fi
 end() {
 	for at in step_batch job_12 slurm "$id" "pod$pod" kubepods .; do
-		[ $root = none ] || find "$top" -depth -type d -name "$at" -exec rmdir {} + 2>/dev/null
+		[ $root = none ] ||
+			find "$top" -depth -type d -name "$at" -exec rmdir {} + 2>/dev/null
 	done
 }
 
 for transport in bpf shm; do
-	env RANK=5 LOCAL_RANK=1 WORLD_SIZE=8 LOCAL_WORLD_SIZE=4 GROUP_RANK=1 SLURM_JOB_ID=4711 SLURM_PROCID=1 \
-		SLURMD_NODENAME=n1 "$XPULOAD" -q --transport $transport -o $transport.data "$shapes" 30 1 \
-		>/dev/null 2>log || diag "$(cat log)"
-	is "$(labels $transport.data)" 'SLURM job="4711" SLURM node="n1" TORCH local_rank=1 TORCH local_size=4 '\
+	env RANK=5 LOCAL_RANK=1 WORLD_SIZE=8 LOCAL_WORLD_SIZE=4 GROUP_RANK=1 SLURM_JOB_ID=4711 \
+		SLURM_PROCID=1 \
+		SLURMD_NODENAME=n1 "$XPULOAD" -q --transport $transport -o $transport.data \
+		"$shapes" 30 1 >/dev/null 2>log || diag "$(cat log)"
+	is "$(labels $transport.data)" \
+		'SLURM job="4711" SLURM node="n1" TORCH local_rank=1 TORCH local_size=4 '\
 'TORCH node_rank=1 TORCH rank=5 TORCH world_size=8 ' \
 	"$transport: the process has the labels that its environment gives"
 	if [ $root = none ]; then
@@ -45,14 +49,16 @@ for transport in bpf shm; do
 		continue
 	fi
 	# shellcheck disable=SC2016 # for the inner shell
-	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$inner" "$XPULOAD" -q --transport $transport \
+	sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$inner" "$XPULOAD" \
+		-q --transport $transport \
 		-o in-$transport.data "$shapes" 30 1 >/dev/null 2>log || diag "$(cat log)"
-	like "$(xpumerge dump in-$transport.data | grep 'PROCESS_LABEL misc=CGROUP' | grep -c "container=\"$id\"")" \
-		'[1-9]' "$transport: the process has its container"
-	like "$(xpumerge dump in-$transport.data)" "pod_uid=\"$pod\"" "$transport: the process has its pod"
+	like "$(xpumerge dump in-$transport.data | grep 'PROCESS_LABEL misc=CGROUP' |
+		grep -c "container=\"$id\"")" '[1-9]' "$transport: the process has its container"
+	like "$(xpumerge dump in-$transport.data)" "pod_uid=\"$pod\"" \
+		"$transport: the process has its pod"
 	# On a busy machine there may also be samples of the device's threads.
-	is "$(xpumerge -i in-$transport.data --by job,container,comm -f folded 2>log | grep '\[GPU_' |
-		cut -d ';' -f 1-3 | sort -u)" \
+	is "$(xpumerge -i in-$transport.data --by job,container,comm -f folded 2>log |
+		grep '\[GPU_' | cut -d ';' -f 1-3 | sort -u)" \
 		"[job 12];[container $(echo "$id" | cut -c1-12)];shapes" \
 			"$transport: --by job,container groups the process"
 done
@@ -85,18 +91,22 @@ python=$(command -v python3) || python=
 if [ -z "$python" ]; then
 	skip "set late" "there is no python3"
 else
-	env -u RANK -u WORLD_SIZE "$XPULOAD" -q -o late.data "$python" late.py >log 2>&1 || diag "$(cat log)"
+	env -u RANK -u WORLD_SIZE "$XPULOAD" -q -o late.data "$python" late.py >log 2>&1 ||
+		diag "$(cat log)"
 	is "$(xpumerge -i late.data -f folded --by rank --unit count 2>log |
-		sed 's/^\(\[[a-z 0-9]*\]\).* /\1 /' | awk '{ n[$1 $2] += $NF } END { for (i in n) print i, n[i] }' |
+		sed 's/^\(\[[a-z 0-9]*\]\).* /\1 /' |
+		awk '{ n[$1 $2] += $NF } END { for (i in n) print i, n[i] }' |
 		sort | tr '\n' ' ')" "[rank0] 10 [rank1] 10 [rank2] 10 " \
 			"environment set late: each child has its rank" || diag "$(cat log)"
 	like "$(cat log)" "launches 30 matched 30 unmatched 0 lost 0" \
 		"environment set late: each launch is matched"
-	is "$(xpumerge -i late.data -f folded --unit count --rank 1-2 2>log | awk '{ n += $NF } END { print n }')" 20 \
+	is "$(xpumerge -i late.data -f folded --unit count --rank 1-2 2>log |
+		awk '{ n += $NF } END { print n }')" 20 \
 		"--rank 1-2: shows the launches of both ranks"
 	like "$(cat log)" "left out: 10 of 30 device records" \
 		"--rank: a message says how many device records it left out"
-	is "$(xpumerge -i late.data -f folded --unit count --rank 0,2 2>/dev/null | awk '{ n += $NF } END { print n }')" \
+	is "$(xpumerge -i late.data -f folded --unit count --rank 0,2 2>/dev/null |
+		awk '{ n += $NF } END { print n }')" \
 		20 "--rank 0,2: shows the launches of both ranks"
 fi
 

@@ -57,13 +57,15 @@ is "$(ask b off)" off "the busy target goes on"
 
 # Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
 # of its own, whatever was recorded of calls before; also in the middle of a recording.
-start_again() {		# start_again ARGS...: starts the program, and waits until its threads launch
+# start_again ARGS...: starts the program, and waits until its threads launch
+start_again() {
 	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
 	again=$!
 	wait_for grep -qs ready again.out
 }
 
-attach_again() {	# attach_again OBSERVER OPTIONS...: attaches, and waits until it has some launches
+# attach_again OBSERVER OPTIONS...: attaches, and waits until it has some launches
+attach_again() {
 	attach "$@" -p $again
 	wait_for has_launches "$1" 40
 }
@@ -97,7 +99,8 @@ for opts in '-q --api' '-q --api' -q; do
 	attach_again waits $opts
 	leave waits
 	like "$(verdict waits)" 'launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
-		"threads that allocate, $opts: every launch is matched, under its own site" || diag "$(cat waits.log waits.mlog)"
+		"threads that allocate, $opts: every launch is matched, under its own site" ||
+		diag "$(cat waits.log waits.mlog)"
 done
 kill $again
 wait $again
@@ -238,7 +241,8 @@ exact after 103 "xpuload killed while running its target: the target can be atta
 tell e quit
 wait_for grep -q '^live: launches 300' e.out
 ok $? "xpuload killed while running its target: the target's results are unchanged"
-is "$(wc -c <e.err)" 0 "xpuload killed while running its target: nothing is printed on the target's stderr"
+is "$(wc -c <e.err)" 0 \
+	"xpuload killed while running its target: nothing is printed on the target's stderr"
 
 # The target's threads begin and end while xpuload is attached: each has one slot, and none is left.
 start_dormant f -t 32

@@ -21,7 +21,8 @@ left() {
 
 for how in bpf shm; do
 	for what in double reset context exec exit; do
-		xpuload --memory --gpu-only --transport $how -o $what-$how.data "$ends" $what >$what-$how.out 2>load.log
+		xpuload --memory --gpu-only --transport $how -o $what-$how.data "$ends" \
+			$what >$what-$how.out 2>load.log
 		is $? 0 "$what-$how: exit status 0" || diag "$(cat load.log)"
 		like "$(tail -n 1 load.log)" 'lost 0$' "$what-$how: nothing is lost"
 		left $what-$how
@@ -31,14 +32,16 @@ for how in bpf shm; do
 done
 is "$(xpumerge dump double-bpf.data | grep -o 'what=NOT_FREED' | wc -l)" 6 \
 	"frees that CUDA refused are recorded as refused"
-is "$(xpumerge -i double-bpf.data --table memory_failures --csv 2>/dev/null | awk -F, 'NR > 1 { print $2 }' | paste -sd' ' -)" \
+is "$(xpumerge -i double-bpf.data --table memory_failures --csv 2>/dev/null |
+	awk -F, 'NR > 1 { print $2 }' | paste -sd' ' -)" \
 	"18446744073709551614 9223372036854775808" "the refused sizes are recorded"
 
-xpuload --memory --gpu-only -o hook.data "$ends" hook "$XPU_BUILD/workload/torch_libs/libc10.so" >hook.out 2>load.log
+xpuload --memory --gpu-only -o hook.data "$ends" hook \
+	"$XPU_BUILD/workload/torch_libs/libc10.so" >hook.out 2>load.log
 is $? 0 "hook: exit status 0" || diag "$(cat load.log)"
 xpumerge -i hook.data --memory leaked -f folded -o hook.folded 2>hook.merge
-like "$(grep '\[GPU_Memory\]block' hook.folded || grep '\[GPU0_Memory\]block' hook.folded)" ' 512$' \
-	"hook: a valid block among invalid reports is recorded"
+like "$(grep '\[GPU_Memory\]block' hook.folded || grep '\[GPU0_Memory\]block' hook.folded)" \
+	' 512$' "hook: a valid block among invalid reports is recorded"
 unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77) ' \
 	"hook: no block of another type of device is recorded"
 
@@ -46,7 +49,8 @@ unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0
 	"hook: no block of 0 bytes is recorded"
 
 # Many threads that free each other's memory, with few addresses.
-xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 -n 30 >many.out 2>load.log
+xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 \
+	-n 30 >many.out 2>load.log
 is $? 0 "64 threads: exit status 0" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
 is "$(tail -n 1 verdict)" "wrong 0" "64 threads: bytes by path are right" || diag "$(cat verdict)"
@@ -92,7 +96,7 @@ kill -9 "$again_pid"
 for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge
 	sound $name 'that cannot' "$name: no event is impossible"
-	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" 2 \
-		"$name: the recording has exactly the memory that the program held"
+	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" \
+		2 "$name: the recording has exactly the memory that the program held"
 done
 done_testing

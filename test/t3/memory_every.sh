@@ -30,30 +30,35 @@ together() {
 	[ $# = 0 ] || shift
 	memory_start "$recording.data.1" >start
 	{
-		grep '^moment' "$said" | awk -v start="$(cat start)" '{ printf "live %d --at %.0fns\n", ++nr, $2 - start }'
+		grep '^moment' "$said" |
+			awk -v start="$(cat start)" \
+			'{ printf "live %d --at %.0fns\n", ++nr, $2 - start }'
 		printf 'peak 0\nleaked 0\nallocated 0\nfailed 0\n'
 	} >moments
 	while read -r what nr at; do
 		# shellcheck disable=SC2086,SC2046 # two words, or none; several files
-		xpumerge $(files "$recording") --memory "$what" $at "$@" -f folded -o got.folded 2>merge.log || head -n 1 merge.log
+		xpumerge $(files "$recording") --memory "$what" $at "$@" -f folded \
+			-o got.folded 2>merge.log || head -n 1 merge.log
 		memory_sums got.folded >got
 		memory_truth "$said" "$what" "$nr" >expected
-		[ -s expected ] && cmp -s got expected || { echo "$what $nr"; diff got expected | head -4; }
+		[ -s expected ] && cmp -s got expected ||
+			{ echo "$what $nr"; diff got expected | head -4; }
 	done <moments
 }
 
 # The last moment that a file has is the moment of its last event: memory that is held then is in
 # the next file, too.
 for how in bpf shm; do
-	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data "$XPU_BUILD/workload/memory" -n 200 -p 40 \
-		>every.out 2>load.log
+	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data \
+		"$XPU_BUILD/workload/memory" -n 200 -p 40 >every.out 2>load.log
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing is lost"
 	[ "$(files every | wc -l)" -ge 3 ]
 	ok $? "$how: several files are written: $(files every | wc -l)"
 	is "$(together every)" "" \
 		"$how: the files together have the right memory: at ten moments, at the peak, leaked, allocated, refused"
-	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' "$how: no event is missing or impossible"
+	unlike "$(cat merge.log)" 'events of memory|lost [1-9]' \
+		"$how: no event is missing or impossible"
 	last_file every
 	memory_sums last.folded >got
 	memory_truth every.out leaked >expected
@@ -68,7 +73,8 @@ for how in bpf shm; do
 done
 
 # Two programs, of which one ends early, and the other one waits more.
-xpuload --memory --gpu-only --every 0.1 -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
+xpuload --memory --gpu-only --every 0.1 -o two.data sh \
+	-c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
 	'$XPU_BUILD/workload/memory' -n 100 -p 100 -r 5 >b.out; wait" 2>load.log
 is $? 0 "two programs: exit status 0" || diag "$(cat load.log)"
 pids=$(for file in $(files two); do xpumerge dump "$file" 2>/dev/null; done |
@@ -81,7 +87,7 @@ for name in a b; do
 	done
 done >same
 is "$(paste -sd' ' same)" "a b" \
-	"two programs in $(files two | wc -l) files: the memory of each is right at ten moments, at the peak, leaked, allocated, refused" ||
+	"two programs: memory is right at ten moments, at the peak, leaked, allocated, refused" ||
 	diag "$(head -n 5 wrong.*)"
 rm -f two.data.*
 
@@ -92,24 +98,29 @@ for how in plain -e; do
 	opt=$how
 	[ $how != plain ] || opt=''
 	# shellcheck disable=SC2086 # an option, or none
-	xpuload --memory --gpu-only --every 0.1 -o torch.data "$torch" -d 2 -n 300 -p 40 $opt "$libs" >torch.out 2>load.log
+	xpuload --memory --gpu-only --every 0.1 -o torch.data "$torch" -d 2 -n 300 -p 40 $opt \
+		"$libs" >torch.out 2>load.log
 	is $? 0 "PyTorch, $how: exit status 0" || diag "$(cat load.log)"
 	torch_said torch.out "$(memory_start torch.data.1)" 1 '0 1' | sort >said
 	at=$(cut -d' ' -f1 said | sort -nu | sed 's/$/ns/' | paste -sd, -)
 	# shellcheck disable=SC2046 # several files
 	xpumerge $(files torch) --memory live --at "$at" --table memory_moments --csv 2>merge.log |
-		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); b[$1 " " $NF] += $4; s[$1 " " $NF] += $5 }
+		awk -F, 'NR > 1 && $NF ~ /GPU/ {
+		gsub(/"|GPU /, "", $NF); b[$1 " " $NF] += $4; s[$1 " " $NF] += $5 }
 			END { for (i in b) printf "%s %.0f %.0f\n", i, b[i], s[i] }' | sort >found
 	is "$(comm -23 said found)" "" \
-		"PyTorch, $how: blocks and segments are right at $(wc -l <said) moments, in $(files torch | wc -l) files" ||
+		"PyTorch, $how: blocks and segments are right at $(wc -l <said) moments" ||
 		diag "$(comm -13 said found | head -n 4)"
-	unlike "$(cat merge.log)" 'events of memory' "PyTorch, $how: no event is missing or impossible"
+	unlike "$(cat merge.log)" 'events of memory' \
+		"PyTorch, $how: no event is missing or impossible"
 	last_file torch
 	grep -E '\]block [0-9]+$' last.folded >got.folded
 	memory_sums got.folded >got
-	memory_truth torch.out leaked | awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' | sort >expected
-	is "$(awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort)" "$(cat expected)" \
-		"PyTorch, $how: the last of $(files torch | wc -l) files alone has each live block, under its path"
+	memory_truth torch.out leaked |
+		awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' | sort >expected
+	is "$(awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort)" \
+		"$(cat expected)" \
+		"PyTorch, $how: the last file alone has each live block, under its path"
 	# shellcheck disable=SC2046 # several files
 	like "$(xpumerge $(files torch) 2>/dev/null | grep '^memory: [0-9]* events')" \
 		'[1-9][0-9]* totals of the allocator.s own compared, 0 differ' \
@@ -126,7 +137,8 @@ loader=$!
 # sites.
 has_both() {
 	for file in $(files goes); do
-		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" = 2 ] && return
+		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" \
+			= 2 ] && return
 	done
 	return 1
 }

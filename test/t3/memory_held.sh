@@ -12,20 +12,22 @@ use_sim
 export XPU_SIM_REST=500000000 XPU_SIM_POOL=100663296 XPU_SIM_GRAPHS=25165824
 
 for how in bpf shm; do
-	xpuload --memory --gpu-only --transport $how -o held.data "$XPU_BUILD/workload/held" x >held.out 2>load.log
+	xpuload --memory --gpu-only --transport $how -o held.data "$XPU_BUILD/workload/held" \
+		x >held.out 2>load.log
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	like "$(tail -n 1 load.log)" 'lost 0$' "$how: nothing is lost"
 	held_agrees
 done
-is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null | awk -F, '/GPU/ { print $1 }')" \
-	"$((4 * 32 + 64 << 20))" \
+is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null |
+	awk -F, '/GPU/ { print $1 }')" "$((4 * 32 + 64 << 20))" \
 		"unused parts of pools, and memory outside of pools, do not count as used, as in PyTorch"
 
 # Attached late: the memory that is held already is asked for, too.
 has_rest() {		# the recording says how much of the device is used
 	[ -n "$(xpumerge -i late.data --memory live -f folded 2>/dev/null)" ]
 }
-start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$XPU_BUILD/workload/held" x wait
+start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$XPU_BUILD/workload/held" \
+	x wait
 wait_for grep -qs used late.out
 xpuload --memory --gpu-only -o late.data -p "$late_pid" 2>load.log &
 loader=$!

@@ -16,7 +16,8 @@ tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
 diag "$(cat rows)"
 is "$(head -n 4 rows | cut -d' ' -f1 | tr '\n' ' ')" "steady handed ending slow " \
 	"the table begins with paths that grow steadily, sorted by growth"
-is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" "cache 0 one_time 0 ring 0 saw 0 " \
+is "$(sed 1,4d rows | awk '{ print $1, $2 }' | sort | tr '\n' ' ')" \
+	"cache 0 one_time 0 ring 0 saw 0 " \
 	"a large block, a cache, a sawtooth and a ring of buffers do not count as growing steadily"
 is "$(awk '$1 == "one_time" { print $4, $5 }' rows)" "$((64 << 20)) 1" \
 	"the table also has memory that was allocated once and never freed"
@@ -29,11 +30,12 @@ for shape in handed slow; do
 	[ "${parts:-0}" -ge 4 ]
 	ok $? "$shape: grows in $parts of 7 parts"
 done
-like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" '; 4 of 8 call paths grew steadily' \
-	"the summary counts the paths that grew steadily"
+like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" \
+	'; 4 of 8 call paths grew steadily' "the summary counts the paths that grew steadily"
 
 # Two programs, one after the other: each has parts of its own.
-xpuload --memory-only -o two.data sh -c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
+xpuload --memory-only -o two.data sh \
+	-c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
 xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
 is "$(cat grown)" "ending handed slow steady " "two programs: the leaks of both are found"
@@ -44,22 +46,26 @@ together() {
 	moment=$1
 	shift
 	xpumerge rank?.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
-	said=$(sed -n 's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
-	xpumerge rank?.data --by rank --memory live --at "${said#* }" -f folded 2>/dev/null >ranks.folded
+	said=$(sed -n \
+		's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
+	xpumerge rank?.data --by rank --memory live --at "${said#* }" \
+		-f folded 2>/dev/null >ranks.folded
 	# Many events in a short while are one point, at the time of the first of them, with the
 	# largest sum.
-	awk -v said="${said% *}" '{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
+	awk -v said="${said% *}" \
+		'{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
 	ok $? \
 		"$moment: the memory of all ranks adds up to the summary's figure" ||
 		diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
-	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" "$*" \
-		"$moment: each rank has its own memory"
+	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" \
+		"$*" "$moment: each rank has its own memory"
 }
 
 # Until it ends, a rank holds all memory that it has not freed, also when it has no more events;
 # after its end it holds none.
 mkfifo stay
-RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 stay <stay >stay.out 2>load.0.log &
+RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 \
+	stay <stay >stay.out 2>load.0.log &
 exec 3>stay
 wait_for grep -qs "done" stay.out
 RANK=1 WORLD_SIZE=2 xpuload --memory-only -o rank1.data "$XPU_BUILD/workload/leaks" 150 2>load.1.log

@@ -6,11 +6,12 @@
 need root bpf
 use_sim
 
-record() {		# record NAME ARGS...: records a program of 8 threads; load.log has what xpuload said
+# record NAME ARGS...: records a program of 8 threads; load.log has what xpuload said
+record() {
 	name=$1
 	shift
-	xpuload "$@" -o "$name.data" "$XPU_BUILD/workload/exact" -n "${launches:-4000}" -p "${rate:-8000}" \
-		>/dev/null 2>load.log
+	xpuload "$@" -o "$name.data" "$XPU_BUILD/workload/exact" -n "${launches:-4000}" \
+		-p "${rate:-8000}" >/dev/null 2>load.log
 	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
@@ -29,8 +30,8 @@ xpumerge dump all.data -o all.dump
 for t in kernel path gpu; do
 	table all ${t}_metrics >$t.json
 done
-is "$(python3 "$XPU_SRC/test/lib/metrics.py" all.dump kernel.json path.json gpu.json 2>&1 | tail -n 1)" ok \
-	"all metrics: samples, averages by kernel, and energy are right"
+is "$(python3 "$XPU_SRC/test/lib/metrics.py" all.dump kernel.json path.json gpu.json 2>&1 |
+	tail -n 1)" ok "all metrics: samples, averages by kernel, and energy are right"
 like "$(xpumerge -i all.data 2>/dev/null)" 'SM active % +SM issue %.* power W +energy J +path' \
 	"the summary has metrics by call path"
 xpumerge -i all.data -o all.json 2>/dev/null
@@ -54,7 +55,8 @@ is "$(xpumerge -i all.data --kernel '^kernel_03' --json --table path_metrics 2>/
 rows = json.load(sys.stdin)["path_metrics"]
 kept = sum(r["energy_j"] or 0 for r in rows[:-1])
 want = [r for r in json.load(open("kernel.json"))["kernel_metrics"] if r["name"].startswith("kernel_03")]
-print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" "1 [idle] True" \
+print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" \
+"1 [idle] True" \
 	"a filter on kernels: the rest keeps its share of the energy"
 
 record hz --gpu-metrics=100
@@ -62,13 +64,14 @@ nr=$(nr_samples)
 [ "${nr:-0}" -gt 20 ]
 ok $? "100 samples a second: $nr samples are recorded"
 is "$(xpumerge dump hz.data | sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
-	awk '{ n[int($1 / 1e6 + 0.5)]++ } END { for (ms in n) print n[ms], ms }' | sort -rn | sed -n '1s/.* //p')" 10 \
-	"100 samples a second: each sample covers 10 ms"
+	awk '{ n[int($1 / 1e6 + 0.5)]++ } END { for (ms in n) print n[ms], ms }' | sort -rn |
+	sed -n '1s/.* //p')" 10 "100 samples a second: each sample covers 10 ms"
 record named --gpu-metrics=sm__one,sm__two
 is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 \
 	"two metrics given by name are recorded"
 xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
-is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" || diag "$(cat bad.log)"
+is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" ||
+	diag "$(cat bad.log)"
 
 # While one GPU is prepared, the samples of earlier GPUs are not lost.
 XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
@@ -76,7 +79,9 @@ export XPU_SIM_DEVICES XPU_SIM_PM
 xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
 is $? 0 "four GPUs: exit status 0"
 unset XPU_SIM_DEVICES XPU_SIM_PM
-unlike "$(cat load.log)$(xpumerge four.data 2>&1)" 'GPU metrics: [0-9.]+ s without|memory for its metrics was full' "four GPUs: no sample is lost" ||
+unlike "$(cat load.log)$(xpumerge four.data 2>&1)" \
+	'GPU metrics: [0-9.]+ s without|memory for its metrics was full' \
+	"four GPUs: no sample is lost" ||
 	diag "$(cat load.log)"
 is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: all are sampled"
 

@@ -81,13 +81,16 @@ run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
 # Off: there are no ranges, and the program's NVTX finds no tool.
 xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1
 xpumerge -i off.data --by nvtx --gpu-only --unit count -o off.folded 2>/dev/null
-is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" "--nvtx=off: no range is recorded"
+is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" \
+	"--nvtx=off: no range is recorded"
 is "$(xpuload --nvtx=off -o off.data sh -c 'echo "$NVTX_INJECTION64_PATH"' 2>/dev/null)" "" \
 	"--nvtx=off: the environment does not make NVTX load the shim"
 # Another tool's injection is left alone, with a message.
-NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 -n 3 >/dev/null 2>other.log
+NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 \
+	-n 3 >/dev/null 2>other.log
 is $? 0 "NVTX_INJECTION64_PATH names another library: exit status 0"
-like "$(cat other.log)" 'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
+like "$(cat other.log)" \
+	'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
 	"NVTX_INJECTION64_PATH names another library: a message says so"
 
 xpuload --nvtx=some true 2>log
@@ -112,9 +115,11 @@ for time in first second; do
 	is $? 0 "attached, the $time time: exit status 0" || diag "$(cat live.log)"
 	diag "$(tail -n 1 live.log)"
 	if $slow; then
-		skip "attached, the $time time: nothing lost" "the program is faster than the recorder"
+		skip "attached, the $time time: nothing lost" \
+			"the program is faster than the recorder"
 		skip \
-			"attached, the $time time: launches are in ranges that were opened since" "or not all is known"
+			"attached, the $time time: launches are in ranges that were opened since" \
+			"or not all is known"
 		continue
 	fi
 	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing is lost"

@@ -16,7 +16,8 @@ as_ever() {
 	timeout 300 "$@" >"$name.want" 2>"$name.werr"
 	want=$?
 	timeout 300 "$XPULOAD" -o "$name.data" "$@" >"$name.out" 2>"$name.log"
-	is $? $want "$name: the exit status is the same as without xpuload" || diag "$(cat "$name.log")"
+	is $? $want "$name: the exit status is the same as without xpuload" ||
+		diag "$(cat "$name.log")"
 	cmp "$name.want" "$name.out"
 	ok $? "$name: stdout is the same as without xpuload"
 	[ -n "${XPU_SAN:-}" ] && return		# the sanitizer's messages contain pids
@@ -29,7 +30,8 @@ all_there() {		# all_there NAME [MORE]: the program's launches and MORE are reco
 	exact "$1" $((made + ${2:-0})) "$1: every launch is matched, under its own site"
 }
 
-for how in thread_local threads crowd switch signal jump modules throw refused sigwait closefrom nofile setuid \
+for how in thread_local threads crowd switch signal jump modules throw refused sigwait closefrom \
+	nofile setuid \
 		mlockall vfork spawn exec_thread exit_thread tasks rawfork rawthread; do
 	as_ever $how "$odd" $how
 	all_there $how
@@ -43,7 +45,8 @@ for how in rawfork rawthread; do
 	all_there $how
 done
 
-like "$(cat refused.mlog)" ' 6050 launches that CUDA refused with an error: not among the launches' \
+like "$(cat refused.mlog)" \
+	' 6050 launches that CUDA refused with an error: not among the launches' \
 	"refused launches: a message counts them"
 
 # Sanitizers need more stack, address space and system calls, and the first thread.

@@ -11,19 +11,23 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	set -- $variant
 	program=$1
 	shift
-	xpuload --cpu-only --off-cpu "$@" -o naps.data "$XPU_BUILD/workload/$program" 1 naps >out 2>load.log
+	xpuload --cpu-only --off-cpu "$@" -o naps.data "$XPU_BUILD/workload/$program" 1 \
+		naps >out 2>load.log
 	is $? 0 "$variant: exit status 0"
 	like "$(cat load.log)" ' lost 0$' "$variant: nothing is lost"
 	xpumerge -i naps.data -f folded --unit ns -o naps.folded 2>merge.log
 	# By frame pointers, the root is missing.
-	for root in '(.*;)?__libc_start_call_main;main;naps' '((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
+	for root in '(.*;)?__libc_start_call_main;main;naps' \
+		'((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
 		case $root in
 		*main*)	thread=main ;;
 		*)	thread=other ;;
 		esac
 		for nap in one two; do
-			ns=$(awk -v re="^$program;$root;nap_$nap;nap;.*nanosleep.*Off_CPU]sleep\$" '{
-				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
+			ns=$(awk -v re="^$program;$root;nap_$nap;nap;.*nanosleep.*Off_CPU]sleep\$" \
+				'{
+				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
+				END { print sum + 0 }' \
 				naps.folded)
 			# The time is as long as the thread says that it was blocked: 60 and 120 ms,
 			# or more where timers are late, and less where the thread waited for a CPU
@@ -33,7 +37,8 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 			awk -v ns="$ns" '{ right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 + 1e6 }
 				END { exit !right }' want
 			ok $? "$variant: $ns ns below nap_$nap in ${root##*[;?]}" ||
-				diag "$thread: $(cat want)" "$(grep -m 1 "nap_$nap;.*Off_CPU]sleep" naps.folded)"
+				diag "$thread: $(cat want)" \
+				"$(grep -m 1 "nap_$nap;.*Off_CPU]sleep" naps.folded)"
 		done
 	done
 done
@@ -46,7 +51,8 @@ if [ -n "${XPU_SAN:-}" ]; then
 fi
 xpuload --cpu-only --off-cpu -o vfork.data "$XPU_BUILD/workload/cpu_nofp" 1 vfork >out 2>load.log
 xpumerge -i vfork.data -f folded --unit us -o vfork.folded 2>merge.log
-us=$(awk '/^cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' vfork.folded)
+us=$(awk '/^cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' \
+	vfork.folded)
 [ "$us" -ge 60000 ]
 ok $? "a wait in vfork() is measured: $us us" || diag "$(cat vfork.folded)"
 done_testing

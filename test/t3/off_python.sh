@@ -73,7 +73,8 @@ END
 
 # here ERE: adds up the nanoseconds on the lines that match
 here() {
-	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { printf "%d\n", sum }' \
+	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
+		END { printf "%d\n", sum }' \
 		py.folded
 }
 
@@ -99,7 +100,9 @@ record() {
 	case $version in 3.[89].* | 3.10.*) sleep='poll' ;; esac	# by select(), which polls
 	{
 		blocked reader "$thread;${frame}consume:28;${frame}timed:5;${frame}reader:9" io
-		blocked pause "$thread;${frame}pauses:32;${frame}timed:5;${frame}(Model[.])?pause:13" $sleep
+		blocked pause \
+			"$thread;${frame}pauses:32;${frame}timed:5;${frame}(Model[.])?pause:13" \
+			$sleep
 		blocked waiter "${frame}<module>:45;${frame}timed:5;${frame}waiter:16" lock
 		blocked deep "${frame}<module>:48;${frame}timed:5$deep" $sleep
 		blocked child "${frame}<module>:51;${frame}timed:5;${frame}reader:9" io

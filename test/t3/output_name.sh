@@ -9,7 +9,8 @@ use_sim
 
 shapes=$XPU_BUILD/workload/shapes
 host=$(uname -n)
-RANK=3 xpuload -o 'run-%h-%q{RANK}-%p-100%%.data' sh -c 'echo $$ >pid; exec "$0" 300 1' "$shapes" >/dev/null 2>load.log
+RANK=3 xpuload -o 'run-%h-%q{RANK}-%p-100%%.data' sh -c 'echo $$ >pid; exec "$0" 300 1' \
+	"$shapes" >/dev/null 2>load.log
 is $? 0 "a rank: exit status 0" || diag "$(cat load.log)"
 name=run-$host-3-$(cat pid)-100%.data
 is "$(echo run-*)" "$name" \
@@ -31,11 +32,13 @@ is "$(echo page-*)" "page-$(cat pid).html" \
 
 # As a launcher starts them: at the same time, each with a variable of its own.
 for i in 0 1 2 3; do
-	RANK=$i xpuload -q -o 'rank%q{RANK}.data' "$shapes" $((1000 + i)) 1 >/dev/null 2>"rank$i.log" &
+	RANK=$i xpuload -q -o 'rank%q{RANK}.data' "$shapes" $((1000 + i)) \
+		1 >/dev/null 2>"rank$i.log" &
 done
 wait
 for i in 0 1 2 3; do
-	like "$(xpumerge -i rank$i.data 2>&1)" "launches $((1000 + i)) matched $((1000 + i)) unmatched 0 lost 0" \
+	like "$(xpumerge -i rank$i.data 2>&1)" \
+		"launches $((1000 + i)) matched $((1000 + i)) unmatched 0 lost 0" \
 		"rank $i of four has its own recording"
 done
 
@@ -43,11 +46,13 @@ done
 start_dormant a -t 1
 ask a "burst 10" >/dev/null
 xpuload -q -p "$a_pid" --duration 0.3 -o 'at-%p.data' 2>load.log
-is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: the name has the target's pid" || diag "$(cat load.log)"
+is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: the name has the target's pid" ||
+	diag "$(cat load.log)"
 finish a
 
 # Several at once.
-xpuload -o several.data -o several.folded -o several.json.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
+xpuload -o several.data -o several.folded -o several.json.gz "$XPU_BUILD/workload/exact" -t 2 \
+	-n 50 >out 2>several.log
 is $? 0 "three outputs: exit status 0" || diag "$(cat several.log)"
 xpumerge several.data -o want.folded 2>log
 cmp several.folded want.folded
@@ -62,7 +67,8 @@ rm -f several.* none.* want.folded
 while read -r pattern said; do
 	rm -f ran
 	xpuload -o "$pattern" touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$pattern: refused, with one line" || diag "$(cat bad.log)"
+	is "$? $(wc -l <bad.log)" "125 1" "$pattern: refused, with one line" ||
+		diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$pattern: the message says why"
 	[ ! -e ran ]
 	ok $? "$pattern: the command is not run"

@@ -9,7 +9,8 @@ need root bpf
 quiet_sanitizers
 use_sim
 unset SUDO_UID SUDO_GID SUDO_USER http_proxy all_proxy
-own=$((0x$(awk '/^CapBnd/ { print $2 }' /proc/self/status) & 0x$(awk '/^CapEff/ { print $2 }' /proc/self/status)))
+own=$((0x$(awk '/^CapBnd/ { print $2 }' /proc/self/status) & 0x$(awk '/^CapEff/ { print $2 }' \
+	/proc/self/status)))
 [ $((own >> 8 & 1)) = 1 ] || skip_all "no CAP_SETPCAP: the bounding set cannot be made smaller"
 
 # status PID: prints "CapInh CapPrm CapEff CapBnd CapAmb NoNewPrivs"
@@ -22,7 +23,8 @@ keeps() {
 	echo "$none $mask $mask $mask $none 1"
 }
 none=0000000000000000
-files=0xa reads=0x4 counters=0x4008200000	# DAC_OVERRIDE, FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD, SYS_ADMIN
+# DAC_OVERRIDE, FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD, SYS_ADMIN
+files=0xa reads=0x4 counters=0x4008200000
 
 # Programs in xpuload's directory that write down the capabilities with which they were started.
 mkdir -m 777 bin said
@@ -65,7 +67,8 @@ records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 	mkdir "$1"
 	[ "$1" != other ] || chown 65534:65534 "$1"
 	# --every, and --push where nobody listens
-	start a bin/xpuload -q -o "$1/a.%n.data" --every 0.5 ${pusher:+--push parca+http://127.0.0.1:1} "$live" -s 1800
+	start a bin/xpuload -q -o "$1/a.%n.data" --every 0.5 \
+		${pusher:+--push parca+http://127.0.0.1:1} "$live" -s 1800
 	child "$a_pid" xpumerge
 	is_bare "$found" "$1: xpumerge split" "$2"
 	if [ "$pusher" ]; then
@@ -80,7 +83,8 @@ records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 	finish a
 	is $? 0 "$1, --every: exit status 0" || diag "$(cat a.err)"
 	# shellcheck disable=SC2046 # several files
-	like "$(xpumerge $(ls "$1"/a.*.data) 2>&1 >/dev/null)" 'launches ([0-9]+) matched \1 unmatched 0 lost 0' \
+	like "$(xpumerge $(ls "$1"/a.*.data) 2>&1 >/dev/null)" \
+		'launches ([0-9]+) matched \1 unmatched 0 lost 0' \
 		"$1, --every: the files have all launches"
 	rm -f said/*
 	bin/xpuload -q -o "$1/b.txt" "$XPU_BUILD/workload/exact" -n 100 >out 2>log

@@ -11,7 +11,9 @@ exact="$XPU_BUILD/workload/exact"
 forks="$XPU_BUILD/workload/forks"
 procs="$XPU_BUILD/workload/procs"
 
-record() {		# record NAME LAUNCHES TEST COMMAND...: records COMMAND, and checks that there are exactly LAUNCHES, each under its own site
+# record NAME LAUNCHES TEST COMMAND...: records COMMAND, and checks that there are exactly LAUNCHES,
+# each under its own site
+record() {
 	name=$1 launches=$2 title=$3
 	shift 3
 	xpuload -o "$name.data" "$@" >"$name.out" 2>"$name.log"
@@ -34,7 +36,8 @@ record vfork 2000 "vfork and exec in a program that has used CUDA" \
 
 # One pid used three times, by images with equal correlation ids.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
-	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged --mount-proc sh -c "
+	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged \
+		--mount-proc sh -c "
 		'$procs' pid=77 '$exact' -t 2 -n 500
 		'$procs' pid=77 '$forks' -n 300
 		'$procs' pid=77 '$exact' -t 1 -n 500"
@@ -50,8 +53,8 @@ if command -v python3 >/dev/null; then
 			"$python" "$XPU_SRC/test/workload/forking.py" $how 200
 		is "$(cat $how.out)" "forking.py: 600 launches by 3 processes" \
 			"python multiprocessing, $how: the program's output is the same as without xpuload"
-		is "$(sed -n 's/.*cudaMemset;\[GPU_Memset\] //p' $how.folded | sort | tr '\n' ' ')" \
-			"200 400 " \
+		is "$(sed -n 's/.*cudaMemset;\[GPU_Memset\] //p' $how.folded | sort |
+			tr '\n' ' ')" "200 400 " \
 				"python multiprocessing, $how: parent and children have their own call paths"
 	done
 else
@@ -61,10 +64,12 @@ fi
 # Namespaces of the target, and of xpuload.
 record pidns 1000 "a target in a pid namespace" \
 	unshare -pf --propagation unchanged --mount-proc "$exact" -t 2 -n 1000
-unshare -pf --propagation unchanged --mount-proc "$XPULOAD" -o inside.data "$forks" -n 500 >inside.out 2>inside.log
+unshare -pf --propagation unchanged --mount-proc "$XPULOAD" -o inside.data "$forks" \
+	-n 500 >inside.out 2>inside.log
 is $? 0 "xpuload in a pid namespace: exit status 0" || diag "$(cat inside.log)"
 exact inside 1500 "xpuload in a pid namespace: every launch is matched, under its own site"
-like "$(cat inside.folded)" 'main;.*;child;k_child;' "xpuload in a pid namespace: functions have names"
+like "$(cat inside.folded)" 'main;.*;child;k_child;' \
+	"xpuload in a pid namespace: functions have names"
 
 # In a pid namespace xpuload sees the processes of this namespace only, even if another namespace
 # has the same numbers.
@@ -117,8 +122,8 @@ LD_LIBRARY_PATH=$shift_to/sim exec "$@"
 END
 where=$PWD/empty
 if unshare -m true 2>/dev/null; then
-	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 -p 1000 \
-		>hidden.out 2>hidden.log
+	xpuload -o hidden.data unshare -m sh contained.sh "$where" "$where/exact" -t 2 -n 1000 \
+		-p 1000 >hidden.out 2>hidden.log
 	is $? 0 "a target in its own mount namespace: exit status 0" || diag "$(cat hidden.log)"
 	[ ! -e empty/exact ]
 	ok $? "a target in its own mount namespace: its directory does not exist outside"
@@ -147,7 +152,8 @@ else
 fi
 
 # xpuload attaches from outside the program's pid namespace, by its pid outside.
-start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
+start spaced unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" "$live" \
+	-s 1800
 inner=$(pgrep -P "$spaced_pid")
 attach space -p "$inner"
 awake space
@@ -246,7 +252,8 @@ finish gpus
 is $? 0 "two devices: exit status 0"
 exact gpus 1003 "two devices: every launch is matched, under its own site"
 for gpu in 0 1; do
-	is "$(sed -n "s/.*\[GPU${gpu}_Kernel\].* //p" gpus.folded | awk '{ n += $1 } END { print n }')" \
+	is "$(sed -n "s/.*\[GPU${gpu}_Kernel\].* //p" gpus.folded |
+		awk '{ n += $1 } END { print n }')" \
 		500 "two devices: half of the kernels are on device $gpu"
 done
 unset XPU_SIM_DEVICES

@@ -32,23 +32,27 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	for i in $(seq $runs); do
 		[ "$(cat "$name.$i.status")" = 0 ] && cmp -s "$name.want" "$name.$i.out" && continue
 		failed=$((failed + 1))
-		diag "run $i: status $(cat "$name.$i.status")" "$(cat "$name.$i.out" "$name.$i.log")"
+		diag "run $i: status $(cat "$name.$i.status")" \
+			"$(cat "$name.$i.out" "$name.$i.log")"
 	done
 	is $failed 0 \
 		"$how: with xpuload the program's own profiler sees the same, in each of $runs runs"
 	is "$(cat "$name".*.log | grep -c 'ERROR: \|runtime error: \|sim: ')" 0 \
 		"$how: no sanitizer and no simulated library reports an error"
-	like "$(cat "$name.1.log")" 'the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded' \
+	like "$(cat "$name.1.log")" \
+		'the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded' \
 		"$how: a message says that the program uses CUPTI itself"
 	xpumerge -i "$name.1.data" -f folded --unit count -o "$name.folded" 2>"$name.mlog"
-	like "$(cat "$name.mlog")" 'launches ([1-9][0-9]*) matched [1-9][0-9]* unmatched [0-9]+ lost 0' \
+	like "$(cat "$name.mlog")" \
+		'launches ([1-9][0-9]*) matched [1-9][0-9]* unmatched [0-9]+ lost 0' \
 		"$how: the rest is recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' \
 		"$how: work that the program profiled itself is not recorded"
 done
 # --cupti share: the shim stays the subscriber, and both have everything.
 for threads in 0 4; do
-	xpuload --cupti share -o share.data timeout 300 "$own" kineto $threads >share.out 2>share.log
+	xpuload --cupti share -o share.data timeout 300 "$own" kineto \
+		$threads >share.out 2>share.log
 	is $? 0 "--cupti share, $threads threads: exit status 0" || diag "$(cat share.log)"
 	cmp -s kineto$threads.want share.out
 	ok $? \
@@ -63,7 +67,8 @@ for threads in 0 4; do
 done
 
 taken() {		# taken LOG: prints how many records the program collected itself
-	sed -n 's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
+	sed -n \
+		's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
 		"$1" | awk '{ n += $1 } END { print n + 0 }'
 }
 is "$(taken late0.1.log)" 300 \
@@ -74,10 +79,10 @@ is "$(taken kineto0.1.log)" 300 \
 	diag "$(cat kineto0.1.log)"
 like "$(cat kineto0.1.log)" 'CUPTI was not free again until the end: the program collected' \
 	"kineto: a message at the end says that CUPTI did not become free"
-is "$(sed -n 's/.*not recorded: \([0-9]*\) device records that programs collected.*/\1/p' kineto0.1.log)" \
-	300 "kineto: the summary counts the records that the program collected"
-is "$(sed -n 's/^ *\([0-9]*\) device records that programs collected themselves: .*/\1/p' kineto0.mlog)" \
-	300 "kineto: xpumerge counts the records that the program collected"
+is "$(sed -n 's/.*not recorded: \([0-9]*\) device records that programs collected.*/\1/p' \
+	kineto0.1.log)" 300 "kineto: the summary counts the records that the program collected"
+is "$(sed -n 's/^ *\([0-9]*\) device records that programs collected themselves: .*/\1/p' \
+	kineto0.mlog)" 300 "kineto: xpumerge counts the records that the program collected"
 xpuload --strict -o strict.data "$own" kineto 0 >strict.out 2>strict.log
 is $? 125 "kineto: --strict fails" || diag "$(cat strict.log)"
 like "$(cat strict.log)" '^xpuload: [0-9]+ launches .*; lost 0$' \
@@ -89,7 +94,8 @@ ok $? "kineto: the program also collects the records of its other threads"
 # survives.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip \
-		"a program that frees buffers of the shim survives" "the sanitizer's free() has words of its own"
+		"a program that frees buffers of the shim survives" \
+		"the sanitizer's free() has words of its own"
 else
 	xpuload -o stranger.data "$own" stranger 4 >stranger.out 2>stranger.log
 	is $? 0 "a program that frees buffers of the shim survives" || diag "$(cat stranger.log)"

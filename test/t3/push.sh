@@ -28,7 +28,8 @@ trap 'kill $receiver 2>/dev/null' EXIT
 echo ok >mode
 : >requests
 # Each process has the labels that its launcher gave it.
-export RANK=3 WORLD_SIZE=8 RECEIVER_RESOURCE='{"rank": 3, "world_size": 8}' RECEIVER_LABELS='{"rank": "3"}'
+export RANK=3 WORLD_SIZE=8 RECEIVER_RESOURCE='{"rank": 3, "world_size": 8}' \
+	RECEIVER_LABELS='{"rank": "3"}'
 receive
 
 # look EXPRESSION: evaluates it in Python, over all requests ("all"), or over one of each id
@@ -42,7 +43,8 @@ print($1)"
 
 # accounts FILE: prints "SENT LOST UNMERGED", from xpuload's last line
 accounts() {
-	sed -n 's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/\1 \2 \3/p' "$1"
+	sed -n \
+		's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/\1 \2 \3/p' "$1"
 }
 
 # The sums of the parts NAME.*, as lines "KIND NS".
@@ -53,7 +55,8 @@ want_totals() {
 		if (leaf ~ /^\[GPU[0-9]*_Kernel\]/) kind = "gpu_kernel_time"
 		if (leaf ~ /^\[GPU[0-9]*_Mem/) kind = "gpu_copy_time"
 		if (leaf ~ /^\[(GPU_Wait|Off_CPU)/) kind = "wait"
-		sum[kind] += n } END { for (kind in sum) printf "%s %.0f\n", kind, sum[kind] }' | LC_ALL=C sort
+		sum[kind] += n } END { for (kind in sum) printf "%s %.0f\n", kind, sum[kind] }' |
+		LC_ALL=C sort
 }
 
 got_totals() {
@@ -75,8 +78,10 @@ record() {
 	for every in 0.5 3 10; do
 		rm -f "$files".*.data
 		: >requests
-		start program env XPULOAD_PUSH_TOKEN=secret "$XPULOAD" -o "$files.%n.data" --every $every \
-			--push "$push+http://127.0.0.1:$port" --push-labels cluster=x "$@" "$live" -s 1800 -t 4
+		start program env XPULOAD_PUSH_TOKEN=secret "$XPULOAD" -o "$files.%n.data" \
+			--every $every \
+			--push "$push+http://127.0.0.1:$port" --push-labels cluster=x "$@" "$live" \
+			-s 1800 -t 4
 		for nr in 1 2 3; do
 			ask program "burst 20000" >/dev/null
 			wait_for has_lines requests $nr
@@ -85,7 +90,8 @@ record() {
 		finish program
 		status=$?
 		cp program.err load.log
-		[ "$mode" != ok ] || wait_for has_lines requests "$(accounts load.log | cut -d' ' -f1)"
+		[ "$mode" != ok ] ||
+			wait_for has_lines requests "$(accounts load.log | cut -d' ' -f1)"
 		[ "$(accounts load.log)" != "$(expected)" ] || break
 		diag "$files: too slow, every $every s: $(accounts load.log)"
 	done
@@ -114,18 +120,21 @@ for kind in pyroscope otlp parca; do
 	[ "$(wc -l <requests)" -gt 2 ]
 	ok $? "$kind: several requests arrive: $(wc -l <requests)"
 	has_all "$kind"
-	ok $? "$kind: the sums are the same as in the recording, to the nanosecond" || diag "$(diff got want)"
+	ok $? "$kind: the sums are the same as in the recording, to the nanosecond" ||
+		diag "$(diff got want)"
 	is "$(look 'sorted({r["auth"] for r in all})')" "['Bearer secret']" \
 		"$kind: the token is sent as a bearer token"
 done
-is "$(look 'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
+is "$(look \
+	'sum(1 for r in all for s in r["stacks"] if s.startswith("gpu_kernel_time") and "main" in s and "LaunchKernel" in s) > 0')" \
 	True "kernels are under their call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
 # Without -o, the files are removed after they are merged; the path of a whole URL tells the
 # protocol.
 : >requests
-mkdir alone && (cd alone && xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
+mkdir alone && (cd alone &&
+	xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
 	"$exact" -t 2 -n 20000 >/dev/null 2>../load.log)
 is "$? $(ls alone)" "0 " "--push without -o leaves no file" || diag "$(cat load.log)"
 wait_for [ -s requests ]
@@ -138,14 +147,16 @@ for mode in 500 400 garbage long stall; do
 	echo $mode >mode
 	: >requests
 	# shellcheck disable=SC2016 # the shell that is recorded expands it
-	out=$(timeout 300 "$XPULOAD" -q -o "bad-$mode.%n.data" --every 0.3 --push "parca+http://127.0.0.1:$port" \
-		--push-labels cluster=x sh -c '"$0" -t 2 -n 20000; date +%s >ended' "$exact" 2>load.log)
+	out=$(timeout 300 "$XPULOAD" -q -o "bad-$mode.%n.data" --every 0.3 \
+		--push "parca+http://127.0.0.1:$port" \
+		--push-labels cluster=x sh -c '"$0" -t 2 -n 20000; date +%s >ended' \
+		"$exact" 2>load.log)
 	status=$? took=$(($(date +%s) - $(cat ended)))
 	is $status 0 "$mode: exit status 0" || diag "$(cat load.log)"
 	like "$out" '^exact: ' "$mode: the program runs to its end"
 	# shellcheck disable=SC2046
-	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" 'launches 20000 matched 20000 unmatched 0 lost 0' \
-		"$mode: the recording is complete"
+	like "$(xpumerge $(ls "bad-$mode".*.data) 2>&1 >/dev/null)" \
+		'launches 20000 matched 20000 unmatched 0 lost 0' "$mode: the recording is complete"
 	sent=0
 	[ $mode != long ] || sent='[1-9][0-9]*'
 	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
@@ -170,7 +181,8 @@ like "$(grep -c 'push: ' load.log)" '^[1-8]$' "at most eight lines report failed
 # A request that the receiver holds is given up 3 s after the end of the program, before its own
 # limit of 10 s.
 : >requests
-start program "$XPULOAD" -q --gpu-only -o "held.%n.data" --every 1 --push "parca+http://127.0.0.1:$port" "$live" -s 1800 -t 2
+start program "$XPULOAD" -q --gpu-only -o "held.%n.data" --every 1 \
+	--push "parca+http://127.0.0.1:$port" "$live" -s 1800 -t 2
 ask program "burst 1000" >/dev/null
 wait_for has_lines requests 1
 began=$(date +%s)
@@ -197,7 +209,8 @@ like "$(cat load.log)" 'the collector rejected 1 profiles: not' \
 kill $receiver
 wait $receiver 2>/dev/null
 for every in 0.3 3 10; do	# as above: files may come faster than they are merged
-	xpuload -q --every $every --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 -n 20000 >out 2>load.log
+	xpuload -q --every $every --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 \
+		-n 20000 >out 2>load.log
 	status=$?
 	[ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
 	diag "nobody there: too slow, every $every s: $(accounts load.log)"
@@ -209,7 +222,8 @@ is "$(echo xpu.data*)" "xpu.data*" "no receiver: no file is left"
 while read -r said options; do
 	# shellcheck disable=SC2086
 	xpuload $options touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" || diag "$(cat bad.log)"
+	is "$? $(wc -l <bad.log)" "125 1" "$options: refused, with one line" ||
+		diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'
 expected.a.path.of --push http://host:1/x
@@ -219,16 +233,19 @@ expected.a.host --push otlp+http:///x
 expected.KEY=VALUE --push otlp+http://host --push-labels a-b=c
 for.--push --push-labels a=b
 END
-for token in "a$(printf '\r\nX: y')" "$(printf 'a\nb')" "$(printf 'a\tb')" "a b" "$(printf '\177')" "$(printf 'a%04000d' 0)"; do
+for token in "a$(printf '\r\nX: y')" "$(printf 'a\nb')" "$(printf 'a\tb')" "a b" \
+	"$(printf '\177')" "$(printf 'a%04000d' 0)"; do
 	XPULOAD_PUSH_TOKEN=$token xpuload --push otlp+http://host:1 touch ran >bad.log 2>&1
-	is "$? $(wc -l <bad.log)" "125 1" \
-		"a token of $(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_'): refused, with one line" ||
+	status=$?
+	bytes=$(printf %s "$token" | head -c 10 | od -An -tx1 | tr -s ' ' '_')
+	is "$status $(wc -l <bad.log)" "125 1" "a token of $bytes: refused, with one line" ||
 		diag "$(cat bad.log)"
 	like "$(cat bad.log)" '^xpuload: XPULOAD_PUSH_TOKEN: (expected printable|is too long)' \
 		"an invalid token: the message says why it is invalid"
 done
 for end in '' /v; do
-	like "$("$XPU_BUILD/xpuload-push" "otlp+http://a$(printf '\013')b$end" 2>&1)" 'expected a host' "a control character in a URL: refused"
+	like "$("$XPU_BUILD/xpuload-push" "otlp+http://a$(printf '\013')b$end" 2>&1)" \
+		'expected a host' "a control character in a URL: refused"
 done
 [ ! -e ran ]
 ok $? "invalid options: no command has run"

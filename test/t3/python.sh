@@ -31,7 +31,8 @@ reduce() {
 		sub(/.*\]site_/, "", last[1])
 		sum[last[1] " " chain] += last[2] }
 		END { for (key in sum) { i = index(key, " ")
-			print substr(key, 1, i - 1), sum[key], substr(key, i + 1) } }' | LC_ALL=C sort
+			print substr(key, 1, i - 1), sum[key], substr(key, i + 1) } }' |
+			LC_ALL=C sort
 }
 
 same() {		# same NAME: compares expected and got, which are sorted
@@ -67,7 +68,8 @@ while read -r version python rest; do
 	folded >run.folded
 	reduce <run.folded >got
 	same "$version, --python only"
-	unlike "$(sed 's/^[^;]*;//; s/;cuLaunchKernel;\[GPU_Kernel\]site_[0-9]* [0-9]*$//' run.folded |
+	unlike "$(sed 's/^[^;]*;//; s/;cuLaunchKernel;\[GPU_Kernel\]site_[0-9]* [0-9]*$//' \
+		run.folded |
 		tr ';' '\n')" '^[^:]*$' "$version, --python only: no native frame is shown"
 done <pythons
 
@@ -95,7 +97,8 @@ awk '{ n = split($3, frame, ";"); launched = 0; split("", seen)
 xpumerge -i run.data --table python_lines --csv 2>merge.log |
 	awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $5, $6 }' | LC_ALL=C sort >lines
 diff expected.lines lines >diff && [ "$(wc -l <lines)" -gt 100 ]
-ok $? "--table python_lines: GPU time is right for each of $(wc -l <lines) lines" || diag "$(head -n 6 diff)"
+ok $? "--table python_lines: GPU time is right for each of $(wc -l <lines) lines" ||
+	diag "$(head -n 6 diff)"
 xpumerge -i run.data --python-frames long 2>merge.log
 is $? 2 "--python-frames long: refused"
 like "$(xpumerge -i run.data -f chrome 2>/dev/null)" 'py_stacks.py:simple:[0-9]+' \
@@ -131,7 +134,8 @@ for mode in on only; do
 	xpuload -q -o run.data --python $mode "$first" mixed.py "$library" 2>load.log
 	folded >run.folded
 	case $mode in
-	on)	like "$(cat run.folded)" ';native_thread;py_launch;cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
+	on)	like "$(cat run.folded)" \
+		';native_thread;py_launch;cuLaunchKernel;\[GPU_Kernel\]site_7 1$' \
 			"--python on: a native thread has its native frames"
 		unlike "$(cat run.folded)" '\.py:' \
 			"--python on: a native thread has no Python frames" ;;

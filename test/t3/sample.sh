@@ -10,7 +10,8 @@ quiet_sanitizers
 cpu=$XPU_BUILD/workload/cpu
 
 count() {		# count FOLDED ERE: prints the samples on the lines that match
-	awk -v re="$2" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' "$1"
+	awk -v re="$2" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
+		END { print sum + 0 }' "$1"
 }
 
 # near GOT EXPECTED PERCENT NAME: allows PERCENT, and four standard deviations of a sampler in
@@ -35,7 +36,8 @@ record() {
 	us=$(xpuload --cpu-only -F "$hz" -o "$name.data" "$@" 2>"$name.log")
 	is $? 0 "$name: exit status 0"
 	since "$before_ms"
-	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" "$name: nothing is lost"
+	like "$(cat "$name.log")" "^xpuload: [0-9]+ CPU samples?, .* lost 0$" \
+		"$name: nothing is lost"
 	xpumerge -i "$name.data" -f folded --unit samples -o "$name.folded" 2>"$name.mlog"
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss, either"
 }
@@ -45,7 +47,8 @@ record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename 
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "the number of samples matches the CPU time"
 near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 \
 	"a sampled function is shown under its caller"
-near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 "samples continue after an exec"
+near "$(count ways.folded '^exe;.*;main;(.*;)*call_user;burn_user$')" 200 8 \
+	"samples continue after an exec"
 near "$(count ways.folded '^burner;.*;burn_thread$')" 600 8 \
 	"threads are sampled, under their own names"
 near "$(count ways.folded '^burner;.*;burn_late$')" 200 8 "a thread that starts late is sampled"
@@ -71,12 +74,14 @@ ok $? "sampled time equals the threads' CPU clocks, within 1 %" || diag "$ns ns,
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
-near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 "no frame pointers: a function has its caller"
+near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 \
+	"no frame pointers: a function has its caller"
 near "$(count nofp.folded ';main;burn_kernel;[^;]*read[^;]*;.*_\[k\]$')" 200 8 \
 	"no frame pointers: the kernel's caller is known"
 sed 's/burn_deep/&/51; t; d' nofp.folded >deep.folded
 near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack is complete"
-near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 "no frame pointers: threads are sampled"
+near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 \
+	"no frame pointers: threads are sampled"
 [ "$(count nofp.folded '\[truncated\]')" -le 5 ]
 ok $? "no frame pointers: no stack is cut" || diag "$(grep truncated nofp.folded)"
 bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
@@ -85,11 +90,14 @@ ok $? "a sample with its stack is $bytes bytes on disk"
 
 # Deep stacks are whole, too. A stack that is deeper than a copy can be is truncated, and marked.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
-near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' deep.folded)" 200 8 \
+near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' \
+	deep.folded)" 200 8 \
 	"130 KB of stack: the stack is complete" || diag "$(cut -c1-100 deep.folded)"
 # A stack cannot be copied from a page that the current page fault is about to make.
-is "$(count deep.folded '^[^;]*;\[truncated\];' )" "$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
-	"130 KB of stack: no stack is cut, except in page faults" || diag "$(cut -c1-100 deep.folded)"
+is "$(count deep.folded '^[^;]*;\[truncated\];' )" \
+	"$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
+	"130 KB of stack: no stack is cut, except in page faults" ||
+	diag "$(cut -c1-100 deep.folded)"
 record deeper 999 -- "${cpu}_nofp" 200 deep=2000
 near "$(count deeper.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 8 \
 	"500 KB of stack: the stack is cut, and marked"
@@ -113,14 +121,16 @@ record vdso 999 -- "${cpu}_nofp" 200 clock
 ok $? \
 	"the vdso: functions have names, and stacks are unwound through it" ||
 	diag "$(head -n 5 vdso.folded)"
-perl -e 'open M, "/proc/self/maps"; /^(\w+)-(\w+) .*\[vdso\]/ and ($a, $b) = (hex $1, hex $2) while <M>;
+perl -e 'open M, "/proc/self/maps";
+	/^(\w+)-(\w+) .*\[vdso\]/ and ($a, $b) = (hex $1, hex $2) while <M>;
 	open M, "<:raw", "/proc/self/mem"; sysseek M, $a, 0; sysread M, $_, $b - $a; print' >vdso.so
 readelf -Ws vdso.so >vdso.symbols
 like "$(cat vdso.symbols)" ' FUNC .*__vdso_clock_gettime' \
 	"the vdso: its symbol table is readable on this machine"
 grep -o '\[vdso\]+0x[0-9a-f]*' vdso.folded | sort -u | perl -e '
 	open S, "vdso.symbols"; while (<S>) { push @s, [hex $1, $2] if /:\s+(\w+)\s+(\d+)\s+FUNC/ }
-	while (<STDIN>) { $at = hex((/\+(.*)/)[0]); print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
+	while (<STDIN>) { $at = hex((/\+(.*)/)[0]);
+	print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
 is "$(cat named)" "" "the vdso: each address in a function with a symbol has the function's name"
 
 # Programs into which nothing can be preloaded, and short programs.
@@ -134,7 +144,8 @@ is "$(grep -c . short.data >/dev/null && echo there)" there \
 hz=99 before_ms=$(stolen_ms)
 us=$(xpuload --cpu-only -o default.data "$cpu" 400 user 2>default.log)
 xpumerge default.data >default.txt 2>default.mlog
-like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' "--cpu-only: the account counts samples"
+like "$(cat default.mlog)" '^CPU samples [1-9][0-9]* lost 0$' \
+	"--cpu-only: the account counts samples"
 unlike "$(cat default.txt default.mlog)" 'launches|GPU 0' "--cpu-only: the account has no launches"
 since "$before_ms"
 xpumerge -i default.data -f folded --unit samples -o default.folded 2>/dev/null
@@ -143,7 +154,8 @@ near "$(count default.folded .)" $((us * 99 / 1000000)) 5 \
 xpumerge -i default.data >default.txt 2>/dev/null
 like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' \
 	"the summary of a recording without launches counts samples"
-unlike "$(cat default.txt)" 'launch|kernels' "the summary of a recording without launches has no launches"
+unlike "$(cat default.txt)" 'launch|kernels' \
+	"the summary of a recording without launches has no launches"
 
 # 64 threads on all CPUs: no sample is lost, and only CPU time is sampled.
 record many 999 -- "$cpu" 20 threads=64
@@ -192,7 +204,8 @@ like "$(tail -n 1 attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* 
 	"attached: nothing is lost"
 
 # Bad values of options.
-for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" "-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
+for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" \
+	"-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
 	"--cpu-only --python only"; do
 	# shellcheck disable=SC2086 # several words on purpose
 	xpuload $bad -o bad.data true 2>bad.log
@@ -203,7 +216,8 @@ done
 # With launches: the launches are exact, and there are samples.
 if [ -e "$XPU_SHIM" ]; then
 	use_sim
-	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 40000 2>both.log)
+	out=$(xpuload -F 999 -o both.data "$XPU_BUILD/workload/exact" -t 8 -s 16 \
+		-n 40000 2>both.log)
 	is $? 0 "samples and launches: exit status 0"
 	like "$(cat both.log)" '; [0-9]+ CPU samples?; .* lost 0$' \
 		"samples and launches: nothing is lost"
@@ -218,7 +232,8 @@ if [ -e "$XPU_SHIM" ]; then
 	xpumerge -i both.data --cpu-only -f folded --unit ns -o both.cpu 2>/dev/null
 	grep -Ev '\[GPU_(Kernel|Mem|Launch)' both.ns | cmp -s - both.cpu
 	ok $? "--cpu-only shows only the samples"
-	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 -n 400 >/dev/null 2>gpu.log
+	xpuload --gpu-only -o gpu.data "$XPU_BUILD/workload/exact" -t 2 -s 4 \
+		-n 400 >/dev/null 2>gpu.log
 	unlike "$(cat gpu.log)" 'CPU samples' "--gpu-only takes no CPU samples"
 else
 	skip "samples and launches" "no shim"

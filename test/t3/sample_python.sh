@@ -48,7 +48,8 @@ def main():
 main()
 END
 count() {		# count ERE: prints the samples on the lines that match
-	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n } END { print sum + 0 }' \
+	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
+		END { print sum + 0 }' \
 		py.folded
 }
 
@@ -78,9 +79,11 @@ while read -r version python rest; do
 		gone=$(($(stolen_ms) - before_ms + late))
 		like "$(cat load.log)" 'CPU samples.* lost 0$' "$name: nothing is lost"
 		xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
-		near "$(count ';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
+		near "$(count \
+			';burn.py:main:25;burn.py:(Model.)?step:13;burn.py:[^;]*<lambda>:13;burn.py:burn:[4-8]')" \
 			120 "$name: a method, a lambda that C calls, and lines are shown"
-		near "$(count ';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" \
+		near "$(count \
+			';[^;]*threading.py:(Thread[.])?run:[0-9]+;burn.py:in_thread:16;burn.py:burn:')" \
 			120 "$name: a thread has its own Python frames"
 		near "$(count ';burn.py:main:30;burn.py:in_child:19;burn.py:burn:')" 120 \
 			"$name: a child has its own Python frames"
@@ -127,13 +130,16 @@ pid=$!
 "$XPULOAD" -q --cpu-only -F 999 -p $pid -o running.data 2>load.log &
 loader=$!
 finds_python() {		# the recording has a function of the program
-	xpumerge -i running.data -f folded --unit samples 2>/dev/null | grep -q 'running.py:before:8;'
+	xpumerge -i running.data -f folded --unit samples 2>/dev/null |
+		grep -q 'running.py:before:8;'
 }
-nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n "$XPU_TOOLS_SAN" ] &&
+nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n \
+	"$XPU_TOOLS_SAN" ] &&
 	echo 0 || echo 2) 0 1 2 3 "
 looks_bare() {		# the child that looks for Python has given up all that it was started with
 	for child in $(pgrep -P $loader -x xpuload-python); do
-		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' /proc/$child/status |
+		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' \
+			/proc/$child/status |
 			tr '\t\n' '  '
 		ls /proc/$child/fd | tr '\n' ' '
 	done >child 2>/dev/null

@@ -23,10 +23,11 @@ run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by ph
 	# shellcheck disable=SC2086 # no option, or several
 	xpuload $options -o "$name.data" "$program" "$@" >got 2>load.log
 	is $? 0 "$name: exit status 0"
-	is "$(cat got)" "$(cat want)" "$name: the program's profilers see the same as without xpuload"
+	is "$(cat got)" "$(cat want)" \
+		"$name: the program's profilers see the same as without xpuload"
 	xpumerge -i "$name.data" -f folded --unit count -o "$name.folded" 2>merge.log
-	sed -n 's/.*;\(before\|during\|after\|alone\);.*\[GPU_Memset\] /\1 /p' "$name.folded" | sort |
-		tr '\n' ' ' >"$name.counts"
+	sed -n 's/.*;\(before\|during\|after\|alone\);.*\[GPU_Memset\] /\1 /p' "$name.folded" |
+		sort | tr '\n' ' ' >"$name.counts"
 }
 
 run late --
@@ -43,10 +44,12 @@ events = json.load(open("late.json"))["traceEvents"]
 at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
 # Other clocks differ by years, or by the time since the machine began.
-print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" "600 True" \
+print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" \
+"600 True" \
 	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"
 run first -- first
-is "$(cat first.counts)" "after 200 during 200 " "the other profiler comes first: every memory set is recorded"
+is "$(cat first.counts)" "after 200 during 200 " \
+	"the other profiler comes first: every memory set is recorded"
 like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' \
 	"the other profiler comes first: nothing is lost"
 run share --cupti share -- first
@@ -57,11 +60,13 @@ is "$(cat shm.counts)" "after 200 before 200 during 200 " \
 run alone -- alone
 is "$(cat alone.counts)" "after 400 before 200 during 200 " \
 	"a profiler with the old API: memory sets that it did not collect are recorded"
-like "$(tr '\n' ' ' <load.log)" 'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
+like "$(tr '\n' ' ' <load.log)" \
+	'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
 	"a profiler with the old API: a message counts the records that it collected"
 run api --api -- first
 is "$(cat api.counts)" "after 200 during 200 " "--api: every memory set is recorded"
-is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null | awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
+is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
+	awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
 	400 "--api: each memory set has its API call"
 
 # Threads launch all the time while profilers come and go.

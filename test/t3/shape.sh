@@ -20,7 +20,9 @@ record() {		# record NAME ARGS...: records the program, whose output is NAME.tru
 record ways 1000 30
 # k_shaped has 8 letters: the simulated device gives it 16 registers and 512 bytes of shared memory.
 xpumerge -i ways.data --csv --table kernels --by shape 2>/dev/null | tr -d '"' |
-	awk -F, 'NR > 1 { print $(NF - 7), $(NF - 6), $(NF - 2), ($(NF - 5) == "" ? "-" : $(NF - 5)), $3 }' |
+	awk -F, \
+	'NR > 1 { print $(NF - 7), $(NF - 6), $(NF - 2), ($(NF - 5) == "" ? "-" : $(NF - 5)),
+	$3 }' |
 	sort >ways.csv
 sort ways.truth >want
 is "$(wc -l <want)" 30 "the program launches a kernel in 30 shapes"

@@ -21,12 +21,14 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-bare() {		# bare COMMAND...: runs it as a user without privileges, in a directory of this user
-	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
-		"$@")
+# bare COMMAND...: runs it as a user without privileges, in a directory of this user
+bare() {
+	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
+		--inh-caps -all "$@")
 }
 
-placed() {		# placed NAME: prints verdict NAME, without device work whose launch was lost
+# placed NAME: prints verdict NAME, without device work whose launch was lost
+placed() {
 	verdict "$1" >/dev/null
 	grep -v ';\[no launch\];' "$1.folded" >placed.folded
 	"$XPU_SRC/test/lib/verdict.sh" placed.folded "$1.mlog"
@@ -40,16 +42,19 @@ exact home/e 160000 "without privileges, 8 threads: every launch is matched, und
 like "$(head -n 1 home/e.log)" \
 	'^xpuload: launches come through shared memory: cannot .*: (Operation not permitted|Permission denied)' \
 	"a message says that launches come through shared memory, and why"
-like "$(tail -n 1 home/e.log)" '^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
+like "$(tail -n 1 home/e.log)" \
+	'^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
 	"the summary says that launches come through shared memory"
 
 # A container's filter may even forbid watching one's own processes.
 bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m >out 2>home/r.log
 is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 \
-	"both refused: every launch is matched, under its own site"; cat home/r.log)" 'are not seen: perf_event_open: ' \
+	"both refused: every launch is matched, under its own site"; cat home/r.log)" \
+	'are not seen: perf_event_open: ' \
 	"bpf() and perf_event_open() are refused: a message says which data are missing"
-like "$(cat home/r.folded)" '^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
+like "$(cat home/r.folded)" \
+	'^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
 	"bpf() and perf_event_open() are refused: call paths are complete, with names"
 
 for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off --max-stack 40"; do
@@ -62,10 +67,12 @@ done
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]; then
 	for how in "" "--call-graph fp" --cpu-only; do
 		# shellcheck disable=SC2086 # options, or none
-		bare "$inst" -F 299 $how -o p.data sh -c 'x=1; "$0" 300 user && exec "$0" 100 threads=2' \
+		bare "$inst" -F 299 $how -o p.data sh \
+			-c 'x=1; "$0" 300 user && exec "$0" 100 threads=2' \
 			"$XPU_BUILD/workload/cpu" >out 2>home/p.log
 		is $? 0 "CPU samples $how: exit status 0" || diag "$(cat home/p.log)"
-		like "$(tail -n 1 home/p.log)" '[1-9][0-9]+ CPU samples.*through (shared memory|perf events); ' \
+		like "$(tail -n 1 home/p.log)" \
+			'[1-9][0-9]+ CPU samples.*through (shared memory|perf events); ' \
 			"CPU samples $how: samples are taken"
 		xpumerge -i home/p.data -f folded -o p.folded 2>p.mlog
 		like "$(cat p.folded)" '^cpu;.*main;call_user;burn_user[; ]' \
@@ -76,8 +83,8 @@ else
 	skip "CPU samples" "perf_event_paranoid is above 2"
 fi
 bare "$refuse" bpf perf -- "$inst" -F 99 -o x.data true 2>log
-is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" "125 1" \
-	"-F where perf_event_open() is refused fails with a message"
+is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not permitted' log)" \
+	"125 1" "-F where perf_event_open() is refused fails with a message"
 like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' \
 	"without -F where perf_event_open() is refused: a message says that samples are missing"
 
@@ -118,8 +125,8 @@ cat >home/children.sh <<-'END'
 END
 for wall in "" "$refuse bpf perf --"; do
 	# shellcheck disable=SC2086 # words
-	bare $wall "$inst" --transport shm -o c.data sh children.sh "$XPU_BUILD/workload/forks" "$exact" \
-		>out 2>home/c.log
+	bare $wall "$inst" --transport shm -o c.data sh children.sh "$XPU_BUILD/workload/forks" \
+		"$exact" >out 2>home/c.log
 	is $? 0 "children${wall:+, nothing allowed}: exit status 0" || diag "$(cat home/c.log)"
 	exact home/c 1500 \
 		"children${wall:+, nothing allowed}: every launch is matched, under its own site"
@@ -137,7 +144,8 @@ if command -v python3 >/dev/null; then
 else
 	skip "children by posix_spawn" "no python3"
 fi
-xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 -n 1000 >out 2>log
+xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" -t 2 \
+	-n 1000 >out 2>log
 exact ns 1000 "in its own pid namespace: every launch is matched, under its own site"
 
 # Where no connection is possible, the target goes on, is not recorded, and a message says so.
@@ -161,7 +169,8 @@ unlike "$(cat log)" 'made no CUDA launch' \
 	"no memory to share: no message says that no launch was made"
 rm -f out log
 # shellcheck disable=SC2016 # in the other shell
-"$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' "$exact" >out 2>log &
+"$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' \
+	"$exact" >out 2>log &
 pid=$!
 wait_for grep -qs 'exact: ' out
 ok $? "xpuload is stopped by a signal: the target keeps running"
@@ -258,15 +267,16 @@ bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
 	rm -rf k.* counts
-	"$XPULOAD" --transport shm --gpu-only -o k.data "$XPU_BUILD/workload/ends" -n $((n * 379 % 2000 + 1)) \
-		killed >k.out 2>k.log
+	"$XPULOAD" --transport shm --gpu-only -o k.data "$XPU_BUILD/workload/ends" \
+		-n $((n * 379 % 2000 + 1)) killed >k.out 2>k.log
 	status=$?
 	made=$(sed -n 's/^ends: launches //p' k.out)
 	line=$(verdict k)
 	# shellcheck disable=SC2046,SC2086 # words
 	set -- $line $(perl -e 'local $/; my @c = unpack("q*", <>); my ($begun, $done) = (0, 0);
 		while (@c) { $begun += shift @c; $done += shift @c } print "$begun $done"' counts)
-	[ "$status $6 ${10}" = "137 0 0" ] && [ $(($4 + $8)) = "$2" ] && [ $(($2 - made)) -ge "${12}" ] &&
+	[ "$status $6 ${10}" = "137 0 0" ] && [ $(($4 + $8)) = "$2" ] &&
+		[ $(($2 - made)) -ge "${12}" ] &&
 		[ $(($2 - made)) -le "${11}" ] && continue
 	bad=$((bad + 1))
 	diag "status $status: $line; made $made, others begun and done ${11} ${12}"
@@ -280,8 +290,8 @@ while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
 	rm -rf k.*
 	# shellcheck disable=SC2016 # in the other shell
-	"$XPULOAD" --transport shm --gpu-only -o k.data sh -c ': >k.began; "$0" -t 4 -n 20000 >k.out; echo $? >k.status' \
-		"$exact" 2>k.log &
+	"$XPULOAD" --transport shm --gpu-only -o k.data sh \
+		-c ': >k.began; "$0" -t 4 -n 20000 >k.out; echo $? >k.status' "$exact" 2>k.log &
 	pid=$!
 	wait_for test -e k.began
 	sleep "0.$(printf %03d $((n * 37 % 400)))"
@@ -290,7 +300,8 @@ while [ $n -lt "$kills" ]; do
 	wait_for test -s k.status
 	wrong=0
 	[ ! -s k.data ] || wrong=$(placed k | sed 's/.* wrong \([0-9]*\) .*/\1/')
-	[ "$(cat k.status) $(cat k.out) $wrong" = "0 exact: threads 4 sites 16 launches 20000 0" ] &&
+	[ "$(cat k.status) $(cat k.out) $wrong" = "0 exact: threads 4 sites 16 launches 20000 0" \
+		] &&
 		! grep -qs damaged k.mlog && continue
 	bad=$((bad + 1))
 	diag "status $(cat k.status), $(cat k.out), $(cat k.mlog)"

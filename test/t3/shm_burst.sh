@@ -24,9 +24,10 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-bare() {		# bare COMMAND...: runs it as a user without privileges, in a directory of this user
-	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all --inh-caps -all \
-		"$@")
+# bare COMMAND...: runs it as a user without privileges, in a directory of this user
+bare() {
+	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
+		--inh-caps -all "$@")
 }
 
 # many.sh NR LAUNCHES: runs NR processes at once
@@ -43,7 +44,8 @@ export EXACT="$exact"
 
 # account LOG: prints the numbers of recorded launches, lost launches, and lost processes
 account() {
-	perl -ne '$got = $1 if /^xpuload: (\d+) launch/; $ring = $1 if /lost: .*?(\d+) launches \(ring full/;
+	perl -ne '$got = $1 if /^xpuload: (\d+) launch/;
+		$ring = $1 if /lost: .*?(\d+) launches \(ring full/;
 		$far = $1 if /lost: .*?(\d+) launches of processes that could not reach/;
 		$gone = $1 if /lost: .*?(\d+) processes that used CUDA/;
 		END { print $got + 0, " ", $ring + $far, " ", $gone + 0 }' "$1"
@@ -75,14 +77,16 @@ like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost
 # then.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
 status=$?
-is "$(account log)" "10000 0 0" "50 at once, no perf events: all launches are recorded" || diag "$(cat log)"
+is "$(account log)" "10000 0 0" "50 at once, no perf events: all launches are recorded" ||
+	diag "$(cat log)"
 late=$(sed -n 's/.* lost: \([0-9]*\) mmap or comm events.*/\1/p' log)
 is "$status" "$([ "${late:-0}" = 0 ] && echo 0 || echo 125)" \
 	"50 at once, no perf events: --strict fails only for mappings that came too late, ${late:-0}" || diag "$(cat log)"
 # shellcheck disable=SC2016 # in the other shell
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh -c \
 	'kill -STOP $PPID; "$0" -n 100; kill -CONT $PPID; sleep 0.5' "$exact" >out 2>log
-is $? 125 "no perf events, and a process has ended before xpuload looks at it: --strict fails" || diag "$(cat log)"
+is $? 125 "no perf events, and a process has ended before xpuload looks at it: --strict fails" ||
+	diag "$(cat log)"
 like "$(cat log)" 'lost: 1 mmap or comm events' "mappings that nobody read in time are counted"
 
 # ---- xpuload is stopped
@@ -91,7 +95,8 @@ like "$(cat log)" 'lost: 1 mmap or comm events' "mappings that nobody read in ti
 stopped() {
 	# shellcheck disable=SC2016 # in the other shell
 	"$XPULOAD" --strict -F 1 --transport shm -o "s$1.data" sh -c \
-		'"$EXACT" -t 1 -s 2 -n 1000; sleep 0.5; "$EXACT" -t 1 -s 2 -n 2000; sleep 0.5' >/dev/null 2>"s$1.log" &
+		'"$EXACT" -t 1 -s 2 -n 1000; sleep 0.5; "$EXACT" -t 1 -s 2 -n 2000; sleep 0.5' \
+		>/dev/null 2>"s$1.log" &
 	stopped_pid=$!
 	sleep "$2"
 	kill -STOP $stopped_pid
@@ -112,7 +117,8 @@ go_on() {		# go_on FILE: waits for FILE, continues xpuload, and returns its stat
 }
 
 stopped first 0.4
-is "$(cat sfirst.account)" "0 3000 0 0" "stopped while a process begins and ends: all launches are recorded" ||
+is "$(cat sfirst.account)" "0 3000 0 0" \
+	"stopped while a process begins and ends: all launches are recorded" ||
 	diag "$(cat sfirst.log)"
 n=0
 while [ $n -lt "$stops" ]; do
@@ -126,7 +132,8 @@ wait
 n=0
 while [ $n -lt "$stops" ]; do
 	n=$((n + 1))
-	is "$(cat "s$n.account")" "0 3000 0 0" "stopped for $stop_s s after $(cat "s$n.time") s: all launches are recorded" ||
+	is "$(cat "s$n.account")" "0 3000 0 0" \
+		"stopped for $stop_s s after $(cat "s$n.time") s: all launches are recorded" ||
 		diag "$(cat "s$n.log")"
 done
 
@@ -136,7 +143,8 @@ cat >execs.sh <<-'END'
 	exec sh -c '"$EXACT" -n 200; sleep 0.1; exec "$EXACT" -n 400'
 END
 # shellcheck disable=SC2016 # in the other shell
-"$XPULOAD" --strict --transport shm -o e.data sh -c "$stop"'; sh execs.sh; echo over >execs' >out 2>log &
+"$XPULOAD" --strict --transport shm -o e.data sh \
+	-c "$stop"'; sh execs.sh; echo over >execs' >out 2>log &
 go_on execs
 is $? 0 "programs that follow one another: nothing is lost"
 exact e 700 "programs that follow one another: every launch is matched, under its own site"
@@ -152,7 +160,8 @@ narrow() {
 if narrow 4 true 2>/dev/null; then
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh many.sh 60 200 >out 2>log
 	is "$? $(account log)" "0 12000 0 0" \
-		"a queue of 4, 60 at once: processes try again, and all launches are recorded" || diag "$(cat log)"
+		"a queue of 4, 60 at once: processes try again, and all launches are recorded" ||
+		diag "$(cat log)"
 
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
@@ -171,9 +180,11 @@ if narrow 4 true 2>/dev/null; then
 	# are known.
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
-		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' "$XPU_BUILD/workload/ends" >out 2>log &
+		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' \
+		"$XPU_BUILD/workload/ends" >out 2>log &
 	go_on killed
-	like "$? $(account log)" '^125 400 [0-9]+ 1$' "a process that is killed before it could connect is counted" ||
+	like "$? $(account log)" '^125 400 [0-9]+ 1$' \
+		"a process that is killed before it could connect is counted" ||
 		diag "$(cat log)"
 else
 	skip "the socket's queue is full" "no network namespace"
@@ -194,7 +205,8 @@ is "$(($1 + $2))" 8000 \
 
 # rss PID: prints how much of the shared memory is resident, in KiB
 rss() {
-	awk '/^[0-9a-f]+-/ { ours = /memfd:xpushim/ } ours && $1 == "Rss:" { n += $2 } END { print n + 0 }' \
+	awk '/^[0-9a-f]+-/ { ours = /memfd:xpushim/ } ours && $1 == "Rss:" { n += $2 }
+		END { print n + 0 }' \
 		"/proc/$1/smaps"
 }
 

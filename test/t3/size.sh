@@ -11,8 +11,8 @@ size() {
 	limit=$1 threads=$2
 	shift 2
 	name="$threads threads, $*"
-	xpuload --gpu-only "$@" -o run.data "$XPU_BUILD/workload/exact" -t "$threads" -s 16 -n 160000 \
-		>/dev/null 2>load.log
+	xpuload --gpu-only "$@" -o run.data "$XPU_BUILD/workload/exact" -t "$threads" -s 16 \
+		-n 160000 >/dev/null 2>load.log
 	like "$(cat load.log)" '^xpuload: 160000 launches .* 160000 device records,.* lost 0$' \
 		"$name: all launches are recorded"
 	bytes=$(stat -c %s run.data)

@@ -12,7 +12,8 @@ record() {		# record NAME ARGS...: records the program "exact"
 	name=$1
 	shift
 	# shellcheck disable=SC2086
-	xpuload ${args:---stalls} -o "$name.data" "$XPU_BUILD/workload/exact" "$@" >/dev/null 2>load.log
+	xpuload ${args:---stalls} -o "$name.data" "$XPU_BUILD/workload/exact" \
+		"$@" >/dev/null 2>load.log
 	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
 	# The verdict finds kernels by their frame, which is the last one in a path without samples.
@@ -76,7 +77,8 @@ like "$(cat out.html)" '\[stall\]' "html: PC samples are frames"
 
 # A kernel with one call path has its own samples.
 xpuload --stalls -o one.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
-like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
+like "$(xpumerge -i one.data 2>/dev/null)" \
+	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"a kernel with one call path: all its samples belong to that path"
 
 # One kernel at a time: each sample knows its launch, and so belongs to the path of that launch.
@@ -84,7 +86,8 @@ like "$(xpumerge -i one.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of ker
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' \
 	"--stalls=exact: a message says that kernels run one at a time"
-XPU_SIM_PC=slow "$XPULOAD" --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" unloads >out 2>load.log
+XPU_SIM_PC=slow "$XPULOAD" --stalls=exact -o unloads.data "$XPU_BUILD/workload/odd" \
+	unloads >out 2>load.log
 is "$? $(cat out)" "0 odd: launches 2001" \
 	"--stalls=exact, a program that unloads modules: the expected exit status"
 for name in serial unloads; do
@@ -111,20 +114,24 @@ export XPU_SIM_CUBIN
 xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
 unset XPU_SIM_CUBIN
 xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
-is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u | tr '\n' ' ')" \
-	"shaped.cu:10 shaped.cu:8 " "samples are shown by source line"
+is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u |
+	tr '\n' ' ')" "shaped.cu:10 shaped.cu:8 " "samples are shown by source line"
 
 # CUPTI fetches samples a while after they were taken. At its end the program waits for the last of
 # them.
 for how in "" unfetched; do
-	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 -p 500 >/dev/null 2>load.log
-	like "$(xpumerge -i short.data 2>/dev/null)" "samples cover 100\\.0 % of the kernels' time: ([0-9.]+ [mu]s) of \\1\$" \
+	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 \
+		-p 500 >/dev/null 2>load.log
+	like "$(xpumerge -i short.data 2>/dev/null)" \
+		"samples cover 100\\.0 % of the kernels' time: ([0-9.]+ [mu]s) of \\1\$" \
 		"a short program, ${how:-fetched}: samples cover the whole time of its kernels"
 	xpumerge dump short.data | awk '
 		match($0, / KERNEL .*duration_ns=[0-9]+/) {
-			ns = substr($0, RSTART, RLENGTH); sub(/.*=/, "", ns); n += ns < 1000 ? 1 : int(ns / 1000)
+			ns = substr($0, RSTART, RLENGTH); sub(/.*=/, "", ns);
+			n += ns < 1000 ? 1 : int(ns / 1000)
 		}
-		match($0, /STALLS_ACCOUNT .* recorded=[0-9]+/) { r = substr($0, RSTART, RLENGTH); sub(/.*=/, "", r) }
+		match($0, /STALLS_ACCOUNT .* recorded=[0-9]+/) { r = substr($0, RSTART, RLENGTH);
+		sub(/.*=/, "", r) }
 		END { print (n > 100), r - n }' >got
 	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is recorded"
 done
@@ -137,7 +144,8 @@ is_stopped_early() {
 	pkill -CONT -P $pid -x exact
 	return 1
 }
-"$XPULOAD" --stalls -o killed.data "$XPU_BUILD/workload/exact" -n 10000000 -p 20000 >/dev/null 2>&1 &
+"$XPULOAD" --stalls -o killed.data "$XPU_BUILD/workload/exact" -n 10000000 \
+	-p 20000 >/dev/null 2>&1 &
 pid=$!
 wait_for is_stopped_early
 pkill -KILL -P $pid -x exact
@@ -155,7 +163,8 @@ for how in late later; do
 	ask $how "burst 100" >/dev/null
 	sleep 1.5
 	finish $how
-	like "$(xpumerge -i $how.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples of kernels: .*, 0 without a launch' \
+	like "$(xpumerge -i $how.data 2>/dev/null)" \
+		'stalls: [1-9][0-9]* samples of kernels: .*, 0 without a launch' \
 		"$how: each sample has a launch"
 done
 unset XPU_SIM_PC
@@ -167,7 +176,8 @@ xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' \
 	"two contexts: a message says that only one is recorded"
-like "$(xpumerge -i context.data -o context.folded 2>&1)" 'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
+like "$(xpumerge -i context.data -o context.folded 2>&1)" \
+	'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 	"two contexts: every launch is matched"
 like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
 	"two contexts: the first has samples"
@@ -185,7 +195,8 @@ cat >expected <<-'END'
 	inlined.cu:16;float* place<2>(float*) at inlined.cu:11;of_thread(int) at inlined.cu:5
 	END
 is "$(cat got)" "$(cat expected)" "inlined functions are frames"
-is "$(xpumerge -i inlined.data --json --table stalls 2>/dev/null | sed -n 's/.*"place": "\([^"]*\)".*/\1/p' |
+is "$(xpumerge -i inlined.data --json --table stalls 2>/dev/null |
+	sed -n 's/.*"place": "\([^"]*\)".*/\1/p' |
 	sort -u)" "$(cat expected)" "inlined functions are places in the table"
 for format in html pprof perf chrome pftrace; do
 	xpumerge -i inlined.data -f $format -o out.$format 2>/dev/null

@@ -48,7 +48,8 @@ cat >fake_merge.sh <<'END'
 #!/bin/sh
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >inside
 END
-mkdir beside && cp "$XPULOAD" "$XPU_SHIM" beside && cp fake_merge.sh beside/xpumerge && chmod 755 beside/xpumerge
+mkdir beside && cp "$XPULOAD" "$XPU_SHIM" beside && cp fake_merge.sh beside/xpumerge &&
+	chmod 755 beside/xpumerge
 beside/xpuload -q -o a.folded true 2>log
 grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
@@ -69,7 +70,8 @@ env -u PATH "$XPULOAD" -q -o a.data ls /dev/null >out 2>log
 is $? 0 "no PATH: the C library's default path is searched"
 echo kept >b.data
 xpuload -o b.data / 2>log
-is "$? $(cat b.data)" "126 kept" "a directory as the command: refused, and the old recording is kept"
+is "$? $(cat b.data)" "126 kept" \
+	"a directory as the command: refused, and the old recording is kept"
 xpuload -o b.data '' 2>log
 is "$? $(cat b.data)" "127 kept" "an empty command: refused, and the old recording is kept"
 

@@ -8,10 +8,13 @@ quiet_sanitizers
 use_sim
 unset COLUMNS
 nr=0 columns=80
-screen() {		# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to $PWD/status
+# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to
+# $PWD/status
+screen() {
 	nr=$((nr + 1))
 	socket=$PWD/tmux$nr
-	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 "env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
+	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 \
+		"env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
 }
 shows() {		# shows REGEX: waits until the terminal shows a line that matches
 	wait_for looks "$1"
@@ -20,7 +23,8 @@ looks() {
 	tmux -S "$socket" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-works_and_shows() {	# works_and_shows REGEX: whether it shows this line while the program launches
+# works_and_shows REGEX: whether it shows this line while the program launches
+works_and_shows() {
 	ask a "burst 400" >/dev/null
 	looks "$1"
 }
@@ -72,7 +76,8 @@ end
 finish a
 
 # A count of one is never followed by a plural, in any table.
-"$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 -n 1 >/dev/null 2>log
+"$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 \
+	-n 1 >/dev/null 2>log
 like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
 	"one launch: the summary has a singular, 1 launch" || diag "$(cat log)"
 {

@@ -6,11 +6,13 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
-unshare --time --monotonic 1 true 2>/dev/null || skip_all "unshare --time fails: no time namespaces here"
+unshare --time --monotonic 1 true 2>/dev/null ||
+	skip_all "unshare --time fails: no time namespaces here"
 exact=$XPU_BUILD/workload/exact
 # No clock can be set to a time before the machine began.
 back=-$(awk '{ print int($1 / 2) }' /proc/uptime)
-[ "$back" -lt -120 ] || diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
+[ "$back" -lt -120 ] ||
+	diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
 
 # Prints how many processes and kernels there are, and whether all of the recording is within a
 # minute.
@@ -27,7 +29,8 @@ END
 
 kernels() {		# kernels NAME: prints the device time of each kernel
 	xpumerge -i "$1.data" -f folded --unit ns -o - 2>/dev/null |
-		awk '/\[GPU_Kernel\]kernel_/ { sub(/.*\]/, "", $0); ns[$1] += $2 } END { for (k in ns) print k, ns[k] }' |
+		awk '/\[GPU_Kernel\]kernel_/ { sub(/.*\]/, "", $0); ns[$1] += $2 }
+		END { for (k in ns) print k, ns[k] }' |
 		sort
 }
 
@@ -44,7 +47,8 @@ run() {			# run NAME SHIFT OPTIONS...: records two processes, one with a shifted
 		"$name: every launch is matched"
 	unlike "$(cat merge.log)" 'outside|valid times' "$name: every time is within the recording"
 	xpumerge -i "$name.data" -o "$name.json" 2>/dev/null
-	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
+	like "$(head -n 1 summary)" \
+		'^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
 		"$name: the headline has the right time"
 	is "$(python3 times.py "$name.json")" "$want" "$name: the timeline has the right times"
 	kernels "$name" >"$name.kernels"
@@ -79,14 +83,17 @@ for how in bpf shm; do
 	recorder=
 done
 now=$(python3 -c 'import time; print(time.monotonic())')
-is "$(xpumerge dump recorder-bpf.data 2>/dev/null | sed -n 's/.*HEADER.*start_mono_ns=\([0-9]*\).*/\1/p' |
+is "$(xpumerge dump recorder-bpf.data 2>/dev/null |
+	sed -n 's/.*HEADER.*start_mono_ns=\([0-9]*\).*/\1/p' |
 	awk -v now="$now" '{ print ($1 / 1e9 > now - 600 && $1 / 1e9 <= now + 1) }')" 1 \
 	"recorder-bpf: the recording begins by the machine's clock"
 
 # A child gets its clock from its parent, which made a namespace for its children.
-xpuload -o children.data unshare --time --monotonic 100000 --fork "$exact" -t 1 -s 4 -n 1000 >out 2>load.log
+xpuload -o children.data unshare --time --monotonic 100000 --fork "$exact" -t 1 -s 4 \
+	-n 1000 >out 2>load.log
 xpumerge -i children.data -o children.json 2>merge.log
-like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' "children: every launch is matched"
+like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
+	"children: every launch is matched"
 want="processes 1 kernels 1000 within a minute True kinds kernel launch"
 is "$(python3 times.py children.json)" "$want" "children: the timeline has the right times"
 
@@ -105,26 +112,30 @@ if unshare --mount --time --monotonic 1 sh hidden.sh true 2>/dev/null; then
 		"hidden offset: launches with impossible times are counted"
 	like "$(cat merge.log)" ' 1125 device records timed outside of the recording' \
 		"hidden offset: device records with impossible times are counted"
-	like "$(head -n 1 summary)" '^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
+	like "$(head -n 1 summary)" \
+		'^[0-9.]+ ms: GPU 0 busy |^[1-5]?[0-9](\.[0-9]+)? s: GPU 0 busy ' \
 		"hidden offset: the headline has the right time"
 	xpumerge -i hidden.data -o hidden.json 2>/dev/null
 	want="processes 2 kernels 1000 within a minute True kinds kernel launch memcpy memset"
 	is "$(python3 times.py hidden.json)" "$want" \
 		"hidden offset: the timeline has the right times"
 
-	xpuload --every 1 -o 'every.%n.data' sh -c "$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out 2>load.log
+	xpuload --every 1 -o 'every.%n.data' sh \
+		-c "$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out 2>load.log
 	is $? 0 "--every: exit status 0"
 	# shellcheck disable=SC2046 # several files
 	xpumerge $(ls every.*.data) >summary 2>merge.log
 	like "$(cat merge.log)" '^launches 2250 matched 2250 unmatched 0 lost 0' \
 		"--every: every launch is matched"
 	for file in every.*.data; do
-		like "$(xpumerge -i "$file" 2>/dev/null | head -n 1)" '^no time|^[0-9.]+ [mu]s: |^[1-5]?[0-9](\.[0-9]+)? s: ' \
+		like "$(xpumerge -i "$file" 2>/dev/null | head -n 1)" \
+			'^no time|^[0-9.]+ [mu]s: |^[1-5]?[0-9](\.[0-9]+)? s: ' \
 			"$file: the headline has the right time"
 	done
 
 	: >top.out
-	LD_PRELOAD=$XPU_SHIM sh -c "until grep -q launches/s top.out; do sleep 0.1; done; $hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
+	LD_PRELOAD=$XPU_SHIM sh -c \
+		"until grep -q launches/s top.out; do sleep 0.1; done; $hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
 	xpuload top -p $! --batch >top.out 2>load.log
 	is $? 0 "top: exit status 0"
 	wait

@@ -57,12 +57,14 @@ for how in "" activity; do
 	ok $? \
 		"own_cupti $how: the program's profiler sees the same as without xpuload" ||
 		diag "$(cat own.out)"
-	like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it lets go' \
+	like "$(cat own.log)" \
+		'^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it lets go' \
 		"own_cupti $how: a message says that the program uses CUPTI itself"
 	like "$(cat own.log)" 'CUPTI is free again: recording' "own_cupti $how: recording resumes"
 	exact own 200 \
 		"own_cupti $how: all launches before and after the program's profiling are recorded"
-	is "$(sed -n 's/.*;\(before\|after\);.*\[GPU_Memset\] /\1 /p' own.folded | sort | tr '\n' ' ')" \
+	is "$(sed -n 's/.*;\(before\|after\);.*\[GPU_Memset\] /\1 /p' own.folded | sort |
+		tr '\n' ' ')" \
 		"after 100 before 100 " "own_cupti $how: each launch is under its call path"
 done
 
@@ -73,7 +75,8 @@ cmp own.want own.out
 ok $? \
 	"own_cupti before CUDA: the program's profiler sees the same as without xpuload" ||
 	diag "$(cat own.out)"
-like "$(cat own.log)" '^xpuload: warning: pid [0-9]+: CUPTI is in use by the program itself: nothing' \
+like "$(cat own.log)" \
+	'^xpuload: warning: pid [0-9]+: CUPTI is in use by the program itself: nothing' \
 	"own_cupti before CUDA: a message says that the program uses CUPTI itself"
 exact own 100 "own_cupti before CUDA: all later launches are recorded"
 

@@ -11,8 +11,10 @@ unset COLUMNS
 # Frames as text: their sums are the work of the program.
 : >started
 start_dormant a -t 2
-counts() {		# counts TITLE: prints the sum of the counts in all frames' lists with that title
-	awk -v title="$1" 'index($0, title) + length(title) == length($0) + 1 && /%/ { on = 1; next }
+# counts TITLE: prints the sum of the counts in all frames' lists with that title
+counts() {
+	awk -v title="$1" 'index($0, title) + length(title) == length($0) + 1 && /%/ { on = 1;
+		next }
 		/^$/ { on = 0 }
 		on { for (i = 1; i < NF; i++)
 			if ($i ~ /^[0-9]+$/ && $(i + 1) !~ /^(ns|us|ms|s)$/) { sum += $i; break } }
@@ -37,7 +39,8 @@ nr=$(grep -c 'launches/s, .*lost 0$' frames)
 ok $? "--batch prints several frames, and nothing is lost" || diag "$(cat frames)"
 is "$(counts 'kernel or copy')" 1212 "each kernel is in exactly one frame"
 is "$(counts 'call path')" 1212 "each call path of a kernel is in exactly one frame"
-[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" -le 80 ]
+[ "$(LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' frames)" \
+	-le 80 ]
 ok $? "--batch: no line is wider than 80 characters"
 "$XPULOAD" top -p "$a_pid" --every 0.2 -n 2 >frames 2>log
 is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: the output is the same as with --batch"
@@ -53,7 +56,8 @@ is "$? $(echo *.data*)" "0 *.data*" "no file is left behind"
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	"$XPULOAD" $args >out 2>log </dev/null
-	is "$? $(wc -l <log | tr -d ' ')" "125 1" "$args: refused, with one line" || diag "$(cat log)"
+	is "$? $(wc -l <log | tr -d ' ')" "125 1" "$args: refused, with one line" ||
+		diag "$(cat log)"
 	like "$(cat log)" "$said" "$args: the message says why"
 done <<'END'
 programs.run.already top true

@@ -19,7 +19,8 @@ says() {		# says OBSERVER NUMBER TEST: the observer has attached to NUMBER proce
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 	es=es
 	[ "$2" != 1 ] || es=
-	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" "xpuload: attached to $2 process$es, Ctrl-C ends" \
+	is "$(grep 'Ctrl-C ends' "$1.log" | sed 's/process, [0-9]* ([^)]*)/process/')" \
+		"xpuload: attached to $2 process$es, Ctrl-C ends" \
 		"$3: xpuload attaches to the right number of processes"
 }
 
@@ -66,7 +67,8 @@ for observer in tree alone own_e own_f; do
 done
 exact tree $launches \
 	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" || diag "$(cat tree.log)"
-unlike "$(cat tree.log)" 'warning' "present children, and those that come and go: there is no warning"
+unlike "$(cat tree.log)" 'warning' \
+	"present children, and those that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
 # A new child that is quicker than xpuload is not missing silently.
@@ -179,7 +181,8 @@ if [ "$(cat /proc/2/comm)" = kthreadd ]; then
 else
 	skip "-p of a thread of the kernel" "there is none in this pid namespace"
 fi
-refused "-a --container nobody-has-this-name" "--container nobody-has-this-name: no cgroup here is that\
+refused "-a --container nobody-has-this-name" \
+	"--container nobody-has-this-name: no cgroup here is that\
  of such a container: expected its id, or the first digits of that, at least 4; docker inspect -f\
  '{{.Id}}' NAME tells it"
 [ ! -e none.data ]

@@ -11,7 +11,8 @@ stacks=$XPU_BUILD/workload/stacks
 record() {		# record OPTION... COMMAND
 	xpuload -o run.data "$@" 2>load.log
 	status=$?
-	xpumerge -i run.data -f folded --debug-dir '' --buildid-dir none --unit count -o run.folded 2>merge.log
+	xpumerge -i run.data -f folded --debug-dir '' --buildid-dir none --unit count \
+		-o run.folded 2>merge.log
 	xpumerge -i run.data -f text >run.txt 2>>merge.log
 	return $status
 }
@@ -20,7 +21,8 @@ record() {		# record OPTION... COMMAND
 # library differ between versions; "[clone ...]" and the names of coroutines differ between
 # compilers.
 own_frames() {
-	sed -n 's/ \[clone [^]]*\]//g; s/;_Z5\(inner\|outer\)[iv]\.actor(\([^*]*\)\.frame/;\1(\2.Frame/g; s/^stacks;.*;main;\(.*\);launch;k_launch;.*\]k_launch /\1;/p' "$1" |
+	sed -n \
+		's/ \[clone [^]]*\]//g; s/;_Z5\(inner\|outer\)[iv]\.actor(\([^*]*\)\.frame/;\1(\2.Frame/g; s/^stacks;.*;main;\(.*\);launch;k_launch;.*\]k_launch /\1;/p' "$1" |
 		awk -F';' '{ chain = ""
 			for (i = 1; i < NF; i++)
 				if ($i !~ /\+0x|^_dl_/)
@@ -29,7 +31,8 @@ own_frames() {
 			END { for (chain in sum) print chain, sum[chain] }' | LC_ALL=C sort
 }
 
-expect() {		# expect NAME SCENARIO: runs it, and compares its frames with the lines on stdin
+# expect NAME SCENARIO: runs it, and compares its frames with the lines on stdin
+expect() {
 	record --max-stack 600 "$stacks" "$2"
 	is $? 0 "$1: exit status 0"
 	own_frames run.folded >got
@@ -112,18 +115,21 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 		own_frames run.folded >got
 		[ -s expected ] && diff -u expected got >diff
 		ok $? \
-			"$scenario on an old C library: the frames are the same" || diag "$(cat diff load.log merge.log)"
+			"$scenario on an old C library: the frames are the same" ||
+			diag "$(cat diff load.log merge.log)"
 		like "$(cat run.txt)" 'of ([0-9]+) launch(es)? \1 unwound in the process' \
 			"$scenario on an old C library: all call chains are unwound in the process"
 	done
-	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" loader 2>load.log
+	timeout 300 "$XPULOAD" -q -o run.data env LD_PRELOAD="$XPU_SHIM:$PWD/old.so" "$stacks" \
+		loader 2>load.log
 	is $? 0 "launches while other threads load and unload, on an old C library: no deadlock"
 	xpumerge -i run.data -f text >run.txt 2>merge.log
 	like "$(cat run.txt)" 'of 820 launches 820 unwound in the process' \
 		"launches while other threads load and unload, on an old C library: all 820 launches have call chains"
 
 	for how in auto dwarf; do
-		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" inlining
+		record --call-graph $how env LD_PRELOAD="$XPU_SHIM:$PWD/unknown.so" "$stacks" \
+			inlining
 		is $? 0 "$how on an unknown C library: exit status 0"
 		like "$(cat load.log)" 'this C library is unknown' \
 			"$how on an unknown C library: a message says that it is unknown"

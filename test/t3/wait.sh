@@ -73,7 +73,8 @@ is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "--tid a
 
 # The time of a thread that spins while it waits does not count as CPU time, too.
 xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
-unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' "samples in waits count as waiting"
+unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' \
+	"samples in waits count as waiting"
 
 xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
 is $? 0 "--gpu-only: exit status 0"

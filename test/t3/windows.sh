@@ -9,14 +9,15 @@ need root bpf perl
 
 xpuload -q --cpu-only --off-cpu -o run.data "$XPU_BUILD/workload/blocks" 7 >truth 2>load.log
 is $? 0 "exit status 0"
-"$XPU_SRC/test/lib/windows.pl" "$XPUMERGE" run.data truth 0-1 1-2 2-2.5 2.5-2.6 2.6-2.7 2.7-2.71 2.71-3 3-4 4-6 \
-	6-end >verdict
+"$XPU_SRC/test/lib/windows.pl" "$XPUMERGE" run.data truth 0-1 1-2 2-2.5 2.5-2.6 2.6-2.7 2.7-2.71 \
+	2.71-3 3-4 4-6 6-end >verdict
 sed 's/^/# /' verdict
 is "$(grep -cE ' [0-9.]+-[0-9.]+ +\|' verdict)" 72 "nine threads are compared in eight windows"
 is "$(grep -c WRONG verdict)" 0 \
 	"each window's times are right within 1 %, and all windows add up to the whole"
 is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
-	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 } END { print (NR > 9), wrong + 0 }')" "1 0" \
+	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
+	END { print (NR > 9), wrong + 0 }')" "1 0" \
 	"CPU time and off-CPU time of each thread add up to its life"
 
 # A sleep that lasts at the end of the recording counts up to there.
@@ -25,7 +26,9 @@ blocks=$!
 xpuload -q --cpu-only --off-cpu --duration 4 -p $blocks -o cut.data 2>load.log
 kill $blocks
 wait $blocks 2>/dev/null
-end=$(xpumerge dump cut.data | awk '/ ACCOUNT / { for (i = 1; i <= NF; i++) if (sub("end_ns=", "", $i) && $i > max) max = $i
+end=$(xpumerge dump cut.data |
+	awk '/ ACCOUNT / {
+	for (i = 1; i <= NF; i++) if (sub("end_ns=", "", $i) && $i > max) max = $i
 	} / HEADER / { for (i = 1; i <= NF; i++) if (sub("start_mono_ns=", "", $i)) start = $i
 	} END { printf "%.6f\n", (max - start) / 1e9 }')
 diag "the recording ends at $end s"

@@ -72,7 +72,7 @@ struct align {
 	uint32_t *match;
 	/* By stack: index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match_back;
-	/* For each thread of the launches: the same thread on the stacks' side, or NO_INDEX. */
+	/* Maps each thread of the launches to the thread on the stacks' side, or NO_INDEX. */
 	uint32_t *pair;
 	int64_t offset_ns;		/* how far the stacks' clock is ahead of the launches' clock
 					 * at the start */
