@@ -33,7 +33,7 @@ foreign() {
 
 is "$(foreign "$XPU_SHIM")" "" "libxpushim.so imports only symbols in preload/imports.txt"
 nm -D --undefined-only "$XPU_SHIM" | grep -q dl_iterate_phdr
-ok $? "its imports can be read"
+ok $? "the imports of libxpushim.so can be read"
 
 # Each kind of foreign import is found.
 cat >libnew.c <<-'END'

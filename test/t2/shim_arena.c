@@ -32,7 +32,7 @@ static void check(size_t max, size_t bytes)
 	size_t taken = fill(&a, bytes);
 
 	ok(taken <= max && a.taken <= max,
-	   "%zu bytes in blocks of %zu: %zu are allocated, and no more", max,
+	   "an arena of %zu bytes in blocks of %zu: %zu blocks are allocated, and no more", max,
 	   bytes, taken);
 	if (bytes == 1)
 		ok(!arena__alloc(&a, 1), "a full arena has no room");

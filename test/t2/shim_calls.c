@@ -93,9 +93,11 @@ static void trifles(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(are) / sizeof(are[0]); i++)
-		is_int(calls__weigh(are[i]), CALL_TRIFLE, "%s is a trifle", are[i]);
+		is_int(calls__weigh(are[i]), CALL_TRIFLE,
+		       "%s is a short call, which is not recorded", are[i]);
 	for (i = 0; i < sizeof(are_not) / sizeof(are_not[0]); i++)
-		is_int(calls__weigh(are_not[i]), CALL_TAKES_TIME, "%s is no trifle", are_not[i]);
+		is_int(calls__weigh(are_not[i]), CALL_TAKES_TIME,
+		       "%s is a call that may take time", are_not[i]);
 	is_int(calls__weigh("cudaFrobnicate_v99000"), CALL_UNKNOWN, "cudaFrobnicate is unknown");
 }
 
@@ -125,7 +127,7 @@ static void all_functions(void)
 			diag("%s: a trifle, or can it take time? See calls.c", name);
 		}
 	ok(nr > 600, "%u functions have callbacks", nr);
-	is_int(nr_unknown, 0, "the rules classify all of them");
+	is_int(nr_unknown, 0, "the rules classify all functions with callbacks");
 }
 
 static void threads(void)
@@ -157,8 +159,8 @@ static void threads(void)
 		       listener.calls[i].start_ns + listener.calls[i].duration_ns > after;
 	is_int(bad, 0, "each call has possible times");
 	is_str(name_of(RUNTIME(cudaGetLastError_v3020)), "cudaGetLastError_v3020",
-	       "a runtime call has its name");
-	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "a driver call has its name");
+	       "cudaGetLastError is named");
+	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "cuLaunchKernel is named");
 }
 
 /* Tests that driver calls inside a runtime call are not recorded apart. */
@@ -185,7 +187,7 @@ static void nested(void)
 	call = find(from, DRIVER(cuLaunchKernel));
 	for (i = 0; call && i < heard(nr_launches); i++)
 		found += listener.launches[i].correlation_id == call->correlation_id;
-	is_int(found, 1, "the launch has its correlation id");
+	is_int(found, 1, "the call of the launch has the launch's correlation id");
 }
 
 /* One end of a runtime call, as CUPTI reports it. */
@@ -261,13 +263,13 @@ static void far_apart(void)
 		if (!i)
 			nanosleep(&pause, NULL);
 	}
-	is_int(call_log__nr(l), 2, "calls far apart are logged");
+	is_int(call_log__nr(l), 2, "two calls that are hours apart are logged");
 	call_log__send(l);
 	apart = listener.calls[from + 1].start_ns - listener.calls[from].start_ns;
 	ok(heard(nr_calls) == from + 2 && listener.calls[from].start_ns >= begin &&
 		   apart >= 2250 * MS &&
 		   listener.calls[from + 1].start_ns <= now_ns(CLOCK_MONOTONIC),
-	   "calls far apart have their times");
+	   "two calls that are hours apart are sent with their own times");
 	free(l);
 }
 
@@ -327,6 +329,6 @@ int main(void)
 	listener__detach();
 	listener__wait(&listener.nr_calls, from + 1);
 	is_int(nr_heard(from, RUNTIME(cudaDeviceSynchronize_v3020), 0), 1,
-	       "the last call before that is not lost");
+	       "the last call before the last listener left is not lost");
 	return 0;
 }

@@ -69,6 +69,6 @@ int main(int argc, char **argv)
 	is_int(listener__run(argv[0], "taken", "XPUSHIM_CAPTURE", "nvtx:^(a*)*\\1$"), 1,
 	       "an expression that might take hours to compare is refused");
 	is_int(listener__run(argv[0], "nested", "XPUSHIM_CAPTURE", "launch:1-3"), 0,
-	       "launches inside launches, and launches behind the window, are right");
+	       "launches inside launches, and launches after the window, are recorded right");
 	return done_testing();
 }

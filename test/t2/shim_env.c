@@ -86,6 +86,6 @@ int main(int argc, char **argv)
 	is_int(listener__run(argv[0], "threads", "TEST_SHIM", shim), 0,
 	       "loaded into a process with threads, the shim leaves the environment unchanged");
 	is_int(listener__run(argv[0], "alone", "TEST_SHIM", shim), 0,
-	       "loaded into a process without threads, it tells the driver where the shim is");
+	       "loaded into a process without threads, the shim names itself to the driver");
 	return done_testing();
 }

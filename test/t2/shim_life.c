@@ -273,10 +273,11 @@ int main(int argc, char **argv)
 	launch(1);
 	is_int(heard(nr_launches) - before, 2,
 	       "a launch that interrupts another one: both are tagged");
-	is_int(listener.launches[before].correlation_id, NESTED_ID, "the inner launch has its id");
+	is_int(listener.launches[before].correlation_id, NESTED_ID,
+	       "a launch that interrupts another one: the inner launch has its own id");
 	ok(listener.launches[before + 1].correlation_id != 0 &&
 	   listener.launches[before + 1].correlation_id != NESTED_ID,
-	   "the outer launch has its own id");
+	   "a launch that interrupts another one: the outer launch has another id");
 
 	listener__detach();
 	pause_ms(500);
@@ -289,7 +290,8 @@ int main(int argc, char **argv)
 	       "detached: another tool can subscribe");
 
 	listener__attach();
-	ok(listener__wait(&listener.nr_messages, 1), "another tool has CUPTI: a message says so");
+	ok(listener__wait(&listener.nr_messages, 1),
+	   "another tool has CUPTI: the shim sends a message");
 	is_int(listener.message_level, XPU_MESSAGE_ERROR,
 	       "another tool has CUPTI: the message is an error");
 	ok(strstr(listener.message, "CUPTI is in use") != NULL,
@@ -306,17 +308,18 @@ int main(int argc, char **argv)
 		listener__attach();
 		missed += !wait_awake();
 	}
-	is_int(missed, 0, "the shim sleeps and wakes ten times");
+	is_int(missed, 0, "the shim goes dormant and wakes ten times");
 
 	before = heard(nr_string_records);
 	listener__hello(true);
 	ok(listener__wait(&listener.nr_string_records, before + 1),
-	   "a second listener gets the definitions, too");
+	   "a second listener gets the string definitions, too");
 	listener__hello(false);
 	pause_ms(200);
 	before = heard(nr_string_records);
 	pause_ms(300);
-	is_int(heard(nr_string_records) - before, 0, "later the definitions are not sent again");
+	is_int(heard(nr_string_records) - before, 0,
+	       "without a further listener the string definitions are not sent again");
 
 	pid = listener__fork();
 	if (!pid)
@@ -324,11 +327,11 @@ int main(int argc, char **argv)
 	is_int(waitpid(pid, &status, 0), pid, "a forked child ends");
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 5,
 	   "a forked child ends with its own exit status");
-	ok(wait_awake(), "after the child's end the parent goes on");
+	ok(wait_awake(), "after the child's end the parent still records");
 	is_int(listener__run(argv[0], "without", "XPUSHIM_CUPTI", "libm.so.6"), 0,
 	       "without CUPTI each listener gets a message");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
-	       "without a thread a message says so, and everything is sent at the end");
+	       "the shim's thread cannot start: a message says so; all records are sent at exit");
 	cuModuleUnload(module);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();

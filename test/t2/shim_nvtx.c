@@ -370,26 +370,28 @@ static void test_payloads(void)
 
 	nccl = create_domain("NCCL");
 	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE),
-	       "a schema keeps its own number");
+	       "a schema with a static number keeps it");
 	is_int(register_schema(nccl, &attr), STATIC_ID(ALL_REDUCE),
-	       "an equal schema of a second module keeps its own number");
+	       "an equal schema of a second module keeps its static number");
 	attr = SCHEMA(STATIC_ID(INIT_RANK), init_rank_entries);
 	register_schema(nccl, &attr);
 	attr = SCHEMA(0, foreign_entries);
 	attr.field_mask &= ~NVTX_ABI_SCHEMA_HAS_ID;
 	id = register_schema(nccl, &attr);
-	ok(id > NVTX_ABI_SCHEMA_ID_DYNAMIC, "a schema without a number gets one");
+	ok(id > NVTX_ABI_SCHEMA_ID_DYNAMIC,
+	   "a schema without a static number gets a dynamic number");
 
 	is_int(push_all_reduce(0x1234567890abcdef, 1u << 20, 2, sizeof(struct all_reduce)), 0,
 	       "a range with a payload is pushed");
 	launch();
 	payload = last_payload();
-	is_str(last_path(), "early;NCCL:ncclAllReduce", "the launch is in that range");
-	is_int(payload->comm, 0x1234567890abcdef, "the payload has its communicator");
-	is_int(payload->bytes, 1 << 20, "the payload has its bytes");
-	is_int(payload->op, 2, "the payload has its operation");
+	is_str(last_path(), "early;NCCL:ncclAllReduce",
+	       "a launch is in the range with the payload");
+	is_int(payload->comm, 0x1234567890abcdef, "the communicator of a payload is received");
+	is_int(payload->bytes, 1 << 20, "the bytes of a payload are received");
+	is_int(payload->op, 2, "the operation of a payload is received");
 	is_int(payload->fields, XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_BYTES | XPU_COLLECTIVE_OP,
-	       "the payload has its fields");
+	       "a payload names the fields that it has");
 	first = listener.launches[nr_made - 1].range_id;
 	domain_pop(nccl);
 	push_all_reduce(0x1234567890abcdef, 1u << 21, 2, sizeof(struct all_reduce));
@@ -417,9 +419,11 @@ static void test_payloads(void)
 
 	/* The payload of ncclCommInitRank is known at the end of the range. */
 	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
-	is_int(push_payload(nccl, &data, 1), 0, "a range with only a payload is pushed");
+	is_int(push_payload(nccl, &data, 1), 0,
+	       "a range with a payload and no other attribute is pushed");
 	launch();
-	is_str(last_path(), "early;NCCL:a message", "the range has the message in the payload");
+	is_str(last_path(), "early;NCCL:a message",
+	       "a range without a name is named by the message in its payload");
 	is_int(last_payload()->fields, 0,
 	       "a payload of the program has no fields: its numbers do not repeat");
 	listener__settle();
@@ -431,9 +435,9 @@ static void test_payloads(void)
 	listener__settle();
 	is_int(listener.range_events[nr].what, XPU_RANGE_MARK, "the payload of the pop is a mark");
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
-	is_int(payload->comm, 0xc0ffee, "the mark has that communicator");
+	is_int(payload->comm, 0xc0ffee, "the mark has the communicator of the popped payload");
 	is_int(payload->nr_ranks * 10 + payload->rank, 43,
-	       "the mark has the number of ranks, and its own rank");
+	       "the mark has the number of ranks and the rank of the popped payload");
 
 	attr = SCHEMA(STATIC_ID(SPLIT), split_entries);
 	is_int(register_schema(nccl, &attr), STATIC_ID(SPLIT), "a schema of splits is registered");
@@ -449,7 +453,8 @@ static void test_payloads(void)
 		nr++;
 	payload = &listener.ranges[listener.range_events[nr].range_id].payload;
 	ok(payload->comm == 0xfeed && payload->bytes == 0xc0ffee && payload->root == -7 &&
-	   payload->rank == 2 && payload->nr_ranks == 4, "a split has its parent and its key");
+	   payload->rank == 2 && payload->nr_ranks == 4,
+	"a split has the parent communicator and the key");
 	is_int(payload->fields,
 	       XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS |
 		       XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT,
@@ -583,7 +588,7 @@ static void test_depth(void)
 		pop();
 	launch();
 	ok(strstr(last_path(), ";125") && !strstr(last_path(), ";126"),
-	   "ranges deeper than the limit: pops match");
+	   "ranges deeper than the limit: pops close the right ranges");
 	is_int(ranges__nr_dropped() - dropped, 22, "ranges deeper than the limit are counted");
 	for (; i < XPU_RANGE_DEPTH + 10; i++)
 		pop();
@@ -690,7 +695,7 @@ int main(void)
 	/* A listener attaches before CUDA is used. */
 	listener__attach();
 	listener__want_ranges(true);
-	is_int(push("early"), 0, "a range is pushed before CUDA is used");
+	is_int(push("early"), 0, "a range is pushed before CUDA is initialized");
 	test_early_fork();
 	push("closed early");
 	pop();
@@ -702,25 +707,26 @@ int main(void)
 	is_str(last_path(), "early", "a launch is in a range that was opened before CUDA was used");
 	listener__settle();
 	is_int(heard(nr_range_events), 4,
-	       "the events before CUDA are received, and that the range is still open");
+	       "three events from before CUDA's start, and one of an open range, are received");
 	launch();
-	is_str(last_path(), "early", "the next launch, which is logged, is in that range");
+	is_str(last_path(), "early",
+		"the next launch, which is logged, is in the range opened before CUDA");
 
-	is_int(push("one"), 1, "push returns the level");
+	is_int(push("one"), 1, "push returns the level of the new range");
 	launch();
 	is_str(last_path(), "early;one", "a launch is in the pushed range");
 	is_int(push_w(L"zw\x00f6lf \x4e16\x1f600"), 2, "a range with wide characters is pushed");
 	launch();
 	is_str(last_path(), "early;one;zw\xc3\xb6lf \xe4\xb8\x96\xf0\x9f\x98\x80",
-	       "its name is converted to UTF-8");
-	is_int(pop(), 2, "pop returns the level");
+	       "a name with wide characters is converted to UTF-8");
+	is_int(pop(), 2, "pop returns the level of the closed range");
 	string = register_string(domain, "registered");
 	a.message_type = NVTX_ABI_MESSAGE_REGISTERED;
 	a.message.registered = string;
-	is_int(domain_push(domain, &a), 0, "a domain has levels of its own");
+	is_int(domain_push(domain, &a), 0, "the levels of a domain begin at 0");
 	launch();
 	is_str(last_path(), "early;one;net:registered", "a launch is in the domain's range");
-	is_int(pop(), 1, "a pop closes a range of its own domain");
+	is_int(pop(), 1, "a pop in the default domain closes a range of the default domain");
 	launch();
 	is_str(last_path(), "early;net:registered", "ranges of other domains stay open");
 	is_int(domain_pop(domain), 0, "the domain's range is closed by the domain's pop");
@@ -818,10 +824,10 @@ int main(void)
 	listener__wait(&listener.nr_repeated_paths, before + 1);	/* the shim is awake */
 	launch();
 	is_str(last_path(), "", "after a time without listeners no range is open");
-	is_int(pop(), -2, "the end of a forgotten range is ignored");
+	is_int(pop(), -2, "the pop of a range that was removed is ignored");
 	is_int(push("again"), 0, "a range is pushed again");
 	launch();
-	is_str(last_path(), "again", "the new range has its name");
+	is_str(last_path(), "again", "a launch is in the range that was pushed again");
 
 	/* Listeners leave and come back before the shim's thread notices. */
 	listener__settle();
@@ -829,10 +835,12 @@ int main(void)
 	pop();
 	listener__want_ranges(true);
 	launch();
-	is_str(last_path(), "", "a range that ends meanwhile is not open any more");
+	is_str(last_path(), "",
+	       "a range that ends while no listener is there is not open any more");
 	push("after that");
 	launch();
-	is_str(last_path(), "after that", "a range that is opened later is recorded");
+	is_str(last_path(), "after that",
+	       "a range that is opened after a listener came back is recorded");
 
 	cuStreamSynchronize(stream);
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");

@@ -260,7 +260,7 @@ static void test_random_order(uint32_t *id)
 	for (i = 0; i < 2 * NR_PLACES; i++)
 		for (k = 0; k < i; k++)
 			nr_wrong_frames += first_frame[i] == first_frame[k];
-	is_int(nr_wrong_frames, 0, "random order: each launch is at its place");
+	is_int(nr_wrong_frames, 0, "random order: each launch has the frames of its own path");
 }
 
 static void *pages(size_t bytes)
@@ -298,7 +298,7 @@ static void test_guesses(void)
 		here(++id);
 		there(++id);
 	}
-	ok(nr_right >= 190, "a circle of two: %u of 200 launches are not unwound", nr_right);
+	ok(nr_right >= 190, "two paths in turns: %u of 200 launches are not unwound", nr_right);
 	nr_right = 0;
 	for (i = 0; i < 200; i++) {
 		anywhere(++id, i % 2 ? 16 : 1000);
@@ -651,7 +651,8 @@ static void test_events(void)
 	}
 	same_steps(24);
 	is_int(nr_walked, 0, "after code was loaded, no event is unwound again");
-	is_int(nr_wrong_frames, 0, "each of %u events has its own frames", nr_events);
+	is_int(nr_wrong_frames, 0,
+	       "after code was loaded, each of %u events has its own frames", nr_events);
 
 	nr_events = 0;
 	for (i = 0; i < 200; i++) {
@@ -733,7 +734,8 @@ int main(int argc, char **argv)
 	is_int(listener__settle() - before, 10000, "ten paths in turns: all launches are received");
 	is_int(nr_wrong(before, 10000, 0, 7, 10), 0,
 	       "ten paths in turns: each launch has its own path");
-	ok(heard(nr_logs) - logs < 10000 / 10, "ten paths in turns: in %u logs",
+	ok(heard(nr_logs) - logs < 10000 / 10,
+	   "ten paths in turns: the launches come in only %u logs",
 	   heard(nr_logs) - logs);
 
 	before = listener__settle();
@@ -760,9 +762,9 @@ int main(int argc, char **argv)
 	       "a launch interrupts the sending of a log: all launches are received");
 	listener__sort_launches(before);
 	is_int(listener.launches[before + 3 * XPU_LOG_ENTRIES].correlation_id, NESTED_ID,
-	       "a launch interrupts the sending of a log: it has its own id");
+	       "a launch interrupts the sending of a log: the launch has its own id");
 	is_int(nr_wrong(before, 3 * XPU_LOG_ENTRIES, 7, 0, NR_PATHS), 0,
-	       "a launch interrupts the sending of a log: the others have their path");
+	       "a launch interrupts the sending of a log: the other launches have their path");
 
 	before = listener__settle();
 	listener__interrupt_log = listener__hold;
@@ -776,7 +778,7 @@ int main(int argc, char **argv)
 			listener__wait_held();
 	}
 	ok(heard(nr_launches) - before >= NR_HELD - 2 * XPU_LOG_ENTRIES,
-	   "another thread sends the log: meanwhile %u launches go without it",
+	   "another thread sends the log: meanwhile %u launches are sent without the log",
 	   heard(nr_launches) - before);
 	listener__let_go();
 	is_int(listener__settle() - before, NR_HELD,

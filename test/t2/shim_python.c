@@ -433,7 +433,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sizeof(fakes) / sizeof(fakes[0]); i++) {
 		snprintf(args, sizeof(args), "fake '%s'", fakes[i].scenario);
 		is_int(shell("", args, line, sizeof(line)), 0,
-		       "%s: it does no harm", fakes[i].scenario);
+		       "%s: the program ends well", fakes[i].scenario);
 		nr = nr_native = nr_bad = nr_messages = 0;
 		sscanf(line, "launches %u native %u bad %u messages %u", &nr, &nr_native, &nr_bad,
 		       &nr_messages);
@@ -441,7 +441,7 @@ int main(int argc, char **argv)
 		   fakes[i].scenario, line);
 		ok(fakes[i].message ? nr_messages == 1 && strstr(line, fakes[i].message)
 				    : !nr_messages,
-		   "%s: a message says so, where one is expected", fakes[i].scenario);
+		   "%s: a message comes exactly where it is expected", fakes[i].scenario);
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);

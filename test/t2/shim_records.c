@@ -126,7 +126,7 @@ int main(void)
 	   "all kernels are sent without a request");
 
 	is_int(heard(nr_launches), NR_THREADS * NR_LAUNCHES, "every launch is tagged once");
-	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is packed once");
+	is_int(heard(nr_kernels), NR_THREADS * NR_LAUNCHES, "every kernel is sent once");
 	is_int(nr_unmatched(), 0, "launches and kernels have the same ids");
 	is_int(nr_wrong_thread(tids), 0, "each launch is tagged on the thread that made it");
 	for (i = 0; i < heard(nr_kernels); i++)

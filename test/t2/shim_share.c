@@ -196,7 +196,8 @@ static void callbacks(CUpti_SubscriberHandle s)
 	is_int(cuptiEnableDomain(1, s, driver), CUPTI_SUCCESS, "a domain is enabled");
 	ok(records(), "with the program subscribed the shim records");
 	ok(nr_entries >= 100 && nr_exits >= 100, "the program sees the launches");
-	is_int(nr_wrong_words, 0, "the program's word of each call is its own");
+	is_int(nr_wrong_words, 0,
+	       "the program's word of each call is the one that the program stored");
 	is_int(nr_without_name, 0, "the program gets the kernels' names");
 	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS,
 	       "the state of a callback is served");
@@ -206,13 +207,13 @@ static void callbacks(CUpti_SubscriberHandle s)
 	       "the state of a callback is served again");
 	is_int(on, 0, "the callback is off for the program, though the shim uses it");
 	nr_entries = 0;
-	ok(records(), "with the domain disabled the shim goes on");
+	ok(records(), "with the domain disabled the shim still records");
 	is_int(nr_entries, 0, "with the domain disabled the program sees no launches");
 	is_int(cuptiEnableAllDomains(1, s), CUPTI_SUCCESS, "all domains are enabled");
 	ok(records() && nr_entries >= 100,
 	   "with all domains enabled the program sees the launches");
 	is_int(cuptiEnableAllDomains(0, s), CUPTI_SUCCESS, "all domains are disabled");
-	ok(records(), "with all domains disabled the shim goes on");
+	ok(records(), "with all domains disabled the shim still records");
 }
 
 static void *flusher(void *arg)
@@ -284,7 +285,7 @@ static void edges(void)
 	is_int(nr_kernels, 1, "a forced flush returns a kernel that is still running");
 	is_int(nr_unfinished, 1, "a kernel that is still running has no end");
 	cuStreamSynchronize(stream);
-	ok(records(), "after a forced flush the shim goes on");
+	ok(records(), "after a forced flush the shim still records");
 }
 
 static atomic_bool launchers_end, launchers_pause;
@@ -338,10 +339,10 @@ static void leaves(void)
 	listener__settle();
 	set_all();
 	cuptiActivityFlushAll(0);
-	is_int(nr_sets, NR_SETS, "when the listener has left the program goes on");
+	is_int(nr_sets, NR_SETS, "when the listener has left the program still gets its records");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	listener__attach();
-	ok(wait_awake() && records(), "when a listener comes back the shim goes on");
+	ok(wait_awake() && records(), "when a listener comes back the shim records again");
 }
 
 /* ---- hard cases ------------------------------------------------------------------------------ */
@@ -374,7 +375,7 @@ static void buffers(void)
 	is_int(nr_sets + (int)take_dropped(), NR_SETS,
 	       "without a buffer the program's records are dropped and counted");
 	ok(nr_requested < NR_SETS / 2,
-	   "without a buffer the program is not asked for one each time (%d)", nr_requested);
+	   "without a buffer the program is asked for a buffer only %d times", nr_requested);
 	is_int(take_dropped(), 0, "dropped records are reported once");
 	buffer_bytes = 24;
 	one_window(0);
@@ -387,7 +388,7 @@ static void buffers(void)
 	is_int(nr_sets, NR_SETS, "buffers of one record each hold all records");
 	/* The thread that delivers also asks for one in advance. */
 	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2,
-	   "as many buffers are requested (%d)", nr_requested);
+	   "as many buffers of one record are requested as there are records (%d)", nr_requested);
 	max_records = 0;
 	copies__keep((const CUpti_Activity *)record, 0);
 	copies__keep((const CUpti_Activity *)record, 4 << 20);
@@ -403,7 +404,7 @@ static void many_windows(void)
 		one_window(i % 2 ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
 		nr_wrong += nr_sets != NR_SETS;
 	}
-	is_int(nr_wrong, 0, "100 windows: the program has the records of each");
+	is_int(nr_wrong, 0, "100 windows: the program has the records of each window");
 	ok(listener__wait(&listener.nr_memsets, sets + 100 * NR_SETS),
 	   "100 windows: the shim has all records");
 
@@ -445,7 +446,7 @@ static void calls_inside(void)
 	ok(left, "the program unsubscribes inside a callback, and is not called again");
 	calls_cupti = false;
 	listener__settle();
-	ok(records(), "after that the shim goes on");
+	ok(records(), "after the program unsubscribed inside a callback the shim still records");
 }
 
 static void forks(void)
@@ -548,8 +549,9 @@ static void gives_back_busily(void)
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(t[i], NULL);
 	is_int(nr_failed, 0, "CUPTI is given back four times while threads call it");
-	is_int(nr_deaf, 0, "each time the program has its callbacks");
-	ok(wait_awake() && records(), "after that the shim comes back");
+	is_int(nr_deaf, 0, "each time CUPTI is given back the program gets its callbacks");
+	ok(wait_awake() && records(),
+	   "after CUPTI was given back four times the shim records again");
 }
 
 /*
@@ -575,15 +577,16 @@ static void gives_back_locked(void)
 	pthread_mutex_unlock(&lock);
 	nr_entries = 0;
 	device__launch(function, stream, 1);
-	ok(nr_entries, "after that the program has its callbacks");
+	ok(nr_entries, "CUPTI was given back under the lock: the program gets its callbacks");
 	cuptiActivityFlushAll(0);
 	/* Records that waited for the lock come on the shim's thread. */
 	for (i = 0; i < 500 && nr_sets != NR_SETS; i++)
 		pause_ms(10);
-	is_int(nr_sets, NR_SETS, "after that the program has all its records");
+	is_int(nr_sets, NR_SETS,
+	       "CUPTI was given back under the lock: the program has all its records");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "the program unsubscribes");
-	ok(wait_awake() && records(), "when the program has left the shim comes back");
+	ok(wait_awake() && records(), "when the program has unsubscribed the shim records again");
 }
 
 /* Kineto does this with TEARDOWN_CUPTI=1. */
@@ -597,7 +600,7 @@ static void finalizes(void)
 	device__launch(function, stream, 1);
 	ok(left, "the program finalizes CUPTI inside a callback");
 	gone = true;			/* on_call() aborts after this */
-	ok(wait_awake() && records(), "the shim comes back without the program");
+	ok(wait_awake() && records(), "after cuptiFinalize the shim records without the program");
 	gone = false;
 	is_int(cuptiSubscribe(&subscriber, on_call, &gone), CUPTI_SUCCESS,
 	       "the program can subscribe again");
@@ -631,20 +634,22 @@ static void gives_back(CUpti_SubscriberHandle s)
 	is_int(cuptiActivityEnableLatencyTimestamps(1), CUPTI_SUCCESS,
 	       "a call that the shim does not serve succeeds");
 	ok(was_told("the program uses CUPTI itself (cuptiActivityEnableLatencyTimestamps)"),
-	   "a message says that the shim has let go");
+	   "a message says that the shim leaves CUPTI to the program");
 	for (i = 0; i < 200 && nr_sets < NR_SETS; i++)
 		pause_ms(20);
-	is_int(nr_sets, NR_SETS, "the program has the records that were served");
+	is_int(nr_sets, NR_SETS, "the program has the records that it got through the shim");
 	nr_entries = nr_exits = nr_wrong_words = 0;
 	alone = true;
 	launches = heard(nr_launches);
 	set_all();
 	cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 	is_int(nr_sets, 2 * NR_SETS, "the program has the later records, too");
-	is_int(nr_bad_times, 0, "all records have times of the program's clock");
-	ok(nr_entries >= NR_SETS, "the program has its callbacks");
-	is_int(nr_wrong_words, 0, "the program has its own words");
-	is_int(heard(nr_launches), launches, "the shim has let go");
+	is_int(nr_bad_times, 0,
+	       "all records before and after that call have times of the program's clock");
+	ok(nr_entries >= NR_SETS, "CUPTI calls the program's callbacks");
+	is_int(nr_wrong_words, 0, "CUPTI gives the program's callbacks the program's own words");
+	is_int(heard(nr_launches), launches,
+	       "the shim records no launch while the program uses CUPTI itself");
 	is_int(cuptiGetCallbackState(&on, s, CUPTI_CB_DOMAIN_DRIVER_API, 307), CUPTI_SUCCESS,
 	       "the program's handle is valid");
 	is_int(on, 1, "the program's handle has the callbacks that it enabled");
@@ -653,7 +658,8 @@ static void gives_back(CUpti_SubscriberHandle s)
 	is_int(cuptiUnsubscribe(s), CUPTI_ERROR_INVALID_PARAMETER,
 	       "the program cannot unsubscribe twice");
 	alone = false;
-	ok(wait_awake() && records(), "when the program has left the shim is back");
+	ok(wait_awake() && records(),
+	   "when the program has unsubscribed from CUPTI the shim records again");
 }
 
 int main(int argc, char **argv)

@@ -58,7 +58,7 @@ int main(void)
 	began_ns = now_ns(CLOCK_MONOTONIC);
 	shim__before_end();
 	ok(now_ns(CLOCK_MONOTONIC) - began_ns < 20000000000ull,
-	   "the shim's thread is stuck: the process still ends");
+	   "the shim's thread hangs: the process still ends");
 	pthread_mutex_unlock(&listener__lock);
 	return done_testing();
 }

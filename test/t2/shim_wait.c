@@ -64,15 +64,15 @@ static const struct listener_wait *waited(uint64_t ms, const char *what)
 		if (!longest || listener.waits[i].wait_ns > longest->wait_ns)
 			longest = &listener.waits[i];
 	if (!longest) {
-		ok(false, "%s: a wait is reported", what);
+		ok(false, "%s: the wait is reported", what);
 		exit(done_testing());
 	}
 	/* On a busy machine the device may have begun long before the wait. */
 	ok(longest->wait_ns >= ms * MS / 2 && longest->start_ns + MS / 2 > begin_ns &&
 	   longest->start_ns + longest->wait_ns < end_ns + MS / 2,
-	   "%s: it lasts long enough", what);
+	   "%s: the wait lasts long enough", what);
 	diag("%s: %llu us", what, (unsigned long long)longest->wait_ns / 1000);
-	is_int(longest->context, context_id, "%s: it has its context", what);
+	is_int(longest->context, context_id, "%s: the wait has the id of its context", what);
 	return longest;
 }
 
@@ -113,24 +113,24 @@ int main(void)
 	launch(streams[1], 60 * MS);
 	cuStreamSynchronize(streams[1]);
 	w = waited(20, "stream");
-	is_int(w->stream, stream_ids[1], "stream wait: it has its stream");
-	is_int(w->flags, XPU_WAIT_STREAM, "stream wait: it waits only for that stream");
+	is_int(w->stream, stream_ids[1], "stream wait: the wait has the id of its stream");
+	is_int(w->flags, XPU_WAIT_STREAM, "stream wait: no other stream is waited for");
 	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize,
-	       "stream wait: it has its call");
+	       "stream wait: the wait has the id of its call");
 
 	begin();
 	launch(NULL, 60 * MS);
 	cuStreamSynchronize(NULL);
 	w = waited(20, "NULL stream");
-	is_int(w->stream, null_id, "NULL stream wait: it has the NULL stream");
+	is_int(w->stream, null_id, "NULL stream wait: the wait has the id of the NULL stream");
 	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS,
-	       "NULL stream wait: it also waits for other streams");
+	       "NULL stream wait: other streams are waited for, too");
 
 	begin();
 	launch(streams[0], 60 * MS);
 	cuCtxSynchronize();
 	w = waited(20, "context");
-	is_int(w->flags, 0, "context wait: it waits for the whole context");
+	is_int(w->flags, 0, "context wait: the whole context is waited for");
 
 	begin();
 	launch(streams[0], 60 * MS);
@@ -138,17 +138,18 @@ int main(void)
 	launch(streams[1], 120 * MS);
 	cuEventSynchronize(event);
 	w = waited(20, "event");
-	is_int(w->stream, stream_ids[0], "event wait: it has the stream of the event's recording");
-	is_int(w->flags, XPU_WAIT_STREAM, "event wait: it waits only for that stream");
+	is_int(w->stream, stream_ids[0],
+	       "event wait: the wait has the stream in which the event was recorded");
+	is_int(w->flags, XPU_WAIT_STREAM, "event wait: no other stream is waited for");
 	cuCtxSynchronize();
 
 	begin();
 	launch(NULL, 60 * MS);
 	cuMemcpyDtoH(host, device, sizeof(host));
 	w = waited(20, "copy");
-	is_int(w->stream, null_id, "copy wait: it has the NULL stream");
+	is_int(w->stream, null_id, "copy wait: the wait has the id of the NULL stream");
 	is_int(w->flags, XPU_WAIT_STREAM | XPU_WAIT_OTHERS | XPU_WAIT_WORK,
-	       "copy wait: it also waits for its own copy");
+	       "copy wait: the copy itself is waited for, too");
 
 	begin();
 	cuMemAlloc(&more, sizeof(host));
@@ -156,7 +157,7 @@ int main(void)
 	cuMemFree(more);
 	if (heard(nr_waits) > nr_before) {	/* the simulated device may not wait here */
 		w = waited(0, "free");
-		is_int(w->flags, XPU_WAIT_WORK, "free wait: it waits for the whole context");
+		is_int(w->flags, XPU_WAIT_WORK, "free wait: the whole context is waited for");
 	}
 	cuCtxSynchronize();
 
@@ -165,8 +166,9 @@ int main(void)
 		launch(streams[0], 20000);
 	w = waited(0, "full queue");
 	is_int(w->flags, XPU_WAIT_LAUNCH | XPU_WAIT_WORK,
-	       "full queue: it waits for the launch's own stream");
-	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "full queue: it has its call");
+	       "full queue: the launch waits for its own stream");
+	is_int(w->cbid, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+	       "full queue: the wait has the id of the launch's call");
 	cuCtxSynchronize();
 
 	begin();
@@ -174,15 +176,16 @@ int main(void)
 	pthread_create(&thread, NULL, wait_elsewhere, NULL);
 	pthread_join(thread, NULL);
 	w = waited(20, "a thread that launches nothing");
-	is_int(w->stream, stream_ids[1], "a thread that launches nothing: its wait has its stream");
+	is_int(w->stream, stream_ids[1],
+	       "a thread that launches nothing: its wait has the id of the stream");
 	is_int(heard(nr_introduced), 1,
-	       "a thread that launches nothing: it announces its slot once");
+	       "a thread that launches nothing announces its slot once");
 
 	begin();
 	for (i = 0; i < 100; i++)
 		cuStreamSynchronize(streams[1]);
 	ok(heard(nr_waits) - nr_before < 50,
-	   "with nothing to wait for hardly any waits are reported");
+	   "with nothing to wait for, hardly any waits are reported");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

@@ -185,7 +185,7 @@ static void flush_late(size_t where, const char *name)
 	ok(wait_awake(), "%s: when the program has disabled without a flush the shim records again",
 	   name);
 	flush_all(0);
-	is_int(nr_sets, NR_SETS, "%s: with a later flush the program has all its records", name);
+	is_int(nr_sets, NR_SETS, "%s: after a later flush the program has all its records", name);
 	is_int(nr_wrong_clock, 0, "%s: the records have CUPTI's times", name);
 	is_int(nr_scribbled, 0, "%s: nothing is written before the program's buffers", name);
 	is_int(heard(nr_memsets) - sets, 0,
@@ -210,9 +210,9 @@ static void unfinished(void)
 	device__launch(function, another, 2000 * MS);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	ok(wait_awake(),
-	   "a kernel of the program's profile is still running: the shim records again");
+	   "a kernel of the program's profile was still running: afterwards the shim records again");
 	had_kernels = nr_kernels;
-	is_int(had_kernels, 1, "the shim waited until the program had its record");
+	is_int(had_kernels, 1, "the shim waited until the program had the record of its kernel");
 	ok(records(), "the listener gets later kernels");
 	flush_all(0);
 	is_int(nr_kernels, 1, "the program does not get later kernels");
@@ -224,7 +224,7 @@ static void unfinished(void)
 static void disable_again(void)
 {
 	is_int(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS,
-	       "the kind is disabled once more");
+	       "a kind that is already disabled can be disabled once more");
 	ok(records(), "kernels are still recorded");
 }
 
@@ -246,7 +246,7 @@ static void nobody_listens(void)
 	listener__settle();
 	pause_ms(300);			/* the shim has noticed */
 	write_late(data + bytes - 1);
-	ok(true, "a thread may write late to a buffer that came back");
+	ok(true, "a late write to a buffer that came back does no harm");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	flush_all(0);
@@ -276,9 +276,11 @@ static void late_thread(void)
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	activity__completed(NULL, 0, data, bytes, sizeof(set));
 	is_int(nr_sets, 1, "the program's records in the shim's buffer reach the program");
-	is_int(nr_completed, nr_requested, "they reach it in one of its own buffers");
+	is_int(nr_completed, nr_requested,
+	       "the program's records reach the program in one of its own buffers");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	ok(wait_awake() && records(), "after that the shim goes on");
+	ok(wait_awake() && records(),
+	   "after the program's records came in the shim's buffer the shim still records");
 }
 
 /* In twice() the program's callback reads in front of a buffer that the shim has already taken. */
@@ -299,7 +301,7 @@ static void twice(void)
 	activity__completed(NULL, 0, data, bytes, 0);
 	activity__completed(NULL, 0, data, bytes, 0);
 	is_int(nr_completed, before + 1, "a buffer that comes back twice is taken once");
-	ok(records(), "after a buffer came back twice the shim goes on");
+	ok(records(), "after a buffer came back twice the shim still records");
 }
 
 /* Tests a callback that the shim does not know, and that frees each buffer that it gets. */
@@ -313,7 +315,7 @@ static void freed(void)
 
 	activity__requested(&data, &bytes, &max_records);
 	free(data);
-	ok(records(), "the shim survives a stranger that frees one of its buffers");
+	ok(records(), "the shim still records after the program freed one of the shim's buffers");
 #endif
 }
 
@@ -335,11 +337,11 @@ static void replaced(void)
 	memset(pages, 0xee, bytes + PAGE_BYTES);
 	activity__completed(NULL, 0, data, bytes, 0);
 	is_int(nr_completed, before + 1,
-	       "the data at that address are not taken for the shim's buffer");
+	       "a buffer of the program at the address of a freed one is not the shim's buffer");
 	for (i = 0; i < bytes + PAGE_BYTES; i++)
 		nr += pages[i] != 0xee;
-	is_int(nr, 0, "the data at that address are not written to");
-	ok(records(), "after that the shim goes on");
+	is_int(nr, 0, "a buffer of the program at the address of a freed buffer is not written to");
+	ok(records(), "after a buffer of the program at an old address the shim still records");
 }
 
 /* ---- without a thread of the shim's ---------------------------------------------------------- */
@@ -505,14 +507,15 @@ static void straight(void)
 
 	is_int(cuptiEventGroupSetsCreate(context, sizeof(id), &id, &sets), CUPTI_SUCCESS,
 	       "a function of four arguments is called");
-	ok((void *)sets == (void *)&id, "it gets all its arguments");
+	ok((void *)sets == (void *)&id, "a function of four arguments gets all of them");
 	is_int(cuptiActivityEnableHWTrace(0), CUPTI_SUCCESS,
 	       "a function with an argument of one byte is called");
-	is_int(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED, "it gets its argument");
+	is_int(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED,
+	       "a function with an argument of one byte gets it");
 	is_int(cuptiActivityEnableCudaEventDeviceTimestamps(1), CUPTI_ERROR_NOT_INITIALIZED,
 	       "a function that this CUPTI lacks fails");
 	is_int(cuptiEnableDomain(1, NULL, CUPTI_CB_DOMAIN_DRIVER_API),
-	       CUPTI_ERROR_INVALID_PARAMETER, "errors are CUPTI's own");
+	       CUPTI_ERROR_INVALID_PARAMETER, "an error of CUPTI is returned unchanged");
 
 	is_int(cuptiSubscribe(&own_handle, on_call, NULL), CUPTI_SUCCESS,
 	       "the program subscribes with CUPTI itself");
@@ -537,7 +540,8 @@ static void straight(void)
 	       "the program unsubscribes from CUPTI itself");
 	is_int(cuptiUnsubscribe(own_handle), CUPTI_ERROR_INVALID_PARAMETER,
 	       "the program cannot unsubscribe twice");
-	ok(wait_awake() && records(), "the shim comes back");
+	ok(wait_awake() && records(),
+	   "after the program unsubscribed from CUPTI the shim records again");
 }
 
 int main(int argc, char **argv)
@@ -560,7 +564,7 @@ int main(int argc, char **argv)
 	activity__completed(NULL, 0, strange, SHIMS_BYTES, 0);
 	ok(was_told("CUPTI gave the shim 1 buffer of activity records"),
 	   "a buffer of an unknown owner is left alone, and a message says so");
-	ok(records(), "after that the shim goes on");
+	ok(records(), "after a buffer of an unknown owner the shim still records");
 
 	flush_late(AT_PAGE, "at a page's start");
 	flush_late(AT_LINE, "where the shim's are");
@@ -578,11 +582,11 @@ int main(int argc, char **argv)
 	replaced();
 	straight();
 	is_int(nr_completed, nr_requested + 2,
-	       "the program has its buffers, and two from the shim");
+	       "the program gets its own buffers back, and two with records from the shim");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
-	       "without a thread the shim lets go, too");
+	       "without its thread the shim leaves CUPTI to the program, too");
 	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,
-	       "the shim lets go only when no thread is about to enter a callback");
+	       "the shim leaves CUPTI only when no thread is about to enter a callback");
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
 	return done_testing();
 }

@@ -406,7 +406,7 @@ static void scenario_callbacks(void)
 	client_start(CLIENT_CALLBACKS);
 	CHECK(cudaMalloc((void **)&dev, 4096));
 	warm_up();
-	check(nr_events > 0, "callbacks from the first launch on");
+	check(nr_events > 0, "callbacks come from the first launch on");
 
 	forget();
 	LAUNCH(k_first, 0, US);
@@ -419,17 +419,19 @@ static void scenario_callbacks(void)
 		kept = kept && (sites[i] == CUPTI_API_ENTER || events[i].data_kept);
 		thread = thread && pthread_equal(events[i].thread, pthread_self());
 	}
-	check(order, "runtime enters, driver enters, driver exits, runtime exits");
-	check(events[0].correlation_id, "the id is not 0");
-	check(symbol, "and the kernel's name");
-	check(kept, "correlationData goes from entry to exit");
-	check(thread, "on the launching thread");
-	check(is_launch(&events[1]), "the driver's is a launch, cbid %u", events[1].cbid);
+	check(order,
+	      "the callbacks' order: runtime enters, driver enters, driver exits, runtime exits");
+	check(events[0].correlation_id, "the correlation id of a launch is not 0");
+	check(symbol, "a launch's callbacks have the kernel's name");
+	check(kept, "correlationData that is set at the entry is there at the exit");
+	check(thread, "callbacks are called on the launching thread");
+	check(is_launch(&events[1]),
+	      "the driver's callback is that of a launch, cbid %u", events[1].cbid);
 	MUST(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, events[1].cbid, &name));
 	check(!strcmp(name, "cuLaunchKernel") || !strcmp(name, "cuLaunchKernelEx"),
-	      "called %s", name);
+	      "the driver's callback is named %s", name);
 	MUST(cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, events[0].cbid, &name));
-	check(strstr(name, "cudaLaunchKernel"), "and %s", name);
+	check(strstr(name, "cudaLaunchKernel"), "the runtime's callback is named %s", name);
 
 	first = events[0].correlation_id;
 	forget();
@@ -437,14 +439,14 @@ static void scenario_callbacks(void)
 	cudaGetLastError();
 	LAUNCH(k_second, 0, US);
 	check(nr_events >= 4 && events[nr_events - 1].correlation_id > first,
-	      "ids go up on one thread");
+	      "correlation ids increase on one thread");
 	check(events[nr_events - 1].correlation_id > first + 1,
-	      "calls that launch nothing take ids too");
+	      "calls that launch nothing take correlation ids, too");
 
 	forget();
 	CHECK(cudaMemset(dev, 1, 4096));
 	check(nr_events >= 4 && events[0].correlation_id == events[1].correlation_id,
-	      "a memset and the driver call inside it share an id");
+	      "a memset and the driver call inside it have the same correlation id");
 
 	MUST(cuptiEnableDomain(0, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API));
 	MUST(cuptiEnableDomain(0, subscriber, CUPTI_CB_DOMAIN_DRIVER_API));
@@ -455,14 +457,14 @@ static void scenario_callbacks(void)
 	CHECK(cudaMemset(dev, 1, 4096));
 	LAUNCH(k_first, 0, US);
 	check(nr_events == 2 && is_launch(&events[0]) && is_launch(&events[1]),
-	      "with one callback enabled, that one only");
+	      "with one callback enabled only that one is called");
 	MUST(cuptiUnsubscribe(subscriber));
 	forget();
 	LAUNCH(k_first, 0, US);
-	check(!nr_events, "none after cuptiUnsubscribe");
+	check(!nr_events, "after cuptiUnsubscribe no callback is called");
 	MUST(cuptiSubscribe(&subscriber, on_event, NULL));
 	LAUNCH(k_first, 0, US);
-	check(!nr_events, "none after subscribing again, until one is enabled");
+	check(!nr_events, "after subscribing again no callback is called until one is enabled");
 	CHECK(cudaDeviceSynchronize());
 	CHECK(cudaFree(dev));
 }
@@ -533,14 +535,14 @@ static void scenario_many(void)
 	for (int i = 0; i < NR_THREADS; i++)
 		pthread_join(threads[i], NULL);
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == NR_THREADS * NR_LAUNCHES, "%d launches, %zu records",
+	check(nr_records == NR_THREADS * NR_LAUNCHES, "%d launches have %zu records",
 	      NR_THREADS * NR_LAUNCHES, nr_records);
 	check(nr_other_thread == nr_buffers, "buffers come back on another thread than main");
 
 	for (size_t i = 0; i < nr_events; i++)
 		if (is_launch(&events[i]) && events[i].site == CUPTI_API_ENTER)
 			events[nr++] = events[i];
-	check(nr == nr_records, "and %zu launch callbacks", nr);
+	check(nr == nr_records, "%zu callbacks of launches, as many as records", nr);
 	qsort(events, nr, sizeof(*events), event_by_id);
 	qsort(records, nr_records, sizeof(*records), by_id);
 	for (size_t i = 0; i < nr && i < nr_records; i++) {
@@ -555,7 +557,7 @@ static void scenario_many(void)
 	}
 	check(!repeated, "correlation ids are unique (%zu are not)", repeated);
 	check(!wrong, "each record has its launch's id and kernel (%zu do not)", wrong);
-	check(!bad, "and times (%zu do not)", bad);
+	check(!bad, "each record has possible times (%zu do not)", bad);
 	check(!early, "no kernel starts before its launch (%zu do)", early);
 	check(overtakes > 100, "work ends out of launch order (%zu times)", overtakes);
 	qsort(records, nr_records, sizeof(*records), by_stream);
@@ -585,14 +587,15 @@ static void scenario_flush(void)
 	LAUNCH(k_long, a, 300 * MS);
 	check(mono_ns() - before < 100 * MS, "a launch does not wait for its kernel");
 	MUST(cuptiActivityFlushAll(0));
-	check(!nr_records, "a flush does not return what runs");
-	check(mono_ns() - before < 200 * MS, "nor does it wait for it");
+	check(!nr_records, "a flush does not return a kernel that runs");
+	check(mono_ns() - before < 200 * MS, "a flush does not wait for a kernel that runs");
 	CHECK(cudaStreamSynchronize(a));
-	check(mono_ns() - before > 290 * MS, "but cudaStreamSynchronize does");
+	check(mono_ns() - before > 290 * MS, "cudaStreamSynchronize waits for a kernel that runs");
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == 1 && records[0].end > records[0].start, "then a flush returns it");
+	check(nr_records == 1 && records[0].end > records[0].start,
+	      "a flush returns a kernel that has ended");
 	check(nr_records == 1 && records[0].end - records[0].start >= 290 * MS,
-	      "and it took as long as it should");
+	      "a kernel takes as long as it should");
 
 	forget();
 	LAUNCH(k_long, a, 300 * MS);
@@ -604,15 +607,17 @@ static void scenario_flush(void)
 	for (size_t i = 0; i < nr_records; i++)
 		remark("%s %llu %llu", records[i].name, (unsigned long long)records[i].start,
 		       (unsigned long long)records[i].end);
-	check(nr_records == 2, "a forced flush returns what runs");
+	check(nr_records == 2, "a forced flush returns a kernel that runs");
 	if (nr_records == 2) {
-		check(!strcmp(records[0].name, "k_long") && !records[0].end, "without an end");
-		check(records[1].end > records[1].start, "beside what has ended");
+		check(!strcmp(records[0].name, "k_long") && !records[0].end,
+		      "a kernel that runs is returned without an end");
+		check(records[1].end > records[1].start,
+		      "a forced flush also returns what has ended");
 	}
 	forget();
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-	check(!nr_records, "and never again");
+	check(!nr_records, "a kernel that was returned while it ran is not returned again");
 	CHECK(cudaStreamDestroy(a));
 	CHECK(cudaStreamDestroy(b));
 }
@@ -660,7 +665,7 @@ static void scenario_graph(void)
 		}
 	}
 	check(nr_created == 4, "capturing four calls creates four nodes (%zu)", nr_created);
-	check(inside == 4, "each inside its driver call (%zu)", inside);
+	check(inside == 4, "each node is created inside its driver call (%zu)", inside);
 	forget();
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	for (size_t i = 0; i < nr_events; i++) {
@@ -670,12 +675,12 @@ static void scenario_graph(void)
 			original[nr_cloned++] = events[i].original;
 		}
 	}
-	check(nr_cloned == 4, "instantiating clones them (%zu)", nr_cloned);
+	check(nr_cloned == 4, "instantiating a graph clones its nodes (%zu)", nr_cloned);
 	for (size_t i = 0; i < nr_cloned && i < nr_created; i++)
 		wrong += original[i] != created[i] || cloned[i] == created[i];
-	check(!wrong, "with new ids, and the old ones beside");
+	check(!wrong, "cloned nodes have new ids and name the original ids");
 	MUST(cuptiActivityFlushAll(0));
-	check(!nr_records, "so far nothing has run");
+	check(!nr_records, "a graph that is only instantiated has run nothing");
 
 	for (int n = 0; n < NR_GRAPH_LAUNCHES; n++) {
 		forget();
@@ -685,7 +690,7 @@ static void scenario_graph(void)
 	forget();
 	CHECK(cudaStreamSynchronize(s));
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == 4 * NR_GRAPH_LAUNCHES, "%d launches of it, %zu records",
+	check(nr_records == 4 * NR_GRAPH_LAUNCHES, "%d launches of a graph have %zu records",
 	      NR_GRAPH_LAUNCHES, nr_records);
 	wrong = 0;
 	for (size_t i = 0; i < nr_records; i++) {
@@ -697,7 +702,8 @@ static void scenario_graph(void)
 			c++;
 		wrong += n == NR_GRAPH_LAUNCHES || c == nr_cloned;
 	}
-	check(!wrong, "each with a launch's id and a cloned node's (%zu are not)", wrong);
+	check(!wrong,
+	      "each record has the ids of a launch and of a cloned node (%zu do not)", wrong);
 	qsort(records, nr_records, sizeof(*records), by_id);
 	for (size_t i = 0; i + 4 <= nr_records; i += 4) {
 		for (size_t j = 1; j < 4; j++) {
@@ -706,8 +712,9 @@ static void scenario_graph(void)
 				wrong += records[i + j].node == records[i + k].node;
 		}
 	}
-	check(nodes == 3 * NR_GRAPH_LAUNCHES && !wrong, "four nodes for each launch");
-	check(host[0] == 7 && host[4095] == 7, "the copied memory is there");
+	check(nodes == 3 * NR_GRAPH_LAUNCHES && !wrong,
+	      "each launch of the graph has records of its nodes");
+	check(host[0] == 7 && host[4095] == 7, "a graph's copies copy the memory");
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
 	CHECK(cudaStreamDestroy(s));
@@ -762,7 +769,8 @@ static void scenario_fork_join(void)
 		CHECK(cudaStreamSynchronize(a));
 		MUST(cuptiActivityFlushAll(0));
 	}
-	if (check(nr_records == 4, "which has %zu records", nr_records)) {
+	if (check(nr_records == 4,
+		  "a launch of the graph of two streams has %zu records", nr_records)) {
 		struct seen *first = NULL, *second = NULL, *before = NULL, *after = NULL;
 
 		for (size_t i = 0; i < nr_records; i++) {
@@ -775,12 +783,13 @@ static void scenario_fork_join(void)
 			else
 				after = &records[i];
 		}
-		check(first && second && before && after, "one of each");
+		check(first && second && before && after,
+		      "the graph of two streams has one record of each node");
 		if (first && second && before && after) {
 			check(first->start >= before->end && second->start >= before->end &&
 			      after->start >= first->end && after->start >= second->end,
-			      "in the order of the dependencies");
-			check(at_once(), "and with both branches at once");
+			      "the nodes run in the order of their dependencies");
+			check(at_once(), "both branches of a graph run at once");
 		}
 	}
 	CHECK(cudaGraphExecDestroy(exec));
@@ -827,15 +836,16 @@ static void scenario_copies(void)
 	CHECK(cudaMemcpyAsync(dev2, dev, 4096, cudaMemcpyDeviceToDevice, s));
 	CHECK(cudaMemcpyAsync(pageable, dev2, 4096, cudaMemcpyDeviceToHost, s));
 	CHECK(cudaStreamSynchronize(s));
-	check(!memcmp(host, pageable, 4096), "what went up comes down");
+	check(!memcmp(host, pageable, 4096), "data copied to the device and back are unchanged");
 	memset(pageable, 1, sizeof(pageable));
 	CHECK(cudaMemcpyAsync(dev, pageable, 4096, cudaMemcpyHostToDevice, s));
 	memset(pageable, 2, sizeof(pageable));
 	CHECK(cudaMemcpy(host, dev, 4096, cudaMemcpyDeviceToHost));
-	check(host[0] == 1 && host[4095] == 1, "pageable memory is taken at the call");
+	check(host[0] == 1 && host[4095] == 1,
+	      "a copy from pageable memory reads it during the call");
 	CHECK(cudaMemset(dev, 9, 2048));
 	CHECK(cudaMemcpy(host, dev, 4096, cudaMemcpyDefault));
-	check(host[2047] == 9 && host[2048] == 1, "a memset sets what it should");
+	check(host[2047] == 9 && host[2048] == 1, "a memset sets the bytes that it should");
 	MUST(cuptiActivityFlushAll(0));
 	for (size_t i = 0; i < nr_records; i++) {
 		if (records[i].kind != CUPTI_ACTIVITY_KIND_MEMCPY)
@@ -846,7 +856,7 @@ static void scenario_copies(void)
 		nr++;
 	}
 	check(nr == 6 && right, "copies are recorded with kind and size (%zu)", nr);
-	check(nr_records == 7, "and the memset (%zu)", nr_records);
+	check(nr_records == 7, "the memset beside the copies is recorded (%zu)", nr_records);
 	CHECK(cudaStreamDestroy(s));
 	CHECK(cudaFreeHost(host));
 	CHECK(cudaFree(dev2));
@@ -875,7 +885,7 @@ static void scenario_buffers(void)
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(0));
 	check(nr_records == 100, "small buffers lose nothing (%zu)", nr_records);
-	check(nr_buffers > 2, "there are more of them (%zu)", nr_buffers);
+	check(nr_buffers > 2, "there are more buffers if they are small (%zu)", nr_buffers);
 	forget();
 	nr_buffers = 0;
 	buffer_max_records = 5;
@@ -883,7 +893,8 @@ static void scenario_buffers(void)
 		LAUNCH(k_short, 0, US);
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == 100 && nr_buffers >= 20, "a client may limit their records (%zu)",
+	check(nr_records == 100 && nr_buffers >= 20,
+	      "a client may limit the records in a buffer (%zu buffers)",
 	      nr_buffers);
 	MUST(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
 }
@@ -915,7 +926,8 @@ static void scenario_api_records(void)
 	for (size_t i = 0; i < nr_records; i++)
 		nested = nested || (records[i].kind == CUPTI_ACTIVITY_KIND_DRIVER &&
 				    records[i].correlation_id == runtime);
-	check(runtime && runtime == kernel, "a kernel and its runtime call share an id");
+	check(runtime && runtime == kernel,
+	      "a kernel and its runtime call have the same correlation id");
 	check(!nested, "the driver call in between has no record");
 
 	/*
@@ -954,7 +966,8 @@ static void scenario_clock(void)
 	check(nr_records == 1 && records[0].start + 50 * US > before &&
 	      records[0].end < after + 50 * US, "times are CLOCK_REALTIME by default");
 	MUST(cuptiGetTimestamp(&stamp));
-	check(stamp >= after && stamp < after + 1000 * MS, "so is cuptiGetTimestamp");
+	check(stamp >= after && stamp < after + 1000 * MS,
+	      "cuptiGetTimestamp returns CLOCK_REALTIME by default");
 }
 
 static void scenario_subscribers(void)
@@ -966,19 +979,20 @@ static void scenario_subscribers(void)
 
 	client_start(0);
 	check(cuptiSubscribe(&second, on_event, NULL) ==
-	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "one subscriber only");
+	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "a second subscriber is refused");
 	memset(&params, 0, sizeof(params));
 	params.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
 	params.subscriberName = "second";
 	params.oldSubscriberName = holder;
 	params.oldSubscriberSize = sizeof(holder);
 	check(cuptiSubscribe_v2(&second, on_event, NULL, &params) ==
-	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "by the newer call too");
+	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+	"a second subscriber is refused by cuptiSubscribe_v2, too");
 	remark("holder: '%s'", holder);
 	MUST(cuptiUnsubscribe(subscriber));
 	MUST(cuptiSubscribe_v2(&second, on_event, NULL, &params));
 	MUST(cuptiUnsubscribe(second));
-	check(true, "the next may come when it has gone");
+	check(true, "another client may subscribe when the first has unsubscribed");
 	err = cuptiActivityEnable((CUpti_ActivityKind)9999);
 	check(err, "unknown kinds are refused (%d)", (int)err);
 }
@@ -989,18 +1003,20 @@ static void scenario_finalize(void)
 	LAUNCH(k_short, 0, US);
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == 1, "a record before cuptiFinalize");
+	check(nr_records == 1, "before cuptiFinalize there is a record");
 	MUST(cuptiFinalize());
 	forget();
 	LAUNCH(k_short, 0, US);
 	CHECK(cudaDeviceSynchronize());
-	check(!nr_events && !nr_records, "nothing after it");
+	check(!nr_events && !nr_records,
+	      "after cuptiFinalize there are neither callbacks nor records");
 	client_free();
 	client_start(CLIENT_CALLBACKS | CLIENT_KERNELS);
 	LAUNCH(k_short, 0, US);
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_events && nr_records == 1, "and all of it after subscribing again");
+	check(nr_events && nr_records == 1,
+	      "after subscribing again there are callbacks and records");
 }
 
 /* Makes launches; nr_records counts their records. */
@@ -1019,7 +1035,8 @@ static void scenario_knob_drop(void)
 	client_start(CLIENT_KERNELS);
 	launch_some(100);
 	MUST(cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped));
-	check(nr_records == 90 && dropped == 10, "XPU_SIM_DROP=10: %zu records, %zu dropped",
+	check(nr_records == 90 && dropped == 10,
+	      "XPU_SIM_DROP=10 drops every tenth record: %zu come, %zu are dropped",
 	      nr_records, dropped);
 }
 
@@ -1031,7 +1048,8 @@ static void scenario_knob_zero_times(void)
 	launch_some(100);
 	for (size_t i = 0; i < nr_records; i++)
 		zero += !records[i].start && !records[i].end;
-	check(nr_records == 100 && zero == 20, "XPU_SIM_ZERO_TIMES=5: %zu of %zu", zero,
+	check(nr_records == 100 && zero == 20,
+	      "XPU_SIM_ZERO_TIMES=5 makes every fifth record one without times: %zu of %zu", zero,
 	      nr_records);
 }
 
@@ -1040,7 +1058,8 @@ static void scenario_knob_busy(void)
 	CUpti_SubscriberHandle handle;
 
 	check(cuptiSubscribe(&handle, on_event, NULL) ==
-	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "XPU_SIM_CUPTI_BUSY=1: error 39");
+	      CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+	"XPU_SIM_CUPTI_BUSY=1: cuptiSubscribe fails with error 39");
 }
 
 static void scenario_knob_version(void)
@@ -1051,7 +1070,8 @@ static void scenario_knob_version(void)
 
 	client_start(CLIENT_KERNELS | CLIENT_COPIES);
 	MUST(cuptiGetVersion(&version));
-	check(version == (uint32_t)atoi(getenv("XPU_SIM_CUPTI_VERSION")), "version %u", version);
+	check(version == (uint32_t)atoi(getenv("XPU_SIM_CUPTI_VERSION")),
+	      "cuptiGetVersion returns the requested version, %u", version);
 	CHECK(cudaMalloc((void **)&dev, 64));
 	for (int i = 0; i < 20; i++) {
 		LAUNCH(k_first, 0, US);
@@ -1064,7 +1084,8 @@ static void scenario_knob_version(void)
 		wrong += records[i].end <= records[i].start || !records[i].correlation_id ||
 			 (records[i].kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
 			  strcmp(records[i].name, "k_first"));
-	check(nr_records == 60 && !wrong, "records of that version iterate (%zu, %zu wrong)",
+	check(nr_records == 60 && !wrong,
+	      "cuptiActivityGetNextRecord goes through records of that version (%zu, %zu wrong)",
 	      nr_records, wrong);
 	CHECK(cudaFree(dev));
 }
@@ -1078,10 +1099,10 @@ static void scenario_knob_kernel_ns(void)
 	client_start(CLIENT_KERNELS);
 	CHECK(cudaFree(NULL));
 	check(!cuModuleLoadData(&mod, "image"), "a module loads");
-	check(!cuModuleGetFunction(&func, mod, "some_kernel"), "and has any kernel");
+	check(!cuModuleGetFunction(&func, mod, "some_kernel"), "a module has a kernel of any name");
 	for (int i = 0; i < 10; i++)
 		cuLaunchKernel(func, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
-	check(!cuCtxSynchronize(), "which can be launched");
+	check(!cuCtxSynchronize(), "a kernel of a module can be launched");
 	MUST(cuptiActivityFlushAll(0));
 	for (size_t i = 0; i < nr_records; i++) {
 		uint64_t ns = records[i].end - records[i].start;
@@ -1090,9 +1111,10 @@ static void scenario_knob_kernel_ns(void)
 		longest = ns > longest ? ns : longest;
 	}
 	check(nr_records == 10 && shortest == 77777 && longest == 77777,
-	      "XPU_SIM_KERNEL_NS=77777: %zu records", nr_records);
-	check(!strcmp(records[0].name, "some_kernel"), "of that name");
-	check(!cuModuleUnload(mod), "and unloads");
+	      "XPU_SIM_KERNEL_NS=77777 sets the length of kernels, in %zu records", nr_records);
+	check(!strcmp(records[0].name, "some_kernel"),
+	      "the records have the name of the module's kernel");
+	check(!cuModuleUnload(mod), "a module unloads");
 }
 
 static void scenario_knob_devices(void)
@@ -1102,7 +1124,7 @@ static void scenario_knob_devices(void)
 
 	client_start(CLIENT_KERNELS);
 	CHECK(cudaGetDeviceCount(&nr));
-	check(nr == 2, "XPU_SIM_DEVICES=2: %d devices", nr);
+	check(nr == 2, "XPU_SIM_DEVICES=2 makes %d devices", nr);
 	for (int i = 0; i < 10; i++) {
 		CHECK(cudaSetDevice(i & 1));
 		LAUNCH(k_short, 0, US);
@@ -1114,8 +1136,8 @@ static void scenario_knob_devices(void)
 	MUST(cuptiActivityFlushAll(0));
 	for (size_t i = 0; i < nr_records; i++)
 		on[records[i].device & 1]++;
-	check(on[0] == 5 && on[1] == 5, "work runs on the current one (%zu, %zu)", on[0], on[1]);
-	check(cudaSetDevice(2) == cudaErrorInvalidDevice, "there is no third");
+	check(on[0] == 5 && on[1] == 5, "work runs on the current device (%zu, %zu)", on[0], on[1]);
+	check(cudaSetDevice(2) == cudaErrorInvalidDevice, "there is no third device");
 	cudaGetLastError();
 }
 
@@ -1130,14 +1152,15 @@ static void scenario_knob_zeroed(void)
 				       &on));
 	launch_some(10);
 	check(sim_counter(SIM_STAT_BUFFERS_DIRTY, &dirty) && !dirty,
-	      "promised zeroed buffers are zero");
-	check(nr_records == 10, "and used (%zu)", nr_records);
+	      "buffers that the client promised to have zeroed are zero");
+	check(nr_records == 10,
+		"buffers that the client promised to have zeroed are used (%zu)", nr_records);
 	dirty_buffers = true;
 	if (!freopen("/dev/null", "w", stderr))	/* the message goes to stderr */
 		exit(1);
 	launch_some(10);
 	check(sim_counter(SIM_STAT_BUFFERS_DIRTY, &dirty) && dirty == 1,
-	      "one that is not is noticed");
+	      "a buffer that is not zero in spite of the promise is counted");
 }
 
 /* The trace must agree with the records; XPU_SIM_TRACE is in the environment. */
@@ -1155,7 +1178,7 @@ static void scenario_knob_trace(void)
 	MUST(cuptiActivityFlushAll(0));
 	usleep(20000);		/* the trace is written when the device falls idle */
 	f = fopen(getenv("XPU_SIM_TRACE"), "r");
-	if (!check(f, "there is a trace"))
+	if (!check(f, "the simulator writes a trace"))
 		return;
 	qsort(records, nr_records, sizeof(*records), by_id);
 	while (fgets(line, sizeof(line), f)) {
@@ -1174,9 +1197,10 @@ static void scenario_knob_trace(void)
 			 strcmp(s->name, name);
 	}
 	fclose(f);
-	check(nr == nr_records && nr == NR_LAUNCHES, "with a line for each record (%zu, %zu)", nr,
+	check(nr == nr_records && nr == NR_LAUNCHES,
+	      "the trace has a line for each record (%zu, %zu)", nr,
 	      nr_records);
-	check(!wrong, "that says the same (%zu do not)", wrong);
+	check(!wrong, "each line of the trace says the same as its record (%zu do not)", wrong);
 }
 
 static void scenario_fork(void)
@@ -1199,10 +1223,10 @@ static void scenario_fork(void)
 	if (!pid)
 		exit(0);
 	waitpid(pid, &status, 0);
-	check(!status, "even by exit() (%#x)", status);
+	check(!status, "a forked child can end by exit() (%#x)", status);
 	CHECK(cudaDeviceSynchronize());
 	MUST(cuptiActivityFlushAll(0));
-	check(nr_records == 1, "the parent has not noticed");
+	check(nr_records == 1, "after the children's end the parent still has its record");
 	check(!sim_counter(SIM_STAT_CUPTI_AFTER_FORK, &after_fork) || !after_fork,
 	      "no CUPTI call came from a child");
 }
@@ -1212,7 +1236,7 @@ static void flush_at_exit(void)
 	CUptiResult err = cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 
 	check(!err, "a flush from an atexit handler works");
-	check(nr_records >= 1, "and returns records (%zu)", nr_records);
+	check(nr_records >= 1, "a flush from an atexit handler returns records (%zu)", nr_records);
 	for (size_t i = 0; i < nr_records; i++)
 		remark("%s %llu %llu", records[i].name, (unsigned long long)records[i].start,
 		       (unsigned long long)records[i].end);
@@ -1254,7 +1278,7 @@ static void scenario_exit_busy(void)
 		if (pthread_create(&thread, NULL, launch_forever, NULL))
 			exit(1);
 	usleep(30000);
-	check(true, "exit() with threads that launch");
+	check(true, "exit() is called while threads launch");
 }
 
 static void scenario_injection(void)
@@ -1269,7 +1293,7 @@ static void scenario_injection(void)
 	CHECK(cudaFree(NULL));
 	cuInit(0);
 	seen = getenv("SIM_INJECTED");
-	check(seen && !strcmp(seen, "1"), "and never again");
+	check(seen && !strcmp(seen, "1"), "cuInit does not call the library again");
 }
 
 /* Tests a cuInit inside cuInit: it succeeds, and breaks the outer one. */
@@ -1277,8 +1301,9 @@ static void scenario_injected_cuinit(void)
 {
 	setenv("SIM_INJECT_CALLS_CUDA", "init", 1);
 	check(cudaFree(NULL) == cudaErrorInitializationError,
-	      "an injected library must not call cuInit");
-	check(cudaFree(NULL) == cudaErrorInitializationError, "CUDA stays unusable");
+	      "if the injected library calls cuInit, CUDA fails");
+	check(cudaFree(NULL) == cudaErrorInitializationError,
+	      "after the library called cuInit CUDA stays unusable");
 }
 
 static void scenario_per_thread(void)
@@ -1298,11 +1323,12 @@ static void scenario_per_thread(void)
 	MUST(cuptiActivityFlushAll(0));
 	for (size_t i = 1; i < nr_records; i++)
 		streams += records[i].stream != records[i - 1].stream;
-	check(nr_records == 6 && streams == 5, "the two default streams have ids of their own");
+	check(nr_records == 6 && streams == 5,
+	      "the two kinds of default streams have ids of their own");
 	qsort(records, nr_records, sizeof(*records), by_id);
 	for (size_t i = 1; i < nr_records; i++)
 		streams -= records[i].start >= records[i - 1].end;
-	check(!streams, "and wait for each other");
+	check(!streams, "the default streams wait for each other");
 }
 
 /* ---- dump ------------------------------------------------------------------------------------ */
@@ -1618,7 +1644,8 @@ static void run(const struct scenario *s, const char *self)
 	}
 	fclose(f);
 	waitpid(pid, &status, 0);
-	ok(nr && WIFEXITED(status) && !WEXITSTATUS(status), "%s: ends well, status %#x, %llu ms",
+	ok(nr && WIFEXITED(status) && !WEXITSTATUS(status),
+	   "%s: the process ends well, status %#x, %llu ms",
 	   s->name, (unsigned int)status, (unsigned long long)((mono_ns() - began) / MS));
 }
 

@@ -362,11 +362,12 @@ int main(void)
 	while (nr_walks < NR_WALKS)
 		go_on(MAX_DEPTH);
 	is_int(nr_wrong, 0, "%u walks, some deeper than the limit, are right", nr_walks);
-	ok(nr_cut > NR_WALKS / 20 && nr_cut < NR_WALKS * 2, "%u of them are cut", nr_cut);
+	ok(nr_cut > NR_WALKS / 20 && nr_cut < NR_WALKS * 2,
+	   "%u walks deeper than the limit are cut", nr_cut);
 	nr_walks = 0;
 	test_stacks();
 	is_int(nr_wrong, 0, "%u walks on three stacks in turns are right", nr_walks);
-	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks holds again",
+	ok(nr_again > NR_WALKS / 40, "%u times one of %u earlier walks is used again",
 	   nr_again, nr_traced);
 	test_smaller_stack();
 	return done_testing();

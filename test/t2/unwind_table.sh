@@ -12,8 +12,9 @@ for name in unwind_walk unwind_again shim_paths shim_signals shim_records; do
 	[ -x "$test" ] || continue
 	(mkdir $name && cd $name && LD_PRELOAD=$PWD/../old.so "$test") >$name.log 2>&1
 	is $? 0 "$name: exit status 0" || diag "$(grep -v '^ok' $name.log | tail -n 20)"
-	like "$(cat $name.log)" '^1\.\.[1-9]' "$name: it ran" && nr=$((nr + 1))
-	unlike "$(cat $name.log)" 'follow frame pointers' "$name: it uses unwind tables"
+	like "$(cat $name.log)" '^1\.\.[1-9]' "$name: the test program ran" && nr=$((nr + 1))
+	unlike "$(cat $name.log)" 'follow frame pointers' \
+		"$name: the test program uses unwind tables"
 done
 [ $nr -ge 2 ]
 ok $? "enough tests were run: $nr"

@@ -579,13 +579,14 @@ static void test_wild(void)
 		}
 	}
 	is_int(failed, 0,
-	       "a wild frame pointer, %zu of them, ends the walk, and the chain is marked", i);
+	       "each of %zu wild frame pointers ends the walk and marks the chain as truncated", i);
 	failed = 0;
 	for (i = 0; i <= sizeof(wild) / sizeof(wild[0]); i++) {
 		lie(walk_only, i ? wild[i - 1] : 0);
 		failed += find_frame(&mine, (void *)lie, 64) < 0;
 	}
-	is_int(failed, 0, "a wild frame pointer that the tables vouch for ends the walk, too");
+	is_int(failed, 0,
+	       "a wild frame pointer on which the unwind tables rely ends the walk, too");
 	call_it(emit_wild(0), walk_only);
 	ok(mine.nr > 1 && !mine.flags, "a frame pointer of 0 marks the outermost frame");
 }
@@ -694,7 +695,7 @@ static void test_switch(void)
 	at = find_frame(&mine, (void *)call, 64);
 	ok(at >= 0 && !mine.flags && find_frame(&mine, (void *)call_it, 64) == at + 1 &&
 	   mine.frames[mine.nr - 1] == reference.frames[reference.nr - 1],
-	   "generated code that switches stacks: the walk goes on");
+	   "generated code that switches stacks: the walk continues on the other stack");
 	munmap(stack, size);
 }
 
@@ -712,14 +713,14 @@ static void test_stacks(void)
 
 	run_on(stack, large, deep_on_stack);
 	ok(mine.nr > 500 && !mine.flags,
-	   "a coroutine's stack: %u frames, and the end is found", mine.nr);
+	   "a coroutine's stack: the walk finds %u frames and the outermost one", mine.nr);
 
 	/* Another, smaller stack at its address: the memory above it can no longer be read. */
 	munmap(stack + small, large - small);
 	wild_call = emit_wild((uintptr_t)stack + large - 2048);
 	run_on(stack, small, wild_on_stack);
 	ok(mine.nr && mine.flags == XPU_CHAIN_TRUNCATED,
-	   "a smaller stack, with a pointer to where the old one was, ends the walk");
+	   "a pointer to a stack that was replaced by a smaller one ends the walk");
 	munmap(stack, small);
 }
 
